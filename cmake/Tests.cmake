@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests: every tests/<folder>/test_*.c is one cmocka program and one ctest case "<folder>.<name>".
+# Other .c files of the folder are linked into each program of it, as are those of tests/support.
+# A line "Labels: threads" in a test's first lines gives it ctest labels; the label "serial" keeps other
+# tests from running beside it. must_fail_*.c has to fail: it proves that a failure is seen.
+# Exit code 77 means skipped (no data, no such hardware).
+catena_find(CMOCKA cmocka.h cmocka cmocka)
+if(NOT CATENA_CMOCKA_FOUND)
+    if(CATENA_TESTS STREQUAL "AUTO")
+        message(STATUS "cmocka not found: tests are off")
+        return()
+    endif()
+    message(FATAL_ERROR "CATENA_TESTS is ${CATENA_TESTS} but cmocka was not found: install it or use "
+        "-DCATENA_TESTS=OFF")
+endif()
+
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    set(CMAKE_CXX_STANDARD 17)
+endif()
+
+# An archive of the objects: internal (hidden) names are reachable by a static link.
+add_library(catena_internal STATIC $<TARGET_OBJECTS:catena_objects>)
+set_target_properties(catena_internal PROPERTIES LINKER_LANGUAGE C)
+target_include_directories(catena_internal INTERFACE
+    include src tests "${PROJECT_BINARY_DIR}/generated")
+target_compile_definitions(catena_internal INTERFACE ${catena_definitions}
+    $<$<CONFIG:Debug>:CTN_DEBUG=1>)
+target_link_libraries(catena_internal INTERFACE catena_deps)
+
+function(add_catena_test folder source library)
+    get_filename_component(name ${source} NAME_WE)
+    set(target ${folder}_${name})
+    add_executable(${target} ${source} ${ARGN})
+    set_target_properties(${target} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}" OUTPUT_NAME ${name})
+    # Where golden files are; tests write only into their working directory, which is their own.
+    target_compile_definitions(${target} PRIVATE CTN_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${target} PRIVATE ${library} catena_CMOCKA catena_warnings
+        OpenMP::OpenMP_C Threads::Threads m)
+    set(work "${PROJECT_BINARY_DIR}/tests/${folder}/${name}.work")
+    file(MAKE_DIRECTORY "${work}")
+
+    string(REGEX REPLACE "^test_" "" short ${name})
+    add_test(NAME ${folder}.${short} COMMAND ${target} WORKING_DIRECTORY "${work}")
+    file(STRINGS ${source} line REGEX "Labels: " LIMIT_COUNT 1 LIMIT_INPUT 2000)
+    string(REGEX REPLACE ".*Labels: *([a-z0-9 ]+).*" "\\1" labels "${line}")
+    separate_arguments(labels)
+    set_tests_properties(${folder}.${short} PROPERTIES LABELS "${folder};${labels}" TIMEOUT 600
+        SKIP_RETURN_CODE 77)
+    if("serial" IN_LIST labels)
+        set_tests_properties(${folder}.${short} PROPERTIES RUN_SERIAL TRUE)
+    endif()
+    if(name MATCHES "^must_fail_")
+        set_tests_properties(${folder}.${short} PROPERTIES WILL_FAIL TRUE)
+    endif()
+endfunction()
+
+function(add_test_folder folder library)
+    set(dir "${PROJECT_SOURCE_DIR}/tests/${folder}")
+    set(programs test_*.c must_fail_*.c)
+    if(folder STREQUAL "api" AND CMAKE_CXX_COMPILER)
+        list(APPEND programs test_*.cpp)
+    endif()
+    list(TRANSFORM programs PREPEND "${dir}/")
+    file(GLOB tests CONFIGURE_DEPENDS ${programs})
+    file(GLOB helpers CONFIGURE_DEPENDS "${dir}/*.c")
+    if(NOT tests)
+        return()
+    endif()
+    list(REMOVE_ITEM helpers ${tests})
+    if(helpers)
+        add_library(tests_${folder} OBJECT ${helpers})
+        target_link_libraries(tests_${folder} PRIVATE ${library} catena_CMOCKA catena_warnings
+            OpenMP::OpenMP_C)
+        set(helpers $<TARGET_OBJECTS:tests_${folder}>)
+    endif()
+    foreach(source IN LISTS tests)
+        add_catena_test(${folder} ${source} ${library} ${helpers})
+    endforeach()
+    list(LENGTH tests count)
+    math(EXPR count "${catena_test_count} + ${count}")
+    set(catena_test_count ${count} PARENT_SCOPE)
+endfunction()
+
+file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
+if(support)
+    add_library(tests_support STATIC ${support})
+    target_link_libraries(tests_support PUBLIC catena_internal catena_CMOCKA PRIVATE catena_warnings)
+    set(internal tests_support)
+else()
+    set(internal catena_internal)
+endif()
+foreach(folder unit ops golden oom fuzz)
+    add_test_folder(${folder} ${internal})
+endforeach()
+add_test_folder(api catena)
+
+# The allocation counter for LD_PRELOAD, and its own test. Sanitizers bring their own malloc.
+if(NOT CATENA_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/preload/count.c")
+    set(dir "${PROJECT_BINARY_DIR}/tests/preload")
+    add_library(preload_count MODULE tests/preload/count.c)
+    add_library(preload_stand_in SHARED tests/preload/stand_in.c)
+    add_executable(preload_test tests/preload/test_count.c)
+    # gcc knows malloc and may drop or merge calls to it, which are just what is counted here.
+    foreach(target preload_count preload_stand_in preload_test)
+        target_compile_options(${target} PRIVATE -fno-builtin)
+        target_link_libraries(${target} PRIVATE catena_warnings ${CMAKE_DL_LIBS})
+        set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${dir}"
+            RUNTIME_OUTPUT_DIRECTORY "${dir}")
+    endforeach()
+    # A stand-in that bears the library's file name: what the counter attributes by.
+    set_target_properties(preload_stand_in PROPERTIES OUTPUT_NAME catena
+        LIBRARY_OUTPUT_DIRECTORY "${dir}/stand_in")
+    target_link_libraries(preload_test PRIVATE preload_stand_in)
+    add_test(NAME preload.count COMMAND preload_test)
+    set_tests_properties(preload.count PROPERTIES LABELS preload
+        ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:preload_count>")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ops. Each call records; nothing is computed until somebody needs a result. Every op has the form
+ * ctn_name_at(at, ...), which takes the caller's source line for messages, and a macro ctn_name(...) that
+ * fills it in. All are Local; results belong to the scope; NULL in gives NULL out with the first error
+ * kept. Axes may be negative, counting from the end.
+ */
+#ifndef CATENA_OPS_H
+#define CATENA_OPS_H
+
+#include <catena/op.h>
+#include <catena/ops_math.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { CTN_MEAN = 0, CTN_SUM = 1 } ctn_reduction;
+
+/* ---- matrix products --------------------------------------------------------------------------- */
+
+/* C = op(A) op(B), op: last two dimensions swapped where trans is set. (...,M,K) (...,K,N) -> (...,M,N);
+ * leading dimensions broadcast. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_matmul_at(const char *at, ctn_tensor *a, ctn_tensor *b, int trans_a,
+                                  int trans_b);
+#define ctn_matmul(...) ctn_matmul_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x W^T + b. x (...,I), W (O,I), b (O) or NULL -> (...,O). Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_linear_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b);
+#define ctn_linear(...) ctn_linear_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- arithmetic, with broadcasting ---------------------------------------------------------------- */
+
+/* y = a + b. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_add_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_add(...) ctn_add_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- activations ------------------------------------------------------------------------------------ */
+
+/* y = max(x, 0). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_relu_at(const char *at, ctn_tensor *x);
+#define ctn_relu(...) ctn_relu_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- reductions ------------------------------------------------------------------------------------- */
+
+/* Sum over the axes (naxes 0: all); keep leaves them with length 1. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_sum_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                               int keep);
+#define ctn_sum(...) ctn_sum_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- shapes ------------------------------------------------------------------------------------------- */
+
+/* The same elements in another shape; one dimension may be -1. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_reshape_at(const char *at, ctn_tensor *x, int ndim, const int64_t *dims);
+#define ctn_reshape(...) ctn_reshape_at(CTN_HERE, __VA_ARGS__)
+
+/* Dimensions in another order: axis i of the result is axis axes[i] of x. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_transpose_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes);
+#define ctn_transpose(...) ctn_transpose_at(CTN_HERE, __VA_ARGS__)
+
+/* x repeated to a larger shape. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_broadcast_to_at(const char *at, ctn_tensor *x, int ndim,
+                                        const int64_t *dims);
+#define ctn_broadcast_to(...) ctn_broadcast_to_at(CTN_HERE, __VA_ARGS__)
+
+/* A tensor filled with one value, which may change from step to step. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_full_at(const char *at, ctn_context *ctx, double value, ctn_dtype dtype,
+                                int ndim, const int64_t *dims);
+#define ctn_full(...) ctn_full_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- losses ---------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t struct_size;
+    ctn_tensor *weights;     /* (C) per class, or NULL */
+    ctn_reduction reduction; /* mean: by the sum of the weights of the rows that count */
+    const int64_t *ignore;   /* rows of this class count nothing; NULL: -100 */
+    double smoothing;        /* of labels, 0 to 1 */
+} ctn_softmax_cross_entropy_opt;
+
+/* -log softmax(x)[t], averaged. x (...,C); t (...) classes i64 or i32, or (...,C) soft targets -> ().
+ * Errors: ESHAPE, EDTYPE; EARG for a class out of range, when the step runs. */
+CTN_API ctn_tensor *ctn_softmax_cross_entropy_with_at(const char *at, ctn_tensor *x, ctn_tensor *t,
+                                                      const ctn_softmax_cross_entropy_opt *opt);
+#define ctn_softmax_cross_entropy(x, t) ctn_softmax_cross_entropy_with_at(CTN_HERE, x, t, NULL)
+#define ctn_softmax_cross_entropy_with(...) ctn_softmax_cross_entropy_with_at(CTN_HERE, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Optimizers. An optimizer owns nothing of the model: it borrows variables, moves their values into one
+ * contiguous pool and updates them in one sweep. Gradients are contributed by ctn_backward and consumed by
+ * ctn_optim_step.
+ */
+#ifndef CATENA_OPTIM_H
+#define CATENA_OPTIM_H
+
+#include <catena/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ctn_optim ctn_optim;
+
+/* Variables with the names they are known by; what ctn_params() of a module returns. Borrowed. */
+typedef struct {
+    int n;
+    ctn_var *const *var;
+    const char *const *name;
+} ctn_vars;
+
+/* Zero in a field means its default; a default of 0 is written as such. */
+typedef struct {
+    size_t struct_size;
+    double lr;       /* 0.01 */
+    double momentum; /* 0: plain SGD */
+    double dampening;
+    double decay; /* coupled weight decay (L2) */
+    int nesterov;
+} ctn_sgd_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0.001 */
+    double beta1; /* 0.9 */
+    double beta2; /* 0.999 */
+    double eps;   /* 1e-8 */
+    double decay; /* coupled (Adam) or decoupled (AdamW: 0.01 by default, < 0 for none) */
+    int amsgrad;
+} ctn_adam_opt;
+
+/* Make an optimizer over all variables of kind CTN_PARAM in vars; they must outlive it. Each parameter belongs to
+ * at most one optimizer. Between scopes only. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG,
+ * EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_adam_new(ctn_optim **o, ctn_vars vars,
+                                               const ctn_adam_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_adamw_new(ctn_optim **o, ctn_vars vars,
+                                                const ctn_adam_opt *opt);
+/* Free it; the variables keep their values. */
+CTN_API void ctn_optim_free(ctn_optim *o);
+
+/* Contribute d(loss)/d(parameter) of this optimizer's trainable parameters; several calls add up (rule 4).
+ * loss: one float of this scope; NULL reports the first error recorded before. Local. Errors: ESHAPE,
+ * EGRAD, EGONE. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss);
+#define ctn_backward(o, loss) ctn_backward_at(CTN_HERE, o, loss)
+/* Update the parameters with what was contributed, and clear it. What was recorded runs here. Local.
+ * Errors: ESTATE without a contribution, whatever the run reports. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_optim_step_at(const char *at, ctn_optim *o);
+#define ctn_optim_step(o) ctn_optim_step_at(CTN_HERE, o)
+
+/* Hyperparameters of the parameters whose name matches a shell pattern ("*.bias"). Later calls win. */
+typedef struct {
+    size_t struct_size;
+    double lr_scale;     /* multiplies the optimizer's rate; 0: 1 */
+    const double *decay; /* replaces the optimizer's decay; NULL: leave */
+    int freeze;          /* 1: not trained, -1: trained again, 0: leave */
+} ctn_group_opt;
+/* Returns how many parameters match, < 0 on error. Local. */
+CTN_API int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt);
+
+/* Learning rate now; a schedule or the user may set it every step without a new plan. Local. */
+CTN_API double ctn_optim_lr(const ctn_optim *o);
+CTN_API void ctn_optim_set_lr(ctn_optim *o, double lr);
+/* Scale gradients so that their global norm is at most max (0: off). Local. */
+CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
+/* Norm of the gradients of the last step, before clipping; 0 when clipping is off. Local. */
+CTN_API double ctn_optim_norm(const ctn_optim *o);
+/* Steps taken. Local. */
+CTN_API int64_t ctn_optim_steps(const ctn_optim *o);
+
+/* Schedules: the learning rate as a pure function of the step, relative to base. */
+typedef enum {
+    CTN_SCHED_CONSTANT = 0,
+    CTN_SCHED_STEP,        /* gamma^(step / every) */
+    CTN_SCHED_EXPONENTIAL, /* gamma^step */
+    CTN_SCHED_COSINE,      /* from 1 to end over steps */
+    CTN_SCHED_LINEAR,      /* from 1 to end over steps */
+    CTN_SCHED_POLYNOMIAL   /* (1 - step/steps)^power towards end */
+} ctn_sched_kind;
+typedef struct {
+    size_t struct_size;
+    ctn_sched_kind kind;
+    int64_t warmup; /* linear from 0 over so many steps first */
+    int64_t steps;  /* length after warm-up, where the kind needs one */
+    int64_t every;
+    double gamma, end, power;
+} ctn_sched_opt;
+/* Factor of a schedule at a step counted from 0. Local. */
+CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);
+/* Follow a schedule from the optimizer's own step count (NULL: none). Copied. Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s);
+
+/* Every array and counter of the state, by name: fn may read or overwrite data. For checkpoints. Local. */
+typedef ctn_status (*ctn_state_fn)(void *user, const char *name, ctn_dtype dtype, int ndim,
+                                   const int64_t *dims, void *data);
+CTN_API CTN_MUST_CHECK ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every allocation of the library, through the host's memory functions where it gave some.
+ *
+ * Invariant: `live` counts the blocks that the present functions handed out and did not get back,
+ * so a change of functions can be refused while it would free a block with the wrong one. Nothing
+ * that lives as long as the process may be allocated here, or the functions could never be changed.
+ */
+#include "base/base.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+static void *default_alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    void *p = NULL;
+    return posix_memalign(&p, align, bytes) == 0 ? p : NULL;
+}
+
+static void default_release(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+static const ctn_allocator defaults = {default_alloc, default_release, NULL};
+static ctn_allocator current = {default_alloc, default_release, NULL};
+static _Atomic uint64_t total;
+static _Atomic int64_t live;
+
+ctn_status ctn_set_allocator(const ctn_allocator *a)
+{
+    if (a != NULL && (a->alloc == NULL || a->release == NULL))
+        return ctn_fail(CTN_EARG, "set_allocator: alloc and release must both be given");
+    int64_t blocks = atomic_load(&live);
+    if (blocks != 0)
+        return ctn_fail(CTN_ESTATE,
+                        "set_allocator: %lld blocks are still allocated; call it before the first "
+                        "context is made or after the last one is freed",
+                        (long long)blocks);
+    current = a != NULL ? *a : defaults;
+    return CTN_OK;
+}
+
+uint64_t ctn_allocations(void)
+{
+    return atomic_load(&total);
+}
+
+static void *get(size_t bytes, size_t align)
+{
+    /* No object is larger than PTRDIFF_MAX; the host's function need not know of ctn__mul's
+     * SIZE_MAX. */
+    void *p = NULL;
+    if (bytes <= PTRDIFF_MAX) p = current.alloc(current.user, bytes > 0 ? bytes : 1, align);
+    if (p == NULL) {
+        ctn_fail(CTN_ENOMEM, "out of memory: %zu bytes were asked for", bytes);
+        return NULL;
+    }
+    atomic_fetch_add(&total, 1);
+    atomic_fetch_add(&live, 1);
+    return p;
+}
+
+void *ctn__malloc(size_t bytes)
+{
+    return get(bytes, alignof(max_align_t));
+}
+
+void *ctn__calloc(size_t count, size_t bytes)
+{
+    size_t n = ctn__mul(count, bytes);
+    void *p = ctn__malloc(n);
+    if (p != NULL) memset(p, 0, n);
+    return p;
+}
+
+void *ctn__aligned(size_t bytes)
+{
+    return get(bytes, CTN__ALIGN);
+}
+
+void ctn__free(void *p)
+{
+    if (p == NULL) return;
+    current.release(current.user, p);
+    atomic_fetch_sub(&live, 1);
+}
+
+void *ctn__grow(void *p, size_t used, size_t bytes)
+{
+    void *q = ctn__malloc(bytes);
+    if (q == NULL) return NULL;
+    if (used > 0) memcpy(q, p, used < bytes ? used : bytes);
+    ctn__free(p);
+    return q;
+}
+
+char *ctn__strdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *p = ctn__malloc(n);
+    if (p != NULL) memcpy(p, s, n);
+    return p;
+}
+
+size_t ctn__mul(size_t a, size_t b)
+{
+    size_t r;
+    return __builtin_mul_overflow(a, b, &r) ? SIZE_MAX : r;
+}
+
+bool ctn__vec_grow(void **at, size_t n, size_t *cap, size_t want, size_t elem)
+{
+    /* *at is really a T *: memcpy reads and writes it without breaking the aliasing rules. */
+    void *p;
+    memcpy(&p, at, sizeof p);
+    size_t c = *cap < 4 ? 8 : ctn__mul(*cap, 2);
+    if (c < want) c = want;
+    p = ctn__grow(p, ctn__mul(n, elem), ctn__mul(c, elem));
+    if (p == NULL) return false;
+    memcpy(at, &p, sizeof p);
+    *cap = c;
+    return true;
+}

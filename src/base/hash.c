@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The running 128-bit hash of a recorded step: XXH3 of xxHash, which no other file includes.
+ *
+ * It is compiled in from the header: recording adds a few bytes at a time, where a call into a
+ * shared library would cost more than the hashing, and the state's layout is private to a library
+ * version.
+ */
+#include "base/base.h"
+
+#define XXH_INLINE_ALL
+#define XXH_NO_STDLIB /* its allocating functions are not used */
+#include <xxhash.h>
+
+struct ctn__hasher {
+    XXH3_state_t state; /* wants 64-byte alignment */
+};
+
+static ctn__hash128 from_xxh(XXH128_hash_t h)
+{
+    return (ctn__hash128){.lo = h.low64, .hi = h.high64};
+}
+
+ctn__hasher *ctn__hasher_new(void)
+{
+    ctn__hasher *h = ctn__aligned(sizeof *h);
+    if (h == NULL) return NULL;
+    memset(h, 0, sizeof *h);
+    ctn__hasher_reset(h);
+    return h;
+}
+
+void ctn__hasher_free(ctn__hasher *h)
+{
+    ctn__free(h);
+}
+
+void ctn__hasher_reset(ctn__hasher *h)
+{
+    XXH3_128bits_reset(&h->state);
+}
+
+void ctn__hasher_add(ctn__hasher *h, const void *p, size_t bytes)
+{
+    if (bytes > 0) XXH3_128bits_update(&h->state, p, bytes);
+}
+
+ctn__hash128 ctn__hasher_value(const ctn__hasher *h)
+{
+    return from_xxh(XXH3_128bits_digest(&h->state));
+}
+
+ctn__hash128 ctn__hash(const void *p, size_t bytes)
+{
+    return from_xxh(XXH3_128bits(p, bytes));
+}

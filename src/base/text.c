@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A growing text and shell patterns. Printed plans and tensors are built with it.
+ *
+ * Invariant: after a failed allocation the text keeps what it had, still 0-terminated, and ignores
+ * further additions, so a writer checks `failed` once at its end.
+ */
+#include "base/base.h"
+
+#include <stdarg.h>
+
+void ctn__text_add(ctn__text *t, const char *fmt, ...)
+{
+    if (t->failed) return;
+    size_t room = t->cap - t->n;
+    va_list args;
+    va_start(args, fmt);
+    int k = vsnprintf(t->s != NULL ? t->s + t->n : NULL, room, fmt, args);
+    va_end(args);
+    if (k >= 0 && (size_t)k >= room) {
+        size_t cap = t->cap < 64 ? 128 : ctn__mul(t->cap, 2);
+        if (cap < t->n + (size_t)k + 1) cap = t->n + (size_t)k + 1;
+        char *s = ctn__grow(t->s, t->n, cap);
+        if (s == NULL) {
+            k = -1;
+        } else {
+            t->s = s;
+            t->cap = cap;
+            va_start(args, fmt);
+            k = vsnprintf(t->s + t->n, cap - t->n, fmt, args);
+            va_end(args);
+        }
+    }
+    if (k < 0) {
+        t->failed = true;
+        if (t->s != NULL) t->s[t->n] = 0;
+        return;
+    }
+    t->n += (size_t)k;
+}
+
+void ctn__text_free(ctn__text *t)
+{
+    ctn__free(t->s);
+    memset(t, 0, sizeof *t);
+}
+
+bool ctn__match(const char *pattern, const char *s)
+{
+    /* On a mismatch the last * takes one character more; earlier ones never need to. */
+    const char *star = NULL, *from = NULL;
+    while (*s != 0) {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = s;
+        } else if (*pattern == '?' || *pattern == *s) {
+            pattern++;
+            s++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            s = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Datasets: a function table with its answers about size and fields asked once and checked, so that
+ * nothing above needs to doubt them. Loaders call ctn_dataset_get from their threads: it reads only
+ * what never changes after creation.
+ */
+#include "data/data.h"
+
+struct ctn_dataset {
+    ctn_dataset_vt vt;
+    void *self;
+    int64_t count;
+    int fields;
+    ctn_field field[CTN_DATA_FIELDS];
+};
+
+size_t ctn__field_bytes(const ctn_field *f)
+{
+    size_t bytes = ctn_dtype_size(f->dtype);
+    for (int d = 0; d < f->ndim; d++) bytes = ctn__mul(bytes, (size_t)f->shape[d]);
+    return bytes;
+}
+
+ctn_status ctn__field_check(const char *what, int index, const ctn_field *f)
+{
+    if (ctn_dtype_size(f->dtype) == 0)
+        return ctn_fail(CTN_EDTYPE, "%s: field %d has dtype %d, which is none of ctn_dtype", what,
+                        index, (int)f->dtype);
+    if (f->ndim < 0 || f->ndim >= CTN_MAX_DIMS)
+        return ctn_fail(CTN_EARG, "%s: field %d of a sample has %d dimensions, expected 0 to %d",
+                        what, index, f->ndim, CTN_MAX_DIMS - 1);
+    for (int d = 0; d < f->ndim; d++)
+        if (f->shape[d] < 1)
+            return ctn_fail(CTN_EARG,
+                            "%s: field %d has size %lld in dimension %d, expected at least 1", what,
+                            index, (long long)f->shape[d], d);
+    if (ctn__field_bytes(f) > SIZE_MAX / 2)
+        return ctn_fail(CTN_EARG, "%s: field %d is too large for the address space", what, index);
+    return CTN_OK;
+}
+
+ctn_status ctn_dataset_new(ctn_dataset **out, const ctn_dataset_vt *vt, void *self)
+{
+    if (!out || !vt) return ctn_fail(CTN_EARG, "dataset: NULL argument");
+    *out = NULL;
+    ctn_dataset ds = {.self = self};
+    CTN_TRY(ctn__data_opt("dataset", &ds.vt, sizeof ds.vt, vt));
+    vt = &ds.vt;
+    if (!vt->count || !vt->fields || !vt->field || !vt->get)
+        return ctn_fail(CTN_EARG, "dataset: count, fields, field and get of the table must be set");
+    ds.count = vt->count(self);
+    if (ds.count < 0) return ctn_fail(CTN_EARG, "dataset: count is %lld", (long long)ds.count);
+    ds.fields = vt->fields(self);
+    if (ds.fields < 1 || ds.fields > CTN_DATA_FIELDS)
+        return ctn_fail(CTN_EARG, "dataset: %d fields per sample, expected 1 to %d", ds.fields,
+                        CTN_DATA_FIELDS);
+    for (int f = 0; f < ds.fields; f++) {
+        vt->field(self, f, &ds.field[f]);
+        CTN_TRY(ctn__field_check("dataset", f, &ds.field[f]));
+    }
+    ctn_dataset *p = ctn__malloc(sizeof *p);
+    if (!p) return CTN_ENOMEM;
+    *p = ds;
+    *out = p;
+    return CTN_OK;
+}
+
+void ctn_dataset_free(ctn_dataset *ds)
+{
+    if (!ds) return;
+    if (ds->vt.free) ds->vt.free(ds->self);
+    ctn__free(ds);
+}
+
+int64_t ctn_dataset_count(const ctn_dataset *ds)
+{
+    return ds ? ds->count : 0;
+}
+
+int ctn_dataset_fields(const ctn_dataset *ds)
+{
+    return ds ? ds->fields : 0;
+}
+
+const ctn_field *ctn_dataset_field(const ctn_dataset *ds, int f)
+{
+    return ds && f >= 0 && f < ds->fields ? &ds->field[f] : NULL;
+}
+
+ctn_status ctn_dataset_get(const ctn_dataset *ds, int64_t index, void *const *dst)
+{
+    if (!ds || !dst) return ctn_fail(CTN_EARG, "dataset: NULL argument");
+    if (index < 0 || index >= ds->count)
+        return ctn_fail(CTN_EARG, "dataset: sample %lld of %lld", (long long)index,
+                        (long long)ds->count);
+    return ds->vt.get(ds->self, index, dst);
+}

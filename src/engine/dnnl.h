@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the oneDNN wrappers share inside this folder: descriptors, attributes, errors, and making a
+ * ctn__prim from a primitive descriptor.
+ */
+#ifndef CTN_ENGINE_DNNL_H
+#define CTN_ENGINE_DNNL_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "engine/engine.h"
+
+enum { CTN__PRIM_ARGS = 6 };
+
+struct ctn__engine {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    int threads;
+};
+
+struct ctn__prim {
+    ctn__engine *e;
+    dnnl_primitive_t prim;
+    int nargs; /* with the scratchpad last */
+    dnnl_exec_arg_t arg[CTN__PRIM_ARGS + 1];
+    size_t scratch;
+    char name[64];
+};
+
+/* EENGINE naming what was tried and oneDNN's status; ENOMEM stays ENOMEM. */
+ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what);
+#define CTN__DNNL(st, label, what, call)          \
+    do {                                          \
+        dnnl_status_t dnnl_s_ = (call);           \
+        if (dnnl_s_ != dnnl_success) {            \
+            (st) = ctn__dnnl_fail(dnnl_s_, what); \
+            goto label;                           \
+        }                                         \
+    } while (0)
+
+dnnl_data_type_t ctn__dnnl_type(ctn_dtype t); /* dnnl_data_type_undef when oneDNN has none */
+/* dims and strides as oneDNN wants them; 0 dimensions become one of length 1. */
+ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn_desc *d);
+/* Attributes of every primitive: scratchpad by the caller, strict math; with act after it. */
+ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha);
+dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f);
+
+/* Takes pd over (destroys it in any case). args: oneDNN argument numbers and their descriptors; a NULL
+ * descriptor is an absent argument. */
+ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t pd, int nargs,
+                          const int *args, const_dnnl_memory_desc_t const *mds, const char *what);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The oneDNN engine, its errors, and the generic prepared primitive.
+ */
+#include <omp.h>
+
+#include "engine/dnnl.h"
+
+ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what)
+{
+    if (s == dnnl_out_of_memory) return ctn_fail(CTN_ENOMEM, "%s: oneDNN is out of memory", what);
+    static const char *const text[] = {"success",       "out of memory",     "invalid arguments",
+                                       "unimplemented", "last impl reached", "runtime error",
+                                       "not required",  "invalid graph",     "invalid graph op",
+                                       "invalid shape", "invalid data type"};
+    size_t i = (size_t)s;
+    return ctn_fail(CTN_EENGINE, "%s: oneDNN says %s", what,
+                    i < sizeof text / sizeof *text ? text[i] : "unknown error");
+}
+
+ctn_status ctn__engine_new(ctn__engine **out, int threads)
+{
+    ctn_status st = CTN_OK;
+    *out = NULL;
+    ctn__engine *e = ctn__calloc(1, sizeof *e);
+    if (!e) return CTN_ENOMEM;
+    e->threads = threads;
+    CTN__DNNL(st, fail, "engine", dnnl_engine_create(&e->engine, dnnl_cpu, 0));
+    CTN__DNNL(st, fail, "stream",
+              dnnl_stream_create(&e->stream, e->engine, dnnl_stream_default_flags));
+    *out = e;
+    return CTN_OK;
+fail:
+    ctn__engine_free(e);
+    return st;
+}
+
+void ctn__engine_free(ctn__engine *e)
+{
+    if (!e) return;
+    if (e->stream) dnnl_stream_destroy(e->stream);
+    if (e->engine) dnnl_engine_destroy(e->engine);
+    ctn__free(e);
+}
+
+const char *ctn__engine_version(void)
+{
+    static char text[32];
+    const dnnl_version_t *v = dnnl_version();
+    if (!text[0]) snprintf(text, sizeof text, "%d.%d.%d", v->major, v->minor, v->patch);
+    return text;
+}
+
+const char *ctn__engine_isa(void)
+{
+    switch (dnnl_get_effective_cpu_isa()) {
+    case dnnl_cpu_isa_sse41: return "sse41";
+    case dnnl_cpu_isa_avx: return "avx";
+    case dnnl_cpu_isa_avx2: return "avx2";
+    case dnnl_cpu_isa_avx2_vnni: return "avx2_vnni";
+    case dnnl_cpu_isa_avx2_vnni_2: return "avx2_vnni_2";
+    case dnnl_cpu_isa_avx512_core: return "avx512_core";
+    case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl_cpu_isa_avx512_core_fp16: return "avx512_core_fp16";
+    case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
+    case dnnl_cpu_isa_avx512_core_amx_fp16: return "avx512_core_amx_fp16";
+    default: return "default";
+    }
+}
+
+const char *ctn__engine_runtime(void)
+{
+    switch (dnnl_version()->cpu_runtime) {
+    case DNNL_RUNTIME_OMP: return "OpenMP";
+    case DNNL_RUNTIME_TBB: return "TBB";
+    case DNNL_RUNTIME_SEQ: return "sequential";
+    case DNNL_RUNTIME_THREADPOOL: return "threadpool";
+    default: return "other";
+    }
+}
+
+int ctn__threads_enter(int threads)
+{
+    int was = omp_get_max_threads();
+    if (was != threads) omp_set_num_threads(threads);
+    return was;
+}
+
+void ctn__threads_leave(int was)
+{
+    if (omp_get_max_threads() != was) omp_set_num_threads(was);
+}
+
+dnnl_data_type_t ctn__dnnl_type(ctn_dtype t)
+{
+    switch (t) {
+    case CTN_F32: return dnnl_f32;
+    case CTN_BF16: return dnnl_bf16;
+    case CTN_F16: return dnnl_f16;
+    case CTN_I32: return dnnl_s32;
+    case CTN_U8: return dnnl_u8;
+    default: return dnnl_data_type_undef;
+    }
+}
+
+ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn_desc *d)
+{
+    dnnl_dims_t dims = {1}, strides = {1};
+    for (int i = 0; i < d->ndim; i++) {
+        dims[i] = d->dim[i];
+        strides[i] = d->stride[i];
+    }
+    dnnl_status_t s = dnnl_memory_desc_create_with_strides(md, d->ndim ? d->ndim : 1, dims,
+                                                           ctn__dnnl_type(d->dtype), strides);
+    return s == dnnl_success ? CTN_OK : ctn__dnnl_fail(s, "memory descriptor");
+}
+
+dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
+{
+    switch (f) {
+    case CTN__ELT_RELU: return dnnl_eltwise_relu;
+    case CTN__ELT_TANH: return dnnl_eltwise_tanh;
+    case CTN__ELT_SIGMOID: return dnnl_eltwise_logistic;
+    case CTN__ELT_GELU_ERF: return dnnl_eltwise_gelu_erf;
+    case CTN__ELT_GELU_TANH: return dnnl_eltwise_gelu_tanh;
+    case CTN__ELT_SWISH: return dnnl_eltwise_swish;
+    case CTN__ELT_EXP: return dnnl_eltwise_exp;
+    case CTN__ELT_ELU: return dnnl_eltwise_elu;
+    case CTN__ELT_SOFTPLUS: return dnnl_eltwise_soft_relu;
+    case CTN__ELT_LOG: return dnnl_eltwise_log;
+    case CTN__ELT_SQRT: return dnnl_eltwise_sqrt;
+    case CTN__ELT_NONE: break;
+    }
+    return dnnl_alg_kind_undef;
+}
+
+ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha)
+{
+    ctn_status st = CTN_OK;
+    dnnl_post_ops_t po = NULL;
+    *attr = NULL;
+    CTN__DNNL(st, done, "attributes", dnnl_primitive_attr_create(attr));
+    CTN__DNNL(st, done, "attributes",
+              dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
+    CTN__DNNL(st, done, "attributes",
+              dnnl_primitive_attr_set_fpmath_mode(*attr, dnnl_fpmath_mode_strict));
+    if (act != CTN__ELT_NONE) {
+        CTN__DNNL(st, done, "attributes", dnnl_post_ops_create(&po));
+        CTN__DNNL(st, done, "attributes",
+                  dnnl_post_ops_append_eltwise(po, ctn__dnnl_alg(act), alpha, 0));
+        CTN__DNNL(st, done, "attributes", dnnl_primitive_attr_set_post_ops(*attr, po));
+    }
+done:
+    if (po) dnnl_post_ops_destroy(po);
+    if (st < 0 && *attr) {
+        dnnl_primitive_attr_destroy(*attr);
+        *attr = NULL;
+    }
+    return st;
+}
+
+ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t pd, int nargs,
+                          const int *args, const_dnnl_memory_desc_t const *mds, const char *what)
+{
+    ctn_status st = CTN_OK;
+    *out = NULL;
+    ctn__prim *p = ctn__calloc(1, sizeof *p);
+    if (!p) {
+        dnnl_primitive_desc_destroy(pd);
+        return CTN_ENOMEM;
+    }
+    p->e = e;
+    p->nargs = nargs + 1;
+    for (int i = 0; i < nargs; i++) {
+        p->arg[i].arg = args[i];
+        if (mds[i])
+            CTN__DNNL(st, fail, what,
+                      dnnl_memory_create(&p->arg[i].memory, mds[i], e->engine, DNNL_MEMORY_NONE));
+    }
+    const_dnnl_memory_desc_t smd = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    p->scratch = smd ? dnnl_memory_desc_get_size(smd) : 0;
+    p->arg[nargs].arg = DNNL_ARG_SCRATCHPAD;
+    CTN__DNNL(st, fail, what,
+              dnnl_memory_create(&p->arg[nargs].memory, smd, e->engine, DNNL_MEMORY_NONE));
+    const char *info = NULL;
+    if (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&info) == dnnl_success &&
+        info)
+        snprintf(p->name, sizeof p->name, "%s", info);
+    CTN__DNNL(st, fail, what, dnnl_primitive_create(&p->prim, pd));
+    dnnl_primitive_desc_destroy(pd);
+    *out = p;
+    return CTN_OK;
+fail:
+    dnnl_primitive_desc_destroy(pd);
+    ctn__prim_free(p);
+    return st;
+}
+
+void ctn__prim_free(void *prim)
+{
+    ctn__prim *p = prim;
+    if (!p) return;
+    for (int i = 0; i < p->nargs; i++)
+        if (p->arg[i].memory) dnnl_memory_destroy(p->arg[i].memory);
+    if (p->prim) dnnl_primitive_destroy(p->prim);
+    ctn__free(p);
+}
+
+size_t ctn__prim_scratch(const ctn__prim *p)
+{
+    return p->scratch;
+}
+
+const char *ctn__prim_name(const ctn__prim *p)
+{
+    return p->name;
+}
+
+ctn_status ctn__prim_run(const ctn__prim *p, void *const *ptr, void *scratch)
+{
+    dnnl_exec_arg_t arg[CTN__PRIM_ARGS + 1];
+    int n = 0;
+    for (int i = 0; i < p->nargs; i++) {
+        if (!p->arg[i].memory) continue;
+        void *at = i == p->nargs - 1 ? scratch : ptr[i];
+        arg[n] = p->arg[i];
+        dnnl_status_t s = dnnl_memory_set_data_handle(arg[n].memory, at);
+        if (s != dnnl_success) return ctn__dnnl_fail(s, p->name);
+        n++;
+    }
+    dnnl_status_t s = dnnl_primitive_execute(p->prim, p->e->stream, n, arg);
+    return s == dnnl_success ? CTN_OK : ctn__dnnl_fail(s, p->name);
+}

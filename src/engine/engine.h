@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Engine layer: oneDNN behind one wrapper per primitive family, and Catena's own vector kernels. dnnl.h
+ * appears in this folder only. A ctn__prim is one prepared primitive with its memory objects; running it
+ * sets the addresses and executes. Primitives are made with the thread count of the context and in
+ * strict f32 math.
+ */
+#ifndef CTN_ENGINE_ENGINE_H
+#define CTN_ENGINE_ENGINE_H
+
+#include "tensor/tensor.h"
+
+typedef struct ctn__engine ctn__engine;
+typedef struct ctn__prim ctn__prim;
+
+ctn_status ctn__engine_new(ctn__engine **e, int threads);
+void ctn__engine_free(ctn__engine *e);
+/* "3.7.2" of the oneDNN in use, its CPU kernel set, its thread runtime. Result: borrowed forever. */
+const char *ctn__engine_version(void);
+const char *ctn__engine_isa(void);
+const char *ctn__engine_runtime(void);
+
+/* A thread's OpenMP settings while a run lasts: enter sets the thread count, leave puts back the old. */
+int ctn__threads_enter(int threads);
+void ctn__threads_leave(int was);
+
+void ctn__prim_free(void *prim);
+size_t ctn__prim_scratch(const ctn__prim *p);   /* bytes the caller must give to run */
+const char *ctn__prim_name(const ctn__prim *p); /* kernel as oneDNN reports it */
+/* ptr[i] belongs to argument i of the maker's list; NULL for one that is not there. */
+ctn_status ctn__prim_run(const ctn__prim *p, void *const *ptr, void *scratch);
+
+/* Element-wise functions oneDNN knows, alone or after a matmul. */
+typedef enum {
+    CTN__ELT_NONE = 0,
+    CTN__ELT_RELU,
+    CTN__ELT_TANH,
+    CTN__ELT_SIGMOID,
+    CTN__ELT_GELU_ERF,
+    CTN__ELT_GELU_TANH,
+    CTN__ELT_SWISH,
+    CTN__ELT_EXP,
+    CTN__ELT_ELU,
+    CTN__ELT_SOFTPLUS,
+    CTN__ELT_LOG,
+    CTN__ELT_SQRT
+} ctn__elt;
+
+/* C = act(A B + bias): batched (any number of leading dimensions, 1 broadcasts), any strides. bias may be
+ * NULL. Arguments of run: A, B, bias, C. */
+ctn_status ctn__prim_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
+                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha);
+/* dst = src in another layout or type. Arguments of run: src, dst. */
+ctn_status ctn__prim_reorder(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
+                             const ctn_desc *dst);
+/* dst = f(src), dense f32. Arguments of run: src, dst. */
+ctn_status ctn__prim_eltwise(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
+                             const ctn_desc *dst, ctn__elt f, float alpha);
+/* dst = softmax or log(softmax) of src along axis. Arguments of run: src, dst. */
+ctn_status ctn__prim_softmax(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
+                             const ctn_desc *dst, int axis, bool log);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Contexts and scopes. A context owns the record of the open outermost scope; when that scope ends,
+ * everything recorded is forgotten and its memory is used again, so a steady loop allocates nothing.
+ */
+#include "graph/graph.h"
+
+static void reset_scope(ctn_context *ctx)
+{
+    ctn__arena_reset(&ctx->arena);
+    ctn__storage_recycle(&ctx->storage);
+    ctx->tensors.n = ctx->nodes.n = ctx->tape.n = ctx->slots.n = ctx->emitted.n = 0;
+    ctx->emitted_tensors.n = 0;
+    ctx->flushed_nodes = ctx->flushed_tensors = ctx->flushed_tape = 0;
+    ctx->ordinals = 0;
+    ctx->step_mark = 0;
+    ctx->step_at = NULL;
+    ctx->effects = 0;
+    ctx->broken = CTN_OK;
+    ctx->emitting = false;
+    ctn__hasher_reset(ctx->hasher);
+    ctx->scope_id++;
+}
+
+ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
+{
+    ctn_status st = CTN_OK;
+    ctn_context *ctx = ctn__calloc(1, sizeof *ctx);
+    *out = NULL;
+    if (!ctx) return CTN_ENOMEM;
+    if (opt) {
+        size_t n = opt->struct_size < sizeof *opt ? opt->struct_size : sizeof *opt;
+        memcpy(&ctx->opt, opt, n);
+    }
+    ctn__env_check();
+    const char *source;
+    ctx->threads = ctx->opt.threads > 0 ? ctx->opt.threads : ctn__default_threads(&source);
+    ctx->eager = ctx->opt.mode == CTN_MODE_EAGER ||
+                 (ctx->opt.mode == CTN_MODE_DEFAULT && ctn__env_bool(CTN__ENV_EAGER));
+    ctx->fuse = !ctx->opt.no_fuse && ctn__env_bool(CTN__ENV_FUSE);
+    ctx->seed = ctx->opt.seed ? ctx->opt.seed : (uint64_t)ctn__env_int(CTN__ENV_SEED);
+    ctx->training = ctx->grad_on = true;
+    ctx->next_uid = 1;
+    if (ctx->opt.precision != CTN_PRECISION_F32)
+        CTN_TRY_GOTO(st, fail,
+                     ctn_fail(CTN_EARG, "context: unknown precision policy %d",
+                              (int)ctx->opt.precision));
+    ctx->hasher = ctn__hasher_new();
+    if (!ctx->hasher) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    ctx->trace = ctn__trace_new(0);
+    if (!ctx->trace) CTN_TRY_GOTO(st, fail, ctn_error_status());
+    CTN_TRY_GOTO(st, fail, ctn__plan_runner.start(ctx, &ctx->opt));
+    *out = ctx;
+    return CTN_OK;
+fail:
+    ctn_context_free(ctx);
+    return st;
+}
+
+void ctn_context_free(ctn_context *ctx)
+{
+    if (!ctx) return;
+    if (ctx->planner) ctn__plan_runner.stop(ctx);
+    ctn__arena_free(&ctx->arena);
+    ctn__storage_free(&ctx->storage);
+    ctn__vec_free(&ctx->tensors);
+    ctn__vec_free(&ctx->nodes);
+    ctn__vec_free(&ctx->tape);
+    ctn__vec_free(&ctx->slots);
+    ctn__vec_free(&ctx->emitted);
+    ctn__vec_free(&ctx->emitted_tensors);
+    ctn__hasher_free(ctx->hasher);
+    ctn__trace_free(ctx->trace);
+    ctn__free(ctx);
+}
+
+int ctn_context_threads(const ctn_context *ctx)
+{
+    return ctx->threads;
+}
+
+void ctn_context_save(const ctn_context *ctx, ctn_context_state *out)
+{
+    out->seed = ctx->seed;
+    out->step = ctx->step;
+}
+
+ctn_status ctn_context_load(ctn_context *ctx, const ctn_context_state *in)
+{
+    if (ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "context_load: a scope is open; load between scopes");
+    ctx->seed = in->seed;
+    ctx->step = in->step;
+    return CTN_OK;
+}
+
+void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    ctn__plan_runner.stats(ctx, out);
+    out->recorded_ops = ctx->recorded_ops;
+}
+
+int ctn_plan_text(ctn_context *ctx, char *buf, size_t n)
+{
+    return ctn__plan_runner.text(ctx, buf, n);
+}
+
+void ctn_set_profile(ctn_context *ctx, int on)
+{
+    ctx->profile = on != 0;
+}
+
+int ctn_set_training(ctn_context *ctx, int on)
+{
+    int was = ctx->training;
+    ctx->training = on != 0;
+    return was;
+}
+
+int ctn_training(const ctn_context *ctx)
+{
+    return ctx->training;
+}
+
+int ctn_set_grad(ctn_context *ctx, int on)
+{
+    int was = ctx->grad_on;
+    ctx->grad_on = on != 0;
+    return was;
+}
+
+ctn_status ctn__need_scope(ctn_context *ctx, const char *who)
+{
+    if (!ctx)
+        return ctn_error_status() < 0 ? ctn_error_status()
+                                      : ctn_fail(CTN_EARG, "%s: no context", who);
+    if (ctx->level == 0)
+        return ctn_fail(CTN_ESTATE, "%s: no scope is open; call ctn_scope_begin first", who);
+    return CTN_OK;
+}
+
+ctn_status ctn_scope_begin(ctn_context *ctx)
+{
+    if (!ctx) return ctn_fail(CTN_EARG, "scope_begin: no context");
+    if (ctx->level >= 250) return ctn_fail(CTN_ESTATE, "scope_begin: 250 scopes are open");
+    if (ctx->level == 0) reset_scope(ctx);
+    else if (!ctn__tape_add(ctx, CTN__EV_SCOPE, 0, 0)) return CTN_ENOMEM;
+    ctx->level++;
+    return CTN_OK;
+}
+
+/* Tensors of the closing level can no longer be named by the user. */
+static void hide_level(ctn_context *ctx)
+{
+    for (size_t i = ctx->tensors.n; i-- > 0;) {
+        ctn_tensor *t = ctx->tensors.at[i];
+        if (t->level < ctx->level) break; /* recorded before this scope began */
+        t->level = 255;
+    }
+}
+
+ctn_tensor *ctn_scope_return(ctn_context *ctx, ctn_tensor *t)
+{
+    if (ctn__need_scope(ctx, "scope_return") < 0) return NULL;
+    if (ctx->level < 2) {
+        ctn_fail(CTN_ESTATE, "scope_return: no inner scope is open; use ctn_scope_end");
+        return NULL;
+    }
+    bool ok = ctn__tape_add(ctx, CTN__EV_RETURN, t ? t->id : UINT32_MAX, 0);
+    hide_level(ctx);
+    ctx->level--;
+    if (!ok || !t) return NULL;
+    if (t->level == 255) t->level = (uint8_t)ctx->level;
+    return t;
+}
+
+static ctn_status finish_retained(ctn_context *ctx, ctn_status st)
+{
+    for (ctn_retained *r = ctx->retained; r; r = r->next) {
+        ctn_tensor *t = r->pending;
+        r->pending = NULL;
+        if (!t || st < 0) continue;
+        int into = r->current == 0 ? 1 : 0;
+        size_t bytes = ctn__bytes(&t->d);
+        if (r->cap[into] < bytes) {
+            ctn__free(r->buf[into]);
+            r->buf[into] = ctn__aligned(bytes);
+            r->cap[into] = r->buf[into] ? bytes : 0;
+            if (!r->buf[into]) {
+                st = CTN_ENOMEM;
+                continue;
+            }
+        }
+        r->d = t->d;
+        ctn__plain(&r->d);
+        ctn__copy_strided(r->buf[into], &r->d, t->data, &t->d);
+        r->current = into;
+    }
+    return st;
+}
+
+ctn_status ctn_scope_end(ctn_context *ctx)
+{
+    CTN_TRY(ctn__need_scope(ctx, "scope_end"));
+    if (ctx->level > 1) {
+        bool ok = ctn__tape_add(ctx, CTN__EV_END, 0, 0);
+        hide_level(ctx);
+        ctx->level--;
+        return ok ? CTN_OK : CTN_ENOMEM;
+    }
+    ctn_status st = CTN_OK;
+    if (ctx->effects > 0 && ctx->broken == CTN_OK) {
+        ctn__tape_add(ctx, CTN__EV_FLUSH, CTN__FLUSH_END, 0);
+        st = ctn__plan_runner.flush(ctx, CTN__FLUSH_END);
+        if (st < 0) ctn__flush_failed(ctx, st);
+    }
+    st = finish_retained(ctx, ctx->broken < 0 ? ctx->broken : st);
+    ctx->step++;
+    ctx->level = 0;
+    reset_scope(ctx);
+    return st;
+}
+
+void ctn__flush_failed(ctn_context *ctx, ctn_status st)
+{
+    ctx->broken = st;
+    ctx->effects = 0;
+    for (ctn__pool *p = ctx->pools; p; p = p->next)
+        if (p->contributions != p->contributions_done) p->contributions = p->contributions_done = 0;
+}

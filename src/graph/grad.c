@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Differentiation, graph to graph: an op's grad emits nodes with ordinary ops, so gradients of gradients
+ * work wherever the emitted ops have gradients. Runs only when a plan is made. Emitted nodes and tensors
+ * live in the scope's arena but not on the tape.
+ */
+#include "graph/graph.h"
+
+/* Depth-first over producers without recursion: networks are deep. */
+ctn_status ctn__history(ctn_tensor *y, ctn__node_list *out)
+{
+    ctn_context *ctx = y->ctx;
+    uint32_t seen = ++ctx->marks, done = ++ctx->marks;
+    ctn__node_list stack = {0};
+    ctn_status st = CTN_OK;
+    ctn__node *top = ctn__real(y)->node;
+    if (top && top->needs_grad && !ctn__vec_push(&stack, top)) st = CTN_ENOMEM;
+    while (st == CTN_OK && stack.n > 0) {
+        ctn__node *n = stack.at[stack.n - 1];
+        if (n->mark == done) {
+            stack.n--;
+        } else if (n->mark == seen) {
+            n->mark = done;
+            stack.n--;
+            if (!ctn__vec_push(out, n)) st = CTN_ENOMEM;
+        } else {
+            n->mark = seen;
+            for (int i = n->nin - 1; i >= 0 && st == CTN_OK; i--) {
+                ctn_tensor *t = ctn__real(n->in[i]);
+                ctn__node *p = t->node;
+                if ((t->flags & CTN__T_GRAD) && p && p->needs_grad && p->mark != done &&
+                    p->mark != seen && !ctn__vec_push(&stack, p))
+                    st = CTN_ENOMEM;
+            }
+        }
+    }
+    ctn__vec_free(&stack);
+    return st;
+}
+
+static ctn_status accumulate(const char *at, ctn_tensor *t, ctn_tensor *g)
+{
+    if (!g) return CTN_OK;
+    if (!t->grad) {
+        t->grad = g;
+        return CTN_OK;
+    }
+    ctn_tensor *in[2] = {t->grad, g};
+    t->grad = ctn__apply1(at, t->ctx, &ctn__op_add, 2, in, 0, NULL, 0, NULL);
+    return t->grad ? CTN_OK : ctn_error_status();
+}
+
+/* Rule 2: what grad reads must still be what it was, and must still be there. */
+static ctn_status check_saved(const char *at, const ctn__node *n)
+{
+    for (int i = 0; i < n->nin; i++) {
+        const ctn_tensor *t = ctn__real(n->in[i]);
+        if (!(n->op->grad_in >> i & 1)) continue;
+        if (t->var && t->version != t->var->seen && !t->data)
+            return ctn_fail(CTN_EGONE,
+                            "backward at %s needs %s as it was at %s (%s), but it was changed "
+                            "at %s",
+                            at, t->var->name, n->at, n->op->name,
+                            t->var->written_at ? t->var->written_at : "?");
+    }
+    return CTN_OK;
+}
+
+static ctn_status node_grad(const char *at, ctn__node *n, uint32_t leads)
+{
+    if (n->event != CTN__EV_OP)
+        return ctn_fail(CTN_EGRAD, "backward at %s: cannot go through the effect at %s", at, n->at);
+    if (!n->op->grad)
+        return ctn_fail(CTN_EGRAD, "%s, called at %s, has no gradient%s (asked for at %s)",
+                        n->op->name, n->at, n->op->order > 0 ? " of this order" : "", at);
+    CTN_TRY(check_saved(at, n));
+    ctn_tensor *in[CTN_MAX_IN], *out[CTN_MAX_OUT], *gout[CTN_MAX_OUT], *gin[CTN_MAX_IN];
+    unsigned char need[CTN_MAX_IN];
+    for (int i = 0; i < n->nin; i++) {
+        in[i] = ctn__real(n->in[i]);
+        gin[i] = NULL;
+        need[i] = (in[i]->flags & CTN__T_GRAD) && in[i]->mark == leads;
+    }
+    bool any = false;
+    for (int i = 0; i < n->nout; i++) {
+        out[i] = n->out[i];
+        gout[i] = n->out[i]->grad;
+        any |= gout[i] != NULL;
+    }
+    if (!any) return CTN_OK;
+    ctn_grad_args a = {.at = n->at,
+                       .ctx = out[0]->ctx,
+                       .nin = n->nin,
+                       .nout = n->nout,
+                       .nattr = n->nattr,
+                       .nscalar = n->nscalar,
+                       .in = in,
+                       .out = out,
+                       .gout = gout,
+                       .gin = gin,
+                       .need = need,
+                       .attr = n->attr,
+                       .scalar = n->scalar};
+    CTN_TRY(n->op->grad(&a));
+    for (int i = 0; i < n->nin; i++)
+        if (need[i]) CTN_TRY(accumulate(at, in[i], gin[i]));
+    return CTN_OK;
+}
+
+/* Tensors between the xs and y get mark `leads`: the gradient is carried only along them. */
+static void mark_leads(const ctn__node_list *hist, int n, ctn_tensor *const *xs, uint32_t leads)
+{
+    for (int i = 0; i < n; i++) ctn__real(xs[i])->mark = leads;
+    for (size_t k = 0; k < hist->n; k++) {
+        ctn__node *node = hist->at[k];
+        bool on = false;
+        for (int i = 0; i < node->nin; i++) {
+            const ctn_tensor *t = ctn__real(node->in[i]);
+            on |= (t->flags & CTN__T_GRAD) && t->mark == leads;
+        }
+        for (int i = 0; on && i < node->nout; i++) node->out[i]->mark = leads;
+    }
+}
+
+ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int n,
+                              ctn_tensor *const *xs, ctn_tensor **gx)
+{
+    y = ctn__real(y);
+    ctn_context *ctx = y->ctx;
+    ctn__node_list hist = {0};
+    ctn_status st = CTN_OK;
+    CTN_TRY_GOTO(st, done, ctn__history(y, &hist));
+    uint32_t leads = ++ctx->marks;
+    mark_leads(&hist, n, xs, leads);
+    for (size_t k = 0; k < hist.n; k++) {
+        for (int i = 0; i < hist.at[k]->nin; i++) ctn__real(hist.at[k]->in[i])->grad = NULL;
+        for (int i = 0; i < hist.at[k]->nout; i++) hist.at[k]->out[i]->grad = NULL;
+    }
+    for (int i = 0; i < n; i++) ctn__real(xs[i])->grad = NULL;
+    if (!gy) {
+        int64_t attr[CTN_MAX_DIMS + 2] = {y->d.dtype, y->d.ndim};
+        memcpy(attr + 2, y->d.dim, (size_t)y->d.ndim * sizeof(int64_t));
+        gy = ctn__apply1(at, ctx, &ctn__op_full, 0, NULL, 2 + y->d.ndim, attr, 1, &CTN_CONST(1));
+        if (!gy) CTN_TRY_GOTO(st, done, ctn_error_status());
+    }
+    y->grad = gy;
+    for (size_t k = hist.n; k-- > 0;) {
+        ctn__node *node = hist.at[k];
+        bool on = false;
+        for (int i = 0; i < node->nout; i++) on |= node->out[i]->mark == leads;
+        if (on) CTN_TRY_GOTO(st, done, node_grad(at, node, leads));
+    }
+    for (int i = 0; i < n; i++) gx[i] = ctn__real(xs[i])->grad;
+done:
+    ctn__vec_free(&hist);
+    return st;
+}
+
+static ctn_status contribute(ctn_context *ctx, const ctn__node *b, ctn_var *v, ctn_tensor *g,
+                             bool first)
+{
+    ctn__node *c = ctn__node_new(ctx, CTN__EV_ASSIGN, b->at, g ? 1 : 0, &g, 0);
+    if (!c) return CTN_ENOMEM;
+    c->var = v;
+    c->pool = b->pool;
+    c->first = first;
+    return CTN_OK;
+}
+
+/* Gradients of the loss by every leaf of the pool's trainable variables that it depends on. */
+static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
+{
+    ctn__pool *pool = b->pool;
+    ctn__node_list hist = {0};
+    CTN__VEC(ctn_tensor *) xs = {0};
+    ctn_tensor **gx = NULL;
+    ctn_status st = CTN_OK;
+    bool *got = ctn__calloc((size_t)pool->nvar + 1, sizeof *got);
+    if (!got) return CTN_ENOMEM;
+    CTN_TRY_GOTO(st, done, ctn__history(b->in[0], &hist));
+    uint32_t seen = ++ctx->marks;
+    for (size_t k = 0; k < hist.n; k++) {
+        for (int i = 0; i < hist.at[k]->nin; i++) {
+            ctn_tensor *t = ctn__real(hist.at[k]->in[i]);
+            if (!t->var || t->var->pool != pool || !(t->flags & CTN__T_GRAD) || t->mark == seen)
+                continue;
+            t->mark = seen;
+            if (!ctn__vec_push(&xs, t)) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+        }
+    }
+    if (xs.n == 0)
+        CTN_TRY_GOTO(st, done,
+                     ctn_fail(CTN_EGRAD,
+                              "backward at %s: the loss depends on no trainable "
+                              "parameter of this optimizer",
+                              b->at));
+    gx = ctn__calloc(xs.n, sizeof *gx);
+    if (!gx) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, ctn__differentiate(b->at, b->in[0], NULL, (int)xs.n, xs.at, gx));
+    for (size_t k = 0; k < xs.n; k++) {
+        int v = 0;
+        while (pool->var[v] != xs.at[k]->var) v++;
+        if (!gx[k]) continue;
+        CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], gx[k], b->first && !got[v]));
+        got[v] = true;
+    }
+    for (int v = 0; v < pool->nvar && b->first; v++) /* rule 13: zeros where there is no gradient */
+        if (pool->var[v] && !got[v])
+            CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], NULL, true));
+done:
+    ctn__free(gx);
+    ctn__free(got);
+    ctn__vec_free(&xs);
+    ctn__vec_free(&hist);
+    return st;
+}
+
+static ctn_status expand_grad(ctn__node *n)
+{
+    ctn_tensor *gx[CTN_MAX_OUT];
+    CTN_TRY(ctn__differentiate(n->at, n->in[0], NULL, n->nout, n->in + 1, gx));
+    for (int i = 0; i < n->nout; i++) {
+        if (!gx[i]) return ctn_fail(CTN_EGRAD, "grad at %s: y does not depend on x %d", n->at, i);
+        n->out[i]->alias = gx[i];
+    }
+    return CTN_OK;
+}
+
+/* by: -1 before the writes of a node, +1 after */
+static void count_writes(const ctn__node *n, int by)
+{
+    uint64_t d = (uint64_t)(int64_t)by;
+    if (n->event == CTN__EV_ASSIGN) n->var->seen += d;
+    for (int i = 0; n->event == CTN__EV_STEP && i < n->pool->nvar; i++)
+        if (n->pool->var[i] && n->pool->var[i]->trainable) n->pool->var[i]->seen += d;
+}
+
+ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_list *out)
+{
+    ctn_status st = CTN_OK;
+    int grad_on = ctn_set_grad(ctx, 1);
+    for (ctn_var *v = ctx->vars; v; v = v->next) v->seen = v->version;
+    for (size_t k = begin; k < end; k++) count_writes(ctx->nodes.at[k], -1);
+    ctx->emitting = true;
+    for (size_t k = begin; k < end && st == CTN_OK; k++) {
+        ctn__node *n = ctx->nodes.at[k];
+        count_writes(n, 1);
+        size_t first = ctx->emitted.n;
+        if (n->event == CTN__EV_BACKWARD) st = expand_backward(ctx, n);
+        else if (n->event == CTN__EV_GRAD) st = expand_grad(n);
+        else if (!ctn__vec_push(out, n)) st = CTN_ENOMEM;
+        for (size_t e = first; e < ctx->emitted.n && st == CTN_OK; e++)
+            if (!ctn__vec_push(out, ctx->emitted.at[e])) st = CTN_ENOMEM;
+    }
+    ctx->emitting = false;
+    ctn_set_grad(ctx, grad_on);
+    return st;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pools: the parameters of one optimizer in one contiguous range, their gradients in another of the same
+ * shape, so that one sweep updates all and a bucket of gradients is a plain piece of memory. Each variable
+ * starts at a multiple of 16 elements; the padding stays zero.
+ */
+#include "graph/graph.h"
+
+static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
+{
+    for (int i = 0; i < n; i++) {
+        const ctn_var *v = vars[i];
+        if (v->ctx != ctx)
+            return ctn_fail(CTN_EARG, "optimizer: parameter %s is of another context", v->name);
+        if (v->pool)
+            return ctn_fail(
+                CTN_ESTATE,
+                "optimizer: parameter %s belongs to another optimizer already; free that "
+                "one first or give the parameter to one of them",
+                v->name);
+        if (v->d.dtype != CTN_F32)
+            return ctn_fail(CTN_EDTYPE, "optimizer: parameter %s is %s, f32 is needed", v->name,
+                            ctn_dtype_name(v->d.dtype));
+        for (int j = 0; j < i; j++)
+            if (vars[j] == v)
+                return ctn_fail(CTN_EARG, "optimizer: parameter %s is given twice", v->name);
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *const *vars)
+{
+    *out = NULL;
+    CTN_TRY(check_vars(ctx, n, vars));
+    if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "optimizer: make it before the scope begins");
+    ctn__pool *p = ctn__calloc(1, sizeof *p);
+    if (!p) return CTN_ENOMEM;
+    p->ctx = ctx;
+    p->nvar = n;
+    p->var = ctn__calloc((size_t)n + 1, sizeof *p->var);
+    p->begin = ctn__calloc((size_t)n + 1, sizeof *p->begin);
+    if (!p->var || !p->begin) goto nomem;
+    for (int i = 0; i < n; i++) {
+        p->begin[i] = p->count;
+        p->count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
+    }
+    p->begin[n] = p->count;
+    p->w = ctn__aligned((size_t)p->count * sizeof(float));
+    p->g = ctn__aligned((size_t)p->count * sizeof(float));
+    if (!p->w || !p->g) goto nomem;
+    memset(p->w, 0, (size_t)p->count * sizeof(float));
+    memset(p->g, 0, (size_t)p->count * sizeof(float));
+    for (int i = 0; i < n; i++) {
+        ctn_var *v = p->var[i] = vars[i];
+        memcpy(p->w + p->begin[i], v->data, ctn__bytes(&v->d));
+        ctn__free(v->own);
+        v->own = NULL;
+        v->data = p->w + p->begin[i];
+        v->grad = p->g + p->begin[i];
+        v->pool = p;
+    }
+    p->uid = ctx->next_uid++;
+    p->next = ctx->pools;
+    p->link = &ctx->pools;
+    if (p->next) p->next->link = &p->next;
+    ctx->pools = p;
+    *out = p;
+    return CTN_OK;
+nomem:
+    ctn__free(p->w);
+    ctn__free(p->g);
+    ctn__free(p->var);
+    ctn__free(p->begin);
+    ctn__free(p);
+    return CTN_ENOMEM;
+}
+
+void ctn__pool_free(ctn__pool *p)
+{
+    if (!p) return;
+    bool keep =
+        false; /* out of memory while giving values back: the block stays with the variables */
+    for (int i = 0; i < p->nvar; i++) {
+        ctn_var *v = p->var[i];
+        if (!v) continue;
+        v->own = ctn__aligned(ctn__bytes(&v->d));
+        if (v->own) {
+            memcpy(v->own, v->data, ctn__bytes(&v->d));
+            v->data = v->own;
+        } else {
+            keep = true;
+        }
+        v->grad = NULL;
+        v->pool = NULL;
+    }
+    *p->link = p->next;
+    if (p->next) p->next->link = p->link;
+    if (!keep) ctn__free(p->w);
+    ctn__free(p->g);
+    ctn__free(p->var);
+    ctn__free(p->begin);
+    ctn__free(p);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Variables: named values that outlive scopes. A variable owns its memory until an optimizer moves it
+ * into a pool. Every write makes a new version (rule 2).
+ */
+#include "graph/graph.h"
+
+ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_var_kind kind,
+                       ctn_dtype dtype, int ndim, const int64_t *dims)
+{
+    *out = NULL;
+    if (!ctx || !name) return ctn_fail(CTN_EARG, "var_new: context and name are needed");
+    ctn_desc d = {0};
+    CTN_TRY(ctn__desc_set(&d, name, dtype, ndim, dims));
+    ctn_var *v = ctn__calloc(1, sizeof *v);
+    if (!v) return CTN_ENOMEM;
+    v->ctx = ctx;
+    v->kind = kind;
+    v->d = d;
+    v->trainable = kind == CTN_PARAM;
+    v->name = ctn__strdup(name);
+    v->own = ctn__aligned(ctn__bytes(&d));
+    if (!v->name || !v->own) {
+        ctn__free(v->name);
+        ctn__free(v->own);
+        ctn__free(v);
+        return CTN_ENOMEM;
+    }
+    memset(v->own, 0, ctn__bytes(&d));
+    v->data = v->own;
+    v->uid = ctx->next_uid++;
+    v->next = ctx->vars;
+    v->link = &ctx->vars;
+    if (v->next) v->next->link = &v->next;
+    ctx->vars = v;
+    *out = v;
+    return CTN_OK;
+}
+
+void ctn_var_free(ctn_var *v)
+{
+    if (!v) return;
+    if (v->pool) { /* the pool stays, without it */
+        for (int i = 0; i < v->pool->nvar; i++)
+            if (v->pool->var[i] == v) v->pool->var[i] = NULL;
+    }
+    ctn__plan_runner.forget_var(v->ctx, v);
+    *v->link = v->next;
+    if (v->next) v->next->link = v->link;
+    ctn__free(v->own);
+    ctn__free(v->name);
+    ctn__free(v);
+}
+
+const char *ctn_var_name(const ctn_var *v)
+{
+    return v->name;
+}
+
+const ctn_desc *ctn_var_desc(const ctn_var *v)
+{
+    return &v->d;
+}
+
+ctn_var_kind ctn_var_kind_of(const ctn_var *v)
+{
+    return v->kind;
+}
+
+ctn_context *ctn_var_context(const ctn_var *v)
+{
+    return v->ctx;
+}
+
+void ctn_var_set_trainable(ctn_var *v, int on)
+{
+    v->trainable = v->kind == CTN_PARAM && on;
+}
+
+int ctn_var_trainable(const ctn_var *v)
+{
+    return v->trainable;
+}
+
+static ctn_status check_bytes(const char *who, const ctn_var *v, size_t bytes)
+{
+    if (bytes == ctn__bytes(&v->d)) return CTN_OK;
+    char s[128];
+    return ctn_fail(CTN_EARG, "%s: %zu bytes given, %s %s %s has %zu", who, bytes, v->name,
+                    ctn_dtype_name(v->d.dtype), ctn__shape_text(&v->d, s, sizeof s),
+                    ctn__bytes(&v->d));
+}
+
+static ctn_status run_pending(ctn_context *ctx)
+{
+    return ctx->level > 0 && ctx->broken == CTN_OK ? ctn_flush(ctx) : CTN_OK;
+}
+
+ctn_status ctn_var_get(ctn_var *v, void *dst, size_t bytes)
+{
+    CTN_TRY(check_bytes("var_get", v, bytes));
+    CTN_TRY(run_pending(v->ctx));
+    memcpy(dst, v->data, bytes);
+    return CTN_OK;
+}
+
+ctn_status ctn_var_set(ctn_var *v, const void *src, size_t bytes)
+{
+    CTN_TRY(check_bytes("var_set", v, bytes));
+    CTN_TRY(run_pending(v->ctx));
+    memcpy(v->data, src, bytes);
+    v->version++;
+    v->written_at = "ctn_var_set";
+    return CTN_OK;
+}
+
+ctn_status ctn_var_grad(ctn_var *v, void *dst, size_t bytes)
+{
+    CTN_TRY(check_bytes("var_grad", v, bytes));
+    CTN_TRY(run_pending(v->ctx));
+    if (!v->pool || v->pool->contributions_done == 0)
+        return ctn_fail(CTN_ESTATE, "var_grad: %s has no gradient; call ctn_backward first",
+                        v->name);
+    memcpy(dst, v->grad, bytes);
+    return CTN_OK;
+}

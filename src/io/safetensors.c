@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reader and writer of safetensors files, called by everything that loads or saves weights; the
+ * header text is safetensors_json.c's. Invariant of an open file: every array has the bytes its
+ * shape needs, they lie inside the file, and the arrays cover the data one after another.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/newfile.h"
+#include "io/safetensors_json.h"
+
+static int compare_pairs(const void *a, const void *b)
+{
+    return strcmp(((const ctn__st_pair *)a)->key, ((const ctn__st_pair *)b)->key);
+}
+
+static int compare_offsets(const void *va, const void *vb)
+{
+    const ctn__st_entry *a = va, *b = vb;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((*(const ctn__st_entry *const *)a)->a.name,
+                  (*(const ctn__st_entry *const *)b)->a.name);
+}
+
+/* Sorts by offset and checks that the arrays cover the data exactly. */
+static ctn_status index_offsets(ctn__st_file *f, const char *data, size_t bytes)
+{
+    uint64_t at = 0;
+    qsort(f->entry, f->n, sizeof *f->entry, compare_offsets);
+    for (size_t i = 0; i < f->n; i++) {
+        ctn__st_entry *e = &f->entry[i];
+        if (e->begin != at || e->end > bytes)
+            return ctn_fail(
+                CTN_EFORMAT,
+                "safetensors: %s: '%s' is at %llu to %llu, expected to begin at %llu and to "
+                "end within %zu bytes of data: overlap, hole or truncated file",
+                f->label, e->a.name, (unsigned long long)e->begin, (unsigned long long)e->end,
+                (unsigned long long)at, bytes);
+        at = e->end;
+        e->a.data = data + e->begin;
+    }
+    if (at != bytes)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes of data, the arrays cover %llu",
+                        f->label, bytes, (unsigned long long)at);
+    return CTN_OK;
+}
+
+/* Sorts names and metadata for lookup and refuses doubles. */
+static ctn_status index_names(ctn__st_file *f)
+{
+    f->by_name = ctn__calloc(f->n, sizeof(void *));
+    if (!f->by_name) return CTN_ENOMEM;
+    for (size_t i = 0; i < f->n; i++) f->by_name[i] = &f->entry[i];
+    qsort(f->by_name, f->n, sizeof(void *), compare_names);
+    for (size_t i = 1; i < f->n; i++)
+        if (!strcmp(f->by_name[i - 1]->a.name, f->by_name[i]->a.name))
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' is there twice", f->label,
+                            f->by_name[i]->a.name);
+    if (f->pairs) qsort(f->pair, f->pairs, sizeof *f->pair, compare_pairs);
+    for (size_t i = 1; i < f->pairs; i++)
+        if (!strcmp(f->pair[i - 1].key, f->pair[i].key))
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ key '%s' is there twice",
+                            f->label, f->pair[i].key);
+    return CTN_OK;
+}
+
+static ctn_status parse_file(ctn__st_file *f, const unsigned char *p, size_t n)
+{
+    if (n < 8)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes are too few for the header length",
+                        f->label, n);
+    uint64_t header = 0;
+    for (int i = 7; i >= 0; i--) header = header << 8 | p[i];
+    if (header > n - 8)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header of %llu bytes in a file of %zu",
+                        f->label, (unsigned long long)header, n);
+    if (header > CTN__ST_HEADER_MAX)
+        return ctn_fail(CTN_EFORMAT,
+                        "safetensors: %s: header of %llu bytes, at most %d are allowed", f->label,
+                        (unsigned long long)header, CTN__ST_HEADER_MAX);
+    CTN_TRY(ctn__st_json_read(f, (const char *)p + 8, (size_t)header));
+    CTN_TRY(index_offsets(f, (const char *)p + 8 + header, n - 8 - (size_t)header));
+    CTN_TRY(index_names(f));
+    return CTN_OK;
+}
+
+static ctn_status check_machine(void)
+{
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    return ctn_fail(CTN_EUNSUPPORTED, "safetensors: files are little-endian, this machine is not");
+#else
+    return CTN_OK;
+#endif
+}
+
+/* map is p when the file becomes the owner of the mapping, which happens only on success. */
+static ctn_status file_new(ctn__st_file **out, const char *name, const void *p, size_t n, void *map)
+{
+    CTN_TRY(check_machine());
+    ctn_status st = CTN_OK;
+    ctn__st_file *f = ctn__calloc(1, sizeof *f);
+    if (!f) return CTN_ENOMEM;
+    f->label = name;
+    CTN_TRY_GOTO(st, done, parse_file(f, p, n));
+    f->label = NULL;
+    f->map = map;
+    f->map_bytes = n;
+    *out = f;
+    f = NULL;
+done:
+    ctn__st_close(f);
+    return st;
+}
+
+ctn_status ctn__st_parse(ctn__st_file **out, const char *name, const void *p, size_t n)
+{
+    if (!out || !name || (!p && n)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    *out = NULL;
+    return file_new(out, name, p, n, NULL);
+}
+
+ctn_status ctn__st_open(ctn__st_file **out, const char *path)
+{
+    if (!out || !path) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    *out = NULL;
+    ctn_status st = CTN_OK;
+    struct stat info;
+    size_t bytes = 0;
+    void *map = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hang us */
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        st = ctn_fail(CTN_EIO, "safetensors: %s: %s", path, strerror(errno));
+        goto done;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        st = ctn_fail(CTN_EIO, "safetensors: %s: is not a regular file", path);
+        goto done;
+    }
+    if (info.st_size < 8) {
+        st = ctn_fail(CTN_EFORMAT, "safetensors: %s: %lld bytes are too few for the header length",
+                      path, (long long)info.st_size);
+        goto done;
+    }
+    bytes = (size_t)info.st_size;
+    map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) {
+        st = ctn_fail(CTN_EIO, "safetensors: %s: cannot be mapped: %s", path, strerror(errno));
+        goto done;
+    }
+    CTN_TRY_GOTO(st, done, file_new(out, path, map, bytes, map));
+    map = MAP_FAILED; /* the file's now */
+done:
+    if (map != MAP_FAILED) munmap(map, bytes);
+    if (fd >= 0) close(fd);
+    return st;
+}
+
+void ctn__st_close(ctn__st_file *f)
+{
+    if (!f) return;
+    if (f->map) munmap(f->map, f->map_bytes);
+    ctn__st_json_free(f);
+    ctn__free(f->entry);
+    ctn__free(f->by_name);
+    ctn__free(f->pair);
+    ctn__free(f);
+}
+
+size_t ctn__st_count(const ctn__st_file *f)
+{
+    return f ? f->n : 0;
+}
+
+const ctn__st_array *ctn__st_at(const ctn__st_file *f, size_t i)
+{
+    return f && i < f->n ? &f->entry[i].a : NULL;
+}
+
+const ctn__st_array *ctn__st_find(const ctn__st_file *f, const char *name)
+{
+    if (!f || !name || !f->n) return NULL;
+    const ctn__st_entry key = {.a.name = name}, *p = &key;
+    const ctn__st_entry **hit = bsearch(&p, f->by_name, f->n, sizeof(void *), compare_names);
+    return hit ? &(*hit)->a : NULL;
+}
+
+const char *ctn__st_metadata(const ctn__st_file *f, const char *key)
+{
+    if (!f || !key || !f->pairs) return NULL;
+    const ctn__st_pair p = {.key = key};
+    const ctn__st_pair *hit = bsearch(&p, f->pair, f->pairs, sizeof p, compare_pairs);
+    return hit ? hit->value : NULL;
+}
+
+size_t ctn__st_metadata_count(const ctn__st_file *f)
+{
+    return f ? f->pairs : 0;
+}
+
+const char *ctn__st_metadata_at(const ctn__st_file *f, size_t i, const char **key)
+{
+    if (!f || i >= f->pairs) return NULL;
+    if (key) *key = f->pair[i].key;
+    return f->pair[i].value;
+}
+
+ctn_status ctn__st_begin(ctn__st_writer **out, const char *path)
+{
+    if (!out || !path) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    *out = NULL;
+    CTN_TRY(check_machine());
+    ctn__st_writer *w = ctn__calloc(1, sizeof *w);
+    if (!w) return CTN_ENOMEM;
+    w->path = ctn__strdup(path);
+    if (!w->path) {
+        ctn__free(w);
+        return CTN_ENOMEM;
+    }
+    *out = w;
+    return CTN_OK;
+}
+
+void ctn__st_writer_free(ctn__st_writer *w)
+{
+    if (!w) return;
+    for (size_t i = 0; i < w->arrays.n; i++) ctn__free((char *)(uintptr_t)w->arrays.at[i].name);
+    for (size_t i = 0; i < w->strings.n; i++) ctn__free(w->strings.at[i]);
+    ctn__vec_free(&w->arrays);
+    ctn__vec_free(&w->strings);
+    ctn__free(w->path);
+    ctn__free(w);
+}
+
+ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int ndim,
+                       const int64_t *shape, const void *data)
+{
+    if (!w || !name || (ndim && !shape)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    if (!*name || !strcmp(name, "__metadata__"))
+        return ctn_fail(CTN_EARG, "safetensors: an array cannot be named '%s'", name);
+    if (!ctn__st_type_name(dtype))
+        return ctn_fail(CTN_EDTYPE, "safetensors: '%s' has dtype %d, which is none of ctn_dtype",
+                        name, (int)dtype);
+    if (ndim < 0 || ndim > CTN_MAX_DIMS)
+        return ctn_fail(CTN_EARG, "safetensors: '%s' has %d dimensions, expected 0 to %d", name,
+                        ndim, CTN_MAX_DIMS);
+    ctn__st_array a = {.dtype = dtype, .ndim = ndim, .data = data, .bytes = ctn_dtype_size(dtype)};
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0)
+            return ctn_fail(CTN_EARG, "safetensors: '%s' has size %lld in dimension %d", name,
+                            (long long)shape[d], d);
+        a.shape[d] = shape[d];
+        a.bytes = ctn__mul(a.bytes, (size_t)shape[d]);
+    }
+    if (a.bytes > INT64_MAX || (a.bytes && !data))
+        return ctn_fail(CTN_EARG, "safetensors: '%s' has %zu bytes at address %p", name, a.bytes,
+                        data);
+    for (size_t i = 0; i < w->arrays.n; i++)
+        if (!strcmp(w->arrays.at[i].name, name))
+            return ctn_fail(CTN_EARG, "safetensors: '%s' was added before", name);
+    a.name = ctn__strdup(name);
+    if (!a.name) return CTN_ENOMEM;
+    if (!ctn__vec_push(&w->arrays, a)) {
+        ctn__free((char *)(uintptr_t)a.name);
+        return CTN_ENOMEM;
+    }
+    /* Down to its place: larger elements first, so that all are aligned; equal ones as added. */
+    size_t i = w->arrays.n - 1;
+    for (; i > 0 && ctn_dtype_size(w->arrays.at[i - 1].dtype) < ctn_dtype_size(dtype); i--)
+        w->arrays.at[i] = w->arrays.at[i - 1];
+    w->arrays.at[i] = a;
+    return CTN_OK;
+}
+
+ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *value)
+{
+    if (!w || !key || !value) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    for (size_t i = 0; i < w->strings.n; i += 2)
+        if (!strcmp(w->strings.at[i], key))
+            return ctn_fail(CTN_EARG, "safetensors: metadata '%s' was added before", key);
+    char *k = ctn__strdup(key), *v = ctn__strdup(value);
+    if (!k || !v || !ctn__vec_reserve(&w->strings, w->strings.n + 2)) {
+        ctn__free(k);
+        ctn__free(v);
+        return CTN_ENOMEM;
+    }
+    w->strings.at[w->strings.n++] = k;
+    w->strings.at[w->strings.n++] = v;
+    return CTN_OK;
+}
+
+ctn_status ctn__st_finish(ctn__st_writer *w)
+{
+    if (!w) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    if (w->finished) return ctn_fail(CTN_ESTATE, "safetensors: %s: is finished already", w->path);
+    ctn_status st = CTN_OK;
+    char *header = NULL;
+    size_t bytes = 0;
+    ctn__newfile file = {.fd = -1};
+    CTN_TRY_GOTO(st, done, ctn__st_json_write(w, &header, &bytes));
+    CTN_TRY_GOTO(st, done, ctn__newfile_open(&file, w->path));
+    CTN_TRY_GOTO(st, done, ctn__newfile_write(&file, header, bytes));
+    for (size_t i = 0; i < w->arrays.n; i++)
+        CTN_TRY_GOTO(st, done,
+                     ctn__newfile_write(&file, w->arrays.at[i].data, w->arrays.at[i].bytes));
+    CTN_TRY_GOTO(st, done, ctn__newfile_commit(&file));
+    w->finished = true;
+done:
+    ctn__newfile_close(&file);
+    ctn__free(header);
+    return st;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Named arrays in a safetensors file: plain reader and writer, no tensors and no graph. A file is
+ *     u64 N (little-endian)   N bytes of JSON   data
+ * with {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]}, .., "__metadata__":{..}};
+ * the arrays cover the data without holes. Files are hostile until parsed; after a successful open
+ * every array lies inside the file. Without yyjson open, parse
+ * and finish return EUNSUPPORTED.
+ */
+#ifndef CTN_IO_SAFETENSORS_H
+#define CTN_IO_SAFETENSORS_H
+
+#include <catena/tensor.h>
+#include "base/base.h"
+
+#define CTN__ST_HEADER_MAX 100000000 /* bytes, the limit of the format's reference implementation */
+
+typedef struct ctn__st_file ctn__st_file;
+typedef struct ctn__st_writer ctn__st_writer;
+
+typedef struct {
+    const char *name; /* UTF-8 */
+    ctn_dtype dtype;
+    int ndim;
+    int64_t shape[CTN_MAX_DIMS];
+    const void *data; /* may be unaligned in files of other writers: memcpy from it */
+    size_t bytes;
+} ctn__st_array;
+
+/* Map a file and check its header. The file must not be shortened while it is open. Errors: EIO,
+ * EFORMAT, EDTYPE (a type of the format that Catena does not have), EUNSUPPORTED, ENOMEM. */
+CTN_MUST_CHECK ctn_status ctn__st_open(ctn__st_file **f, const char *path);
+/* The same over memory that the caller keeps until close; `name` is used in messages only. */
+CTN_MUST_CHECK ctn_status ctn__st_parse(ctn__st_file **f, const char *name, const void *p,
+                                        size_t n);
+void ctn__st_close(ctn__st_file *f); /* NULL is fine; arrays of it are gone */
+
+/* Arrays in file order (ascending offset); find gives NULL when there is none, without an error. */
+size_t ctn__st_count(const ctn__st_file *f);
+const ctn__st_array *ctn__st_at(const ctn__st_file *f, size_t i);
+const ctn__st_array *ctn__st_find(const ctn__st_file *f, const char *name);
+
+/* __metadata__: by key (NULL when there is none), and by number, sorted by key. */
+const char *ctn__st_metadata(const ctn__st_file *f, const char *key);
+size_t ctn__st_metadata_count(const ctn__st_file *f);
+const char *ctn__st_metadata_at(const ctn__st_file *f, size_t i, const char **key);
+
+/* Write: begin, add and add_metadata in any order, finish, free. Names are copied; data is
+ * borrowed until finish. The file appears under its name complete or not at all. Same input,
+ * same bytes: arrays in the order added, those of larger elements first, so that all are
+ * aligned. */
+CTN_MUST_CHECK ctn_status ctn__st_begin(ctn__st_writer **w, const char *path);
+CTN_MUST_CHECK ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype,
+                                      int ndim, const int64_t *shape, const void *data);
+CTN_MUST_CHECK ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key,
+                                               const char *value);
+CTN_MUST_CHECK ctn_status ctn__st_finish(ctn__st_writer *w);
+void ctn__st_writer_free(ctn__st_writer *w); /* NULL is fine; without finish nothing is written */
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The header text of safetensors files, read and written with yyjson, which appears in this file
+ * only. Called by safetensors.c. A build without yyjson answers EUNSUPPORTED here.
+ */
+#include "io/safetensors_json.h"
+
+/* The format's types; dtype 0: valid there, not known to Catena. */
+static const struct type {
+    const char *name;
+    ctn_dtype dtype;
+} types[] = {
+    {"F32", CTN_F32}, {"F64", CTN_F64}, {"BF16", CTN_BF16}, {"F16", CTN_F16}, {"I64", CTN_I64},
+    {"I32", CTN_I32}, {"U8", CTN_U8},   {"BOOL", CTN_BOOL}, {"I8", 0},        {"I16", 0},
+    {"U16", 0},       {"U32", 0},       {"U64", 0},         {"C64", 0},       {"F8_E4M3", 0},
+    {"F8_E5M2", 0},   {"F8_E8M0", 0},   {"F6_E2M3", 0},     {"F6_E3M2", 0},   {"F4", 0},
+};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+const char *ctn__st_type_name(ctn_dtype dtype)
+{
+    for (int i = 0; i < TYPES; i++)
+        if (types[i].dtype && types[i].dtype == dtype) return types[i].name;
+    return NULL;
+}
+
+#ifdef CTN_HAVE_YYJSON
+
+#include <yyjson.h>
+
+static void *json_malloc(void *ctx, size_t bytes)
+{
+    (void)ctx;
+    return ctn__malloc(bytes);
+}
+
+static void *json_realloc(void *ctx, void *p, size_t old, size_t bytes)
+{
+    (void)ctx;
+    return ctn__grow(p, old < bytes ? old : bytes, bytes);
+}
+
+static void json_free(void *ctx, void *p)
+{
+    (void)ctx;
+    ctn__free(p);
+}
+
+static const yyjson_alc json_memory = {json_malloc, json_realloc, json_free, NULL};
+
+/* Text of a JSON string, NULL when it contains U+0000, which C strings cannot hold. */
+static const char *text_of(yyjson_val *v)
+{
+    const char *s = yyjson_get_str(v);
+    return s && strlen(s) == yyjson_get_len(v) ? s : NULL;
+}
+
+static ctn_status parse_dtype(const char *file, const char *name, yyjson_val *v, ctn_dtype *out)
+{
+    for (int i = 0; i < TYPES; i++) {
+        if (!yyjson_equals_str(v, types[i].name)) continue;
+        *out = types[i].dtype;
+        if (*out) return CTN_OK;
+        return ctn_fail(CTN_EDTYPE, "safetensors: %s: '%s' has type %s, which Catena does not have",
+                        file, name, types[i].name);
+    }
+    const char *s = text_of(v);
+    return ctn_fail(CTN_EFORMAT, "safetensors: %s: dtype of '%s' is %s, expected F32, F16, ...",
+                    file, name, s ? s : "not a plain string");
+}
+
+static ctn_status parse_shape(const char *file, ctn__st_array *a, yyjson_val *v)
+{
+    size_t i, max;
+    yyjson_val *dim;
+    if (!yyjson_is_arr(v) || yyjson_arr_size(v) > CTN_MAX_DIMS)
+        return ctn_fail(CTN_EFORMAT,
+                        "safetensors: %s: shape of '%s' is not an array of at most %d sizes", file,
+                        a->name, CTN_MAX_DIMS);
+    /* The product of the other sizes is checked too when one of them is 0. */
+    size_t bytes = ctn_dtype_size(a->dtype), nonzero = bytes;
+    yyjson_arr_foreach(v, i, max, dim)
+    {
+        if (!yyjson_is_uint(dim) || yyjson_get_uint(dim) > INT64_MAX)
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: size %zu of '%s' is not an integer >= 0",
+                            file, i, a->name);
+        a->shape[i] = (int64_t)yyjson_get_uint(dim);
+        bytes = ctn__mul(bytes, (size_t)a->shape[i]);
+        if (a->shape[i]) nonzero = ctn__mul(nonzero, (size_t)a->shape[i]);
+    }
+    if (nonzero > INT64_MAX)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: shape of '%s' overflows", file, a->name);
+    a->ndim = (int)yyjson_arr_size(v);
+    a->bytes = bytes;
+    return CTN_OK;
+}
+
+static ctn_status parse_entry(const char *file, yyjson_val *key, yyjson_val *v, ctn__st_entry *e)
+{
+    e->a.name = text_of(key);
+    if (!e->a.name) return ctn_fail(CTN_EFORMAT, "safetensors: %s: a name contains U+0000", file);
+    yyjson_val *dtype = yyjson_obj_get(v, "dtype"), *shape = yyjson_obj_get(v, "shape"),
+               *offsets = yyjson_obj_get(v, "data_offsets");
+    /* three keys, and these three found: so none is there twice */
+    if (!dtype || !shape || !offsets || yyjson_obj_size(v) != 3)
+        return ctn_fail(
+            CTN_EFORMAT,
+            "safetensors: %s: '%s' is not an object of exactly dtype, shape, data_offsets", file,
+            e->a.name);
+    CTN_TRY(parse_dtype(file, e->a.name, dtype, &e->a.dtype));
+    CTN_TRY(parse_shape(file, &e->a, shape));
+    yyjson_val *begin = yyjson_arr_get(offsets, 0), *end = yyjson_arr_get(offsets, 1);
+    if (yyjson_arr_size(offsets) != 2 || !yyjson_is_uint(begin) || !yyjson_is_uint(end))
+        return ctn_fail(CTN_EFORMAT,
+                        "safetensors: %s: data_offsets of '%s' are not two integers >= 0", file,
+                        e->a.name);
+    e->begin = yyjson_get_uint(begin);
+    e->end = yyjson_get_uint(end);
+    if (e->end < e->begin || e->end - e->begin != e->a.bytes)
+        return ctn_fail(
+            CTN_EFORMAT,
+            "safetensors: %s: data_offsets of '%s' are %llu to %llu, its shape needs %zu bytes",
+            file, e->a.name, (unsigned long long)e->begin, (unsigned long long)e->end, e->a.bytes);
+    return CTN_OK;
+}
+
+static ctn_status parse_metadata(ctn__st_file *f, yyjson_val *v)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    if (f->pair)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is there twice", f->label);
+    if (!yyjson_is_obj(v))
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is not an object", f->label);
+    f->pair = ctn__calloc(yyjson_obj_size(v), sizeof *f->pair);
+    if (!f->pair) return CTN_ENOMEM;
+    yyjson_obj_foreach(v, i, max, key, value)
+    {
+        ctn__st_pair p = {text_of(key), text_of(value)};
+        if (!p.key || !p.value)
+            return ctn_fail(
+                CTN_EFORMAT,
+                "safetensors: %s: __metadata__ entry %zu is not a string without U+0000", f->label,
+                i);
+        f->pair[f->pairs++] = p;
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
+{
+    if (bytes == 0 || json[0] != '{')
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: the header does not start with '{'",
+                        f->label);
+    yyjson_read_err err = {0};
+    /* never written to without the in-situ flag */
+    f->doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &json_memory, &err);
+    if (!f->doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", f->label);
+    if (!f->doc)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header is not JSON: %s at byte %zu",
+                        f->label, err.msg, err.pos);
+    yyjson_val *root = yyjson_doc_get_root(f->doc), *key, *v;
+    f->entry = ctn__calloc(yyjson_obj_size(root), sizeof *f->entry);
+    if (!f->entry) return CTN_ENOMEM;
+    size_t i, max;
+    yyjson_obj_foreach(root, i, max, key, v)
+    {
+        if (yyjson_equals_str(key, "__metadata__")) {
+            CTN_TRY(parse_metadata(f, v));
+            continue;
+        }
+        f->entry[f->n].order = i;
+        CTN_TRY(parse_entry(f->label, key, v, &f->entry[f->n]));
+        f->n++;
+    }
+    return CTN_OK;
+}
+
+void ctn__st_json_free(ctn__st_file *f)
+{
+    yyjson_doc_free(f->doc);
+    f->doc = NULL;
+}
+
+static bool json_array(yyjson_mut_doc *doc, yyjson_mut_val *root, const ctn__st_array *a,
+                       uint64_t *at)
+{
+    yyjson_mut_val *v = yyjson_mut_obj_add_obj(doc, root, a->name);
+    bool ok = v && yyjson_mut_obj_add_str(doc, v, "dtype", ctn__st_type_name(a->dtype));
+    yyjson_mut_val *shape = ok ? yyjson_mut_obj_add_arr(doc, v, "shape") : NULL;
+    for (int d = 0; shape && d < a->ndim; d++)
+        ok = ok && yyjson_mut_arr_add_uint(doc, shape, (uint64_t)a->shape[d]);
+    yyjson_mut_val *offsets = shape ? yyjson_mut_obj_add_arr(doc, v, "data_offsets") : NULL;
+    ok = ok && offsets && yyjson_mut_arr_add_uint(doc, offsets, *at) &&
+         yyjson_mut_arr_add_uint(doc, offsets, *at + a->bytes);
+    *at += a->bytes;
+    return ok;
+}
+
+ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes)
+{
+    ctn_status st = CTN_OK;
+    char *json = NULL;
+    size_t n = 0;
+    uint64_t at = 0;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&json_memory);
+    yyjson_mut_val *root = doc ? yyjson_mut_obj(doc) : NULL;
+    bool ok = root != NULL;
+    if (ok) yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_val *meta =
+        ok && w->strings.n ? yyjson_mut_obj_add_obj(doc, root, "__metadata__") : NULL;
+    ok = ok && (meta || !w->strings.n);
+    for (size_t i = 0; ok && i < w->strings.n; i += 2)
+        ok = yyjson_mut_obj_add_str(doc, meta, w->strings.at[i], w->strings.at[i + 1]);
+    for (size_t i = 0; ok && i < w->arrays.n; i++)
+        ok = json_array(doc, root, &w->arrays.at[i], &at);
+    yyjson_write_err err = {0};
+    if (ok) json = yyjson_mut_write_opts(doc, 0, &json_memory, &n, &err);
+    if (!ok || (!json && err.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION)) {
+        st = ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", w->path);
+        goto done;
+    }
+    if (!json) {
+        st = ctn_fail(CTN_EARG,
+                      "safetensors: %s: header cannot be written: %s (names must be UTF-8)",
+                      w->path, err.msg);
+        goto done;
+    }
+    const size_t padded = (n + 7) / 8 * 8;
+    if (padded > CTN__ST_HEADER_MAX) {
+        st = ctn_fail(CTN_EARG, "safetensors: %s: header of %zu bytes, the format allows %d",
+                      w->path, padded, CTN__ST_HEADER_MAX);
+        goto done;
+    }
+    *bytes = 8 + padded;
+    *out = ctn__malloc(*bytes);
+    if (!*out) {
+        st = CTN_ENOMEM;
+        goto done;
+    }
+    memset(*out, ' ', *bytes);
+    for (int i = 0; i < 8; i++) (*out)[i] = (char)(unsigned char)(padded >> 8 * i);
+    memcpy(*out + 8, json, n);
+done:
+    ctn__free(json);
+    yyjson_mut_doc_free(doc);
+    return st;
+}
+
+#else
+
+static ctn_status no_yyjson(void)
+{
+    return ctn_fail(CTN_EUNSUPPORTED,
+                    "safetensors: Catena was built without yyjson, which reads and writes the "
+                    "header: build with it (Debian: libyyjson-dev)");
+}
+
+ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
+{
+    (void)f, (void)json, (void)bytes;
+    return no_yyjson();
+}
+
+void ctn__st_json_free(ctn__st_file *f)
+{
+    (void)f;
+}
+
+ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes)
+{
+    (void)w, (void)out, (void)bytes;
+    return no_yyjson();
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between safetensors.c (files, offsets, lookup) and safetensors_json.c (header text, the one user
+ * of yyjson): the structures both fill.
+ */
+#ifndef CTN_IO_SAFETENSORS_JSON_H
+#define CTN_IO_SAFETENSORS_JSON_H
+
+#include "io/safetensors.h"
+
+typedef struct {
+    const char *key, *value;
+} ctn__st_pair;
+
+typedef struct {
+    ctn__st_array a;     /* data is set once the offsets are checked */
+    uint64_t begin, end; /* data_offsets */
+    size_t order;        /* in the header text: makes sorting stable */
+} ctn__st_entry;
+
+struct ctn__st_file {
+    const char *label; /* for messages, valid while parsing */
+    void *map;         /* NULL when the bytes are the caller's */
+    size_t map_bytes;
+    void *doc; /* yyjson's; names and metadata point into it */
+    size_t n, pairs;
+    ctn__st_entry *entry;          /* by offset */
+    const ctn__st_entry **by_name; /* the same, by name */
+    ctn__st_pair *pair;            /* __metadata__ by key; NULL when there is none */
+};
+
+struct ctn__st_writer {
+    char *path;
+    CTN__VEC(ctn__st_array) arrays; /* in the order of the file; names are owned */
+    CTN__VEC(char *) strings;       /* metadata: key, value, key, value, ... */
+    bool finished;
+};
+
+/* The format's name of a type, NULL for a type it does not have. */
+const char *ctn__st_type_name(ctn_dtype dtype);
+
+/* Fills f->entry and f->pair, in the order of the text. Every entry is then well formed and its
+ * offsets are as far apart as its shape needs; where it lies, and that names differ, is still to
+ * be checked. */
+CTN_MUST_CHECK ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes);
+void ctn__st_json_free(ctn__st_file *f); /* the text that names point into */
+
+/* Header text with its length in front, padded with spaces so that the data begins at a multiple
+ * of 8. *out is the caller's to free. */
+CTN_MUST_CHECK ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes);
+
+#endif

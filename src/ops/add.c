@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * add: y = a + b with broadcasting. Gradient: gy, summed over what was broadcast.
+ */
+#include "ops/ops.h"
+
+#define ADD(x, z) ((x) + (z))
+
+static ctn_status add_run(const ctn_run_args *a)
+{
+    CTN__BCAST2(a, ADD, ADD);
+    return CTN_OK;
+}
+
+static ctn_status add_grad(const ctn_grad_args *a)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!a->need[i]) continue;
+        a->gin[i] = ctn__sum_to(a->at, a->gout[0], &a->in[i]->d);
+        if (!a->gin[i]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_add = {
+    .struct_size = sizeof(ctn_op),
+    .name = "add",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .grad = add_grad,
+    .run = add_run,
+};
+
+ctn_tensor *ctn_add_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return ctn__binary(at, &ctn__op_add, a, b);
+}

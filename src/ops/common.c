@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Helpers of op files: usual shape rules, recording with one or two inputs, the gradient of broadcasting,
+ * oneDNN eltwise kernels.
+ */
+#include "ops/ops.h"
+
+ctn_status ctn__infer_same(ctn_infer_args *a)
+{
+    if (!ctn__is_float(a->in[0]->dtype))
+        return ctn_fail(CTN_EDTYPE, "%s: input is %s, a float type is needed", a->name,
+                        ctn_dtype_name(a->in[0]->dtype));
+    a->out[0] = *a->in[0];
+    return CTN_OK;
+}
+
+ctn_status ctn__infer_broadcast(ctn_infer_args *a)
+{
+    if (a->in[0]->dtype != a->in[1]->dtype || !ctn__is_float(a->in[0]->dtype))
+        return ctn_fail(CTN_EDTYPE,
+                        "%s: inputs are %s and %s, one float type is needed; use ctn_cast", a->name,
+                        ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype));
+    a->out[0].dtype = a->in[0]->dtype;
+    return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
+}
+
+ctn_tensor *ctn__unary(const char *at, ctn_op *op, ctn_tensor *x)
+{
+    return ctn__apply1(at, NULL, op, 1, &x, 0, NULL, 0, NULL);
+}
+
+ctn_tensor *ctn__binary(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b)
+{
+    ctn_tensor *in[2] = {a, b};
+    return ctn__apply1(at, NULL, op, 2, in, 0, NULL, 0, NULL);
+}
+
+ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d)
+{
+    if (!g || ctn__same_shape(&g->d, d)) return g;
+    int64_t axes[CTN_MAX_DIMS];
+    int n = 0, extra = g->d.ndim - d->ndim;
+    for (int i = 0; i < g->d.ndim; i++)
+        if (i < extra || (d->dim[i - extra] == 1 && g->d.dim[i] != 1)) axes[n++] = i;
+    if (n > 0) g = ctn_sum_at(at, g, n, axes, 1);
+    return ctn_reshape_at(at, g, d->ndim, d->dim);
+}
+
+ctn_status ctn__run_prim(const ctn_run_args *a)
+{
+    void *ptr[CTN_MAX_IN + 1];
+    for (int i = 0; i < a->nin; i++) ptr[i] = (void *)(uintptr_t)a->in[i];
+    ptr[a->nin] = a->out[0];
+    return ctn__prim_run(a->priv, ptr, a->scratch);
+}
+
+ctn_status ctn__prepare_eltwise(ctn_prepare_args *a, ctn__elt f, float alpha)
+{
+    if (a->din[0].dtype != CTN_F32 || ctn__count(&a->din[0]) == 0) return CTN_OK;
+    ctn_desc flat = {.dtype = CTN_F32, .ndim = 1, .dim = {ctn__count(&a->din[0])}, .stride = {1}};
+    ctn__prim *p;
+    CTN_TRY(ctn__prim_eltwise(&p, a->engine, &flat, &flat, f, alpha));
+    a->priv = p;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(p);
+    a->kernel = ctn__prim_name(p);
+    a->run = ctn__run_prim;
+    return CTN_OK;
+}

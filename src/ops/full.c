@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * full: a tensor of one value. The value is a scalar of the plan, so it may change from step to step. No
+ * inputs, no gradient.
+ */
+#include "ops/ops.h"
+
+enum { DTYPE, NDIM, DIM0 }; /* attributes */
+
+static ctn_status full_infer(ctn_infer_args *a)
+{
+    return ctn__desc_set(&a->out[0], a->name, (ctn_dtype)a->attr[DTYPE], (int)a->attr[NDIM],
+                         a->attr + DIM0);
+}
+
+static ctn_status full_run(const ctn_run_args *a)
+{
+    int64_t n = ctn__count(&a->dout[0]);
+    if (a->dout[0].dtype == CTN_F32) {
+        float v = (float)a->scalar[0], *y = a->out[0];
+        for (int64_t i = 0; i < n; i++) y[i] = v;
+    } else {
+        for (int64_t i = 0; i < n; i++) ctn__elem_set(a->out[0], a->dout[0].dtype, i, a->scalar[0]);
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_full = {
+    .struct_size = sizeof(ctn_op),
+    .name = "full",
+    .nin = 0,
+    .nout = 1,
+    .order = 0,
+    .infer = full_infer,
+    .run = full_run,
+};
+
+ctn_tensor *ctn_full_at(const char *at, ctn_context *ctx, double value, ctn_dtype dtype, int ndim,
+                        const int64_t *dims)
+{
+    int64_t attr[DIM0 + CTN_MAX_DIMS] = {dtype, ndim};
+    if (ndim < 0 || ndim > CTN_MAX_DIMS) {
+        ctn_fail(CTN_ESHAPE, "full: %d dimensions, at most %d are possible (%s)", ndim,
+                 CTN_MAX_DIMS, at);
+        return NULL;
+    }
+    if (ndim > 0) memcpy(attr + DIM0, dims, (size_t)ndim * sizeof *dims);
+    return ctn__apply1(at, ctx, &ctn__op_full, 0, NULL, DIM0 + ndim, attr, 1, &CTN_CONST(value));
+}

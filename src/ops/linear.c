@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * linear: y = act(x W^T + b), x (N,I), W (O,I) as PyTorch keeps it, b (O) or absent. act is set by the plan's
+ * fusion only (fuse/linear_act.c). Gradients: gx = gy W, gW = gy^T x, gb = sum of gy over N.
+ */
+#include "ops/ops.h"
+
+enum { ACT, NATTR };
+static const char *const attr_names[] = {"act"};
+
+static ctn_status linear_infer(ctn_infer_args *a)
+{
+    const ctn_desc *x = a->in[0], *w = a->in[1], *b = a->nin > 2 ? a->in[2] : NULL;
+    char tx[128], tw[128], tb[128];
+    if (x->dtype != w->dtype || (b && b->dtype != x->dtype) || !ctn__is_float(x->dtype))
+        return ctn_fail(CTN_EDTYPE, "linear: x is %s, weight is %s%s%s; one float type is needed",
+                        ctn_dtype_name(x->dtype), ctn_dtype_name(w->dtype), b ? ", bias is " : "",
+                        b ? ctn_dtype_name(b->dtype) : "");
+    bool ok = a->nin >= 2 && a->nin <= 3 && x->ndim == 2 && w->ndim == 2 &&
+              x->dim[1] == w->dim[1] && (!b || (b->ndim == 1 && b->dim[0] == w->dim[0]));
+    if (!ok)
+        return ctn_fail(CTN_ESHAPE, "linear: x is %s, weight is %s%s%s",
+                        ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(w, tw, sizeof tw),
+                        b ? ", bias is " : "", b ? ctn__shape_text(b, tb, sizeof tb) : "");
+    a->out[0].dtype = x->dtype;
+    a->out[0].ndim = 2;
+    a->out[0].dim[0] = x->dim[0];
+    a->out[0].dim[1] = w->dim[0];
+    return CTN_OK;
+}
+
+static ctn_desc transposed(const ctn_desc *d)
+{
+    ctn_desc r = *d;
+    r.dim[0] = d->dim[1];
+    r.dim[1] = d->dim[0];
+    r.stride[0] = d->stride[1];
+    r.stride[1] = d->stride[0];
+    return r;
+}
+
+/* Reference for f64 and empty sums. */
+static ctn_status linear_run(const ctn_run_args *a)
+{
+    const ctn_desc *x = &a->din[0], *w = &a->din[1], *y = &a->dout[0];
+    int64_t N = y->dim[0], O = y->dim[1], I = x->dim[1];
+#pragma omp parallel for schedule(static) if (N * O * I > CTN__GRAIN)
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t o = 0; o < O; o++) {
+            double s = a->nin > 2 ? ctn__elem_get(a->in[2], x->dtype, o * a->din[2].stride[0]) : 0;
+            for (int64_t i = 0; i < I; i++)
+                s += ctn__elem_get(a->in[0], x->dtype, n * x->stride[0] + i * x->stride[1]) *
+                     ctn__elem_get(a->in[1], x->dtype, o * w->stride[0] + i * w->stride[1]);
+            if (a->attr[ACT] == CTN__ELT_RELU && s < 0) s = 0;
+            ctn__elem_set(a->out[0], y->dtype, n * O + o, s);
+        }
+    }
+    return CTN_OK;
+}
+
+static ctn_status prim_run(const ctn_run_args *a)
+{
+    void *ptr[4] = {(void *)(uintptr_t)a->in[0], (void *)(uintptr_t)a->in[1],
+                    a->nin > 2 ? (void *)(uintptr_t)a->in[2] : NULL, a->out[0]};
+    return ctn__prim_run(a->priv, ptr, a->scratch);
+}
+
+static ctn_status linear_prepare(ctn_prepare_args *a)
+{
+    const ctn_desc *x = &a->din[0], *y = &a->dout[0];
+    ctn_desc wt = transposed(&a->din[1]);
+    a->flops = 2 * ctn__count(y) * x->dim[1];
+    a->kernel = "reference";
+    bool engine = y->dtype != CTN_F64 && ctn__count(y) > 0 && x->dim[1] > 0;
+    for (int i = 0; i < 2; i++)
+        engine &= (x->stride[i] > 0 || x->dim[i] == 1) && (wt.stride[i] > 0 || wt.dim[i] == 1);
+    engine &= a->nin < 3 || a->din[2].stride[0] == 1;
+    if (!engine) return CTN_OK;
+    ctn__prim *prim;
+    CTN_TRY(ctn__prim_matmul(&prim, a->engine, x, &wt, a->nin > 2 ? &a->din[2] : NULL, y,
+                             (ctn__elt)a->attr[ACT], 0));
+    a->priv = prim;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(prim);
+    a->kernel = ctn__prim_name(prim);
+    a->run = prim_run;
+    return CTN_OK;
+}
+
+static ctn_status linear_grad(const ctn_grad_args *a)
+{
+    ctn_tensor *x = a->in[0], *w = a->in[1], *g = a->gout[0];
+    if (a->need[0] && !(a->gin[0] = ctn_matmul_at(a->at, g, w, 0, 0))) return ctn_error_status();
+    if (a->need[1] && !(a->gin[1] = ctn_matmul_at(a->at, g, x, 1, 0))) return ctn_error_status();
+    if (a->nin > 2 && a->need[2] && !(a->gin[2] = ctn_sum_at(a->at, g, 1, (const int64_t[]){0}, 0)))
+        return ctn_error_status();
+    return CTN_OK;
+}
+
+ctn_op ctn__op_linear = {
+    .struct_size = sizeof(ctn_op),
+    .name = "linear",
+    .nin = -1,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED,
+    .order = -1,
+    .prec = CTN_PREC_LOW,
+    .grad_in = 3,
+    .attr_names = attr_names,
+    .infer = linear_infer,
+    .grad = linear_grad,
+    .prepare = linear_prepare,
+    .run = linear_run,
+};
+
+ctn_tensor *ctn_linear_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b)
+{
+    if (!x || !w) return NULL;
+    ctn_tensor *in[3] = {x, w, b};
+    int64_t attr[NATTR] = {CTN__ELT_NONE};
+    ctn_desc d = x->d;
+    if (d.ndim > 2 && d.dim[d.ndim - 1] > 0) /* leading dimensions are rows */
+        in[0] =
+            ctn_reshape_at(at, x, CTN_SHAPE(ctn__count(&d) / d.dim[d.ndim - 1], d.dim[d.ndim - 1]));
+    ctn_tensor *y = ctn__apply1(at, NULL, &ctn__op_linear, b ? 3 : 2, in, NATTR, attr, 0, NULL);
+    if (!y || d.ndim <= 2) return y;
+    d.dim[d.ndim - 1] = y->d.dim[1];
+    return ctn_reshape_at(at, y, d.ndim, d.dim);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * matmul: C = op(A) op(B), op being the transpose of the last two dimensions where asked for; leading
+ * dimensions are batches and broadcast. Transposes are strides, so they cost nothing. Gradients are two
+ * more matmuls, summed over what was broadcast.
+ */
+#include "ops/ops.h"
+
+enum { TRANS_A, TRANS_B, NATTR };
+static const char *const attr_names[] = {"trans_a", "trans_b"};
+
+/* d with its last two dimensions swapped where t is set */
+static ctn_desc turned(const ctn_desc *d, int64_t t)
+{
+    ctn_desc r = *d;
+    int i = d->ndim - 2, j = d->ndim - 1;
+    if (t) {
+        r.dim[i] = d->dim[j];
+        r.dim[j] = d->dim[i];
+        r.stride[i] = d->stride[j];
+        r.stride[j] = d->stride[i];
+    }
+    return r;
+}
+
+static ctn_status matmul_infer(ctn_infer_args *a)
+{
+    const ctn_desc *x = a->in[0], *y = a->in[1];
+    char tx[128], ty[128];
+    if (x->dtype != y->dtype || !ctn__is_float(x->dtype))
+        return ctn_fail(CTN_EDTYPE, "matmul: inputs are %s and %s, one float type is needed",
+                        ctn_dtype_name(x->dtype), ctn_dtype_name(y->dtype));
+    if (x->ndim < 2 || y->ndim < 2) goto bad;
+    ctn_desc p = turned(x, a->attr[TRANS_A]), q = turned(y, a->attr[TRANS_B]);
+    if (p.dim[p.ndim - 1] != q.dim[q.ndim - 2]) goto bad;
+    int64_t m = p.dim[p.ndim - 2], n = q.dim[q.ndim - 1];
+    p.ndim -= 2;
+    q.ndim -= 2;
+    a->out[0].dtype = x->dtype;
+    if (ctn__broadcast(&a->out[0], a->name, &p, &q) < 0) return ctn_error_status();
+    if (a->out[0].ndim + 2 > CTN_MAX_DIMS) goto bad;
+    a->out[0].dim[a->out[0].ndim++] = m;
+    a->out[0].dim[a->out[0].ndim++] = n;
+    return CTN_OK;
+bad:
+    return ctn_fail(CTN_ESHAPE, "matmul: A is %s%s, B is %s%s", ctn__shape_text(x, tx, sizeof tx),
+                    a->attr[TRANS_A] ? " transposed" : "", ctn__shape_text(y, ty, sizeof ty),
+                    a->attr[TRANS_B] ? " transposed" : "");
+}
+
+/* Reference for f64 and for what oneDNN cannot take: C is row-major. */
+static ctn_status matmul_run(const ctn_run_args *a)
+{
+    ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
+    const ctn_desc *c = &a->dout[0];
+    int nd = c->ndim;
+    int64_t M = c->dim[nd - 2], N = c->dim[nd - 1], K = p.dim[p.ndim - 1];
+    int64_t pm = p.stride[p.ndim - 2], pk = p.stride[p.ndim - 1];
+    int64_t qk = q.stride[q.ndim - 2], qn = q.stride[q.ndim - 1];
+    ctn_desc batch = *c;
+    batch.ndim = nd - 2;
+    p.ndim -= 2;
+    q.ndim -= 2;
+    ctn_desc pv = ctn__broadcast_view(&p, &batch), qv = ctn__broadcast_view(&q, &batch);
+    int64_t nb = ctn__count(&batch);
+#pragma omp parallel for collapse(2) schedule(static) if (nb * M * N * K > CTN__GRAIN)
+    for (int64_t b = 0; b < nb; b++) {
+        for (int64_t i = 0; i < M; i++) {
+            int64_t po = 0, qo = 0, r = b;
+            for (int k = nd - 3; k >= 0; k--) {
+                po += r % batch.dim[k] * pv.stride[k];
+                qo += r % batch.dim[k] * qv.stride[k];
+                r /= batch.dim[k];
+            }
+            for (int64_t j = 0; j < N; j++) {
+                double s = 0;
+                for (int64_t k = 0; k < K; k++)
+                    s += ctn__elem_get(a->in[0], p.dtype, po + i * pm + k * pk) *
+                         ctn__elem_get(a->in[1], q.dtype, qo + k * qk + j * qn);
+                ctn__elem_set(a->out[0], c->dtype, (b * M + i) * N + j, s);
+            }
+        }
+    }
+    return CTN_OK;
+}
+
+static ctn_status prim_run(const ctn_run_args *a)
+{
+    void *ptr[4] = {(void *)(uintptr_t)a->in[0], (void *)(uintptr_t)a->in[1], NULL, a->out[0]};
+    return ctn__prim_run(a->priv, ptr, a->scratch);
+}
+
+static ctn_status matmul_prepare(ctn_prepare_args *a)
+{
+    const ctn_desc *c = &a->dout[0];
+    ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
+    int64_t K = p.dim[p.ndim - 1];
+    a->flops = 2 * ctn__count(c) * K;
+    a->kernel = "reference";
+    bool engine = c->dtype != CTN_F64 && ctn__count(c) > 0 && K > 0;
+    for (int i = 0; i < p.ndim; i++) engine &= p.stride[i] > 0 || p.dim[i] == 1;
+    for (int i = 0; i < q.ndim; i++) engine &= q.stride[i] > 0 || q.dim[i] == 1;
+    if (!engine) return CTN_OK;
+    ctn__prim *prim;
+    CTN_TRY(ctn__prim_matmul(&prim, a->engine, &p, &q, NULL, c, CTN__ELT_NONE, 0));
+    a->priv = prim;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(prim);
+    a->kernel = ctn__prim_name(prim);
+    a->run = prim_run;
+    return CTN_OK;
+}
+
+static ctn_status matmul_grad(const ctn_grad_args *a)
+{
+    ctn_tensor *A = a->in[0], *B = a->in[1], *g = a->gout[0];
+    int ta = a->attr[TRANS_A] != 0, tb = a->attr[TRANS_B] != 0;
+    if (a->need[0]) { /* gA = gC op(B)^T, or its transpose */
+        ctn_tensor *gA =
+            ta ? ctn_matmul_at(a->at, B, g, tb, 1) : ctn_matmul_at(a->at, g, B, 0, !tb);
+        a->gin[0] = ctn__sum_to(a->at, gA, &A->d);
+        if (!a->gin[0]) return ctn_error_status();
+    }
+    if (a->need[1]) { /* gB = op(A)^T gC, or its transpose */
+        ctn_tensor *gB =
+            tb ? ctn_matmul_at(a->at, g, A, 1, ta) : ctn_matmul_at(a->at, A, g, !ta, 0);
+        a->gin[1] = ctn__sum_to(a->at, gB, &B->d);
+        if (!a->gin[1]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_matmul = {
+    .struct_size = sizeof(ctn_op),
+    .name = "matmul",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED,
+    .order = -1,
+    .prec = CTN_PREC_LOW,
+    .grad_in = 3,
+    .attr_names = attr_names,
+    .infer = matmul_infer,
+    .grad = matmul_grad,
+    .prepare = matmul_prepare,
+    .run = matmul_run,
+};
+
+ctn_tensor *ctn_matmul_at(const char *at, ctn_tensor *a, ctn_tensor *b, int trans_a, int trans_b)
+{
+    ctn_tensor *in[2] = {a, b};
+    int64_t attr[NATTR] = {trans_a != 0, trans_b != 0};
+    return ctn__apply1(at, NULL, &ctn__op_matmul, 2, in, NATTR, attr, 0, NULL);
+}

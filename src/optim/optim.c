@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The common part of optimizers: making and freeing, backward and step, groups, clipping, state by name. The step
+ * itself is an op with one kernel, a sweep over the pool; its hyperparameters are read when it runs, so a
+ * changed learning rate needs no new plan.
+ */
+#include "optim/optim.h"
+
+#include <math.h>
+
+static ctn_optim *owner(const ctn_run_args *a)
+{
+    return a->priv;
+}
+
+/* Segments: neighbours with equal hyperparameters are one range; frozen parameters are left out. */
+static int64_t make_segments(ctn_optim *o, double lr, float gscale)
+{
+    int64_t n = 0;
+    int prev = -2;
+    for (int i = 0; i < o->pool->nvar; i++) {
+        const ctn_var *v = o->pool->var[i];
+        if (!v || !v->trainable) continue;
+        const ctn__group *g = &o->group[i];
+        bool joins = n > 0 && prev == i - 1 && o->group[prev].lr_scale == g->lr_scale &&
+                     o->group[prev].decay == g->decay;
+        if (joins) {
+            o->seg[n - 1].end = o->pool->begin[i + 1];
+        } else {
+            ctn__sweep_seg *s = &o->seg[n++];
+            double rate = lr * g->lr_scale;
+            *s = (ctn__sweep_seg){.begin = o->pool->begin[i],
+                                  .end = o->pool->begin[i + 1],
+                                  .gscale = gscale,
+                                  .keep = 1,
+                                  .eps = (float)o->eps};
+            if (o->decoupled) s->keep = (float)(1 - rate * g->decay);
+            else s->decay = (float)g->decay;
+            o->fill(o, o->t + 1, rate, s);
+        }
+        prev = i;
+    }
+    return n;
+}
+
+static ctn_status step_run(const ctn_run_args *a)
+{
+    ctn_optim *o = owner(a);
+    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), scale = 1;
+    o->norm = 0;
+    if (o->clip > 0) {
+        bool finite;
+        o->norm = sqrt(
+            ctn__sweep_norm2(o->pool->g, o->pool->count, o->partial, a->env->threads, &finite));
+        if (finite && o->norm > o->clip) scale = o->clip / (o->norm + 1e-6);
+    }
+    int64_t n = make_segments(o, lr, (float)scale);
+    ctn__sweep_pool p = {
+        .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
+    ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
+    o->t++;
+    return CTN_OK;
+}
+
+void ctn__opt_copy(void *into, size_t size, const void *opt)
+{
+    if (!opt) return;
+    size_t given;
+    memcpy(&given, opt, sizeof given); /* struct_size is the first field of every option struct */
+    memcpy(into, opt, given < size ? given : size);
+}
+
+static ctn_status select_params(ctn_optim *o, ctn_vars vars)
+{
+    ctn_status st = CTN_OK;
+    int n = 0;
+    ctn_var **params = ctn__calloc((size_t)vars.n + 1, sizeof *params);
+    o->name = ctn__calloc((size_t)vars.n + 1, sizeof *o->name);
+    if (!params || !o->name) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    for (int i = 0; i < vars.n; i++) {
+        if (vars.var[i]->kind != CTN_PARAM) continue;
+        bool tied = false; /* one variable under several names is one parameter (rule 4) */
+        for (int k = 0; k < n; k++) tied |= params[k] == vars.var[i];
+        if (tied) continue;
+        o->name[n] = ctn__strdup(vars.name ? vars.name[i] : vars.var[i]->name);
+        if (!o->name[n]) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+        params[n++] = vars.var[i];
+    }
+    if (n == 0) CTN_TRY_GOTO(st, done, ctn_fail(CTN_EARG, "optimizer: no parameters were given"));
+    o->ctx = params[0]->ctx;
+    CTN_TRY_GOTO(st, done, ctn__pool_new(&o->pool, o->ctx, n, params));
+done:
+    ctn__free(params);
+    return st;
+}
+
+ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
+                          double decay)
+{
+    ctn_status st = CTN_OK;
+    *out = NULL;
+    ctn_optim *o = ctn__malloc(sizeof *o);
+    if (!o) return CTN_ENOMEM;
+    *o = *like;
+    CTN_TRY_GOTO(st, fail, select_params(o, vars));
+    size_t n = (size_t)o->pool->nvar;
+    o->group = ctn__calloc(n, sizeof *o->group);
+    o->seg = ctn__calloc(n, sizeof *o->seg);
+    o->partial = ctn__calloc((size_t)ctn__sweep_blocks(o->pool->count) + 1, sizeof *o->partial);
+    if (!o->group || !o->seg || !o->partial) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    for (int i = 0; i < o->nstates; i++) {
+        o->state[i] = ctn__aligned((size_t)o->pool->count * sizeof(float));
+        if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+        memset(o->state[i], 0, (size_t)o->pool->count * sizeof(float));
+    }
+    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){1, decay};
+    o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
+    o->pool->step_op = &o->step_op;
+    o->pool->owner = o;
+    *out = o;
+    return CTN_OK;
+fail:
+    ctn_optim_free(o);
+    return st;
+}
+
+void ctn_optim_free(ctn_optim *o)
+{
+    if (!o) return;
+    int n = o->pool ? o->pool->nvar : 0;
+    for (int i = 0; o->name && (o->pool ? i < n : o->name[i] != NULL); i++) ctn__free(o->name[i]);
+    ctn__pool_free(o->pool);
+    ctn__free(o->name);
+    ctn__free(o->group);
+    ctn__free(o->seg);
+    ctn__free(o->partial);
+    for (int i = 0; i < 3; i++) ctn__free(o->state[i]);
+    ctn__free(o);
+}
+
+ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
+{
+    if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
+    return ctn__record_backward(at, o->pool, loss);
+}
+
+ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
+{
+    if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
+    return ctn__record_step(at, o->pool);
+}
+
+int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
+{
+    ctn_group_opt g = {0};
+    if (!o || !pattern || !opt)
+        return ctn_fail(CTN_EARG, "optim_group: optimizer, pattern and options");
+    ctn__opt_copy(&g, sizeof g, opt);
+    int n = 0;
+    for (int i = 0; i < o->pool->nvar; i++) {
+        if (!o->pool->var[i] || !ctn__match(pattern, o->name[i])) continue;
+        if (g.lr_scale != 0) o->group[i].lr_scale = g.lr_scale;
+        if (g.decay) o->group[i].decay = *g.decay;
+        if (g.freeze != 0) ctn_var_set_trainable(o->pool->var[i], g.freeze < 0);
+        n++;
+    }
+    return n;
+}
+
+double ctn_optim_lr(const ctn_optim *o)
+{
+    return o->lr * ctn_sched_factor(&o->sched, o->t);
+}
+
+void ctn_optim_set_lr(ctn_optim *o, double lr)
+{
+    o->lr = lr;
+}
+
+void ctn_optim_set_clip(ctn_optim *o, double max)
+{
+    o->clip = max;
+}
+
+double ctn_optim_norm(const ctn_optim *o)
+{
+    return o->norm;
+}
+
+int64_t ctn_optim_steps(const ctn_optim *o)
+{
+    return o->t;
+}
+
+ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
+{
+    CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
+    CTN_TRY(fn(user, "lr", CTN_F64, 0, NULL, &o->lr));
+    for (int i = 0; i < o->pool->nvar; i++) {
+        const ctn_var *v = o->pool->var[i];
+        for (int k = 0; v && k < o->nstates; k++) {
+            char name[512];
+            snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
+            CTN_TRY(fn(user, name, CTN_F32, v->d.ndim, v->d.dim, o->state[k] + o->pool->begin[i]));
+        }
+    }
+    return CTN_OK;
+}

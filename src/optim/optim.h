@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What optimizers share: the pool, per-parameter groups, state pools, and the step op that turns
+ * hyperparameters into sweep segments. An optimizer file gives its defaults and its `fill`.
+ */
+#ifndef CTN_OPTIM_OPTIM_H
+#define CTN_OPTIM_OPTIM_H
+
+#include <catena/optim.h>
+
+#include "engine/sweep.h"
+#include "graph/graph.h"
+
+typedef struct {
+    double lr_scale, decay;
+} ctn__group;
+
+struct ctn_optim {
+    ctn_context *ctx;
+    ctn__pool *pool;
+    ctn_op step_op; /* of its own, so that plans print its name */
+    ctn__sweep_kind kind;
+    int nstates;
+    float *state[3]; /* pools of pool->count floats */
+    char **name;     /* of each variable of the pool */
+    ctn__group *group;
+    ctn__sweep_seg *seg; /* room for one per variable */
+    double *partial;     /* room of the norm sweep */
+    double lr, beta1, beta2, eps, dampening;
+    double clip, norm;
+    bool decoupled;
+    ctn_sched_opt sched;
+    int64_t t; /* steps taken */
+    /* hyperparameters of one segment at step t (from 1) for a learning rate */
+    void (*fill)(const struct ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s);
+};
+
+/* Takes a half-filled optimizer description and makes the real one. */
+ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
+                          double decay);
+/* opt's bytes over *into, which holds zeros; for any *_opt struct */
+void ctn__opt_copy(void *into, size_t size, const void *opt);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SGD, momentum and Nesterov's, by PyTorch's formulas: d = g + decay w; b = momentum b + (1-dampening) d (b = d at
+ * the first step); w -= lr b, or lr (d + momentum b) for Nesterov.
+ */
+#include "optim/optim.h"
+
+static void fill(const ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s)
+{
+    s->lr = (float)lr;
+    s->beta1 = (float)o->beta1;
+    s->rest1 = t == 1 ? 1 : (float)(1 - o->dampening);
+}
+
+ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt)
+{
+    ctn_sgd_opt a = {0};
+    ctn__opt_copy(&a, sizeof a, opt);
+    if (a.nesterov && (a.momentum <= 0 || a.dampening != 0))
+        return ctn_fail(CTN_EARG, "sgd: Nesterov needs momentum > 0 and no dampening");
+    ctn_optim like = {.kind = a.momentum == 0 ? CTN__SWEEP_SGD
+                              : a.nesterov    ? CTN__SWEEP_NESTEROV
+                                              : CTN__SWEEP_MOMENTUM,
+                      .nstates = a.momentum == 0 ? 0 : 1,
+                      .lr = a.lr != 0 ? a.lr : 1e-2,
+                      .beta1 = a.momentum,
+                      .dampening = a.dampening,
+                      .fill = fill};
+    const char *name = a.momentum == 0 ? "sgd" : a.nesterov ? "nesterov" : "momentum";
+    return ctn__optim_new(o, &like, name, vars, a.decay);
+}

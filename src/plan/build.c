@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Building: the recorded segment with its macros expanded becomes nodes and values. Effects are roots;
+ * writes to variables go to the end, behind every reader of the old value, in program order (rule 2).
+ * Outputs are what the user can still ask for: losses and kept tensors at a step, everything visible (and
+ * what its gradient needs) at a read in mid-step (rules 3, 5).
+ */
+#include "plan/plan.h"
+
+typedef struct {
+    ctn__plan *p;
+    ctn_context *ctx;
+    ctn__flush_kind kind;
+    int *of, *of_emitted;        /* tensor id -> value, -1 */
+    size_t first, first_emitted; /* tensors from here on are computed by this plan */
+    ctn__node_list nodes;
+    CTN__VEC(ctn__node *) late; /* assigns, then the step */
+} builder;
+
+int ctn__plan_value(ctn__plan *p, const ctn_desc *d, ctn__value_kind kind)
+{
+    ctn__value v = {.d = *d, .kind = kind, .node = -1, .base = -1};
+    return ctn__vec_push(&p->values, v) ? (int)p->values.n - 1 : -1;
+}
+
+int ctn__plan_node(ctn__plan *p, ctn_op *op, const char *at, int nin, const int *in, int nout,
+                   const int *outs)
+{
+    ctn__pnode n = {.op = op, .at = at, .nin = nin, .nout = nout};
+    n.in = ctn__arena_get(&p->mem, (size_t)(nin + nout + 1) * sizeof(int));
+    if (!n.in) return -1;
+    n.out = n.in + nin;
+    int id = (int)p->nodes.n;
+    for (int i = 0; i < nin; i++) n.in[i] = in[i];
+    for (int i = 0; i < nout; i++) {
+        n.out[i] = outs[i];
+        p->values.at[outs[i]].node = id;
+    }
+    return ctn__vec_push(&p->nodes, n) ? id : -1;
+}
+
+int ctn__value_base(const ctn__plan *p, int v)
+{
+    while (p->values.at[v].base >= 0) v = p->values.at[v].base;
+    return v;
+}
+
+void ctn__plan_uses(ctn__plan *p)
+{
+    for (size_t i = 0; i < p->values.n; i++) p->values.at[i].uses = 0;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        ctn__pnode *n = &p->nodes.at[i];
+        for (int k = 0; k < n->nin && !n->dead; k++) p->values.at[n->in[k]].uses++;
+    }
+}
+
+static int *slot_of(builder *b, const ctn_tensor *t)
+{
+    return t->id & CTN__EMITTED ? &b->of_emitted[t->id & ~CTN__EMITTED] : &b->of[t->id];
+}
+
+static bool computed_here(const builder *b, const ctn_tensor *t)
+{
+    if (t->id & CTN__EMITTED) return (t->id & ~CTN__EMITTED) >= b->first_emitted;
+    return t->id >= b->first;
+}
+
+/* Value of a tensor as this plan sees it. */
+static ctn_status value_of(builder *b, ctn_tensor *t, int *out)
+{
+    t = ctn__real(t);
+    int *slot = slot_of(b, t), v;
+    if (*slot >= 0) {
+        *out = *slot;
+        return CTN_OK;
+    }
+    if (t->data || (!t->node && !t->var)) {
+        v = ctn__plan_value(b->p, &t->d, CTN__V_BIND);
+        if (v >= 0) b->p->values.at[v].tensor = t->id;
+    } else if (t->var) {
+        v = ctn__plan_value(b->p, &t->d, CTN__V_VAR);
+        if (v >= 0) b->p->values.at[v].var = t->var;
+    } else {
+        return ctn_fail(CTN_EGONE,
+                        "the value recorded at %s is needed but gone: it was computed before "
+                        "the step at %s; use ctn_keep_graph before that step",
+                        t->at, b->ctx->step_at ? b->ctx->step_at : "an earlier run");
+    }
+    if (v < 0) return CTN_ENOMEM;
+    *slot = *out = v;
+    return CTN_OK;
+}
+
+static ctn_status add_op(builder *b, ctn__node *n)
+{
+    ctn__plan *p = b->p;
+    int in[CTN_MAX_IN], out[CTN_MAX_OUT];
+    for (int i = 0; i < n->nin; i++) CTN_TRY(value_of(b, n->in[i], &in[i]));
+    for (int i = 0; i < n->nout; i++) {
+        out[i] = ctn__plan_value(p, &n->out[i]->d, CTN__V_TEMP);
+        if (out[i] < 0) return CTN_ENOMEM;
+        *slot_of(b, n->out[i]) = out[i];
+    }
+    int id = ctn__plan_node(p, n->op, n->at, n->nin, in, n->nout, out);
+    if (id < 0) return CTN_ENOMEM;
+    ctn__pnode *pn = &p->nodes.at[id];
+    pn->nattr = n->nattr;
+    pn->nscalar = n->nscalar;
+    pn->ordinal = n->ordinal;
+    pn->attr = ctn__arena_get(&p->mem, (size_t)(n->nattr + 1) * sizeof(int64_t));
+    pn->scalar = ctn__arena_get(&p->mem, (size_t)(n->nscalar + 1) * sizeof(ctn_scalar));
+    if (!pn->attr || !pn->scalar) return CTN_ENOMEM;
+    if (n->nattr) memcpy(pn->attr, n->attr, n->nattr * sizeof(int64_t));
+    if (n->nscalar) memcpy(pn->scalar, n->scalar, n->nscalar * sizeof(ctn_scalar));
+    return CTN_OK;
+}
+
+/* A gradient contribution: the first one is written straight into the pool by its producer where that is
+ * possible, otherwise copied; later ones are added. */
+static ctn_status add_contribution(builder *b, ctn__node *n)
+{
+    ctn__plan *p = b->p;
+    int g = ctn__plan_value(p, &n->var->d, CTN__V_GRAD), v = -1, id;
+    if (g < 0) return CTN_ENOMEM;
+    p->values.at[g].var = n->var;
+    p->values.at[g].nontrivial = true;
+    if (n->nin == 0) {
+        id = ctn__plan_node(p, &ctn__op_clear, n->at, 0, NULL, 1, &g);
+    } else {
+        CTN_TRY(value_of(b, n->in[0], &v));
+        ctn__value *val = &p->values.at[v];
+        bool direct = n->first && val->kind == CTN__V_TEMP && val->node >= 0 &&
+                      !(p->nodes.at[val->node].op->flags & CTN_OP_VIEW) &&
+                      ctn__same_shape(&val->d, &n->var->d);
+        if (direct) {
+            val->kind = CTN__V_GRAD;
+            val->var = n->var;
+            val->nontrivial = true;
+            p->nodes.at[val->node].effect = true;
+            return CTN_OK;
+        }
+        id =
+            ctn__plan_node(p, n->first ? &ctn__op_write : &ctn__op_accumulate, n->at, 1, &v, 1, &g);
+    }
+    if (id < 0) return CTN_ENOMEM;
+    p->nodes.at[id].effect = true;
+    return CTN_OK;
+}
+
+static ctn_status add_assign(builder *b, ctn__node *n)
+{
+    ctn__plan *p = b->p;
+    int v, d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
+    if (d < 0) return CTN_ENOMEM;
+    p->values.at[d].var = n->var;
+    p->values.at[d].nontrivial = true;
+    CTN_TRY(value_of(b, n->in[0], &v));
+    int id = ctn__plan_node(p, &ctn__op_write, n->at, 1, &v, 1, &d);
+    if (id < 0) return CTN_ENOMEM;
+    p->nodes.at[id].effect = true;
+    return CTN_OK;
+}
+
+static ctn_status add_step(builder *b, ctn__node *n)
+{
+    int id = ctn__plan_node(b->p, n->op, n->at, 0, NULL, 0, NULL);
+    if (id < 0) return CTN_ENOMEM;
+    b->p->nodes.at[id].effect = true;
+    b->p->nodes.at[id].pool = n->pool;
+    return CTN_OK;
+}
+
+/* A read of a variable after an assign in the same segment sees the assigned tensor. */
+static ctn_status forward_reads(builder *b)
+{
+    for (size_t k = 0; k < b->late.n; k++) {
+        ctn__node *a = b->late.at[k];
+        if (a->event != CTN__EV_ASSIGN) continue;
+        uint64_t version = a->var->version;
+        for (size_t j = k + 1; j < b->late.n; j++) /* later writes of the same variable */
+            if (b->late.at[j]->var == a->var) version--;
+        for (size_t i = b->first; i < b->ctx->tensors.n; i++) {
+            ctn_tensor *t = b->ctx->tensors.at[i];
+            if (t->var == a->var && t->version == version && !t->data) t->alias = a->in[0];
+        }
+    }
+    return CTN_OK;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------------------ */
+
+static ctn_status make_output(builder *b, ctn_tensor *t)
+{
+    ctn__plan *p = b->p;
+    ctn_tensor *r = ctn__real(t);
+    int v;
+    if (t->data || (t == r && !r->node && !r->var)) return CTN_OK;
+    CTN_TRY(value_of(b, r, &v));
+    ctn__value *val = &p->values.at[v];
+    if (val->kind == CTN__V_BIND && val->output && val->tensor == t->id) return CTN_OK;
+    bool view = val->node >= 0 && (p->nodes.at[val->node].op->flags & CTN_OP_VIEW);
+    if (val->kind == CTN__V_TEMP && val->node >= 0 && !view) {
+        val->kind = CTN__V_BIND;
+    } else { /* a variable, a gradient in the pool, a view, or bound already: copy */
+        ctn_desc d = val->d;
+        ctn__plain(&d);
+        int c = ctn__plan_value(p, &d, CTN__V_BIND);
+        int id = c < 0 ? -1 : ctn__plan_node(p, &ctn__op_write, t->at, 1, &v, 1, &c);
+        if (id < 0) return CTN_ENOMEM;
+        val = &p->values.at[c];
+        v = c;
+    }
+    val->tensor = t->id;
+    val->output = val->nontrivial = true;
+    p->keeps_emitted |= (t->id & CTN__EMITTED) != 0;
+    p->nodes.at[val->node].effect = true;
+    return CTN_OK;
+}
+
+/* What the gradient of y may need of values computed here. */
+static ctn_status make_saved(builder *b, ctn_tensor *y)
+{
+    ctn__node_list hist = {0};
+    ctn_status st = CTN_OK;
+    if (!(y->flags & CTN__T_GRAD)) return CTN_OK;
+    CTN_TRY_GOTO(st, done, ctn__history(y, &hist));
+    for (size_t k = 0; k < hist.n; k++) {
+        ctn__node *n = hist.at[k];
+        if (n->event != CTN__EV_OP) continue;
+        for (int i = 0; i < n->nin; i++) {
+            ctn_tensor *t = ctn__real(n->in[i]);
+            if ((n->op->grad_in >> i & 1) && computed_here(b, t) && t->node && !t->data)
+                CTN_TRY_GOTO(st, done, make_output(b, t));
+        }
+        for (int i = 0; i < n->nout; i++)
+            if ((n->op->grad_out >> i & 1) && computed_here(b, n->out[i]) && !n->out[i]->data)
+                CTN_TRY_GOTO(st, done, make_output(b, n->out[i]));
+    }
+done:
+    ctn__vec_free(&hist);
+    return st;
+}
+
+static bool is_output(const builder *b, const ctn_tensor *t)
+{
+    if (t->flags & (CTN__T_KEPT | CTN__T_KEPT_GRAPH | CTN__T_OUTPUT)) return true;
+    return b->kind == CTN__FLUSH_READ && t->level != 255 && t->node;
+}
+
+static ctn_status choose_outputs(builder *b)
+{
+    size_t n = b->ctx->tensors.n;
+    for (size_t i = b->first; i < n; i++) {
+        ctn_tensor *t = b->ctx->tensors.at[i];
+        if (!is_output(b, t)) continue;
+        CTN_TRY(make_output(b, t));
+    }
+    for (size_t i = b->first; i < n; i++) {
+        ctn_tensor *t = b->ctx->tensors.at[i];
+        if ((t->flags & CTN__T_KEPT_GRAPH) || (b->kind == CTN__FLUSH_READ && is_output(b, t)))
+            CTN_TRY(make_saved(b, ctn__real(t)));
+    }
+    return CTN_OK;
+}
+
+static ctn_status add_nodes(builder *b)
+{
+    for (size_t k = 0; k < b->nodes.n; k++) {
+        ctn__node *n = b->nodes.at[k];
+        if (n->event == CTN__EV_STEP || (n->event == CTN__EV_ASSIGN && !n->pool)) {
+            if (!ctn__vec_push(&b->late, n)) return CTN_ENOMEM;
+        }
+    }
+    CTN_TRY(forward_reads(b));
+    for (size_t k = 0; k < b->nodes.n; k++) {
+        ctn__node *n = b->nodes.at[k];
+        if (n->event == CTN__EV_OP) CTN_TRY(add_op(b, n));
+        else if (n->event == CTN__EV_ASSIGN && n->pool) CTN_TRY(add_contribution(b, n));
+    }
+    CTN_TRY(choose_outputs(b));
+    for (size_t k = 0; k < b->late.n; k++) {
+        ctn__node *n = b->late.at[k];
+        if (n->event == CTN__EV_ASSIGN) CTN_TRY(add_assign(b, n));
+        else CTN_TRY(add_step(b, n));
+    }
+    return CTN_OK;
+}
+
+static int *new_map(size_t n)
+{
+    int *m = ctn__malloc((n + 1) * sizeof *m);
+    for (size_t i = 0; m && i < n; i++) m[i] = -1;
+    return m;
+}
+
+ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind kind)
+{
+    ctn_status st = CTN_OK;
+    *out = NULL;
+    builder b = {.ctx = ctx,
+                 .kind = kind,
+                 .first = ctx->flushed_tensors,
+                 .first_emitted = ctx->emitted_tensors.n};
+    b.p = ctn__calloc(1, sizeof *b.p);
+    if (!b.p) return CTN_ENOMEM;
+    b.p->ctx = ctx;
+    CTN_TRY_GOTO(st, done, ctn__expand(ctx, ctx->flushed_nodes, ctx->nodes.n, &b.nodes));
+    b.of = new_map(ctx->tensors.n);
+    b.of_emitted = new_map(ctx->emitted_tensors.n);
+    if (!b.of || !b.of_emitted) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, add_nodes(&b));
+    CTN_TRY_GOTO(st, done, ctn__pass_simplify(b.p));
+    if (ctx->fuse && !ctx->eager) CTN_TRY_GOTO(st, done, ctn__pass_fuse(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_memory(b.p));
+    *out = b.p;
+    b.p = NULL;
+done:
+    ctn__free(b.of);
+    ctn__free(b.of_emitted);
+    ctn__vec_free(&b.nodes);
+    ctn__vec_free(&b.late);
+    ctn__plan_free(b.p);
+    return st;
+}
+
+void ctn__plan_free(ctn__plan *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        ctn__pnode *n = &p->nodes.at[i];
+        if (n->priv_free) n->priv_free(n->priv);
+    }
+    ctn__vec_free(&p->nodes);
+    ctn__vec_free(&p->values);
+    ctn__arena_free(&p->mem);
+    ctn__free(p->tape);
+    ctn__free(p);
+}

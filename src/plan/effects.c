@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ops that only plans contain: writing into variables, gradients and outputs, and the reorders of the
+ * layout pass. They are made by passes, never recorded, so they need no infer or grad.
+ */
+#include "plan/plan.h"
+
+static ctn_status copy_run(const ctn_run_args *a)
+{
+    const ctn_desc *s = &a->din[0], *d = &a->dout[0];
+    int64_t rows = d->ndim > 1 ? d->dim[0] : 1;
+    if (d->ndim < 2 || ctn__bytes(d) < 65536) {
+        ctn__copy_strided(a->out[0], d, a->in[0], s);
+        return CTN_OK;
+    }
+    ctn_desc sr = *s, dr = *d; /* one row at a time, rows over threads */
+    sr.ndim = dr.ndim = d->ndim - 1;
+    memmove(sr.dim, s->dim + 1, (size_t)sr.ndim * sizeof *sr.dim);
+    memmove(sr.stride, s->stride + 1, (size_t)sr.ndim * sizeof *sr.stride);
+    memmove(dr.dim, d->dim + 1, (size_t)dr.ndim * sizeof *dr.dim);
+    memmove(dr.stride, d->stride + 1, (size_t)dr.ndim * sizeof *dr.stride);
+    int64_t es = (int64_t)ctn_dtype_size(d->dtype);
+    int64_t ds = d->stride[0] * es, ss = s->stride[0] * es;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < rows; i++)
+        ctn__copy_strided((char *)a->out[0] + i * ds, &dr, (const char *)a->in[0] + i * ss, &sr);
+    return CTN_OK;
+}
+
+ctn_op ctn__op_write = {sizeof(ctn_op), "write", 1, 1, CTN_OP_STRIDED, .run = copy_run};
+
+static ctn_status reorder_prim_run(const ctn_run_args *a)
+{
+    void *ptr[2] = {(void *)(uintptr_t)a->in[0], a->out[0]};
+    return ctn__prim_run(a->priv, ptr, a->scratch);
+}
+
+/* oneDNN reorders the types and strides it knows; the rest is copied by rows. */
+static ctn_status reorder_prepare(ctn_prepare_args *a)
+{
+    bool positive = ctn__count(&a->din[0]) > 4096 && a->din[0].dtype == CTN_F32;
+    for (int i = 0; i < a->din[0].ndim; i++) positive &= a->din[0].stride[i] > 0;
+    a->run = copy_run;
+    if (!positive) return CTN_OK;
+    ctn__prim *p = NULL;
+    if (ctn__prim_reorder(&p, a->engine, &a->din[0], &a->dout[0]) < 0) {
+        if (ctn_error_status() == CTN_ENOMEM) return CTN_ENOMEM;
+        ctn_error_clear();
+        return CTN_OK;
+    }
+    a->priv = p;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(p);
+    a->kernel = ctn__prim_name(p);
+    a->run = reorder_prim_run;
+    return CTN_OK;
+}
+
+ctn_op ctn__op_reorder = {
+    sizeof(ctn_op), "reorder", 1, 1, CTN_OP_STRIDED, .prepare = reorder_prepare};
+
+static ctn_status accumulate_run(const ctn_run_args *a)
+{
+    int64_t n = ctn__count(&a->dout[0]);
+    const float *restrict x = a->in[0];
+    float *restrict y = a->out[0];
+#pragma omp parallel for simd schedule(static) if (n > 16384)
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    return CTN_OK;
+}
+
+ctn_op ctn__op_accumulate = {sizeof(ctn_op), "accumulate", 1, 1, .run = accumulate_run};
+
+static ctn_status clear_run(const ctn_run_args *a)
+{
+    memset(a->out[0], 0, ctn__bytes(&a->dout[0]));
+    return CTN_OK;
+}
+
+ctn_op ctn__op_clear = {sizeof(ctn_op), "clear", 0, 1, .run = clear_run};

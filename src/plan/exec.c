@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The executor: sets addresses, enters the floating-point mode and thread count of a run (rule 16), calls the
+ * kernels one after another, and leaves everything as it was.
+ */
+#include "plan/plan.h"
+
+/* Room for the addresses and arguments of every node; once per plan. */
+static ctn_status make_args(ctn__planner *pl, ctn__plan *p)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        ctn__pnode *n = &p->nodes.at[i];
+        ctn_desc *d = ctn__arena_get(&p->mem, (size_t)(n->nin + n->nout + 1) * sizeof *d);
+        n->pin = ctn__arena_zero(&p->mem, (size_t)(n->nin + 1) * sizeof *n->pin);
+        n->pout = ctn__arena_zero(&p->mem, (size_t)(n->nout + 1) * sizeof *n->pout);
+        n->values = ctn__arena_zero(&p->mem, (size_t)(n->nscalar + 1) * sizeof *n->values);
+        if (!d || !n->pin || !n->pout || !n->values) return CTN_ENOMEM;
+        for (int k = 0; k < n->nin; k++) {
+            d[k] = p->values.at[n->in[k]].d;
+            n->external |= p->values.at[ctn__value_base(p, n->in[k])].kind != CTN__V_TEMP;
+        }
+        for (int k = 0; k < n->nout; k++) {
+            d[n->nin + k] = p->values.at[n->out[k]].d;
+            n->external |= p->values.at[n->out[k]].kind != CTN__V_TEMP;
+        }
+        for (int k = 0; k < n->nscalar; k++) n->values[k] = n->scalar[k].value;
+        n->args = (ctn_run_args){.nin = n->nin,
+                                 .nout = n->nout,
+                                 .nattr = n->nattr,
+                                 .nscalar = n->nscalar,
+                                 .in = n->pin,
+                                 .out = n->pout,
+                                 .din = d,
+                                 .dout = d + n->nin,
+                                 .attr = n->attr,
+                                 .scalar = n->values,
+                                 .ordinal = n->ordinal,
+                                 .env = &pl->env,
+                                 .priv = n->pool ? n->pool->owner : n->priv};
+    }
+    p->has_args = true;
+    return CTN_OK;
+}
+
+static ctn_status grow_arena(ctn__planner *pl, size_t bytes)
+{
+    if (bytes <= pl->arena_bytes) return CTN_OK;
+    char *n = ctn__aligned(bytes);
+    if (!n) return ctn_fail(CTN_ENOMEM, "the plan's arena of %zu bytes does not fit memory", bytes);
+    ctn__free(pl->arena); /* nothing lives in it between runs */
+    pl->arena = n;
+    pl->arena_bytes = bytes;
+    return CTN_OK;
+}
+
+static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, void **out)
+{
+    ctn_context *ctx = p->ctx;
+    const ctn__value *val = &p->values.at[ctn__value_base(p, v)];
+    switch (val->kind) {
+    case CTN__V_TEMP: *out = pl->arena + val->offset; break;
+    case CTN__V_VAR: *out = val->var->data; break;
+    case CTN__V_GRAD: *out = val->var->grad; break;
+    case CTN__V_BIND: {
+        ctn_tensor *t = ctn__tensor_by_id(ctx, val->tensor);
+        if (val->output && !t->data) {
+            t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));
+            if (!t->data) return CTN_ENOMEM;
+        }
+        *out = t->data;
+        break;
+    }
+    }
+    return CTN_OK;
+}
+
+static ctn_status bind_node(ctn__planner *pl, ctn__plan *p, ctn__pnode *n)
+{
+    void *at;
+    for (int k = 0; k < n->nin; k++) {
+        CTN_TRY(address(pl, p, n->in[k], &at));
+        n->pin[k] = at;
+    }
+    for (int k = 0; k < n->nout; k++) {
+        const ctn__value *v = &p->values.at[n->out[k]];
+        at = NULL;
+        if (k == 0 || v->kind != CTN__V_TEMP || v->uses > 0)
+            CTN_TRY(address(pl, p, n->out[k], &at));
+        n->pout[k] = at;
+    }
+    n->args.scratch = pl->arena + n->scratch_offset;
+    return CTN_OK;
+}
+
+static ctn_status bind_plan(ctn__planner *pl, ctn__plan *p)
+{
+    if (!p->has_args) CTN_TRY(make_args(pl, p));
+    CTN_TRY(grow_arena(pl, p->arena_bytes));
+    bool moved = p->arena_base != pl->arena;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        ctn__pnode *n = &p->nodes.at[i];
+        if (moved || n->external) CTN_TRY(bind_node(pl, p, n));
+        for (int k = 0; k < n->nscalar; k++)
+            if (n->scalar[k].slot >= 0) n->values[k] = p->ctx->slots.at[n->scalar[k].slot];
+    }
+    p->arena_base = pl->arena;
+    return CTN_OK;
+}
+
+static ctn_status run_nodes(ctn__plan *p)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        ctn__pnode *n = &p->nodes.at[i];
+        uint64_t t0 = p->ctx->profile ? ctn__now_ns() : 0;
+        ctn_status st = n->run(&n->args);
+        if (p->ctx->profile) {
+            uint64_t ns = ctn__now_ns() - t0;
+            if (n->ns == 0 || ns < n->ns) n->ns = ns;
+        }
+        if (st < 0) {
+            if (ctn_error_status() == CTN_OK) ctn_fail(st, "%s failed", n->op->name);
+            return ctn_error_trace(st, n->at, 0, n->op->name);
+        }
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p)
+{
+    ctn_context *ctx = p->ctx;
+    CTN_TRY(bind_plan(pl, p));
+    pl->env = (ctn_run_env){.seed = ctx->seed, .step = ctx->step, .threads = ctx->threads};
+    ctn__cores_claim(&pl->cores);
+    int was = ctn__threads_enter(ctx->threads);
+    ctn__fpmode_enter(pl->fp);
+    ctn_status st = run_nodes(p);
+    if (ctn__fpmode_leave(pl->fp)) pl->stats.underflow_runs++;
+    ctn__threads_leave(was);
+    ctn__cores_release(&pl->cores);
+    p->runs++;
+    pl->stats.runs++;
+    pl->last = p;
+    return st;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plan layer: from a recorded segment to a list of kernels over one arena, the cache of such plans, and the
+ * executor. A plan is built by passes over nodes and values, each in its own file:
+ *
+ *   build      nodes of the segment, macros expanded, effects ordered, outputs chosen
+ *   simplify   dead code, common subexpressions
+ *   fuse       declared rules (fuse/)
+ *   layout     views resolved, reorders inserted where a kernel wants row-major elements
+ *   schedule   final order
+ *   memory     lifetimes, in-place, offsets in the arena
+ *
+ * A plan refers to the record only by tensor number, so it can be run for any later step whose tape hashes
+ * to the same key.
+ */
+#ifndef CTN_PLAN_PLAN_H
+#define CTN_PLAN_PLAN_H
+
+#include "engine/engine.h"
+#include "graph/graph.h"
+
+typedef struct ctn__plan ctn__plan;
+typedef struct ctn__planner ctn__planner;
+
+typedef enum {
+    CTN__V_TEMP, /* in the arena */
+    CTN__V_BIND, /* memory of a recorded tensor: an input, an earlier result, or an output */
+    CTN__V_VAR,  /* memory of a variable */
+    CTN__V_GRAD  /* gradient memory of a variable */
+} ctn__value_kind;
+
+typedef struct {
+    ctn_desc d;
+    ctn__value_kind kind;
+    bool output;     /* BIND: written by this plan into new storage of the scope */
+    bool nontrivial; /* VAR, GRAD or BIND that this plan overwrites: never shared in place */
+    int node;        /* producer, -1 none */
+    uint32_t tensor; /* BIND */
+    ctn_var *var;    /* VAR, GRAD */
+    int base;        /* a view: the value whose memory it shows, -1 none */
+    int uses;        /* reading nodes */
+    int first, last; /* schedule positions of its life */
+    size_t offset;   /* TEMP: in the arena */
+} ctn__value;
+
+typedef struct {
+    ctn_op *op;
+    const char *at;
+    int nin, nout, nattr, nscalar;
+    int *in, *out; /* values */
+    int64_t *attr;
+    ctn_scalar *scalar;
+    uint64_t ordinal;
+    bool effect; /* a root: runs in program order */
+    bool dead;
+    ctn__pool *pool;
+    /* from prepare */
+    ctn_status (*run)(const ctn_run_args *a);
+    void *priv;
+    void (*priv_free)(void *);
+    size_t scratch;
+    size_t scratch_offset;
+    const char *kernel;
+    int64_t flops;
+    /* bound */
+    ctn_run_args args;
+    const void **pin;
+    void **pout;
+    double *values; /* scalars of this run */
+    bool external;  /* some operand is not in the arena */
+    uint64_t ns;    /* profiled */
+} ctn__pnode;
+
+struct ctn__plan {
+    ctn__hash128 key;
+    ctn_context *ctx;
+    ctn__arena mem; /* everything the plan owns but kernels */
+    CTN__VEC(ctn__pnode) nodes;
+    CTN__VEC(ctn__value) values;
+    size_t arena_bytes, temp_bytes; /* with and without sharing */
+    size_t bytes;                   /* what it counts in the cache's budget */
+    int reorders, fused;
+    bool keeps_emitted; /* outputs include tensors that differentiation made: expand on a hit too */
+    bool has_args;
+    const void *arena_base; /* addresses were set for this arena */
+    uint64_t *tape;         /* whole record, when checking is on */
+    size_t ntape;
+    uint64_t runs;
+    ctn__plan *newer, *older, *chain; /* LRU list and hash bucket */
+};
+
+struct ctn__planner {
+    ctn__engine *engine;
+    ctn__fpmode *fp;
+    ctn__coreset cores;
+    char *arena;
+    size_t arena_bytes;
+    /* cache */
+    ctn__plan **bucket;
+    size_t nbucket;
+    ctn__plan *newest, *oldest;
+    int64_t nplans, max_plans;
+    size_t plan_bytes, max_bytes;
+    ctn__plan *last;     /* that ran */
+    ctn__plan *uncached; /* eager mode: the last plan, not in the cache */
+    bool check;
+    ctn_run_env env;
+    ctn_plan_stats stats;
+    /* rule 8: misses that differ in one attribute */
+    uint64_t *miss_tape;
+    size_t miss_n, miss_cap, miss_at;
+    int miss_run;
+};
+
+/* ---- building (build.c) --------------------------------------------------------------------------- */
+
+ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind kind);
+void ctn__plan_free(ctn__plan *p);
+int ctn__plan_value(ctn__plan *p, const ctn_desc *d, ctn__value_kind kind); /* -1: ENOMEM */
+/* Appends a node; inputs are copied, one fresh TEMP value per output when outs is NULL. */
+int ctn__plan_node(ctn__plan *p, ctn_op *op, const char *at, int nin, const int *in, int nout,
+                   const int *outs);
+/* Recount uses; after a pass that changed edges. */
+void ctn__plan_uses(ctn__plan *p);
+int ctn__value_base(const ctn__plan *p, int v); /* follows views */
+
+/* ---- passes ------------------------------------------------------------------------------------------- */
+
+ctn_status ctn__pass_simplify(ctn__plan *p);
+ctn_status ctn__pass_fuse(ctn__plan *p);
+ctn_status ctn__pass_layout(ctn__plan *p); /* also calls prepare: kernels are chosen here */
+ctn_status ctn__pass_schedule(ctn__plan *p);
+ctn_status ctn__pass_memory(ctn__plan *p);
+
+/* A fusion rule looks at one node and rewrites the plan around it; true when it did. */
+typedef bool (*ctn__fuse_rule)(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_linear_act(ctn__plan *p, int node, ctn_status *st);
+
+/* ---- cache (cache.c) ------------------------------------------------------------------------------------ */
+
+ctn__plan *ctn__cache_find(ctn__planner *pl, ctn__hash128 key);
+ctn_status ctn__cache_add(ctn__planner *pl, ctn__plan *p); /* takes p over, evicts for room */
+void ctn__cache_drop(ctn__planner *pl, ctn__plan *p);
+void ctn__cache_clear(ctn__planner *pl);
+
+/* ---- executor (exec.c) ---------------------------------------------------------------------------------- */
+
+ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p);
+
+void ctn__note_miss(ctn_context *ctx, ctn__planner *pl); /* rule 8 (miss.c) */
+
+/* ---- text (text.c) ---------------------------------------------------------------------------------------- */
+
+void ctn__plan_print(const ctn__plan *p, ctn__text *t);
+
+/* Ops of the plan itself (effects.c). */
+extern ctn_op ctn__op_write;      /* copies in[0] to out[0]: assign, outputs that alias */
+extern ctn_op ctn__op_accumulate; /* out[0] += in[0] */
+extern ctn_op ctn__op_clear;      /* out[0] = 0 */
+extern ctn_op ctn__op_reorder;    /* out[0] = in[0], row-major (layout pass) */
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The runner that the graph layer calls: hash what was recorded since the last flush, find or build its plan,
+ * run it, and mark what is done.
+ */
+#include "plan/plan.h"
+
+static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
+{
+    ctn__planner *pl = ctn__calloc(1, sizeof *pl);
+    if (!pl) return CTN_ENOMEM;
+    ctx->planner = pl;
+    pl->max_plans = opt->max_plans > 0 ? opt->max_plans : ctn__env_int(CTN__ENV_PLANS);
+    pl->max_bytes = opt->max_plan_bytes > 0 ? (size_t)opt->max_plan_bytes
+                                            : (size_t)ctn__env_int(CTN__ENV_PLAN_MB) << 20;
+    if (pl->max_plans < 1) pl->max_plans = 1;
+    pl->check = ctn__env_bool(CTN__ENV_CHECK);
+#ifdef CTN_DEBUG
+    pl->check = true;
+#endif
+    if (opt->cores) {
+        for (int i = 0; i < opt->ncores; i++) {
+            if (opt->cores[i] < 0 || opt->cores[i] >= 1024)
+                return ctn_fail(CTN_EARG, "context: core %d is not in 0 to 1023", opt->cores[i]);
+            pl->cores.word[opt->cores[i] / 64] |= (uint64_t)1 << (opt->cores[i] % 64);
+        }
+    } else {
+        memset(&pl->cores, 0xff, sizeof pl->cores);
+    }
+    pl->fp = ctn__fpmode_new(ctx->threads);
+    if (!pl->fp) return CTN_ENOMEM;
+    return ctn__engine_new(&pl->engine, ctx->threads);
+}
+
+static void stop(ctn_context *ctx)
+{
+    ctn__planner *pl = ctx->planner;
+    ctn__cache_clear(pl);
+    ctn__plan_free(pl->uncached);
+    ctn__engine_free(pl->engine);
+    ctn__fpmode_free(pl->fp);
+    ctn__free(pl->arena);
+    ctn__free(pl->miss_tape);
+    ctn__free(pl);
+    ctx->planner = NULL;
+}
+
+static size_t plan_cost(const ctn__plan *p)
+{
+    size_t bytes = sizeof *p + p->nodes.cap * sizeof *p->nodes.at +
+                   p->values.cap * sizeof *p->values.at + p->ntape * sizeof *p->tape;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const ctn__pnode *n = &p->nodes.at[i];
+        bytes += (size_t)(n->nin + n->nout) * (sizeof(ctn_desc) + 16) + 64;
+        if (n->priv) bytes += 8192; /* oneDNN tells no sizes: descriptors and its share of code */
+    }
+    return bytes;
+}
+
+static ctn_status keep_tape(const ctn_context *ctx, ctn__plan *p)
+{
+    p->ntape = ctx->tape.n;
+    p->tape = ctn__malloc(p->ntape * sizeof *p->tape);
+    if (!p->tape) return CTN_ENOMEM;
+    memcpy(p->tape, ctx->tape.at, p->ntape * sizeof *p->tape);
+    return CTN_OK;
+}
+
+static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind, ctn__hash128 key,
+                        ctn__plan **out)
+{
+    ctn__plan *p = NULL;
+    int was = ctn__threads_enter(ctx->threads); /* kernels are made for this number of threads */
+    ctn_status st = ctn__plan_build(&p, ctx, kind);
+    ctn__threads_leave(was);
+    if (st == CTN_OK && pl->check) st = keep_tape(ctx, p);
+    if (st < 0) {
+        ctn__plan_free(p);
+        return st;
+    }
+    p->key = key;
+    p->bytes = plan_cost(p);
+    if (ctx->eager) {
+        ctn__plan_free(pl->uncached);
+        pl->uncached = p;
+    } else {
+        CTN_TRY(ctn__cache_add(pl, p));
+    }
+    *out = p;
+    return CTN_OK;
+}
+
+static ctn_status find(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind, ctn__plan **out)
+{
+    if (ctx->eager) return build(ctx, pl, kind, (ctn__hash128){0, 0}, out);
+    ctn__hasher_add(ctx->hasher, ctx->tape.at + ctx->flushed_tape,
+                    (ctx->tape.n - ctx->flushed_tape) * sizeof *ctx->tape.at);
+    ctn__hash128 key = ctn__hasher_value(ctx->hasher);
+    ctn__plan *p = ctn__cache_find(pl, key);
+    if (!p) {
+        pl->stats.misses++;
+        ctn__note_miss(ctx, pl);
+        return build(ctx, pl, kind, key, out);
+    }
+    pl->stats.hits++;
+    if (p->tape &&
+        (p->ntape != ctx->tape.n || memcmp(p->tape, ctx->tape.at, p->ntape * sizeof *p->tape) != 0))
+        return ctn_fail(CTN_ESTATE, "internal: two different records have the same hash");
+    *out = p;
+    if (!p->keeps_emitted) return CTN_OK;
+    ctn__node_list nodes = {0};
+    ctn_status st = ctn__expand(ctx, ctx->flushed_nodes, ctx->nodes.n, &nodes);
+    ctn__vec_free(&nodes);
+    return st;
+}
+
+static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
+{
+    ctn__planner *pl = ctx->planner;
+    ctn__plan *p = NULL;
+    size_t emitted = ctx->emitted_tensors.n;
+    ctn_status st = find(ctx, pl, kind, &p);
+    if (st == CTN_OK) st = ctn__plan_run(pl, p);
+    ctx->emitted.n = 0;
+    if (st < 0) return st;
+    if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
+    ctx->flushed_nodes = ctx->nodes.n;
+    ctx->flushed_tensors = ctx->tensors.n;
+    ctx->flushed_tape = ctx->tape.n;
+    ctx->effects = 0;
+    for (ctn__pool *q = ctx->pools; q; q = q->next) q->contributions_done = q->contributions;
+    return CTN_OK;
+}
+
+/* A variable goes: so must plans that point to its memory. */
+static void forget_var(ctn_context *ctx, const ctn_var *v)
+{
+    ctn__planner *pl = ctx->planner;
+    if (!pl) return;
+    for (ctn__plan *p = pl->oldest, *next; p; p = next) {
+        next = p->newer;
+        bool uses = false;
+        for (size_t i = 0; i < p->values.n && !uses; i++) uses = p->values.at[i].var == v;
+        if (uses) ctn__cache_drop(pl, p);
+    }
+}
+
+static void stats(const ctn_context *ctx, ctn_plan_stats *out)
+{
+    const ctn__planner *pl = ctx->planner;
+    *out = pl->stats;
+    out->plans = pl->nplans;
+    out->plan_bytes = (int64_t)pl->plan_bytes;
+    out->arena_bytes = (int64_t)pl->arena_bytes;
+}
+
+static int text(ctn_context *ctx, char *buf, size_t n)
+{
+    const ctn__planner *pl = ctx->planner;
+    ctn__text t = {0};
+    if (pl->last) ctn__plan_print(pl->last, &t);
+    else ctn__text_add(&t, "no plan has run yet\n");
+    int len = t.failed ? CTN_ENOMEM : snprintf(buf, n, "%s", t.s ? t.s : "");
+    ctn__text_free(&t);
+    return len;
+}
+
+const ctn__runner ctn__plan_runner = {start, stop, flush, forget_var, stats, text};

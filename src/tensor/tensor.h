@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensor layer: data types, descriptions (shape, strides, layout) and recycled storage. Knows memory,
+ * not computation.
+ */
+#ifndef CTN_TENSOR_TENSOR_H
+#define CTN_TENSOR_TENSOR_H
+
+#include <catena/tensor.h>
+
+#include "base/base.h"
+
+/* ---- descriptions (desc.c) -------------------------------------------------------------------- */
+
+int64_t ctn__count(const ctn_desc *d); /* elements */
+size_t ctn__bytes(const ctn_desc *d);  /* of a row-major copy */
+void ctn__plain(ctn_desc *d);          /* set row-major strides */
+bool ctn__is_plain(const ctn_desc *d); /* row-major without gaps (dimensions of 1 do not matter) */
+bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b);
+bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b); /* shape, type and place of elements */
+/* ndim <= CTN_MAX_DIMS, dims >= 0 and a size that fits memory. Errors: EARG naming `who`. */
+ctn_status ctn__desc_set(ctn_desc *d, const char *who, ctn_dtype t, int ndim, const int64_t *dims);
+ctn_status ctn__broadcast(ctn_desc *out, const char *who, const ctn_desc *a, const ctn_desc *b);
+/* d read as if it had the shape of `to`: strides 0 where broadcast. d must be broadcastable. */
+ctn_desc ctn__broadcast_view(const ctn_desc *d, const ctn_desc *to);
+/* "(100,784)" into buf; returns buf */
+char *ctn__shape_text(const ctn_desc *d, char *buf, size_t n);
+bool ctn__is_float(ctn_dtype t);
+bool ctn__is_int(ctn_dtype t);
+/* Axis of a tensor of ndim dimensions, negative from the end; -1 when out of range. */
+int ctn__axis(int ndim, int64_t axis);
+/* Lowest and highest element offset d reaches from its origin, in elements. */
+void ctn__extent(const ctn_desc *d, int64_t *lo, int64_t *hi);
+
+/* ---- elements (elem.c) ------------------------------------------------------------------------- */
+
+float ctn__bf16_to_f32(uint16_t x);
+uint16_t ctn__f32_to_bf16(float x);
+float ctn__f16_to_f32(uint16_t x);
+uint16_t ctn__f32_to_f16(float x);
+double ctn__elem_get(const void *p, ctn_dtype t, int64_t i);
+void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v);
+/* dst (row-major, or as dd says) = src (as sd says); shapes and types equal */
+void ctn__copy_strided(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
+
+/* ---- storage (storage.c): buffers of a scope, recycled -------------------------------------------- */
+
+typedef struct ctn__block ctn__block;
+typedef struct {
+    ctn__block *used, *spare[48]; /* spare by power of two */
+    size_t bytes;                 /* held in all */
+} ctn__storage;
+void *ctn__storage_get(ctn__storage *s, size_t bytes); /* 64-byte aligned; NULL: ENOMEM */
+void ctn__storage_recycle(ctn__storage *s);            /* all used blocks become spare */
+void ctn__storage_free(ctn__storage *s);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counters and the ring of spans. A context owns one trace; its executor and the threads that work
+ * for it record into it.
+ *
+ * Invariant: spans are numbered from 0 as they come, span k is in slot k % cap, and the last
+ * min(next, cap) are kept. The lock guards `next` and the slots; counters are atomic.
+ */
+#include "trace/trace.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct ctn__trace {
+    _Atomic uint64_t count[CTN__COUNT_N];
+    pthread_mutex_t lock;
+    int64_t next, cap;
+    ctn__span slot[]; /* (cap) */
+};
+
+static const struct {
+    const char *name, *unit, *help;
+} counters[CTN__COUNT_N] = {
+#define CTN__COUNTER(id, name, unit, help) {name, unit, help},
+#include "trace/counters.def"
+#undef CTN__COUNTER
+};
+
+ctn__trace *ctn__trace_new(int64_t spans)
+{
+    if (spans < 0 || spans > INT32_MAX) {
+        ctn_fail(CTN_EARG, "trace: %lld spans, expected 0 to %d", (long long)spans, INT32_MAX);
+        return NULL;
+    }
+    ctn__trace *t = ctn__calloc(1, sizeof *t + (size_t)spans * sizeof(ctn__span));
+    if (t == NULL) return NULL;
+    if (pthread_mutex_init(&t->lock, NULL) != 0) {
+        ctn_fail(CTN_ENOMEM, "trace: the system gave no mutex");
+        ctn__free(t);
+        return NULL;
+    }
+    t->cap = spans;
+    return t;
+}
+
+void ctn__trace_free(ctn__trace *t)
+{
+    if (t == NULL) return;
+    pthread_mutex_destroy(&t->lock);
+    ctn__free(t);
+}
+
+void ctn__trace_add(ctn__trace *t, ctn__counter id, uint64_t n)
+{
+    atomic_fetch_add_explicit(&t->count[id], n, memory_order_relaxed);
+}
+
+void ctn__trace_set(ctn__trace *t, ctn__counter id, uint64_t value)
+{
+    atomic_store_explicit(&t->count[id], value, memory_order_relaxed);
+}
+
+uint64_t ctn__trace_count(const ctn__trace *t, ctn__counter id)
+{
+    return atomic_load_explicit(&t->count[id], memory_order_relaxed);
+}
+
+const char *ctn__counter_name(ctn__counter id)
+{
+    return counters[id].name;
+}
+
+const char *ctn__counter_unit(ctn__counter id)
+{
+    return counters[id].unit;
+}
+
+const char *ctn__counter_help(ctn__counter id)
+{
+    return counters[id].help;
+}
+
+bool ctn__trace_spans_on(const ctn__trace *t)
+{
+    return t->cap > 0;
+}
+
+void ctn__trace_span(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane)
+{
+    if (t->cap == 0) return;
+    pthread_mutex_lock(&t->lock);
+    t->slot[t->next++ % t->cap] = (ctn__span){name, t0, t1, lane};
+    pthread_mutex_unlock(&t->lock);
+}
+
+static int64_t kept(const ctn__trace *t)
+{
+    return t->next < t->cap ? t->next : t->cap;
+}
+
+int64_t ctn__trace_spans(ctn__trace *t)
+{
+    pthread_mutex_lock(&t->lock);
+    int64_t n = kept(t);
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+int64_t ctn__trace_lost(ctn__trace *t)
+{
+    pthread_mutex_lock(&t->lock);
+    int64_t n = t->next - kept(t);
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+bool ctn__trace_get(ctn__trace *t, int64_t i, ctn__span *out)
+{
+    pthread_mutex_lock(&t->lock);
+    int64_t n = kept(t);
+    bool ok = i >= 0 && i < n;
+    if (ok) *out = t->slot[(t->next - n + i) % t->cap];
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+void ctn__trace_clear(ctn__trace *t)
+{
+    for (int i = 0; i < CTN__COUNT_N; i++) ctn__trace_set(t, (ctn__counter)i, 0);
+    pthread_mutex_lock(&t->lock);
+    t->next = 0;
+    pthread_mutex_unlock(&t->lock);
+}

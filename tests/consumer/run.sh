@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/consumer/run.sh PREFIX: builds and runs C11 and C++17 programs against an installed Catena,
+# once by pkg-config and once by find_package, and compiles every installed header on its own.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+prefix=$(cd "${1:?usage: run.sh PREFIX}" && pwd -P)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+strict=(-Wall -Wextra -pedantic -Werror)
+
+pc=$(find "$prefix" -name catena.pc)
+[ -n "$pc" ] || { echo "consumer: no catena.pc under $prefix" >&2; exit 1; }
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+read -ra cflags <<< "$(pkg-config --cflags catena)"
+read -ra libs <<< "$(pkg-config --libs catena)"
+libs+=("-Wl,-rpath,$(pkg-config --variable=libdir catena)")
+
+for header in "$prefix"/include/catena/*.h; do
+    name=catena/$(basename "$header")
+    echo "#include <$name>" | gcc -std=c11 "${strict[@]}" "${cflags[@]}" -fsyntax-only -x c -
+    echo "#include <$name>" | g++ -std=c++17 "${strict[@]}" "${cflags[@]}" -fsyntax-only -x c++ -
+done
+echo "consumer: every header compiles on its own in C11 and C++17"
+
+gcc -std=c11 "${strict[@]}" "${cflags[@]}" "$here/consumer.c" -o "$work/c" "${libs[@]}"
+g++ -std=c++17 "${strict[@]}" "${cflags[@]}" "$here/consumer.cpp" -o "$work/cxx" "${libs[@]}"
+echo "consumer: by pkg-config"
+"$work/c"
+"$work/cxx"
+
+if command -v ninja > /dev/null; then export CMAKE_GENERATOR=Ninja; fi
+cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>&1 &&
+    cmake --build "$work/build" >> "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+echo "consumer: by find_package"
+"$work/build/consumer_c"
+"$work/build/consumer_cxx"
+
+if [ -x "$prefix/bin/catena" ]; then
+    missing=$(ldd "$prefix/bin/catena" | grep 'not found' || true)
+    [ -z "$missing" ] || { echo "consumer: the installed command misses: $missing" >&2; exit 1; }
+fi
