@@ -117,7 +117,7 @@ CTN_API uint64_t ctn_allocations(void);
 
 #define CTN_STR2(x) #x
 #define CTN_STR(x) CTN_STR2(x)
-/* The user's source line, as the *_at functions take it: a string that lives as long as the scope.
+/* The user's source line, as the *_at functions take it: a string that lives as long as the context.
  * */
 #define CTN_HERE __FILE__ ":" CTN_STR(__LINE__)
 

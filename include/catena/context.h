@@ -126,6 +126,19 @@ CTN_API ctn_tensor *ctn_use_at(const char *at, ctn_var *v);
 CTN_API CTN_MUST_CHECK ctn_status ctn_assign_at(const char *at, ctn_var *v, ctn_tensor *t);
 #define ctn_assign(v, t) ctn_assign_at(CTN_HERE, v, t)
 
+/* Variables with the names they are known by; what ctn_params() of a module returns. Borrowed. A
+ * variable with several names is in it once for each. */
+typedef struct {
+    int n;
+    ctn_var *const *var;
+    const char *const *name; /* NULL: each is known by its own name */
+} ctn_vars;
+
+/* Called for one array of a module's, optimizer's or other state, row-major; it may read or overwrite
+ * data. Scalars may be temporaries of the visit; larger arrays live as long as what they belong to. */
+typedef ctn_status (*ctn_state_fn)(void *user, const char *name, ctn_dtype dtype, int ndim,
+                                   const int64_t *dims, void *data);
+
 /* Run everything recorded so far whose result somebody can still see. Local. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_flush(ctn_context *ctx);
 

@@ -145,6 +145,12 @@ CTN_API void ctn_loader_free(ctn_loader *l); /* waits for its threads; NULL is f
  * behind it. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b);
 
+/* One field of a batch as an input of the open scope, shaped as the field: borrowed, so the scope must
+ * end before the next call on the loader. Local. Result: scope. Errors: EARG, ESTATE. */
+CTN_API ctn_tensor *ctn_batch_tensor_at(const char *at, ctn_context *ctx, const ctn_batch *b,
+                                        int field);
+#define ctn_batch_tensor(...) ctn_batch_tensor_at(CTN_HERE, __VA_ARGS__)
+
 /* State at the next batch to be delivered, whatever was loaded ahead; and going there, which
  * drops what was loaded ahead and the batch delivered last. Local. Errors: EARG. */
 CTN_API ctn_sampler_state ctn_loader_state_get(const ctn_loader *l);

@@ -9,13 +9,13 @@
 #define CATENA_OPS_H
 
 #include <catena/op.h>
+#include <catena/ops_loss.h>
 #include <catena/ops_math.h>
+#include <catena/ops_shape.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum { CTN_MEAN = 0, CTN_SUM = 1 } ctn_reduction;
 
 /* ---- matrix products --------------------------------------------------------------------------- */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element-wise arithmetic, activations, comparisons and casts. Part of catena/ops.h, which says what all
- * ops have in common. Operands with two inputs broadcast; both have one float type unless said otherwise.
+ * Element-wise arithmetic, activations, comparisons and casts. Part of catena/ops.h, which says
+ * what all ops have in common. Two inputs broadcast and have one float type unless said otherwise;
+ * plain numbers among the arguments (slopes, limits, exponents) are values of the plan: a new value
+ * needs no new plan.
  */
 #ifndef CATENA_OPS_MATH_H
 #define CATENA_OPS_MATH_H
@@ -12,9 +14,151 @@
 extern "C" {
 #endif
 
+/* ---- arithmetic -------------------------------------------------------------------------- */
+
+/* y = a - b. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_sub_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_sub(...) ctn_sub_at(CTN_HERE, __VA_ARGS__)
+
 /* y = a b. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_mul_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_mul(...) ctn_mul_at(CTN_HERE, __VA_ARGS__)
+
+/* y = a / b. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_div_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_div(...) ctn_div_at(CTN_HERE, __VA_ARGS__)
+
+/* y = max(a, b); NaN wins. Where a = b each gets half of the gradient. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_maximum_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_maximum(...) ctn_maximum_at(CTN_HERE, __VA_ARGS__)
+
+/* y = min(a, b); NaN wins. Where a = b each gets half of the gradient. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_minimum_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_minimum(...) ctn_minimum_at(CTN_HERE, __VA_ARGS__)
+
+/* y = a^b, element by element. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_pow_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_pow(...) ctn_pow_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x^p. p may change from step to step. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_power_at(const char *at, ctn_tensor *x, double p);
+#define ctn_power(...) ctn_power_at(CTN_HERE, __VA_ARGS__)
+
+/* y = a x. a may change from step to step. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_scale_at(const char *at, ctn_tensor *x, double a);
+#define ctn_scale(...) ctn_scale_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x + a. a may change from step to step. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_shift_at(const char *at, ctn_tensor *x, double a);
+#define ctn_shift(...) ctn_shift_at(CTN_HERE, __VA_ARGS__)
+
+/* y = min(max(x, lo), hi). Gradient: gy where lo <= x <= hi, else 0. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_clip_at(const char *at, ctn_tensor *x, double lo, double hi);
+#define ctn_clip(...) ctn_clip_at(CTN_HERE, __VA_ARGS__)
+
+/* y = -x. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_neg_at(const char *at, ctn_tensor *x);
+#define ctn_neg(...) ctn_neg_at(CTN_HERE, __VA_ARGS__)
+
+/* y = |x|; the gradient at 0 is 0. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_abs_at(const char *at, ctn_tensor *x);
+#define ctn_abs(...) ctn_abs_at(CTN_HERE, __VA_ARGS__)
+
+/* y = -1, 0 or 1 by the sign of x. No gradient. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_sign_at(const char *at, ctn_tensor *x);
+#define ctn_sign(...) ctn_sign_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x^2. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_square_at(const char *at, ctn_tensor *x);
+#define ctn_square(...) ctn_square_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x^(1/2). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_sqrt_at(const char *at, ctn_tensor *x);
+#define ctn_sqrt(...) ctn_sqrt_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x^(-1/2). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_rsqrt_at(const char *at, ctn_tensor *x);
+#define ctn_rsqrt(...) ctn_rsqrt_at(CTN_HERE, __VA_ARGS__)
+
+/* y = e^x. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_exp_at(const char *at, ctn_tensor *x);
+#define ctn_exp(...) ctn_exp_at(CTN_HERE, __VA_ARGS__)
+
+/* y = natural logarithm of x. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_log_at(const char *at, ctn_tensor *x);
+#define ctn_log(...) ctn_log_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- activations ------------------------------------------------------------------------- */
+
+/* y = x where x > 0, else slope x. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_leaky_relu_at(const char *at, ctn_tensor *x, double slope);
+#define ctn_leaky_relu(...) ctn_leaky_relu_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x where x > 0, else alpha (e^x - 1). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_elu_at(const char *at, ctn_tensor *x, double alpha);
+#define ctn_elu(...) ctn_elu_at(CTN_HERE, __VA_ARGS__)
+
+/* y = 1 / (1 + e^-x). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_sigmoid_at(const char *at, ctn_tensor *x);
+#define ctn_sigmoid(...) ctn_sigmoid_at(CTN_HERE, __VA_ARGS__)
+
+/* y = hyperbolic tangent of x. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_tanh_at(const char *at, ctn_tensor *x);
+#define ctn_tanh(...) ctn_tanh_at(CTN_HERE, __VA_ARGS__)
+
+/* y = log(1 + e^x). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_softplus_at(const char *at, ctn_tensor *x);
+#define ctn_softplus(...) ctn_softplus_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x/2 (1 + erf(x / sqrt(2))). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_gelu_at(const char *at, ctn_tensor *x);
+#define ctn_gelu(...) ctn_gelu_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_gelu_tanh_at(const char *at, ctn_tensor *x);
+#define ctn_gelu_tanh(...) ctn_gelu_tanh_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x sigmoid(x), also called SiLU. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_swish_at(const char *at, ctn_tensor *x);
+#define ctn_swish(...) ctn_swish_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- comparisons and choice -------------------------------------------------------------- */
+
+/* y = a R b as bool; a and b have one type: f32, f64, bool or an integer. NaN equals nothing and
+ * has no order. No gradient. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_equal(...) ctn_equal_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_not_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_not_equal(...) ctn_not_equal_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_less_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_less(...) ctn_less_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_less_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_less_equal(...) ctn_less_equal_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_greater_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_greater(...) ctn_greater_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_greater_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_greater_equal(...) ctn_greater_equal_at(CTN_HERE, __VA_ARGS__)
+
+/* Of bool tensors. No gradient. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_logical_and_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_logical_and(...) ctn_logical_and_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_logical_or_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_logical_or(...) ctn_logical_or_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_logical_not_at(const char *at, ctn_tensor *x);
+#define ctn_logical_not(...) ctn_logical_not_at(CTN_HERE, __VA_ARGS__)
+
+/* y = a where cond (bool) holds, else b. All three broadcast; a and b have one type, any.
+ * Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_where_at(const char *at, ctn_tensor *cond, ctn_tensor *a, ctn_tensor *b);
+#define ctn_where(...) ctn_where_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+/* The values of x as another type. To floats: nearest, ties to even. To integers: truncated,
+ * saturating, NaN is 0. To bool: not 0. The gradient flows between float types. Result: x itself
+ * if it has the type. Errors: EDTYPE. */
+CTN_API ctn_tensor *ctn_cast_at(const char *at, ctn_tensor *x, ctn_dtype dtype);
+#define ctn_cast(...) ctn_cast_at(CTN_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

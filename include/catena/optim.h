@@ -15,13 +15,6 @@ extern "C" {
 
 typedef struct ctn_optim ctn_optim;
 
-/* Variables with the names they are known by; what ctn_params() of a module returns. Borrowed. */
-typedef struct {
-    int n;
-    ctn_var *const *var;
-    const char *const *name;
-} ctn_vars;
-
 /* Zero in a field means its default; a default of 0 is written as such. */
 typedef struct {
     size_t struct_size;
@@ -104,9 +97,7 @@ CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);
 /* Follow a schedule from the optimizer's own step count (NULL: none). Copied. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s);
 
-/* Every array and counter of the state, by name: fn may read or overwrite data. For checkpoints. Local. */
-typedef ctn_status (*ctn_state_fn)(void *user, const char *name, ctn_dtype dtype, int ndim,
-                                   const int64_t *dims, void *data);
+/* Every array and counter of the state, by name, for checkpoints. Between scopes only. Local. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 
 #ifdef __cplusplus

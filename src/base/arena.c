@@ -4,7 +4,7 @@
  *
  * Invariant: chunks before and including `cur` are in use, those after it are free. A reset makes
  * them all free but keeps their order, so a step like the last one touches the same memory and
- * allocates nothing. Chunk k holds 64 KiB << k (at most 64 MiB), or what a larger request needs.
+ * allocates nothing. Chunk k holds 4 KiB << k (at most 64 MiB), or what a larger request needs.
  */
 #include "base/base.h"
 
@@ -17,7 +17,7 @@ struct ctn__chunk {
     alignas(16) char data[];
 };
 
-enum { CHUNK_BYTES = 65536, MAX_DOUBLINGS = 10 };
+enum { CHUNK_BYTES = 4096, MAX_DOUBLINGS = 14 };
 
 static void enter(ctn__arena *a, ctn__chunk *c)
 {
@@ -101,6 +101,13 @@ char *ctn__arena_printf(ctn__arena *a, const char *fmt, ...)
     vsnprintf(p, (size_t)k + 1, fmt, args);
     va_end(args);
     return p;
+}
+
+size_t ctn__arena_bytes(const ctn__arena *a)
+{
+    size_t bytes = 0;
+    for (const ctn__chunk *c = a->first; c != NULL; c = c->next) bytes += sizeof *c + c->bytes;
+    return bytes;
 }
 
 void ctn__arena_reset(ctn__arena *a)

@@ -65,7 +65,8 @@ static inline void *ctn__arena_get(ctn__arena *a, size_t bytes)
 void *ctn__arena_zero(ctn__arena *a, size_t bytes);
 char *ctn__arena_str(ctn__arena *a, const char *s);
 char *ctn__arena_printf(ctn__arena *a, const char *fmt, ...) CTN_PRINTF(2, 3);
-void ctn__arena_reset(ctn__arena *a); /* everything handed out is dead; chunks stay */
+size_t ctn__arena_bytes(const ctn__arena *a); /* held in all */
+void ctn__arena_reset(ctn__arena *a);         /* everything handed out is dead; chunks stay */
 void ctn__arena_free(ctn__arena *a);
 
 /* ---- strings (text.c): a growing text buffer, used for printed plans and tensors ------------- */
@@ -153,6 +154,12 @@ typedef struct {
 } ctn__coreset;
 void ctn__cores_claim(const ctn__coreset *c);
 void ctn__cores_release(const ctn__coreset *c);
+
+/* ---- optional arguments (opt.c) ------------------------------------------------------------------ */
+
+/* Copy a caller's option struct (NULL: none) over zeros in *to. Errors: EARG, struct_size
+ * not set. */
+ctn_status ctn__opt(const char *who, void *to, size_t bytes, const void *from);
 
 /* ---- clock ----------------------------------------------------------------------------------- */
 

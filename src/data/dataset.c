@@ -44,7 +44,7 @@ ctn_status ctn_dataset_new(ctn_dataset **out, const ctn_dataset_vt *vt, void *se
     if (!out || !vt) return ctn_fail(CTN_EARG, "dataset: NULL argument");
     *out = NULL;
     ctn_dataset ds = {.self = self};
-    CTN_TRY(ctn__data_opt("dataset", &ds.vt, sizeof ds.vt, vt));
+    CTN_TRY(ctn__opt("dataset", &ds.vt, sizeof ds.vt, vt));
     vt = &ds.vt;
     if (!vt->count || !vt->fields || !vt->field || !vt->get)
         return ctn_fail(CTN_EARG, "dataset: count, fields, field and get of the table must be set");

@@ -248,7 +248,7 @@ ctn_status ctn_idx_open(ctn_dataset **ds, const char *images_path, const char *l
     ctn_status st = CTN_OK;
     struct idx *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
-    CTN_TRY_GOTO(st, done, ctn__data_opt("idx", &x->opt, sizeof x->opt, opt));
+    CTN_TRY_GOTO(st, done, ctn__opt("idx", &x->opt, sizeof x->opt, opt));
     CTN_TRY_GOTO(st, done, read_array(images_path, 3, &x->images));
     if (labels_path) CTN_TRY_GOTO(st, done, read_array(labels_path, 1, &x->labels));
     if (labels_path && x->labels.dim[0] != x->images.dim[0]) {

@@ -201,7 +201,7 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
     if (!out || !ds || !s) return ctn_fail(CTN_EARG, "loader: NULL argument");
     *out = NULL;
     ctn_loader_opt o;
-    CTN_TRY(ctn__data_opt("loader", &o, sizeof o, opt));
+    CTN_TRY(ctn__opt("loader", &o, sizeof o, opt));
     CTN_TRY(check(ds, s, &o));
     ctn_loader *l = ctn__malloc(sizeof *l);
     if (!l) return CTN_ENOMEM;

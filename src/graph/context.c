@@ -28,10 +28,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
     ctn_context *ctx = ctn__calloc(1, sizeof *ctx);
     *out = NULL;
     if (!ctx) return CTN_ENOMEM;
-    if (opt) {
-        size_t n = opt->struct_size < sizeof *opt ? opt->struct_size : sizeof *opt;
-        memcpy(&ctx->opt, opt, n);
-    }
+    CTN_TRY_GOTO(st, fail, ctn__opt("context_new", &ctx->opt, sizeof ctx->opt, opt));
     ctn__env_check();
     const char *source;
     ctx->threads = ctx->opt.threads > 0 ? ctx->opt.threads : ctn__default_threads(&source);
@@ -40,7 +37,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
     ctx->fuse = !ctx->opt.no_fuse && ctn__env_bool(CTN__ENV_FUSE);
     ctx->seed = ctx->opt.seed ? ctx->opt.seed : (uint64_t)ctn__env_int(CTN__ENV_SEED);
     ctx->training = ctx->grad_on = true;
-    ctx->next_uid = 1;
+    ctx->next_uid = ctx->next_var = ctx->flushes = 1;
     if (ctx->opt.precision != CTN_PRECISION_F32)
         CTN_TRY_GOTO(st, fail,
                      ctn_fail(CTN_EARG, "context: unknown precision policy %d",

@@ -7,6 +7,10 @@
 
 static void new_version(ctn_var *v, const char *at)
 {
+    if (v->done_flush != v->ctx->flushes) {
+        v->done_flush = v->ctx->flushes;
+        v->done = v->version;
+    }
     v->version++;
     v->written_at = at;
 }

@@ -157,14 +157,25 @@ done:
 }
 
 static ctn_status contribute(ctn_context *ctx, const ctn__node *b, ctn_var *v, ctn_tensor *g,
-                             bool first)
+                             bool first, bool direct)
 {
     ctn__node *c = ctn__node_new(ctx, CTN__EV_ASSIGN, b->at, g ? 1 : 0, &g, 0);
     if (!c) return CTN_ENOMEM;
     c->var = v;
     c->pool = b->pool;
     c->first = first;
+    c->direct = direct;
     return CTN_OK;
+}
+
+typedef CTN__VEC(ctn_tensor *) tensor_list;
+
+/* Gradient k goes to no other leaf, and its variable gets no other: memory of the pool can hold it. */
+static bool sole(const tensor_list *xs, ctn_tensor *const *gx, size_t k)
+{
+    for (size_t j = 0; j < xs->n; j++)
+        if (j != k && (gx[j] == gx[k] || xs->at[j]->var == xs->at[k]->var)) return false;
+    return true;
 }
 
 /* Gradients of the loss by every leaf of the pool's trainable variables that it depends on. */
@@ -172,7 +183,7 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
 {
     ctn__pool *pool = b->pool;
     ctn__node_list hist = {0};
-    CTN__VEC(ctn_tensor *) xs = {0};
+    tensor_list xs = {0};
     ctn_tensor **gx = NULL;
     ctn_status st = CTN_OK;
     bool *got = ctn__calloc((size_t)pool->nvar + 1, sizeof *got);
@@ -201,12 +212,14 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
         int v = 0;
         while (pool->var[v] != xs.at[k]->var) v++;
         if (!gx[k]) continue;
-        CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], gx[k], b->first && !got[v]));
+        CTN_TRY_GOTO(st, done,
+                     contribute(ctx, b, pool->var[v], gx[k], b->first && !got[v],
+                                b->first && sole(&xs, gx, k)));
         got[v] = true;
     }
     for (int v = 0; v < pool->nvar && b->first; v++) /* rule 13: zeros where there is no gradient */
         if (pool->var[v] && !got[v])
-            CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], NULL, true));
+            CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], NULL, true, false));
 done:
     ctn__free(gx);
     ctn__free(got);

@@ -79,8 +79,16 @@ struct ctn__node {
     ctn_var *var;    /* assign, contribute */
     ctn__pool *pool; /* backward, step */
     bool first;      /* backward: the pool is clean; contribute: overwrite */
+    bool
+        direct; /* contribute: nobody else has this gradient, its producer may write into the pool */
     uint32_t mark;
 };
+
+/* Memory of one or more variables; freed with the last of them. */
+typedef struct {
+    int refs;
+    void *mem;
+} ctn__slab;
 
 struct ctn_var {
     ctn_context *ctx;
@@ -90,11 +98,12 @@ struct ctn_var {
     ctn_desc d; /* plain */
     bool trainable;
     uint64_t version;
-    uint64_t seen;          /* planning: its version at the node being expanded */
-    const char *written_at; /* line of the last effect that wrote it */
-    void *data;             /* own memory, or a view into its pool */
-    void *own;              /* memory to free, NULL when it lives in a pool */
-    void *grad;             /* in the pool's gradient memory; NULL outside a pool */
+    uint64_t done, done_flush; /* version before the writes that wait for flush done_flush */
+    uint64_t seen;             /* planning: its version at the node being expanded */
+    const char *written_at;    /* line of the last effect that wrote it */
+    void *data;                /* in its slab */
+    ctn__slab *slab;           /* memory it shares with the other variables of its pool */
+    void *grad;                /* in the pool's gradient memory; NULL outside a pool */
     ctn__pool *pool;
     uint64_t scope_id, base_version; /* version when the current outermost scope began */
     ctn_tensor *leaf;                /* its newest leaf in this scope */
@@ -134,7 +143,7 @@ typedef struct {
     ctn_status (*start)(ctn_context *ctx, const ctn_context_opt *opt);
     void (*stop)(ctn_context *ctx);
     ctn_status (*flush)(ctn_context *ctx, ctn__flush_kind kind);
-    void (*forget_var)(ctn_context *ctx, const ctn_var *v); /* drop plans that point to it */
+    void (*forget)(ctn_context *ctx, const void *var_or_pool); /* drop plans that point to it */
     void (*stats)(const ctn_context *ctx, ctn_plan_stats *out);
     int (*text)(ctn_context *ctx, char *buf, size_t n);
 } ctn__runner;
@@ -160,6 +169,7 @@ struct ctn_context {
     size_t flushed_nodes, flushed_tensors, flushed_tape; /* all before these is done */
     uint32_t step_mark;  /* tensors before it are gone unless kept */
     const char *step_at; /* line of the last step */
+    uint64_t flushes;    /* of all scopes so far */
     int effects;         /* pending */
     ctn_status broken;   /* a flush of this scope failed */
     ctn__hasher *hasher;
@@ -170,7 +180,7 @@ struct ctn_context {
     CTN__VEC(ctn__node *) emitted;
     CTN__VEC(ctn_tensor *) emitted_tensors;
 
-    uint64_t next_uid;
+    uint64_t next_uid, next_var; /* of pools, of variables */
     uint64_t recorded_ops;
     ctn_var *vars;
     ctn__pool *pools;
@@ -208,11 +218,16 @@ ctn_tensor *ctn__apply1(const char *at, ctn_context *ctx, ctn_op *op, int nin,
 ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *loss);
 ctn_status ctn__record_step(const char *at, ctn__pool *pool);
 
+/* ---- variables (var.c) --------------------------------------------------------------------------- */
+
+ctn__slab *ctn__slab_new(size_t bytes, int refs); /* zeroed */
+void ctn__slab_release(ctn__slab *s);
+
 /* ---- pools (pool.c) -------------------------------------------------------------------------------- */
 
 /* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
-void ctn__pool_free(ctn__pool *pool); /* variables get their own memory back */
+void ctn__pool_free(ctn__pool *pool); /* variables keep their values */
 
 /* ---- differentiation (grad.c) ------------------------------------------------------------------------ */
 

@@ -2,7 +2,8 @@
  *
  * Pools: the parameters of one optimizer in one contiguous range, their gradients in another of the same
  * shape, so that one sweep updates all and a bucket of gradients is a plain piece of memory. Each variable
- * starts at a multiple of 16 elements; the padding stays zero.
+ * starts at a multiple of 16 elements; the padding stays zero. The values stay where they are when the pool goes:
+ * variables share the slab.
  */
 #include "graph/graph.h"
 
@@ -33,6 +34,7 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
     *out = NULL;
     CTN_TRY(check_vars(ctx, n, vars));
     if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "optimizer: make it before the scope begins");
+    ctn__slab *slab = NULL;
     ctn__pool *p = ctn__calloc(1, sizeof *p);
     if (!p) return CTN_ENOMEM;
     p->ctx = ctx;
@@ -45,16 +47,16 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
         p->count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
     }
     p->begin[n] = p->count;
-    p->w = ctn__aligned((size_t)p->count * sizeof(float));
+    slab = ctn__slab_new((size_t)p->count * sizeof(float), n);
     p->g = ctn__aligned((size_t)p->count * sizeof(float));
-    if (!p->w || !p->g) goto nomem;
-    memset(p->w, 0, (size_t)p->count * sizeof(float));
+    if (!slab || !p->g) goto nomem;
+    p->w = slab->mem;
     memset(p->g, 0, (size_t)p->count * sizeof(float));
     for (int i = 0; i < n; i++) {
         ctn_var *v = p->var[i] = vars[i];
         memcpy(p->w + p->begin[i], v->data, ctn__bytes(&v->d));
-        ctn__free(v->own);
-        v->own = NULL;
+        ctn__slab_release(v->slab);
+        v->slab = slab;
         v->data = p->w + p->begin[i];
         v->grad = p->g + p->begin[i];
         v->pool = p;
@@ -67,7 +69,10 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
     *out = p;
     return CTN_OK;
 nomem:
-    ctn__free(p->w);
+    if (slab) {
+        slab->refs = 1;
+        ctn__slab_release(slab);
+    }
     ctn__free(p->g);
     ctn__free(p->var);
     ctn__free(p->begin);
@@ -78,24 +83,14 @@ nomem:
 void ctn__pool_free(ctn__pool *p)
 {
     if (!p) return;
-    bool keep =
-        false; /* out of memory while giving values back: the block stays with the variables */
+    ctn__plan_runner.forget(p->ctx, p);
     for (int i = 0; i < p->nvar; i++) {
-        ctn_var *v = p->var[i];
-        if (!v) continue;
-        v->own = ctn__aligned(ctn__bytes(&v->d));
-        if (v->own) {
-            memcpy(v->own, v->data, ctn__bytes(&v->d));
-            v->data = v->own;
-        } else {
-            keep = true;
-        }
-        v->grad = NULL;
-        v->pool = NULL;
+        if (!p->var[i]) continue;
+        p->var[i]->grad = NULL;
+        p->var[i]->pool = NULL;
     }
     *p->link = p->next;
     if (p->next) p->next->link = p->link;
-    if (!keep) ctn__free(p->w);
     ctn__free(p->g);
     ctn__free(p->var);
     ctn__free(p->begin);

@@ -30,9 +30,6 @@ ctn_status ctn__materialise(ctn_tensor *t, const char *who)
         return ctn_fail(CTN_EGONE, "%s: the tensor is of a scope that has ended", who);
     CTN_TRY(ctn__usable(t, who, t->at));
     if (t->data) return CTN_OK;
-    if (t->level == 255)
-        return ctn_fail(CTN_EGONE, "%s: the tensor recorded at %s was not returned from its scope",
-                        who, t->at);
     CTN_TRY(ctn_flush(ctx));
     if (t->var && !t->data) { /* a variable's own value, plain */
         t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));

@@ -156,12 +156,18 @@ ctn_status ctn__usable(const ctn_tensor *t, const char *who, const char *at)
     if (t->node == NULL && !t->var) return CTN_OK; /* input, number, retained value */
     if (t->var) {
         if (t->version == t->var->version || t->data) return CTN_OK;
+        if (t->var->done_flush == ctx->flushes && t->version >= t->var->done) return CTN_OK;
         return ctn_fail(CTN_EGONE,
                         "%s: the value of %s read at %s was overwritten at %s; use the variable "
                         "again, or keep it before (%s)",
                         who, t->var->name, t->at, t->var->written_at ? t->var->written_at : "?",
                         at);
     }
+    if (t->level == 255)
+        return ctn_fail(CTN_EGONE,
+                        "%s: the tensor recorded at %s belongs to an inner scope that has ended: "
+                        "return it with ctn_scope_return (%s)",
+                        who, t->at, at);
     if (t->id >= ctx->flushed_tensors) return CTN_OK;
     bool kept = (t->flags & (CTN__T_KEPT | CTN__T_KEPT_GRAPH | CTN__T_OUTPUT)) != 0;
     if (t->data && (kept || t->id >= ctx->step_mark)) return CTN_OK;

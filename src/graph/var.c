@@ -5,6 +5,27 @@
  */
 #include "graph/graph.h"
 
+ctn__slab *ctn__slab_new(size_t bytes, int refs)
+{
+    ctn__slab *s = ctn__malloc(sizeof *s);
+    if (!s) return NULL;
+    s->refs = refs;
+    s->mem = ctn__aligned(bytes);
+    if (!s->mem) {
+        ctn__free(s);
+        return NULL;
+    }
+    memset(s->mem, 0, bytes);
+    return s;
+}
+
+void ctn__slab_release(ctn__slab *s)
+{
+    if (!s || --s->refs > 0) return;
+    ctn__free(s->mem);
+    ctn__free(s);
+}
+
 ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_var_kind kind,
                        ctn_dtype dtype, int ndim, const int64_t *dims)
 {
@@ -19,16 +40,15 @@ ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_va
     v->d = d;
     v->trainable = kind == CTN_PARAM;
     v->name = ctn__strdup(name);
-    v->own = ctn__aligned(ctn__bytes(&d));
-    if (!v->name || !v->own) {
+    v->slab = ctn__slab_new(ctn__bytes(&d), 1);
+    if (!v->name || !v->slab) {
         ctn__free(v->name);
-        ctn__free(v->own);
+        ctn__slab_release(v->slab);
         ctn__free(v);
         return CTN_ENOMEM;
     }
-    memset(v->own, 0, ctn__bytes(&d));
-    v->data = v->own;
-    v->uid = ctx->next_uid++;
+    v->data = v->slab->mem;
+    v->uid = ctx->next_var++;
     v->next = ctx->vars;
     v->link = &ctx->vars;
     if (v->next) v->next->link = &v->next;
@@ -44,10 +64,10 @@ void ctn_var_free(ctn_var *v)
         for (int i = 0; i < v->pool->nvar; i++)
             if (v->pool->var[i] == v) v->pool->var[i] = NULL;
     }
-    ctn__plan_runner.forget_var(v->ctx, v);
+    ctn__plan_runner.forget(v->ctx, v);
     *v->link = v->next;
     if (v->next) v->next->link = v->link;
-    ctn__free(v->own);
+    ctn__slab_release(v->slab);
     ctn__free(v->name);
     ctn__free(v);
 }

@@ -7,8 +7,8 @@
 
 ctn_status ctn__infer_same(ctn_infer_args *a)
 {
-    if (!ctn__is_float(a->in[0]->dtype))
-        return ctn_fail(CTN_EDTYPE, "%s: input is %s, a float type is needed", a->name,
+    if (!ctn__is_f32_f64(a->in[0]->dtype))
+        return ctn_fail(CTN_EDTYPE, "%s: input is %s, f32 or f64 is needed; use ctn_cast", a->name,
                         ctn_dtype_name(a->in[0]->dtype));
     a->out[0] = *a->in[0];
     return CTN_OK;
@@ -16,10 +16,10 @@ ctn_status ctn__infer_same(ctn_infer_args *a)
 
 ctn_status ctn__infer_broadcast(ctn_infer_args *a)
 {
-    if (a->in[0]->dtype != a->in[1]->dtype || !ctn__is_float(a->in[0]->dtype))
+    if (a->in[0]->dtype != a->in[1]->dtype || !ctn__is_f32_f64(a->in[0]->dtype))
         return ctn_fail(CTN_EDTYPE,
-                        "%s: inputs are %s and %s, one float type is needed; use ctn_cast", a->name,
-                        ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype));
+                        "%s: inputs are %s and %s, both must be f32 or both f64; use ctn_cast",
+                        a->name, ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype));
     a->out[0].dtype = a->in[0]->dtype;
     return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
 }

@@ -115,15 +115,15 @@ ctn_op ctn__op_linear = {
 
 ctn_tensor *ctn_linear_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b)
 {
-    if (!x || !w) return NULL;
     ctn_tensor *in[3] = {x, w, b};
-    int64_t attr[NATTR] = {CTN__ELT_NONE};
-    ctn_desc d = x->d;
-    if (d.ndim > 2 && d.dim[d.ndim - 1] > 0) /* leading dimensions are rows */
-        in[0] =
-            ctn_reshape_at(at, x, CTN_SHAPE(ctn__count(&d) / d.dim[d.ndim - 1], d.dim[d.ndim - 1]));
+    int64_t attr[NATTR] = {CTN__ELT_NONE}, rows = 1;
+    ctn_desc d = x ? x->d : (ctn_desc){.ndim = 2};
+    int last = d.ndim - 1;
+    bool fold = d.ndim != 2 && d.ndim > 0; /* leading dimensions are rows, none: one row */
+    for (int i = 0; i < last; i++) rows *= d.dim[i];
+    if (fold) in[0] = ctn_reshape_at(at, x, CTN_SHAPE(rows, d.dim[last]));
     ctn_tensor *y = ctn__apply1(at, NULL, &ctn__op_linear, b ? 3 : 2, in, NATTR, attr, 0, NULL);
-    if (!y || d.ndim <= 2) return y;
-    d.dim[d.ndim - 1] = y->d.dim[1];
+    if (!y || !fold) return y;
+    d.dim[last] = y->d.dim[1];
     return ctn_reshape_at(at, y, d.ndim, d.dim);
 }

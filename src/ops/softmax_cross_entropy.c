@@ -25,7 +25,7 @@ static ctn_status xent_infer(ctn_infer_args *a)
 {
     const ctn_desc *x = a->in[0], *t = a->in[1], *w = a->nin > 2 ? a->in[2] : NULL;
     char tx[128], tt[128], tw[128];
-    if (!ctn__is_float(x->dtype) || (is_soft(t) && t->dtype != x->dtype) ||
+    if (!ctn__is_f32_f64(x->dtype) || (is_soft(t) && t->dtype != x->dtype) ||
         (!is_soft(t) && t->dtype != CTN_I64 && t->dtype != CTN_I32) || (w && w->dtype != x->dtype))
         return ctn_fail(CTN_EDTYPE,
                         "%s: x is %s, targets are %s; i64, i32 or x's type are possible", a->name,
@@ -134,7 +134,7 @@ static ctn_status xent_run(const ctn_run_args *a)
     int64_t rows = g.C > 0 ? ctn__count(&a->din[0]) / g.C : 0, bad = -1;
     double *loss = a->scratch; /* one per row, added in order */
     char *p = a->out[1] ? a->out[1] : (char *)a->scratch + (size_t)rows * sizeof(double);
-#pragma omp parallel for schedule(static) if (rows * g.C > 4096)
+#pragma omp parallel for schedule(static) reduction(max : bad) if (rows * g.C > 4096)
     for (int64_t r = 0; r < rows; r++) {
         double lse;
         bool wrong;
@@ -145,10 +145,7 @@ static ctn_status xent_run(const ctn_run_args *a)
             lse = softmax_row_double((const double *)a->in[0] + r * g.C,
                                      (double *)(void *)p + r * g.C, g.C);
         loss[r] = row_loss(&g, a->in[0], r, lse, &wrong);
-        if (wrong) {
-#pragma omp critical(ctn_xent)
-            bad = r;
-        }
+        if (wrong && r > bad) bad = r;
     }
     if (bad >= 0)
         return ctn_fail(CTN_EARG,

@@ -1,133 +1,268 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sum over axes (none given: all). Attributes: keep, then the axes. Gradient: gy broadcast back.
+ * sum over axes (none given: all). Gradient: gy broadcast back. mean.c uses the same kernels.
  *
- * The order of additions depends on the shape alone, never on the number of threads: columns are added in
- * blocks of rows, whole rows in double.
+ * The order of additions depends on shape and strides alone, never on the number of threads:
+ * every result is cut into blocks of fixed size, each block is added in fixed lanes (short f32
+ * chains collected in double), and the blocks' totals, kept in scratch, are added in order.
  */
-#include "ops/ops.h"
+#include "ops/reduce.h"
 
-enum { KEEP, AXIS0 };
+/* ---- rows: reduced elements are neighbours in memory (or nothing is) ------------------------- */
 
-static unsigned axis_mask(const int64_t *attr, int nattr, int ndim)
-{
-    unsigned m = 0;
-    for (int i = AXIS0; i < nattr; i++) m |= 1u << ctn__axis(ndim, attr[i]);
-    return nattr > AXIS0 ? m : (1u << ndim) - 1;
-}
+enum { BLOCK = 4096, CHUNK = 1024, LANES = 32 };
 
-static ctn_status sum_infer(ctn_infer_args *a)
-{
-    const ctn_desc *x = a->in[0];
-    char t[128];
-    CTN_TRY(ctn__infer_same(a));
-    for (int i = AXIS0; i < a->nattr; i++)
-        if (ctn__axis(x->ndim, a->attr[i]) < 0)
-            return ctn_fail(CTN_ESHAPE, "%s: axis %lld of %s", a->name, (long long)a->attr[i],
-                            ctn__shape_text(x, t, sizeof t));
-    unsigned m = axis_mask(a->attr, a->nattr, x->ndim);
-    a->out[0].ndim = 0;
-    for (int i = 0; i < x->ndim; i++) {
-        bool gone = m >> i & 1;
-        if (!gone || a->attr[KEEP]) a->out[0].dim[a->out[0].ndim++] = gone ? 1 : x->dim[i];
+/* Sum of n neighbours. A chain of f32 additions is at most CHUNK / LANES long. */
+#define DEFINE_RUN(T)                                                      \
+    static double run_##T(const T *restrict x, int64_t n)                  \
+    {                                                                      \
+        double total = 0;                                                  \
+        int64_t i = 0;                                                     \
+        while (n - i >= LANES) {                                           \
+            T lane[LANES] = {0};                                           \
+            int64_t end = n - i < CHUNK ? n - (n - i) % LANES : i + CHUNK; \
+            for (; i < end; i += LANES) {                                  \
+                for (int j = 0; j < LANES; j++) lane[j] += x[i + j];       \
+            }                                                              \
+            double part[8];                                                \
+            for (int j = 0; j < 8; j++)                                    \
+                part[j] = ((double)lane[j] + (double)lane[j + 8]) +        \
+                          ((double)lane[j + 16] + (double)lane[j + 24]);   \
+            total += ((part[0] + part[1]) + (part[2] + part[3])) +         \
+                     ((part[4] + part[5]) + (part[6] + part[7]));          \
+        }                                                                  \
+        for (; i < n; i++) total += (double)x[i];                          \
+        return total;                                                      \
+    }                                                                      \
+    static double run_strided_##T(const T *x, int64_t n, int64_t step)     \
+    {                                                                      \
+        double total = 0;                                                  \
+        for (int64_t i = 0; i < n; i++) total += (double)x[i * step];      \
+        return total;                                                      \
     }
-    return CTN_OK;
+DEFINE_RUN(float)
+DEFINE_RUN(double)
+
+/* One result's terms are `lines` lines of s.last elements. A block is part of a line or several
+ * lines. */
+typedef struct {
+    ctn__reduce s;
+    int64_t lines, cuts; /* lines of a result, parts of a line */
+    int64_t group;       /* lines of a block; 1 where lines are cut */
+    int64_t blocks;      /* of one result */
+} rows_plan;
+
+static rows_plan plan_rows(const ctn__reduce *s)
+{
+    rows_plan p = {.s = *s, .lines = s->last > 0 ? s->r / s->last : 0};
+    p.cuts = s->last > BLOCK ? (s->last + BLOCK - 1) / BLOCK : 1;
+    p.group = s->last > 0 && s->last < BLOCK ? BLOCK / s->last : 1;
+    p.blocks = p.cuts > 1 ? p.lines * p.cuts : (p.lines + p.group - 1) / p.group;
+    return p;
 }
 
-/* R rows of C columns, row-major: y[c] = sum over rows, C split over threads. */
-enum { ROWS = 256, COLS = 64 };
-#define COLUMN_SUMS(T)                                                                            \
-    do {                                                                                          \
-        const T *x = a->in[0];                                                                    \
-        T *y = a->out[0];                                                                         \
-        _Pragma("omp parallel for schedule(static) if (R * C > CTN__GRAIN)") for (int64_t c0 = 0; \
-                                                                                  c0 < C;         \
-                                                                                  c0 += COLS)     \
-        {                                                                                         \
-            int64_t nc = C - c0 < COLS ? C - c0 : COLS;                                           \
-            double total[COLS] = {0};                                                             \
-            for (int64_t r0 = 0; r0 < R; r0 += ROWS) {                                            \
-                T part[COLS] = {0};                                                               \
-                int64_t r1 = r0 + ROWS < R ? r0 + ROWS : R;                                       \
-                for (int64_t r = r0; r < r1; r++) {                                               \
-                    _Pragma("omp simd") for (int64_t c = 0; c < nc; c++) part[c] +=               \
-                        x[r * C + c0 + c];                                                        \
-                }                                                                                 \
-                for (int64_t c = 0; c < nc; c++) total[c] += (double)part[c];                     \
-            }                                                                                     \
-            for (int64_t c = 0; c < nc; c++) y[c0 + c] = (T)total[c];                             \
-        }                                                                                         \
-    } while (0)
-
-static ctn_status columns_run(const ctn_run_args *a)
+static double line_sum(const ctn__reduce *s, const void *x, int64_t off, int64_t n)
 {
-    int64_t C = ctn__count(&a->dout[0]), R = C > 0 ? ctn__count(&a->din[0]) / C : 0;
-    if (a->dout[0].dtype == CTN_F32) COLUMN_SUMS(float);
-    else COLUMN_SUMS(double);
-    return CTN_OK;
-}
-
-/* Any axes of any strides: kept dimensions outside, reduced ones inside, in double. */
-static ctn_status sum_run(const ctn_run_args *a)
-{
-    const ctn_desc *x = &a->din[0];
-    unsigned m = axis_mask(a->attr, a->nattr, x->ndim);
-    ctn_desc kept = {.dtype = x->dtype}, red = {.dtype = x->dtype};
-    for (int i = 0; i < x->ndim; i++) {
-        ctn_desc *d = m >> i & 1 ? &red : &kept;
-        d->dim[d->ndim] = x->dim[i];
-        d->stride[d->ndim++] = x->stride[i];
+    bool dense = s->last_step == 1;
+    if (s->red.dtype == CTN_F32) {
+        const float *v = (const float *)x + off;
+        return dense ? run_float(v, n) : run_strided_float(v, n, s->last_step);
     }
-    int64_t n = ctn__count(&kept), r = ctn__count(&red);
-    int64_t last = red.ndim ? red.dim[red.ndim - 1] : 1,
-            ls = red.ndim ? red.stride[red.ndim - 1] : 0;
-#pragma omp parallel for schedule(static) if (n > 1 && n * r > CTN__GRAIN)
-    for (int64_t i = 0; i < n; i++) {
-        int64_t base = 0, q = i;
-        for (int k = kept.ndim - 1; k >= 0; k--) {
-            base += q % kept.dim[k] * kept.stride[k];
-            q /= kept.dim[k];
+    const double *v = (const double *)x + off;
+    return dense ? run_double(v, n) : run_strided_double(v, n, s->last_step);
+}
+
+static double block_sum(const rows_plan *p, const void *x, int64_t base, int64_t block)
+{
+    const ctn__reduce *s = &p->s;
+    int nd = s->red.ndim - 1; /* dimensions that number the lines */
+    if (p->cuts > 1) {
+        int64_t from = block % p->cuts * BLOCK, n = s->last - from < BLOCK ? s->last - from : BLOCK;
+        base += ctn__reduce_offset(&s->red, nd, block / p->cuts) + from * s->last_step;
+        return line_sum(s, x, base, n);
+    }
+    double total = 0;
+    int64_t l = block * p->group, end = l + p->group < p->lines ? l + p->group : p->lines;
+    for (; l < end; l++)
+        total += line_sum(s, x, base + ctn__reduce_offset(&s->red, nd, l), s->last);
+    return total;
+}
+
+static void sum_rows(const ctn_run_args *a, const ctn__reduce *s, double divisor)
+{
+    rows_plan p = plan_rows(s);
+    double *part = a->scratch;
+    int64_t total = s->n * p.blocks;
+    const ctn_dtype dt = s->kept.dtype;
+    if (p.blocks > 1) {
+#pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN)
+        for (int64_t i = 0; i < total; i++) {
+            int64_t base = ctn__reduce_offset(&s->kept, s->kept.ndim, i / p.blocks);
+            part[i] = block_sum(&p, a->in[0], base, i % p.blocks);
         }
-        double s = 0;
-        for (int64_t j = 0; j < r; j += last) {
-            int64_t off = base, p = j / last;
-            for (int k = red.ndim - 2; k >= 0; k--) {
-                off += p % red.dim[k] * red.stride[k];
-                p /= red.dim[k];
-            }
-            if (x->dtype == CTN_F32) {
-                const float *v = (const float *)a->in[0] + off;
-                for (int64_t l = 0; l < last; l++) s += (double)v[l * ls];
-            } else {
-                const double *v = (const double *)a->in[0] + off;
-                for (int64_t l = 0; l < last; l++) s += v[l * ls];
-            }
-        }
-        ctn__elem_set(a->out[0], x->dtype, i, s);
     }
+#pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN && s->n > 1)
+    for (int64_t i = 0; i < s->n; i++) {
+        double sum = 0;
+        for (int64_t b = 0; b < p.blocks && p.blocks > 1; b++) sum += part[i * p.blocks + b];
+        if (p.blocks == 1)
+            sum = block_sum(&p, a->in[0], ctn__reduce_offset(&s->kept, s->kept.ndim, i), 0);
+        ctn__elem_set(a->out[0], dt, i, sum / divisor);
+    }
+}
+
+/* ---- columns: kept elements are neighbours in memory ----------------------------------------- */
+
+enum { COLS = 256, ROWS = 128, ROW_BLOCK = 1024 };
+
+/* part[c] += nr rows at x, four at a time; off gives their offsets. */
+#define DEFINE_TILE(T)                                                                        \
+    static void add_rows_##T(double *restrict total, const T *restrict x, const int64_t *off, \
+                             int64_t nr, int64_t nc)                                          \
+    {                                                                                         \
+        T part[COLS];                                                                         \
+        for (int64_t c = 0; c < nc; c++) part[c] = 0;                                         \
+        int64_t r = 0;                                                                        \
+        for (; r + 4 <= nr; r += 4) {                                                         \
+            const T *a = x + off[r], *b = x + off[r + 1], *d = x + off[r + 2],                \
+                    *e = x + off[r + 3];                                                      \
+            for (int64_t c = 0; c < nc; c++) part[c] += (a[c] + b[c]) + (d[c] + e[c]);        \
+        }                                                                                     \
+        for (; r < nr; r++) {                                                                 \
+            const T *a = x + off[r];                                                          \
+            for (int64_t c = 0; c < nc; c++) part[c] += a[c];                                 \
+        }                                                                                     \
+        for (int64_t c = 0; c < nc; c++) total[c] += (double)part[c];                         \
+    }
+DEFINE_TILE(float)
+DEFINE_TILE(double)
+
+/* A few dense columns are added as `fold` rows side by side, so that the inner loop is long.
+ * Rows here are those wide rows; the last one may be shorter. */
+typedef struct {
+    ctn__reduce s;
+    int64_t fold, wide;  /* rows in a wide row, its elements */
+    int64_t rows, tiles; /* wide rows, tiles of columns */
+    int64_t blocks;      /* of rows */
+} columns_plan;
+
+static columns_plan plan_columns(const ctn__reduce *s)
+{
+    columns_plan p = {.s = *s, .fold = 1};
+    if (s->red.ndim == 1 && s->last_step == s->C && s->C <= COLS / 4) p.fold = COLS / s->C;
+    if (p.fold > s->r) p.fold = s->r;
+    p.wide = p.fold * s->C;
+    p.rows = (s->r + p.fold - 1) / p.fold;
+    p.tiles = (p.wide + COLS - 1) / COLS;
+    p.blocks = (p.rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    return p;
+}
+
+static void add_rows(const columns_plan *p, double *total, const char *x, const int64_t *off,
+                     int64_t nr, int64_t nc)
+{
+    const void *v = x;
+    if (nr == 0 || nc == 0) return;
+    if (p->s.red.dtype == CTN_F32) add_rows_float(total, v, off, nr, nc);
+    else add_rows_double(total, v, off, nr, nc);
+}
+
+/* total[nc] = the tile's sums over one block of rows; x is its first column. */
+static void tile_sum(const columns_plan *p, double *total, const char *x, int64_t block, int64_t nc)
+{
+    const ctn__reduce *s = &p->s;
+    int64_t r0 = block * ROW_BLOCK, r1 = r0 + ROW_BLOCK < p->rows ? r0 + ROW_BLOCK : p->rows;
+    int64_t whole = s->r / p->fold, rest = s->r % p->fold; /* of the last wide row */
+    memset(total, 0, (size_t)nc * sizeof *total);
+    for (int64_t r = r0; r < r1; r += ROWS) {
+        int64_t off[ROWS], n = 0, end = r + ROWS < r1 ? r + ROWS : r1;
+        for (int64_t i = r; i < end && i < whole; i++)
+            off[n++] = ctn__reduce_offset(&s->red, s->red.ndim, i * p->fold);
+        add_rows(p, total, x, off, n, nc);
+    }
+    if (r1 == p->rows && rest > 0) {
+        int64_t off = ctn__reduce_offset(&s->red, s->red.ndim, whole * p->fold);
+        add_rows(p, total, x, &off, 1, rest * s->C);
+    }
+}
+
+static int64_t tile_width(const columns_plan *p, int64_t tile)
+{
+    int64_t left = p->wide - tile * COLS;
+    return left < COLS ? left : COLS;
+}
+
+/* Fold sum[nc] of one tile and write its results. */
+static void finish_tile(const columns_plan *p, double *sum, void *y, int64_t group, double divisor)
+{
+    const ctn__reduce *s = &p->s;
+    int64_t tile = group % p->tiles, c0 = tile * COLS, nc = tile_width(p, tile);
+    for (int64_t f = 1; f < p->fold; f++)
+        for (int64_t c = 0; c < s->C; c++) sum[c] += sum[f * s->C + c];
+    if (p->fold > 1) nc = s->C;
+    for (int64_t c = 0; c < nc; c++)
+        ctn__elem_set(y, s->kept.dtype, group / p->tiles * s->C + c0 + c, sum[c] / divisor);
+}
+
+static void sum_columns(const ctn_run_args *a, const ctn__reduce *s, double divisor)
+{
+    columns_plan p = plan_columns(s);
+    double *part = a->scratch; /* (outer, tiles, blocks, COLS); not there for one block */
+    const int64_t es = (int64_t)ctn_dtype_size(s->kept.dtype);
+    const int64_t groups = s->outer * p.tiles, units = groups * p.blocks;
+#pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN)
+    for (int64_t u = 0; u < units; u++) {
+        double own[COLS], *total = p.blocks > 1 ? part + u * COLS : own;
+        int64_t block = u % p.blocks, group = u / p.blocks, tile = group % p.tiles;
+        int64_t base =
+            ctn__reduce_offset(&s->kept, s->kept.ndim - 1, group / p.tiles) + tile * COLS;
+        tile_sum(&p, total, (const char *)a->in[0] + base * es, block, tile_width(&p, tile));
+        if (p.blocks == 1) finish_tile(&p, total, a->out[0], group, divisor);
+    }
+    if (p.blocks == 1) return;
+#pragma omp parallel for schedule(static) if (units * COLS > CTN__GRAIN)
+    for (int64_t g = 0; g < groups; g++) {
+        double *sum = part + g * p.blocks * COLS;
+        int64_t nc = tile_width(&p, g % p.tiles);
+        for (int64_t b = 1; b < p.blocks; b++)
+            for (int64_t c = 0; c < nc; c++) sum[c] += sum[b * COLS + c];
+        finish_tile(&p, sum, a->out[0], g, divisor);
+    }
+}
+
+/* ---- the op ---------------------------------------------------------------------------------- */
+
+ctn_status ctn__sum_run(const ctn_run_args *a)
+{
+    ctn__reduce s;
+    ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
+    double divisor = a->attr[CTN__R_KIND] == CTN__R_MEAN ? (double)s.r : 1;
+    if (s.columns) sum_columns(a, &s, divisor);
+    else sum_rows(a, &s, divisor);
     return CTN_OK;
 }
 
-static ctn_status sum_prepare(ctn_prepare_args *a)
+ctn_status ctn__sum_prepare(ctn_prepare_args *a)
 {
-    const ctn_desc *x = &a->din[0];
-    unsigned m = axis_mask(a->attr, a->nattr, x->ndim);
-    if (ctn__is_plain(x) && m != 0 && (m & (m + 1)) == 0 && m != (1u << x->ndim) - 1 &&
-        ctn__count(&a->dout[0]) > 1) { /* leading axes only */
-        a->run = columns_run;
-        a->kernel = "own:columns";
+    ctn__reduce s;
+    ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
+    int64_t n = 0;
+    if (s.columns) {
+        columns_plan p = plan_columns(&s);
+        n = p.blocks > 1 ? s.outer * p.tiles * p.blocks * COLS : 0;
+    } else {
+        rows_plan p = plan_rows(&s);
+        n = p.blocks > 1 ? s.n * p.blocks : 0;
     }
+    a->scratch = (size_t)n * sizeof(double);
+    a->kernel = s.columns ? "own:columns" : s.last_step == 1 ? "own:rows" : "own:strided";
     return CTN_OK;
 }
 
 static ctn_status sum_grad(const ctn_grad_args *a)
 {
-    const ctn_desc *x = &a->in[0]->d;
-    unsigned m = axis_mask(a->attr, a->nattr, x->ndim);
-    int64_t dims[CTN_MAX_DIMS];
-    for (int i = 0; i < x->ndim; i++) dims[i] = m >> i & 1 ? 1 : x->dim[i];
-    ctn_tensor *g = ctn_reshape_at(a->at, a->gout[0], x->ndim, dims);
-    a->gin[0] = ctn_broadcast_to_at(a->at, g, x->ndim, x->dim);
+    ctn_tensor *g = ctn__reduce_kept(a, a->gout[0]);
+    a->gin[0] = ctn_broadcast_to_at(a->at, g, a->in[0]->d.ndim, a->in[0]->d.dim);
     return a->gin[0] ? CTN_OK : ctn_error_status();
 }
 
@@ -139,19 +274,13 @@ ctn_op ctn__op_sum = {
     .flags = CTN_OP_STRIDED,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .infer = sum_infer,
+    .infer = ctn__reduce_infer,
     .grad = sum_grad,
-    .prepare = sum_prepare,
-    .run = sum_run,
+    .prepare = ctn__sum_prepare,
+    .run = ctn__sum_run,
 };
 
 ctn_tensor *ctn_sum_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes, int keep)
 {
-    int64_t attr[AXIS0 + CTN_MAX_DIMS] = {keep != 0};
-    if (naxes < 0 || naxes > CTN_MAX_DIMS) {
-        ctn_fail(CTN_EARG, "sum: %d axes (%s)", naxes, at);
-        return NULL;
-    }
-    if (naxes > 0) memcpy(attr + AXIS0, axes, (size_t)naxes * sizeof *axes);
-    return ctn__apply1(at, NULL, &ctn__op_sum, 1, &x, AXIS0 + naxes, attr, 0, NULL);
+    return ctn__reduce_record(at, &ctn__op_sum, CTN__R_SUM, x, naxes, axes, keep);
 }

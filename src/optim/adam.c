@@ -20,7 +20,7 @@ static void fill(const ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s)
 static ctn_status adam_new(ctn_optim **o, ctn_vars vars, const ctn_adam_opt *opt, bool decoupled)
 {
     ctn_adam_opt a = {0};
-    ctn__opt_copy(&a, sizeof a, opt);
+    CTN_TRY(ctn__opt("adam", &a, sizeof a, opt));
     ctn_optim like = {.kind = a.amsgrad ? CTN__SWEEP_AMSGRAD : CTN__SWEEP_ADAM,
                       .nstates = a.amsgrad ? 3 : 2,
                       .lr = a.lr != 0 ? a.lr : 1e-3,

@@ -62,14 +62,6 @@ static ctn_status step_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
-void ctn__opt_copy(void *into, size_t size, const void *opt)
-{
-    if (!opt) return;
-    size_t given;
-    memcpy(&given, opt, sizeof given); /* struct_size is the first field of every option struct */
-    memcpy(into, opt, given < size ? given : size);
-}
-
 static ctn_status select_params(ctn_optim *o, ctn_vars vars)
 {
     ctn_status st = CTN_OK;
@@ -86,7 +78,10 @@ static ctn_status select_params(ctn_optim *o, ctn_vars vars)
         if (!o->name[n]) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
         params[n++] = vars.var[i];
     }
-    if (n == 0) CTN_TRY_GOTO(st, done, ctn_fail(CTN_EARG, "optimizer: no parameters were given"));
+    if (n == 0) { /* ctn_params() itself may have failed */
+        if (ctn_error_status() == CTN_OK) ctn_fail(CTN_EARG, "optimizer: no parameters were given");
+        CTN_TRY_GOTO(st, done, ctn_error_status());
+    }
     o->ctx = params[0]->ctx;
     CTN_TRY_GOTO(st, done, ctn__pool_new(&o->pool, o->ctx, n, params));
 done:
@@ -155,7 +150,7 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
     ctn_group_opt g = {0};
     if (!o || !pattern || !opt)
         return ctn_fail(CTN_EARG, "optim_group: optimizer, pattern and options");
-    ctn__opt_copy(&g, sizeof g, opt);
+    CTN_TRY(ctn__opt("optim_group", &g, sizeof g, opt));
     int n = 0;
     for (int i = 0; i < o->pool->nvar; i++) {
         if (!o->pool->var[i] || !ctn__match(pattern, o->name[i])) continue;

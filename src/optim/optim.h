@@ -38,7 +38,5 @@ struct ctn_optim {
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
-/* opt's bytes over *into, which holds zeros; for any *_opt struct */
-void ctn__opt_copy(void *into, size_t size, const void *opt);
 
 #endif

@@ -26,7 +26,7 @@ double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
 ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s)
 {
     ctn_sched_opt n = {0};
-    ctn__opt_copy(&n, sizeof n, s);
+    CTN_TRY(ctn__opt("schedule", &n, sizeof n, s));
     bool needs_steps =
         n.kind == CTN_SCHED_COSINE || n.kind == CTN_SCHED_LINEAR || n.kind == CTN_SCHED_POLYNOMIAL;
     if (n.warmup < 0 || (needs_steps && n.steps <= 0))

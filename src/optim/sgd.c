@@ -15,7 +15,7 @@ static void fill(const ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s)
 ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt)
 {
     ctn_sgd_opt a = {0};
-    ctn__opt_copy(&a, sizeof a, opt);
+    CTN_TRY(ctn__opt("sgd", &a, sizeof a, opt));
     if (a.nesterov && (a.momentum <= 0 || a.dampening != 0))
         return ctn_fail(CTN_EARG, "sgd: Nesterov needs momentum > 0 and no dampening");
     ctn_optim like = {.kind = a.momentum == 0 ? CTN__SWEEP_SGD

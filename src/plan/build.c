@@ -50,7 +50,9 @@ void ctn__plan_uses(ctn__plan *p)
     for (size_t i = 0; i < p->values.n; i++) p->values.at[i].uses = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
-        for (int k = 0; k < n->nin && !n->dead; k++) p->values.at[n->in[k]].uses++;
+        for (int k = 0; k < n->nin && !n->dead; k++)
+            for (int v = n->in[k]; v >= 0; v = p->values.at[v].base) /* and what a view shows */
+                p->values.at[v].uses++;
     }
 }
 
@@ -82,9 +84,10 @@ static ctn_status value_of(builder *b, ctn_tensor *t, int *out)
         if (v >= 0) b->p->values.at[v].var = t->var;
     } else {
         return ctn_fail(CTN_EGONE,
-                        "the value recorded at %s is needed but gone: it was computed before "
+                        "the value of %s recorded at %s is needed but gone: it was computed before "
                         "the step at %s; use ctn_keep_graph before that step",
-                        t->at, b->ctx->step_at ? b->ctx->step_at : "an earlier run");
+                        t->node->op ? t->node->op->name : "grad", t->at,
+                        b->ctx->step_at ? b->ctx->step_at : "an earlier run");
     }
     if (v < 0) return CTN_ENOMEM;
     *slot = *out = v;
@@ -129,7 +132,7 @@ static ctn_status add_contribution(builder *b, ctn__node *n)
     } else {
         CTN_TRY(value_of(b, n->in[0], &v));
         ctn__value *val = &p->values.at[v];
-        bool direct = n->first && val->kind == CTN__V_TEMP && val->node >= 0 &&
+        bool direct = n->direct && val->kind == CTN__V_TEMP && val->node >= 0 &&
                       !(p->nodes.at[val->node].op->flags & CTN_OP_VIEW) &&
                       ctn__same_shape(&val->d, &n->var->d);
         if (direct) {
@@ -144,6 +147,28 @@ static ctn_status add_contribution(builder *b, ctn__node *n)
     }
     if (id < 0) return CTN_ENOMEM;
     p->nodes.at[id].effect = true;
+    return CTN_OK;
+}
+
+/* The variable that v shows, directly or through views; NULL: v is a value of its own. */
+static const ctn_var *shows_var(const ctn__plan *p, int v)
+{
+    while (p->values.at[v].kind == CTN__V_TEMP && p->values.at[v].node >= 0 &&
+           (p->nodes.at[p->values.at[v].node].op->flags & CTN_OP_VIEW))
+        v = p->nodes.at[p->values.at[v].node].in[0];
+    return p->values.at[v].kind == CTN__V_VAR ? p->values.at[v].var : NULL;
+}
+
+/* An assign of what another variable shows: copied first, that one may be written before it (a swap). */
+static ctn_status save_source(builder *b, const ctn__node *n)
+{
+    int v;
+    CTN_TRY(value_of(b, n->in[0], &v));
+    if (!shows_var(b->p, v)) return CTN_OK;
+    ctn_desc d = b->p->values.at[v].d;
+    int c = ctn__plan_value(b->p, &d, CTN__V_TEMP);
+    if (c < 0 || ctn__plan_node(b->p, &ctn__op_write, n->at, 1, &v, 1, &c) < 0) return CTN_ENOMEM;
+    *slot_of(b, ctn__real(n->in[0])) = c;
     return CTN_OK;
 }
 
@@ -253,12 +278,11 @@ static ctn_status choose_outputs(builder *b)
     for (size_t i = b->first; i < n; i++) {
         ctn_tensor *t = b->ctx->tensors.at[i];
         if (!is_output(b, t)) continue;
-        CTN_TRY(make_output(b, t));
-    }
-    for (size_t i = b->first; i < n; i++) {
-        ctn_tensor *t = b->ctx->tensors.at[i];
-        if ((t->flags & CTN__T_KEPT_GRAPH) || (b->kind == CTN__FLUSH_READ && is_output(b, t)))
-            CTN_TRY(make_saved(b, ctn__real(t)));
+        /* A gradient made by ctn_grad that may be differentiated later is kept as what it became, so that
+         * its history leads on; otherwise as what the user holds, and a hit need not expand anything. */
+        bool history = (t->flags & CTN__T_KEPT_GRAPH) || b->kind == CTN__FLUSH_READ;
+        CTN_TRY(make_output(b, history ? ctn__real(t) : t));
+        if (history) CTN_TRY(make_saved(b, ctn__real(t)));
     }
     return CTN_OK;
 }
@@ -278,6 +302,8 @@ static ctn_status add_nodes(builder *b)
         else if (n->event == CTN__EV_ASSIGN && n->pool) CTN_TRY(add_contribution(b, n));
     }
     CTN_TRY(choose_outputs(b));
+    for (size_t k = 0; k < b->late.n; k++)
+        if (b->late.at[k]->event == CTN__EV_ASSIGN) CTN_TRY(save_source(b, b->late.at[k]));
     for (size_t k = 0; k < b->late.n; k++) {
         ctn__node *n = b->late.at[k];
         if (n->event == CTN__EV_ASSIGN) CTN_TRY(add_assign(b, n));
@@ -314,9 +340,12 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_memory(b.p));
+    CTN_TRY_GOTO(st, done, ctn__plan_args(ctx->planner, b.p));
     *out = b.p;
     b.p = NULL;
 done:
+    for (size_t i = b.first; i < ctx->tensors.n; i++) /* from now on the variable's memory has it */
+        if (ctx->tensors.at[i]->var) ctx->tensors.at[i]->alias = NULL;
     ctn__free(b.of);
     ctn__free(b.of_emitted);
     ctn__vec_free(&b.nodes);

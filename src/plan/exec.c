@@ -5,8 +5,8 @@
  */
 #include "plan/plan.h"
 
-/* Room for the addresses and arguments of every node; once per plan. */
-static ctn_status make_args(ctn__planner *pl, ctn__plan *p)
+/* Room for the addresses and arguments of every node. */
+ctn_status ctn__plan_args(ctn__planner *pl, ctn__plan *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
@@ -38,7 +38,6 @@ static ctn_status make_args(ctn__planner *pl, ctn__plan *p)
                                  .env = &pl->env,
                                  .priv = n->pool ? n->pool->owner : n->priv};
     }
-    p->has_args = true;
     return CTN_OK;
 }
 
@@ -64,7 +63,7 @@ static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, voi
     case CTN__V_BIND: {
         ctn_tensor *t = ctn__tensor_by_id(ctx, val->tensor);
         if (val->output && !t->data) {
-            t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));
+            t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d) + pl->guard);
             if (!t->data) return CTN_ENOMEM;
         }
         *out = t->data;
@@ -94,7 +93,6 @@ static ctn_status bind_node(ctn__planner *pl, ctn__plan *p, ctn__pnode *n)
 
 static ctn_status bind_plan(ctn__planner *pl, ctn__plan *p)
 {
-    if (!p->has_args) CTN_TRY(make_args(pl, p));
     CTN_TRY(grow_arena(pl, p->arena_bytes));
     bool moved = p->arena_base != pl->arena;
     for (size_t i = 0; i < p->nodes.n; i++) {
@@ -107,12 +105,41 @@ static ctn_status bind_plan(ctn__planner *pl, ctn__plan *p)
     return CTN_OK;
 }
 
-static ctn_status run_nodes(ctn__plan *p)
+/* Guard bytes behind the outputs and the scratch of a node (CATENA_GUARD). */
+static char *guard_at(const ctn__plan *p, const ctn__pnode *n, int k)
+{
+    if (k < n->nout) {
+        const ctn__value *v = &p->values.at[n->out[k]];
+        bool ours = v->kind == CTN__V_TEMP || (v->kind == CTN__V_BIND && v->output);
+        return ours && n->pout[k] ? (char *)n->pout[k] + ctn__bytes(&v->d) : NULL;
+    }
+    return n->scratch > 0 ? (char *)n->args.scratch + n->scratch : NULL;
+}
+
+enum { GUARD = 0xa5 };
+
+static ctn_status run_guarded(const ctn__planner *pl, const ctn__plan *p, const ctn__pnode *n)
+{
+    char *g;
+    for (int k = 0; k <= n->nout; k++)
+        if ((g = guard_at(p, n, k))) memset(g, GUARD, pl->guard);
+    CTN_TRY(n->run(&n->args));
+    for (int k = 0; k <= n->nout; k++) {
+        g = guard_at(p, n, k);
+        for (size_t i = 0; g && i < pl->guard; i++)
+            if ((unsigned char)g[i] != GUARD)
+                return ctn_fail(CTN_ESTATE, "%s wrote past the end of its %s (kernel %s)",
+                                n->op->name, k < n->nout ? "result" : "scratch", n->kernel);
+    }
+    return CTN_OK;
+}
+
+static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
         uint64_t t0 = p->ctx->profile ? ctn__now_ns() : 0;
-        ctn_status st = n->run(&n->args);
+        ctn_status st = pl->guard ? run_guarded(pl, p, n) : n->run(&n->args);
         if (p->ctx->profile) {
             uint64_t ns = ctn__now_ns() - t0;
             if (n->ns == 0 || ns < n->ns) n->ns = ns;
@@ -133,7 +160,7 @@ ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p)
     ctn__cores_claim(&pl->cores);
     int was = ctn__threads_enter(ctx->threads);
     ctn__fpmode_enter(pl->fp);
-    ctn_status st = run_nodes(p);
+    ctn_status st = run_nodes(pl, p);
     if (ctn__fpmode_leave(pl->fp)) pl->stats.underflow_runs++;
     ctn__threads_leave(was);
     ctn__cores_release(&pl->cores);

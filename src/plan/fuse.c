@@ -7,6 +7,7 @@
 
 static const ctn__fuse_rule rules[] = {
     ctn__fuse_linear_act,
+    ctn__fuse_elementwise,
 };
 
 ctn_status ctn__pass_fuse(ctn__plan *p)

@@ -37,7 +37,10 @@ static ctn_status prepare(layouter *l, ctn__pnode *n)
         ctn_status st = n->op->prepare(&a);
         n->priv = a.priv;
         n->priv_free = a.priv_free;
-        CTN_TRY(st);
+        if (st < 0) { /* what it made so far goes with it */
+            if (n->priv_free) n->priv_free(n->priv);
+            return st;
+        }
         if (a.run) n->run = a.run;
         if (a.kernel) n->kernel = a.kernel;
         n->scratch = a.scratch;
@@ -98,7 +101,9 @@ static ctn_status lay_view(layouter *l, ctn__pnode *n)
                           .din = &din,
                           .dout = &dout,
                           .attr = n->attr};
-    if (n->op->prepare(&a) != CTN_OK) { /* strides cannot say it: make the input row-major first */
+    ctn_status st = n->op->prepare(&a);
+    CTN_TRY(st);
+    if (st == CTN_END) { /* strides cannot say it: make the input row-major first */
         int v;
         CTN_TRY(make_plain(l, n->in[0], n->at, &v));
         n->in[0] = v;

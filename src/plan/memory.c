@@ -107,6 +107,7 @@ static int in_place(const ctn__plan *p, const ctn__pnode *n, int step)
 
 static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
 {
+    size_t guard = ((ctn__planner *)p->ctx->planner)->guard;
     ctn__pnode *n = &p->nodes.at[step];
     for (int k = 0; k < n->nout; k++) {
         ctn__value *v = &p->values.at[n->out[k]];
@@ -117,11 +118,11 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
             taken[over] = 1;
             continue;
         }
-        v->offset = take(s, rounded(ctn__bytes(&v->d)));
-        p->temp_bytes += rounded(ctn__bytes(&v->d));
+        v->offset = take(s, rounded(ctn__bytes(&v->d) + guard));
+        p->temp_bytes += rounded(ctn__bytes(&v->d) + guard);
     }
     if (n->scratch > 0) {
-        size_t bytes = rounded(n->scratch);
+        size_t bytes = rounded(n->scratch + guard);
         n->scratch_offset = take(s, bytes);
         CTN_TRY(give(s, n->scratch_offset, bytes));
     }
@@ -130,7 +131,7 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
         ctn__value *v = &p->values.at[b];
         if (v->kind != CTN__V_TEMP || v->last != step || taken[b]) continue;
         taken[b] = 1;
-        CTN_TRY(give(s, v->offset, rounded(ctn__bytes(&v->d))));
+        CTN_TRY(give(s, v->offset, rounded(ctn__bytes(&v->d) + guard)));
     }
     return CTN_OK;
 }

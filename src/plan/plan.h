@@ -81,7 +81,6 @@ struct ctn__plan {
     size_t bytes;                   /* what it counts in the cache's budget */
     int reorders, fused;
     bool keeps_emitted; /* outputs include tensors that differentiation made: expand on a hit too */
-    bool has_args;
     const void *arena_base; /* addresses were set for this arena */
     uint64_t *tape;         /* whole record, when checking is on */
     size_t ntape;
@@ -104,6 +103,7 @@ struct ctn__planner {
     ctn__plan *last;     /* that ran */
     ctn__plan *uncached; /* eager mode: the last plan, not in the cache */
     bool check;
+    size_t guard; /* guard bytes behind every buffer, 0: none */
     ctn_run_env env;
     ctn_plan_stats stats;
     /* rule 8: misses that differ in one attribute */
@@ -135,6 +135,7 @@ ctn_status ctn__pass_memory(ctn__plan *p);
 /* A fusion rule looks at one node and rewrites the plan around it; true when it did. */
 typedef bool (*ctn__fuse_rule)(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_linear_act(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st);
 
 /* ---- cache (cache.c) ------------------------------------------------------------------------------------ */
 
@@ -146,6 +147,7 @@ void ctn__cache_clear(ctn__planner *pl);
 /* ---- executor (exec.c) ---------------------------------------------------------------------------------- */
 
 ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p);
+ctn_status ctn__plan_args(ctn__planner *pl, ctn__plan *p); /* last step of building */
 
 void ctn__note_miss(ctn_context *ctx, ctn__planner *pl); /* rule 8 (miss.c) */
 

@@ -15,6 +15,7 @@ static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
                                             : (size_t)ctn__env_int(CTN__ENV_PLAN_MB) << 20;
     if (pl->max_plans < 1) pl->max_plans = 1;
     pl->check = ctn__env_bool(CTN__ENV_CHECK);
+    pl->guard = ctn__env_bool(CTN__ENV_GUARD) ? CTN__ALIGN : 0;
 #ifdef CTN_DEBUG
     pl->check = true;
 #endif
@@ -48,12 +49,10 @@ static void stop(ctn_context *ctx)
 static size_t plan_cost(const ctn__plan *p)
 {
     size_t bytes = sizeof *p + p->nodes.cap * sizeof *p->nodes.at +
-                   p->values.cap * sizeof *p->values.at + p->ntape * sizeof *p->tape;
-    for (size_t i = 0; i < p->nodes.n; i++) {
-        const ctn__pnode *n = &p->nodes.at[i];
-        bytes += (size_t)(n->nin + n->nout) * (sizeof(ctn_desc) + 16) + 64;
-        if (n->priv) bytes += 8192; /* oneDNN tells no sizes: descriptors and its share of code */
-    }
+                   p->values.cap * sizeof *p->values.at + p->ntape * sizeof *p->tape +
+                   ctn__arena_bytes(&p->mem);
+    for (size_t i = 0; i < p->nodes.n; i++)
+        if (p->nodes.at[i].priv) bytes += 8192; /* oneDNN tells no sizes: an estimate */
     return bytes;
 }
 
@@ -81,6 +80,7 @@ static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind
     p->key = key;
     p->bytes = plan_cost(p);
     if (ctx->eager) {
+        if (pl->last == pl->uncached) pl->last = NULL;
         ctn__plan_free(pl->uncached);
         pl->uncached = p;
     } else {
@@ -124,6 +124,12 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     ctx->emitted.n = 0;
     if (st < 0) return st;
     if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
+    for (size_t i = ctx->flushed_tensors; p->keeps_emitted && i < ctx->tensors.n; i++) {
+        ctn_tensor *t =
+            ctx->tensors.at[i]; /* what ctn_grad made is found under the user's tensor too */
+        if (t->alias && !t->data) t->data = ctn__real(t)->data;
+    }
+    ctx->flushes++;
     ctx->flushed_nodes = ctx->nodes.n;
     ctx->flushed_tensors = ctx->tensors.n;
     ctx->flushed_tape = ctx->tape.n;
@@ -132,16 +138,28 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     return CTN_OK;
 }
 
-/* A variable goes: so must plans that point to its memory. */
-static void forget_var(ctn_context *ctx, const ctn_var *v)
+static bool points_to(const ctn__plan *p, const void *what)
+{
+    for (size_t i = 0; i < p->values.n; i++)
+        if (p->values.at[i].var == what) return true;
+    for (size_t i = 0; i < p->nodes.n; i++)
+        if (p->nodes.at[i].pool == what) return true;
+    return false;
+}
+
+/* A variable or pool goes: so must plans that point to it. */
+static void forget(ctn_context *ctx, const void *what)
 {
     ctn__planner *pl = ctx->planner;
     if (!pl) return;
     for (ctn__plan *p = pl->oldest, *next; p; p = next) {
         next = p->newer;
-        bool uses = false;
-        for (size_t i = 0; i < p->values.n && !uses; i++) uses = p->values.at[i].var == v;
-        if (uses) ctn__cache_drop(pl, p);
+        if (points_to(p, what)) ctn__cache_drop(pl, p);
+    }
+    if (pl->uncached && points_to(pl->uncached, what)) {
+        if (pl->last == pl->uncached) pl->last = NULL;
+        ctn__plan_free(pl->uncached);
+        pl->uncached = NULL;
     }
 }
 
@@ -165,4 +183,4 @@ static int text(ctn_context *ctx, char *buf, size_t n)
     return len;
 }
 
-const ctn__runner ctn__plan_runner = {start, stop, flush, forget_var, stats, text};
+const ctn__runner ctn__plan_runner = {start, stop, flush, forget, stats, text};

@@ -31,6 +31,11 @@ bool ctn__is_float(ctn_dtype t)
     return t == CTN_F32 || t == CTN_F64 || t == CTN_BF16 || t == CTN_F16;
 }
 
+bool ctn__is_f32_f64(ctn_dtype t)
+{
+    return t == CTN_F32 || t == CTN_F64;
+}
+
 bool ctn__is_int(ctn_dtype t)
 {
     return t == CTN_I64 || t == CTN_I32 || t == CTN_U8 || t == CTN_BOOL;

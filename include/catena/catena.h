@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All of Catena: the one header most programs include.
+ */
+#ifndef CATENA_CATENA_H
+#define CATENA_CATENA_H
+
+#include <catena/base.h>
+#include <catena/context.h>
+#include <catena/data.h>
+#include <catena/env.h>
+#include <catena/info.h>
+#include <catena/io.h>
+#include <catena/log.h>
+#include <catena/nn.h>
+#include <catena/op.h>
+#include <catena/ops.h>
+#include <catena/optim.h>
+#include <catena/tensor.h>
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of a training in one safetensors file. Every part is visited by name: once to save; to
+ * load, once to check that each array is there as it must be, and once more to copy. Values are
+ * bytes, never converted, so a training goes on exactly as it would have.
+ */
+#include <catena/io.h>
+
+#include "graph/graph.h"
+#include "io/safetensors.h"
+
+typedef struct {
+    const char *prefix;
+    ctn__st_writer *writer;   /* save */
+    ctn__arena scalars;       /* save: copies of what may be a temporary */
+    const ctn__st_file *file; /* load */
+    bool write;               /* load: the second visit */
+    size_t found;             /* load: arrays of this part */
+} visit;
+
+static ctn_status full_name(const visit *s, const char *name, char *buf, size_t n)
+{
+    int k = snprintf(buf, n, "%s%s%s", s->prefix, *s->prefix ? "." : "", name);
+    if (k < 0 || (size_t)k >= n)
+        return ctn_fail(CTN_EARG, "state: the name %s.%s is longer than %zu", s->prefix, name, n);
+    return CTN_OK;
+}
+
+static ctn_status save_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                             const int64_t *dims, void *data)
+{
+    visit *s = user;
+    char full[1024];
+    CTN_TRY(full_name(s, name, full, sizeof full));
+    if (ndim == 0) {
+        void *copy = ctn__arena_get(&s->scalars, ctn_dtype_size(dtype));
+        if (!copy) return CTN_ENOMEM;
+        data = memcpy(copy, data, ctn_dtype_size(dtype));
+    }
+    return ctn__st_add(s->writer, full, dtype, ndim, dims, data);
+}
+
+static ctn_status check_parts(const char *who, const char *path, int n, const ctn_state_part *parts)
+{
+    if (!path || n < 0 || (n > 0 && !parts))
+        return ctn_fail(CTN_EARG, "%s: path and parts are needed", who);
+    for (int i = 0; i < n; i++)
+        if (!parts[i].prefix || !parts[i].visit || !parts[i].object)
+            return ctn_fail(CTN_EARG, "%s: part %d has no %s", who, i,
+                            !parts[i].prefix  ? "prefix"
+                            : !parts[i].visit ? "visit function"
+                                              : "object");
+    return CTN_OK;
+}
+
+ctn_status ctn_state_save(const char *path, int n, const ctn_state_part *parts)
+{
+    ctn_status st = CTN_OK;
+    visit s = {0};
+    CTN_TRY(check_parts("state_save", path, n, parts));
+    CTN_TRY_GOTO(st, done, ctn__st_begin(&s.writer, path));
+    for (int i = 0; i < n; i++) {
+        s.prefix = parts[i].prefix;
+        CTN_TRY_GOTO(st, done, parts[i].visit(parts[i].object, save_array, &s));
+    }
+    CTN_TRY_GOTO(st, done, ctn__st_finish(s.writer));
+done:
+    ctn__st_writer_free(s.writer);
+    ctn__arena_free(&s.scalars);
+    return st;
+}
+
+static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                             const int64_t *dims, void *data)
+{
+    visit *s = user;
+    char full[1024], want[128], have[128];
+    CTN_TRY(full_name(s, name, full, sizeof full));
+    const ctn__st_array *a = ctn__st_find(s->file, full);
+    if (!a) return ctn_fail(CTN_ENOTFOUND, "state_load: %s is not in the file", full);
+    ctn_desc w = {.ndim = ndim}, h = {.ndim = a->ndim};
+    if (ndim > 0) memcpy(w.dim, dims, (size_t)ndim * sizeof *dims);
+    memcpy(h.dim, a->shape, sizeof h.dim);
+    if (!ctn__same_shape(&w, &h))
+        return ctn_fail(CTN_ESHAPE, "state_load: %s is %s here and %s in the file", full,
+                        ctn__shape_text(&w, want, sizeof want),
+                        ctn__shape_text(&h, have, sizeof have));
+    if (a->dtype != dtype)
+        return ctn_fail(CTN_EDTYPE, "state_load: %s is %s here and %s in the file", full,
+                        ctn_dtype_name(dtype), ctn_dtype_name(a->dtype));
+    s->found++;
+    if (s->write && a->bytes > 0) memcpy(data, a->data, a->bytes);
+    return CTN_OK;
+}
+
+/* A part must take every array under its prefix: one left over is state that would be lost. */
+static ctn_status check_all_used(const visit *s, const char *path)
+{
+    size_t n = strlen(s->prefix), under = 0;
+    for (size_t i = 0; i < ctn__st_count(s->file); i++) {
+        const char *name = ctn__st_at(s->file, i)->name;
+        under += n == 0 || (strncmp(name, s->prefix, n) == 0 && name[n] == '.');
+    }
+    if (under == s->found) return CTN_OK;
+    return ctn_fail(CTN_ENOTFOUND,
+                    "state_load: %s has %zu arrays under '%s', this program has %zu: was the model "
+                    "or the optimizer another one?",
+                    path, under, s->prefix, s->found);
+}
+
+static ctn_status load_part(visit *s, const ctn_state_part *part, const char *path, bool write)
+{
+    s->prefix = part->prefix;
+    s->write = write;
+    s->found = 0;
+    CTN_TRY(part->visit(part->object, load_array, s));
+    return write ? CTN_OK : check_all_used(s, path);
+}
+
+ctn_status ctn_state_load(const char *path, int n, const ctn_state_part *parts)
+{
+    ctn_status st = CTN_OK;
+    visit s = {0};
+    ctn__st_file *file = NULL;
+    CTN_TRY(check_parts("state_load", path, n, parts));
+    CTN_TRY_GOTO(st, done, ctn__st_open(&file, path));
+    s.file = file;
+    for (int i = 0; i < n; i++) CTN_TRY_GOTO(st, done, load_part(&s, &parts[i], path, false));
+    for (int i = 0; i < n; i++) CTN_TRY_GOTO(st, done, load_part(&s, &parts[i], path, true));
+done:
+    ctn__st_close(file);
+    return st;
+}
+
+/* ---- the parts Catena knows ------------------------------------------------------------------ */
+
+static ctn_status visit_module(void *object, ctn_state_fn fn, void *user)
+{
+    return ctn_module_visit(object, fn, user);
+}
+
+static ctn_status visit_optim(void *object, ctn_state_fn fn, void *user)
+{
+    return ctn_optim_visit(object, fn, user);
+}
+
+static ctn_status visit_context(void *object, ctn_state_fn fn, void *user)
+{
+    ctn_context_state c;
+    ctn_context_save(object, &c);
+    CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &c.seed));
+    CTN_TRY(fn(user, "step", CTN_I64, 0, NULL, &c.step));
+    return ctn_context_load(object, &c);
+}
+
+static ctn_status visit_loader(void *object, ctn_state_fn fn, void *user)
+{
+    ctn_sampler_state was = ctn_loader_state_get(object), s = was;
+    CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s.seed));
+    CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s.epoch));
+    CTN_TRY(fn(user, "position", CTN_I64, 0, NULL, &s.position));
+    bool moved = s.seed != was.seed || s.epoch != was.epoch || s.position != was.position;
+    return moved ? ctn_loader_state_set(object, &s) : CTN_OK; /* what is loaded ahead stays */
+}
+
+ctn_state_part ctn_part_module(const char *prefix, ctn_module *m)
+{
+    return (ctn_state_part){prefix, visit_module, m};
+}
+
+ctn_state_part ctn_part_optim(const char *prefix, ctn_optim *o)
+{
+    return (ctn_state_part){prefix, visit_optim, o};
+}
+
+ctn_state_part ctn_part_context(const char *prefix, ctn_context *ctx)
+{
+    return (ctn_state_part){prefix, visit_context, ctx};
+}
+
+ctn_state_part ctn_part_loader(const char *prefix, ctn_loader *l)
+{
+    return (ctn_state_part){prefix, visit_loader, l};
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights of a module in a safetensors file. A load first pairs every variable with an array and
+ * collects whatever does not fit; only when nothing is left to fail are values written.
+ */
+#include <stdarg.h>
+
+#include <catena/io.h>
+
+#include "io/safetensors.h"
+#include "nn/nn.h"
+
+static ctn_status add_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                            const int64_t *dims, void *data)
+{
+    return ctn__st_add(user, name, dtype, ndim, dims, data);
+}
+
+ctn_status ctn_weights_save(ctn_module *m, const char *path)
+{
+    ctn_status st = CTN_OK;
+    ctn__st_writer *w = NULL;
+    if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: module and path are needed");
+    CTN_TRY_GOTO(st, done, ctn__st_begin(&w, path));
+    /* Names and layouts are PyTorch's, and some of its readers insist on this mark. */
+    CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "format", "pt"));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, w));
+    CTN_TRY_GOTO(st, done, ctn__st_finish(w));
+done:
+    ctn__st_writer_free(w);
+    return st;
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
+
+enum { LISTED = 8 }; /* names of one sort written out in a message */
+
+typedef struct {
+    ctn__text text;
+    int n;
+} problems;
+
+typedef struct {
+    ctn_module *m;
+    ctn_weights_opt opt;
+    ctn__st_file *file;
+    ctn_vars all;
+    const ctn__st_array **from; /* of each name of all; NULL: not loaded */
+    bool *used;                 /* arrays of the file that some name stands for */
+    problems missing, unexpected, shape, dtype;
+} loading;
+
+static void note(problems *p, const char *fmt, ...) CTN_PRINTF(2, 3);
+static void note(problems *p, const char *fmt, ...)
+{
+    char one[768];
+    if (p->n++ >= LISTED) return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(one, sizeof one, fmt, args);
+    va_end(args);
+    ctn__text_add(&p->text, "%s%s", p->n > 1 ? ", " : "", one);
+}
+
+/* Where the part of name below `top` begins ("fc" and "fc.bias": 3); -1: it is not below it. */
+static int below(const char *top, const char *name)
+{
+    size_t n = strlen(top);
+    if (n == 0) return 0;
+    if (strncmp(top, name, n) != 0 || (name[n] != 0 && name[n] != '.')) return -1;
+    return (int)n + (name[n] == '.');
+}
+
+/* The name in the file of a variable's name; buf has room for n bytes; NULL: not to be loaded. */
+static const char *file_name(const loading *l, const char *name, char *buf, size_t n)
+{
+    char renamed[1024];
+    for (const char *const *r = l->opt.rename; r && r[0] && r[1]; r += 2) {
+        int at = below(r[0], name);
+        if (at < 0) continue;
+        const char *rest = name + at;
+        snprintf(renamed, sizeof renamed, "%s%s%s", r[1], *r[1] && *rest ? "." : "", rest);
+        name = renamed;
+        break;
+    }
+    if (l->opt.map) return l->opt.map(l->opt.user, name, buf, n);
+    snprintf(buf, n, "%s", name);
+    return buf;
+}
+
+static size_t array_index(const loading *l, const ctn__st_array *a)
+{
+    for (size_t i = 0;; i++)
+        if (ctn__st_at(l->file, i) == a) return i;
+}
+
+static int first_name(const loading *l, int i)
+{
+    int k = 0;
+    while (l->all.var[k] != l->all.var[i]) k++;
+    return k;
+}
+
+static void check_fit(loading *l, int i, const ctn__st_array *a)
+{
+    const ctn_var *v = l->all.var[i];
+    ctn_desc d = {.ndim = a->ndim};
+    memcpy(d.dim, a->shape, sizeof d.dim);
+    if (!ctn__same_shape(&d, &v->d)) {
+        char s[128], t[128];
+        note(&l->shape, "%s is %s in the model and %s in the file", l->all.name[i],
+             ctn__shape_text(&v->d, s, sizeof s), ctn__shape_text(&d, t, sizeof t));
+    } else if (a->dtype != v->d.dtype && !(ctn__is_float(a->dtype) && ctn__is_float(v->d.dtype))) {
+        note(&l->dtype, "%s is %s in the model and %s in the file", l->all.name[i],
+             ctn_dtype_name(v->d.dtype), ctn_dtype_name(a->dtype));
+    }
+}
+
+/* Pair names with arrays. A tied variable takes the array of the first of its names that has one.
+ * */
+static int pair(loading *l)
+{
+    int loaded = 0;
+    char buf[1024];
+    bool *skip = l->used + ctn__st_count(l->file); /* variables that map leaves out */
+    for (int i = 0; i < l->all.n; i++) {
+        int first = first_name(l, i);
+        const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
+        const ctn__st_array *a = name ? ctn__st_find(l->file, name) : NULL;
+        skip[first] |= name == NULL;
+        if (!a) continue;
+        l->used[array_index(l, a)] = true;
+        if (l->from[first]) continue;
+        l->from[first] = a;
+        check_fit(l, first, a);
+        loaded++;
+    }
+    for (int i = 0; i < l->all.n; i++)
+        if (first_name(l, i) == i && !l->from[i] && !skip[i]) {
+            const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
+            bool same = !name || strcmp(name, l->all.name[i]) == 0;
+            note(&l->missing, "%s%s%s%s", l->all.name[i], same ? "" : " (as ", same ? "" : name,
+                 same ? "" : ")");
+        }
+    for (size_t i = 0; i < ctn__st_count(l->file); i++)
+        if (!l->used[i]) note(&l->unexpected, "%s", ctn__st_at(l->file, i)->name);
+    return loaded;
+}
+
+static void add_problems(ctn__text *t, const char *title, const problems *p)
+{
+    if (p->n == 0) return;
+    ctn__text_add(t, "; %s: %s", title, p->text.s ? p->text.s : "");
+    if (p->n > LISTED) ctn__text_add(t, " and %d more", p->n - LISTED);
+}
+
+static ctn_status report(const loading *l, const char *path, int loaded)
+{
+    if (l->missing.text.failed || l->unexpected.text.failed || l->shape.text.failed ||
+        l->dtype.text.failed)
+        return CTN_ENOMEM;
+    bool names = !l->opt.partial && (l->missing.n > 0 || l->unexpected.n > 0);
+    bool nothing = l->opt.partial && loaded == 0 && l->missing.n > 0;
+    ctn_status st = l->shape.n > 0       ? CTN_ESHAPE
+                    : l->dtype.n > 0     ? CTN_EDTYPE
+                    : (names || nothing) ? CTN_ENOTFOUND
+                                         : CTN_OK;
+    if (st == CTN_OK) return st;
+    ctn__text t = {0};
+    add_problems(&t, "shapes differ", &l->shape);
+    add_problems(&t, "types differ", &l->dtype);
+    if (names || nothing) {
+        add_problems(&t, "missing in the file", &l->missing);
+        add_problems(&t, "not in the model", &l->unexpected);
+    }
+    st = ctn_fail(st, "weights_load: %s does not fit the model%s%s", path, t.s ? t.s : "",
+                  names ? "; rename names or load in part if this is meant" : "");
+    ctn__text_free(&t);
+    return st;
+}
+
+/* Nothing fails from here on. */
+static ctn_status write_values(const loading *l, char *from, char *to)
+{
+    for (int i = 0; i < l->all.n; i++) {
+        const ctn__st_array *a = l->from[i];
+        ctn_var *v = l->all.var[i];
+        if (!a) continue;
+        const void *data = a->data;
+        if (a->dtype != v->d.dtype) {
+            int64_t n = ctn__count(&v->d);
+            if (a->bytes > 0) memcpy(from, a->data, a->bytes); /* it may be unaligned */
+            for (int64_t k = 0; k < n; k++)
+                ctn__elem_set(to, v->d.dtype, k, ctn__elem_get(from, a->dtype, k));
+            data = to;
+        }
+        size_t bytes = ctn__bytes(&v->d);
+        if (bytes > 0) CTN_TRY(ctn_var_set(v, data, bytes));
+    }
+    return CTN_OK;
+}
+
+static ctn_status convert_and_write(const loading *l)
+{
+    size_t in = 0, out = 0;
+    for (int i = 0; i < l->all.n; i++)
+        if (l->from[i] && l->from[i]->dtype != l->all.var[i]->d.dtype) {
+            size_t bytes = ctn__bytes(&l->all.var[i]->d);
+            in = l->from[i]->bytes > in ? l->from[i]->bytes : in;
+            out = bytes > out ? bytes : out;
+        }
+    char *from = ctn__aligned(in), *to = ctn__aligned(out);
+    ctn_status st = from && to ? write_values(l, from, to) : CTN_ENOMEM;
+    ctn__free(from);
+    ctn__free(to);
+    return st;
+}
+
+ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_opt *opt)
+{
+    ctn_status st = CTN_OK;
+    loading l = {.m = m};
+    if (!m || !path) return ctn_fail(CTN_EARG, "weights_load: module and path are needed");
+    if (m->ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "weights_load: a scope is open; load between scopes");
+    CTN_TRY(ctn__opt("weights_load", &l.opt, sizeof l.opt, opt));
+    CTN_TRY(ctn__module_vars(m, &l.all));
+    CTN_TRY_GOTO(st, done, ctn__st_open(&l.file, path));
+    l.from = ctn__calloc((size_t)l.all.n + 1, sizeof *l.from);
+    l.used = ctn__calloc(ctn__st_count(l.file) + (size_t)l.all.n + 1, sizeof *l.used);
+    if (!l.from || !l.used) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    int loaded = pair(&l);
+    CTN_TRY_GOTO(st, done, report(&l, path, loaded));
+    CTN_TRY_GOTO(st, done, convert_and_write(&l));
+done:
+    ctn__text_free(&l.missing.text);
+    ctn__text_free(&l.unexpected.text);
+    ctn__text_free(&l.shape.text);
+    ctn__text_free(&l.dtype.text);
+    ctn__free(l.from);
+    ctn__free(l.used);
+    ctn__st_close(l.file);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The linear module: weight (out,in) and bias (out), with PyTorch's default initial values.
+ */
+#include <math.h>
+
+#include <catena/ops.h>
+
+#include "nn/nn.h"
+
+typedef struct {
+    ctn_var *weight, *bias; /* the module's; bias NULL: none */
+} linear;
+
+static ctn_tensor *linear_forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    const linear *l = self;
+    const char *at = m->at;
+    ctn_tensor *b = l->bias ? ctn_use_at(at, l->bias) : NULL;
+    if (l->bias && !b) return NULL;
+    return ctn_linear_at(at, x, ctn_use_at(at, l->weight), b);
+}
+
+ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t out,
+                          const ctn_linear_opt *opt)
+{
+    ctn_status st = CTN_OK;
+    ctn_linear_opt o;
+    ctn_module *made = NULL;
+    if (!m) return ctn_fail(CTN_EARG, "linear_new: NULL argument");
+    *m = NULL;
+    CTN_TRY(ctn__opt("linear_new", &o, sizeof o, opt));
+    if (in < 1 || out < 1)
+        return ctn_fail(CTN_EARG, "linear_new: %lld inputs and %lld outputs, both must be positive",
+                        (long long)in, (long long)out);
+    linear *l = ctn__calloc(1, sizeof *l);
+    if (!l) return CTN_ENOMEM;
+    st = ctn_module_new(&made, ctx, linear_forward, l, ctn__free);
+    if (st < 0) {
+        ctn__free(l);
+        return st;
+    }
+    double bound = 1 / sqrt((double)in);
+    const ctn_init *usual =
+        CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -bound, .high = bound);
+    CTN_TRY_GOTO(st, fail,
+                 ctn_module_param(&l->weight, made, "weight", CTN_F32, CTN_SHAPE(out, in),
+                                  o.weight ? o.weight : usual));
+    if (!o.no_bias)
+        CTN_TRY_GOTO(st, fail,
+                     ctn_module_param(&l->bias, made, "bias", CTN_F32, CTN_SHAPE(out),
+                                      o.bias ? o.bias : usual));
+    *m = made;
+    return CTN_OK;
+fail:
+    ctn_module_free(made);
+    return st;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cast: the same values in another type. Floats round to nearest even; a float or a wider integer
+ * becomes an integer by truncation, saturating at the ends of its range, NaN as 0; bool is 1 where
+ * the value is not 0. Gradient between float types: gy cast back.
+ *
+ * f32 to and from the 16-bit floats is oneDNN's reorder; all other pairs go by way of double, which
+ * holds every value but an i64 beyond 2^53, a block at a time.
+ */
+#include "ops/ops.h"
+
+enum { DTYPE, NATTR };
+static const char *const attr_names[] = {"dtype"};
+enum { BLOCK = 512 };
+
+static ctn_status cast_infer(ctn_infer_args *a)
+{
+    a->out[0] = *a->in[0];
+    a->out[0].dtype = (ctn_dtype)a->attr[DTYPE];
+    return CTN_OK;
+}
+
+#define LOAD(T, get)                                      \
+    do {                                                  \
+        const T *s = (const T *)x + at;                   \
+        for (int64_t i = 0; i < n; i++) b[i] = get(s[i]); \
+    } while (0)
+#define PLAIN(v) ((double)(v))
+#define FROM_BF16(v) ((double)ctn__bf16_to_f32(v))
+#define FROM_F16(v) ((double)ctn__f16_to_f32(v))
+
+static void load(double *b, const void *x, ctn_dtype t, int64_t at, int64_t n)
+{
+    switch (t) {
+    case CTN_F32: LOAD(float, PLAIN); break;
+    case CTN_F64: LOAD(double, PLAIN); break;
+    case CTN_BF16: LOAD(uint16_t, FROM_BF16); break;
+    case CTN_F16: LOAD(uint16_t, FROM_F16); break;
+    case CTN_I64: LOAD(int64_t, PLAIN); break;
+    case CTN_I32: LOAD(int32_t, PLAIN); break;
+    case CTN_U8:
+    case CTN_BOOL: LOAD(uint8_t, PLAIN); break;
+    }
+}
+
+/* v kept inside [lo, hi], NaN as 0: outside, C does not define the conversion */
+static inline double within(double v, double lo, double hi)
+{
+    double t = v < lo ? lo : v;
+    t = t > hi ? hi : t;
+    return v == v ? t : 0;
+}
+
+/* 2^63 itself is out of range, and the double below it is 1024 less than INT64_MAX. */
+static inline int64_t to_i64(double v)
+{
+    return v >= 0x1p63 ? INT64_MAX : (int64_t)within(v, -0x1p63, 0x1.fffffffffffffp62);
+}
+
+#define STORE(T, put)                                     \
+    do {                                                  \
+        T *d = (T *)y + at;                               \
+        for (int64_t i = 0; i < n; i++) d[i] = put(b[i]); \
+    } while (0)
+#define TO_F32(v) ((float)(v))
+#define TO_BF16(v) ctn__f32_to_bf16((float)(v))
+#define TO_F16(v) ctn__f32_to_f16((float)(v))
+#define TO_I32(v) ((int32_t)within(v, INT32_MIN, INT32_MAX))
+#define TO_U8(v) ((uint8_t)within(v, 0, UINT8_MAX))
+#define TO_BOOL(v) ((v) != 0)
+
+static void store(void *y, ctn_dtype t, int64_t at, int64_t n, const double *b)
+{
+    switch (t) {
+    case CTN_F32: STORE(float, TO_F32); break;
+    case CTN_F64: STORE(double, PLAIN); break;
+    case CTN_BF16: STORE(uint16_t, TO_BF16); break;
+    case CTN_F16: STORE(uint16_t, TO_F16); break;
+    case CTN_I64: STORE(int64_t, to_i64); break;
+    case CTN_I32: STORE(int32_t, TO_I32); break;
+    case CTN_U8: STORE(uint8_t, TO_U8); break;
+    case CTN_BOOL: STORE(uint8_t, TO_BOOL); break;
+    }
+}
+
+static ctn_status cast_run(const ctn_run_args *a)
+{
+    int64_t n = ctn__count(&a->dout[0]);
+#pragma omp parallel for schedule(static) if (n > CTN__GRAIN)
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        double b[BLOCK];
+        int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        load(b, a->in[0], a->din[0].dtype, at, m);
+        store(a->out[0], a->dout[0].dtype, at, m, b);
+    }
+    return CTN_OK;
+}
+
+static ctn_status cast_prepare(ctn_prepare_args *a)
+{
+    ctn_dtype s = a->din[0].dtype, d = a->dout[0].dtype;
+    int64_t n = ctn__count(&a->din[0]);
+    bool low = s == CTN_BF16 || s == CTN_F16 || d == CTN_BF16 || d == CTN_F16;
+    if (!low || (s != CTN_F32 && d != CTN_F32) || n == 0) return CTN_OK;
+    ctn_desc from = {.dtype = s, .ndim = 1, .dim = {n}, .stride = {1}}, to = from;
+    to.dtype = d;
+    ctn__prim *p;
+    CTN_TRY(ctn__prim_reorder(&p, a->engine, &from, &to));
+    a->priv = p;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(p);
+    a->kernel = ctn__prim_name(p);
+    a->run = ctn__run_prim;
+    return CTN_OK;
+}
+
+static ctn_status cast_grad(const ctn_grad_args *a)
+{
+    if (!a->gout[0]) return CTN_OK;
+    a->gin[0] = ctn_cast_at(a->at, a->gout[0], a->in[0]->d.dtype);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_cast = {
+    .struct_size = sizeof(ctn_op),
+    .name = "cast",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .attr_names = attr_names,
+    .infer = cast_infer,
+    .grad = cast_grad,
+    .prepare = cast_prepare,
+    .run = cast_run,
+};
+
+ctn_tensor *ctn_cast_at(const char *at, ctn_tensor *x, ctn_dtype dtype)
+{
+    int64_t attr[NATTR] = {dtype};
+    if (ctn_dtype_size(dtype) == 0) {
+        ctn_fail(CTN_EDTYPE, "cast: %d is no data type (%s)", (int)dtype, at);
+        return NULL;
+    }
+    if (x && x->d.dtype == dtype) return x;
+    return ctn__apply1(at, NULL, &ctn__op_cast, 1, &x, NATTR, attr, 0, NULL);
+}

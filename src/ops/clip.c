@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clip: y = min(max(x, lo), hi); lo and hi are scalars of the plan. Gradient: gy where lo <= x <=
+ * hi, else 0. NaN stays NaN.
+ */
+#include "ops/ops.h"
+
+enum { LO, HI, NSCALAR };
+
+#define ABOVE(x) ((x) < lo ? lo : (x))
+#define CLIP(x) (ABOVE(x) > hi ? hi : ABOVE(x))
+
+static ctn_status clip_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float lo = (float)a->scalar[LO], hi = (float)a->scalar[HI];
+        CTN__MAP1_T(a, float, CLIP);
+    } else {
+        const double lo = a->scalar[LO], hi = a->scalar[HI];
+        CTN__MAP1_T(a, double, CLIP);
+    }
+    return CTN_OK;
+}
+
+static ctn_tensor *clip_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *g)
+{
+    ctn_tensor *in[2] = {x, g};
+    return ctn__apply1(a->at, NULL, &ctn__op_clip_grad, 2, in, 0, NULL, NSCALAR, a->scalar);
+}
+
+static ctn_status clip_grad_of(const ctn_grad_args *a)
+{
+    a->gin[0] = clip_grad(a, a->in[0], a->gout[0]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_clip = {
+    .struct_size = sizeof(ctn_op),
+    .name = "clip",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = clip_grad_of,
+    .run = clip_run,
+};
+
+/* clip_grad(x, gy) = gy where lo <= x <= hi: linear in gy, so its own gradient is itself. */
+#define PASS(x, g) ((x) >= lo && (x) <= hi ? (g) : 0)
+
+static ctn_status clip_grad_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float lo = (float)a->scalar[LO], hi = (float)a->scalar[HI];
+        CTN__MAP2_T(a, float, PASS);
+    } else {
+        const double lo = a->scalar[LO], hi = a->scalar[HI];
+        CTN__MAP2_T(a, double, PASS);
+    }
+    return CTN_OK;
+}
+
+static ctn_status clip_grad_grad(const ctn_grad_args *a)
+{
+    if (!a->need[1]) return CTN_OK;
+    a->gin[1] = clip_grad(a, a->in[0], a->gout[0]);
+    return a->gin[1] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_clip_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "clip_grad",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 3,
+    .infer = ctn__infer_same,
+    .grad = clip_grad_grad,
+    .run = clip_grad_run,
+};
+
+ctn_tensor *ctn_clip_at(const char *at, ctn_tensor *x, double lo, double hi)
+{
+    ctn_scalar s[NSCALAR] = {CTN_CONST(lo), CTN_CONST(hi)};
+    return ctn__apply1(at, NULL, &ctn__op_clip, 1, &x, 0, NULL, NSCALAR, s);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare: equal, not_equal, less, less_equal, greater, greater_equal of two tensors of one type
+ * (16-bit floats excepted) with broadcasting; the result is bool and carries no gradient. One op:
+ * which relation is an attribute. NaN is not equal to anything and in no order.
+ */
+#include "ops/ops.h"
+
+enum { RELATION, NATTR };
+enum { EQ, NE, LT, LE }; /* greater is less with the inputs the other way round */
+static const char *const attr_names[] = {"relation"};
+
+static ctn_status compare_infer(ctn_infer_args *a)
+{
+    ctn_dtype t = a->in[0]->dtype;
+    if (t != a->in[1]->dtype || t == CTN_BF16 || t == CTN_F16)
+        return ctn_fail(
+            CTN_EDTYPE,
+            "%s: inputs are %s and %s, one type is needed, f32, f64, bool or an integer; "
+            "use ctn_cast",
+            a->name, ctn_dtype_name(t), ctn_dtype_name(a->in[1]->dtype));
+    a->out[0].dtype = CTN_BOOL;
+    return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
+}
+
+#define IS_EQ(x, z) ((x) == (z))
+#define IS_NE(x, z) ((x) != (z))
+#define IS_LT(x, z) ((x) < (z))
+#define IS_LE(x, z) ((x) <= (z))
+#define RELATIONS(T)                                         \
+    do {                                                     \
+        switch (a->attr[RELATION]) {                         \
+        case EQ: CTN__BCAST2_T(a, T, uint8_t, IS_EQ); break; \
+        case NE: CTN__BCAST2_T(a, T, uint8_t, IS_NE); break; \
+        case LT: CTN__BCAST2_T(a, T, uint8_t, IS_LT); break; \
+        default: CTN__BCAST2_T(a, T, uint8_t, IS_LE); break; \
+        }                                                    \
+    } while (0)
+
+static ctn_status compare_run(const ctn_run_args *a)
+{
+    switch (a->din[0].dtype) {
+    case CTN_F32: RELATIONS(float); break;
+    case CTN_F64: RELATIONS(double); break;
+    case CTN_I64: RELATIONS(int64_t); break;
+    case CTN_I32: RELATIONS(int32_t); break;
+    default: RELATIONS(uint8_t); break;
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_compare = {
+    .struct_size = sizeof(ctn_op),
+    .name = "compare",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = 0,
+    .attr_names = attr_names,
+    .infer = compare_infer,
+    .run = compare_run,
+};
+
+static ctn_tensor *compare(const char *at, ctn_tensor *a, ctn_tensor *b, int64_t relation)
+{
+    ctn_tensor *in[2] = {a, b};
+    return ctn__apply1(at, NULL, &ctn__op_compare, 2, in, NATTR, &relation, 0, NULL);
+}
+
+ctn_tensor *ctn_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, a, b, EQ);
+}
+
+ctn_tensor *ctn_not_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, a, b, NE);
+}
+
+ctn_tensor *ctn_less_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, a, b, LT);
+}
+
+ctn_tensor *ctn_less_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, a, b, LE);
+}
+
+ctn_tensor *ctn_greater_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, b, a, LT);
+}
+
+ctn_tensor *ctn_greater_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return compare(at, b, a, LE);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * div: y = a / b with broadcasting. Gradients: ga = gy / b, gb = -y gy / b, summed over what was
+ * broadcast.
+ */
+#include "ops/ops.h"
+
+#define DIV(x, z) ((x) / (z))
+
+static ctn_status div_run(const ctn_run_args *a)
+{
+    CTN__BCAST2(a, DIV, DIV);
+    return CTN_OK;
+}
+
+static ctn_status div_grad(const ctn_grad_args *a)
+{
+    ctn_tensor *q = ctn_div_at(a->at, a->gout[0], a->in[1]);
+    if (a->need[0]) {
+        a->gin[0] = ctn__sum_to(a->at, q, &a->in[0]->d);
+        if (!a->gin[0]) return ctn_error_status();
+    }
+    if (a->need[1]) {
+        ctn_tensor *g = ctn__sum_to(a->at, ctn_mul_at(a->at, q, a->out[0]), &a->in[1]->d);
+        a->gin[1] = ctn_neg_at(a->at, g);
+        if (!a->gin[1]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_div = {
+    .struct_size = sizeof(ctn_op),
+    .name = "div",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 2,
+    .grad_out = 1,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .grad = div_grad,
+    .run = div_run,
+};
+
+ctn_tensor *ctn_div_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return ctn__binary(at, &ctn__op_div, a, b);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gelu_tanh: y = x/2 (1 + tanh(c (x + k x^3))), c = sqrt(2/pi), k = 0.044715. Because (1 +
+ * tanh(v/2)) / 2 is sigmoid(v), this is y = x s with s = sigmoid(v), v = 2 c (x + k x^3), which
+ * does not cancel in the negative tail. With v' = 2 c (1 + 3 k x^2), v'' = 12 c k x:
+ *   gx  = gy s (1 + x (1 - s) v')
+ *   y'' = s (1 - s) (2 v' + x v'' + x (1 - 2 s) v'^2)
+ */
+#include "ops/ops.h"
+#include "ops/vmath.h"
+
+#define C2 1.59576912160573071176 /* 2 c */
+#define K 0.044715
+
+static inline float innerf(float x)
+{
+    return (float)C2 * (x + (float)K * (x * x * x));
+}
+
+static inline double inner(double x)
+{
+    return C2 * (x + K * (x * x * x));
+}
+
+#define GELUF(x) ((x) * ctn__sigmoidf(innerf(x)))
+#define GELU(x) ((x) * ctn__sigmoid(inner(x)))
+
+static ctn_status gelu_tanh_run(const ctn_run_args *a)
+{
+    CTN__MAP1(a, GELUF, GELU);
+    return CTN_OK;
+}
+
+static ctn_status gelu_tanh_grad_of(const ctn_grad_args *a)
+{
+    a->gin[0] = ctn__binary(a->at, &ctn__op_gelu_tanh_grad, a->in[0], a->gout[0]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_gelu_tanh = {
+    .struct_size = sizeof(ctn_op),
+    .name = "gelu_tanh",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = gelu_tanh_grad_of,
+    .run = gelu_tanh_run,
+};
+
+static inline float slopef(float x)
+{
+    float s = ctn__sigmoidf(innerf(x));
+    return s * (1 + x * (1 - s) * ((float)C2 * (1 + (float)(3 * K) * (x * x))));
+}
+
+static inline double slope(double x)
+{
+    double s = ctn__sigmoid(inner(x));
+    return s * (1 + x * (1 - s) * (C2 * (1 + 3 * K * (x * x))));
+}
+
+/* gelu_tanh_grad(x, g) = g y'(x). Gradients: by x gy g y''(x), by g itself. */
+#define PASSF(x, g) ((g) * slopef(x))
+#define PASS(x, g) ((g) * slope(x))
+
+static ctn_status gelu_tanh_grad_run(const ctn_run_args *a)
+{
+    CTN__MAP2(a, PASSF, PASS);
+    return CTN_OK;
+}
+
+static ctn_status gelu_tanh_grad_grad(const ctn_grad_args *a)
+{
+    const char *at = a->at;
+    ctn_tensor *x = a->in[0], *g = a->in[1], *gy = a->gout[0];
+    if (a->need[0]) {
+        ctn_tensor *q = ctn_square_at(at, x);
+        ctn_tensor *v = ctn_mul_at(at, x, ctn_shift_at(at, ctn_scale_at(at, q, C2 * K), C2));
+        ctn_tensor *v1 = ctn_shift_at(at, ctn_scale_at(at, q, 3 * C2 * K), C2);
+        ctn_tensor *s = ctn_sigmoid_at(at, v);
+        ctn_tensor *d = ctn_mul_at(at, x, ctn_shift_at(at, ctn_scale_at(at, s, -2), 1));
+        d = ctn_mul_at(at, v1, ctn_shift_at(at, ctn_mul_at(at, d, v1), 2));
+        d = ctn_add_at(at, d, ctn_scale_at(at, q, 6 * C2 * K)); /* x v'' */
+        ctn_tensor *t = ctn__binary(at, &ctn__op_sigmoid_grad, s, ctn_mul_at(at, g, gy));
+        a->gin[0] = ctn_mul_at(at, t, d);
+        if (!a->gin[0]) return ctn_error_status();
+    }
+    if (a->need[1] && !(a->gin[1] = ctn__binary(at, &ctn__op_gelu_tanh_grad, x, gy)))
+        return ctn_error_status();
+    return CTN_OK;
+}
+
+ctn_op ctn__op_gelu_tanh_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "gelu_tanh_grad",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 3,
+    .inplace = 3,
+    .infer = ctn__infer_same,
+    .grad = gelu_tanh_grad_grad,
+    .run = gelu_tanh_grad_run,
+};
+
+ctn_tensor *ctn_gelu_tanh_at(const char *at, ctn_tensor *x)
+{
+    return ctn__unary(at, &ctn__op_gelu_tanh, x);
+}

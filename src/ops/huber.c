@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * huber: with d = x-t and D = delta,
+ *   y = s sum(d^2/2 where |d| <= D, else D (|d| - D/2)),   s = 1/elements or 1
+ * With c = d cut to -D..D an element is c (d - c/2). Gradient: gx = s gy c, gt = -gx.
+ */
+#include <math.h>
+
+#include "ops/loss.h"
+
+static const char *const attr_names[] = {"reduction", "order"};
+
+#define CUT(d, D) ((d) > (D) ? (D) : (d) < -(D) ? -(D) : (d))
+
+static double loss32(const float *x, const float *t, int64_t n, double delta)
+{
+    double s = 0;
+    float D = (float)delta;
+#pragma omp simd reduction(+ : s)
+    for (int64_t i = 0; i < n; i++) {
+        float d = x[i] - t[i], c = CUT(d, D);
+        s += (double)(c * (d - 0.5f * c));
+    }
+    return s;
+}
+
+static double loss64(const double *x, const double *t, int64_t n, double D)
+{
+    double s = 0;
+#pragma omp simd reduction(+ : s)
+    for (int64_t i = 0; i < n; i++) {
+        double d = x[i] - t[i], c = CUT(d, D);
+        s += c * (d - 0.5 * c);
+    }
+    return s;
+}
+
+static void slope32(const float *x, const float *t, float *g, int64_t n, float s, float D)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float d = x[i] - t[i];
+        g[i] = s * CUT(d, D);
+    }
+}
+
+static void slope64(const double *x, const double *t, double *g, int64_t n, double s, double D)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        double d = x[i] - t[i];
+        g[i] = s * CUT(d, D);
+    }
+}
+
+/* second derivative: 1 where |d| <= D */
+static void bend32(const float *x, const float *t, float *g, int64_t n, float s, float D)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float d = fabsf(x[i] - t[i]);
+        g[i] = d <= D ? s : 0;
+    }
+}
+
+static void bend64(const double *x, const double *t, double *g, int64_t n, double s, double D)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        double d = fabs(x[i] - t[i]);
+        g[i] = d <= D ? s : 0;
+    }
+}
+
+static ctn_status huber_run(const ctn_run_args *a)
+{
+    return ctn__loss_run(a, loss32, loss64);
+}
+
+static ctn_status huber_grad(const ctn_grad_args *a)
+{
+    return ctn__loss_grad_of_difference(a, &ctn__op_huber_grad);
+}
+
+ctn_op ctn__op_huber = {
+    .struct_size = sizeof(ctn_op),
+    .name = "huber",
+    .nin = 2,
+    .nout = 1,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 3,
+    .attr_names = attr_names,
+    .infer = ctn__loss_infer,
+    .grad = huber_grad,
+    .prepare = ctn__loss_prepare,
+    .run = huber_run,
+};
+
+static ctn_status huber_grad_run(const ctn_run_args *a)
+{
+    return a->attr[CTN__LOSS_ORDER] == 1 ? ctn__slope_run(a, slope32, slope64)
+                                         : ctn__slope_run(a, bend32, bend64);
+}
+
+/* (x, t, gy) -> s gy c, or of order 2: s gy [|d| <= D], which is constant in x and t. */
+static ctn_status huber_grad_grad(const ctn_grad_args *a)
+{
+    ctn_op *op = &ctn__op_huber_grad;
+    for (int i = 0; i < 2 && a->attr[CTN__LOSS_ORDER] == 1; i++) {
+        if (!a->need[i]) continue;
+        ctn_tensor *gy = i == 0 ? a->in[2] : ctn__scaled(a->at, a->in[2], -1);
+        ctn_tensor *bend = ctn__slope(a, op, 2, a->in[0], a->in[1], gy);
+        if (!(a->gin[i] = ctn_mul_at(a->at, a->gout[0], bend))) return ctn_error_status();
+    }
+    if (a->need[2] && !(a->gin[2] = ctn__slope_by_gy(a, op))) return ctn_error_status();
+    return CTN_OK;
+}
+
+ctn_op ctn__op_huber_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "huber_grad",
+    .nin = 3,
+    .nout = 1,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 7,
+    .inplace = 3,
+    .attr_names = attr_names,
+    .infer = ctn__slope_infer,
+    .grad = huber_grad_grad,
+    .run = huber_grad_run,
+};
+
+ctn_tensor *ctn_huber_at(const char *at, ctn_tensor *x, ctn_tensor *t, double delta,
+                         ctn_reduction reduction)
+{
+    if (!(delta > 0)) {
+        ctn_fail(CTN_EARG, "huber: delta is %g, a number above 0 is needed (%s)", delta, at);
+        return NULL;
+    }
+    return ctn__loss(at, &ctn__op_huber, x, t, reduction, 1, &CTN_CONST(delta));
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * leaky_relu: y = x where x > 0, else slope x; slope is a scalar of the plan. Gradient: gy or slope
+ * gy, by the sign of x (not of y: the slope may be negative).
+ */
+#include "ops/ops.h"
+
+#define LEAKY(x) ((x) > 0 ? (x) : slope * (x))
+
+static ctn_status leaky_relu_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float slope = (float)a->scalar[0];
+        CTN__MAP1_T(a, float, LEAKY);
+    } else {
+        const double slope = a->scalar[0];
+        CTN__MAP1_T(a, double, LEAKY);
+    }
+    return CTN_OK;
+}
+
+static ctn_tensor *leaky_relu_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *g)
+{
+    ctn_tensor *in[2] = {x, g};
+    return ctn__apply1(a->at, NULL, &ctn__op_leaky_relu_grad, 2, in, 0, NULL, 1, a->scalar);
+}
+
+static ctn_status leaky_relu_grad_of(const ctn_grad_args *a)
+{
+    a->gin[0] = leaky_relu_grad(a, a->in[0], a->gout[0]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_leaky_relu = {
+    .struct_size = sizeof(ctn_op),
+    .name = "leaky_relu",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = leaky_relu_grad_of,
+    .run = leaky_relu_run,
+};
+
+/* leaky_relu_grad(x, gy) = gy where x > 0, else slope gy: linear in gy, so its own gradient is
+ * itself. */
+#define PASS(x, g) ((x) > 0 ? (g) : slope * (g))
+
+static ctn_status leaky_relu_grad_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float slope = (float)a->scalar[0];
+        CTN__MAP2_T(a, float, PASS);
+    } else {
+        const double slope = a->scalar[0];
+        CTN__MAP2_T(a, double, PASS);
+    }
+    return CTN_OK;
+}
+
+static ctn_status leaky_relu_grad_grad(const ctn_grad_args *a)
+{
+    if (!a->need[1]) return CTN_OK;
+    a->gin[1] = leaky_relu_grad(a, a->in[0], a->gout[0]);
+    return a->gin[1] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_leaky_relu_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "leaky_relu_grad",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 3,
+    .infer = ctn__infer_same,
+    .grad = leaky_relu_grad_grad,
+    .run = leaky_relu_grad_run,
+};
+
+ctn_tensor *ctn_leaky_relu_at(const char *at, ctn_tensor *x, double slope)
+{
+    return ctn__apply1(at, NULL, &ctn__op_leaky_relu, 1, &x, 0, NULL, 1, &CTN_CONST(slope));
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * logical: and, or (with broadcasting) and not, of bool. logical_not(x) is a second op: it has one
+ * input. No gradients.
+ */
+#include "ops/ops.h"
+
+enum { RELATION, NATTR };
+enum { AND, OR };
+static const char *const attr_names[] = {"relation"};
+
+static ctn_status bool_inputs(const ctn_infer_args *a)
+{
+    for (int i = 0; i < a->nin; i++)
+        if (a->in[i]->dtype != CTN_BOOL)
+            return ctn_fail(CTN_EDTYPE,
+                            "%s: input %d is %s, bool is needed; compare or use ctn_cast", a->name,
+                            i, ctn_dtype_name(a->in[i]->dtype));
+    return CTN_OK;
+}
+
+static ctn_status logical_infer(ctn_infer_args *a)
+{
+    CTN_TRY(bool_inputs(a));
+    a->out[0].dtype = CTN_BOOL;
+    return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
+}
+
+/* Bytes of a user's memory may hold any nonzero value for true. */
+#define IS_AND(x, z) ((x) != 0 && (z) != 0)
+#define IS_OR(x, z) ((x) != 0 || (z) != 0)
+
+static ctn_status logical_run(const ctn_run_args *a)
+{
+    if (a->attr[RELATION] == AND) CTN__BCAST2_T(a, uint8_t, uint8_t, IS_AND);
+    else CTN__BCAST2_T(a, uint8_t, uint8_t, IS_OR);
+    return CTN_OK;
+}
+
+ctn_op ctn__op_logical = {
+    .struct_size = sizeof(ctn_op),
+    .name = "logical",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = 0,
+    .inplace = 3,
+    .attr_names = attr_names,
+    .infer = logical_infer,
+    .run = logical_run,
+};
+
+static ctn_tensor *logical(const char *at, ctn_tensor *a, ctn_tensor *b, int64_t relation)
+{
+    ctn_tensor *in[2] = {a, b};
+    return ctn__apply1(at, NULL, &ctn__op_logical, 2, in, NATTR, &relation, 0, NULL);
+}
+
+ctn_tensor *ctn_logical_and_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return logical(at, a, b, AND);
+}
+
+ctn_tensor *ctn_logical_or_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return logical(at, a, b, OR);
+}
+
+static ctn_status logical_not_infer(ctn_infer_args *a)
+{
+    CTN_TRY(bool_inputs(a));
+    a->out[0] = *a->in[0];
+    return CTN_OK;
+}
+
+#define NOT(x) ((x) == 0)
+
+static ctn_status logical_not_run(const ctn_run_args *a)
+{
+    CTN__MAP1_T(a, uint8_t, NOT);
+    return CTN_OK;
+}
+
+ctn_op ctn__op_logical_not = {
+    .struct_size = sizeof(ctn_op),
+    .name = "logical_not",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = 0,
+    .inplace = 1,
+    .infer = logical_not_infer,
+    .run = logical_not_run,
+};
+
+ctn_tensor *ctn_logical_not_at(const char *at, ctn_tensor *x)
+{
+    return ctn__unary(at, &ctn__op_logical_not, x);
+}

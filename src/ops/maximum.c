@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * maximum: y = max(a, b) with broadcasting; NaN wins. Gradient: gy to the larger input, half to
+ * each where they are equal.
+ */
+#include "ops/ops.h"
+
+#define MAXIMUM(x, z) ((x) > (z) || (x) != (x) ? (x) : (z))
+
+static ctn_status maximum_run(const ctn_run_args *a)
+{
+    CTN__BCAST2(a, MAXIMUM, MAXIMUM);
+    return CTN_OK;
+}
+
+static ctn_status maximum_grad_of(const ctn_grad_args *a)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!a->need[i]) continue;
+        ctn_tensor *share = ctn__binary(a->at, &ctn__op_maximum_grad, a->in[i], a->in[1 - i]);
+        a->gin[i] = ctn__sum_to(a->at, ctn_mul_at(a->at, a->gout[0], share), &a->in[i]->d);
+        if (!a->gin[i]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_maximum = {
+    .struct_size = sizeof(ctn_op),
+    .name = "maximum",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 3,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .grad = maximum_grad_of,
+    .run = maximum_run,
+};
+
+/* maximum_grad(a, b): the share of the gradient that a gets, 1, 1/2 or 0. A constant almost
+ * everywhere, so no gradient flows. minimum uses it with its inputs the other way round. */
+#define SHARE(x, z) ((x) < (z) ? 0 : (x) == (z) ? half : one)
+
+static ctn_status maximum_grad_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float half = 0.5f, one = 1;
+        CTN__BCAST2_T(a, float, float, SHARE);
+    } else {
+        const double half = 0.5, one = 1;
+        CTN__BCAST2_T(a, double, double, SHARE);
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_maximum_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "maximum_grad",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = 0,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .run = maximum_grad_run,
+};
+
+ctn_tensor *ctn_maximum_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return ctn__binary(at, &ctn__op_maximum, a, b);
+}

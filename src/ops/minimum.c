@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * minimum: y = min(a, b) with broadcasting; NaN wins. Gradient: gy to the smaller input, half to
+ * each where they are equal.
+ */
+#include "ops/ops.h"
+
+#define MINIMUM(x, z) ((x) < (z) || (x) != (x) ? (x) : (z))
+
+static ctn_status minimum_run(const ctn_run_args *a)
+{
+    CTN__BCAST2(a, MINIMUM, MINIMUM);
+    return CTN_OK;
+}
+
+static ctn_status minimum_grad(const ctn_grad_args *a)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!a->need[i]) continue;
+        ctn_tensor *share = ctn__binary(a->at, &ctn__op_maximum_grad, a->in[1 - i], a->in[i]);
+        a->gin[i] = ctn__sum_to(a->at, ctn_mul_at(a->at, a->gout[0], share), &a->in[i]->d);
+        if (!a->gin[i]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_minimum = {
+    .struct_size = sizeof(ctn_op),
+    .name = "minimum",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 3,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .grad = minimum_grad,
+    .run = minimum_run,
+};
+
+ctn_tensor *ctn_minimum_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return ctn__binary(at, &ctn__op_minimum, a, b);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pow: y = a^b with broadcasting. Gradients, as PyTorch defines them at the edges:
+ *   ga = gy b a^(b-1), 0 where b = 0
+ *   gb = gy y log(a),  0 where a = 0 and b >= 0
+ * The edges are kept out of the functions rather than out of the result, so that no NaN appears in
+ * higher derivatives either.
+ */
+#include <math.h>
+
+#include "ops/ops.h"
+
+static ctn_status pow_run(const ctn_run_args *a)
+{
+    CTN__BCAST2(a, powf, pow);
+    return CTN_OK;
+}
+
+static ctn_tensor *constant(const ctn_grad_args *a, double v)
+{
+    return ctn_full_at(a->at, a->ctx, v, a->out[0]->d.dtype, CTN_SCALAR_SHAPE);
+}
+
+static ctn_status pow_grad(const ctn_grad_args *a)
+{
+    const char *at = a->at;
+    ctn_tensor *p = a->in[0], *e = a->in[1], *g = a->gout[0], *zero = constant(a, 0),
+               *one = constant(a, 1);
+    if (a->need[0]) {
+        ctn_tensor *e1 = ctn_where_at(at, ctn_equal_at(at, e, zero), one, ctn_shift_at(at, e, -1));
+        ctn_tensor *d = ctn_mul_at(at, e, ctn_pow_at(at, p, e1));
+        a->gin[0] = ctn__sum_to(at, ctn_mul_at(at, g, d), &p->d);
+        if (!a->gin[0]) return ctn_error_status();
+    }
+    if (a->need[1]) {
+        ctn_tensor *edge =
+            ctn_logical_and_at(at, ctn_equal_at(at, p, zero), ctn_greater_equal_at(at, e, zero));
+        ctn_tensor *l = ctn_log_at(at, ctn_where_at(at, edge, one, p));
+        a->gin[1] = ctn__sum_to(at, ctn_mul_at(at, g, ctn_mul_at(at, a->out[0], l)), &e->d);
+        if (!a->gin[1]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_pow = {
+    .struct_size = sizeof(ctn_op),
+    .name = "pow",
+    .nin = 2,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 3,
+    .grad_out = 1,
+    .inplace = 3,
+    .infer = ctn__infer_broadcast,
+    .grad = pow_grad,
+    .run = pow_run,
+};
+
+ctn_tensor *ctn_pow_at(const char *at, ctn_tensor *a, ctn_tensor *b)
+{
+    return ctn__binary(at, &ctn__op_pow, a, b);
+}

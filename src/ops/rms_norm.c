@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rms_norm: y = x r w over the last n dimensions, r = 1/sqrt(mean(x^2) + eps).
+ * Everything but the names is in norm.c.
+ */
+#include "ops/norm.h"
+
+ctn_op ctn__op_rms_norm = {
+    .struct_size = sizeof(ctn_op),
+    .name = "rms_norm",
+    .nin = -1,
+    .nout = 2,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 3, /* x, weight */
+    .grad_out = 2,
+    .inplace = 1,
+    .attr_names = ctn__norm_attr_names,
+    .infer = ctn__norm_infer,
+    .grad = ctn__norm_grad,
+    .run = ctn__norm_run,
+};
+
+ctn_op ctn__op_rms_norm_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "rms_norm_grad",
+    .nin = -1,
+    .nout = 3,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 15,
+    .inplace = 3,
+    .attr_names = ctn__norm_attr_names,
+    .infer = ctn__norm_grad_infer,
+    .grad = ctn__norm_grad_grad,
+    .prepare = ctn__norm_grad_prepare,
+    .run = ctn__norm_grad_run,
+};
+
+ctn_tensor *ctn_rms_norm_at(const char *at, ctn_tensor *x, int n, ctn_tensor *weight, double eps)
+{
+    return ctn__norm(at, false, x, n, weight, NULL, CTN_CONST(eps));
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rsqrt: y = x^(-1/2). Gradient: gx = -gy y^3 / 2.
+ */
+#include <math.h>
+
+#include "ops/ops.h"
+
+#define RSQRTF(x) (1.0f / sqrtf(x))
+#define RSQRT(x) (1.0 / sqrt(x))
+
+static ctn_status rsqrt_run(const ctn_run_args *a)
+{
+    CTN__MAP1(a, RSQRTF, RSQRT);
+    return CTN_OK;
+}
+
+static ctn_status rsqrt_grad(const ctn_grad_args *a)
+{
+    ctn_tensor *y = a->out[0];
+    ctn_tensor *t = ctn_mul_at(a->at, ctn_mul_at(a->at, a->gout[0], y), ctn_square_at(a->at, y));
+    a->gin[0] = ctn_scale_at(a->at, t, -0.5);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_rsqrt = {
+    .struct_size = sizeof(ctn_op),
+    .name = "rsqrt",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_out = 1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = rsqrt_grad,
+    .run = rsqrt_run,
+};
+
+ctn_tensor *ctn_rsqrt_at(const char *at, ctn_tensor *x)
+{
+    return ctn__unary(at, &ctn__op_rsqrt, x);
+}

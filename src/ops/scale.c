@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scale: y = a x, a a scalar of the plan. Gradient: gx = a gy.
+ */
+#include "ops/ops.h"
+
+#define SCALE(x) (c * (x))
+
+static ctn_status scale_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float c = (float)a->scalar[0];
+        CTN__MAP1_T(a, float, SCALE);
+    } else {
+        const double c = a->scalar[0];
+        CTN__MAP1_T(a, double, SCALE);
+    }
+    return CTN_OK;
+}
+
+static ctn_status scale_grad(const ctn_grad_args *a)
+{
+    a->gin[0] = ctn__apply1(a->at, NULL, &ctn__op_scale, 1, &a->gout[0], 0, NULL, 1, a->scalar);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_scale = {
+    .struct_size = sizeof(ctn_op),
+    .name = "scale",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = scale_grad,
+    .run = scale_run,
+};
+
+ctn_tensor *ctn_scale_at(const char *at, ctn_tensor *x, double a)
+{
+    return ctn__apply1(at, NULL, &ctn__op_scale, 1, &x, 0, NULL, 1, &CTN_CONST(a));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shift: y = x + a, a a scalar of the plan. Gradient: gx = gy.
+ */
+#include "ops/ops.h"
+
+#define SHIFT(x) ((x) + c)
+
+static ctn_status shift_run(const ctn_run_args *a)
+{
+    if (a->dout[0].dtype == CTN_F32) {
+        const float c = (float)a->scalar[0];
+        CTN__MAP1_T(a, float, SHIFT);
+    } else {
+        const double c = a->scalar[0];
+        CTN__MAP1_T(a, double, SHIFT);
+    }
+    return CTN_OK;
+}
+
+static ctn_status shift_grad(const ctn_grad_args *a)
+{
+    a->gin[0] = a->gout[0];
+    return CTN_OK;
+}
+
+ctn_op ctn__op_shift = {
+    .struct_size = sizeof(ctn_op),
+    .name = "shift",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .grad = shift_grad,
+    .run = shift_run,
+};
+
+ctn_tensor *ctn_shift_at(const char *at, ctn_tensor *x, double a)
+{
+    return ctn__apply1(at, NULL, &ctn__op_shift, 1, &x, 0, NULL, 1, &CTN_CONST(a));
+}

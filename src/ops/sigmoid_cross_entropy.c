@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sigmoid_cross_entropy: x logits, t targets in 0 to 1. With p = 1/(1+exp(-x)) an element is
+ *   -t log p - (1-t) log(1-p) = max(x,0) - x t + log(1 + exp(-|x|)),
+ * which never overflows; y = s times the sum, s = 1/elements or 1.
+ * Gradient: gx = s gy (p - t), gt = -s gy x. Second derivative by x: s gy p (1-p).
+ */
+#include <math.h>
+
+#include "ops/loss.h"
+#include "ops/vmath.h"
+
+static const char *const attr_names[] = {"reduction", "order"};
+
+static double loss32(const float *x, const float *t, int64_t n, double p)
+{
+    (void)p;
+    double s = 0;
+#pragma omp simd reduction(+ : s)
+    for (int64_t i = 0; i < n; i++) {
+        float v = x[i], top = v < 0 ? 0 : v;
+        s += (double)(top - v * t[i] + ctn__log1pf(ctn__expf(-fabsf(v))));
+    }
+    return s;
+}
+
+static double loss64(const double *x, const double *t, int64_t n, double p)
+{
+    (void)p;
+    double s = 0;
+    for (int64_t i = 0; i < n; i++)
+        s += (x[i] < 0 ? 0 : x[i]) - x[i] * t[i] + log1p(exp(-fabs(x[i])));
+    return s;
+}
+
+/* p from e = exp(-|x|): 1/(1+e) for x >= 0, e/(1+e) below */
+static inline float sigmoid32(float x)
+{
+    float e = ctn__expf(-fabsf(x)), up = x < 0 ? e : 1.0f;
+    return up / (1.0f + e);
+}
+
+static inline double sigmoid64(double x)
+{
+    double e = exp(-fabs(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+static void slope32(const float *x, const float *t, float *g, int64_t n, float s, float p)
+{
+    (void)p;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) g[i] = s * (sigmoid32(x[i]) - t[i]);
+}
+
+static void slope64(const double *x, const double *t, double *g, int64_t n, double s, double p)
+{
+    (void)p;
+    for (int64_t i = 0; i < n; i++) g[i] = s * (sigmoid64(x[i]) - t[i]);
+}
+
+static void bend32(const float *x, const float *t, float *g, int64_t n, float s, float p)
+{
+    (void)t;
+    (void)p;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) g[i] = s * sigmoid32(x[i]) * sigmoid32(-x[i]);
+}
+
+static void bend64(const double *x, const double *t, double *g, int64_t n, double s, double p)
+{
+    (void)t;
+    (void)p;
+    for (int64_t i = 0; i < n; i++) g[i] = s * sigmoid64(x[i]) * sigmoid64(-x[i]);
+}
+
+static ctn_status sxent_run(const ctn_run_args *a)
+{
+    return ctn__loss_run(a, loss32, loss64);
+}
+
+static ctn_status sxent_grad(const ctn_grad_args *a)
+{
+    ctn_op *op = &ctn__op_sigmoid_cross_entropy_grad;
+    if (a->need[0] && !(a->gin[0] = ctn__slope(a, op, 1, a->in[0], a->in[1], a->gout[0])))
+        return ctn_error_status();
+    if (!a->need[1]) return CTN_OK;
+    double s = ctn__loss_scale(&a->in[0]->d, a->attr[CTN__LOSS_REDUCTION]);
+    a->gin[1] = ctn_mul_at(a->at, a->in[0], ctn__scaled(a->at, a->gout[0], -s));
+    return a->gin[1] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_sigmoid_cross_entropy = {
+    .struct_size = sizeof(ctn_op),
+    .name = "sigmoid_cross_entropy",
+    .nin = 2,
+    .nout = 1,
+    .order = 2,
+    .prec = CTN_PREC_F32,
+    .grad_in = 3,
+    .attr_names = attr_names,
+    .infer = ctn__loss_infer,
+    .grad = sxent_grad,
+    .prepare = ctn__loss_prepare,
+    .run = sxent_run,
+};
+
+static ctn_status sxent_grad_run(const ctn_run_args *a)
+{
+    return a->attr[CTN__LOSS_ORDER] == 1 ? ctn__slope_run(a, slope32, slope64)
+                                         : ctn__slope_run(a, bend32, bend64);
+}
+
+/* (x, t, gy) -> s gy (p - t), or of order 2: s gy p (1-p), which has no gradient by x. */
+static ctn_status sxent_grad_grad(const ctn_grad_args *a)
+{
+    ctn_op *op = &ctn__op_sigmoid_cross_entropy_grad;
+    bool second = a->attr[CTN__LOSS_ORDER] == 2;
+    if (a->need[0] && second)
+        return ctn_fail(CTN_EGRAD, "sigmoid_cross_entropy: has no third derivative (%s)", a->at);
+    if (a->need[0]) {
+        ctn_tensor *bend = ctn__slope(a, op, 2, a->in[0], a->in[1], a->in[2]);
+        if (!(a->gin[0] = ctn_mul_at(a->at, a->gout[0], bend))) return ctn_error_status();
+    }
+    if (a->need[1] && !second) {
+        double s = ctn__loss_scale(&a->in[0]->d, a->attr[CTN__LOSS_REDUCTION]);
+        a->gin[1] = ctn_mul_at(a->at, a->gout[0], ctn__scaled(a->at, a->in[2], -s));
+        if (!a->gin[1]) return ctn_error_status();
+    }
+    if (a->need[2] && !(a->gin[2] = ctn__slope_by_gy(a, op))) return ctn_error_status();
+    return CTN_OK;
+}
+
+ctn_op ctn__op_sigmoid_cross_entropy_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "sigmoid_cross_entropy_grad",
+    .nin = 3,
+    .nout = 1,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .grad_in = 7,
+    .inplace = 3,
+    .attr_names = attr_names,
+    .infer = ctn__slope_infer,
+    .grad = sxent_grad_grad,
+    .run = sxent_grad_run,
+};
+
+ctn_tensor *ctn_sigmoid_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tensor *t,
+                                         ctn_reduction reduction)
+{
+    return ctn__loss(at, &ctn__op_sigmoid_cross_entropy, x, t, reduction, 0, NULL);
+}

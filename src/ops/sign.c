@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sign: y = -1, 0 or 1; NaN stays NaN. No gradient flows: it is 0 wherever it exists.
+ */
+#include "ops/ops.h"
+
+#define SIGN(x) ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
+
+static ctn_status sign_run(const ctn_run_args *a)
+{
+    CTN__MAP1(a, SIGN, SIGN);
+    return CTN_OK;
+}
+
+ctn_op ctn__op_sign = {
+    .struct_size = sizeof(ctn_op),
+    .name = "sign",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ELEMENTWISE,
+    .order = 0,
+    .inplace = 1,
+    .infer = ctn__infer_same,
+    .run = sign_run,
+};
+
+ctn_tensor *ctn_sign_at(const char *at, ctn_tensor *x)
+{
+    return ctn__unary(at, &ctn__op_sign, x);
+}

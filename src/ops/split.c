@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * split: pieces of given sizes along an axis, one output each. Attributes: axis, then the sizes.
+ * Gradient: the concatenation of the pieces' gradients.
+ */
+#include "ops/along.h"
+
+enum { AXIS, SIZE0 };
+
+static ctn_status split_infer(ctn_infer_args *a)
+{
+    const ctn_desc *x = a->in[0];
+    int axis;
+    int64_t sum = 0;
+    char t[128];
+    CTN_TRY(ctn__infer_axis(a, x, a->attr[AXIS], &axis));
+    a->nout = a->nattr - SIZE0;
+    for (int i = 0; i < a->nout; i++) {
+        int64_t n = a->attr[SIZE0 + i];
+        if (n < 0 || n > x->dim[axis])
+            return ctn_fail(CTN_ESHAPE, "split: piece %d of axis %d of %s has length %lld", i, axis,
+                            ctn__shape_text(x, t, sizeof t), (long long)n);
+        a->out[i] = *x;
+        a->out[i].dim[axis] = n;
+        sum += n;
+    }
+    if (sum != x->dim[axis])
+        return ctn_fail(CTN_ESHAPE, "split: the pieces have length %lld, axis %d of %s has %lld",
+                        (long long)sum, axis, ctn__shape_text(x, t, sizeof t),
+                        (long long)x->dim[axis]);
+    return CTN_OK;
+}
+
+static ctn_status split_run(const ctn_run_args *a)
+{
+    const ctn_desc *x = &a->din[0];
+    int axis = ctn__axis(x->ndim, a->attr[AXIS]);
+    ctn__along s = ctn__along_axis(x, axis);
+    int64_t at = 0;
+    for (int i = 0; i < a->nout; i++) {
+        int64_t n = a->attr[SIZE0 + i];
+        if (a->out[i])
+            ctn__copy_block(&(ctn__block_copy){.dst = a->out[i],
+                                               .src = a->in[0],
+                                               .dn = n,
+                                               .sn = s.n,
+                                               .sat = at,
+                                               .outer = s.outer,
+                                               .len = n,
+                                               .inner = s.inner,
+                                               .es = ctn_dtype_size(x->dtype)});
+        at += n;
+    }
+    return CTN_OK;
+}
+
+static ctn_status split_grad(const ctn_grad_args *a)
+{
+    ctn_tensor *g[CTN_MAX_OUT];
+    for (int i = 0; i < a->nout; i++) {
+        const ctn_desc *d = &a->out[i]->d;
+        g[i] = a->gout[i] ? a->gout[i] : ctn_full_at(a->at, a->ctx, 0, d->dtype, d->ndim, d->dim);
+    }
+    a->gin[0] = ctn_concat_at(a->at, a->nout, g, a->attr[AXIS]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_split = {
+    .struct_size = sizeof(ctn_op),
+    .name = "split",
+    .nin = 1,
+    .nout = CTN_MAX_OUT,
+    .order = -1,
+    .infer = split_infer,
+    .grad = split_grad,
+    .run = split_run,
+};
+
+ctn_status ctn_split_at(const char *at, ctn_tensor *x, int64_t axis, int n, const int64_t *sizes,
+                        ctn_tensor **out)
+{
+    int64_t attr[SIZE0 + CTN_MAX_OUT] = {axis};
+    ctn_tensor *piece[CTN_MAX_OUT];
+    ctn_op_args args = {.nattr = SIZE0 + n, .attr = attr};
+    if (n < 1 || n > CTN_MAX_OUT)
+        return ctn_fail(CTN_EARG, "split: %d pieces, 1 to %d are possible (%s)", n, CTN_MAX_OUT,
+                        at);
+    memcpy(attr + SIZE0, sizes, (size_t)n * sizeof *sizes);
+    ctn_status st = ctn_apply_at(at, NULL, &ctn__op_split, 1, &x, &args, piece);
+    for (int i = 0; i < n; i++) out[i] = st < 0 ? NULL : piece[i];
+    return st;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of one float written without branches, so that loops over them become vector code on
+ * any processor. Only IEEE operations: the result does not depend on the vector length. Used where
+ * oneDNN's function is not good to about 1e-6 relative, loses NaN (exp), or does not exist
+ * (gradients). Errors against libm in double are below 3e-7 relative, except where a comment says
+ * more; NaN stays NaN.
+ */
+#ifndef CTN_OPS_VMATH_H
+#define CTN_OPS_VMATH_H
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline float ctn__float_of(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+static inline uint32_t ctn__bits_of(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+/* x = n log 2 + r; e^x = 2^n e^r, e^r by Cephes' polynomial. 0 where the result would be
+ * subnormal. */
+static inline float ctn__expf(float x)
+{
+    const float shift =
+        12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
+    float t = x * 1.44269504f + shift, n = t - shift;
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    /* 2^n in two factors: n reaches 128 */
+    int32_t k = (int32_t)(ctn__bits_of(t) - 0x4b400000u), h = k >> 1;
+    float y =
+        p * ctn__float_of((uint32_t)(h + 127) << 23) * ctn__float_of((uint32_t)(k - h + 127) << 23);
+    y = x > 88.7228394f ? INFINITY : y;
+    return x < -87.3365402f ? 0.0f : y;
+}
+
+/* x = 2^e m, m in [sqrt(1/2), sqrt 2); log m by Cephes' polynomial in m - 1 */
+static inline float ctn__logf(float x)
+{
+    float small = x < FLT_MIN ? 8388608.0f : 1.0f; /* 2^23 lifts subnormals */
+    uint32_t u = ctn__bits_of(x * small);
+    int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = ctn__float_of(u - ((uint32_t)e << 23)) - 1.0f, z = f * f;
+    float n = (float)e - (small > 1.0f ? 23.0f : 0.0f);
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    float y = p * f * z - n * 2.12194440e-4f - 0.5f * z;
+    y = n * 0.693359375f + (f + y);
+    y = x > FLT_MAX ? INFINITY : y;
+    y = x == 0.0f ? -INFINITY : y;
+    return x >= 0.0f ? y : NAN;
+}
+
+/* log(1 + e) for e in [0, 1]: what rounding 1 + e lost is added to first order */
+static inline float ctn__log1pf(float e)
+{
+    float u = 1.0f + e;
+    return ctn__logf(u) + (e - (u - 1.0f)) / u;
+}
+
+/* e^x - 1 for x <= 0: by Taylor near 0, where the difference would cancel */
+static inline float ctn__expm1f(float x)
+{
+    float p = 2.48015873e-5f;
+    p = p * x + 1.98412698e-4f;
+    p = p * x + 1.38888889e-3f;
+    p = p * x + 8.33333333e-3f;
+    p = p * x + 4.16666667e-2f;
+    p = p * x + 1.66666667e-1f;
+    p = p * x + 0.5f;
+    p = p * (x * x) + x;
+    float y = ctn__expf(x) - 1.0f;
+    return x > -0.5f ? p : y;
+}
+
+/* 1 / (1 + e^-x) */
+static inline float ctn__sigmoidf(float x)
+{
+    return 1.0f / (1.0f + ctn__expf(-x));
+}
+
+static inline double ctn__sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Normal distribution function. With z = |x|/sqrt 2: erfc(z) = t exp(-z^2) Q(t), t = 1/(1 +
+ * z/2), Q of degree 8 fitted to 4e-8. In the tail the rounding of z^2 shows: x^2 * 6e-8. */
+static inline float ctn__normcdff(float x)
+{
+    float z = fabsf(x) * 0.707106781f, t = 1.0f / (1.0f + 0.5f * z);
+    float q = -0.0588909136f;
+    q = q * t + 0.283702596f;
+    q = q * t - 0.485384909f;
+    q = q * t + 0.275979400f;
+    q = q * t - 0.0251784422f;
+    q = q * t + 0.202070111f;
+    q = q * t + 0.243260949f;
+    q = q * t + 0.282353491f;
+    q = q * t + 0.282087676f;
+    float tail = 0.5f * (t * ctn__expf(-0.5f * x * x) * q);
+    return x < 0.0f ? tail : 1.0f - tail;
+}
+
+static inline double ctn__normcdf(double x)
+{
+    return 0.5 * erfc(-x * 0.70710678118654752440);
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * where: y = a where the condition holds, else b; all three broadcast; a and b have one type, any.
+ * Elements are moved, never computed with, so the kernels know their size only. Gradients: gy where
+ * the condition holds and 0 elsewhere, and the other way round.
+ */
+#include "ops/ops.h"
+
+static ctn_status where_infer(ctn_infer_args *a)
+{
+    if (a->in[0]->dtype != CTN_BOOL || a->in[1]->dtype != a->in[2]->dtype)
+        return ctn_fail(
+            CTN_EDTYPE,
+            "where: the condition is %s, the values are %s and %s; bool and one type are "
+            "needed; use ctn_cast",
+            ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype),
+            ctn_dtype_name(a->in[2]->dtype));
+    ctn_desc values = {0};
+    CTN_TRY(ctn__broadcast(&values, a->name, a->in[1], a->in[2]));
+    a->out[0].dtype = a->in[1]->dtype;
+    return ctn__broadcast(&a->out[0], a->name, a->in[0], &values);
+}
+
+/* A constant on one side is what the gradient asks for. */
+#define WHERE(T)                                                                                   \
+    do {                                                                                           \
+        _Pragma(                                                                                   \
+            "omp parallel for schedule(static) if (w.rows * w.run > CTN__GRAIN)") for (int64_t r = \
+                                                                                           0;      \
+                                                                                       r < w.rows; \
+                                                                                       r++)        \
+        {                                                                                          \
+            const uint8_t *c = (const uint8_t *)a->in[0] + ctn__walk_offset(&w, 0, r);             \
+            const T *x = (const T *)a->in[1] + ctn__walk_offset(&w, 1, r);                         \
+            const T *z = (const T *)a->in[2] + ctn__walk_offset(&w, 2, r);                         \
+            T *y = (T *)a->out[0] + r * w.run;                                                     \
+            if (sc == 1 && sx == 1 && sz == 1) {                                                   \
+                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
+                {                                                                                  \
+                    T p = x[i], q = z[i];                                                          \
+                    y[i] = c[i] ? p : q;                                                           \
+                }                                                                                  \
+            } else if (sc == 1 && sx == 1 && sz == 0) {                                            \
+                T k = z[0];                                                                        \
+                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
+                {                                                                                  \
+                    T p = x[i], q = k;                                                             \
+                    y[i] = c[i] ? p : q;                                                           \
+                }                                                                                  \
+            } else if (sc == 1 && sx == 0 && sz == 1) {                                            \
+                T k = x[0];                                                                        \
+                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
+                {                                                                                  \
+                    T p = k, q = z[i];                                                             \
+                    y[i] = c[i] ? p : q;                                                           \
+                }                                                                                  \
+            } else {                                                                               \
+                for (int64_t i = 0; i < w.run; i++) y[i] = c[i * sc] ? x[i * sx] : z[i * sz];      \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+static ctn_status where_run(const ctn_run_args *a)
+{
+    ctn__walk w;
+    ctn__walk_init(&w, &a->dout[0], 3, a->din);
+    int64_t sc = w.stride[0][w.nd - 1], sx = w.stride[1][w.nd - 1], sz = w.stride[2][w.nd - 1];
+    switch (ctn_dtype_size(a->dout[0].dtype)) {
+    case 1: WHERE(uint8_t); break;
+    case 2: WHERE(uint16_t); break;
+    case 4: WHERE(uint32_t); break;
+    default: WHERE(uint64_t); break;
+    }
+    return CTN_OK;
+}
+
+static ctn_status where_grad(const ctn_grad_args *a)
+{
+    const char *at = a->at;
+    ctn_tensor *zero = ctn_full_at(at, a->ctx, 0, a->out[0]->d.dtype, CTN_SCALAR_SHAPE);
+    for (int i = 1; i <= 2; i++) {
+        if (!a->need[i]) continue;
+        ctn_tensor *g = i == 1 ? ctn_where_at(at, a->in[0], a->gout[0], zero)
+                               : ctn_where_at(at, a->in[0], zero, a->gout[0]);
+        a->gin[i] = ctn__sum_to(at, g, &a->in[i]->d);
+        if (!a->gin[i]) return ctn_error_status();
+    }
+    return CTN_OK;
+}
+
+ctn_op ctn__op_where = {
+    .struct_size = sizeof(ctn_op),
+    .name = "where",
+    .nin = 3,
+    .nout = 1,
+    .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
+    .order = -1,
+    .grad_in = 1,
+    .inplace = 6,
+    .infer = where_infer,
+    .grad = where_grad,
+    .run = where_run,
+};
+
+ctn_tensor *ctn_where_at(const char *at, ctn_tensor *cond, ctn_tensor *a, ctn_tensor *b)
+{
+    ctn_tensor *in[3] = {cond, a, b};
+    return ctn__apply1(at, NULL, &ctn__op_where, 3, in, 0, NULL, 0, NULL);
+}

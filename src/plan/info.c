@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was built in and what the machine offers, as the public table of catena/info.h. It stands in
+ * this layer because it asks both base and engine; nothing in the library depends on it.
+ */
+#include <catena/info.h>
+
+#include "catena_config.h"
+#include "engine/engine.h"
+
+enum { ONEDNN, ISA, RUNTIME, HWLOC, XXHASH, ZLIB, YYJSON, TYPE, COMPILER, SANITIZERS, COUNT };
+
+/* NULL: asked of oneDNN as it was loaded, which may be newer than the one built with. */
+static const ctn_build_entry table[COUNT] = {
+    [ONEDNN] = {"onednn", NULL, "compute engine, the version loaded"},
+    [ISA] = {"onednn_isa", NULL, "instruction set its kernels use on this machine"},
+    [RUNTIME] = {"onednn_threads", NULL, "thread runtime of its kernels"},
+    [HWLOC] = {"hwloc", CTN_BUILD_HWLOC, "cores and NUMA nodes"},
+    [XXHASH] = {"xxhash", CTN_BUILD_XXHASH, "keys of cached plans"},
+    [ZLIB] = {"zlib", CTN_BUILD_ZLIB, "compressed data files"},
+    [YYJSON] = {"yyjson", CTN_BUILD_YYJSON, "safetensors files"},
+    [TYPE] = {"build_type", CTN_BUILD_TYPE, "CMake's build type"},
+    [COMPILER] = {"compiler", CTN_BUILD_COMPILER, "C compiler"},
+    [SANITIZERS] = {"sanitizers", CTN_BUILD_SANITIZE, "run-time checks compiled in"},
+};
+
+int ctn_build_count(void)
+{
+    return COUNT;
+}
+
+ctn_status ctn_build_get(int i, ctn_build_entry *out)
+{
+    if (i < 0 || i >= COUNT) return ctn_fail(CTN_EARG, "build_get: entry %d of %d", i, (int)COUNT);
+    if (out == NULL) return ctn_fail(CTN_EARG, "build_get: out is NULL");
+    *out = table[i];
+    if (i == ONEDNN) out->value = ctn__engine_version();
+    if (i == ISA) out->value = ctn__engine_isa();
+    if (i == RUNTIME) out->value = ctn__engine_runtime();
+    return CTN_OK;
+}
+
+void ctn_machine_get(ctn_machine *out)
+{
+    const ctn__topology *t = ctn__topology_get();
+    out->cpus = t->cpus;
+    out->cores = t->cores;
+    out->numa = t->numa;
+    out->threads = ctn__default_threads(&out->threads_source);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every op against its cases: `test_ops`, `test_ops OP`, `test_ops OP/CASE`. One line for each case that
+ * fails, with the command that repeats it. An op of the library without a case is a failure too. Without
+ * arguments the harness itself is tested first, with ops that are wrong on purpose.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "check.h"
+#include "ops/ops.h"
+
+#define CASES(name) name,
+static const op_case *const tables[] = {
+#include "case_tables.def"
+};
+#undef CASES
+enum { NTABLES = sizeof tables / sizeof *tables };
+
+static const char *wanted; /* OP or OP/CASE; NULL: all */
+
+static bool selected(const op_case *c)
+{
+    if (!wanted) return true;
+    size_t n = strlen(c->op);
+    if (strncmp(wanted, c->op, n) != 0) return false;
+    return wanted[n] == 0 || (wanted[n] == '/' && strcmp(wanted + n + 1, c->name) == 0);
+}
+
+static void test_cases(void **state)
+{
+    (void)state;
+    int ran = 0, failed = 0;
+    for (int t = 0; t < NTABLES; t++) {
+        for (const op_case *c = tables[t]; c->op; c++) {
+            fault f;
+            if (!selected(c)) continue;
+            ran++;
+            if (check_case(c, &f)) continue;
+            failed++;
+            for (char *p = f.text; *p; p++) /* traces have lines of their own */
+                if (*p == '\n') *p = ' ';
+            print_error("test_ops %s/%s: %s\n", c->op, c->name, f.text);
+        }
+    }
+    if (ran == 0) fail_msg("no case is named %s", wanted);
+    if (failed) fail_msg("%d of %d cases failed", failed, ran);
+}
+
+static bool has_case(const char *op, size_t n, int grad)
+{
+    for (int t = 0; t < NTABLES; t++)
+        for (const op_case *c = tables[t]; c->op; c++)
+            if (strlen(c->op) == n && strncmp(c->op, op, n) == 0 && c->grad >= grad) return true;
+    return false;
+}
+
+/* x_grad, x_grad_weight and so on are covered by gradients of x. */
+static void test_coverage(void **state)
+{
+    (void)state;
+    int missing = 0;
+    for (int i = 0; i < ctn__nops; i++) {
+        const char *op = ctn__ops[i]->name, *grad = strstr(op, "_grad");
+        if (has_case(op, strlen(op), 0)) continue;
+        if (grad && has_case(op, (size_t)(grad - op), 1)) continue;
+        print_error("op %s has no case in tests/ops\n", op);
+        missing++;
+    }
+    assert_int_equal(missing, 0);
+}
+
+/* A name must say which case to repeat. */
+static void test_names(void **state)
+{
+    (void)state;
+    for (int t = 0; t < NTABLES; t++) {
+        for (const op_case *c = tables[t]; c->op; c++) {
+            for (int u = 0; u <= t; u++)
+                for (const op_case *d = tables[u]; d->op && d != c; d++)
+                    if (strcmp(c->op, d->op) == 0 && strcmp(c->name, d->name) == 0)
+                        fail_msg("two cases are named %s/%s", c->op, c->name);
+        }
+    }
+}
+
+/* d(x + detach(x))/dx = 1: finite differences cannot show it. */
+static void test_detach_stops_gradients(void **state)
+{
+    (void)state;
+    ctn_context *ctx = NULL;
+    float x[3] = {1, 2, 3}, g[3] = {0};
+    ctn_tensor *gx;
+    assert_int_equal(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)), CTN_OK);
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *t = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(3)));
+    assert_int_equal(ctn_grad(ctn_add(t, ctn_detach(t)), 1, &t, &gx), CTN_OK);
+    assert_int_equal(ctn_read(gx, g, sizeof g), CTN_OK);
+    for (int i = 0; i < 3; i++) assert_true(g[i] == 1.0f);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    ctn_context_free(ctx);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    fault f;
+    if (!check_finish(&f)) fail_msg("%s", f.text);
+}
+
+/* Threads that spin at barriers make thousands of tiny plans slow where there are fewer cores than
+ * threads. The runtime reads the variable when it is loaded, so the program starts once more with it. */
+static void wait_without_spinning(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+    execv("/proc/self/exe", argv);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest all[] = {
+        cmocka_unit_test(selftest_right),
+        cmocka_unit_test(selftest_wrong_forward),
+        cmocka_unit_test(selftest_wrong_gradient),
+        cmocka_unit_test(selftest_wrong_second_gradient),
+        cmocka_unit_test(selftest_too_far),
+        cmocka_unit_test(selftest_not_repeatable),
+        cmocka_unit_test(selftest_threads),
+        cmocka_unit_test(selftest_writes_input),
+        cmocka_unit_test(selftest_unwritten_scratch),
+        cmocka_unit_test(selftest_eager),
+        cmocka_unit_test(selftest_strides),
+        cmocka_unit_test(selftest_not_recorded),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_detach_stops_gradients),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_memory),
+    };
+    const struct CMUnitTest some[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_memory),
+    };
+    if (argc > 2) {
+        print_error("usage: %s [OP | OP/CASE]\n", argv[0]);
+        return 2;
+    }
+    wait_without_spinning(argv);
+    if (guard_install() < 0) {
+        print_error("%s\n", ctn_error_message());
+        return 1;
+    }
+    wanted = argc > 1 ? argv[1] : NULL;
+    return wanted ? cmocka_run_group_tests(some, NULL, NULL)
+                  : cmocka_run_group_tests(all, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the cases of tests/ops cannot say about ops on shapes and indices: errors when a step
+ * runs and that the context goes on after them, scalars that keep the plan, NaN, limits on the
+ * number of tensors.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <catena/ops.h>
+
+static ctn_context *ctx;
+static float values[64], result[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 64; i++) values[i] = (float)i;
+    return ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 2));
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ctn_context_free(ctx);
+    return 0;
+}
+
+static ctn_tensor *matrix(int64_t rows, int64_t columns)
+{
+    return ctn_input(ctx, values, CTN_F32, CTN_SHAPE(rows, columns));
+}
+
+static void expect_when_read(ctn_tensor *t, const char *text)
+{
+    assert_non_null(t);
+    assert_int_equal(ctn_read(t, result, (size_t)ctn_count(t) * sizeof(float)), CTN_EARG);
+    if (!strstr(ctn_error_message(), text))
+        fail_msg("\"%s\" is not in: %s", text, ctn_error_message());
+    ctn_error_clear();
+}
+
+enum { EMBEDDING, GATHER, SCATTER_ADD, ONE_HOT, EMBEDDING_GRAD, NCALLS };
+
+static ctn_tensor *call(int which, const int64_t *index)
+{
+    ctn_tensor *x = matrix(4, 3), *i = ctn_input(ctx, index, CTN_I64, CTN_SHAPE(2, 3));
+    ctn_tensor *gx;
+    switch (which) {
+    case EMBEDDING: return ctn_embedding(x, i);
+    case GATHER: return ctn_gather(x, i, 0);
+    case SCATTER_ADD: return ctn_scatter_add(x, i, matrix(2, 3), 0);
+    case ONE_HOT: return ctn_one_hot(i, 4, CTN_F32);
+    default: break;
+    }
+    x = ctn_with_grad(x);
+    assert_int_equal(ctn_grad(ctn_sum(ctn_embedding(x, i), 0, NULL, 0), 1, &x, &gx), CTN_OK);
+    return gx;
+}
+
+static void test_index_out_of_range(void **state)
+{
+    static const char *const name[NCALLS] = {"embedding", "gather", "scatter_add", "one_hot",
+                                             "embedding"};
+    static const int64_t wrong[] = {4, -1, INT64_MAX, INT64_MIN};
+    (void)state;
+    for (int k = 0; k < NCALLS; k++) {
+        for (int w = 0; w < 4; w++) {
+            int64_t index[6] = {0, 1, 2, 3, wrong[w], 0};
+            char text[96];
+            snprintf(text, sizeof text, "%s: the index of row 1, column 1 is %lld, outside 0 to 3",
+                     name[k], (long long)wrong[w]);
+            ctn_scope_begin(ctx);
+            expect_when_read(call(k, index), text);
+            ctn_scope_end(ctx);
+            ctn_error_clear();
+            index[4] = 3; /* the same plan goes on with good indices */
+            ctn_scope_begin(ctx);
+            ctn_tensor *t = call(k, index);
+            assert_int_equal(ctn_read(t, result, (size_t)ctn_count(t) * sizeof(float)), CTN_OK);
+            assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+        }
+    }
+}
+
+static void test_slice_moves_without_a_new_plan(void **state)
+{
+    ctn_plan_stats was, is;
+    (void)state;
+    for (int start = 0; start <= 4; start++) {
+        ctn_scope_begin(ctx);
+        assert_int_equal(ctn_read(ctn_slice(matrix(6, 3), 0, start, 2), result, 6 * sizeof(float)),
+                         CTN_OK);
+        assert_true(result[0] == (float)(3 * start));
+        assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+        ctn_context_stats(ctx, start == 0 ? &was : &is);
+    }
+    assert_int_equal(is.misses, was.misses);
+    static const int64_t wrong[] = {5, -7, INT64_MAX, INT64_MIN};
+    for (int i = 0; i < 4; i++) {
+        ctn_scope_begin(ctx);
+        expect_when_read(ctn_slice(matrix(6, 3), 0, wrong[i], 2),
+                         "with length 2 does not fit an axis of 6");
+        ctn_scope_end(ctx);
+        ctn_error_clear();
+    }
+}
+
+/* The gradient goes where the slice was taken in this very step. */
+static void test_slice_gradient_moves(void **state)
+{
+    (void)state;
+    for (int start = 0; start <= 4; start++) {
+        ctn_scope_begin(ctx);
+        ctn_tensor *x = ctn_with_grad(matrix(6, 1)), *gx;
+        ctn_tensor *y = ctn_sum(ctn_slice(x, 0, start, 2), 0, NULL, 0);
+        assert_int_equal(ctn_grad(y, 1, &x, &gx), CTN_OK);
+        assert_int_equal(ctn_read(gx, result, 6 * sizeof(float)), CTN_OK);
+        for (int i = 0; i < 6; i++) assert_true(result[i] == (float)(i == start || i == start + 1));
+        assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    }
+}
+
+static void test_nan_wins(void **state)
+{
+    float x[4] = {1, NAN, 3, 2};
+    int64_t place, places[2];
+    (void)state;
+    ctn_scope_begin(ctx);
+    ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4)), *top;
+    assert_true(isnan(ctn_item(ctn_max(t, 0, NULL, 0))));
+    assert_true(isnan(ctn_item(ctn_min(t, 0, NULL, 0))));
+    assert_int_equal(ctn_read(ctn_argmax(t, 0), &place, sizeof place), CTN_OK);
+    assert_int_equal(place, 1);
+    assert_int_equal(ctn_topk(t, 2, 0, NULL, &top), CTN_OK);
+    assert_int_equal(ctn_read(top, places, sizeof places), CTN_OK);
+    assert_int_equal(places[0], 1);
+    assert_int_equal(places[1], 2);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+}
+
+#define EXPECT_NULL(status, call)                                                \
+    do {                                                                         \
+        ctn_error_clear();                                                       \
+        assert_null(call);                                                       \
+        if (ctn_error_status() != (status)) fail_msg("%s", ctn_error_message()); \
+        ctn_error_clear();                                                       \
+    } while (0)
+
+static void test_refused_calls(void **state)
+{
+    ctn_tensor *many[CTN_MAX_IN + 1], *out[CTN_MAX_OUT + 1];
+    int64_t ones[CTN_MAX_OUT + 1];
+    (void)state;
+    ctn_scope_begin(ctx);
+    ctn_tensor *x = matrix(4, 3), *none = matrix(3, 0), *i = ctn_one_hot(NULL, 3, CTN_F32);
+    assert_null(i);
+    ctn_error_clear();
+    for (int k = 0; k <= CTN_MAX_IN; k++) many[k] = ctn_unsqueeze(matrix(1, 3), 0);
+    for (int k = 0; k <= CTN_MAX_OUT; k++) ones[k] = 1;
+    assert_int_equal(ctn_dim(ctn_concat(CTN_MAX_IN, many, 1), 1), CTN_MAX_IN);
+    EXPECT_NULL(CTN_EARG, ctn_concat(CTN_MAX_IN + 1, many, 1));
+    EXPECT_NULL(CTN_EARG, ctn_stack(0, many, 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_concat(2, ((ctn_tensor *[]){x, matrix(3, 4)}), 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_concat(2, ((ctn_tensor *[]){x, many[0]}), 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_stack(2, ((ctn_tensor *[]){x, matrix(3, 4)}), 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_max(none, 1, (const int64_t[]){1}, 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_argmax(none, 1));
+    EXPECT_NULL(CTN_ESHAPE, ctn_mean(x, 1, (const int64_t[]){2}, 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_squeeze(x, 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_tril(ctn_reshape(x, 1, (const int64_t[]){-1}), 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_pad(x, (const int64_t[]){0, -1}, NULL, 0));
+    EXPECT_NULL(CTN_ESHAPE, ctn_slice(x, 0, 0, 5));
+    EXPECT_NULL(CTN_EDTYPE, ctn_embedding(x, x));
+    assert_int_equal(ctn_topk(x, 4, -1, out, NULL), CTN_ESHAPE);
+    ctn_error_clear();
+    assert_int_equal(ctn_topk(x, 1, 2, out, NULL), CTN_ESHAPE);
+    ctn_error_clear();
+    assert_int_equal(ctn_split(x, 0, 2, (const int64_t[]){1, 2}, out), CTN_ESHAPE);
+    assert_null(out[0]);
+    ctn_error_clear();
+    assert_int_equal(ctn_split(x, 0, CTN_MAX_OUT + 1, ones, out), CTN_EARG);
+    ctn_error_clear();
+    ctn_scope_end(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index_out_of_range),
+        cmocka_unit_test(test_slice_moves_without_a_new_plan),
+        cmocka_unit_test(test_slice_gradient_moves),
+        cmocka_unit_test(test_nan_wins),
+        cmocka_unit_test(test_refused_calls),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

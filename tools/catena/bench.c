@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena bench: how fast a training step is, what it costs to record one, what it allocates. dev/bench
+ * runs it beside the bare engine and other libraries; a figure from one run alone says little, because
+ * machines drift.
+ */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <catena/ops.h>
+
+#include "cli.h"
+#include "model_mlp.h"
+
+/* Steps that plan and grow what grows once; the third is measured. A macro, for the help text. */
+#define WARM_UP 2
+
+enum {
+    RECORD_STEPS = 2000, /* N of the recording figures: N and 2N are timed */
+    RECORD_ROUNDS = 10,
+    LOOKUP_STEPS = 100,
+    LOOKUP_REPEATS = 40 /* forward passes in one such step */
+};
+
+typedef struct {
+    double best_ms, median_ms, loss;
+    double first_step_ms;        /* from the start of main's work to the end of the first step */
+    int64_t finished_us;         /* when that was, since 1970: dev/bench knows when it started us */
+    double allocations;          /* Catena's own per step, by its counter */
+    double heap_own, heap_other; /* per step, by the counting preload; NaN without it */
+    double record_ns, record_hash_lookup_ns; /* per op */
+    int threads;
+    int64_t steps;
+    ctn_plan_stats stats;
+} figures;
+
+/* ---- allocations: Catena's counter, and tests/preload/count.c when it is loaded ------------------ */
+
+typedef struct {
+    uint64_t counted, own, other;
+} allocations;
+
+static allocations allocations_now(void)
+{
+    static void (*preloaded)(uint64_t *own, uint64_t *other);
+    static bool asked;
+    if (!asked) *(void **)&preloaded = dlsym(RTLD_DEFAULT, "preload_counts");
+    asked = true;
+    allocations a = {.counted = ctn_allocations(), .own = UINT64_MAX};
+    if (preloaded) preloaded(&a.own, &a.other);
+    return a;
+}
+
+static void set_allocations(figures *f, allocations from, allocations to)
+{
+    double n = (double)f->steps;
+    f->allocations = (double)(to.counted - from.counted) / n;
+    f->heap_own = f->heap_other = NAN;
+    if (from.own == UINT64_MAX) return;
+    f->heap_own = (double)(to.own - from.own) / n;
+    f->heap_other = (double)(to.other - from.other) / n;
+}
+
+/* ---- the step --------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static ctn_status checked_step(mlp *m, double *loss)
+{
+    CTN_TRY(mlp_step(m, loss));
+    if (isfinite(*loss)) return CTN_OK;
+    return ctn_fail(CTN_EENGINE, "the loss is %g: the step computes nonsense", *loss);
+}
+
+static ctn_status time_steps(figures *f, mlp *m)
+{
+    ctn_status st = CTN_OK;
+    double *ms = malloc((size_t)f->steps * sizeof *ms);
+    if (!ms) return ctn_fail(CTN_ENOMEM, "no memory for %lld times", (long long)f->steps);
+    for (int s = 1; s < WARM_UP; s++) CTN_TRY_GOTO(st, done, checked_step(m, &f->loss));
+    allocations from = allocations_now();
+    for (int64_t s = 0; s < f->steps; s++) {
+        double start = now_s();
+        CTN_TRY_GOTO(st, done, checked_step(m, &f->loss));
+        ms[s] = (now_s() - start) * 1e3;
+    }
+    set_allocations(f, from, allocations_now());
+    ctn_context_stats(m->ctx, &f->stats);
+    qsort(ms, (size_t)f->steps, sizeof *ms, by_value);
+    f->best_ms = ms[0];
+    f->median_ms = (ms[(f->steps - 1) / 2] + ms[f->steps / 2]) / 2;
+done:
+    free(ms);
+    return st;
+}
+
+/* ---- recording -------------------------------------------------------------------------------------- */
+
+/* Record one step in a scope of its own; nothing runs but what the function itself reads. */
+typedef ctn_status (*record_fn)(void *self, ctn_context *ctx);
+
+/* Nobody asks for the loss, so the end of the scope forgets it: recording alone. */
+static ctn_status record_mlp(void *self, ctn_context *ctx)
+{
+    (void)ctx;
+    return mlp_loss(self) ? CTN_OK : ctn_error_status();
+}
+
+/* The same many times over in an inner scope, after whose end nobody can ask for any of it, and then one
+ * op without elements that is read: everything recorded is hashed and looked up, and the plan that is
+ * found runs one kernel that returns at once. Its fixed cost is spread over all ops. */
+static ctn_status record_looked_up(void *self, ctn_context *ctx)
+{
+    float nothing = 0;
+    CTN_TRY(ctn_scope_begin(ctx));
+    ctn_status st = CTN_OK;
+    for (int i = 0; i < LOOKUP_REPEATS && st == CTN_OK; i++) st = record_mlp(self, ctx);
+    CTN_TRY(ctn_scope_end(ctx));
+    CTN_TRY(st);
+    ctn_tensor *y = ctn_relu(ctn_input(ctx, &nothing, CTN_F32, CTN_SHAPE(0, 1)));
+    return y ? ctn_read(y, &nothing, 0) : ctn_error_status();
+}
+
+static ctn_status time_records(double *seconds, ctn_context *ctx, record_fn fn, void *self, int n)
+{
+    double start = now_s();
+    for (int i = 0; i < n; i++) {
+        CTN_TRY(ctn_scope_begin(ctx));
+        ctn_status st = fn(self, ctx);
+        ctn_status end = ctn_scope_end(ctx);
+        if (st < 0) return st;
+        CTN_TRY(end);
+    }
+    *seconds = now_s() - start;
+    return CTN_OK;
+}
+
+/* (T(2n) - T(n)) / (n ops), so that what happens once cancels; T is the best of several. */
+static ctn_status time_per_op(double *ns, ctn_context *ctx, record_fn fn, void *self, int n)
+{
+    double once = INFINITY, twice = INFINITY, t = INFINITY;
+    ctn_plan_stats before, after;
+    CTN_TRY(time_records(&t, ctx, fn, self, WARM_UP));
+    ctn_context_stats(ctx, &before);
+    CTN_TRY(time_records(&t, ctx, fn, self, 1));
+    ctn_context_stats(ctx, &after);
+    double ops = (double)(after.recorded_ops - before.recorded_ops);
+    if (!(ops > 0)) return ctn_fail(CTN_ESTATE, "a recorded step counts no ops");
+    for (int r = 0; r < RECORD_ROUNDS; r++) {
+        CTN_TRY(time_records(&t, ctx, fn, self, n));
+        if (t < once) once = t;
+        CTN_TRY(time_records(&t, ctx, fn, self, 2 * n));
+        if (t < twice) twice = t;
+    }
+    *ns = (twice - once) * 1e9 / (n * ops);
+    return CTN_OK;
+}
+
+/* ---- output ----------------------------------------------------------------------------------------- */
+
+static int64_t peak_rss_bytes(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
+}
+
+static void print_json(const figures *f, bool first_only)
+{
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "model", "mlp");
+    json_text(&j, "version", ctn_version_text());
+    json_int(&j, "threads", f->threads);
+    json_real(&j, "first_step_ms_from_main", f->first_step_ms);
+    json_int(&j, "first_step_finished_us", f->finished_us);
+    json_int(&j, "peak_rss_bytes", peak_rss_bytes());
+    json_real(&j, "loss", f->loss);
+    if (!first_only) {
+        json_int(&j, "steps", f->steps);
+        json_int(&j, "batch", MLP_BATCH);
+        json_real(&j, "best_ms", f->best_ms);
+        json_real(&j, "median_ms", f->median_ms);
+        json_real(&j, "items_per_s", MLP_BATCH * 1e3 / f->median_ms);
+        json_real(&j, "allocations_per_step", f->allocations);
+        json_real(&j, "heap_catena_per_step", f->heap_own);
+        json_real(&j, "heap_other_per_step", f->heap_other);
+        json_int(&j, "plan_hits", (int64_t)f->stats.hits);
+        json_int(&j, "plan_misses", (int64_t)f->stats.misses);
+        json_int(&j, "runs", (int64_t)f->stats.runs);
+        json_int(&j, "underflow_runs", (int64_t)f->stats.underflow_runs);
+        json_int(&j, "arena_bytes", f->stats.arena_bytes);
+        json_real(&j, "record_ns_per_op", f->record_ns);
+        json_real(&j, "record_hash_lookup_ns_per_op", f->record_hash_lookup_ns);
+    }
+    json_close(&j, '}');
+}
+
+static void print_text(const figures *f, bool first_only)
+{
+    printf("mlp 784-1000-1000-10, batch %d, Adam, f32, %d thread%s\n", MLP_BATCH, f->threads,
+           f->threads == 1 ? "" : "s");
+    printf("  %-32s %.1f ms after main began\n", "first step done", f->first_step_ms);
+    if (!first_only) {
+        printf("  %-32s %.3f ms best, %.3f ms median of %lld\n", "step", f->best_ms, f->median_ms,
+               (long long)f->steps);
+        printf("  %-32s %.0f items/s\n", "throughput", MLP_BATCH * 1e3 / f->median_ms);
+        printf("  %-32s %.0f ns per op\n", "recording", f->record_ns);
+        printf("  %-32s %.0f ns per op\n", "recording, hash, lookup", f->record_hash_lookup_ns);
+        printf("  %-32s %g per step\n", "allocations by Catena", f->allocations);
+        if (!isnan(f->heap_own))
+            printf("  %-32s %g by libcatena, %g by others, per step\n", "heap calls (preload)",
+                   f->heap_own, f->heap_other);
+        printf("  %-32s %llu hits, %llu misses\n", "plans", (unsigned long long)f->stats.hits,
+               (unsigned long long)f->stats.misses);
+        printf("  %-32s %llu of %llu\n", "runs with underflow",
+               (unsigned long long)f->stats.underflow_runs, (unsigned long long)f->stats.runs);
+    }
+    printf("  %-32s %.1f MB\n", "peak memory", (double)peak_rss_bytes() / 1e6);
+    printf("  %-32s %.6f\n", "loss of the last step", f->loss);
+}
+
+/* ---- the subcommand --------------------------------------------------------------------------------- */
+
+static ctn_status first_step(figures *f, mlp *m, double start)
+{
+    struct timespec t;
+    CTN_TRY(checked_step(m, &f->loss));
+    f->first_step_ms = (now_s() - start) * 1e3;
+    clock_gettime(CLOCK_REALTIME, &t);
+    f->finished_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    return CTN_OK;
+}
+
+static ctn_status bench_mlp(const args *a)
+{
+    ctn_status st = CTN_OK;
+    ctn_context *ctx = NULL;
+    mlp m = {0};
+    figures f = {.steps = args_int(a, "steps")};
+    bool first_only = args_flag(a, "first-step");
+    double start = now_s();
+    CTN_TRY_GOTO(st, done, open_context(&ctx, args_int(a, "threads")));
+    f.threads = ctn_context_threads(ctx);
+    CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, args_flag(a, "denormal")));
+    CTN_TRY_GOTO(st, done, first_step(&f, &m, start));
+    if (!first_only) {
+        CTN_TRY_GOTO(st, done, time_steps(&f, &m));
+        CTN_TRY_GOTO(st, done, time_per_op(&f.record_ns, ctx, record_mlp, &m, RECORD_STEPS));
+        CTN_TRY_GOTO(st, done,
+                     time_per_op(&f.record_hash_lookup_ns, ctx, record_looked_up, &m,
+                                 LOOKUP_STEPS));
+    }
+    (args_flag(a, "json") ? print_json : print_text)(&f, first_only);
+done:
+    mlp_free(&m);
+    ctn_context_free(ctx);
+    return st;
+}
+
+static int run(const args *a)
+{
+    if (args_int(a, "steps") < 1) {
+        fprintf(stderr, "catena bench: --steps must be at least 1\n");
+        return EXIT_USAGE;
+    }
+    return bench_mlp(a) < 0 ? report_error("bench") : EXIT_DONE;
+}
+
+static const option options[] = {
+    {"threads", "N", "0", "compute threads; 0: as catena info shows"},
+    {"steps", "N", "200", "steps measured, after " CTN_STR(WARM_UP) " that are not"},
+    {"json", NULL, NULL, "one JSON object"},
+    {"first-step", NULL, NULL, "stop after the first step and tell when it was done"},
+    {"denormal", NULL, NULL, "values so small that the step computes subnormal numbers"},
+    {0},
+};
+static const char *const words[] = {"mlp", NULL};
+
+const command cmd_bench = {
+    "bench",
+    "mlp",
+    "Time training steps on synthetic data, and what recording them costs.",
+    words,
+    options,
+    "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
+    "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
+    "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n",
+    run,
+};

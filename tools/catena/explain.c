@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena explain: train a few profiled steps and print the plan that ran: kernels as oneDNN names
+ * them, shapes, places in memory, times.
+ */
+#include <stdlib.h>
+
+#include "cli.h"
+#include "model_mlp.h"
+
+static ctn_status print_plan(ctn_context *ctx)
+{
+    int n = ctn_plan_text(ctx, NULL, 0);
+    if (n < 0) return (ctn_status)n;
+    char *text = malloc((size_t)n + 1);
+    if (!text) return ctn_fail(CTN_ENOMEM, "no memory for the text of the plan");
+    int got = ctn_plan_text(ctx, text, (size_t)n + 1);
+    if (got >= 0) fputs(text, stdout);
+    free(text);
+    return got < 0 ? (ctn_status)got : CTN_OK;
+}
+
+static ctn_status explain_mlp(const args *a)
+{
+    ctn_status st = CTN_OK;
+    ctn_context *ctx = NULL;
+    mlp m = {0};
+    double loss;
+    CTN_TRY_GOTO(st, done, open_context(&ctx, args_int(a, "threads")));
+    CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, 0));
+    ctn_set_profile(ctx, 1);
+    for (int64_t s = args_int(a, "steps"); s > 0; s--) CTN_TRY_GOTO(st, done, mlp_step(&m, &loss));
+    CTN_TRY_GOTO(st, done, print_plan(ctx));
+done:
+    mlp_free(&m);
+    ctn_context_free(ctx);
+    return st;
+}
+
+static int run(const args *a)
+{
+    if (args_int(a, "steps") < 1) {
+        fprintf(stderr, "catena explain: --steps must be at least 1\n");
+        return EXIT_USAGE;
+    }
+    return explain_mlp(a) < 0 ? report_error("explain") : EXIT_DONE;
+}
+
+static const option options[] = {
+    {"threads", "N", "0", "compute threads; 0: as catena info shows"},
+    {"steps", "N", "20", "profiled steps; the best time of each kernel is shown"},
+    {0},
+};
+static const char *const words[] = {"mlp", NULL};
+
+const command cmd_explain = {
+    "explain",
+    "mlp",
+    "Train a few steps and print the plan: kernels, shapes, places in memory, times.",
+    words,
+    options,
+    "  catena explain mlp                 the plan of an MLP training step\n"
+    "  catena explain mlp --threads 1     the same on one thread\n"
+    "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
+    run,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena info: version, what was built in, the machine, the core plan, and every variable with its
+ * value and where that came from. A context is made for it, so an engine that cannot start or a
+ * CATENA_* variable nobody knows shows up here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/env.h>
+#include <catena/info.h>
+
+#include "cli.h"
+
+/* Value of the first line "key : value" of a /proc file, "" when there is none. */
+static void proc_line(const char *path, const char *key, char *value, size_t n)
+{
+    char line[4096];
+    value[0] = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    while (!value[0] && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+        char *s = colon + 1 + strspn(colon + 1, " \t");
+        s[strcspn(s, "\n")] = 0;
+        snprintf(value, n, "%s", s);
+    }
+    fclose(f);
+}
+
+typedef struct {
+    ctn_machine m;
+    char model[256]; /* of the CPU */
+    char cpuset[256];
+    int threads; /* as the context has them */
+} machine;
+
+static ctn_status look(machine *out)
+{
+    ctn_context *ctx = NULL;
+    ctn_machine_get(&out->m);
+    proc_line("/proc/cpuinfo", "model name", out->model, sizeof out->model);
+    if (!out->model[0]) snprintf(out->model, sizeof out->model, "unknown");
+    proc_line("/proc/self/status", "Cpus_allowed_list", out->cpuset, sizeof out->cpuset);
+    CTN_TRY(ctn_context_new(&ctx, NULL));
+    out->threads = ctn_context_threads(ctx);
+    ctn_context_free(ctx);
+    return CTN_OK;
+}
+
+/* Variables of the OpenMP runtime that decide about Catena's threads as well. */
+static const char *const omp_names[] = {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",
+                                        "OMP_WAIT_POLICY", NULL};
+
+static ctn_status print_json(const machine *k)
+{
+    json j = {0};
+    ctn_build_entry b;
+    ctn_env_entry e;
+    json_open(&j, NULL, '{');
+    json_text(&j, "version", ctn_version_text());
+    json_open(&j, "build", '{');
+    for (int i = 0; i < ctn_build_count(); i++) {
+        CTN_TRY(ctn_build_get(i, &b));
+        json_text(&j, b.name, b.value[0] ? b.value : NULL);
+    }
+    json_close(&j, '}');
+    json_open(&j, "machine", '{');
+    json_text(&j, "cpu", k->model);
+    json_int(&j, "cpus", k->m.cpus);
+    json_int(&j, "cores", k->m.cores);
+    json_int(&j, "numa_nodes", k->m.numa);
+    json_text(&j, "cpuset", k->cpuset);
+    json_close(&j, '}');
+    json_open(&j, "core_plan", '{');
+    json_int(&j, "compute_threads", k->threads);
+    json_text(&j, "compute_threads_source", k->m.threads_source);
+    json_close(&j, '}');
+    json_open(&j, "variables", '[');
+    for (int i = 0; i < ctn_env_count(); i++) {
+        CTN_TRY(ctn_env_get(i, &e));
+        json_open(&j, NULL, '{');
+        json_text(&j, "name", e.name);
+        json_text(&j, "value", e.value);
+        json_text(&j, "source", e.source);
+        json_text(&j, "type", e.type);
+        json_text(&j, "default", e.def);
+        json_text(&j, "help", e.help);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_open(&j, "openmp", '{');
+    for (int i = 0; omp_names[i]; i++) json_text(&j, omp_names[i], getenv(omp_names[i]));
+    json_close(&j, '}');
+    json_close(&j, '}');
+    return CTN_OK;
+}
+
+static ctn_status print_text(const machine *k)
+{
+    ctn_build_entry b;
+    ctn_env_entry e;
+    printf("catena %s\n\nBuilt with\n", ctn_version_text());
+    for (int i = 0; i < ctn_build_count(); i++) {
+        CTN_TRY(ctn_build_get(i, &b));
+        printf("  %-24s %-24s %s\n", b.name, b.value[0] ? b.value : "no", b.help);
+    }
+    printf("\nMachine\n  %-24s %s\n", "cpu", k->model);
+    printf("  %-24s %d on %d cores, %d NUMA node%s\n", "usable CPUs", k->m.cpus, k->m.cores,
+           k->m.numa, k->m.numa == 1 ? "" : "s");
+    printf("  %-24s %s\n", "cpuset", k->cpuset);
+    printf("\nCore plan\n  %-24s %d, from %s\n", "compute threads", k->threads,
+           k->m.threads_source);
+    printf("\nVariables\n");
+    for (int i = 0; i < ctn_env_count(); i++) {
+        CTN_TRY(ctn_env_get(i, &e));
+        printf("  %-24s %-24s %s\n", e.name, e.value[0] ? e.value : "\"\"", e.source);
+        printf("  %-24s %s\n", "", e.help);
+    }
+    for (int i = 0; omp_names[i]; i++) {
+        const char *value = getenv(omp_names[i]);
+        if (value) printf("  %-24s %-24s environment\n", omp_names[i], value);
+    }
+    return CTN_OK;
+}
+
+static int run(const args *a)
+{
+    machine k = {0};
+    ctn_status st = look(&k);
+    if (st == CTN_OK) st = args_flag(a, "json") ? print_json(&k) : print_text(&k);
+    if (st < 0) return report_error("info");
+    if (k.threads > k.m.cpus)
+        report_warning(NULL, "more compute threads than CPUs: they will wait for each other; lower "
+                             "CATENA_THREADS or OMP_NUM_THREADS");
+    return EXIT_DONE;
+}
+
+static const option options[] = {{"json", NULL, NULL, "one JSON object"}, {0}};
+
+const command cmd_info = {
+    "info",
+    "",
+    "Show version, what was built in, the machine, the threads to be used and every variable.",
+    NULL,
+    options,
+    "  catena info                     what this machine will do\n"
+    "  OMP_NUM_THREADS=1 catena info   and where the number of threads comes from\n",
+    run,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena: the command. Finds the subcommand in the table, parses its options and runs it. The
+ * library's warnings are shown here and nowhere else.
+ */
+#include <string.h>
+
+#include <catena/log.h>
+
+#include "cli.h"
+
+static const command *const commands[] = {&cmd_info, &cmd_bench, &cmd_explain};
+enum { NCOMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(void)
+{
+    printf("Usage: catena COMMAND [options]\n\n"
+           "Catena trains neural networks on CPUs; this command looks at what the library does.\n\n"
+           "Commands:\n");
+    for (int i = 0; i < NCOMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\nOptions:\n  --version  print the version\n  --help     this text\n\n"
+           "catena COMMAND --help tells more about a command.\n");
+}
+
+static const command *find(const char *name)
+{
+    for (int i = 0; i < NCOMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+static int unknown(const char *word)
+{
+    const char *names[NCOMMANDS + 3] = {NULL};
+    for (int i = 0; i < NCOMMANDS; i++) names[i] = commands[i]->name;
+    names[NCOMMANDS] = "--help";
+    names[NCOMMANDS + 1] = "--version";
+    const char *near = nearest(word, names);
+    fprintf(stderr, "catena: unknown %s %s", word[0] == '-' ? "option" : "command", word);
+    if (near) fprintf(stderr, "; did you mean %s?", near);
+    fprintf(stderr, " (catena --help lists them)\n");
+    return EXIT_USAGE;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "catena: no command given (catena --help lists them)\n");
+        return EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        printf("catena %s\n", ctn_version_text());
+        return EXIT_DONE;
+    }
+    bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    if (help && argc == 2) {
+        usage();
+        return EXIT_DONE;
+    }
+    const command *cmd = find(help ? argv[2] : word);
+    if (!cmd) return unknown(help ? argv[2] : word);
+    if (help) {
+        command_help(cmd);
+        return EXIT_DONE;
+    }
+    args a;
+    int code = args_parse(&a, cmd, argc - 2, argv + 2);
+    return code >= 0 ? code : cmd->run(&a);
+}
+
+int main(int argc, char **argv)
+{
+    ctn_set_log(report_warning, NULL);
+    int code = dispatch(argc, argv);
+    /* Buffered output may fail as late as here: a full disk must not look like success. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
+        fprintf(stderr, "catena: could not write to standard output\n");
+        code = EXIT_FAILED;
+    }
+    return code;
+}
