@@ -121,3 +121,12 @@ if(NOT CATENA_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/preload/count.c")
         ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:preload_count>")
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
+
+# A whole training of the example, twice: minutes in an optimised build, hours in the others.
+if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT CATENA_SANITIZE)
+    add_test(NAME golden.mnist COMMAND "${PROJECT_SOURCE_DIR}/tests/golden/mnist.sh"
+        $<TARGET_FILE:examples_mnist_mnist>)
+    set_tests_properties(golden.mnist PROPERTIES LABELS "golden;long;serial" RUN_SERIAL TRUE
+        TIMEOUT 1800 SKIP_RETURN_CODE 77)
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()

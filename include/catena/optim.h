@@ -58,7 +58,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_optim_step_at(const char *at, ctn_optim *o
 /* Hyperparameters of the parameters whose name matches a shell pattern ("*.bias"). Later calls win. */
 typedef struct {
     size_t struct_size;
-    double lr_scale;     /* multiplies the optimizer's rate; 0: 1 */
+    double lr_scale;     /* multiplies the optimizer's rate; 0: leave */
     const double *decay; /* replaces the optimizer's decay; NULL: leave */
     int freeze;          /* 1: not trained, -1: trained again, 0: leave */
 } ctn_group_opt;

@@ -98,7 +98,26 @@ ctn__hash128 ctn__hash(const void *p, size_t bytes);
 typedef struct {
     uint32_t v[4];
 } ctn__rand4;
-ctn__rand4 ctn__philox(uint64_t key, uint64_t hi, uint64_t lo);
+/* Inline, so that loops over elements can become vector code. */
+static inline ctn__rand4 ctn__philox(uint64_t key, uint64_t hi, uint64_t lo)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32);
+    uint32_t c2 = (uint32_t)hi, c3 = (uint32_t)(hi >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        uint32_t n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        c0 = n0;
+        c2 = n2;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (ctn__rand4){{c0, c1, c2, c3}};
+}
 /* element i of stream (seed, stream): uniform in [0,1) and standard normal. Both draw from the same
  * words, so a stream is used for one of them only. */
 double ctn__uniform(uint64_t seed, uint64_t stream, uint64_t i);

@@ -270,6 +270,7 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
                        ? ctn_error_status()
                        : ctn_fail(CTN_EARG, "%s: input %d is NULL (%s)", op->name, i, at);
     if (!ctx && nin > 0) ctx = in[0]->ctx;
+    if (!ctx) return ctn_fail(CTN_EARG, "%s: no context (%s)", op->name, at);
     CTN_TRY(ctn__need_scope(ctx, op->name));
     CTN_TRY(check_inputs(at, ctx, op, nin, in));
     if (ctx->broken < 0)
@@ -313,6 +314,7 @@ ctn_tensor *ctn__apply1(const char *at, ctn_context *ctx, ctn_op *op, int nin,
                         const ctn_scalar *scalar)
 {
     ctn_tensor *out[CTN_MAX_OUT];
+    out[0] = NULL;
     ctn_op_args a = {nattr, nscalar, attr, scalar};
     return ctn_apply_at(at, ctx, op, nin, in, &a, out) < 0 ? NULL : out[0];
 }

@@ -53,6 +53,7 @@ static ctn_status fan_std(const ctn_var *v, const ctn_init *o, double *std)
 
 static void fill_random(void *to, ctn_dtype t, int64_t n, shape_of draw, const drawing *r)
 {
+#pragma omp parallel for schedule(static) if (n > 16384)
     for (int64_t i = 0; i < n; i++) {
         double x = draw == NORMAL ? ctn__normal(r->seed, r->stream, (uint64_t)i)
                                   : ctn__uniform(r->seed, r->stream, (uint64_t)i);

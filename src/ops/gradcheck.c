@@ -65,8 +65,9 @@ static ctn_status make_weights(checker *c, int64_t ny)
 /* Gradients of sum(weight * y) by every input. */
 static ctn_status gradients(checker *c)
 {
-    ctn_tensor *x[CTN_MAX_OUT], *gx[CTN_MAX_OUT], *y;
+    ctn_tensor *x[CTN_MAX_OUT], *gx[CTN_MAX_OUT], *y = NULL;
     CTN_TRY(record(c, x, &y));
+    if (!y) return ctn_error_status();
     CTN_TRY(make_weights(c, ctn__count(&y->d)));
     ctn_tensor *w = ctn_input(c->ctx, c->weight, CTN_F64, y->d.ndim, y->d.dim);
     ctn_tensor *loss = ctn_sum(ctn_mul(y, w), 0, NULL, 0);

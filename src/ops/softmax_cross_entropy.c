@@ -133,17 +133,16 @@ static ctn_status xent_run(const ctn_run_args *a)
     target g = target_of(a, 2);
     int64_t rows = g.C > 0 ? ctn__count(&a->din[0]) / g.C : 0, bad = -1;
     double *loss = a->scratch; /* one per row, added in order */
-    char *p = a->out[1] ? a->out[1] : (char *)a->scratch + (size_t)rows * sizeof(double);
+    void *p = a->out[1] ? a->out[1] : loss + rows;
 #pragma omp parallel for schedule(static) reduction(max : bad) if (rows * g.C > 4096)
     for (int64_t r = 0; r < rows; r++) {
         double lse;
         bool wrong;
         if (g.ft == CTN_F32)
-            lse = softmax_row_float((const float *)a->in[0] + r * g.C, (float *)(void *)p + r * g.C,
-                                    g.C);
+            lse = softmax_row_float((const float *)a->in[0] + r * g.C, (float *)p + r * g.C, g.C);
         else
-            lse = softmax_row_double((const double *)a->in[0] + r * g.C,
-                                     (double *)(void *)p + r * g.C, g.C);
+            lse =
+                softmax_row_double((const double *)a->in[0] + r * g.C, (double *)p + r * g.C, g.C);
         loss[r] = row_loss(&g, a->in[0], r, lse, &wrong);
         if (wrong && r > bad) bad = r;
     }

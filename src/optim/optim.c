@@ -13,17 +13,43 @@ static ctn_optim *owner(const ctn_run_args *a)
     return a->priv;
 }
 
+static bool trained(const ctn_optim *o, int i)
+{
+    return o->pool->var[i] && o->pool->var[i]->trainable;
+}
+
+/* Norm of the gradients of what is trained: a parameter frozen after it got one does not count. With
+ * nothing frozen this is one sweep over the pool. */
+static double norm(ctn_optim *o, int threads, bool *finite)
+{
+    const ctn__pool *p = o->pool;
+    double sum = 0;
+    *finite = true;
+    for (int i = 0; i < p->nvar; i++) {
+        if (!trained(o, i)) continue;
+        int64_t begin = p->begin[i];
+        while (i + 1 < p->nvar && trained(o, i + 1)) i++;
+        bool ok;
+        sum += ctn__sweep_norm2(p->g + begin, p->begin[i + 1] - begin, o->partial, threads, &ok);
+        *finite &= ok;
+    }
+    return sqrt(sum);
+}
+
+static bool same_group(const ctn__group *a, const ctn__group *b)
+{
+    return a->lr_scale == b->lr_scale && a->decay == b->decay && a->t == b->t;
+}
+
 /* Segments: neighbours with equal hyperparameters are one range; frozen parameters are left out. */
 static int64_t make_segments(ctn_optim *o, double lr, float gscale)
 {
     int64_t n = 0;
     int prev = -2;
     for (int i = 0; i < o->pool->nvar; i++) {
-        const ctn_var *v = o->pool->var[i];
-        if (!v || !v->trainable) continue;
+        if (!trained(o, i)) continue;
         const ctn__group *g = &o->group[i];
-        bool joins = n > 0 && prev == i - 1 && o->group[prev].lr_scale == g->lr_scale &&
-                     o->group[prev].decay == g->decay;
+        bool joins = n > 0 && prev == i - 1 && same_group(&o->group[prev], g);
         if (joins) {
             o->seg[n - 1].end = o->pool->begin[i + 1];
         } else {
@@ -36,7 +62,7 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
                                   .eps = (float)o->eps};
             if (o->decoupled) s->keep = (float)(1 - rate * g->decay);
             else s->decay = (float)g->decay;
-            o->fill(o, o->t + 1, rate, s);
+            o->fill(o, g->t + 1, rate, s);
         }
         prev = i;
     }
@@ -50,14 +76,14 @@ static ctn_status step_run(const ctn_run_args *a)
     o->norm = 0;
     if (o->clip > 0) {
         bool finite;
-        o->norm = sqrt(
-            ctn__sweep_norm2(o->pool->g, o->pool->count, o->partial, a->env->threads, &finite));
+        o->norm = norm(o, a->env->threads, &finite);
         if (finite && o->norm > o->clip) scale = o->clip / (o->norm + 1e-6);
     }
     int64_t n = make_segments(o, lr, (float)scale);
     ctn__sweep_pool p = {
         .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
     ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
+    for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += trained(o, i);
     o->t++;
     return CTN_OK;
 }
@@ -108,7 +134,7 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
         memset(o->state[i], 0, (size_t)o->pool->count * sizeof(float));
     }
-    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){1, decay};
+    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){1, decay, 0};
     o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
@@ -193,11 +219,14 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
     CTN_TRY(fn(user, "lr", CTN_F64, 0, NULL, &o->lr));
     for (int i = 0; i < o->pool->nvar; i++) {
         const ctn_var *v = o->pool->var[i];
+        char name[512];
         for (int k = 0; v && k < o->nstates; k++) {
-            char name[512];
             snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
             CTN_TRY(fn(user, name, CTN_F32, v->d.ndim, v->d.dim, o->state[k] + o->pool->begin[i]));
         }
+        if (!v || o->nstates == 0) continue; /* plain SGD: its steps change nothing */
+        snprintf(name, sizeof name, "%s.steps", o->name[i]);
+        CTN_TRY(fn(user, name, CTN_I64, 0, NULL, &o->group[i].t));
     }
     return CTN_OK;
 }

@@ -11,8 +11,10 @@
 #include "engine/sweep.h"
 #include "graph/graph.h"
 
+/* Of one parameter. t counts its own steps, as its state does: both stand still while it is frozen. */
 typedef struct {
     double lr_scale, decay;
+    int64_t t;
 } ctn__group;
 
 struct ctn_optim {
@@ -31,7 +33,7 @@ struct ctn_optim {
     bool decoupled;
     ctn_sched_opt sched;
     int64_t t; /* steps taken */
-    /* hyperparameters of one segment at step t (from 1) for a learning rate */
+    /* hyperparameters of one segment at its step t (from 1) for a learning rate */
     void (*fill)(const struct ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s);
 };
 

@@ -35,6 +35,8 @@ ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s)
         return ctn_fail(CTN_EARG, "schedule: a step schedule needs every and gamma above 0");
     if (n.kind == CTN_SCHED_EXPONENTIAL && n.gamma <= 0)
         return ctn_fail(CTN_EARG, "schedule: an exponential schedule needs gamma above 0");
+    if (n.kind == CTN_SCHED_POLYNOMIAL && n.power <= 0)
+        return ctn_fail(CTN_EARG, "schedule: a polynomial schedule needs power above 0");
     o->sched = n;
     return CTN_OK;
 }

@@ -97,7 +97,7 @@ static ctn_status value_of(builder *b, ctn_tensor *t, int *out)
 static ctn_status add_op(builder *b, ctn__node *n)
 {
     ctn__plan *p = b->p;
-    int in[CTN_MAX_IN], out[CTN_MAX_OUT];
+    int in[CTN_MAX_IN] = {0}, out[CTN_MAX_OUT] = {0};
     for (int i = 0; i < n->nin; i++) CTN_TRY(value_of(b, n->in[i], &in[i]));
     for (int i = 0; i < n->nout; i++) {
         out[i] = ctn__plan_value(p, &n->out[i]->d, CTN__V_TEMP);
@@ -162,7 +162,7 @@ static const ctn_var *shows_var(const ctn__plan *p, int v)
 /* An assign of what another variable shows: copied first, that one may be written before it (a swap). */
 static ctn_status save_source(builder *b, const ctn__node *n)
 {
-    int v;
+    int v = -1;
     CTN_TRY(value_of(b, n->in[0], &v));
     if (!shows_var(b->p, v)) return CTN_OK;
     ctn_desc d = b->p->values.at[v].d;
@@ -175,7 +175,7 @@ static ctn_status save_source(builder *b, const ctn__node *n)
 static ctn_status add_assign(builder *b, ctn__node *n)
 {
     ctn__plan *p = b->p;
-    int v, d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
+    int v = -1, d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
     if (d < 0) return CTN_ENOMEM;
     p->values.at[d].var = n->var;
     p->values.at[d].nontrivial = true;
@@ -218,7 +218,7 @@ static ctn_status make_output(builder *b, ctn_tensor *t)
 {
     ctn__plan *p = b->p;
     ctn_tensor *r = ctn__real(t);
-    int v;
+    int v = -1;
     if (t->data || (t == r && !r->node && !r->var)) return CTN_OK;
     CTN_TRY(value_of(b, r, &v));
     ctn__value *val = &p->values.at[v];

@@ -84,6 +84,7 @@ static ctn_status make_plain(layouter *l, int v, const char *at, int *out)
     n.out[0] = c;
     CTN_TRY(emit(l, &n));
     p->reorders++;
+    p->reorder_bytes += 2 * ctn__bytes(&d);
     if ((size_t)v < l->nplain) l->plain[v] = c;
     *out = c;
     return CTN_OK;

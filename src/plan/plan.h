@@ -80,6 +80,7 @@ struct ctn__plan {
     size_t arena_bytes, temp_bytes; /* with and without sharing */
     size_t bytes;                   /* what it counts in the cache's budget */
     int reorders, fused;
+    size_t reorder_bytes; /* moved by reorders, reading and writing */
     bool keeps_emitted; /* outputs include tensors that differentiation made: expand on a hit too */
     const void *arena_base; /* addresses were set for this arena */
     uint64_t *tape;         /* whole record, when checking is on */

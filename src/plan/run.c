@@ -120,9 +120,9 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     ctn__plan *p = NULL;
     size_t emitted = ctx->emitted_tensors.n;
     ctn_status st = find(ctx, pl, kind, &p);
-    if (st == CTN_OK) st = ctn__plan_run(pl, p);
+    if (st == CTN_OK && p) st = ctn__plan_run(pl, p);
     ctx->emitted.n = 0;
-    if (st < 0) return st;
+    if (st < 0 || !p) return st;
     if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
     for (size_t i = ctx->flushed_tensors; p->keeps_emitted && i < ctx->tensors.n; i++) {
         ctn_tensor *t =

@@ -29,9 +29,7 @@ static bool same_call(const ctn__pnode *a, const ctn__pnode *b)
         if (a->attr[i] != b->attr[i]) return false;
     for (int i = 0; i < a->nscalar; i++) {
         if (a->scalar[i].slot != b->scalar[i].slot) return false;
-        if (a->scalar[i].slot < 0 &&
-            memcmp(&a->scalar[i].value, &b->scalar[i].value, sizeof(double)))
-            return false;
+        if (a->scalar[i].slot < 0 && a->scalar[i].value != b->scalar[i].value) return false;
     }
     return true;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/consumer/run.sh PREFIX: builds and runs C11 and C++17 programs against an installed Catena,
-# once by pkg-config and once by find_package, and compiles every installed header on its own.
+# once by pkg-config and once by find_package, compiles every installed header on its own, and checks
+# the programs and commands in the documentation (docs.py).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -41,4 +42,18 @@ echo "consumer: by find_package"
 if [ -x "$prefix/bin/catena" ]; then
     missing=$(ldd "$prefix/bin/catena" | grep 'not found' || true)
     [ -z "$missing" ] || { echo "consumer: the installed command misses: $missing" >&2; exit 1; }
+    # A wrong command line: code 2, one line on stderr, nothing on stdout.
+    for wrong in "" inf --verson "--version x" "info --jsn" "info extra" bench "bench mpl" "bench mlp -t" \
+        "bench mlp --steps" "bench mlp --steps 0" "bench mlp --steps x" "bench mlp --threads 99999" \
+        "explain mlpp" "help benhc"; do
+        code=0
+        # shellcheck disable=SC2086 # words
+        "$prefix/bin/catena" $wrong > "$work/out" 2> "$work/err" || code=$?
+        [ "$code" = 2 ] && [ ! -s "$work/out" ] && [ "$(wc -l < "$work/err")" = 1 ] ||
+            { echo "consumer: catena $wrong: exit code $code" >&2; cat "$work/err" >&2; exit 1; }
+    done
+    echo "consumer: wrong command lines are refused"
 fi
+
+cd "$here/../.."
+python3 tests/consumer/docs.py "$prefix" ./*.md docs/*.md

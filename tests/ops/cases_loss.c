@@ -113,7 +113,7 @@ static void accuracy_ref(const op_case *c, const double *const *x, const ctn_des
         const double *v = x[0] + r * C;
         int64_t t = (int64_t)x[1][r], before = 0;
         if (t == -100) continue;
-        for (int64_t k = 0; k < C; k++) before += v[k] > v[t] || (v[k] == v[t] && k < t);
+        for (int64_t k = 0; k < C; k++) before += v[k] > v[t] || (k < t && v[k] == v[t]);
         hits += before < c->p[0];
         n++;
     }

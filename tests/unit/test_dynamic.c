@@ -203,6 +203,27 @@ static void many_shapes(void **state)
     ctn_context_free(ctx);
 }
 
+static void bounded_by_bytes(void **state)
+{
+    (void)state;
+    static float x[400];
+    ctn_context *ctx;
+    ctn_plan_stats st;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .max_plan_bytes = 200000)));
+    for (int i = 1; i <= 100; i++) {
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *h = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(i, 4));
+        assert_non_null(ctn_data(ctn_matmul(h, ctn_relu(h), 0, 1)));
+        OK(ctn_scope_end(ctx));
+        ctn_context_stats(ctx, &st);
+        assert_true(st.plan_bytes <= 200000);
+    }
+    assert_int_equal(st.misses, 100);
+    assert_int_equal(st.evictions, 100 - st.plans);
+    assert_true(st.plans >= 2 && st.plans < 50);
+    ctn_context_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +231,7 @@ int main(void)
         cmocka_unit_test(random_depth_without_fusion),
         cmocka_unit_test(random_depth_with_room_for_three),
         cmocka_unit_test(many_shapes),
+        cmocka_unit_test(bounded_by_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,16 +29,14 @@ typedef enum { NORMAL, UNIFORM, DROPPED } what;
 static void draw(ctn_context *ctx, what w, ctn_dtype t, double a, double b, void *dst)
 {
     static double ones[N];
-    float *ones32 = (float *)(void *)ones;
-    for (int i = 0; i < N; i++) {
-        if (t == CTN_F32) ones32[i] = 1;
-        else ones[i] = 1;
-    }
+    static float ones32[N];
+    for (int i = 0; i < N; i++) ones[i] = (double)(ones32[i] = 1);
+    const void *x = t == CTN_F32 ? (const void *)ones32 : ones;
     assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
     assert_non_null(ctn_random_uniform(ctx, 0, 1, t, CTN_SHAPE(1)));
     ctn_tensor *y = w == NORMAL    ? ctn_random_normal(ctx, a, b, t, CTN_SHAPE(N))
                     : w == UNIFORM ? ctn_random_uniform(ctx, a, b, t, CTN_SHAPE(N))
-                                   : ctn_dropout(ctn_input(ctx, ones, t, CTN_SHAPE(N)), a);
+                                   : ctn_dropout(ctn_input(ctx, x, t, CTN_SHAPE(N)), a);
     assert_int_equal(ctn_read(y, dst, N * ctn_dtype_size(t)), CTN_OK);
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
 }

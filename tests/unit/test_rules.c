@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <catena/log.h>
@@ -27,12 +28,18 @@
         if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
     } while (0)
 
+#if defined(__SANITIZE_THREAD__)
+enum { THREADS = 1 }; /* the barriers of libgomp are invisible to the thread sanitizer */
+#else
+enum { THREADS = 2 };
+#endif
+
 static ctn_context *ctx;
 
 static ctn_context *context(ctn_mode mode, int no_fuse)
 {
     ctn_context *c;
-    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 2, .seed = 7, .mode = mode,
+    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = THREADS, .seed = 7, .mode = mode,
                                    .no_fuse = no_fuse)));
     return c;
 }
@@ -408,6 +415,53 @@ static void rule_9_one_arena(void **state)
     assert_int_equal(stats().arena_bytes, largest);
 }
 
+/* Six steps of a small net; look adds an evaluation of another shape, a miss, after the third. The text is
+ * that of the last training plan. */
+static void planned_training(ctn_context *c, bool look, float *w, char *text, size_t n)
+{
+    static float x[8 * 32], start[32 * 32];
+    for (int i = 0; i < 8 * 32; i++) x[i] = (float)(i * 37 % 101) / 101;
+    for (int i = 0; i < 32 * 32; i++) start[i] = (float)(i * 53 % 97 - 48) / 97;
+    ctn_var *v;
+    OK(ctn_var_new(&v, c, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(32, 32)));
+    OK(ctn_var_set(v, start, sizeof start));
+    ctn_optim *o = sgd(v, 0.01);
+    for (int step = 0; step < 6; step++) {
+        OK(ctn_scope_begin(c));
+        ctn_tensor *t = ctn_input(c, x, CTN_F32, CTN_SHAPE(8, 32));
+        ctn_tensor *h = ctn_relu(ctn_linear(t, ctn_use(v), NULL));
+        OK(ctn_backward(o, square_sum(ctn_linear(ctn_tanh(h), ctn_use(v), NULL))));
+        OK(ctn_optim_step(o));
+        OK(ctn_scope_end(c));
+        assert_true(ctn_plan_text(c, text, n) < (int)n);
+        if (step != 2 || !look) continue;
+        OK(ctn_scope_begin(c));
+        t = ctn_input(c, x, CTN_F32, CTN_SHAPE(3, 32));
+        assert_non_null(ctn_data(ctn_relu(ctn_linear(t, ctn_use(v), NULL))));
+        OK(ctn_scope_end(c));
+    }
+    OK(ctn_var_get(v, w, sizeof start));
+    ctn_optim_free(o);
+    ctn_var_free(v);
+}
+
+static void rule_10_planning_is_a_pure_function(void **state)
+{
+    (void)state;
+    static float w[3][32 * 32];
+    static char text[3][16384];
+    for (int i = 0; i < 3; i++) {
+        ctn_context *c = context(CTN_MODE_PLANNED, 0);
+        planned_training(c, i == 2, w[i], text[i], sizeof text[i]);
+        ctn_context_free(c);
+    }
+    /* key, order, kernels, layouts and offsets: all of the plan is in its text */
+    assert_string_equal(text[0], text[1]);
+    assert_memory_equal(w[0], w[1], sizeof w[0]);
+    assert_string_equal(text[0], text[2]); /* nor does a miss in mid-run change anything */
+    assert_memory_equal(w[0], w[2], sizeof w[0]);
+}
+
 static void rule_11_order_of_derivatives(void **state)
 {
     (void)state;
@@ -424,6 +478,57 @@ static void rule_11_order_of_derivatives(void **state)
     ctn_error_clear();
     ctn_scope_end(ctx);
     ctn_error_clear();
+}
+
+static int fused_nodes(const ctn_context *c)
+{
+    return ((const ctn__planner *)c->planner)->last->fused;
+}
+
+enum { LONG = 100003 };
+
+static void chain(ctn_context *c, const float *x, float *y, float *gx)
+{
+    OK(ctn_scope_begin(c));
+    ctn_tensor *t = ctn_with_grad(ctn_input(c, x, CTN_F32, CTN_SHAPE(LONG))), *g;
+    ctn_tensor *h = ctn_add(ctn_scale(ctn_relu(t), 1.7), ctn_number(c, 0.3));
+    h = ctn_shift(ctn_mul(ctn_tanh(h), t), -0.2);
+    OK(ctn_grad(ctn_sum(ctn_mul(h, h), 0, NULL, 0), 1, &t, &g));
+    OK(ctn_read(g, gx, LONG * sizeof(float)));
+    OK(ctn_scope_end(c));
+    OK(ctn_scope_begin(c)); /* forward alone: nobody reads what is between */
+    t = ctn_input(c, x, CTN_F32, CTN_SHAPE(LONG));
+    OK(ctn_scope_begin(c));
+    h = ctn_add(ctn_scale(ctn_relu(t), 1.7), ctn_number(c, 0.3));
+    h = ctn_scope_return(c, ctn_shift(ctn_mul(ctn_tanh(h), t), -0.2));
+    OK(ctn_read(h, y, LONG * sizeof(float)));
+    OK(ctn_scope_end(c));
+}
+
+static void rule_11_fused_as_unfused(void **state)
+{
+    (void)state;
+    static float x[LONG], y[2][LONG], g[2][LONG], z[2][64 * 50];
+    for (int i = 0; i < LONG; i++) x[i] = (float)(i * 7919 % 10007 - 5000) / 2500;
+    for (int plain = 0; plain < 2; plain++) {
+        ctn_context *c = context(CTN_MODE_PLANNED, plain);
+        chain(c, x, y[plain], g[plain]);
+        assert_true(plain ? fused_nodes(c) == 0 : fused_nodes(c) > 0);
+        OK(ctn_scope_begin(c));
+        ctn_tensor *t = ctn_input(c, x, CTN_F32, CTN_SHAPE(64, 100)),
+                   *w = ctn_input(c, x + 6400, CTN_F32, CTN_SHAPE(50, 100)),
+                   *b = ctn_input(c, x + 11400, CTN_F32, CTN_SHAPE(50));
+        OK(ctn_scope_begin(c));
+        ctn_tensor *r = ctn_scope_return(c, ctn_relu(ctn_linear(t, w, b)));
+        OK(ctn_read(r, z[plain], sizeof z[plain]));
+        assert_true(plain ? fused_nodes(c) == 0 : fused_nodes(c) > 0);
+        OK(ctn_scope_end(c));
+        ctn_context_free(c);
+    }
+    assert_memory_equal(y[0], y[1], sizeof y[0]); /* the ops' own kernels run on each tile */
+    assert_memory_equal(g[0], g[1], sizeof g[0]);
+    for (int i = 0; i < 64 * 50; i++)
+        assert_true(fabsf(z[0][i] - z[1][i]) <= 1e-6f * fmaxf(1, fabsf(z[1][i])));
 }
 
 static void rule_12_pool_is_one_range(void **state)
@@ -474,6 +579,90 @@ static void rule_13_zeros_without_gradient(void **state)
 }
 
 /* ---- numbers, threads, guests ---------------------------------------------------------------------------- */
+
+/* One step with four random ops: normal, normal, dropout, dropout of ones. */
+enum { DRAWN = 20000 };
+typedef struct {
+    float v[4][DRAWN];
+} draws;
+
+static void draw(ctn_context *c, bool read_between, draws *d)
+{
+    OK(ctn_scope_begin(c));
+    ctn_tensor *t[4], *one = ctn_full(c, 1, CTN_F32, CTN_SHAPE(DRAWN));
+    for (int i = 0; i < 4; i++) {
+        t[i] =
+            i < 2 ? ctn_random_normal(c, 0, 1, CTN_F32, CTN_SHAPE(DRAWN)) : ctn_dropout(one, 0.5);
+        if (read_between) OK(ctn_read(t[i], d->v[i], sizeof d->v[i]));
+    }
+    for (int i = 0; i < 4; i++) OK(ctn_read(t[i], d->v[i], sizeof d->v[i]));
+    OK(ctn_scope_end(c));
+}
+
+static void rule_14_random_streams(void **state)
+{
+    (void)state;
+    static draws step[3], again;
+    for (int s = 0; s < 3; s++) draw(ctx, false, &step[s]);
+    for (int i = 0; i < 4; i++) /* other steps, and other ops of one step, draw other numbers */
+        assert_memory_not_equal(step[0].v[i], step[1].v[i], sizeof step[0].v[i]);
+    assert_memory_not_equal(step[0].v[0], step[0].v[1], sizeof step[0].v[0]);
+    assert_memory_not_equal(step[0].v[2], step[0].v[3], sizeof step[0].v[2]);
+    for (int k = 0; k < 4; k++) { /* threads, mode and reads in mid-step do not matter */
+        ctn_context *c;
+        OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = k == 0 ? 1 : 2, .seed = 7,
+                                       .mode = k == 2 ? CTN_MODE_EAGER : CTN_MODE_PLANNED)));
+        for (int s = 0; s < 3; s++) {
+            draw(c, k == 3, &again);
+            assert_memory_equal(&again, &step[s], sizeof again);
+        }
+        ctn_context_free(c);
+    }
+    ctn_context_state saved = {7, 1}, now; /* state moves to a context of another seed */
+    ctn_context *c;
+    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 8)));
+    draw(c, false, &again);
+    assert_memory_not_equal(&again, &step[0], sizeof again);
+    OK(ctn_context_load(c, &saved));
+    for (int s = 1; s < 3; s++) {
+        draw(c, false, &again);
+        assert_memory_equal(&again, &step[s], sizeof again);
+    }
+    ctn_context_save(c, &now);
+    ctn_context_save(ctx, &saved);
+    assert_memory_equal(&now, &saved, sizeof now);
+    ctn_context_free(c);
+}
+
+static void rule_14_dropout_gradient_has_the_same_mask(void **state)
+{
+    (void)state;
+    static float x[DRAWN], y[2][DRAWN], g[2][DRAWN];
+    for (int i = 0; i < DRAWN; i++) x[i] = (float)(i % 17 + 1);
+    int kept = 0;
+    for (int s = 0; s < 2; s++) {
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *t = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(DRAWN))), *gt;
+        ctn_tensor *d = ctn_dropout(t, 0.25);
+        OK(ctn_grad(ctn_sum(d, 0, NULL, 0), 1, &t, &gt));
+        OK(ctn_read(d, y[s], sizeof y[s]));
+        OK(ctn_read(gt, g[s], sizeof g[s]));
+        OK(ctn_scope_end(ctx));
+        for (int i = 0; i < DRAWN; i++) {
+            assert_true(g[s][i] == 0 || g[s][i] == (float)(1 / 0.75));
+            assert_true(y[s][i] == x[i] * g[s][i]);
+            kept += g[s][i] != 0;
+        }
+    }
+    assert_memory_not_equal(g[0], g[1], sizeof g[0]);
+    assert_true(abs(kept - 30000) < 500); /* of 40000; 500 is near six deviations */
+    ctn_set_training(ctx, 0);
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_read(ctn_dropout(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(DRAWN)), 0.25), y[0],
+                sizeof y[0]));
+    OK(ctn_scope_end(ctx));
+    assert_memory_equal(y[0], x, sizeof x);
+}
 
 static void rule_15_types(void **state)
 {
@@ -634,9 +823,13 @@ int main(void)
         T(rule_7_borrowed_inputs),
         T(rule_8_what_is_hashed),
         T(rule_9_one_arena),
+        T(rule_10_planning_is_a_pure_function),
         T(rule_11_order_of_derivatives),
+        T(rule_11_fused_as_unfused),
         T(rule_12_pool_is_one_range),
         T(rule_13_zeros_without_gradient),
+        T(rule_14_random_streams),
+        T(rule_14_dropout_gradient_has_the_same_mask),
         T(rule_15_types),
         T(rule_16_error_leaves_context_usable),
 #if defined(__x86_64__)

@@ -386,7 +386,8 @@ static int parts(training *t, ctn_state_part p[4])
 static void make_data(void)
 {
     for (int i = 0; i < SAMPLES; i++) {
-        for (int k = 0; k < 5; k++) images[i][k] = (float)ctn__normal(1, 2, (uint64_t)(5 * i + k));
+        for (int k = 0; k < 5; k++)
+            images[i][k] = (float)ctn__normal(1, 2, (uint64_t)i * 5 + (uint64_t)k);
         labels[i] = i % 3;
     }
 }

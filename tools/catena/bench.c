@@ -246,7 +246,7 @@ static ctn_status bench_mlp(const args *a)
     figures f = {.steps = args_int(a, "steps")};
     bool first_only = args_flag(a, "first-step");
     double start = now_s();
-    CTN_TRY_GOTO(st, done, open_context(&ctx, args_int(a, "threads")));
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a));
     f.threads = ctn_context_threads(ctx);
     CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, args_flag(a, "denormal")));
     CTN_TRY_GOTO(st, done, first_step(&f, &m, start));
@@ -270,6 +270,8 @@ static int run(const args *a)
         fprintf(stderr, "catena bench: --steps must be at least 1\n");
         return EXIT_USAGE;
     }
+    int code = check_threads(a);
+    if (code >= 0) return code;
     return bench_mlp(a) < 0 ? report_error("bench") : EXIT_DONE;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the files of the command share: the table of a subcommand, parsed options, JSON output and the
- * way errors are told. Exit codes: 0 done, 1 it failed, 2 the command line is wrong.
+ * way errors are told. Exit codes: 0 done, 1 it failed, 2 the command line or a setting is
+ * wrong.
  *
  * A new subcommand is one file with one `command` and one line in main.c.
  */
@@ -69,8 +70,9 @@ void json_text(json *j, const char *name, const char *value); /* NULL value: nul
 void json_int(json *j, const char *name, int64_t value);
 void json_real(json *j, const char *name, double value); /* not finite: null */
 
-/* A context with so many threads (0: the default), refused when there are more threads than CPUs. */
-ctn_status open_context(ctn_context **ctx, int64_t threads);
+/* More threads than CPUs, by --threads or a variable, are refused. -1: go on; otherwise the exit code. */
+int check_threads(const args *a);
+ctn_status open_context(ctn_context **ctx, const args *a); /* with --threads, 0: the default */
 
 double now_s(void); /* monotonic */
 

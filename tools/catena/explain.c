@@ -26,7 +26,7 @@ static ctn_status explain_mlp(const args *a)
     ctn_context *ctx = NULL;
     mlp m = {0};
     double loss;
-    CTN_TRY_GOTO(st, done, open_context(&ctx, args_int(a, "threads")));
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a));
     CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, 0));
     ctn_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--) CTN_TRY_GOTO(st, done, mlp_step(&m, &loss));
@@ -43,6 +43,8 @@ static int run(const args *a)
         fprintf(stderr, "catena explain: --steps must be at least 1\n");
         return EXIT_USAGE;
     }
+    int code = check_threads(a);
+    if (code >= 0) return code;
     return explain_mlp(a) < 0 ? report_error("explain") : EXIT_DONE;
 }
 

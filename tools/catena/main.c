@@ -37,7 +37,7 @@ static int unknown(const char *word)
     names[NCOMMANDS] = "--help";
     names[NCOMMANDS + 1] = "--version";
     const char *near = nearest(word, names);
-    fprintf(stderr, "catena: unknown %s %s", word[0] == '-' ? "option" : "command", word);
+    fprintf(stderr, "catena: unknown %s '%s'", word[0] == '-' ? "option" : "command", word);
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (catena --help lists them)\n");
     return EXIT_USAGE;
@@ -50,11 +50,17 @@ static int dispatch(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *word = argv[1];
-    if (strcmp(word, "--version") == 0) {
+    bool version = strcmp(word, "--version") == 0;
+    bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    int most = version ? 2 : help ? 3 : argc;
+    if (argc > most) {
+        fprintf(stderr, "catena: unexpected argument '%s' after %s\n", argv[most], argv[most - 1]);
+        return EXIT_USAGE;
+    }
+    if (version) {
         printf("catena %s\n", ctn_version_text());
         return EXIT_DONE;
     }
-    bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
     if (help && argc == 2) {
         usage();
         return EXIT_DONE;

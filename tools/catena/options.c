@@ -3,15 +3,18 @@
  * Options of a subcommand from its table: parsing, the --help text, and suggestions for what was
  * mistyped. `--name value` and `--name=value` are the same; options and operands may be mixed.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli.h"
 
 enum { MAX_WORD = 64 };
 
-/* Levenshtein distance; words beyond MAX_WORD are as far away as can be. */
+/* Levenshtein distance, upper and lower case being equal; words beyond MAX_WORD are as far away as can
+ * be. */
 static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), row[MAX_WORD + 1];
@@ -21,7 +24,8 @@ static size_t distance(const char *a, const char *b)
         size_t corner = row[0];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            size_t best = corner + !same;
             if (row[j] + 1 < best) best = row[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
             corner = row[j];
@@ -36,7 +40,7 @@ const char *nearest(const char *word, const char *const *list)
     const char *best = NULL;
     size_t limit = strlen(word) / 2 + 2; /* about half of it must be right */
     for (; *list; list++) {
-        bool begins = word[0] && strncmp(word, *list, strlen(word)) == 0;
+        bool begins = word[0] && strncasecmp(word, *list, strlen(word)) == 0;
         size_t d = begins ? 1 : distance(word, *list);
         if (d < limit) {
             limit = d;
@@ -71,8 +75,8 @@ static int unknown_option(const command *cmd, const char *word)
     for (; cmd->options[n].name; n++) names[n] = cmd->options[n].name;
     names[n++] = "help";
     names[n] = NULL;
-    const char *near = nearest(word + 2, names);
-    fprintf(stderr, "catena %s: unknown option %s", cmd->name, word);
+    const char *near = nearest(word + strspn(word, "-"), names);
+    fprintf(stderr, "catena %s: unknown option '%s'", cmd->name, word);
     if (near) fprintf(stderr, "; did you mean --%s?", near);
     fprintf(stderr, " (catena %s --help lists them)\n", cmd->name);
     return EXIT_USAGE;
@@ -82,7 +86,7 @@ static int set_operand(args *a, const char *word)
 {
     const command *cmd = a->cmd;
     if (!cmd->words || a->operand) {
-        fprintf(stderr, "catena %s: unexpected argument %s (catena %s --help tells the usage)\n",
+        fprintf(stderr, "catena %s: unexpected argument '%s' (catena %s --help tells the usage)\n",
                 cmd->name, word, cmd->name);
         return EXIT_USAGE;
     }
@@ -90,7 +94,7 @@ static int set_operand(args *a, const char *word)
         if (strcmp(*w, word) == 0) a->operand = *w;
     if (a->operand) return -1;
     const char *near = nearest(word, cmd->words);
-    fprintf(stderr, "catena %s: unknown argument %s", cmd->name, word);
+    fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (known:");
     for (const char *const *w = cmd->words; *w; w++) fprintf(stderr, " %s", *w);
@@ -120,8 +124,8 @@ static int set_option(args *a, int argc, char **argv, int *i)
     }
     int64_t number;
     if (o->arg && strcmp(o->arg, "N") == 0 && !whole_number(value, &number)) {
-        fprintf(stderr, "catena %s: --%s wants a whole number, found '%s'\n", cmd->name, o->name,
-                value);
+        fprintf(stderr, "catena %s: --%s wants a whole number from 0 to %d, found '%s'\n",
+                cmd->name, o->name, INT32_MAX, value);
         return EXIT_USAGE;
     }
     a->value[k] = o->arg ? value : "1";

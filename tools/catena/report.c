@@ -83,18 +83,23 @@ void json_real(json *j, const char *name, double value)
     else printf("null");
 }
 
-ctn_status open_context(ctn_context **ctx, int64_t threads)
+int check_threads(const args *a)
 {
     ctn_machine m;
     ctn_machine_get(&m);
-    const char *source = threads > 0 ? "--threads" : m.threads_source;
-    int n = threads > 0 ? (int)threads : m.threads;
-    if (n > m.cpus)
-        return ctn_fail(CTN_EARG,
-                        "%d compute threads (from %s) on %d CPUs would wait for each other; use at "
-                        "most %d, or give the process more CPUs (taskset, cpuset)",
-                        n, source, m.cpus, m.cpus);
-    return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = n));
+    int64_t asked = args_int(a, "threads"), n = asked > 0 ? asked : m.threads;
+    if (n <= m.cpus) return -1;
+    fprintf(
+        stderr,
+        "catena %s: %lld compute threads (from %s) on %d CPUs would wait for each other; use at "
+        "most %d, or give the process more CPUs (taskset, cpuset)\n",
+        a->cmd->name, (long long)n, asked > 0 ? "--threads" : m.threads_source, m.cpus, m.cpus);
+    return EXIT_USAGE;
+}
+
+ctn_status open_context(ctn_context **ctx, const args *a)
+{
+    return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads")));
 }
 
 double now_s(void)

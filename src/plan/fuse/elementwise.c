@@ -71,9 +71,8 @@ static ctn_status chain_run(const ctn_run_args *a)
 {
     const chain *c = chain_of(a->attr);
     int64_t n = ctn__count(&a->dout[0]), tiles = (n + TILE - 1) / TILE;
-    int threads = n > 16384 ? a->env->threads : 1;
     ctn_status worst = CTN_OK;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : worst)
+#pragma omp parallel for schedule(static) reduction(min : worst) if (n > 4 * TILE)
     for (int64_t t = 0; t < tiles; t++) {
         int64_t first = t * TILE, m = n - first < TILE ? n - first : TILE;
         char *buf = (char *)a->scratch + (size_t)omp_get_thread_num() * (size_t)c->n * TILE * 8;

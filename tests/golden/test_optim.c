@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Optimizers and schedules against PyTorch (optim.py): 16 steps of a two-layer net, every loss, every
+ * norm and every parameter, planned and eager. Besides the numbers: a frozen parameter keeps its value and its
+ * state to the bit, and state moved by name into a new optimizer continues the run.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <catena/ops.h>
+#include <catena/optim.h>
+
+#include <cmocka.h>
+
+#include "optim.inc"
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+enum { STEPS = 16, PARAMS = 51 };
+
+static ctn_context *ctx;
+static ctn_var *var[4];
+static const char *const names[4] = {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"};
+static const int64_t shape[4][2] = {{6, 4}, {6, 0}, {3, 6}, {3, 0}};
+
+static void value(int seed, double scale, int64_t n, float *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(scale * (double)(((i * 37 + seed * 101) * 7919) % 257 - 128) / 128);
+}
+
+static int64_t count(int i)
+{
+    return shape[i][0] * (shape[i][1] ? shape[i][1] : 1);
+}
+
+static ctn_vars net_new(void)
+{
+    for (int i = 0; i < 4; i++) {
+        float x[24];
+        char own[8]; /* groups go by the names in ctn_vars, not by this */
+        snprintf(own, sizeof own, "v%d", i);
+        OK(ctn_var_new(&var[i], ctx, own, CTN_PARAM, CTN_F32, shape[i][1] ? 2 : 1, shape[i]));
+        value(i + 1, 0.7, count(i), x);
+        OK(ctn_var_set(var[i], x, (size_t)count(i) * sizeof(float)));
+    }
+    return (ctn_vars){4, var, names};
+}
+
+static void net_free(void)
+{
+    for (int i = 0; i < 4; i++) ctn_var_free(var[i]);
+}
+
+static ctn_tensor *record_loss(int step)
+{
+    static float x[20], t[15];
+    value(20 + step, 1, 20, x);
+    value(60 + step, 1, 15, t);
+    ctn_tensor *h = ctn_tanh(
+        ctn_linear(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(5, 4)), ctn_use(var[0]), ctn_use(var[1])));
+    ctn_tensor *y = ctn_linear(h, ctn_use(var[2]), ctn_use(var[3]));
+    return ctn_mean_squared_error(y, ctn_input(ctx, t, CTN_F32, CTN_SHAPE(5, 3)), CTN_MEAN);
+}
+
+static double train_step(ctn_optim *o, int step)
+{
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *loss = record_loss(step);
+    OK(ctn_backward(o, loss));
+    OK(ctn_optim_step(o));
+    double l = ctn_item(loss);
+    OK(ctn_scope_end(ctx));
+    return l;
+}
+
+static void near(const char *what, int i, double got, double want, double size)
+{
+    if (!(fabs(got - want) <= 1e-5 * size))
+        fail_msg("%s: value %d is %.9g, PyTorch has %.9g", what, i, got, want);
+}
+
+/* Relative to the largest of the parameter: an element near zero carries the rounding of the others. */
+static void check_params(const char *what, const double *want)
+{
+    for (int i = 0; i < 4; want += count(i), i++) {
+        float x[24];
+        double size = 0;
+        OK(ctn_var_get(var[i], x, (size_t)count(i) * sizeof(float)));
+        for (int64_t k = 0; k < count(i); k++) size = fmax(size, fabs(want[k]));
+        for (int64_t k = 0; k < count(i); k++) near(what, (int)k, (double)x[k], want[k], size);
+    }
+}
+
+/* ---- state by name ----------------------------------------------------------------------------- */
+
+typedef struct {
+    char name[24][64];
+    double x[24][24]; /* f32 and i64 values of this size are exact */
+    int n;
+    bool load;
+} state_copy;
+
+static ctn_status visit(void *user, const char *name, ctn_dtype dtype, int ndim,
+                        const int64_t *dims, void *data)
+{
+    state_copy *s = user;
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++) n *= dims[i];
+    assert_true(s->n < 24 && n <= 24);
+    if (s->load) assert_string_equal(s->name[s->n], name);
+    else snprintf(s->name[s->n], sizeof s->name[0], "%s", name);
+    size_t bytes = (size_t)n * ctn_dtype_size(dtype);
+    if (s->load) memcpy(data, s->x[s->n], bytes);
+    else memcpy(s->x[s->n], data, bytes);
+    s->n++;
+    return CTN_OK;
+}
+
+static state_copy state_of(ctn_optim *o)
+{
+    state_copy s = {0};
+    OK(ctn_optim_visit(o, visit, &s));
+    return s;
+}
+
+static void assert_state_still(const state_copy *a, const state_copy *b, const char *prefix)
+{
+    int found = 0;
+    assert_int_equal(a->n, b->n);
+    for (int i = 0; i < a->n; i++) {
+        if (strncmp(a->name[i], prefix, strlen(prefix)) != 0) continue;
+        if (memcmp(a->x[i], b->x[i], sizeof a->x[i]) != 0)
+            fail_msg("%s changed while its parameter was frozen", a->name[i]);
+        found++;
+    }
+    assert_true(found > 0);
+}
+
+/* ---- the cases ------------------------------------------------------------------------------------ */
+
+#define MAKE(name, call, type, ...)                          \
+    static ctn_status make_##name(ctn_optim **o, ctn_vars v) \
+    {                                                        \
+        return call(o, v, CTN_OPT(type, __VA_ARGS__));       \
+    }
+#define SGD(name, ...) MAKE(name, ctn_sgd_new, ctn_sgd_opt, __VA_ARGS__)
+#define ADAM(name, ...) MAKE(name, ctn_adam_new, ctn_adam_opt, __VA_ARGS__)
+#define ADAMW(name, ...) MAKE(name, ctn_adamw_new, ctn_adam_opt, __VA_ARGS__)
+SGD(sgd, .lr = 0.1)
+SGD(sgd_decay, .lr = 0.1, .decay = 0.05)
+SGD(momentum, .lr = 0.05, .momentum = 0.9)
+SGD(dampening, .lr = 0.1, .momentum = 0.9, .dampening = 0.3, .decay = 0.01)
+SGD(nesterov, .lr = 0.05, .momentum = 0.8, .nesterov = 1, .decay = 0.01)
+ADAM(adam, .lr = 0.02)
+ADAM(adam_decay, .lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .decay = 0.1)
+ADAMW(adamw, .lr = 0.02)
+ADAMW(adamw_none, .lr = 0.02, .decay = -1)
+ADAM(amsgrad, .lr = 0.02, .beta2 = 0.5, .amsgrad = 1)
+SGD(clipped, .lr = 0.2, .momentum = 0.5)
+SGD(freeze_momentum, .lr = 0.1, .momentum = 0.9, .dampening = 0.5)
+
+static ctn_status make_groups_sgd(ctn_optim **o, ctn_vars v)
+{
+    static const double none = 0;
+    OK(ctn_sgd_new(o, v, CTN_OPT(ctn_sgd_opt, .lr = 0.03, .momentum = 0.9, .decay = 0.05)));
+    assert_int_equal(ctn_optim_group(*o, "*.bias",
+                                     CTN_OPT(ctn_group_opt, .lr_scale = 3, .decay = &none)),
+                     2);
+    return CTN_OK;
+}
+
+static ctn_status make_groups_adamw(ctn_optim **o, ctn_vars v)
+{
+    static const double none = 0, some = 0.2;
+    OK(ctn_adamw_new(o, v, CTN_OPT(ctn_adam_opt, .lr = 0.02)));
+    /* a later call wins, and leaves what it does not name */
+    assert_int_equal(ctn_optim_group(*o, "*", CTN_OPT(ctn_group_opt, .decay = &some)), 4);
+    assert_int_equal(ctn_optim_group(*o, "fc?.bias", CTN_OPT(ctn_group_opt, .lr_scale = 3)), 2);
+    assert_int_equal(ctn_optim_group(*o, "*.bias", CTN_OPT(ctn_group_opt, .decay = &none)), 2);
+    assert_int_equal(ctn_optim_group(*o, "v*", CTN_OPT(ctn_group_opt, .freeze = 1)), 0);
+    return CTN_OK;
+}
+
+static void thaw(ctn_optim *o, int step)
+{
+    if (step == 0) ctn_optim_group(o, "fc2.bias", CTN_OPT(ctn_group_opt, .freeze = 1));
+    if (step == 3) ctn_optim_group(o, "fc2.bias", CTN_OPT(ctn_group_opt, .freeze = -1));
+    if (step == 5) ctn_optim_group(o, "fc1.*", CTN_OPT(ctn_group_opt, .freeze = 1));
+    if (step == 9) ctn_optim_group(o, "fc1.*", CTN_OPT(ctn_group_opt, .freeze = -1));
+}
+
+typedef struct {
+    const char *name;
+    const double *want;
+    size_t nwant;
+    ctn_status (*make)(ctn_optim **o, ctn_vars v);
+    double clip;
+    void (*before)(ctn_optim *o, int step);
+    const ctn_sched_opt *sched;
+    int move; /* before this step the optimizer is made anew and its state moved over */
+} scenario;
+
+static ctn_optim *make(const scenario *c, ctn_vars vars)
+{
+    ctn_optim *o;
+    OK(c->make(&o, vars));
+    ctn_optim_set_clip(o, c->clip);
+    if (c->sched) OK(ctn_optim_set_schedule(o, c->sched));
+    return o;
+}
+
+static ctn_optim *moved(const scenario *c, ctn_optim *o)
+{
+    state_copy s = state_of(o);
+    ctn_optim_free(o);
+    o = make(c, (ctn_vars){4, var, names});
+    s.load = true;
+    s.n = 0;
+    OK(ctn_optim_visit(o, visit, &s));
+    return o;
+}
+
+static void run(const scenario *c, ctn_mode mode)
+{
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .mode = mode)));
+    ctn_optim *o = make(c, net_new());
+    assert_int_equal(c->nwant, STEPS + (c->clip > 0 ? STEPS : 0) + PARAMS);
+    for (int step = 0; step < STEPS; step++) {
+        if (c->move && step == c->move) o = moved(c, o);
+        if (c->before) c->before(o, step);
+        near(c->name, step, train_step(o, step), c->want[step], 1);
+        if (c->clip > 0) near(c->name, STEPS + step, ctn_optim_norm(o), c->want[STEPS + step], 1);
+    }
+    assert_int_equal(ctn_optim_steps(o), STEPS);
+    check_params(c->name, c->want + c->nwant - PARAMS);
+    ctn_optim_free(o);
+    net_free();
+    ctn_context_free(ctx);
+}
+
+static const ctn_sched_opt step3 = {.kind = CTN_SCHED_STEP, .every = 3, .gamma = 0.5};
+static const ctn_sched_opt warm_cosine = {.kind = CTN_SCHED_COSINE,
+                                          .warmup = 4,
+                                          .steps = 12,
+                                          .end = 0.1};
+
+static void optimizers_agree_with_pytorch(void **state)
+{
+    (void)state;
+    ctn_sched_opt s1 = step3, s2 = warm_cosine;
+    s1.struct_size = s2.struct_size = sizeof s1;
+#define C(golden, how, ...) \
+    {#golden, golden, sizeof golden / sizeof *golden, make_##how, __VA_ARGS__}
+    const scenario all[] = {
+        C(sgd, sgd, .clip = 0),
+        C(sgd_decay, sgd_decay, .clip = 0),
+        C(momentum, momentum, .clip = 0),
+        C(dampening, dampening, .clip = 0),
+        C(nesterov, nesterov, .clip = 0),
+        C(adam, adam, .clip = 0),
+        C(adam_decay, adam_decay, .clip = 0),
+        C(adamw, adamw, .clip = 0),
+        C(adamw_none, adamw_none, .clip = 0),
+        C(amsgrad, amsgrad, .clip = 0),
+        C(adam_clip, adam, .clip = 0.4),
+        C(sgd_clip, clipped, .clip = 0.3),
+        C(groups_sgd, groups_sgd, .clip = 0),
+        C(groups_adamw, groups_adamw, .clip = 0),
+        C(freeze_momentum, freeze_momentum, .before = thaw),
+        C(freeze_adam, adam, .before = thaw),
+        C(freeze_adam, adam, .before = thaw, .move = 11),
+        C(freeze_clip, adamw, .clip = 0.3, .before = thaw),
+        C(sgd_step, clipped, .sched = &s1),
+        C(adam_warm_cosine, adam, .sched = &s2),
+        C(adam_warm_cosine, adam, .sched = &s2, .move = 7),
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        run(&all[i], CTN_MODE_PLANNED);
+        run(&all[i], CTN_MODE_EAGER);
+    }
+}
+
+static void frozen_is_untouched(void **state)
+{
+    (void)state;
+    ctn_status (*const makes[])(ctn_optim **, ctn_vars) = {make_dampening, make_nesterov,
+                                                           make_adam,      make_adam_decay,
+                                                           make_adamw,     make_amsgrad};
+    for (size_t k = 0; k < sizeof makes / sizeof *makes; k++) {
+        OK(ctn_context_new(&ctx, NULL));
+        ctn_optim *o;
+        OK(makes[k](&o, net_new()));
+        for (int step = 0; step < 4; step++) train_step(o, step);
+        assert_int_equal(ctn_optim_group(o, "fc1.*", CTN_OPT(ctn_group_opt, .freeze = 1)), 2);
+        state_copy a = state_of(o);
+        float was[24], now[24], head[18], head_now[18];
+        OK(ctn_var_get(var[0], was, sizeof was));
+        OK(ctn_var_get(var[2], head, sizeof head));
+        for (int step = 4; step < 8; step++) train_step(o, step);
+        state_copy b = state_of(o);
+        OK(ctn_var_get(var[0], now, sizeof now));
+        OK(ctn_var_get(var[2], head_now, sizeof head_now));
+        assert_memory_equal(was, now, sizeof was); /* no decay, no momentum of before either */
+        assert_memory_not_equal(head, head_now, sizeof head);
+        assert_state_still(&a, &b, "fc1.");
+        ctn_optim_free(o);
+        net_free();
+        ctn_context_free(ctx);
+    }
+}
+
+/* Frozen between backward and step: what was contributed to it counts no longer, not even in the norm. */
+static void frozen_after_backward(void **state)
+{
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    ctn_optim *o;
+    OK(make_adam(&o, net_new()));
+    ctn_optim_set_clip(o, 1e9);
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_backward(o, record_loss(0)));
+    float was[24], now[24], g[6], h[3];
+    OK(ctn_var_get(var[0], was, sizeof was));
+    OK(ctn_var_grad(var[1], g, sizeof g));
+    OK(ctn_var_grad(var[3], h, sizeof h));
+    ctn_optim_group(o, "*.weight", CTN_OPT(ctn_group_opt, .freeze = 1));
+    OK(ctn_optim_step(o));
+    OK(ctn_scope_end(ctx));
+    double sum = 0;
+    for (int i = 0; i < 6; i++) sum += (double)g[i] * (double)g[i];
+    for (int i = 0; i < 3; i++) sum += (double)h[i] * (double)h[i];
+    assert_true(fabs(ctn_optim_norm(o) - sqrt(sum)) < 1e-12);
+    OK(ctn_var_get(var[0], now, sizeof now));
+    assert_memory_equal(was, now, sizeof was);
+    ctn_optim_free(o);
+    net_free();
+    ctn_context_free(ctx);
+}
+
+static void everything_frozen_is_an_error(void **state)
+{
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    ctn_optim *o;
+    OK(make_sgd(&o, net_new()));
+    ctn_optim_group(o, "*", CTN_OPT(ctn_group_opt, .freeze = 1));
+    OK(ctn_scope_begin(ctx));
+    assert_int_equal(ctn_backward(o, record_loss(0)), CTN_EGRAD);
+    assert_non_null(strstr(ctn_error_message(), "no trainable parameter"));
+    ctn_error_clear();
+    OK(ctn_scope_end(ctx));
+    ctn_optim_free(o);
+    net_free();
+    ctn_context_free(ctx);
+}
+
+/* ---- schedules -------------------------------------------------------------------------------------- */
+
+static void schedules_agree_with_pytorch(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name;
+        const double *want;
+        ctn_sched_opt s;
+    } all[] = {
+        {"step", f_step, step3},
+        {"exponential", f_exponential, {.kind = CTN_SCHED_EXPONENTIAL, .gamma = 0.9}},
+        {"cosine", f_cosine, {.kind = CTN_SCHED_COSINE, .steps = 12, .end = 0.1}},
+        {"annealing", f_annealing, {.kind = CTN_SCHED_COSINE, .steps = 16, .end = 0.1}},
+        {"linear", f_linear, {.kind = CTN_SCHED_LINEAR, .steps = 10, .end = 0.2}},
+        {"polynomial", f_polynomial, {.kind = CTN_SCHED_POLYNOMIAL, .steps = 12, .power = 2}},
+        {"warm", f_warm, {.warmup = 5}},
+        {"warm_cosine", f_warm_cosine, warm_cosine},
+        {"warm_linear",
+         f_warm_linear,
+         {.kind = CTN_SCHED_LINEAR, .warmup = 3, .steps = 10, .end = 0.2}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int step = 0; step < STEPS; step++)
+            if (!(fabs(ctn_sched_factor(&all[i].s, step) - all[i].want[step]) < 1e-11))
+                fail_msg("%s at step %d: %.12g, PyTorch has %.12g", all[i].name, step,
+                         ctn_sched_factor(&all[i].s, step), all[i].want[step]);
+    /* towards an end that is not zero: PyTorch has none, the formula is end + (1-end)(1-x)^power */
+    ctn_sched_opt p = {.kind = CTN_SCHED_POLYNOMIAL, .steps = 8, .power = 3, .end = 0.25};
+    assert_true(fabs(ctn_sched_factor(&p, 4) - (0.25 + 0.75 * 0.125)) < 1e-12);
+    assert_float_equal(ctn_sched_factor(&p, 100), 0.25, 0);
+}
+
+static void schedules_that_cannot_be(void **state)
+{
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    ctn_optim *o;
+    OK(make_sgd(&o, net_new()));
+    const ctn_sched_opt bad[] = {
+        {.kind = CTN_SCHED_COSINE},
+        {.kind = CTN_SCHED_LINEAR, .steps = -1},
+        {.kind = CTN_SCHED_POLYNOMIAL, .steps = 5},
+        {.kind = CTN_SCHED_STEP, .gamma = 0.5},
+        {.kind = CTN_SCHED_EXPONENTIAL},
+        {.warmup = -1},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ctn_sched_opt s = bad[i];
+        s.struct_size = sizeof s;
+        assert_int_equal(ctn_optim_set_schedule(o, &s), CTN_EARG);
+        ctn_error_clear();
+        assert_true(ctn_optim_lr(o) == 0.1);
+    }
+    OK(ctn_optim_set_schedule(o, CTN_OPT(ctn_sched_opt, .warmup = 4)));
+    assert_true(fabs(ctn_optim_lr(o) - 0.025) < 1e-15);
+    OK(ctn_optim_set_schedule(o, NULL));
+    assert_true(ctn_optim_lr(o) == 0.1);
+    ctn_optim_set_lr(o, 0.5);
+    assert_float_equal(ctn_optim_lr(o), 0.5, 0);
+    ctn_optim_free(o);
+    net_free();
+    ctn_context_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(optimizers_agree_with_pytorch),
+        cmocka_unit_test(frozen_is_untouched),
+        cmocka_unit_test(frozen_after_backward),
+        cmocka_unit_test(everything_frozen_is_an_error),
+        cmocka_unit_test(schedules_agree_with_pytorch),
+        cmocka_unit_test(schedules_that_cannot_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
