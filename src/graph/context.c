@@ -11,14 +11,14 @@ static void reset_scope(ctn_context *ctx)
     ctn__storage_recycle(&ctx->storage);
     ctx->tensors.n = ctx->nodes.n = ctx->tape.n = ctx->slots.n = ctx->emitted.n = 0;
     ctx->emitted_tensors.n = 0;
-    ctx->flushed_nodes = ctx->flushed_tensors = ctx->flushed_tape = 0;
     ctx->ordinals = 0;
     ctx->step_mark = 0;
     ctx->step_at = NULL;
     ctx->effects = 0;
-    ctx->broken = CTN_OK;
     ctx->emitting = false;
-    ctn__hasher_reset(ctx->hasher);
+    if (ctx->flushed_tape > 0 || ctx->broken < 0) ctn__hasher_reset(ctx->hasher);
+    ctx->broken = CTN_OK;
+    ctx->flushed_nodes = ctx->flushed_tensors = ctx->flushed_tape = 0;
     ctx->scope_id++;
 }
 
@@ -37,6 +37,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
     ctx->fuse = !ctx->opt.no_fuse && ctn__env_bool(CTN__ENV_FUSE);
     ctx->seed = ctx->opt.seed ? ctx->opt.seed : (uint64_t)ctn__env_int(CTN__ENV_SEED);
     ctx->training = ctx->grad_on = true;
+    ctx->scope_id = 1;
     ctx->next_uid = ctx->next_var = ctx->flushes = 1;
     if (ctx->opt.precision != CTN_PRECISION_F32)
         CTN_TRY_GOTO(st, fail,
@@ -141,8 +142,7 @@ ctn_status ctn_scope_begin(ctn_context *ctx)
 {
     if (!ctx) return ctn_fail(CTN_EARG, "scope_begin: no context");
     if (ctx->level >= 250) return ctn_fail(CTN_ESTATE, "scope_begin: 250 scopes are open");
-    if (ctx->level == 0) reset_scope(ctx);
-    else if (!ctn__tape_add(ctx, CTN__EV_SCOPE, 0, 0)) return CTN_ENOMEM;
+    if (ctx->level > 0 && !ctn__tape_add(ctx, CTN__EV_SCOPE, 0, 0)) return CTN_ENOMEM;
     ctx->level++;
     return CTN_OK;
 }
@@ -207,8 +207,8 @@ ctn_status ctn_scope_end(ctn_context *ctx)
         return ok ? CTN_OK : CTN_ENOMEM;
     }
     ctn_status st = CTN_OK;
-    if (ctx->effects > 0 && ctx->broken == CTN_OK) {
-        ctn__tape_add(ctx, CTN__EV_FLUSH, CTN__FLUSH_END, 0);
+    if (ctx->effects > 0 && ctx->broken == CTN_OK &&
+        ctn__tape_add(ctx, CTN__EV_FLUSH, CTN__FLUSH_END, 0)) {
         st = ctn__plan_runner.flush(ctx, CTN__FLUSH_END);
         if (st < 0) ctn__flush_failed(ctx, st);
     }

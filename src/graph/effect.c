@@ -5,6 +5,13 @@
  */
 #include "graph/graph.h"
 
+/* What is recorded behind a failed run would never happen: say so. */
+static ctn_status not_broken(const ctn_context *ctx, const char *who)
+{
+    if (ctx->broken == CTN_OK) return CTN_OK;
+    return ctn_fail(ctx->broken, "%s: an earlier run in this scope failed; end the scope", who);
+}
+
 static void new_version(ctn_var *v, const char *at)
 {
     if (v->done_flush != v->ctx->flushes) {
@@ -22,6 +29,7 @@ ctn_status ctn_assign_at(const char *at, ctn_var *v, ctn_tensor *t)
                                       : ctn_fail(CTN_EARG, "assign: NULL given (%s)", at);
     ctn_context *ctx = v->ctx;
     CTN_TRY(ctn__need_scope(ctx, "assign"));
+    CTN_TRY(not_broken(ctx, "assign"));
     CTN_TRY(ctn__usable(t, "assign", at));
     if (t->ctx != ctx) return ctn_fail(CTN_EARG, "assign: tensor of another context (%s)", at);
     if (t->d.dtype != v->d.dtype || !ctn__same_shape(&t->d, &v->d)) {
@@ -46,6 +54,7 @@ ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *los
         return ctn_error_status() < 0 ? ctn_error_status()
                                       : ctn_fail(CTN_EARG, "backward: no loss (%s)", at);
     CTN_TRY(ctn__need_scope(ctx, "backward"));
+    CTN_TRY(not_broken(ctx, "backward"));
     CTN_TRY(ctn__usable(loss, "backward", at));
     if (loss->ctx != ctx) return ctn_fail(CTN_EARG, "backward: loss of another context (%s)", at);
     if (ctn__count(&loss->d) != 1 || !ctn__is_float(loss->d.dtype)) {
@@ -76,9 +85,7 @@ ctn_status ctn__record_step(const char *at, ctn__pool *pool)
 {
     ctn_context *ctx = pool->ctx;
     CTN_TRY(ctn__need_scope(ctx, "optim_step"));
-    if (ctx->broken < 0)
-        return ctn_fail(ctx->broken,
-                        "optim_step: an earlier run in this scope failed; end the scope");
+    CTN_TRY(not_broken(ctx, "optim_step"));
     if (pool->contributions == 0)
         return ctn_fail(CTN_ESTATE,
                         "optim_step: no gradient was contributed; call ctn_backward first "
@@ -112,6 +119,7 @@ ctn_status ctn_grad_at(const char *at, ctn_tensor *y, int n, ctn_tensor *const *
                    : ctn_fail(CTN_EARG, "grad: 1 to %d inputs (%s)", CTN_MAX_OUT, at);
     ctn_context *ctx = y->ctx;
     CTN_TRY(ctn__need_scope(ctx, "grad"));
+    CTN_TRY(not_broken(ctx, "grad"));
     CTN_TRY(ctn__usable(y, "grad", at));
     ctn_tensor *in[CTN_MAX_OUT + 1] = {y};
     for (int i = 0; i < n; i++) {
@@ -129,7 +137,7 @@ ctn_status ctn_grad_at(const char *at, ctn_tensor *y, int n, ctn_tensor *const *
     if (!node || !ctn__tape_add(ctx, CTN__EV_GRAD, y->id, (uint64_t)n)) return CTN_ENOMEM;
     node->needs_grad = true;
     for (int i = 0; i < n; i++) {
-        if (!ctn__tape_add(ctx, CTN__EV_GRAD, xs[i]->id, 0)) return CTN_ENOMEM;
+        if (!ctn__tape_add(ctx, CTN__EV_GRAD, xs[i]->id, ctx->grad_on)) return CTN_ENOMEM;
         ctn_tensor *t = ctn__tensor_new(ctx, at);
         if (!t) return CTN_ENOMEM;
         t->node = node;

@@ -178,6 +178,15 @@ static bool sole(const tensor_list *xs, ctn_tensor *const *gx, size_t k)
     return true;
 }
 
+/* t, if it is a leaf of one of the pool's trainable variables and not in the list yet. */
+static ctn_status add_leaf(tensor_list *xs, ctn_tensor *t, const ctn__pool *pool, uint32_t seen)
+{
+    if (!t->var || t->var->pool != pool || !(t->flags & CTN__T_GRAD) || t->mark == seen)
+        return CTN_OK;
+    t->mark = seen;
+    return ctn__vec_push(xs, t) ? CTN_OK : CTN_ENOMEM;
+}
+
 /* Gradients of the loss by every leaf of the pool's trainable variables that it depends on. */
 static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
 {
@@ -190,15 +199,10 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     if (!got) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__history(b->in[0], &hist));
     uint32_t seen = ++ctx->marks;
-    for (size_t k = 0; k < hist.n; k++) {
-        for (int i = 0; i < hist.at[k]->nin; i++) {
-            ctn_tensor *t = ctn__real(hist.at[k]->in[i]);
-            if (!t->var || t->var->pool != pool || !(t->flags & CTN__T_GRAD) || t->mark == seen)
-                continue;
-            t->mark = seen;
-            if (!ctn__vec_push(&xs, t)) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-        }
-    }
+    CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(b->in[0]), pool, seen)); /* itself a parameter */
+    for (size_t k = 0; k < hist.n; k++)
+        for (int i = 0; i < hist.at[k]->nin; i++)
+            CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(hist.at[k]->in[i]), pool, seen));
     if (xs.n == 0)
         CTN_TRY_GOTO(st, done,
                      ctn_fail(CTN_EGRAD,
@@ -235,6 +239,8 @@ static ctn_status expand_grad(ctn__node *n)
     for (int i = 0; i < n->nout; i++) {
         if (!gx[i]) return ctn_fail(CTN_EGRAD, "grad at %s: y does not depend on x %d", n->at, i);
         n->out[i]->alias = gx[i];
+        /* gradients go through it, and can be asked by it, as the user's tensor says */
+        gx[i]->flags = (uint8_t)((gx[i]->flags & ~CTN__T_GRAD) | (n->out[i]->flags & CTN__T_GRAD));
     }
     return CTN_OK;
 }

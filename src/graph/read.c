@@ -19,6 +19,28 @@ ctn_status ctn_flush(ctn_context *ctx)
     return st;
 }
 
+/* A variable's leaf gets memory of its own. Plans take it from there from now on: the tape says so. */
+static ctn_status copy_leaf(ctn_tensor *t)
+{
+    ctn_context *ctx = t->ctx;
+    if (!ctn__tape_add(ctx, CTN__EV_LEAF, t->id, 1)) return CTN_ENOMEM;
+    t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));
+    if (!t->data) return CTN_ENOMEM;
+    memcpy(t->data, t->var->data, ctn__bytes(&t->d));
+    return CTN_OK;
+}
+
+/* Before the flush: a leaf that recorded writes are about to overwrite. */
+static ctn_status save_leaf(ctn_tensor *t)
+{
+    const ctn_var *v = t->var;
+    if (t->version == v->version) return CTN_OK;
+    if (t->version == v->done) return copy_leaf(t); /* not yet overwritten */
+    if (!ctn__tape_add(t->ctx, CTN__EV_KEEP, t->id, CTN__T_KEPT)) return CTN_ENOMEM;
+    t->flags |= CTN__T_KEPT; /* between two recorded writes: an output of the plan */
+    return CTN_OK;
+}
+
 ctn_status ctn__materialise(ctn_tensor *t, const char *who)
 {
     if (!t)
@@ -26,16 +48,13 @@ ctn_status ctn__materialise(ctn_tensor *t, const char *who)
                                       : ctn_fail(CTN_EARG, "%s: no tensor", who);
     ctn_context *ctx = t->ctx;
     CTN_TRY(ctn__need_scope(ctx, who));
-    if (t->id >= ctx->tensors.n || ctx->tensors.at[t->id] != t)
-        return ctn_fail(CTN_EGONE, "%s: the tensor is of a scope that has ended", who);
     CTN_TRY(ctn__usable(t, who, t->at));
-    if (t->data) return CTN_OK;
+    /* a run that failed has given memory to results that it did not compute */
+    bool failed = ctx->broken < 0 && t->node && t->id >= ctx->flushed_tensors;
+    if (t->data && !failed) return CTN_OK;
+    if (t->var) CTN_TRY(save_leaf(t));
     CTN_TRY(ctn_flush(ctx));
-    if (t->var && !t->data) { /* a variable's own value, plain */
-        t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));
-        if (!t->data) return CTN_ENOMEM;
-        memcpy(t->data, t->var->data, ctn__bytes(&t->d));
-    }
+    if (t->var && !t->data) CTN_TRY(copy_leaf(t));
     if (!t->data)
         return ctn_fail(CTN_ESTATE, "%s: the value recorded at %s was not computed", who, t->at);
     return CTN_OK;
@@ -92,6 +111,8 @@ static ctn_tensor *keep(ctn_tensor *t, uint8_t flag)
     if (ctn__need_scope(ctx, "keep") < 0 || ctn__usable(t, "keep", t->at) < 0) return NULL;
     if (!ctn__tape_add(ctx, CTN__EV_KEEP, t->id, flag)) return NULL;
     t->flags |= flag;
+    /* a leaf recorded before the last run is no longer looked at when outputs are chosen */
+    if (t->var && !t->data && t->id < ctx->flushed_tensors && copy_leaf(t) < 0) return NULL;
     return t;
 }
 

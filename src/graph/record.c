@@ -5,10 +5,23 @@
  */
 #include "graph/graph.h"
 
+/* No memory: half an entry is recorded, and such a record must not run. */
+static void record_failed(ctn_context *ctx)
+{
+    if (!ctx->emitting) ctn__flush_failed(ctx, CTN_ENOMEM);
+}
+
+static bool tape_room(ctn_context *ctx, size_t words)
+{
+    bool ok = ctn__vec_reserve(&ctx->tape, ctx->tape.n + words);
+    if (!ok) record_failed(ctx);
+    return ok;
+}
+
 bool ctn__tape_add(ctn_context *ctx, ctn__event ev, uint64_t a, uint64_t b)
 {
     if (ctx->emitting) return true;
-    if (!ctn__vec_reserve(&ctx->tape, ctx->tape.n + 2)) return false;
+    if (!tape_room(ctx, 2)) return false;
     ctx->tape.at[ctx->tape.n++] = (uint64_t)ev | a << 8;
     ctx->tape.at[ctx->tape.n++] = b;
     return true;
@@ -17,7 +30,7 @@ bool ctn__tape_add(ctn_context *ctx, ctn__event ev, uint64_t a, uint64_t b)
 static bool tape_desc(ctn_context *ctx, const ctn_desc *d)
 {
     size_t need = 1 + 2 * (size_t)d->ndim;
-    if (!ctn__vec_reserve(&ctx->tape, ctx->tape.n + need)) return false;
+    if (!tape_room(ctx, need)) return false;
     uint64_t *p = ctx->tape.at + ctx->tape.n;
     *p++ = (uint64_t)d->dtype | (uint64_t)d->ndim << 8 | (uint64_t)d->layout << 16;
     for (int i = 0; i < d->ndim; i++) {
@@ -31,7 +44,10 @@ static bool tape_desc(ctn_context *ctx, const ctn_desc *d)
 ctn_tensor *ctn__tensor_new(ctn_context *ctx, const char *at)
 {
     ctn_tensor *t = ctn__arena_get(&ctx->arena, sizeof *t);
-    if (!t) return NULL;
+    if (!t) {
+        record_failed(ctx);
+        return NULL;
+    }
     t->ctx = ctx;
     t->node = NULL;
     t->id =
@@ -48,6 +64,7 @@ ctn_tensor *ctn__tensor_new(ctn_context *ctx, const char *at)
     t->d.layout = 0;
     bool ok =
         ctx->emitting ? ctn__vec_push(&ctx->emitted_tensors, t) : ctn__vec_push(&ctx->tensors, t);
+    if (!ok) record_failed(ctx);
     return ok ? t : NULL;
 }
 
@@ -131,8 +148,8 @@ ctn_tensor *ctn_use_at(const char *at, ctn_var *v)
     t->var = v;
     t->version = v->version;
     if (grad) t->flags |= CTN__T_GRAD;
-    if (!ctn__tape_add(ctx, CTN__EV_VAR, v->uid << 1 | grad, v->version - v->base_version) ||
-        !tape_desc(ctx, &v->d))
+    /* its shape is as fixed as its uid */
+    if (!ctn__tape_add(ctx, CTN__EV_VAR, v->uid << 1 | grad, v->version - v->base_version))
         return NULL;
     v->leaf = t;
     v->leaf_grad = grad;
@@ -153,6 +170,8 @@ ctn_tensor *ctn_with_grad(ctn_tensor *t)
 ctn_status ctn__usable(const ctn_tensor *t, const char *who, const char *at)
 {
     const ctn_context *ctx = t->ctx;
+    if (t->id >= ctx->tensors.n || ctx->tensors.at[t->id] != t)
+        return ctn_fail(CTN_EGONE, "%s: the tensor is of a scope that has ended", who);
     if (t->node == NULL && !t->var) return CTN_OK; /* input, number, retained value */
     if (t->var) {
         if (t->version == t->var->version || t->data) return CTN_OK;
@@ -199,7 +218,7 @@ static ctn_status check_inputs(const char *at, ctn_context *ctx, const ctn_op *o
 static bool tape_op(ctn_context *ctx, const ctn__node *n)
 {
     size_t need = 2 + (size_t)(n->nin + 1) / 2 + n->nattr;
-    if (!ctn__vec_reserve(&ctx->tape, ctx->tape.n + need)) return false;
+    if (!tape_room(ctx, need)) return false;
     uint64_t *p = ctx->tape.at + ctx->tape.n;
     unsigned flags =
         (unsigned)ctx->grad_on | ((n->op->flags & CTN_OP_TRAIN) && ctx->training ? 2u : 0);
@@ -287,8 +306,12 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
     ctn__node *n = ctn__node_new(ctx, CTN__EV_OP, at, nin, in, ia.nout);
     if (!n) return CTN_ENOMEM;
     n->op = op;
-    CTN_TRY(copy_args(ctx, n, args));
-    if (op->flags & CTN_OP_RANDOM) n->ordinal = ctx->ordinals++;
+    if (copy_args(ctx, n, args) < 0) {
+        record_failed(ctx);
+        return CTN_ENOMEM;
+    }
+    if (op->flags & CTN_OP_RANDOM) /* emission must not count: on a hit it does not happen */
+        n->ordinal = ctx->emitting ? (uint64_t)1 << 63 | ctx->emitted_tensors.n : ctx->ordinals++;
     for (int i = 0; i < nin && op->order != 0; i++)
         n->needs_grad |= (in[i]->flags & CTN__T_GRAD) != 0;
     n->needs_grad &= ctx->grad_on || ctx->emitting;

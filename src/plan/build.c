@@ -195,6 +195,11 @@ static ctn_status add_step(builder *b, ctn__node *n)
     return CTN_OK;
 }
 
+static bool stepped(const ctn__node *n, const ctn_var *v)
+{
+    return n->event == CTN__EV_STEP && n->pool == v->pool && v->trainable;
+}
+
 /* A read of a variable after an assign in the same segment sees the assigned tensor. */
 static ctn_status forward_reads(builder *b)
 {
@@ -203,7 +208,7 @@ static ctn_status forward_reads(builder *b)
         if (a->event != CTN__EV_ASSIGN) continue;
         uint64_t version = a->var->version;
         for (size_t j = k + 1; j < b->late.n; j++) /* later writes of the same variable */
-            if (b->late.at[j]->var == a->var) version--;
+            version -= b->late.at[j]->var == a->var || stepped(b->late.at[j], a->var);
         for (size_t i = b->first; i < b->ctx->tensors.n; i++) {
             ctn_tensor *t = b->ctx->tensors.at[i];
             if (t->var == a->var && t->version == version && !t->data) t->alias = a->in[0];
@@ -275,14 +280,22 @@ static bool is_output(const builder *b, const ctn_tensor *t)
 static ctn_status choose_outputs(builder *b)
 {
     size_t n = b->ctx->tensors.n;
+    bool grads = false; /* there are gradients made by ctn_grad */
+    for (size_t i = b->first; i < n; i++) {
+        const ctn__node *node = b->ctx->tensors.at[i]->node;
+        grads |= node && node->event == CTN__EV_GRAD;
+    }
     for (size_t i = b->first; i < n; i++) {
         ctn_tensor *t = b->ctx->tensors.at[i];
         if (!is_output(b, t)) continue;
         /* A gradient made by ctn_grad that may be differentiated later is kept as what it became, so that
          * its history leads on; otherwise as what the user holds, and a hit need not expand anything. */
         bool history = (t->flags & CTN__T_KEPT_GRAPH) || b->kind == CTN__FLUSH_READ;
-        CTN_TRY(make_output(b, history ? ctn__real(t) : t));
-        if (history) CTN_TRY(make_saved(b, ctn__real(t)));
+        CTN_TRY(make_output(b, history && !t->var ? ctn__real(t) : t));
+        if (!history || t->var) continue;
+        CTN_TRY(make_saved(b, ctn__real(t)));
+        b->p->keeps_emitted |=
+            grads; /* its history may lead through one, even if nothing is saved */
     }
     return CTN_OK;
 }

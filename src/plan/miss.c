@@ -12,8 +12,7 @@ static size_t entry_words(const uint64_t *p)
 {
     switch ((ctn__event)(p[0] & 0xff)) {
     case CTN__EV_OP: return 2 + ((p[1] & 0xffff) + 1) / 2 + (p[1] >> 16 & 0xffff);
-    case CTN__EV_INPUT:
-    case CTN__EV_VAR: return 2 + 1 + 2 * (p[2] >> 8 & 0xff);
+    case CTN__EV_INPUT: return 2 + 1 + 2 * (p[2] >> 8 & 0xff);
     default: return 2;
     }
 }

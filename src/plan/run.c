@@ -123,11 +123,14 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     if (st == CTN_OK && p) st = ctn__plan_run(pl, p);
     ctx->emitted.n = 0;
     if (st < 0 || !p) return st;
+    bool expanded = ctx->emitted_tensors.n > emitted;
     if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
-    for (size_t i = ctx->flushed_tensors; p->keeps_emitted && i < ctx->tensors.n; i++) {
-        ctn_tensor *t =
-            ctx->tensors.at[i]; /* what ctn_grad made is found under the user's tensor too */
-        if (t->alias && !t->data) t->data = ctn__real(t)->data;
+    for (size_t i = ctx->flushed_tensors; expanded && i < ctx->tensors.n; i++) {
+        ctn_tensor *t = ctx->tensors.at[i], *r = ctn__real(t);
+        if (t == r) continue; /* what ctn_grad made is one value under two names */
+        if (!t->data) t->data = r->data;
+        else if (!r->data) r->data = t->data;
+        if (!p->keeps_emitted) t->alias = NULL; /* as after a hit, where nothing was emitted */
     }
     ctx->flushes++;
     ctx->flushed_nodes = ctx->nodes.n;

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Single cases of the core that random programs (test_random_programs.c) found or cannot reach: values of variables
+ * between recorded writes, gradients kept as tensors, plans that meet a hit before a miss, failed runs.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <catena/ops.h>
+#include <catena/optim.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+static ctn_context *ctx;
+static ctn_var *p, *s; /* a parameter and a state, (2) */
+static ctn_optim *opt;
+
+static int setup(void **state)
+{
+    (void)state;
+    ctn_error_clear();
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .mode = CTN_MODE_PLANNED)));
+    OK(ctn_var_new(&p, ctx, "p", CTN_PARAM, CTN_F32, CTN_SHAPE(2)));
+    OK(ctn_var_new(&s, ctx, "s", CTN_STATE, CTN_F32, CTN_SHAPE(2)));
+    OK(ctn_sgd_new(&opt, (ctn_vars){1, &p, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ctn_optim_free(opt);
+    ctn_var_free(p);
+    ctn_var_free(s);
+    ctn_context_free(ctx);
+    return 0;
+}
+
+static void start(float a, float b)
+{
+    OK(ctn_var_set(p, (float[]){a, b}, 8));
+    OK(ctn_var_set(s, (float[]){a, b}, 8));
+    OK(ctn_scope_begin(ctx));
+}
+
+static void expect(ctn_tensor *t, float a, float b)
+{
+    float x[2];
+    OK(ctn_read(t, x, sizeof x));
+    assert_float_equal(x[0], a, 1e-5);
+    assert_float_equal(x[1], b, 1e-5);
+}
+
+static void expect_var(ctn_var *v, float a, float b)
+{
+    float x[2];
+    OK(ctn_var_get(v, x, sizeof x));
+    assert_float_equal(x[0], a, 1e-5);
+    assert_float_equal(x[1], b, 1e-5);
+}
+
+static ctn_tensor *square_sum(ctn_tensor *x)
+{
+    return ctn_sum(ctn_mul(x, x), 0, NULL, 0);
+}
+
+static ctn_tensor *grad_by(ctn_tensor *y, ctn_tensor *x)
+{
+    ctn_tensor *g = NULL;
+    OK(ctn_grad(y, 1, &x, &g));
+    return g;
+}
+
+/* A leaf that was read lives elsewhere: a step that did not read it must not meet that plan. */
+static void reading_a_leaf_is_part_of_the_record(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4; run++) {
+        start((float)run, 1);
+        ctn_tensor *x = ctn_use(s);
+        if (run % 2 == 0) expect(x, (float)run, 1);
+        expect(ctn_scale(x, 2), 2 * (float)run, 2);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+static void a_leaf_is_read_as_it_was(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 3; run++) {
+        start(1, 2);
+        ctn_tensor *old = ctn_use(s);
+        OK(ctn_assign(s, ctn_scale(old, 10)));
+        ctn_tensor *mid = ctn_use(s);
+        OK(ctn_assign(s, ctn_scale(mid, 10)));
+        if (run < 2) expect(run == 0 ? old : mid, run == 0 ? 1 : 10, run == 0 ? 2 : 20);
+        expect_var(s, 100, 200);
+        OK(ctn_scope_end(ctx));
+        start(1, 2);
+        OK(ctn_assign(s, ctn_scale(ctn_use(s), 10)));
+        mid = ctn_keep(ctn_use(s));
+        OK(ctn_assign(s, ctn_scale(mid, 10)));
+        OK(ctn_flush(ctx));
+        expect(mid, 10, 20);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+static void a_leaf_of_an_earlier_run_is_kept(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        start(1, 2);
+        ctn_tensor *x = ctn_use(p), *l = square_sum(x);
+        assert_float_equal(ctn_item(l), 5, 1e-5);
+        assert_non_null(ctn_keep(x));
+        OK(ctn_backward(opt, l));
+        OK(ctn_optim_step(opt));
+        expect(x, 1, 2);
+        expect(ctn_use(p), -1, -2);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+/* A step is a write too: what was assigned before it is seen by reads before it. */
+static void an_assign_is_seen_before_the_step(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        start(1, 2);
+        OK(ctn_assign(p, ctn_scale(ctn_use(p), 3)));
+        ctn_tensor *y = ctn_keep(ctn_scale(ctn_use(p), 1));
+        OK(ctn_backward(opt, square_sum(ctn_use(p)))); /* p = 3 6, gradient 6 12 */
+        OK(ctn_optim_step(opt));
+        expect(y, 3, 6);
+        expect_var(p, -3, -6);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+static void a_kept_gradient_is_used_after_the_step(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4; run++) { /* the last two keep another one with its graph */
+        start(1, 2);
+        ctn_tensor *x = ctn_with_grad(ctn_use(s)), *x2 = ctn_mul(ctn_mul(x, x), x);
+        ctn_tensor *g = ctn_keep(grad_by(ctn_sum(x2, 0, NULL, 0), x)), *h = NULL;
+        if (run >= 2) h = ctn_keep_graph(grad_by(square_sum(x), x));
+        OK(ctn_backward(opt, square_sum(ctn_use(p))));
+        OK(ctn_optim_step(opt));
+        expect(ctn_scale(g, 2), 6, 24);
+        if (h) expect(grad_by(ctn_sum(ctn_mul(h, ctn_with_grad(g)), 0, NULL, 0), x), 6, 24);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+/* The plan of the first part is there already, that of the second is made: the history must lead on. */
+static void a_miss_after_a_hit_differentiates(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        start(1, 2);
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), 0, NULL, 0), x);
+        ctn_tensor *y = ctn_scope_return(ctx, ctn_add(g, x));
+        expect(y, 3, 4);
+        if (run == 1) y = ctn_scale(y, 2);
+        OK(ctn_backward(opt, ctn_sum(y, 0, NULL, 0)));
+        float grad[2];
+        OK(ctn_var_grad(p, grad, sizeof grad));
+        assert_float_equal(grad[0], run == 1 ? 2 : 1, 1e-5);
+        OK(ctn_optim_step(opt));
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+static void a_constant_gradient_can_be_asked_by(void **state)
+{
+    (void)state;
+    start(1, 2);
+    ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), 0, NULL, 0), x);
+    expect(grad_by(ctn_mul(g, x), g), 1, 2);
+    OK(ctn_scope_end(ctx));
+}
+
+/* Whether a gradient made by ctn_grad carries gradients on is part of the record. */
+static void grad_mode_of_a_gradient_is_hashed(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4; run++) {
+        start(1, 2);
+        ctn_tensor *x = ctn_use(p), *y = square_sum(x);
+        ctn_set_grad(ctx, run % 2);
+        ctn_tensor *g = grad_by(y, x); /* 2 x */
+        ctn_set_grad(ctx, 1);
+        OK(ctn_backward(opt, ctn_sum(ctn_mul(g, x), 0, NULL, 0)));
+        OK(ctn_optim_step(opt));
+        OK(ctn_scope_end(ctx));
+        if (run % 2) expect_var(p, 1 - 4, 2 - 8);
+        else expect_var(p, 1 - 2, 2 - 4);
+    }
+}
+
+static void a_parameter_is_a_loss(void **state)
+{
+    (void)state;
+    ctn_var *q;
+    ctn_optim *o;
+    float g;
+    OK(ctn_var_new(&q, ctx, "q", CTN_PARAM, CTN_F32, CTN_SCALAR_SHAPE));
+    OK(ctn_sgd_new(&o, (ctn_vars){1, &q, NULL}, NULL));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_backward(o, ctn_use(q)));
+    OK(ctn_var_grad(q, &g, sizeof g));
+    assert_float_equal(g, 1, 0);
+    OK(ctn_scope_end(ctx));
+    ctn_optim_free(o);
+    ctn_var_free(q);
+}
+
+/* A slice that does not fit fails when it runs. */
+static void nothing_is_left_of_a_failed_run(void **state)
+{
+    (void)state;
+    start(1, 2);
+    ctn_tensor *x = ctn_use(p), *loss = square_sum(x);
+    OK(ctn_flush(ctx));
+    ctn_tensor *bad = ctn_slice(x, 0, 2, 1), *behind = ctn_scale(bad, 2);
+    float v[2];
+    assert_int_equal(ctn_read(behind, v, 4), CTN_EARG);
+    assert_int_equal(ctn_read(behind, v, 4), CTN_EARG); /* not what lies in its memory */
+    assert_int_equal(ctn_backward(opt, loss), CTN_EARG);
+    assert_int_equal(ctn_assign(s, x), CTN_EARG);
+    assert_int_equal(ctn_scope_end(ctx), CTN_EARG);
+    ctn_error_clear();
+    start(1, 2);
+    assert_int_equal(ctn_optim_step(opt), CTN_ESTATE);
+    ctn_error_clear();
+    OK(ctn_backward(opt, square_sum(ctn_use(p))));
+    OK(ctn_optim_step(opt));
+    OK(ctn_scope_end(ctx));
+    expect_var(p, -1, -2);
+}
+
+static long countdown;
+
+static void *alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    void *q = NULL;
+    if (countdown > 0 && --countdown == 0) return NULL;
+    return posix_memalign(&q, align < sizeof(void *) ? sizeof(void *) : align, bytes) ? NULL : q;
+}
+
+static void release(void *user, void *q)
+{
+    (void)user;
+    free(q);
+}
+
+/* An op call fails half-way while effects wait: the scope ends with an error, the next one works. */
+static void half_a_record_does_not_run(void **state)
+{
+    teardown(state);
+    ctn_allocator a = {alloc, release, NULL};
+    assert_int_equal(ctn_set_allocator(&a), CTN_OK);
+    for (long n = 1; n < 40; n++) {
+        setup(state);
+        start(1, 2);
+        OK(ctn_assign(s, ctn_scale(ctn_use(s), 2)));
+        countdown = n;
+        ctn_tensor *t = ctn_use(p);
+        for (int k = 0; k < 3000 && t && countdown > 0; k++) t = ctn_scale(t, 1);
+        ctn_status st = countdown == 0 && !t ? ctn_error_status() : CTN_OK;
+        countdown = 0;
+        ctn_status end = ctn_scope_end(ctx);
+        assert_true(end == CTN_OK || (end == CTN_ENOMEM && st == CTN_ENOMEM));
+        if (end == CTN_OK) expect_var(s, 2, 4);
+        ctn_error_clear();
+        start(1, 2);
+        OK(ctn_assign(s, ctn_scale(ctn_use(s), 2)));
+        OK(ctn_scope_end(ctx));
+        expect_var(s, 2, 4);
+        teardown(state);
+    }
+    assert_int_equal(ctn_set_allocator(NULL), CTN_OK);
+    setup(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reading_a_leaf_is_part_of_the_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_leaf_is_read_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_leaf_of_an_earlier_run_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_assign_is_seen_before_the_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kept_gradient_is_used_after_the_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_miss_after_a_hit_differentiates, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_constant_gradient_can_be_asked_by, setup, teardown),
+        cmocka_unit_test_setup_teardown(grad_mode_of_a_gradient_is_hashed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_parameter_is_a_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_left_of_a_failed_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(half_a_record_does_not_run, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
