@@ -106,7 +106,7 @@ typedef enum { CTN_PARAM = 1, CTN_STATE = 2 } ctn_var_kind;
 CTN_API CTN_MUST_CHECK ctn_status ctn_var_new(ctn_var **v, ctn_context *ctx, const char *name,
                                               ctn_var_kind kind, ctn_dtype dtype, int ndim,
                                               const int64_t *dims);
-CTN_API void ctn_var_free(ctn_var *v);
+CTN_API void ctn_var_free(ctn_var *v); /* between scopes */
 CTN_API const char *ctn_var_name(const ctn_var *v);
 CTN_API const ctn_desc *ctn_var_desc(const ctn_var *v); /* plain: row-major */
 CTN_API ctn_var_kind ctn_var_kind_of(const ctn_var *v);

@@ -42,7 +42,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_adam_new(ctn_optim **o, ctn_vars vars,
                                                const ctn_adam_opt *opt);
 CTN_API CTN_MUST_CHECK ctn_status ctn_adamw_new(ctn_optim **o, ctn_vars vars,
                                                 const ctn_adam_opt *opt);
-/* Free it; the variables keep their values. */
+/* Free it between scopes; the variables keep their values. */
 CTN_API void ctn_optim_free(ctn_optim *o);
 
 /* Contribute d(loss)/d(parameter) of this optimizer's trainable parameters; several calls add up (rule 4).

@@ -255,10 +255,12 @@ static ctn_status copy_args(ctn_context *ctx, ctn__node *n, const ctn_op_args *a
     return CTN_OK;
 }
 
-static uint64_t new_op_uid(void)
+/* A number for the op at its first use; contexts in several threads may share a custom op. */
+static void give_uid(ctn_op *op)
 {
     static uint64_t last;
-    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    uint64_t none = 0, uid = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&op->uid, &none, uid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static ctn_status infer(const char *at, const ctn_op *op, int nin, ctn_tensor *const *in,
@@ -295,7 +297,7 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
     if (ctx->broken < 0)
         return ctn_fail(ctx->broken, "%s: an earlier run in this scope failed; end the scope",
                         op->name);
-    if (op->uid == 0) op->uid = new_op_uid();
+    if (__atomic_load_n(&op->uid, __ATOMIC_RELAXED) == 0) give_uid(op);
 
     const ctn_desc *din[CTN_MAX_IN];
     ctn_desc dout[CTN_MAX_OUT];

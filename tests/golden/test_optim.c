@@ -48,7 +48,7 @@ static ctn_vars net_new(void)
 {
     for (int i = 0; i < 4; i++) {
         float x[24];
-        char own[8]; /* groups go by the names in ctn_vars, not by this */
+        char own[16]; /* groups go by the names in ctn_vars, not by this */
         snprintf(own, sizeof own, "v%d", i);
         OK(ctn_var_new(&var[i], ctx, own, CTN_PARAM, CTN_F32, shape[i][1] ? 2 : 1, shape[i]));
         value(i + 1, 0.7, count(i), x);

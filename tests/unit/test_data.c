@@ -38,8 +38,10 @@ static void write_file(const char *path, const void *p, size_t n)
 {
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
-    bool written = fwrite(p, 1, n, f) == n;
-    assert_true(fclose(f) == 0 && written);
+    size_t written = fwrite(p, 1, n, f);
+    int closed = fclose(f);
+    assert_int_equal(written, n);
+    assert_int_equal(closed, 0);
 }
 
 /* 3 images of 2x2 and their labels */

@@ -610,7 +610,7 @@ static void rule_14_random_streams(void **state)
     assert_memory_not_equal(step[0].v[2], step[0].v[3], sizeof step[0].v[2]);
     for (int k = 0; k < 4; k++) { /* threads, mode and reads in mid-step do not matter */
         ctn_context *c;
-        OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = k == 0 ? 1 : 2, .seed = 7,
+        OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = k == 0 ? 1 : THREADS, .seed = 7,
                                        .mode = k == 2 ? CTN_MODE_EAGER : CTN_MODE_PLANNED)));
         for (int s = 0; s < 3; s++) {
             draw(c, k == 3, &again);
