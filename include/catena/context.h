@@ -27,6 +27,7 @@ typedef struct {
     int64_t max_plan_bytes;  /* 0: CATENA_PLAN_MB */
     const int *cores;        /* logical CPUs promised to this context alone (rule 17), or NULL */
     int ncores;
+    int64_t spans; /* kernel runs kept for ctn_trace_write, the latest ones; 0: none */
 } ctn_context_opt;
 
 /* Make a context. Local. Result: owned, ctn_context_free. Errors: ENOMEM, EENGINE, EARG. */
@@ -157,6 +158,9 @@ CTN_API void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out);
 /* The last plan that ran, as text: nodes, kernels, layouts, bytes, and times when profiling is on.
  * As snprintf. Local. */
 CTN_API int ctn_plan_text(ctn_context *ctx, char *buf, size_t n);
+/* Kernel runs (see ctn_context_opt.spans) and counters as a Chrome trace, for chrome://tracing or Perfetto.
+ * Local. Errors: EIO. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_trace_write(ctn_context *ctx, const char *path);
 /* Measure each node of every run (off by default). Local. */
 CTN_API void ctn_set_profile(ctn_context *ctx, int on);
 

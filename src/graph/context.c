@@ -45,7 +45,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
                               (int)ctx->opt.precision));
     ctx->hasher = ctn__hasher_new();
     if (!ctx->hasher) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
-    ctx->trace = ctn__trace_new(0);
+    ctx->trace = ctn__trace_new(ctx->opt.spans);
     if (!ctx->trace) CTN_TRY_GOTO(st, fail, ctn_error_status());
     CTN_TRY_GOTO(st, fail, ctn__plan_runner.start(ctx, &ctx->opt));
     *out = ctx;
@@ -102,6 +102,11 @@ void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out)
 int ctn_plan_text(ctn_context *ctx, char *buf, size_t n)
 {
     return ctn__plan_runner.text(ctx, buf, n);
+}
+
+ctn_status ctn_trace_write(ctn_context *ctx, const char *path)
+{
+    return ctn__plan_runner.trace(ctx, path);
 }
 
 void ctn_set_profile(ctn_context *ctx, int on)

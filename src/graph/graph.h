@@ -146,6 +146,7 @@ typedef struct {
     void (*forget)(ctn_context *ctx, const void *var_or_pool); /* drop plans that point to it */
     void (*stats)(const ctn_context *ctx, ctn_plan_stats *out);
     int (*text)(ctn_context *ctx, char *buf, size_t n);
+    ctn_status (*trace)(ctn_context *ctx, const char *path);
 } ctn__runner;
 extern const ctn__runner ctn__plan_runner; /* defined in plan/run.c */
 

@@ -65,7 +65,7 @@ ctn_status ctn__cache_add(ctn__planner *pl, ctn__plan *p)
     while (pl->oldest &&
            (pl->nplans >= pl->max_plans || pl->plan_bytes + p->bytes > pl->max_bytes)) {
         ctn__cache_drop(pl, pl->oldest);
-        pl->stats.evictions++;
+        ctn__trace_add(pl->trace, CTN__COUNT_PLAN_EVICTIONS, 1);
     }
     ctn__plan **b = &pl->bucket[bucket_of(pl, p->key)];
     p->chain = *b;

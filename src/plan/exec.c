@@ -136,13 +136,16 @@ static ctn_status run_guarded(const ctn__planner *pl, const ctn__plan *p, const 
 
 static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
 {
+    ctn_context *ctx = p->ctx;
+    bool timed = ctx->profile || ctn__trace_spans_on(ctx->trace);
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
-        uint64_t t0 = p->ctx->profile ? ctn__now_ns() : 0;
+        uint64_t t0 = timed ? ctn__now_ns() : 0;
         ctn_status st = pl->guard ? run_guarded(pl, p, n) : n->run(&n->args);
-        if (p->ctx->profile) {
-            uint64_t ns = ctn__now_ns() - t0;
-            if (n->ns == 0 || ns < n->ns) n->ns = ns;
+        if (timed) {
+            uint64_t t1 = ctn__now_ns();
+            if (ctx->profile && (n->ns == 0 || t1 - t0 < n->ns)) n->ns = t1 - t0;
+            ctn__trace_span(ctx->trace, n->op->name, t0, t1, 0);
         }
         if (st < 0) {
             if (ctn_error_status() == CTN_OK) ctn_fail(st, "%s failed", n->op->name);
@@ -161,11 +164,13 @@ ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p)
     int was = ctn__threads_enter(ctx->threads);
     ctn__fpmode_enter(pl->fp);
     ctn_status st = run_nodes(pl, p);
-    if (ctn__fpmode_leave(pl->fp)) pl->stats.underflow_runs++;
+    if (ctn__fpmode_leave(pl->fp)) ctn__trace_add(ctx->trace, CTN__COUNT_UNDERFLOW_RUNS, 1);
     ctn__threads_leave(was);
     ctn__cores_release(&pl->cores);
     p->runs++;
-    pl->stats.runs++;
+    ctn__trace_add(ctx->trace, CTN__COUNT_RUNS, 1);
+    ctn__trace_add(ctx->trace, CTN__COUNT_KERNELS, p->nodes.n);
+    ctn__trace_add(ctx->trace, CTN__COUNT_REORDER_BYTES, p->reorder_bytes);
     pl->last = p;
     return st;
 }

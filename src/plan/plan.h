@@ -106,7 +106,7 @@ struct ctn__planner {
     bool check;
     size_t guard; /* guard bytes behind every buffer, 0: none */
     ctn_run_env env;
-    ctn_plan_stats stats;
+    ctn__trace *trace; /* the context's: where it counts */
     /* rule 8: misses that differ in one attribute */
     uint64_t *miss_tape;
     size_t miss_n, miss_cap, miss_at;

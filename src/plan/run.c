@@ -10,6 +10,7 @@ static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
     ctn__planner *pl = ctn__calloc(1, sizeof *pl);
     if (!pl) return CTN_ENOMEM;
     ctx->planner = pl;
+    pl->trace = ctx->trace;
     pl->max_plans = opt->max_plans > 0 ? opt->max_plans : ctn__env_int(CTN__ENV_PLANS);
     pl->max_bytes = opt->max_plan_bytes > 0 ? (size_t)opt->max_plan_bytes
                                             : (size_t)ctn__env_int(CTN__ENV_PLAN_MB) << 20;
@@ -70,7 +71,9 @@ static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind
 {
     ctn__plan *p = NULL;
     int was = ctn__threads_enter(ctx->threads); /* kernels are made for this number of threads */
+    uint64_t t0 = ctn__now_ns();
     ctn_status st = ctn__plan_build(&p, ctx, kind);
+    ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_NS, ctn__now_ns() - t0);
     ctn__threads_leave(was);
     if (st == CTN_OK && pl->check) st = keep_tape(ctx, p);
     if (st < 0) {
@@ -98,11 +101,11 @@ static ctn_status find(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind,
     ctn__hash128 key = ctn__hasher_value(ctx->hasher);
     ctn__plan *p = ctn__cache_find(pl, key);
     if (!p) {
-        pl->stats.misses++;
+        ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_MISSES, 1);
         ctn__note_miss(ctx, pl);
         return build(ctx, pl, kind, key, out);
     }
-    pl->stats.hits++;
+    ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_HITS, 1);
     if (p->tape &&
         (p->ntape != ctx->tape.n || memcmp(p->tape, ctx->tape.at, p->ntape * sizeof *p->tape) != 0))
         return ctn_fail(CTN_ESTATE, "internal: two different records have the same hash");
@@ -169,10 +172,24 @@ static void forget(ctn_context *ctx, const void *what)
 static void stats(const ctn_context *ctx, ctn_plan_stats *out)
 {
     const ctn__planner *pl = ctx->planner;
-    *out = pl->stats;
+    const ctn__trace *t = ctx->trace;
+    out->hits = ctn__trace_count(t, CTN__COUNT_PLAN_HITS);
+    out->misses = ctn__trace_count(t, CTN__COUNT_PLAN_MISSES);
+    out->evictions = ctn__trace_count(t, CTN__COUNT_PLAN_EVICTIONS);
+    out->runs = ctn__trace_count(t, CTN__COUNT_RUNS);
+    out->underflow_runs = ctn__trace_count(t, CTN__COUNT_UNDERFLOW_RUNS);
     out->plans = pl->nplans;
     out->plan_bytes = (int64_t)pl->plan_bytes;
     out->arena_bytes = (int64_t)pl->arena_bytes;
+}
+
+static ctn_status trace(ctn_context *ctx, const char *path)
+{
+    const ctn__planner *pl = ctx->planner;
+    ctn__trace_set(ctx->trace, CTN__COUNT_PLANS, (uint64_t)pl->nplans);
+    ctn__trace_set(ctx->trace, CTN__COUNT_PLAN_BYTES, pl->plan_bytes);
+    ctn__trace_set(ctx->trace, CTN__COUNT_ARENA_BYTES, pl->arena_bytes);
+    return ctn__trace_write_chrome(ctx->trace, path);
 }
 
 static int text(ctn_context *ctx, char *buf, size_t n)
@@ -186,4 +203,4 @@ static int text(ctn_context *ctx, char *buf, size_t n)
     return len;
 }
 
-const ctn__runner ctn__plan_runner = {start, stop, flush, forget, stats, text};
+const ctn__runner ctn__plan_runner = {start, stop, flush, forget, stats, text, trace};

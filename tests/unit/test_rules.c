@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <catena/log.h>
 #include <catena/ops.h>
@@ -808,6 +809,34 @@ static void a_tensor_prints_itself(void **state)
     OK(ctn_scope_end(ctx));
 }
 
+static void a_trace_is_written(void **state)
+{
+    (void)state;
+    static char text[65536];
+    char path[64];
+    float x[4] = {1, 2, 3, 4};
+    ctn_context *c;
+    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .spans = 100)));
+    for (int i = 0; i < 3; i++) {
+        OK(ctn_scope_begin(c));
+        assert_non_null(ctn_data(ctn_relu(ctn_input(c, x, CTN_F32, CTN_SHAPE(4)))));
+        OK(ctn_scope_end(c));
+    }
+    snprintf(path, sizeof path, "trace-%d.json", (int)getpid());
+    OK(ctn_trace_write(c, path));
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    unlink(path);
+    int spans = 0;
+    text[n] = 0;
+    for (const char *p = text; (p = strstr(p, "\"relu\"")) != NULL; p++) spans++;
+    assert_int_equal(spans, 3);
+    assert_non_null(strstr(text, "plan_hits"));
+    ctn_context_free(c);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -838,6 +867,7 @@ int main(void)
         T(rule_17_contexts_in_threads),
         T(forward_only_keeps_nothing),
         T(a_tensor_prints_itself),
+        T(a_trace_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static void test_counters(void **state)
     assert_int_equal(ctn__trace_count(t, CTN__COUNT_PLAN_BYTES), 1000);
     assert_string_equal(ctn__counter_name(CTN__COUNT_PLAN_HITS), "plan_hits");
     assert_string_equal(ctn__counter_unit(CTN__COUNT_PLAN_BYTES), "bytes");
-    assert_true(strlen(ctn__counter_help(CTN__COUNT_STEPS)) > 0);
+    assert_true(strlen(ctn__counter_help(CTN__COUNT_RUNS)) > 0);
     assert_false(ctn__trace_spans_on(t));
     ctn__trace_span(t, "ignored", 1, 2, 0);
     assert_int_equal(ctn__trace_spans(t), 0);

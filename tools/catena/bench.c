@@ -246,7 +246,7 @@ static ctn_status bench_mlp(const args *a)
     figures f = {.steps = args_int(a, "steps")};
     bool first_only = args_flag(a, "first-step");
     double start = now_s();
-    CTN_TRY_GOTO(st, done, open_context(&ctx, a));
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a, 0));
     f.threads = ctn_context_threads(ctx);
     CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, args_flag(a, "denormal")));
     CTN_TRY_GOTO(st, done, first_step(&f, &m, start));

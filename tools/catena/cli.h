@@ -49,6 +49,7 @@ extern const command cmd_info, cmd_bench, cmd_explain;
 int args_parse(args *a, const command *cmd, int argc, char **argv);
 bool args_flag(const args *a, const char *name);
 int64_t args_int(const args *a, const char *name);
+const char *args_text(const args *a, const char *name); /* "" when not given */
 void command_help(const command *cmd);
 /* The word of a NULL-terminated list nearest to a mistyped one, NULL when none is near. */
 const char *nearest(const char *word, const char *const *list);
@@ -72,7 +73,8 @@ void json_real(json *j, const char *name, double value); /* not finite: null */
 
 /* More threads than CPUs, by --threads or a variable, are refused. -1: go on; otherwise the exit code. */
 int check_threads(const args *a);
-ctn_status open_context(ctn_context **ctx, const args *a); /* with --threads, 0: the default */
+/* With --threads, 0: the default; and room for a trace. */
+ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 
 double now_s(void); /* monotonic */
 

@@ -26,11 +26,13 @@ static ctn_status explain_mlp(const args *a)
     ctn_context *ctx = NULL;
     mlp m = {0};
     double loss;
-    CTN_TRY_GOTO(st, done, open_context(&ctx, a));
+    const char *trace = args_text(a, "trace");
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a, trace[0] ? 100000 : 0));
     CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, 0));
     ctn_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--) CTN_TRY_GOTO(st, done, mlp_step(&m, &loss));
     CTN_TRY_GOTO(st, done, print_plan(ctx));
+    if (trace[0]) CTN_TRY_GOTO(st, done, ctn_trace_write(ctx, trace));
 done:
     mlp_free(&m);
     ctn_context_free(ctx);
@@ -51,6 +53,7 @@ static int run(const args *a)
 static const option options[] = {
     {"threads", "N", "0", "compute threads; 0: as catena info shows"},
     {"steps", "N", "20", "profiled steps; the best time of each kernel is shown"},
+    {"trace", "FILE", "", "also write a Chrome trace of the kernels, for Perfetto"},
     {0},
 };
 static const char *const words[] = {"mlp", NULL};

@@ -166,6 +166,12 @@ bool args_flag(const args *a, const char *name)
     return value_of(a, name) != NULL;
 }
 
+const char *args_text(const args *a, const char *name)
+{
+    const char *s = value_of(a, name);
+    return s ? s : "";
+}
+
 int64_t args_int(const args *a, const char *name)
 {
     int64_t v = 0;

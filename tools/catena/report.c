@@ -97,9 +97,10 @@ int check_threads(const args *a)
     return EXIT_USAGE;
 }
 
-ctn_status open_context(ctn_context **ctx, const args *a)
+ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans)
 {
-    return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads")));
+    return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads"),
+                                        .spans = spans));
 }
 
 double now_s(void)
