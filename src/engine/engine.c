@@ -122,14 +122,7 @@ dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
     case CTN__ELT_RELU: return dnnl_eltwise_relu;
     case CTN__ELT_TANH: return dnnl_eltwise_tanh;
     case CTN__ELT_SIGMOID: return dnnl_eltwise_logistic;
-    case CTN__ELT_GELU_ERF: return dnnl_eltwise_gelu_erf;
-    case CTN__ELT_GELU_TANH: return dnnl_eltwise_gelu_tanh;
     case CTN__ELT_SWISH: return dnnl_eltwise_swish;
-    case CTN__ELT_EXP: return dnnl_eltwise_exp;
-    case CTN__ELT_ELU: return dnnl_eltwise_elu;
-    case CTN__ELT_SOFTPLUS: return dnnl_eltwise_soft_relu;
-    case CTN__ELT_LOG: return dnnl_eltwise_log;
-    case CTN__ELT_SQRT: return dnnl_eltwise_sqrt;
     case CTN__ELT_NONE: break;
     }
     return dnnl_alg_kind_undef;

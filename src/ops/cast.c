@@ -106,12 +106,7 @@ static ctn_status cast_prepare(ctn_prepare_args *a)
     to.dtype = d;
     ctn__prim *p;
     CTN_TRY(ctn__prim_reorder(&p, a->engine, &from, &to));
-    a->priv = p;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(p);
-    a->kernel = ctn__prim_name(p);
-    a->run = ctn__run_prim;
-    return CTN_OK;
+    return ctn__with_prim(a, p, ctn__run_prim);
 }
 
 static ctn_status cast_grad(const ctn_grad_args *a)

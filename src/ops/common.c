@@ -54,16 +54,22 @@ ctn_status ctn__run_prim(const ctn_run_args *a)
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
+ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
+                          ctn_status (*run)(const ctn_run_args *a))
+{
+    a->priv = p;
+    a->priv_free = ctn__prim_free;
+    a->scratch = ctn__prim_scratch(p);
+    a->kernel = ctn__prim_name(p);
+    a->run = run;
+    return CTN_OK;
+}
+
 ctn_status ctn__prepare_eltwise(ctn_prepare_args *a, ctn__elt f, float alpha)
 {
     if (a->din[0].dtype != CTN_F32 || ctn__count(&a->din[0]) == 0) return CTN_OK;
     ctn_desc flat = {.dtype = CTN_F32, .ndim = 1, .dim = {ctn__count(&a->din[0])}, .stride = {1}};
     ctn__prim *p;
     CTN_TRY(ctn__prim_eltwise(&p, a->engine, &flat, &flat, f, alpha));
-    a->priv = p;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(p);
-    a->kernel = ctn__prim_name(p);
-    a->run = ctn__run_prim;
-    return CTN_OK;
+    return ctn__with_prim(a, p, ctn__run_prim);
 }

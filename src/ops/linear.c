@@ -79,12 +79,7 @@ static ctn_status linear_prepare(ctn_prepare_args *a)
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, x, &wt, a->nin > 2 ? &a->din[2] : NULL, y,
                              (ctn__elt)a->attr[ACT], 0));
-    a->priv = prim;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(prim);
-    a->kernel = ctn__prim_name(prim);
-    a->run = prim_run;
-    return CTN_OK;
+    return ctn__with_prim(a, prim, prim_run);
 }
 
 static ctn_status linear_grad(const ctn_grad_args *a)

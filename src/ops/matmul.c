@@ -103,12 +103,7 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
     if (!engine) return CTN_OK;
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, &p, &q, NULL, c, CTN__ELT_NONE, 0));
-    a->priv = prim;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(prim);
-    a->kernel = ctn__prim_name(prim);
-    a->run = prim_run;
-    return CTN_OK;
+    return ctn__with_prim(a, prim, prim_run);
 }
 
 static ctn_status matmul_grad(const ctn_grad_args *a)

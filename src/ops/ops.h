@@ -29,6 +29,9 @@ ctn_tensor *ctn__binary(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b
 ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d);
 /* prepare for f32 by a oneDNN eltwise, f64 by the op's own run; alpha is the scalar of oneDNN's function */
 ctn_status ctn__prepare_eltwise(ctn_prepare_args *a, ctn__elt f, float alpha);
+/* The node is done by primitive p, which it owns from now on; the end of a prepare. */
+ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
+                          ctn_status (*run)(const ctn_run_args *a));
 /* run of a prepared primitive with arguments in[0..nin-1], out[0] */
 ctn_status ctn__run_prim(const ctn_run_args *a);
 

@@ -41,13 +41,8 @@ static ctn_status softmax_prepare(ctn_prepare_args *a)
     ctn_desc d = {.dtype = CTN_F32, .ndim = 3, .dim = {v.outer, v.C, v.inner}};
     ctn__plain(&d);
     ctn__prim *p;
-    CTN_TRY(ctn__prim_softmax(&p, a->engine, &d, &d, 1, false));
-    a->priv = p;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(p);
-    a->kernel = ctn__prim_name(p);
-    a->run = ctn__run_prim;
-    return CTN_OK;
+    CTN_TRY(ctn__prim_softmax(&p, a->engine, &d, &d, 1));
+    return ctn__with_prim(a, p, ctn__run_prim);
 }
 
 /* f64, and f32 without elements */

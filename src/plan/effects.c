@@ -5,6 +5,8 @@
  */
 #include "plan/plan.h"
 
+#include "ops/ops.h"
+
 static ctn_status copy_run(const ctn_run_args *a)
 {
     const ctn_desc *s = &a->din[0], *d = &a->dout[0];
@@ -29,12 +31,6 @@ static ctn_status copy_run(const ctn_run_args *a)
 
 ctn_op ctn__op_write = {sizeof(ctn_op), "write", 1, 1, CTN_OP_STRIDED, .run = copy_run};
 
-static ctn_status reorder_prim_run(const ctn_run_args *a)
-{
-    void *ptr[2] = {(void *)(uintptr_t)a->in[0], a->out[0]};
-    return ctn__prim_run(a->priv, ptr, a->scratch);
-}
-
 /* oneDNN reorders the types and strides it knows; the rest is copied by rows. */
 static ctn_status reorder_prepare(ctn_prepare_args *a)
 {
@@ -48,12 +44,7 @@ static ctn_status reorder_prepare(ctn_prepare_args *a)
         ctn_error_clear();
         return CTN_OK;
     }
-    a->priv = p;
-    a->priv_free = ctn__prim_free;
-    a->scratch = ctn__prim_scratch(p);
-    a->kernel = ctn__prim_name(p);
-    a->run = reorder_prim_run;
-    return CTN_OK;
+    return ctn__with_prim(a, p, ctn__run_prim);
 }
 
 ctn_op ctn__op_reorder = {

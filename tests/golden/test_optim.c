@@ -106,7 +106,7 @@ static void check_params(const char *what, const double *want)
 
 typedef struct {
     char name[24][64];
-    double x[24][24]; /* f32 and i64 values of this size are exact */
+    unsigned char x[24][24 * sizeof(double)];
     int n;
     bool load;
 } state_copy;

@@ -10,11 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A test that gets no memory ends at once. */
+static void *grown(void *p, size_t bytes)
+{
+    void *n = realloc(p, bytes);
+    if (!n) abort();
+    return n;
+}
+
 float *rp_note(record *o, int at, int run, int64_t n, bool known)
 {
     if (o->n == o->cap) {
         o->cap = o->cap ? 2 * o->cap : 64;
-        o->s = realloc(o->s, (size_t)o->cap * sizeof *o->s);
+        o->s = grown(o->s, (size_t)o->cap * sizeof *o->s);
     }
     observation *s = &o->s[o->n++];
     *s = (observation){at, run, n, calloc((size_t)n + 1, sizeof(float)), known};
@@ -113,7 +121,7 @@ static void term(rv *r, int64_t o, int k, int64_t i, double w)
 {
     if (r->terms == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 32;
-        r->t = realloc(r->t, (size_t)r->cap * sizeof *r->t);
+        r->t = grown(r->t, (size_t)r->cap * sizeof *r->t);
     }
     r->t[r->terms].o = (int32_t)o;
     r->t[r->terms].i = (int32_t)i;
