@@ -24,7 +24,6 @@ typedef enum {
     CTN__EV_INPUT,
     CTN__EV_NUMBER,
     CTN__EV_VAR,
-    CTN__EV_RETAINED,
     CTN__EV_SCOPE,
     CTN__EV_RETURN,
     CTN__EV_END,

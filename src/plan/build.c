@@ -126,7 +126,6 @@ static ctn_status add_contribution(builder *b, ctn__node *n)
     int g = ctn__plan_value(p, &n->var->d, CTN__V_GRAD), v = -1, id;
     if (g < 0) return CTN_ENOMEM;
     p->values.at[g].var = n->var;
-    p->values.at[g].nontrivial = true;
     if (n->nin == 0) {
         id = ctn__plan_node(p, &ctn__op_clear, n->at, 0, NULL, 1, &g);
     } else {
@@ -138,7 +137,6 @@ static ctn_status add_contribution(builder *b, ctn__node *n)
         if (direct) {
             val->kind = CTN__V_GRAD;
             val->var = n->var;
-            val->nontrivial = true;
             p->nodes.at[val->node].effect = true;
             return CTN_OK;
         }
@@ -178,7 +176,6 @@ static ctn_status add_assign(builder *b, ctn__node *n)
     int v = -1, d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
     if (d < 0) return CTN_ENOMEM;
     p->values.at[d].var = n->var;
-    p->values.at[d].nontrivial = true;
     CTN_TRY(value_of(b, n->in[0], &v));
     int id = ctn__plan_node(p, &ctn__op_write, n->at, 1, &v, 1, &d);
     if (id < 0) return CTN_ENOMEM;
@@ -241,7 +238,7 @@ static ctn_status make_output(builder *b, ctn_tensor *t)
         v = c;
     }
     val->tensor = t->id;
-    val->output = val->nontrivial = true;
+    val->output = true;
     p->keeps_emitted |= (t->id & CTN__EMITTED) != 0;
     p->nodes.at[val->node].effect = true;
     return CTN_OK;

@@ -33,7 +33,6 @@ typedef struct {
     ctn_desc d;
     ctn__value_kind kind;
     bool output;     /* BIND: written by this plan into new storage of the scope */
-    bool nontrivial; /* VAR, GRAD or BIND that this plan overwrites: never shared in place */
     int node;        /* producer, -1 none */
     uint32_t tensor; /* BIND */
     ctn_var *var;    /* VAR, GRAD */

@@ -36,11 +36,6 @@ bool ctn__is_f32_f64(ctn_dtype t)
     return t == CTN_F32 || t == CTN_F64;
 }
 
-bool ctn__is_int(ctn_dtype t)
-{
-    return t == CTN_I64 || t == CTN_I32 || t == CTN_U8 || t == CTN_BOOL;
-}
-
 int64_t ctn__count(const ctn_desc *d)
 {
     int64_t n = 1;

@@ -26,7 +26,6 @@ ctn_desc ctn__broadcast_view(const ctn_desc *d, const ctn_desc *to);
 /* "(100,784)" into buf; returns buf */
 char *ctn__shape_text(const ctn_desc *d, char *buf, size_t n);
 bool ctn__is_float(ctn_dtype t);
-bool ctn__is_int(ctn_dtype t);
 bool ctn__is_f32_f64(ctn_dtype t); /* what own kernels compute in */
 /* Axis of a tensor of ndim dimensions, negative from the end; -1 when out of range. */
 int ctn__axis(int ndim, int64_t axis);
