@@ -10,12 +10,22 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
+#define CTN__HUGE_PAGE ((size_t)2 << 20)
+
+/* Pools and arenas in huge pages: kernels walk them with strides of a row, and a page of 4 kB per row is
+ * a TLB miss per row. A hint only: the kernel may refuse it. */
 static void *default_alloc(void *user, size_t bytes, size_t align)
 {
     (void)user;
     void *p = NULL;
-    return posix_memalign(&p, align, bytes) == 0 ? p : NULL;
+    bool huge = bytes >= CTN__HUGE_PAGE;
+    if (posix_memalign(&p, huge ? CTN__HUGE_PAGE : align, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (huge) (void)madvise(p, bytes & ~(CTN__HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+    return p;
 }
 
 static void default_release(void *user, void *p)

@@ -20,6 +20,49 @@ static ctn_desc widen(const ctn_desc *d, int nd)
     return r;
 }
 
+/* A^T B with a short inner dimension, the gradient of a linear layer's weights: oneDNN's inner product has
+ * a kernel for it that packs less and takes a fifth less time. *out stays NULL where it has none here. */
+static ctn_status gradient_of_weights(ctn__prim **out, ctn__engine *e, const ctn_desc *a,
+                                      const ctn_desc *b, const ctn_desc *c)
+{
+    int64_t m = c->dim[0], n = c->dim[1], k = b->dim[0];
+    if (c->dtype != CTN_F32 || a->stride[0] != 1 || a->stride[1] != m || b->stride[1] != 1 ||
+        b->stride[0] != n || k < 16 || m < 2 * k || n < 2 * k)
+        return CTN_OK;
+    static const int args[4] = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, 0, DNNL_ARG_DIFF_WEIGHTS};
+    ctn_status st = CTN_OK;
+    dnnl_memory_desc_t md[4] = {NULL};
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t hint = NULL, pd = NULL;
+    const char *name = NULL;
+    ctn_desc at = *a;
+    at.dim[0] = k;
+    at.dim[1] = m;
+    ctn__plain(&at);
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], &at));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], b));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], c));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
+    CTN__DNNL(st, done, "inner product",
+              dnnl_inner_product_forward_primitive_desc_create(&hint, e->engine,
+                                                               dnnl_forward_training, md[1], md[3],
+                                                               NULL, md[0], attr));
+    CTN__DNNL(st, done, "inner product",
+              dnnl_inner_product_backward_weights_primitive_desc_create(&pd, e->engine, md[1],
+                                                                        md[3], NULL, md[0], hint,
+                                                                        attr));
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    if (name && strstr(name, "gemm:jit"))
+        st = ctn__prim_make(out, e, pd, 4, args, (const_dnnl_memory_desc_t *)md, "inner product");
+    else dnnl_primitive_desc_destroy(pd);
+done:
+    if (hint) dnnl_primitive_desc_destroy(hint);
+    if (attr) dnnl_primitive_attr_destroy(attr);
+    for (int i = 0; i < 4; i++)
+        if (md[i]) dnnl_memory_desc_destroy(md[i]);
+    return st;
+}
+
 ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
                             const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha)
 {
@@ -29,6 +72,10 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
     int nd = c->ndim;
+    if (nd == 2 && !bias && act == CTN__ELT_NONE) {
+        CTN_TRY(gradient_of_weights(out, e, a, b, c));
+        if (*out) return CTN_OK;
+    }
     ctn_desc wa = widen(a, nd), wb = widen(b, nd);
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], &wa));
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], &wb));
