@@ -17,5 +17,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 #include <catena/tensor.h>
+#include <catena/tune.h>
+#include <catena/zoo.h>
 
 #endif

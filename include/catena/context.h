@@ -14,14 +14,17 @@ extern "C" {
 #endif
 
 typedef enum { CTN_MODE_DEFAULT = 0, CTN_MODE_PLANNED, CTN_MODE_EAGER } ctn_mode;
-typedef enum { CTN_PRECISION_F32 = 0 } ctn_precision;
+/* f32: strict math. bf16, f16: activations and the operands of products in the low type; variables,
+ * gradients, statistics, losses and what the user sees in f32. */
+typedef enum { CTN_PRECISION_F32 = 0, CTN_PRECISION_BF16, CTN_PRECISION_F16 } ctn_precision;
 
 typedef struct {
     size_t struct_size;
     int threads;             /* 0: CATENA_THREADS, OMP_NUM_THREADS, physical cores */
     uint64_t seed;           /* 0: CATENA_SEED */
     ctn_mode mode;           /* default: planned, unless CATENA_EAGER=1 */
-    ctn_precision precision; /* f32: strict math */
+    ctn_precision precision; /* f16 is refused where the engine has slow kernels for it, unless: */
+    int slow_precision;      /* 1: take it all the same */
     int no_fuse;             /* 1: as CATENA_FUSE=0 */
     int64_t max_plans;       /* 0: CATENA_PLANS */
     int64_t max_plan_bytes;  /* 0: CATENA_PLAN_MB */
@@ -87,6 +90,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_retain(ctn_retained **r, ctn_tensor *t);
 CTN_API ctn_tensor *ctn_retained_value_at(const char *at, ctn_retained *r);
 #define ctn_retained_value(r) ctn_retained_value_at(CTN_HERE, r)
 CTN_API void ctn_retained_free(ctn_retained *r);
+
+/* What is recorded between the two is not kept for its gradient but computed again there, from what it read:
+ * memory for time. Pairs nest (the outermost counts) and close in the scope they were opened in. Results are the
+ * same to the bit, random ops and batch statistics too. Local. Errors: ESTATE. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_recompute_begin(ctn_context *ctx);
+CTN_API CTN_MUST_CHECK ctn_status ctn_recompute_end(ctn_context *ctx);
 
 /* t without its history: no gradient flows through. Result: scope. */
 CTN_API ctn_tensor *ctn_detach_at(const char *at, ctn_tensor *t);

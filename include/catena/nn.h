@@ -8,6 +8,7 @@
 #define CATENA_NN_H
 
 #include <catena/context.h>
+#include <catena/ops_image.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,6 +90,10 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_module_tie(ctn_module *m, const char *name
  * inner scope is closed in any case. */
 CTN_API ctn_tensor *ctn_call_at(const char *at, ctn_module *m, ctn_tensor *x);
 #define ctn_call(m, x) ctn_call_at(CTN_HERE, m, x)
+/* Keep nothing inside calls of m for their gradients, compute it again there: memory for time
+ * (ctn_recompute_begin). For blocks of a deep network: ResNet-50 then needs about half its memory.
+ * Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_module_set_recompute(ctn_module *m, int on);
 /* Inside forward: the line of the call, to pass on to ops. Local. Result: borrowed from the caller.
  * */
 CTN_API const char *ctn_module_at(const ctn_module *m);
@@ -122,6 +127,72 @@ typedef struct {
  * owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                  int64_t out, const ctn_linear_opt *opt);
+
+/* Zero in a field means its default, as for ctn_conv. Weights and biases NULL: uniform, -b to b with
+ * b = 1/sqrt(weight's second dimension times the kernel). */
+typedef struct {
+    size_t struct_size;
+    int64_t stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL], pad_end[CTN_MAX_SPATIAL];
+    int64_t dilation[CTN_MAX_SPATIAL];
+    int64_t groups;
+    int64_t out_pad[CTN_MAX_SPATIAL]; /* transposed only */
+    int no_bias;
+    const ctn_init *weight, *bias;
+} ctn_conv_module_opt;
+/* Convolution over as many spatial dimensions as the kernel has: ctn_conv_new(&m, ctx, 3, 64,
+ * CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) -> (N,out,...). Local.
+ * Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_conv_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                               int64_t out, int spatial, const int64_t *kernel,
+                                               const ctn_conv_module_opt *opt);
+/* Its transpose. weight (in,out/groups,k...), bias (out). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_conv_transpose_new(ctn_module **m, ctn_context *ctx,
+                                                         int64_t in, int64_t out, int spatial,
+                                                         const int64_t *kernel,
+                                                         const ctn_conv_module_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    double eps, momentum;          /* 0: 1e-5, 0.1 */
+    int no_affine;                 /* without weight and bias */
+    const ctn_init *weight, *bias; /* NULL: ones, zeros */
+} ctn_batch_norm_module_opt;
+/* Batch normalisation of x (N,channels,...). Parameters weight, bias; states running_mean,
+ * running_var (channels) and num_batches_tracked, i64, which counts calls in training and on which nothing
+ * depends. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context *ctx,
+                                                     int64_t channels,
+                                                     const ctn_batch_norm_module_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    double eps;             /* 0: 1e-5 */
+    int no_affine, no_bias; /* without weight and bias; without bias */
+} ctn_norm_opt;
+/* Group normalisation of x (N,channels,...). weight, bias (channels). Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_group_norm_new(ctn_module **m, ctn_context *ctx,
+                                                     int64_t groups, int64_t channels,
+                                                     const ctn_norm_opt *opt);
+/* Layer normalisation over the last dimensions, which are dims; weight and bias have this shape:
+ * ctn_layer_norm_new(&m, ctx, CTN_SHAPE(128), NULL). Local. Result: *m, owned. Errors: EARG, ESHAPE,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim,
+                                                     const int64_t *dims, const ctn_norm_opt *opt);
+
+/* Rows of weight (rows,width), initially normal with deviation 1 (weight NULL). x (...) i64 or i32 ->
+ * (...,width). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_embedding_new(ctn_module **m, ctn_context *ctx, int64_t rows,
+                                                    int64_t width, const ctn_init *weight);
+
+/* Dropout, pooling, and (N,...) -> (N,rest), for sequential models. Local. Result: *m, owned. Errors:
+ * EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate);
+CTN_API CTN_MUST_CHECK ctn_status ctn_max_pool_new(ctn_module **m, ctn_context *ctx,
+                                                   const ctn_pool_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_avg_pool_new(ctn_module **m, ctn_context *ctx,
+                                                   const ctn_pool_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_flatten_new(ctn_module **m, ctn_context *ctx);
 
 /* An op of one input as a module: ctn_activation_new(&m, ctx, ctn_relu_at). Local. Result: *m,
  * owned. Errors: EARG, ENOMEM. */

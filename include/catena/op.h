@@ -73,12 +73,13 @@ typedef struct {
 } ctn_run_args;
 
 /* Arguments of prepare, called once per plan for each node: choose a kernel for these descriptions.
- * It may change the strides of dout (the layout it writes), set scratch bytes, a run function for
- * just this node, and priv with its free function. */
+ * It may change the place of elements in din and dout (strides, layout): the plan then reorders what it has
+ * into din[i], or out of dout[i]. It may set scratch bytes, a run function for just this node, and priv with
+ * its free function. */
 typedef struct ctn_prepare_args {
     const char *name;
     int nin, nout, nattr, nscalar;
-    const ctn_desc *din;
+    ctn_desc *din;
     ctn_desc *dout;
     const int64_t *attr;
     int threads;
@@ -113,6 +114,10 @@ typedef struct ctn_op {
     uint32_t grad_in;  /* bit i: grad reads in[i] */
     uint32_t grad_out; /* bit i: grad reads out[i] */
     uint32_t inplace;  /* bit i: out[0] may share memory with in[i] of the same description */
+    /* bit i: in[i], out[i] is (N,C,spatial...). The plan gives all of them row-major or all channels-last, as
+     * the strides say, and the op's kernels take both. Under a low-precision policy an op of CTN_PREC_ANY with
+     * such operands gets just these in the low type, the others stay f32. */
+    uint32_t spatial_in, spatial_out;
     const char *const *attr_names; /* for messages, as many as attributes; may be NULL */
     ctn_status (*infer)(ctn_infer_args *a);
     ctn_status (*grad)(const ctn_grad_args *a);

@@ -70,10 +70,37 @@ CTN_API double ctn_optim_lr(const ctn_optim *o);
 CTN_API void ctn_optim_set_lr(ctn_optim *o, double lr);
 /* Scale gradients so that their global norm is at most max (0: off). Local. */
 CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
-/* Norm of the gradients of the last step, before clipping; 0 when clipping is off. Local. */
+/* Norm of the gradients of the last step, unscaled and before clipping, not finite after a skipped step; 0 when
+ * clipping and loss scaling are off. Local. */
 CTN_API double ctn_optim_norm(const ctn_optim *o);
-/* Steps taken. Local. */
+/* Steps taken; skipped ones do not count. Local. */
 CTN_API int64_t ctn_optim_steps(const ctn_optim *o);
+
+/* Loss scaling: ctn_backward contributes gradients of scale * loss, so that small ones survive a type of few
+ * bits, and ctn_optim_step divides by the scale in its sweep. Clipping sees unscaled gradients; ctn_var_grad
+ * shows scaled ones. A step whose gradients hold an infinity or NaN is skipped: parameters, state, step counts
+ * and with them the schedule stay as they are, the gradients are cleared. Powers of two change no bit of a
+ * result, save where the unscaled gradient would have under- or overflowed.
+ * A static scale stays. A dynamic one is multiplied by backoff at every skipped step and by growth after
+ * interval steps without one, within min and max. A scale that changes needs no new plan. */
+typedef struct {
+    size_t struct_size;
+    double scale; /* dynamic: the first one, 65536; static: must be given */
+    int dynamic;
+    double growth;    /* 2 */
+    double backoff;   /* 0.5 */
+    int64_t interval; /* 2000 */
+    double max;       /* 2^24, or scale if that is more */
+    double min;       /* 1, or scale if that is less */
+} ctn_loss_scale_opt;
+/* Turn it on, or off with NULL, from the next first contribution on. Copied. Scale and counters are then part of
+ * the state: turn it on before such a state is loaded. Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_loss_scale(ctn_optim *o,
+                                                           const ctn_loss_scale_opt *opt);
+/* The scale that the next first contribution will have; 1 when it is off. Local. */
+CTN_API double ctn_optim_loss_scale(const ctn_optim *o);
+/* Steps skipped so far. Local. */
+CTN_API int64_t ctn_optim_skipped(const ctn_optim *o);
 
 /* Schedules: the learning rate as a pure function of the step, relative to base. */
 typedef enum {

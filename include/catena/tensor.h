@@ -37,7 +37,8 @@ CTN_API size_t ctn_dtype_size(ctn_dtype t);
 CTN_API const char *ctn_dtype_name(ctn_dtype t);
 
 /* Shape, type and place of elements. stride is in elements and may be 0 or negative for a user's
- * memory; layout 0 means that the strides tell all, another value names a layout of the engine. */
+ * memory; layout 0 means that the strides tell all, another value names a layout of the engine, and
+ * stride[0] is then its size in elements. */
 typedef struct {
     ctn_dtype dtype;
     int32_t ndim;

@@ -180,6 +180,28 @@ void ctn__cores_release(const ctn__coreset *c);
  * not set. */
 ctn_status ctn__opt(const char *who, void *to, size_t bytes, const void *from);
 
+/* ---- store (store.c): tuning results on disk, one file per machine and version -------------------- */
+
+typedef struct ctn__store ctn__store;
+typedef struct {
+    const char *folder; /* NULL: as the environment says */
+    int64_t max_bytes;  /* of all files of the folder; 0: 64 MB */
+    int64_t max_files;  /* 0: 100 */
+} ctn__store_opt;
+/* machine: everything a result depends on besides its problem, one line of text (CPU, instruction sets, versions,
+ * threads). What is there is read; a damaged or foreign file counts as empty, a missing folder too.
+ * opt NULL: defaults. One thread at a time. Errors: ENOMEM. */
+ctn_status ctn__store_open(ctn__store **out, const char *machine, const ctn__store_opt *opt);
+/* NULL: not known. Borrowed until the next put of this key, or save. Anybody may have written it. */
+const char *ctn__store_find(const ctn__store *s, const char *key);
+/* Printable ASCII, not empty. Errors: EARG, ENOMEM. */
+ctn_status ctn__store_put(ctn__store *s, const char *key, const char *value);
+/* Write what was put since, together with what others wrote meanwhile. A folder that cannot be written is no
+ * error: all stays in memory, and problem has a line about it. Errors: ENOMEM. */
+ctn_status ctn__store_save(ctn__store *s);
+const char *ctn__store_problem(const ctn__store *s); /* of the last open or save; NULL: none */
+void ctn__store_close(ctn__store *s);                /* without save what was put is forgotten */
+
 /* ---- clock ----------------------------------------------------------------------------------- */
 
 uint64_t ctn__now_ns(void); /* monotonic */

@@ -16,6 +16,9 @@ struct ctn__engine {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     int threads;
+    CTN__VEC(dnnl_memory_desc_t) layouts; /* ctn_desc.layout - 1 is an index here */
+    ctn__store *table;                    /* decisions; NULL until the first is asked for */
+    bool table_changed, table_told, timing;
 };
 
 struct ctn__prim {
@@ -40,7 +43,11 @@ ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what);
 
 dnnl_data_type_t ctn__dnnl_type(ctn_dtype t); /* dnnl_data_type_undef when oneDNN has none */
 /* dims and strides as oneDNN wants them; 0 dimensions become one of length 1. */
-ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn_desc *d);
+ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d);
+/* The same with the first dimension split in groups (weights of a grouped convolution). */
+ctn_status ctn__dnnl_grouped(dnnl_memory_desc_t *md, const ctn_desc *d, int64_t groups);
+/* d's elements lie as md says: its strides where they are enough, else a layout of the engine. */
+ctn_status ctn__dnnl_layout(ctn__engine *e, ctn_desc *d, const_dnnl_memory_desc_t md);
 /* Attributes of every primitive: scratchpad by the caller, strict math; with act after it. */
 ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha);
 dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f);

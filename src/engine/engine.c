@@ -38,6 +38,9 @@ fail:
 void ctn__engine_free(ctn__engine *e)
 {
     if (!e) return;
+    for (size_t i = 0; i < e->layouts.n; i++) dnnl_memory_desc_destroy(e->layouts.at[i]);
+    ctn__vec_free(&e->layouts);
+    ctn__store_close(e->table);
     if (e->stream) dnnl_stream_destroy(e->stream);
     if (e->engine) dnnl_engine_destroy(e->engine);
     ctn__free(e);
@@ -80,6 +83,12 @@ const char *ctn__engine_runtime(void)
     }
 }
 
+bool ctn__engine_trains_f16(void)
+{
+    /* A set of features, not a scale: AMX-FP16 is the one with f16 backward-weights. */
+    return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx512_core_amx_fp16;
+}
+
 int ctn__threads_enter(int threads)
 {
     int was = omp_get_max_threads();
@@ -104,16 +113,56 @@ dnnl_data_type_t ctn__dnnl_type(ctn_dtype t)
     }
 }
 
-ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn_desc *d)
+ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d)
 {
-    dnnl_dims_t dims = {1}, strides = {1};
-    for (int i = 0; i < d->ndim; i++) {
-        dims[i] = d->dim[i];
-        strides[i] = d->stride[i];
+    dnnl_status_t s;
+    if (d->layout > 0) {
+        s = dnnl_memory_desc_clone(md, e->layouts.at[d->layout - 1]);
+    } else {
+        dnnl_dims_t dims = {1}, strides = {1};
+        for (int i = 0; i < d->ndim; i++) {
+            dims[i] = d->dim[i];
+            strides[i] = d->stride[i];
+        }
+        s = dnnl_memory_desc_create_with_strides(md, d->ndim ? d->ndim : 1, dims,
+                                                 ctn__dnnl_type(d->dtype), strides);
     }
-    dnnl_status_t s = dnnl_memory_desc_create_with_strides(md, d->ndim ? d->ndim : 1, dims,
+    return s == dnnl_success ? CTN_OK : ctn__dnnl_fail(s, "memory descriptor");
+}
+
+ctn_status ctn__dnnl_grouped(dnnl_memory_desc_t *md, const ctn_desc *d, int64_t groups)
+{
+    dnnl_dims_t dims, strides;
+    dims[0] = groups;
+    dims[1] = d->dim[0] / groups;
+    strides[0] = d->stride[0] * dims[1];
+    strides[1] = d->stride[0];
+    for (int i = 1; i < d->ndim; i++) {
+        dims[i + 1] = d->dim[i];
+        strides[i + 1] = d->stride[i];
+    }
+    dnnl_status_t s = dnnl_memory_desc_create_with_strides(md, d->ndim + 1, dims,
                                                            ctn__dnnl_type(d->dtype), strides);
     return s == dnnl_success ? CTN_OK : ctn__dnnl_fail(s, "memory descriptor");
+}
+
+ctn_status ctn__dnnl_layout(ctn__engine *e, ctn_desc *d, const_dnnl_memory_desc_t md)
+{
+    size_t i = 0, size = ctn_dtype_size(d->dtype);
+    while (i < e->layouts.n && !dnnl_memory_desc_equal(e->layouts.at[i], md)) i++;
+    if (i == e->layouts.n) {
+        dnnl_memory_desc_t copy = NULL;
+        dnnl_status_t s = dnnl_memory_desc_clone(&copy, md);
+        if (s != dnnl_success) return ctn__dnnl_fail(s, "memory descriptor");
+        if (!ctn__vec_push(&e->layouts, copy)) {
+            dnnl_memory_desc_destroy(copy);
+            return CTN_ENOMEM;
+        }
+    }
+    d->layout = (int32_t)i + 1;
+    memset(d->stride, 0, sizeof d->stride);
+    d->stride[0] = (int64_t)((dnnl_memory_desc_get_size(md) + size - 1) / size);
+    return CTN_OK;
 }
 
 dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)

@@ -19,6 +19,16 @@ void ctn__engine_free(ctn__engine *e);
 const char *ctn__engine_version(void);
 const char *ctn__engine_isa(void);
 const char *ctn__engine_runtime(void);
+/* Has it kernels for training in f16 here, or just references? */
+bool ctn__engine_trains_f16(void);
+
+/* The decision table (choices.c): which kernel does a problem, NULL unknown. */
+const char *ctn__choice_find(ctn__engine *e, const char *problem);
+ctn_status ctn__choice_put(ctn__engine *e, const char *problem, const char *choice);
+ctn_status ctn__choices_save(ctn__engine *e);
+/* May kernels be timed now? */
+void ctn__engine_set_timing(ctn__engine *e, bool on);
+bool ctn__engine_timing(const ctn__engine *e);
 
 /* A thread's OpenMP settings while a run lasts: enter sets the thread count, leave puts back the old. */
 int ctn__threads_enter(int threads);
@@ -44,6 +54,18 @@ typedef enum {
  * NULL. Arguments of run: A, B, bias, C. */
 ctn_status ctn__prim_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
                             const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha);
+/* Which of the three bilinear functions of a convolution is wanted; the other two operands are given. */
+typedef enum { CTN__CONV_FORWARD, CTN__CONV_DATA, CTN__CONV_WEIGHTS } ctn__conv_kind;
+typedef struct {
+    int64_t stride[3], pad[3], pad_end[3], dilation[3]; /* one per spatial dimension */
+    int64_t groups;
+} ctn__conv_shape;
+/* y = act(x * w + bias), or its adjoints x (data) or w (weights). x (N,I,...) and y (N,O,...) row-major or
+ * channels-last; w (O,I/groups,...) becomes what the kernel likes best. bias: forward only, may be NULL.
+ * Arguments of run: x, w, bias, y. */
+ctn_status ctn__prim_conv(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
+                          const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
+                          const ctn_desc *bias, const ctn_desc *y, ctn__elt act);
 /* dst = src in another layout or type. Arguments of run: src, dst. */
 ctn_status ctn__prim_reorder(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst);

@@ -26,8 +26,8 @@ static ctn_status gradient_of_weights(ctn__prim **out, ctn__engine *e, const ctn
                                       const ctn_desc *b, const ctn_desc *c)
 {
     int64_t m = c->dim[0], n = c->dim[1], k = b->dim[0];
-    if (c->dtype != CTN_F32 || a->stride[0] != 1 || a->stride[1] != m || b->stride[1] != 1 ||
-        b->stride[0] != n || k < 16 || m < 2 * k || n < 2 * k)
+    if (a->dtype != CTN_F32 || c->dtype != CTN_F32 || a->stride[0] != 1 || a->stride[1] != m ||
+        b->stride[1] != 1 || b->stride[0] != n || k < 16 || m < 2 * k || n < 2 * k)
         return CTN_OK;
     static const int args[4] = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, 0, DNNL_ARG_DIFF_WEIGHTS};
     ctn_status st = CTN_OK;
@@ -39,9 +39,9 @@ static ctn_status gradient_of_weights(ctn__prim **out, ctn__engine *e, const ctn
     at.dim[0] = k;
     at.dim[1] = m;
     ctn__plain(&at);
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], &at));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], b));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], c));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], e, &at));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], e, b));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, c));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
     CTN__DNNL(st, done, "inner product",
               dnnl_inner_product_forward_primitive_desc_create(&hint, e->engine,
@@ -77,13 +77,13 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
         if (*out) return CTN_OK;
     }
     ctn_desc wa = widen(a, nd), wb = widen(b, nd);
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], &wa));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], &wb));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], e, &wa));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], e, &wb));
     if (bias) {
         ctn_desc wbias = widen(bias, nd);
-        CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[2], &wbias));
+        CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[2], e, &wbias));
     }
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], c));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, c));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
     CTN__DNNL(st, done, "matmul",
               dnnl_matmul_primitive_desc_create(&pd, e->engine, md[0], md[1], md[2], md[3], attr));

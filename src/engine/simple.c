@@ -13,6 +13,20 @@ typedef dnnl_status_t (*make_pd)(dnnl_primitive_desc_t *pd, const ctn__engine *e
                                  const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
                                  const how *h);
 
+/* d, in groups where the layout of the other side has them */
+static ctn_status describe(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d,
+                           const ctn_desc *other)
+{
+    int nd = d->ndim;
+    const dnnl_dims_t *dims = NULL;
+    if (other->layout > 0 && d->layout == 0) {
+        const_dnnl_memory_desc_t o = e->layouts.at[other->layout - 1];
+        dnnl_memory_desc_query(o, dnnl_query_ndims_s32, &nd);
+        dnnl_memory_desc_query(o, dnnl_query_dims, (void *)&dims);
+    }
+    return nd > d->ndim && dims ? ctn__dnnl_grouped(md, d, (*dims)[0]) : ctn__dnnl_desc(md, e, d);
+}
+
 static ctn_status one_to_one(ctn__prim **out, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst, const char *what, make_pd make, const how *h)
 {
@@ -22,8 +36,8 @@ static ctn_status one_to_one(ctn__prim **out, ctn__engine *e, const ctn_desc *sr
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], src));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], dst));
+    CTN_TRY_GOTO(st, done, describe(&md[0], e, src, dst));
+    CTN_TRY_GOTO(st, done, describe(&md[1], e, dst, src));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
     CTN__DNNL(st, done, what, make(&pd, e, md, attr, h));
     st = ctn__prim_make(out, e, pd, 2, args, (const_dnnl_memory_desc_t *)md, what);

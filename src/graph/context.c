@@ -12,6 +12,8 @@ static void reset_scope(ctn_context *ctx)
     ctx->tensors.n = ctx->nodes.n = ctx->tape.n = ctx->slots.n = ctx->emitted.n = 0;
     ctx->emitted_tensors.n = 0;
     ctx->ordinals = 0;
+    ctx->blocks = 0;
+    ctx->recompute = 0;
     ctx->step_mark = 0;
     ctx->step_at = NULL;
     ctx->effects = 0;
@@ -39,7 +41,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
     ctx->training = ctx->grad_on = true;
     ctx->scope_id = 1;
     ctx->next_uid = ctx->next_var = ctx->flushes = 1;
-    if (ctx->opt.precision != CTN_PRECISION_F32)
+    if (ctx->opt.precision < CTN_PRECISION_F32 || ctx->opt.precision > CTN_PRECISION_F16)
         CTN_TRY_GOTO(st, fail,
                      ctn_fail(CTN_EARG, "context: unknown precision policy %d",
                               (int)ctx->opt.precision));
@@ -175,6 +177,23 @@ ctn_tensor *ctn_scope_return(ctn_context *ctx, ctn_tensor *t)
     if (!ok || !t) return NULL;
     if (t->level == 255) t->level = (uint8_t)ctx->level;
     return t;
+}
+
+ctn_status ctn_recompute_begin(ctn_context *ctx)
+{
+    CTN_TRY(ctn__need_scope(ctx, "recompute_begin"));
+    if (!ctn__tape_add(ctx, CTN__EV_RECOMPUTE, 1, 0)) return CTN_ENOMEM;
+    if (ctx->recompute++ == 0) ctx->blocks++;
+    return CTN_OK;
+}
+
+ctn_status ctn_recompute_end(ctn_context *ctx)
+{
+    CTN_TRY(ctn__need_scope(ctx, "recompute_end"));
+    if (ctx->recompute == 0)
+        return ctn_fail(CTN_ESTATE, "recompute_end: no ctn_recompute_begin before it");
+    ctx->recompute--;
+    return ctn__tape_add(ctx, CTN__EV_RECOMPUTE, 0, 0) ? CTN_OK : CTN_ENOMEM;
 }
 
 static ctn_status finish_retained(ctn_context *ctx, ctn_status st)

@@ -69,12 +69,19 @@ ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *los
                         "backward: the loss recorded at %s depends on no trainable "
                         "parameter (%s)",
                         loss->at, at);
+    /* The seed is a value of the plan. Room first: a slot without its tape entry would shift later ones. */
+    ctn_scalar *seed = ctn__arena_get(&ctx->arena, sizeof *seed);
+    if (!seed || !ctn__vec_reserve(&ctx->slots, ctx->slots.n + 1)) return CTN_ENOMEM;
     ctn__node *n = ctn__node_new(ctx, CTN__EV_BACKWARD, at, 1, &loss, 0);
     if (!n) return CTN_ENOMEM;
+    *seed = (ctn_scalar){pool->scale, (int32_t)ctx->slots.n};
+    n->scalar = seed;
+    n->nscalar = 1;
     n->pool = pool;
     n->first = pool->contributions == 0;
     if (!ctn__tape_add(ctx, CTN__EV_BACKWARD, pool->uid << 1 | n->first, loss->id))
         return CTN_ENOMEM;
+    ctx->slots.at[ctx->slots.n++] = pool->scale;
     loss->flags |= CTN__T_OUTPUT;
     pool->contributions++;
     ctx->effects++;

@@ -122,6 +122,14 @@ static void mark_leads(const ctn__node_list *hist, int n, ctn_tensor *const *xs,
     }
 }
 
+/* value in the shape of y: the gradient of y by itself, times value. */
+static ctn_tensor *make_seed(const char *at, const ctn_tensor *y, const ctn_scalar *value)
+{
+    int64_t attr[CTN_MAX_DIMS + 2] = {y->d.dtype, y->d.ndim};
+    memcpy(attr + 2, y->d.dim, (size_t)y->d.ndim * sizeof(int64_t));
+    return ctn__apply1(at, y->ctx, &ctn__op_full, 0, NULL, 2 + y->d.ndim, attr, 1, value);
+}
+
 ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int n,
                               ctn_tensor *const *xs, ctn_tensor **gx)
 {
@@ -138,9 +146,7 @@ ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int
     }
     for (int i = 0; i < n; i++) ctn__real(xs[i])->grad = NULL;
     if (!gy) {
-        int64_t attr[CTN_MAX_DIMS + 2] = {y->d.dtype, y->d.ndim};
-        memcpy(attr + 2, y->d.dim, (size_t)y->d.ndim * sizeof(int64_t));
-        gy = ctn__apply1(at, ctx, &ctn__op_full, 0, NULL, 2 + y->d.ndim, attr, 1, &CTN_CONST(1));
+        gy = make_seed(at, y, &CTN_CONST(1));
         if (!gy) CTN_TRY_GOTO(st, done, ctn_error_status());
     }
     y->grad = gy;
@@ -211,7 +217,9 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
                               b->at));
     gx = ctn__calloc(xs.n, sizeof *gx);
     if (!gx) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    CTN_TRY_GOTO(st, done, ctn__differentiate(b->at, b->in[0], NULL, (int)xs.n, xs.at, gx));
+    ctn_tensor *seed = make_seed(b->at, ctn__real(b->in[0]), b->scalar);
+    if (!seed) CTN_TRY_GOTO(st, done, ctn_error_status());
+    CTN_TRY_GOTO(st, done, ctn__differentiate(b->at, b->in[0], seed, (int)xs.n, xs.at, gx));
     for (size_t k = 0; k < xs.n; k++) {
         int v = 0;
         while (pool->var[v] != xs.at[k]->var) v++;

@@ -34,6 +34,7 @@ typedef enum {
     CTN__EV_STEP,
     CTN__EV_GRAD,
     CTN__EV_LEAF,
+    CTN__EV_RECOMPUTE,
     CTN__EV_FLUSH
 } ctn__event;
 
@@ -71,6 +72,8 @@ struct ctn__node {
     const char *at;
     uint16_t nin, nout, nattr, nscalar;
     bool needs_grad; /* some output carries a gradient */
+    bool emitted;    /* by differentiation */
+    uint32_t block;  /* in a block that is recomputed for its gradient, 0: not */
     uint64_t ordinal;
     ctn_tensor **in, **out;
     int64_t *attr;
@@ -121,6 +124,7 @@ struct ctn__pool {
     float *w, *g;    /* both 64-byte aligned */
     ctn_op *step_op; /* run with a->priv == owner */
     void *owner;
+    double scale; /* seed of backward (loss scaling); owner sets it before the first contribution */
     int contributions;      /* recorded since the last step */
     int contributions_done; /* of them, computed */
     ctn__pool *next, **link;
@@ -164,8 +168,10 @@ struct ctn_context {
     CTN__VEC(ctn_tensor *) tensors;
     CTN__VEC(ctn__node *) nodes;
     CTN__VEC(uint64_t) tape;
-    CTN__VEC(double) slots;                              /* scalars of this scope */
-    uint64_t ordinals;                                   /* random ops so far */
+    CTN__VEC(double) slots; /* scalars of this scope */
+    uint64_t ordinals;      /* random ops so far */
+    uint32_t blocks;        /* recomputed ones of this scope so far */
+    int recompute;          /* how deep in marked blocks recording is */
     size_t flushed_nodes, flushed_tensors, flushed_tape; /* all before these is done */
     uint32_t step_mark;  /* tensors before it are gone unless kept */
     const char *step_at; /* line of the last step */

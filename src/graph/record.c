@@ -81,6 +81,8 @@ ctn__node *ctn__node_new(ctn_context *ctx, ctn__event ev, const char *at, int ni
     n->nout = (uint16_t)nout;
     n->in = (ctn_tensor **)(n + 1);
     n->out = n->in + nin;
+    n->emitted = ctx->emitting;
+    if (ctx->recompute > 0 && !ctx->emitting) n->block = ctx->blocks;
     for (int i = 0; i < nin; i++) n->in[i] = in[i];
     bool ok = ctx->emitting ? ctn__vec_push(&ctx->emitted, n) : ctn__vec_push(&ctx->nodes, n);
     return ok ? n : NULL;

@@ -200,6 +200,13 @@ static ctn_status check_call(const char *at, const ctn_module *m, const ctn_tens
     return CTN_OK;
 }
 
+ctn_status ctn_module_set_recompute(ctn_module *m, int on)
+{
+    if (!m) return ctn_fail(CTN_EARG, "module_set_recompute: no module");
+    m->recompute = on != 0;
+    return CTN_OK;
+}
+
 ctn_tensor *ctn_call_at(const char *at, ctn_module *m, ctn_tensor *x)
 {
     if (check_call(at, m, x) < 0) return NULL;
@@ -208,7 +215,9 @@ ctn_tensor *ctn_call_at(const char *at, ctn_module *m, ctn_tensor *x)
     const int level = ctx->level;
     const char *outer = m->at; /* a module may be called from inside its own forward */
     m->at = at;
+    const bool block = m->recompute && ctn_recompute_begin(ctx) == CTN_OK;
     ctn_tensor *y = m->forward(m->self, m, x);
+    if (block && ctn_recompute_end(ctx) < 0) y = NULL;
     m->at = outer;
 
     char path[256];

@@ -30,6 +30,7 @@ struct ctn_module {
     ctn_module *parent;
     char *name;     /* in the parent; NULL at the root */
     const char *at; /* line of the call that runs now */
+    bool recompute; /* each call is a block that is computed again for its gradient */
     CTN__VEC(ctn_module *) children;
     CTN__VEC(ctn__named_var) own; /* parameters and states in the order they were made */
     bool listed;                  /* what follows is up to date */
@@ -43,5 +44,8 @@ ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
 /* "a.b" of m below its root into buf, cut where it does not fit; "module" for the root. Returns
  * buf. */
 const char *ctn__module_path(const ctn_module *m, char *buf, size_t n);
+
+/* x (N,...) -> (N,rest). NULL in gives NULL out. */
+ctn_tensor *ctn__flatten(const char *at, ctn_tensor *x);
 
 #endif

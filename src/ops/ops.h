@@ -35,6 +35,15 @@ ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
 /* run of a prepared primitive with arguments in[0..nin-1], out[0] */
 ctn_status ctn__run_prim(const ctn_run_args *a);
 
+/* One of several ways to do a node. prepare gives CTN_END where it cannot. */
+typedef struct {
+    const char *name;
+    ctn_status (*prepare)(ctn_prepare_args *a);
+} ctn__way;
+#define CTN__WORTH_TIMING 10000000 /* operations below which the first way is good enough */
+/* prepare by the best of the n ways (choose.c); work: operations of the node. */
+ctn_status ctn__choose(ctn_prepare_args *a, int64_t work, int n, const ctn__way *w);
+
 /* ---- element loops ------------------------------------------------------------------------------- */
 
 #define CTN__GRAIN 16384 /* elements below which a second thread costs more than it brings */

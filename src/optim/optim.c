@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The common part of optimizers: making and freeing, backward and step, groups, clipping, state by name. The step
- * itself is an op with one kernel, a sweep over the pool; its hyperparameters are read when it runs, so a
- * changed learning rate needs no new plan.
+ * itself is an op with one kernel: a sweep over the pool, behind one over the gradients where clipping or loss
+ * scaling needs their norm. Its hyperparameters are read when it runs, so a changed learning rate needs no new
+ * plan.
  */
 #include "optim/optim.h"
 
@@ -72,19 +73,24 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
 static ctn_status step_run(const ctn_run_args *a)
 {
     ctn_optim *o = owner(a);
-    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), scale = 1;
+    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), unscale = 1 / o->pool->scale, clip = 1;
     o->norm = 0;
-    if (o->clip > 0) {
+    if (o->clip > 0 || o->scaled) {
         bool finite;
-        o->norm = norm(o, a->env->threads, &finite);
-        if (finite && o->norm > o->clip) scale = o->clip / (o->norm + 1e-6);
+        o->norm = norm(o, a->env->threads, &finite) * unscale;
+        if (!finite && o->scaled) {
+            ctn__scale_skipped(o);
+            return CTN_OK;
+        }
+        if (finite && o->clip > 0 && o->norm > o->clip) clip = o->clip / (o->norm + 1e-6);
     }
-    int64_t n = make_segments(o, lr, (float)scale);
+    int64_t n = make_segments(o, lr, (float)(clip * unscale));
     ctn__sweep_pool p = {
         .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
     ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
     for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += trained(o, i);
     o->t++;
+    if (o->scaled) ctn__scale_taken(o);
     return CTN_OK;
 }
 
@@ -162,6 +168,8 @@ void ctn_optim_free(ctn_optim *o)
 ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 {
     if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
+    /* What adds up until a step has one scale, whatever is set or loaded in between. */
+    if (o->pool->contributions == 0) o->pool->scale = ctn_optim_loss_scale(o);
     return ctn__record_backward(at, o->pool, loss);
 }
 
@@ -215,6 +223,7 @@ int64_t ctn_optim_steps(const ctn_optim *o)
 
 ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
+    if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first: it may refuse */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
     CTN_TRY(fn(user, "lr", CTN_F64, 0, NULL, &o->lr));
     for (int i = 0; i < o->pool->nvar; i++) {

@@ -31,6 +31,10 @@ struct ctn_optim {
     double lr, beta1, beta2, eps, dampening;
     double clip, norm;
     bool decoupled;
+    bool scaled; /* loss scaling is on, as scaling says (defaults filled in) */
+    ctn_loss_scale_opt scaling;
+    double scale;                /* now; a float's value */
+    int64_t scale_good, skipped; /* taken since the scale changed; skipped in all */
     ctn_sched_opt sched;
     int64_t t; /* steps taken */
     /* hyperparameters of one segment at its step t (from 1) for a learning rate */
@@ -40,5 +44,11 @@ struct ctn_optim {
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
+
+/* ---- loss scaling (loss_scale.c) ----------------------------------------------------------------- */
+
+void ctn__scale_taken(ctn_optim *o);
+void ctn__scale_skipped(ctn_optim *o);
+ctn_status ctn__scale_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 
 #endif

@@ -45,6 +45,19 @@ int ctn__value_base(const ctn__plan *p, int v)
     return v;
 }
 
+ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d)
+{
+    if (!n->turned || ctn__count(&d) == 1) return d;
+    ctn_desc r = ctn__broadcast_view(&d, &p->values.at[n->out[0]].d);
+    int64_t dim = r.dim[1], stride = r.stride[1];
+    int last = r.ndim - 1;
+    memmove(&r.dim[1], &r.dim[2], (size_t)(last - 1) * sizeof *r.dim);
+    memmove(&r.stride[1], &r.stride[2], (size_t)(last - 1) * sizeof *r.stride);
+    r.dim[last] = dim;
+    r.stride[last] = stride;
+    return r;
+}
+
 void ctn__plan_uses(ctn__plan *p)
 {
     for (size_t i = 0; i < p->values.n; i++) p->values.at[i].uses = 0;
@@ -110,6 +123,8 @@ static ctn_status add_op(builder *b, ctn__node *n)
     pn->nattr = n->nattr;
     pn->nscalar = n->nscalar;
     pn->ordinal = n->ordinal;
+    pn->block = n->block;
+    pn->gradient = n->emitted;
     pn->attr = ctn__arena_get(&p->mem, (size_t)(n->nattr + 1) * sizeof(int64_t));
     pn->scalar = ctn__arena_get(&p->mem, (size_t)(n->nscalar + 1) * sizeof(ctn_scalar));
     if (!pn->attr || !pn->scalar) return CTN_ENOMEM;
@@ -346,7 +361,9 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     if (!b.of || !b.of_emitted) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     CTN_TRY_GOTO(st, done, add_nodes(&b));
     CTN_TRY_GOTO(st, done, ctn__pass_simplify(b.p));
-    if (ctx->fuse && !ctx->eager) CTN_TRY_GOTO(st, done, ctn__pass_fuse(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_recompute(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_precision(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_fuse(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_memory(b.p));

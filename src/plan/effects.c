@@ -31,16 +31,18 @@ static ctn_status copy_run(const ctn_run_args *a)
 
 ctn_op ctn__op_write = {sizeof(ctn_op), "write", 1, 1, CTN_OP_STRIDED, .run = copy_run};
 
-/* oneDNN reorders the types and strides it knows; the rest is copied by rows. */
+/* oneDNN reorders the types, strides and layouts it knows; the rest is copied by rows. */
 static ctn_status reorder_prepare(ctn_prepare_args *a)
 {
-    bool positive = ctn__count(&a->din[0]) > 4096 && a->din[0].dtype == CTN_F32;
-    for (int i = 0; i < a->din[0].ndim; i++) positive &= a->din[0].stride[i] > 0;
+    const ctn_desc *s = &a->din[0], *d = &a->dout[0];
+    bool must = s->layout || d->layout || s->dtype != d->dtype;
+    bool positive = ctn__count(s) > 4096 && s->dtype != CTN_F64 && s->dtype != CTN_I64;
+    for (int i = 0; i < s->ndim && s->layout == 0; i++) positive &= s->stride[i] > 0;
     a->run = copy_run;
-    if (!positive) return CTN_OK;
+    if (!positive && !must) return CTN_OK;
     ctn__prim *p = NULL;
-    if (ctn__prim_reorder(&p, a->engine, &a->din[0], &a->dout[0]) < 0) {
-        if (ctn_error_status() == CTN_ENOMEM) return CTN_ENOMEM;
+    if (ctn__prim_reorder(&p, a->engine, s, d) < 0) {
+        if (must || ctn_error_status() == CTN_ENOMEM) return ctn_error_status();
         ctn_error_clear();
         return CTN_OK;
     }

@@ -16,11 +16,11 @@ ctn_status ctn__plan_args(ctn__planner *pl, ctn__plan *p)
         n->values = ctn__arena_zero(&p->mem, (size_t)(n->nscalar + 1) * sizeof *n->values);
         if (!d || !n->pin || !n->pout || !n->values) return CTN_ENOMEM;
         for (int k = 0; k < n->nin; k++) {
-            d[k] = p->values.at[n->in[k]].d;
+            d[k] = ctn__node_desc(p, n, p->values.at[n->in[k]].d);
             n->external |= p->values.at[ctn__value_base(p, n->in[k])].kind != CTN__V_TEMP;
         }
         for (int k = 0; k < n->nout; k++) {
-            d[n->nin + k] = p->values.at[n->out[k]].d;
+            d[n->nin + k] = ctn__node_desc(p, n, p->values.at[n->out[k]].d);
             n->external |= p->values.at[n->out[k]].kind != CTN__V_TEMP;
         }
         for (int k = 0; k < n->nscalar; k++) n->values[k] = n->scalar[k].value;
@@ -75,7 +75,7 @@ static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, voi
 
 static ctn_status bind_node(ctn__planner *pl, ctn__plan *p, ctn__pnode *n)
 {
-    void *at;
+    void *at = NULL;
     for (int k = 0; k < n->nin; k++) {
         CTN_TRY(address(pl, p, n->in[k], &at));
         n->pin[k] = at;

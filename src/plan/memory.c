@@ -111,7 +111,7 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
     ctn__pnode *n = &p->nodes.at[step];
     for (int k = 0; k < n->nout; k++) {
         ctn__value *v = &p->values.at[n->out[k]];
-        if (v->kind != CTN__V_TEMP) continue;
+        if (v->kind != CTN__V_TEMP || (k > 0 && v->uses == 0)) continue;
         int over = k == 0 ? in_place(p, n, step) : -1;
         if (over >= 0) {
             v->offset = p->values.at[over].offset;
@@ -130,6 +130,7 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
         int b = ctn__value_base(p, k < n->nin ? n->in[k] : n->out[k - n->nin]);
         ctn__value *v = &p->values.at[b];
         if (v->kind != CTN__V_TEMP || v->last != step || taken[b]) continue;
+        if (k > n->nin && v->uses == 0) continue; /* was not given any */
         taken[b] = 1;
         CTN_TRY(give(s, v->offset, rounded(ctn__bytes(&v->d) + guard)));
     }

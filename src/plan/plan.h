@@ -5,6 +5,8 @@
  *
  *   build      nodes of the segment, macros expanded, effects ordered, outputs chosen
  *   simplify   dead code, common subexpressions
+ *   recompute  copies of marked blocks for the backward pass
+ *   precision  casts of a low-precision policy
  *   fuse       declared rules (fuse/)
  *   layout     views resolved, reorders inserted where a kernel wants row-major elements
  *   schedule   final order
@@ -50,7 +52,11 @@ typedef struct {
     int64_t *attr;
     ctn_scalar *scalar;
     uint64_t ordinal;
-    bool effect; /* a root: runs in program order */
+    bool effect;    /* a root: runs in program order */
+    uint32_t block; /* marked for recomputation, 0: not */
+    bool gradient;  /* made by differentiation */
+    bool again;     /* a recomputed copy */
+    bool turned;    /* its kernel sees channels-last operands as row-major ones, channels last */
     bool dead;
     ctn__pool *pool;
     /* from prepare */
@@ -103,7 +109,8 @@ struct ctn__planner {
     ctn__plan *last;     /* that ran */
     ctn__plan *uncached; /* eager mode: the last plan, not in the cache */
     bool check;
-    size_t guard; /* guard bytes behind every buffer, 0: none */
+    bool tune, stepped; /* time kernels before the first step; it was taken */
+    size_t guard;       /* guard bytes behind every buffer, 0: none */
     ctn_run_env env;
     ctn__trace *trace; /* the context's: where it counts */
     /* rule 8: misses that differ in one attribute */
@@ -123,19 +130,34 @@ int ctn__plan_node(ctn__plan *p, ctn_op *op, const char *at, int nin, const int 
 /* Recount uses; after a pass that changed edges. */
 void ctn__plan_uses(ctn__plan *p);
 int ctn__value_base(const ctn__plan *p, int v); /* follows views */
+/* d as the kernel of n sees it */
+ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d);
 
 /* ---- passes ------------------------------------------------------------------------------------------- */
 
 ctn_status ctn__pass_simplify(ctn__plan *p);
-ctn_status ctn__pass_fuse(ctn__plan *p);
+ctn_status ctn__pass_recompute(ctn__plan *p);
+ctn_status ctn__pass_precision(ctn__plan *p);
+ctn_status ctn__pass_fuse(ctn__plan *p);   /* without fusion: just what low types need */
 ctn_status ctn__pass_layout(ctn__plan *p); /* also calls prepare: kernels are chosen here */
 ctn_status ctn__pass_schedule(ctn__plan *p);
 ctn_status ctn__pass_memory(ctn__plan *p);
 
+/* Node i takes the place of node `to`, behind which nothing before reads its results; `to` goes. */
+bool ctn__node_move(ctn__plan *p, int i, int to);
+/* The inputs of n and one more; false: ENOMEM. */
+bool ctn__node_append(ctn__plan *p, ctn__pnode *n, int value);
 /* A fusion rule looks at one node and rewrites the plan around it; true when it did. */
 typedef bool (*ctn__fuse_rule)(ctn__plan *p, int node, ctn_status *st);
-bool ctn__fuse_linear_act(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_norm_act(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st);
+/* Can n be a stage of an elementwise loop? Its kernel then need not know the low types. nodes: the list that
+ * the values' producers are numbered in. */
+bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnode *n);
+/* A loop of one stage, for an elementwise node with low operands. */
+bool ctn__chain_low(ctn__plan *p, int node, ctn_status *st);
 
 /* ---- cache (cache.c) ------------------------------------------------------------------------------------ */
 

@@ -29,6 +29,13 @@ static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
     } else {
         memset(&pl->cores, 0xff, sizeof pl->cores);
     }
+    if (opt->precision == CTN_PRECISION_F16 && !opt->slow_precision && !ctn__engine_trains_f16())
+        return ctn_fail(
+            CTN_EUNSUPPORTED,
+            "context: this CPU (%s) has only slow reference kernels for training in f16; "
+            "use bf16, or set slow_precision to take it all the same",
+            ctn__engine_isa());
+    pl->tune = ctn__env_bool(CTN__ENV_TUNE);
     pl->fp = ctn__fpmode_new(ctx->threads);
     if (!pl->fp) return CTN_ENOMEM;
     return ctn__engine_new(&pl->engine, ctx->threads);
@@ -72,7 +79,9 @@ static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind
     ctn__plan *p = NULL;
     int was = ctn__threads_enter(ctx->threads); /* kernels are made for this number of threads */
     uint64_t t0 = ctn__now_ns();
+    ctn__engine_set_timing(pl->engine, pl->tune && !pl->stepped && !ctx->eager);
     ctn_status st = ctn__plan_build(&p, ctx, kind);
+    if (st == CTN_OK) st = ctn__choices_save(pl->engine);
     ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_NS, ctn__now_ns() - t0);
     ctn__threads_leave(was);
     if (st == CTN_OK && pl->check) st = keep_tape(ctx, p);
@@ -126,6 +135,7 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     if (st == CTN_OK && p) st = ctn__plan_run(pl, p);
     ctx->emitted.n = 0;
     if (st < 0 || !p) return st;
+    pl->stepped |= kind == CTN__FLUSH_STEP;
     bool expanded = ctx->emitted_tensors.n > emitted;
     if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
     for (size_t i = ctx->flushed_tensors; expanded && i < ctx->tensors.n; i++) {

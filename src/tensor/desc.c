@@ -45,6 +45,7 @@ int64_t ctn__count(const ctn_desc *d)
 
 size_t ctn__bytes(const ctn_desc *d)
 {
+    if (d->layout != 0) return (size_t)d->stride[0] * ctn_dtype_size(d->dtype);
     return (size_t)ctn__count(d) * ctn_dtype_size(d->dtype);
 }
 
@@ -70,6 +71,26 @@ bool ctn__is_plain(const ctn_desc *d)
     return true;
 }
 
+void ctn__channels_last(ctn_desc *d)
+{
+    ctn__plain(d);
+    if (d->ndim < 3) return;
+    int64_t c = d->dim[1] > 0 ? d->dim[1] : 1, s = c;
+    d->stride[1] = 1;
+    for (int i = d->ndim - 1; i >= 2; i--) {
+        d->stride[i] = s;
+        s *= d->dim[i] > 0 ? d->dim[i] : 1;
+    }
+    d->stride[0] = s;
+}
+
+bool ctn__is_channels_last(const ctn_desc *d)
+{
+    ctn_desc r = *d;
+    ctn__channels_last(&r);
+    return ctn__same_desc(&r, d);
+}
+
 bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b)
 {
     if (a->ndim != b->ndim) return false;
@@ -81,6 +102,7 @@ bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b)
 bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b)
 {
     if (a->dtype != b->dtype || a->layout != b->layout || !ctn__same_shape(a, b)) return false;
+    if (a->layout != 0) return true;
     for (int i = 0; i < a->ndim; i++)
         if (a->dim[i] > 1 && a->stride[i] != b->stride[i]) return false;
     return true;

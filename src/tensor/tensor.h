@@ -13,9 +13,13 @@
 /* ---- descriptions (desc.c) -------------------------------------------------------------------- */
 
 int64_t ctn__count(const ctn_desc *d); /* elements */
-size_t ctn__bytes(const ctn_desc *d);  /* of a row-major copy */
-void ctn__plain(ctn_desc *d);          /* set row-major strides */
+size_t ctn__bytes(
+    const ctn_desc *d);       /* of a copy without gaps; of a layout of the engine, all of it */
+void ctn__plain(ctn_desc *d); /* set row-major strides */
 bool ctn__is_plain(const ctn_desc *d); /* row-major without gaps (dimensions of 1 do not matter) */
+/* The dimensions behind the second with the second innermost: (N,C,H,W) as N,H,W,C in memory. */
+void ctn__channels_last(ctn_desc *d);
+bool ctn__is_channels_last(const ctn_desc *d);
 bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b);
 bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b); /* shape, type and place of elements */
 /* ndim <= CTN_MAX_DIMS, dims >= 0 and a size that fits memory. Errors: EARG naming `who`. */

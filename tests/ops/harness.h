@@ -2,7 +2,7 @@
  *
  * The op test harness. A case says what to call, on which inputs, and what a naive double-precision
  * reference gives; the harness then checks, for f32 and f64: planned result against the reference, a second
- * run (a plan hit) bitwise equal, 2 and 3 threads bitwise equal to 1, eager mode bitwise equal to planned
+ * run (a plan hit) bitwise equal, 2 and 3 threads bitwise equal to 1 (where our own kernels sum), eager mode bitwise equal to planned
  * without fusion, inputs in strided memory, guard bytes around every buffer, and gradients (of order `grad`)
  * against finite differences in f64 (inputs of more than 1000 elements: in f32 against f64 only). A failing
  * case prints the command that repeats it: `test_ops OP/CASE`.
@@ -45,10 +45,11 @@ struct op_case {
      * NULL: only the other checks are made (random ops). */
     void (*ref)(const op_case *c, const double *const *x, const ctn_desc *out, double *y);
     int grad; /* highest order of derivative to check; 0: none, usual: 1; 2 where second order works */
-    double tol32;   /* relative-or-absolute tolerance in f32; 0: 1e-5 */
-    double tol64;   /* 0: 1e-12 */
-    int only_f32;   /* the op does not exist in f64 */
-    int no_strided; /* do not repeat with strided inputs */
+    double tol32;    /* relative-or-absolute tolerance in f32; 0: 1e-5 */
+    double tol64;    /* 0: 1e-12 */
+    int only_f32;    /* the op does not exist in f64 */
+    int no_strided;  /* do not repeat with strided inputs */
+    int engine_sums; /* f32: the engine cuts its sums by threads, which then agree to tol32 only */
 };
 
 /* Each cases_*.c file defines one of these tables, ended by a case with op NULL, and lists it in

@@ -13,7 +13,7 @@
 #include <catena/ops.h>
 
 #include "cli.h"
-#include "model_mlp.h"
+#include "model.h"
 
 /* Steps that plan and grow what grows once; the third is measured. A macro, for the help text. */
 #define WARM_UP 2
@@ -33,7 +33,8 @@ typedef struct {
     double heap_own, heap_other; /* per step, by the counting preload; NaN without it */
     double record_ns, record_hash_lookup_ns; /* per op */
     int threads;
-    int64_t steps;
+    int64_t steps, batch;
+    const char *name, *precision;
     ctn_plan_stats stats;
 } figures;
 
@@ -72,14 +73,14 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static ctn_status checked_step(mlp *m, double *loss)
+static ctn_status checked_step(model *m, double *loss)
 {
-    CTN_TRY(mlp_step(m, loss));
+    CTN_TRY(model_step(m, loss));
     if (isfinite(*loss)) return CTN_OK;
     return ctn_fail(CTN_EENGINE, "the loss is %g: the step computes nonsense", *loss);
 }
 
-static ctn_status time_steps(figures *f, mlp *m)
+static ctn_status time_steps(figures *f, model *m)
 {
     ctn_status st = CTN_OK;
     double *ms = malloc((size_t)f->steps * sizeof *ms);
@@ -107,10 +108,10 @@ done:
 typedef ctn_status (*record_fn)(void *self, ctn_context *ctx);
 
 /* Nobody asks for the loss, so the end of the scope forgets it: recording alone. */
-static ctn_status record_mlp(void *self, ctn_context *ctx)
+static ctn_status record_model(void *self, ctn_context *ctx)
 {
     (void)ctx;
-    return mlp_loss(self) ? CTN_OK : ctn_error_status();
+    return model_loss(self) ? CTN_OK : ctn_error_status();
 }
 
 /* The same many times over in an inner scope, after whose end nobody can ask for any of it, and then one
@@ -121,7 +122,7 @@ static ctn_status record_looked_up(void *self, ctn_context *ctx)
     float nothing = 0;
     CTN_TRY(ctn_scope_begin(ctx));
     ctn_status st = CTN_OK;
-    for (int i = 0; i < LOOKUP_REPEATS && st == CTN_OK; i++) st = record_mlp(self, ctx);
+    for (int i = 0; i < LOOKUP_REPEATS && st == CTN_OK; i++) st = record_model(self, ctx);
     CTN_TRY(ctn_scope_end(ctx));
     CTN_TRY(st);
     ctn_tensor *y = ctn_relu(ctn_input(ctx, &nothing, CTN_F32, CTN_SHAPE(0, 1)));
@@ -175,7 +176,8 @@ static void print_json(const figures *f, bool first_only)
 {
     json j = {0};
     json_open(&j, NULL, '{');
-    json_text(&j, "model", "mlp");
+    json_text(&j, "model", f->name);
+    json_text(&j, "precision", f->precision);
     json_text(&j, "version", ctn_version_text());
     json_int(&j, "threads", f->threads);
     json_real(&j, "first_step_ms_from_main", f->first_step_ms);
@@ -184,10 +186,10 @@ static void print_json(const figures *f, bool first_only)
     json_real(&j, "loss", f->loss);
     if (!first_only) {
         json_int(&j, "steps", f->steps);
-        json_int(&j, "batch", MLP_BATCH);
+        json_int(&j, "batch", f->batch);
         json_real(&j, "best_ms", f->best_ms);
         json_real(&j, "median_ms", f->median_ms);
-        json_real(&j, "items_per_s", MLP_BATCH * 1e3 / f->median_ms);
+        json_real(&j, "items_per_s", (double)f->batch * 1e3 / f->median_ms);
         json_real(&j, "allocations_per_step", f->allocations);
         json_real(&j, "heap_catena_per_step", f->heap_own);
         json_real(&j, "heap_other_per_step", f->heap_other);
@@ -204,13 +206,13 @@ static void print_json(const figures *f, bool first_only)
 
 static void print_text(const figures *f, bool first_only)
 {
-    printf("mlp 784-1000-1000-10, batch %d, Adam, f32, %d thread%s\n", MLP_BATCH, f->threads,
-           f->threads == 1 ? "" : "s");
+    printf("%s, batch %lld, %s, %d thread%s\n", f->name, (long long)f->batch, f->precision,
+           f->threads, f->threads == 1 ? "" : "s");
     printf("  %-32s %.1f ms after main began\n", "first step done", f->first_step_ms);
     if (!first_only) {
         printf("  %-32s %.3f ms best, %.3f ms median of %lld\n", "step", f->best_ms, f->median_ms,
                (long long)f->steps);
-        printf("  %-32s %.0f items/s\n", "throughput", MLP_BATCH * 1e3 / f->median_ms);
+        printf("  %-32s %.0f items/s\n", "throughput", (double)f->batch * 1e3 / f->median_ms);
         printf("  %-32s %.0f ns per op\n", "recording", f->record_ns);
         printf("  %-32s %.0f ns per op\n", "recording, hash, lookup", f->record_hash_lookup_ns);
         printf("  %-32s %g per step\n", "allocations by Catena", f->allocations);
@@ -228,7 +230,7 @@ static void print_text(const figures *f, bool first_only)
 
 /* ---- the subcommand --------------------------------------------------------------------------------- */
 
-static ctn_status first_step(figures *f, mlp *m, double start)
+static ctn_status first_step(figures *f, model *m, double start)
 {
     struct timespec t;
     CTN_TRY(checked_step(m, &f->loss));
@@ -238,28 +240,38 @@ static ctn_status first_step(figures *f, mlp *m, double start)
     return CTN_OK;
 }
 
-static ctn_status bench_mlp(const args *a)
+static ctn_status bench_model(const args *a)
 {
     ctn_status st = CTN_OK;
     ctn_context *ctx = NULL;
-    mlp m = {0};
-    figures f = {.steps = args_int(a, "steps")};
+    model m = {0};
+    figures f = {.steps = args_int(a, "steps"),
+                 .name = a->operand,
+                 .precision = args_text(a, "precision")};
     bool first_only = args_flag(a, "first-step");
     double start = now_s();
     CTN_TRY_GOTO(st, done, open_context(&ctx, a, 0));
     f.threads = ctn_context_threads(ctx);
-    CTN_TRY_GOTO(st, done, mlp_new(&m, ctx, args_flag(a, "denormal")));
+    CTN_TRY_GOTO(st, done,
+                 model_new(&m, ctx,
+                           &(model_opt){.name = a->operand,
+                                        .batch = args_int(a, "batch"),
+                                        .size = args_int(a, "size"),
+                                        .recompute = args_flag(a, "recompute"),
+                                        .tiny = args_flag(a, "denormal")}));
+    f.batch = m.batch;
     CTN_TRY_GOTO(st, done, first_step(&f, &m, start));
     if (!first_only) {
         CTN_TRY_GOTO(st, done, time_steps(&f, &m));
-        CTN_TRY_GOTO(st, done, time_per_op(&f.record_ns, ctx, record_mlp, &m, RECORD_STEPS));
+        ctn_set_training(ctx, 0); /* running statistics are effects: they would run */
+        CTN_TRY_GOTO(st, done, time_per_op(&f.record_ns, ctx, record_model, &m, RECORD_STEPS));
         CTN_TRY_GOTO(st, done,
                      time_per_op(&f.record_hash_lookup_ns, ctx, record_looked_up, &m,
                                  LOOKUP_STEPS));
     }
     (args_flag(a, "json") ? print_json : print_text)(&f, first_only);
 done:
-    mlp_free(&m);
+    model_free(&m);
     ctn_context_free(ctx);
     return st;
 }
@@ -272,26 +284,33 @@ static int run(const args *a)
     }
     int code = check_threads(a);
     if (code >= 0) return code;
-    return bench_mlp(a) < 0 ? report_error("bench") : EXIT_DONE;
+    code = check_precision(a);
+    if (code >= 0) return code;
+    return bench_model(a) < 0 ? report_error("bench") : EXIT_DONE;
 }
 
 static const option options[] = {
     {"threads", "N", "0", "compute threads; 0: as catena info shows"},
+    {"batch", "N", "0", "samples per step; 0: the usual number of the network"},
+    {"size", "N", "0", "height and width of images, length of sequences; 0: the usual one"},
+    {"precision", "P", "f32", "f32, bf16 or f16"},
+    {"slow-precision", NULL, NULL, "take a precision that has only reference kernels here"},
+    {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
     {"steps", "N", "200", "steps measured, after " CTN_STR(WARM_UP) " that are not"},
     {"json", NULL, NULL, "one JSON object"},
     {"first-step", NULL, NULL, "stop after the first step and tell when it was done"},
     {"denormal", NULL, NULL, "values so small that the step computes subnormal numbers"},
     {0},
 };
-static const char *const words[] = {"mlp", NULL};
 
 const command cmd_bench = {
     "bench",
-    "mlp",
+    "NETWORK",
     "Time training steps on synthetic data, and what recording them costs.",
-    words,
+    model_names,
     options,
     "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
+    "  catena bench resnet50 --batch 16 --precision bf16 --steps 10\n"
     "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
     "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n",
     run,

@@ -27,9 +27,9 @@ typedef struct args args;
 
 typedef struct {
     const char *name;
-    const char *operands;     /* as printed in the usage line, "" for none */
-    const char *summary;      /* one line */
-    const char *const *words; /* what operand 1 may be, NULL-terminated; NULL: no operands */
+    const char *operands;              /* as printed in the usage line, "" for none */
+    const char *summary;               /* one line */
+    const char *const *(*words)(void); /* what the operand may be, NULL-terminated; NULL: none */
     const option *options;
     const char *examples; /* lines of commands with what they do */
     int (*run)(const args *a);
@@ -41,7 +41,7 @@ struct args {
     const char *operand;            /* NULL when there is none */
 };
 
-extern const command cmd_info, cmd_bench, cmd_explain;
+extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune;
 
 /* ---- options.c --------------------------------------------------------------------------------- */
 
@@ -73,7 +73,9 @@ void json_real(json *j, const char *name, double value); /* not finite: null */
 
 /* More threads than CPUs, by --threads or a variable, are refused. -1: go on; otherwise the exit code. */
 int check_threads(const args *a);
-/* With --threads, 0: the default; and room for a trace. */
+/* --precision f32, bf16 or f16. -1: go on; otherwise the exit code. */
+int check_precision(const args *a);
+/* With --threads, 0: the default, --precision where the command has one, and room for a trace. */
 ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 
 double now_s(void); /* monotonic */

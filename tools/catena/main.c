@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-static const command *const commands[] = {&cmd_info, &cmd_bench, &cmd_explain};
+static const command *const commands[] = {&cmd_info, &cmd_bench, &cmd_explain, &cmd_tune};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)

@@ -90,14 +90,14 @@ static int set_operand(args *a, const char *word)
                 cmd->name, word, cmd->name);
         return EXIT_USAGE;
     }
-    for (const char *const *w = cmd->words; *w; w++)
+    for (const char *const *w = cmd->words(); *w; w++)
         if (strcmp(*w, word) == 0) a->operand = *w;
     if (a->operand) return -1;
-    const char *near = nearest(word, cmd->words);
+    const char *near = nearest(word, cmd->words());
     fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (known:");
-    for (const char *const *w = cmd->words; *w; w++) fprintf(stderr, " %s", *w);
+    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
     fprintf(stderr, ")\n");
     return EXIT_USAGE;
 }
@@ -148,7 +148,7 @@ int args_parse(args *a, const command *cmd, int argc, char **argv)
     }
     if (cmd->words && !a->operand) {
         fprintf(stderr, "catena %s: name one of:", cmd->name);
-        for (const char *const *w = cmd->words; *w; w++) fprintf(stderr, " %s", *w);
+        for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
         fprintf(stderr, " (catena %s --help tells more)\n", cmd->name);
         return EXIT_USAGE;
     }

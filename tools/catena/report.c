@@ -4,6 +4,7 @@
  * context every subcommand works in.
  */
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #include <catena/info.h>
@@ -97,10 +98,31 @@ int check_threads(const args *a)
     return EXIT_USAGE;
 }
 
+static const char *const precisions[] = {"f32", "bf16", "f16", NULL}; /* as ctn_precision counts */
+
+static int precision_of(const args *a)
+{
+    for (int i = 0; precisions[i]; i++)
+        if (strcmp(args_text(a, "precision"), precisions[i]) == 0) return i;
+    return -1;
+}
+
+int check_precision(const args *a)
+{
+    if (precision_of(a) >= 0) return -1;
+    fprintf(stderr, "catena %s: --precision is f32, bf16 or f16, not %s\n", a->cmd->name,
+            args_text(a, "precision"));
+    return EXIT_USAGE;
+}
+
 ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans)
 {
+    int precision = precision_of(a);
     return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads"),
-                                        .spans = spans));
+                                        .spans = spans,
+                                        .precision = precision > 0 ? (ctn_precision)precision
+                                                                   : CTN_PRECISION_F32,
+                                        .slow_precision = args_flag(a, "slow-precision")));
 }
 
 double now_s(void)

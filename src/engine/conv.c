@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolution by oneDNN: forward, and the two adjoints that are its gradients. Activations come as the plan
+ * laid them; the weights are left to the kernel, whose layout is reported back.
+ */
+#include "engine/dnnl.h"
+
+typedef struct {
+    dnnl_memory_desc_t x, w, b, y;
+    dnnl_dims_t stride, dilate, pad, pad_end;
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t forward; /* hint for the adjoints */
+} setting;
+
+static void release(setting *s)
+{
+    dnnl_memory_desc_t md[4] = {s->x, s->w, s->b, s->y};
+    for (int i = 0; i < 4; i++)
+        if (md[i]) dnnl_memory_desc_destroy(md[i]);
+    if (s->attr) dnnl_primitive_attr_destroy(s->attr);
+    if (s->forward) dnnl_primitive_desc_destroy(s->forward);
+}
+
+/* w with its dimensions only: oneDNN chooses. */
+static dnnl_status_t any_weights(dnnl_memory_desc_t *md, const ctn_desc *w, int64_t groups)
+{
+    dnnl_dims_t dims;
+    int k = groups > 1;
+    dims[0] = groups;
+    dims[k] = w->dim[0] / groups;
+    for (int i = 1; i < w->ndim; i++) dims[k + i] = w->dim[i];
+    return dnnl_memory_desc_create_with_tag(md, w->ndim + k, dims, ctn__dnnl_type(w->dtype),
+                                            dnnl_format_tag_any);
+}
+
+static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape *s,
+                         const ctn_desc *x, const ctn_desc *w, const ctn_desc *bias,
+                         const ctn_desc *y, ctn__elt act)
+{
+    ctn_status st = CTN_OK;
+    for (int i = 0; i < x->ndim - 2; i++) {
+        t->stride[i] = s->stride[i];
+        t->dilate[i] = s->dilation[i] - 1;
+        t->pad[i] = s->pad[i];
+        t->pad_end[i] = s->pad_end[i];
+    }
+    CTN_TRY(ctn__dnnl_desc(&t->x, e, x));
+    CTN_TRY(ctn__dnnl_desc(&t->y, e, y));
+    if (bias) CTN_TRY(ctn__dnnl_desc(&t->b, e, bias));
+    CTN_TRY(ctn__dnnl_attr(&t->attr, act, 0));
+    CTN__DNNL(st, done, "convolution", any_weights(&t->w, w, s->groups));
+done:
+    return st;
+}
+
+static dnnl_status_t create(dnnl_primitive_desc_t *pd, const setting *t, const ctn__engine *e,
+                            ctn__conv_kind kind)
+{
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    switch (kind) {
+    case CTN__CONV_DATA:
+        return dnnl_convolution_backward_data_primitive_desc_create(pd, e->engine, alg, t->x, t->w,
+                                                                    t->y, t->stride, t->dilate,
+                                                                    t->pad, t->pad_end, t->forward,
+                                                                    t->attr);
+    case CTN__CONV_WEIGHTS:
+        return dnnl_convolution_backward_weights_primitive_desc_create(pd, e->engine, alg, t->x,
+                                                                       t->w, NULL, t->y, t->stride,
+                                                                       t->dilate, t->pad,
+                                                                       t->pad_end, t->forward,
+                                                                       t->attr);
+    case CTN__CONV_FORWARD: break;
+    }
+    return dnnl_convolution_forward_primitive_desc_create(pd, e->engine, dnnl_forward_training, alg,
+                                                          t->x, t->w, t->b, t->y, t->stride,
+                                                          t->dilate, t->pad, t->pad_end, t->attr);
+}
+
+/* The adjoints ask for a forward descriptor of one type: f32 weights beside bf16 images have none. */
+static ctn_status make_hint(setting *t, const ctn__engine *e, const ctn__conv_shape *s,
+                            const ctn_desc *w, const ctn_desc *x)
+{
+    ctn_status st = CTN_OK;
+    dnnl_memory_desc_t kept = t->w;
+    ctn_desc same = *w;
+    same.dtype = x->dtype;
+    t->w = NULL;
+    CTN__DNNL(st, done, "convolution", any_weights(&t->w, &same, s->groups));
+    CTN__DNNL(st, done, "convolution", create(&t->forward, t, e, CTN__CONV_FORWARD));
+done:
+    if (t->w) dnnl_memory_desc_destroy(t->w);
+    t->w = kept;
+    return st;
+}
+
+ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
+                          const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
+                          const ctn_desc *bias, const ctn_desc *y, ctn__elt act)
+{
+    static const int args[3][4] = {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
+                                   {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
+                                    DNNL_ARG_DIFF_DST},
+                                   {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_BIAS,
+                                    DNNL_ARG_DIFF_DST}};
+    ctn_status st = CTN_OK;
+    setting t = {NULL};
+    dnnl_primitive_desc_t pd = NULL;
+    *out = NULL;
+    CTN_TRY_GOTO(st, done, set_up(&t, e, s, x, w, bias, y, act));
+    if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
+    CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
+    const_dnnl_memory_desc_t wanted = dnnl_primitive_desc_query_md(
+        pd, kind == CTN__CONV_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    dnnl_memory_desc_t plain = NULL;
+    ctn_desc pw = *w;
+    ctn__plain(&pw);
+    st = s->groups > 1 ? ctn__dnnl_grouped(&plain, &pw, s->groups) : ctn__dnnl_desc(&plain, e, &pw);
+    if (st == CTN_OK) {
+        if (dnnl_memory_desc_equal(plain, wanted)) *w = pw;
+        else st = ctn__dnnl_layout(e, w, wanted);
+        dnnl_memory_desc_destroy(plain);
+    }
+    if (st < 0) {
+        dnnl_primitive_desc_destroy(pd);
+        goto done;
+    }
+    const const_dnnl_memory_desc_t mds[4] = {t.x, wanted, t.b, t.y};
+    st = ctn__prim_make(out, e, pd, 4, args[kind], mds, "convolution");
+done:
+    release(&t);
+    return st;
+}

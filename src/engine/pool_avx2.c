@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool kernels for x86 with AVX2, without FMA: results are those of the portable ones. Only
+ * pool.c uses the table, and only after asking the processor. Empty elsewhere.
+ */
+/* System headers stand before the pragma: their inline functions keep the common target. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/pool.h"
+
+#if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC target("avx2")
+#endif
+#define POOL_TABLE ctn__pool_avx2
+#include "engine/pool_body.h"
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batch normalisation as a module: parameters weight and bias (C), states running_mean and
+ * running_var (C) and num_batches_tracked, the names and initial values of PyTorch. The count is
+ * kept only so that weights can be exchanged: nothing computed depends on it. It goes up by one with
+ * every call in training, at the call and not with the step.
+ */
+#include <catena/ops.h>
+
+#include "nn/nn.h"
+
+typedef struct {
+    ctn_var *weight, *bias; /* both NULL: none */
+    ctn_var *mean, *var, *batches;
+    ctn_batch_norm_opt how;
+} batch_norm;
+
+static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    const batch_norm *b = self;
+    const char *at = m->at;
+    ctn_tensor *scale = NULL, *shift = NULL;
+    if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
+        return NULL;
+    ctn_tensor *y = ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
+    if (y && ctn_training(m->ctx)) ++*(int64_t *)b->batches->data;
+    return y;
+}
+
+static ctn_status add_vars(ctn_module *m, batch_norm *b, const ctn_batch_norm_module_opt *o,
+                           int64_t channels)
+{
+    const ctn_init *ones = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = 1);
+    if (!o->no_affine) {
+        CTN_TRY(ctn_module_param(&b->weight, m, "weight", CTN_F32, CTN_SHAPE(channels),
+                                 o->weight ? o->weight : ones));
+        CTN_TRY(ctn_module_param(&b->bias, m, "bias", CTN_F32, CTN_SHAPE(channels), o->bias));
+    }
+    CTN_TRY(ctn_module_state(&b->mean, m, "running_mean", CTN_F32, CTN_SHAPE(channels), NULL));
+    CTN_TRY(ctn_module_state(&b->var, m, "running_var", CTN_F32, CTN_SHAPE(channels), ones));
+    return ctn_module_state(&b->batches, m, "num_batches_tracked", CTN_I64, CTN_SCALAR_SHAPE, NULL);
+}
+
+ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context *ctx, int64_t channels,
+                              const ctn_batch_norm_module_opt *opt)
+{
+    ctn_batch_norm_module_opt o;
+    if (!m) return ctn_fail(CTN_EARG, "batch_norm_new: NULL argument");
+    *m = NULL;
+    CTN_TRY(ctn__opt("batch_norm_new", &o, sizeof o, opt));
+    if (channels < 1)
+        return ctn_fail(CTN_EARG, "batch_norm_new: %lld channels, at least 1 is needed",
+                        (long long)channels);
+    batch_norm *b = ctn__calloc(1, sizeof *b);
+    if (!b) return CTN_ENOMEM;
+    b->how = (ctn_batch_norm_opt){sizeof b->how, o.eps, o.momentum};
+    ctn_status st = ctn_module_new(m, ctx, batch_norm_forward, b, ctn__free);
+    if (st < 0) {
+        ctn__free(b);
+        return st;
+    }
+    st = add_vars(*m, b, &o, channels);
+    if (st < 0) {
+        ctn_module_free(*m);
+        *m = NULL;
+    }
+    return st;
+}

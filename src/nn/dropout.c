@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The dropout module, for sequential models; without parameters.
+ */
+#include <catena/ops.h>
+
+#include "nn/nn.h"
+
+typedef struct {
+    double rate;
+} dropout;
+
+static ctn_tensor *dropout_forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    const dropout *d = self;
+    return ctn_dropout_at(m->at, x, d->rate);
+}
+
+ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate)
+{
+    if (!m) return ctn_fail(CTN_EARG, "dropout_new: NULL argument");
+    *m = NULL;
+    if (!(rate >= 0 && rate < 1))
+        return ctn_fail(CTN_EARG, "dropout_new: rate is %g, expected 0 or more and less than 1",
+                        rate);
+    dropout *d = ctn__malloc(sizeof *d);
+    if (!d) return CTN_ENOMEM;
+    d->rate = rate;
+    ctn_status st = ctn_module_new(m, ctx, dropout_forward, d, ctn__free);
+    if (st < 0) ctn__free(d);
+    return st;
+}

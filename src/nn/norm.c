@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Group and layer normalisation as modules: parameters weight (ones) and bias (zeros). The former
+ * has one number per channel, the latter one per element of the last dimensions.
+ */
+#include <catena/ops.h>
+
+#include "nn/nn.h"
+
+typedef struct {
+    ctn_var *weight, *bias; /* NULL: none */
+    int64_t groups;         /* 0: layer normalisation over the last n dimensions */
+    int n;
+    double eps;
+} norm;
+
+static ctn_tensor *norm_forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    const norm *l = self;
+    const char *at = m->at;
+    ctn_tensor *w = NULL, *b = NULL;
+    if (l->weight && !(w = ctn_use_at(at, l->weight))) return NULL;
+    if (l->bias && !(b = ctn_use_at(at, l->bias))) return NULL;
+    return l->groups ? ctn_group_norm_at(at, x, l->groups, w, b, l->eps)
+                     : ctn_layer_norm_at(at, x, l->n, w, b, l->eps);
+}
+
+/* A module of norm's that takes over what `like` says; dims is the shape of its parameters. */
+static ctn_status new_norm(ctn_module **m, ctn_context *ctx, norm like, int ndim,
+                           const int64_t *dims, const ctn_norm_opt *o)
+{
+    norm *l = ctn__malloc(sizeof *l);
+    if (!l) return CTN_ENOMEM;
+    *l = like;
+    l->eps = o->eps > 0 ? o->eps : 1e-5;
+    ctn_status st = ctn_module_new(m, ctx, norm_forward, l, ctn__free);
+    if (st < 0) {
+        ctn__free(l);
+        return st;
+    }
+    const ctn_init *ones = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = 1);
+    if (!o->no_affine)
+        CTN_TRY_GOTO(st, fail,
+                     ctn_module_param(&l->weight, *m, "weight", CTN_F32, ndim, dims, ones));
+    if (!o->no_affine && !o->no_bias)
+        CTN_TRY_GOTO(st, fail, ctn_module_param(&l->bias, *m, "bias", CTN_F32, ndim, dims, NULL));
+    return CTN_OK;
+fail:
+    ctn_module_free(*m);
+    *m = NULL;
+    return st;
+}
+
+ctn_status ctn_group_norm_new(ctn_module **m, ctn_context *ctx, int64_t groups, int64_t channels,
+                              const ctn_norm_opt *opt)
+{
+    ctn_norm_opt o;
+    if (!m) return ctn_fail(CTN_EARG, "group_norm_new: NULL argument");
+    *m = NULL;
+    CTN_TRY(ctn__opt("group_norm_new", &o, sizeof o, opt));
+    if (groups < 1 || channels < 1 || channels % groups)
+        return ctn_fail(CTN_EARG,
+                        "group_norm_new: %lld channels in %lld groups: both must be positive and "
+                        "groups divide channels",
+                        (long long)channels, (long long)groups);
+    return new_norm(m, ctx, (norm){.groups = groups}, CTN_SHAPE(channels), &o);
+}
+
+ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim, const int64_t *dims,
+                              const ctn_norm_opt *opt)
+{
+    ctn_norm_opt o;
+    if (!m) return ctn_fail(CTN_EARG, "layer_norm_new: NULL argument");
+    *m = NULL;
+    CTN_TRY(ctn__opt("layer_norm_new", &o, sizeof o, opt));
+    if (ndim < 1 || ndim > CTN_MAX_DIMS || !dims)
+        return ctn_fail(CTN_EARG, "layer_norm_new: over %d dimensions, expected 1 to %d", ndim,
+                        CTN_MAX_DIMS);
+    return new_norm(m, ctx, (norm){.n = ndim}, ndim, dims, &o);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Helpers of the zoo's families; see zoo.h.
+ */
+#include "nn/zoo/zoo.h"
+
+ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes)
+{
+    *m = NULL;
+    if (bytes == 0) return ctn_module_new(m, ctx, forward, NULL, NULL);
+    void *self = ctn__calloc(1, bytes);
+    if (!self) return CTN_ENOMEM;
+    ctn_status st = ctn_module_new(m, ctx, forward, self, ctn__free);
+    if (st < 0) ctn__free(self);
+    return st;
+}
+
+ctn_status ctn__zoo_end(ctn_module **m, ctn_status st)
+{
+    if (st < 0) {
+        ctn_module_free(*m);
+        *m = NULL;
+    }
+    return st;
+}
+
+ctn_status ctn__zoo_put(ctn_module *m, const char *name, ctn_status st, ctn_module **child)
+{
+    CTN_TRY(st);
+    return ctn__zoo_end(child, ctn_module_add(m, name, *child));
+}
+
+ctn_status ctn__zoo_put_at(ctn_module *m, int number, ctn_status st, ctn_module **child)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", number);
+    return ctn__zoo_put(m, name, st, child);
+}
+
+ctn_status ctn__zoo_conv(ctn_module **child, ctn_module *m, const char *name, int64_t in,
+                         int64_t out, int64_t kernel, int64_t stride, int64_t groups)
+{
+    ctn_module *c = NULL;
+    const ctn_init *by_out =
+        CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL, .fan_in = out * kernel * kernel);
+    ctn_status st =
+        ctn_conv_new(&c, m->ctx, in, out, CTN_SHAPE(kernel, kernel),
+                     CTN_OPT(ctn_conv_module_opt, .stride = {stride}, .pad = {kernel / 2},
+                             .groups = groups, .no_bias = 1, .weight = by_out));
+    CTN_TRY(ctn__zoo_put(m, name, st, &c));
+    if (child) *child = c;
+    return CTN_OK;
+}
+
+ctn_status ctn__zoo_norm(ctn_module **child, ctn_module *m, const char *name, int64_t channels)
+{
+    ctn_module *c = NULL;
+    CTN_TRY(ctn__zoo_put(m, name, ctn_batch_norm_new(&c, m->ctx, channels, NULL), &c));
+    if (child) *child = c;
+    return CTN_OK;
+}
+
+ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual)
+{
+    if (*v < 0)
+        return ctn_fail(CTN_EARG, "%s: %s is %lld, it must be positive (0: %lld)", who, what,
+                        (long long)*v, (long long)usual);
+    if (*v == 0) *v = usual;
+    return CTN_OK;
+}

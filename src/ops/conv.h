@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolution is three bilinear functions of which each is an adjoint of the others:
+ *   conv          y = x * w
+ *   conv_data     x from y and w   (the gradient by x; the transposed convolution)
+ *   conv_weights  w from x and y   (the gradient by w)
+ * so every gradient of any order is one of the three. They share their attributes, checks and kernels.
+ */
+#ifndef CTN_OPS_CONV_H
+#define CTN_OPS_CONV_H
+
+#include "ops/ops.h"
+
+enum {
+    CTN__CONV_ACT, /* conv, set by fusion only */
+    CTN__CONV_STRIDE,
+    CTN__CONV_PAD = CTN__CONV_STRIDE + CTN_MAX_SPATIAL,
+    CTN__CONV_PAD_END = CTN__CONV_PAD + CTN_MAX_SPATIAL,
+    CTN__CONV_DILATION = CTN__CONV_PAD_END + CTN_MAX_SPATIAL,
+    CTN__CONV_GROUPS = CTN__CONV_DILATION + CTN_MAX_SPATIAL,
+    CTN__CONV_SIZE, /* conv_data: spatial size of x; conv_weights: of the kernel */
+    CTN__CONV_NATTR = CTN__CONV_SIZE + CTN_MAX_SPATIAL
+};
+
+/* prepare of conv_weights as a matrix product (conv_matmul.c); CTN_END where it is none. */
+ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * max_pool: y = largest element of each window; padding never wins, a NaN does. Its second output
+ * is the place of that element in the window, the first of equals, by which the gradient goes
+ * back:
+ *   gx_i = sum of gy_o over the windows o whose maximum is element i
+ * That is linear in gy: its own gradient picks the elements at the same places.
+ */
+#include "ops/pool.h"
+
+static const char *const attr_names[] = {CTN__P_SIZE_NAMES, CTN__P_WINDOW_NAMES};
+
+static bool is_wide(const int64_t *attr)
+{
+    const int64_t *k = attr + CTN__P_KERNEL;
+    return k[0] * k[1] * k[2] > 256;
+}
+
+static ctn_status max_pool_infer(ctn_infer_args *a)
+{
+    CTN_TRY(ctn__pool_infer(a));
+    a->out[1] = a->out[0];
+    a->out[1].dtype = is_wide(a->attr) ? CTN_I32 : CTN_U8;
+    return CTN_OK;
+}
+
+/* x and y stand for either of an op's float operands. */
+static ctn__windows windows_of(const int64_t *attr, const ctn_desc *x, const ctn_desc *y,
+                               const ctn_desc *index)
+{
+    ctn__windows w = {.dtype = x->dtype, .wide = is_wide(attr)};
+    ctn__pool_layout(3, (const ctn_desc *[]){x, y, index}, &w.outer, &w.inner);
+    for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
+        w.in[i] = attr[CTN__P_IN + i];
+        w.out[i] = attr[CTN__P_OUT + i];
+        w.kernel[i] = attr[CTN__P_KERNEL + i];
+        w.stride[i] = attr[CTN__P_STRIDE + i];
+        w.pad[i] = attr[CTN__P_PAD + i];
+    }
+    return w;
+}
+
+/* The places lie as y does, also where the plan has to keep both for the user. */
+static ctn_status max_pool_prepare(ctn_prepare_args *a)
+{
+    if (ctn__is_channels_last(&a->din[0]) && ctn__is_channels_last(&a->dout[0]))
+        ctn__channels_last(&a->dout[1]);
+    return CTN_OK;
+}
+
+static ctn_status max_pool_run(const ctn_run_args *a)
+{
+    ctn__windows w = windows_of(a->attr, &a->din[0], &a->dout[0], &a->dout[1]);
+    ctn__max_pool(&w, a->in[0], a->out[0], a->out[1]);
+    return CTN_OK;
+}
+
+static ctn_tensor *by_index(const ctn_grad_args *a, ctn_op *op, ctn_tensor *index)
+{
+    ctn_tensor *in[2] = {a->gout[0], index};
+    return ctn__apply1(a->at, NULL, op, 2, in, a->nattr, a->attr, 0, NULL);
+}
+
+static ctn_status max_pool_grad_of(const ctn_grad_args *a)
+{
+    a->gin[0] = by_index(a, &ctn__op_max_pool_grad, a->out[1]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_max_pool = {
+    .struct_size = sizeof(ctn_op),
+    .name = "max_pool",
+    .nin = 1,
+    .nout = 2,
+    .order = -1,
+    .grad_out = 2,
+    .spatial_in = 1,
+    .spatial_out = 3,
+    .attr_names = attr_names,
+    .infer = max_pool_infer,
+    .grad = max_pool_grad_of,
+    .prepare = max_pool_prepare,
+    .run = max_pool_run,
+};
+
+/* ---- (gy, index) -> gx ----------------------------------------------------------------------- */
+
+static ctn_status max_pool_grad_prepare(ctn_prepare_args *a)
+{
+    ctn__windows w = windows_of(a->attr, &a->din[0], &a->dout[0], &a->din[1]);
+    a->scratch = ctn__max_pool_scratch(&w, a->threads);
+    return CTN_OK;
+}
+
+static ctn_status max_pool_grad_run(const ctn_run_args *a)
+{
+    ctn__windows w = windows_of(a->attr, &a->din[0], &a->dout[0], &a->din[1]);
+    ctn__max_pool_back(&w, a->in[0], a->in[1], a->out[0], a->scratch);
+    return CTN_OK;
+}
+
+static ctn_status max_pool_grad_grad_of(const ctn_grad_args *a)
+{
+    if (!a->need[0]) return CTN_OK;
+    a->gin[0] = by_index(a, &ctn__op_max_pool_grad_grad, a->in[1]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_max_pool_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "max_pool_grad",
+    .nin = 2,
+    .nout = 1,
+    .order = -1,
+    .grad_in = 2,
+    .spatial_in = 3,
+    .spatial_out = 1,
+    .attr_names = attr_names,
+    .infer = ctn__pool_grad_infer,
+    .grad = max_pool_grad_grad_of,
+    .prepare = max_pool_grad_prepare,
+    .run = max_pool_grad_run,
+};
+
+/* ---- (gradient by gx, index) -> gradient by gy ----------------------------------------------- */
+
+static ctn_status max_pool_grad_grad_run(const ctn_run_args *a)
+{
+    ctn__windows w = windows_of(a->attr, &a->din[0], &a->dout[0], &a->din[1]);
+    ctn__max_pool_pick(&w, a->in[0], a->in[1], a->out[0]);
+    return CTN_OK;
+}
+
+static ctn_status max_pool_grad_grad_grad(const ctn_grad_args *a)
+{
+    if (!a->need[0]) return CTN_OK;
+    a->gin[0] = by_index(a, &ctn__op_max_pool_grad, a->in[1]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+ctn_op ctn__op_max_pool_grad_grad = {
+    .struct_size = sizeof(ctn_op),
+    .name = "max_pool_grad_grad",
+    .nin = 2,
+    .nout = 1,
+    .order = -1,
+    .grad_in = 2,
+    .spatial_in = 3,
+    .spatial_out = 1,
+    .attr_names = attr_names,
+    .infer = ctn__pool_infer,
+    .grad = max_pool_grad_grad_grad,
+    .run = max_pool_grad_grad_run,
+};
+
+ctn_tensor *ctn_max_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt)
+{
+    int64_t attr[CTN__P_WINDOWS];
+    ctn_tensor *out[2];
+    if (ctn__pool_windows("max_pool", at, x, opt, attr) < 0) return NULL;
+    ctn_op_args args = {.nattr = CTN__P_WINDOWS, .attr = attr};
+    return ctn_apply_at(at, NULL, &ctn__op_max_pool, 1, &x, &args, out) < 0 ? NULL : out[0];
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradient of ReLU + gradient of batch normalisation, with the join of two gradients before them (the end of a
+ * residual block): the reduction of the normalisation reads both gradients and the activation, masks and sums on
+ * the way, and writes the joined gradient for whoever else reads it (the shortcut). The fused node stands
+ * where the gradient of the ReLU stood.
+ */
+#include "plan/plan.h"
+
+#include "ops/ops.h"
+
+enum { ACT = 0, JOIN = 1 };                 /* attributes of batch_norm_grad */
+enum { GY = 0, X = 1, FIRST_OPTIONAL = 5 }; /* inputs */
+enum { G = 3 };                             /* output: the joined, masked gradient */
+
+static int reader(const ctn__plan *p, int v, int after)
+{
+    for (size_t i = (size_t)after + 1; i < p->nodes.n; i++) {
+        const ctn__pnode *n = &p->nodes.at[i];
+        if (n->dead || n->op != &ctn__op_batch_norm_grad || n->attr[ACT] || n->attr[JOIN]) continue;
+        if (n->in[GY] == v && n->nin == FIRST_OPTIONAL && p->values.at[n->out[G]].uses == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* One shape and type: the kernel has no mixtures. */
+static bool alike(const ctn__plan *p, int v, const ctn_desc *d)
+{
+    return p->values.at[v].d.dtype == d->dtype && ctn__same_shape(&p->values.at[v].d, d);
+}
+
+/* Every operand of n is there before `node` is reached. */
+static bool ready(const ctn__plan *p, const ctn__pnode *n, int node)
+{
+    for (int i = 1; i < n->nin; i++)
+        if (p->values.at[n->in[i]].node >= node) return false;
+    return true;
+}
+
+bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st)
+{
+    ctn__pnode *mask = &p->nodes.at[node];
+    if (mask->op != &ctn__op_relu_grad || mask->effect) return false;
+    int y = mask->in[0], g = mask->in[1], out = mask->out[0];
+    if (p->values.at[out].kind != CTN__V_TEMP) return false;
+    int k = reader(p, out, node);
+    if (k < 0 || !ready(p, &p->nodes.at[k], node)) return false;
+    ctn__pnode n = p->nodes.at[k];
+    const ctn_desc *x = &p->values.at[n.in[X]].d;
+    if (!alike(p, y, x)) return false;
+    bool shared = p->values.at[out].uses > 1;
+    const ctn__value *joined = &p->values.at[g];
+    int sum = joined->kind == CTN__V_TEMP && joined->uses == 1 ? joined->node : -1;
+    if (sum >= 0) {
+        const ctn__pnode *a = &p->nodes.at[sum];
+        const ctn_desc *d = x;
+        if (a->dead || a->op != &ctn__op_add || a->in[0] == a->in[1] || !alike(p, a->in[0], d) ||
+            !alike(p, a->in[1], d))
+            sum = -1;
+    }
+    if (sum < 0 && !alike(p, g, x)) return false;
+    int first = sum < 0 ? g : p->nodes.at[sum].in[0];
+    if (!ctn__node_append(p, &n, y) ||
+        (sum >= 0 && !ctn__node_append(p, &n, p->nodes.at[sum].in[1]))) {
+        *st = CTN_ENOMEM;
+        return false;
+    }
+    n.in[GY] = first;
+    n.attr[ACT] = 1;
+    n.attr[JOIN] = sum >= 0;
+    if (shared) n.out[G] = out;
+    p->nodes.at[k].dead = true;
+    if (sum >= 0) p->nodes.at[sum].dead = true;
+    p->nodes.at[node] = n;
+    for (int i = 0; i < n.nout; i++) p->values.at[n.out[i]].node = node;
+    return true;
+}

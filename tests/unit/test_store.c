@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store of tuning results: what is put comes back in another process, two writers keep each other's entries,
+ * damaged and hostile files count as empty, limits hold, a disk that cannot be written stops nobody, no allocation that
+ * fails leaks or loses anything, and what tools see.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catena/tune.h>
+
+#include "base/base.h"
+
+#include <cmocka.h>
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+static char top[512]; /* a folder of this test's own */
+
+/* folder of a store below it, absolute */
+static const char *below(const char *name)
+{
+    static char path[640];
+    snprintf(path, sizeof path, "%s/%s", top, name);
+    return path;
+}
+
+static ctn__store *opened(const char *folder, const char *machine)
+{
+    ctn__store *s;
+    OK(ctn__store_open(&s, machine, &(ctn__store_opt){.folder = folder}));
+    return s;
+}
+
+static void put_and_save(const char *folder, const char *machine, const char *key,
+                         const char *value)
+{
+    ctn__store *s = opened(folder, machine);
+    OK(ctn__store_put(s, key, value));
+    OK(ctn__store_save(s));
+    assert_null(ctn__store_problem(s));
+    ctn__store_close(s);
+}
+
+/* Path of the one file of a machine. */
+static const char *file_of(const char *folder, const char *machine)
+{
+    static char path[800];
+    ctn__hash128 h = ctn__hash(machine, strlen(machine));
+    snprintf(path, sizeof path, "%s/tune-%016llx%016llx.txt", folder, (unsigned long long)h.hi,
+             (unsigned long long)h.lo);
+    return path;
+}
+
+static void write_raw(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static bool there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static void what_is_put_comes_back(void **state)
+{
+    (void)state;
+    char folder[640];
+    snprintf(folder, sizeof folder, "%s", below("a/b/c")); /* made with its parents */
+    ctn__store *s = opened(folder, "cpu 1");
+    assert_null(ctn__store_find(s, "conv 3x3"));
+    assert_null(ctn__store_problem(s));
+    OK(ctn__store_put(s, "conv 3x3", "matmul 1234us"));
+    OK(ctn__store_put(s, "conv 1x1", "direct 9us"));
+    OK(ctn__store_put(s, "conv 3x3", "direct 1000us")); /* the later one wins */
+    assert_string_equal(ctn__store_find(s, "conv 3x3"), "direct 1000us");
+    assert_false(there(folder)); /* only save writes */
+    OK(ctn__store_save(s));
+    assert_string_equal(ctn__store_find(s, "conv 3x3"), "direct 1000us");
+    ctn__store_close(s);
+    s = opened(folder, "cpu 1");
+    assert_string_equal(ctn__store_find(s, "conv 3x3"), "direct 1000us");
+    assert_string_equal(ctn__store_find(s, "conv 1x1"), "direct 9us");
+    assert_null(ctn__store_find(s, "conv 3x"));
+    assert_null(ctn__store_find(s, ""));
+    OK(ctn__store_save(s)); /* nothing new: nothing is written */
+    ctn__store_close(s);
+    s = opened(folder, "cpu 2"); /* another machine knows nothing of it */
+    assert_null(ctn__store_find(s, "conv 3x3"));
+    ctn__store_close(s);
+    ctn__store_close(NULL);
+}
+
+static void many_entries(void **state)
+{
+    (void)state;
+    char folder[640], key[32], value[32];
+    snprintf(folder, sizeof folder, "%s", below("many"));
+    ctn__store *s = opened(folder, "m");
+    for (int i = 0; i < 5000; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        snprintf(value, sizeof value, "v%d", i * 7);
+        OK(ctn__store_put(s, key, value));
+    }
+    OK(ctn__store_save(s));
+    ctn__store_close(s);
+    s = opened(folder, "m");
+    for (int i = 0; i < 5000; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        snprintf(value, sizeof value, "v%d", i * 7);
+        assert_string_equal(ctn__store_find(s, key), value);
+    }
+    ctn__store_close(s);
+}
+
+static void text_that_cannot_be_kept(void **state)
+{
+    (void)state;
+    ctn__store *s = opened(below("text"), "line\nbreak\tand \xff bytes");
+    const char *const bad[] = {"", "a\tb", "a\nb", "\x01", "\x7f", "\xc3\xa4"};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(ctn__store_put(s, bad[i], "v"), CTN_EARG);
+        assert_int_equal(ctn__store_put(s, "k", bad[i]), CTN_EARG);
+        ctn_error_clear();
+    }
+    assert_null(ctn__store_find(s, "k"));
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    ctn__store_close(s);
+    s = opened(below("text"), "line\nbreak\tand \xff bytes");
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    ctn__store_close(s);
+    s = opened(below("text"), ""); /* no machine is one too */
+    OK(ctn__store_put(s, "k", "w"));
+    OK(ctn__store_save(s));
+    ctn__store_close(s);
+    s = opened(below("text"), "");
+    assert_string_equal(ctn__store_find(s, "k"), "w");
+    ctn__store_close(s);
+}
+
+static void writers_keep_each_others_entries(void **state)
+{
+    (void)state;
+    char folder[640];
+    snprintf(folder, sizeof folder, "%s", below("two"));
+    put_and_save(folder, "m", "old", "0");
+    ctn__store *a = opened(folder, "m"), *b = opened(folder, "m");
+    OK(ctn__store_put(a, "x", "1"));
+    OK(ctn__store_put(a, "both", "a"));
+    OK(ctn__store_put(b, "y", "2"));
+    OK(ctn__store_put(b, "both", "b"));
+    OK(ctn__store_save(a));
+    assert_null(ctn__store_find(b, "x"));
+    OK(ctn__store_save(b));
+    assert_string_equal(ctn__store_find(b, "x"), "1"); /* seen from now on */
+    OK(ctn__store_put(a, "z", "3"));
+    OK(ctn__store_save(a));
+    assert_string_equal(ctn__store_find(a, "both"), "b"); /* the later save wins */
+    ctn__store_close(a);
+    ctn__store_close(b);
+    a = opened(folder, "m");
+    assert_string_equal(ctn__store_find(a, "old"), "0");
+    assert_string_equal(ctn__store_find(a, "x"), "1");
+    assert_string_equal(ctn__store_find(a, "y"), "2");
+    assert_string_equal(ctn__store_find(a, "z"), "3");
+    assert_int_equal(unlink(file_of(folder, "m")), 0); /* what was removed does not come back */
+    OK(ctn__store_put(a, "new", "4"));
+    OK(ctn__store_save(a));
+    ctn__store_close(a);
+    a = opened(folder, "m");
+    assert_null(ctn__store_find(a, "old"));
+    assert_string_equal(ctn__store_find(a, "new"), "4");
+    ctn__store_close(a);
+}
+
+static void processes_at_the_same_time(void **state)
+{
+    (void)state;
+    enum { CHILDREN = 4, SAVES = 2 };
+    char folder[640], key[48];
+    pid_t child[CHILDREN];
+    snprintf(folder, sizeof folder, "%s", below("processes"));
+    for (int c = 0; c < CHILDREN; c++) {
+        child[c] = fork();
+        assert_true(child[c] >= 0);
+        if (child[c] > 0) continue;
+        for (int i = 0; i < SAVES; i++) {
+            snprintf(key, sizeof key, "child %d save %d", c, i);
+            put_and_save(folder, "m", key, "done");
+        }
+        _exit(0);
+    }
+    for (int c = 0; c < CHILDREN; c++) {
+        int code = 1;
+        assert_int_equal(waitpid(child[c], &code, 0), child[c]);
+        assert_int_equal(code, 0);
+    }
+    ctn__store *s = opened(folder, "m");
+    for (int c = 0; c < CHILDREN; c++)
+        for (int i = 0; i < SAVES; i++) {
+            snprintf(key, sizeof key, "child %d save %d", c, i);
+            if (!ctn__store_find(s, key)) fail_msg("%s is lost", key);
+        }
+    ctn__store_close(s);
+}
+
+static void damaged_files_count_as_empty(void **state)
+{
+    (void)state;
+    char folder[640], path[800];
+    snprintf(folder, sizeof folder, "%s", below("damaged"));
+    put_and_save(folder, "m", "k", "v");
+    snprintf(path, sizeof path, "%s", file_of(folder, "m"));
+#define RAW(text) {text, sizeof(text) - 1}
+    const struct {
+        const char *text;
+        size_t n;
+    } raw[] = {
+        RAW(""),
+        RAW("\n"),
+        RAW("catena-tune 1"),
+        RAW("catena-tune 1\n"),
+        RAW("catena-tune 1\t\nk\tv\n"),
+        RAW("catena-tune 2\tm\nk\tv\n"),            /* another version */
+        RAW("catena-tune 1\tn\nk\tv\n"),            /* another machine */
+        RAW("catena-tune 1\tmm\nk\tv\n"),           /* its name is longer */
+        RAW("catena-tune 1\tm\nk\tv"),              /* cut off */
+        RAW("catena-tune 1\tm\nk\tv\nk2"),          /* cut off */
+        RAW("catena-tune 1\tm\nk\tv\n\n"),          /* an empty line */
+        RAW("catena-tune 1\tm\nk\tv\n\tv\n"),       /* no key */
+        RAW("catena-tune 1\tm\nk\tv\nk2\t\n"),      /* no value */
+        RAW("catena-tune 1\tm\nk\tv\nk2\tv\tw\n"),  /* too much */
+        RAW("catena-tune 1\tm\nk\tv\nk2 v\n"),      /* too little */
+        RAW("catena-tune 1\tm\nk\tv\nk\0x\tv\n"),   /* not text */
+        RAW("catena-tune 1\tm\nk\tv\nk2\t\x80v\n"), /* not text */
+        RAW("catena-tune 1\tm\r\nk\tv\r\n"),        /* not ours */
+        RAW("\x7f"
+            "ELF\0\0\0\0\0\0\0\0\0\0\0\0\0"), /* not ours at all */
+    };
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) {
+        write_raw(path, raw[i].text, raw[i].n);
+        ctn__store *s = opened(folder, "m");
+        if (ctn__store_find(s, "k")) fail_msg("case %zu was believed", i);
+        assert_null(ctn__store_problem(s));
+        OK(ctn__store_put(s, "new", "1")); /* and is replaced */
+        OK(ctn__store_save(s));
+        ctn__store_close(s);
+        s = opened(folder, "m");
+        assert_string_equal(ctn__store_find(s, "new"), "1");
+        assert_null(ctn__store_find(s, "k"));
+        ctn__store_close(s);
+    }
+    const char twice[] = "catena-tune 1\tm\nk\tv\nk\tw\n"; /* fine: the later one */
+    write_raw(path, twice, sizeof twice - 1);
+    ctn__store *s = opened(folder, "m");
+    assert_string_equal(ctn__store_find(s, "k"), "w");
+    ctn__store_close(s);
+}
+
+/* Every prefix of a good file, and every byte of it changed: used whole, or not at all, but never a crash. */
+static void cut_and_flipped_files(void **state)
+{
+    (void)state;
+    char folder[640], path[800];
+    const char good[] = "catena-tune 1\tm\nconv a\tmatmul 12us\nconv b\tdirect 3us\n";
+    const size_t n = sizeof good - 1;
+    snprintf(folder, sizeof folder, "%s", below("cut"));
+    put_and_save(folder, "m", "k", "v");
+    snprintf(path, sizeof path, "%s", file_of(folder, "m"));
+    for (size_t i = 0; i <= n; i++) {
+        write_raw(path, good, i);
+        ctn__store *s = opened(folder, "m");
+        const char *a = ctn__store_find(s, "conv a");
+        if (a) assert_string_equal(a, "matmul 12us");
+        bool lines = i > 16 && good[i - 1] == '\n';
+        assert_true((a != NULL) == lines);
+        ctn__store_close(s);
+    }
+    for (size_t i = 0; i < 8 * n; i++) {
+        char text[sizeof good];
+        memcpy(text, good, sizeof good);
+        text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
+        write_raw(path, text, n);
+        ctn__store *s = opened(folder, "m");
+        OK(ctn__store_put(s, "k", "v"));
+        OK(ctn__store_save(s));
+        ctn__store_close(s);
+    }
+}
+
+static void places_that_are_no_files(void **state)
+{
+    (void)state;
+    char folder[640], path[800];
+    snprintf(folder, sizeof folder, "%s", below("places"));
+    put_and_save(folder, "m", "k", "v");
+    snprintf(path, sizeof path, "%s", file_of(folder, "m"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* does not hang */
+    ctn__store *s = opened(folder, "m");
+    assert_null(ctn__store_find(s, "k"));
+    ctn__store_close(s);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/zero", path), 0); /* does not read forever */
+    s = opened(folder, "m");
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s)); /* the link itself is replaced */
+    ctn__store_close(s);
+    s = opened(folder, "m");
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    ctn__store_close(s);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced */
+    s = opened(folder, "m");
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    assert_non_null(strstr(ctn__store_problem(s), "cannot write"));
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    ctn__store_close(s);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void a_disk_that_cannot_be_written(void **state)
+{
+    (void)state;
+    write_raw(below("plain"), "x", 1);
+    ctn__store *s = opened(below("plain/folder"), "m"); /* below a file: even root cannot */
+    assert_null(ctn__store_problem(s));
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    const char *p = ctn__store_problem(s);
+    assert_non_null(p);
+    assert_non_null(strstr(p, "kept in memory only"));
+    assert_null(strchr(p, '\n'));
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    assert_int_equal(ctn_error_status(), CTN_OK); /* no error of the program */
+    OK(ctn__store_save(s));                       /* tried again */
+    assert_non_null(ctn__store_problem(s));
+    assert_int_equal(unlink(below("plain")), 0);
+    OK(ctn__store_save(s)); /* and then it works */
+    assert_null(ctn__store_problem(s));
+    ctn__store_close(s);
+    s = opened(below("plain/folder"), "m");
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    ctn__store_close(s);
+}
+
+/* ---- limits --------------------------------------------------------------------------------------- */
+
+static void age(const char *path, time_t seconds)
+{
+    struct timeval t[2] = {{.tv_sec = 1000000 + seconds}, {.tv_sec = 1000000 + seconds}};
+    assert_int_equal(utimes(path, t), 0);
+}
+
+static void oldest_files_go(void **state)
+{
+    (void)state;
+    char folder[640], name[16], other[800];
+    snprintf(folder, sizeof folder, "%s", below("limits"));
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "m%d", i);
+        put_and_save(folder, name, "k", "v");
+        age(file_of(folder, name), i);
+    }
+    snprintf(other, sizeof other, "%s/tune-mine.txt", folder); /* not ours: never touched */
+    write_raw(other, "precious", 8);
+    age(other, -100);
+    char left[840]; /* what a crash left */
+    snprintf(left, sizeof left, "%s.tmp-1-0", file_of(folder, "m0"));
+    write_raw(left, "half", 4);
+    age(left, -50);
+    ctn__store *s;
+    OK(ctn__store_open(&s, "m1", &(ctn__store_opt){.folder = folder, .max_files = 3}));
+    OK(ctn__store_put(s, "k", "w"));
+    OK(ctn__store_save(s)); /* m1 is the newest now */
+    assert_null(ctn__store_problem(s));
+    ctn__store_close(s);
+    assert_false(there(left));
+    assert_false(there(file_of(folder, "m0")));
+    assert_true(there(file_of(folder, "m1")));
+    assert_false(there(file_of(folder, "m2")));
+    assert_true(there(file_of(folder, "m3")));
+    assert_true(there(file_of(folder, "m4")));
+    assert_true(there(other));
+    /* a file is 17 + 4 bytes long: two of them are allowed */
+    OK(ctn__store_open(&s, "m4", &(ctn__store_opt){.folder = folder, .max_bytes = 45}));
+    OK(ctn__store_put(s, "k", "w"));
+    OK(ctn__store_save(s));
+    ctn__store_close(s);
+    assert_true(there(file_of(folder, "m1")));
+    assert_false(there(file_of(folder, "m3")));
+    assert_true(there(file_of(folder, "m4")));
+    assert_true(there(other));
+    /* one that is too long alone is not written, nor read */
+    OK(ctn__store_open(&s, "m1", &(ctn__store_opt){.folder = folder, .max_bytes = 20}));
+    assert_null(ctn__store_find(s, "k"));
+    OK(ctn__store_put(s, "long", "value"));
+    OK(ctn__store_save(s));
+    assert_non_null(ctn__store_problem(s));
+    assert_string_equal(ctn__store_find(s, "long"), "value");
+    ctn__store_close(s);
+    s = opened(folder, "m1");
+    assert_string_equal(ctn__store_find(s, "k"), "w");
+    ctn__store_close(s);
+}
+
+/* ---- the environment, and what tools see ------------------------------------------------------------ */
+
+static void environment(const char *cache, const char *xdg, const char *tmp)
+{
+    unsetenv("CATENA_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("TMPDIR");
+    if (cache) setenv("CATENA_CACHE_DIR", cache, 1);
+    if (xdg) setenv("XDG_CACHE_HOME", xdg, 1);
+    if (tmp) setenv("TMPDIR", tmp, 1);
+}
+
+static void assert_folder(const char *want)
+{
+    char buf[64];
+    assert_int_equal(ctn_tune_folder(buf, sizeof buf), (int)strlen(want));
+    assert_string_equal(buf, want);
+    assert_int_equal(ctn_tune_folder(NULL, 0), (int)strlen(want));
+}
+
+static ctn_status nothing(void *user, const ctn_tune_file *f, const char *key, const char *value)
+{
+    (void)user, (void)f, (void)key, (void)value;
+    fail_msg("there is no file");
+    return CTN_OK;
+}
+
+static void folder_by_the_environment(void **state)
+{
+    (void)state;
+    environment("/c", "/x", "/t");
+    assert_folder("/c");
+    environment(NULL, "/x", "/t");
+    assert_folder("/x/catena");
+    environment("", "rel", "/t");
+    assert_folder("/t/catena");
+    environment(NULL, NULL, NULL);
+    assert_folder("");
+    OK(ctn_tune_visit(nothing, NULL));
+    int64_t files = 7;
+    OK(ctn_tune_clear(&files));
+    assert_int_equal(files, 0);
+    ctn__store *s;
+    OK(ctn__store_open(&s, "m", NULL)); /* no folder: in memory */
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    assert_string_equal(ctn__store_find(s, "k"), "v");
+    assert_non_null(strstr(ctn__store_problem(s), "CATENA_CACHE_DIR"));
+    ctn__store_close(s);
+    environment(NULL, below("xdg"), NULL);
+    OK(ctn_tune_visit(nothing, NULL)); /* does not exist yet */
+    OK(ctn__store_open(&s, "m", NULL));
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    assert_null(ctn__store_problem(s));
+    ctn__store_close(s);
+    assert_true(there(file_of(below("xdg/catena"), "m")));
+    environment(below("xdg/catena/nothing/here"), NULL, NULL);
+    OK(ctn_tune_visit(nothing, NULL));
+    environment(file_of(below("xdg/catena"), "m"), NULL, NULL); /* a file */
+    assert_int_equal(ctn_tune_visit(nothing, NULL), CTN_EIO);
+    ctn_error_clear();
+    environment(NULL, NULL, NULL);
+}
+
+typedef struct {
+    int files, damaged, entries, stop;
+    char first[32];
+} seen;
+
+static ctn_status see(void *user, const ctn_tune_file *f, const char *key, const char *value)
+{
+    seen *s = user;
+    assert_true(f->bytes > 0 && f->path[0] == '/' && f->modified > 0);
+    if (!key) {
+        assert_null(value);
+        if (s->files == 0) snprintf(s->first, sizeof s->first, "%s", f->machine ? f->machine : "?");
+        s->files++;
+        s->damaged += f->machine == NULL;
+        assert_int_equal(f->entries, f->machine ? 2 : 0);
+    } else {
+        assert_non_null(f->machine);
+        assert_non_null(value);
+        s->entries++;
+    }
+    return s->stop > 0 && s->entries == s->stop ? CTN_END : CTN_OK;
+}
+
+static void tools_see_all(void **state)
+{
+    (void)state;
+    char folder[640], path[840];
+    snprintf(folder, sizeof folder, "%s", below("tools"));
+    environment(folder, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        put_and_save(folder, i ? "new" : "old", "k1", "v1");
+        put_and_save(folder, i ? "new" : "old", "k2", "v2");
+        age(file_of(folder, i ? "new" : "old"), i);
+    }
+    write_raw(file_of(folder, "broken"), "x", 1);
+    age(file_of(folder, "broken"), -1);
+    snprintf(path, sizeof path, "%s.tmp-12-0", file_of(folder, "new"));
+    write_raw(path, "x", 1);
+    write_raw(below("tools/tune-notes.txt"), "x", 1);
+    seen s = {0};
+    OK(ctn_tune_visit(see, &s));
+    assert_int_equal(s.files, 3);
+    assert_int_equal(s.damaged, 1);
+    assert_int_equal(s.entries, 4);
+    assert_string_equal(s.first, "new");
+    seen half = {.stop = 1};
+    assert_int_equal(ctn_tune_visit(see, &half), CTN_END);
+    assert_int_equal(half.files, 1);
+    int64_t files;
+    OK(ctn_tune_clear(&files));
+    assert_int_equal(files, 3);
+    assert_false(there(path)); /* what a crash left goes too */
+    assert_true(there(below("tools/tune-notes.txt")));
+    OK(ctn_tune_visit(nothing, NULL));
+    OK(ctn_tune_clear(NULL));
+    environment(NULL, NULL, NULL);
+}
+
+/* ---- allocations that fail --------------------------------------------------------------------------- */
+
+static long fail_at, calls, live;
+
+static void *alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    if (++calls == fail_at) return NULL;
+    void *p = NULL;
+    if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
+        return NULL;
+    live++;
+    return p;
+}
+
+static void release(void *user, void *p)
+{
+    (void)user;
+    if (p) live--;
+    free(p);
+}
+
+static ctn_status count_entries(void *user, const ctn_tune_file *f, const char *key,
+                                const char *value)
+{
+    (void)f, (void)value;
+    *(int *)user += key != NULL;
+    return CTN_OK;
+}
+
+static ctn_status scenario(const char *folder, int before)
+{
+    ctn_status st = CTN_OK;
+    ctn__store *s = NULL;
+    int n = 0;
+    char key[32];
+    CTN_TRY_GOTO(st, done,
+                 ctn__store_open(&s, "m", &(ctn__store_opt){.folder = folder, .max_files = 2}));
+    for (int i = 0; i < 40; i++) { /* beyond the first size of the table */
+        snprintf(key, sizeof key, "key%d", i);
+        CTN_TRY_GOTO(st, done, ctn__store_put(s, key, "value"));
+    }
+    CTN_TRY_GOTO(st, done, ctn__store_save(s));
+    if (ctn__store_problem(s)) fail_msg("%s", ctn__store_problem(s));
+    for (int i = 0; i < 40; i++) {
+        snprintf(key, sizeof key, "key%d", i);
+        assert_non_null(ctn__store_find(s, key));
+    }
+    CTN_TRY_GOTO(st, done, ctn__store_put(s, "one more", "value"));
+    CTN_TRY_GOTO(st, done, ctn__store_save(s));
+    CTN_TRY_GOTO(st, done, ctn_tune_visit(count_entries, &n));
+    assert_int_equal(n, before + 41);
+    CTN_TRY_GOTO(st, done, ctn_tune_clear(NULL));
+    if (ctn_tune_folder(NULL, 0) < 0) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+done:
+    ctn__store_close(s);
+    return st;
+}
+
+/* A file with one entry, or not even the folder. */
+static void prepare(const char *folder, int before)
+{
+    const char text[] = "catena-tune 1\tm\nbefore\tvalue\n";
+    unlink(file_of(folder, "m"));
+    rmdir(folder);
+    rmdir(below("oom"));
+    if (before == 0) return;
+    assert_int_equal(mkdir(below("oom"), 0700), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    write_raw(file_of(folder, "m"), text, sizeof text - 1);
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    char folder[640];
+    snprintf(folder, sizeof folder, "%s", below("oom/deep"));
+    environment(folder, NULL, NULL);
+    ctn_allocator a = {alloc, release, NULL};
+    OK(ctn_set_allocator(&a));
+    for (int before = 0; before < 2; before++) {
+        fail_at = 0;
+        calls = 0;
+        prepare(folder, before);
+        OK(scenario(folder, before));
+        long all = calls;
+        for (fail_at = 1; fail_at <= all; fail_at++) {
+            ctn_error_clear();
+            calls = 0;
+            prepare(folder, before);
+            ctn_status st = scenario(folder, before);
+            assert_int_equal(live, 0);
+            assert_int_equal(st, CTN_ENOMEM);
+            assert_true(ctn_error_message()[0] != 0);
+        }
+        ctn_error_clear();
+    }
+    OK(ctn_set_allocator(NULL));
+    environment(NULL, NULL, NULL);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    char cwd[256], command[600];
+    if (!getcwd(cwd, sizeof cwd)) return -1;
+    snprintf(top, sizeof top, "%s/store-%ld", cwd, (long)getpid());
+    snprintf(command, sizeof command, "rm -rf '%s'", top);
+    return system(command) == 0 && mkdir(top, 0700) == 0 ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", top);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_put_comes_back),
+        cmocka_unit_test(many_entries),
+        cmocka_unit_test(text_that_cannot_be_kept),
+        cmocka_unit_test(writers_keep_each_others_entries),
+        cmocka_unit_test(processes_at_the_same_time),
+        cmocka_unit_test(damaged_files_count_as_empty),
+        cmocka_unit_test(cut_and_flipped_files),
+        cmocka_unit_test(places_that_are_no_files),
+        cmocka_unit_test(a_disk_that_cannot_be_written),
+        cmocka_unit_test(oldest_files_go),
+        cmocka_unit_test(folder_by_the_environment),
+        cmocka_unit_test(tools_see_all),
+        cmocka_unit_test(every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

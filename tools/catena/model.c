@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The networks of the benchmarks, trained as a user would. Values are made here and not read, so that the
+ * command needs no data; they are the same in every run.
+ */
+#include "model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/ops.h>
+#include <catena/zoo.h>
+
+/* ---- the perceptron ----------------------------------------------------------------------------- */
+
+enum { MLP_LAYERS = 3 };
+static const int64_t width[MLP_LAYERS + 1] = {784, 1000, 1000, 10};
+
+static ctn_tensor *forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    (void)self;
+    for (int l = 0; l < MLP_LAYERS; l++) {
+        x = ctn_call(ctn_module_child(m, l), x);
+        if (l + 1 < MLP_LAYERS) x = ctn_relu(x);
+    }
+    return x;
+}
+
+/* Weights uniform in +-scale/sqrt(in), biases 0. */
+static ctn_status add_layer(ctn_module *net, ctn_context *ctx, int l, double scale)
+{
+    char name[32];
+    ctn_module *fc = NULL;
+    double limit = scale / sqrt((double)width[l]);
+    const ctn_init *weight =
+        CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -limit, .high = limit);
+    const ctn_init *bias = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT);
+    CTN_TRY(ctn_linear_new(&fc, ctx, width[l], width[l + 1],
+                           CTN_OPT(ctn_linear_opt, .weight = weight, .bias = bias)));
+    snprintf(name, sizeof name, "fc%d", l + 1);
+    ctn_status st = ctn_module_add(net, name, fc);
+    if (st < 0) ctn_module_free(fc);
+    return st;
+}
+
+static ctn_status mlp_new(model *m, int tiny)
+{
+    /* Tiny: x and the first weights are normal numbers around 1e-20, so that every product of them is
+     * subnormal. The later weights are ordinary: activations stay subnormal from layer to layer, and
+     * so do the gradients of the later weights, which are products with activations; those of the
+     * first are about 1e-22 and their squares, Adam's second moments, are subnormal too. A rate of
+     * 1e-42 keeps the biases, whose gradients are ordinary, from lifting everything up again. */
+    CTN_TRY(ctn_module_new(&m->net, m->ctx, forward, NULL, NULL));
+    for (int l = 0; l < MLP_LAYERS; l++)
+        CTN_TRY(add_layer(m->net, m->ctx, l, tiny && l == 0 ? 1e-19 : 1.0));
+    return ctn_adam_new(&m->opt, ctn_params(m->net),
+                        tiny ? CTN_OPT(ctn_adam_opt, .lr = 1e-42) : NULL);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------- */
+
+/* How the networks of the zoo are fed, by the beginning of their name; the last fits all. */
+static const struct input {
+    const char *name;
+    int64_t batch, channels, size, classes;
+    int tokens, field;
+} inputs[] = {
+    {"mlp", 100, 0, 784, 10, 0, 0},    {"lenet5", 100, 1, 28, 10, 0, 0},
+    {"resnet20", 64, 3, 32, 10, 0, 0}, {"resnet56", 64, 3, 32, 10, 0, 0},
+    {"unet", 8, 1, 128, 0, 0, 1},      {"gpt", 8, 0, 128, 256, 1, 0},
+    {"", 16, 3, 224, 1000, 0, 0},
+};
+
+static const struct input *input_of(const char *name)
+{
+    const struct input *i = inputs;
+    while (strncmp(i->name, name, strlen(i->name)) != 0) i++;
+    return i;
+}
+
+/* Uniform in [0, 1): a 64-bit linear congruence is random enough for a benchmark's data. */
+static float uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*state >> 40) * 0x1p-24f;
+}
+
+static ctn_status batch_new(model *m, const struct input *in, float scale)
+{
+    uint64_t state = 1;
+    int64_t n = 1;
+    for (int i = 0; i < m->ndim; i++) n *= m->shape[i];
+    m->labels = in->field || in->tokens ? n : m->batch;
+    m->x = aligned_alloc(64, ((size_t)n * 8 + 63) / 64 * 64);
+    m->t = aligned_alloc(64, ((size_t)m->labels * 8 + 63) / 64 * 64);
+    if (!m->x || !m->t) return ctn_fail(CTN_ENOMEM, "no memory for a batch");
+    float *x = m->x, *ft = m->t;
+    int64_t *tokens = m->x, *t = m->t;
+    for (int64_t i = 0; i < n; i++) {
+        if (in->tokens) tokens[i] = (int64_t)(uniform(&state) * (float)in->classes);
+        else x[i] = uniform(&state) * scale;
+    }
+    for (int64_t i = 0; i < m->labels; i++) {
+        if (in->field) ft[i] = uniform(&state);
+        else t[i] = (int64_t)(uniform(&state) * (float)in->classes);
+    }
+    return CTN_OK;
+}
+
+/* ---- the model ---------------------------------------------------------------------------------- */
+
+const char *const *model_names(void)
+{
+    return ctn_zoo_names();
+}
+
+/* The modules of modules two levels down: blocks of stages, layers of a list. */
+static ctn_status recompute_blocks(ctn_module *net)
+{
+    for (int i = 0; i < ctn_module_children(net); i++) {
+        ctn_module *stage = ctn_module_child(net, i);
+        for (int k = 0; k < ctn_module_children(stage); k++)
+            if (ctn_module_children(ctn_module_child(stage, k)) > 0)
+                CTN_TRY(ctn_module_set_recompute(ctn_module_child(stage, k), 1));
+    }
+    return CTN_OK;
+}
+
+ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
+{
+    const struct input *in = input_of(opt->name);
+    *m = (model){.ctx = ctx,
+                 .name = opt->name,
+                 .batch = opt->batch ? opt->batch : in->batch,
+                 .tokens = in->tokens,
+                 .field = in->field};
+    int64_t size = opt->size ? opt->size : in->size;
+    m->shape[m->ndim++] = m->batch;
+    if (in->channels) m->shape[m->ndim++] = in->channels;
+    m->shape[m->ndim++] = size;
+    if (in->channels) m->shape[m->ndim++] = size;
+    CTN_TRY(batch_new(m, in, opt->tiny ? 1e-20f : 1.0f));
+    if (strcmp(opt->name, "mlp") == 0) return mlp_new(m, opt->tiny);
+    CTN_TRY(ctn_zoo_new(&m->net, ctx, opt->name, NULL));
+    if (opt->recompute) CTN_TRY(recompute_blocks(m->net));
+    return ctn_sgd_new(&m->opt, ctn_params(m->net),
+                       CTN_OPT(ctn_sgd_opt, .lr = 0.1, .momentum = 0.9, .decay = 1e-4));
+}
+
+void model_free(model *m)
+{
+    ctn_optim_free(m->opt);
+    ctn_module_free(m->net);
+    free(m->x);
+    free(m->t);
+}
+
+ctn_tensor *model_loss(model *m)
+{
+    ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
+    ctn_tensor *y = ctn_call(m->net, x);
+    if (m->field)
+        return ctn_mean_squared_error(y, ctn_input(m->ctx, m->t, CTN_F32, m->ndim, m->shape),
+                                      CTN_MEAN);
+    ctn_tensor *t = ctn_input(m->ctx, m->t, CTN_I64, CTN_SHAPE(m->labels));
+    if (m->tokens) y = ctn_reshape(y, CTN_SHAPE(m->labels, -1));
+    return ctn_softmax_cross_entropy(y, t);
+}
+
+ctn_status model_step(model *m, double *loss)
+{
+    CTN_TRY(ctn_scope_begin(m->ctx));
+    ctn_tensor *y = model_loss(m);
+    ctn_status st = ctn_backward(m->opt, y);
+    if (st == CTN_OK) st = ctn_optim_step(m->opt);
+    if (st == CTN_OK) {
+        *loss = ctn_item(y);
+        st = ctn_error_status();
+    }
+    ctn_status end = ctn_scope_end(m->ctx);
+    return st < 0 ? st : end;
+}
