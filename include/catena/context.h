@@ -92,7 +92,7 @@ CTN_API ctn_tensor *ctn_retained_value_at(const char *at, ctn_retained *r);
 CTN_API void ctn_retained_free(ctn_retained *r);
 
 /* What is recorded between the two is not kept for its gradient but computed again there, from what it read:
- * memory for time. Pairs nest (the outermost counts) and close in the scope they were opened in. Results are the
+ * memory for time. Pairs nest (the outermost counts); one left open ends with its scope. Results are the
  * same to the bit, random ops and batch statistics too. Local. Errors: ESTATE. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_recompute_begin(ctn_context *ctx);
 CTN_API CTN_MUST_CHECK ctn_status ctn_recompute_end(ctn_context *ctx);
@@ -167,6 +167,34 @@ CTN_API void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out);
 /* The last plan that ran, as text: nodes, kernels, layouts, bytes, and times when profiling is on.
  * As snprintf. Local. */
 CTN_API int ctn_plan_text(ctn_context *ctx, char *buf, size_t n);
+
+/* One kernel of a plan, in the order they run. Everything in it is borrowed during the call. */
+enum {
+    CTN_LAYOUT_ROW_MAJOR = 1,
+    CTN_LAYOUT_CHANNELS_LAST = 2,
+    CTN_LAYOUT_ENGINE = 4, /* blocks that only the engine knows */
+    CTN_LAYOUT_STRIDED = 8 /* views and a user's strides */
+};
+typedef struct {
+    size_t struct_size;
+    int index;                    /* as ctn_plan_text counts */
+    const char *op, *kernel, *at; /* at: the line of the user's program */
+    const char *slow;             /* why a reference kernel runs it, NULL: none does */
+    int nin, nout;
+    const ctn_desc *in, *out;
+    int layouts;   /* CTN_LAYOUT_ bits of its operands of two and more dimensions; 0: it has none */
+    int reordered; /* inputs that a reorder made for it */
+    /* Read and written: each operand once; of an optimizer's step the parameters and gradients, without its
+     * state, which the plan does not know. */
+    int64_t bytes;
+    int64_t flops; /* of products, 0 otherwise */
+    uint64_t ns;   /* best time of a run, 0: not profiled */
+} ctn_plan_node;
+typedef ctn_status (*ctn_plan_fn)(void *user, const ctn_plan_node *node);
+/* Visit the kernels of the last plan that ran; none when there is no such plan. Ends with the first call of fn
+ * that does not return CTN_OK. Local. Errors: EARG, what fn returns. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_plan_visit(ctn_context *ctx, ctn_plan_fn fn, void *user);
+
 /* Kernel runs (see ctn_context_opt.spans) and counters as a Chrome trace, for chrome://tracing or Perfetto.
  * Local. Errors: EIO. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trace_write(ctn_context *ctx, const char *path);

@@ -88,6 +88,18 @@ typedef enum { CTN_TRAIN = 1, CTN_TEST = 2 } ctn_split;
 CTN_API CTN_MUST_CHECK ctn_status ctn_mnist_open(ctn_dataset **ds, const char *dir,
                                                  ctn_split split);
 
+typedef struct {
+    size_t struct_size;
+    int raw;                /* images as stored, u8; default: f32, (pixel / 255 - mean) / std */
+    double mean[3], std[3]; /* of red, green, blue; std 0: 1 */
+} ctn_cifar_opt;
+
+/* CIFAR-10, binary version, from folder dir: data_batch_1.bin to _5.bin, or test_batch.bin; held in
+ * memory. Local. Fields: image (3,32,32), label (a scalar i64). Result: *ds, free it. Errors: EIO,
+ * EFORMAT, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_cifar10_open(ctn_dataset **ds, const char *dir,
+                                                   ctn_split split, const ctn_cifar_opt *opt);
+
 /* ---- samplers -------------------------------------------------------------------------------- */
 
 /* Everything a sampler remembers: what to save to go on at the same sample. position counts the

@@ -128,8 +128,8 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                  int64_t out, const ctn_linear_opt *opt);
 
-/* Zero in a field means its default, as for ctn_conv. Weights and biases NULL: uniform, -b to b with
- * b = 1/sqrt(weight's second dimension times the kernel). */
+/* Zero in a field means its default, as for ctn_conv. Weights and biases NULL: uniform, -b to b
+ * with b = 1/sqrt(weight's second dimension times the kernel). */
 typedef struct {
     size_t struct_size;
     int64_t stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL], pad_end[CTN_MAX_SPATIAL];
@@ -140,8 +140,8 @@ typedef struct {
     const ctn_init *weight, *bias;
 } ctn_conv_module_opt;
 /* Convolution over as many spatial dimensions as the kernel has: ctn_conv_new(&m, ctx, 3, 64,
- * CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) -> (N,out,...). Local.
- * Result: *m, owned. Errors: EARG, ENOMEM. */
+ * CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) -> (N,out,...).
+ * Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_conv_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                int64_t out, int spatial, const int64_t *kernel,
                                                const ctn_conv_module_opt *opt);
@@ -158,8 +158,8 @@ typedef struct {
     const ctn_init *weight, *bias; /* NULL: ones, zeros */
 } ctn_batch_norm_module_opt;
 /* Batch normalisation of x (N,channels,...). Parameters weight, bias; states running_mean,
- * running_var (channels) and num_batches_tracked, i64, which counts calls in training and on which nothing
- * depends. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+ * running_var (channels) and num_batches_tracked, i64, which counts calls in training and on which
+ * nothing depends. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context *ctx,
                                                      int64_t channels,
                                                      const ctn_batch_norm_module_opt *opt);
@@ -175,18 +175,18 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_group_norm_new(ctn_module **m, ctn_context
                                                      int64_t groups, int64_t channels,
                                                      const ctn_norm_opt *opt);
 /* Layer normalisation over the last dimensions, which are dims; weight and bias have this shape:
- * ctn_layer_norm_new(&m, ctx, CTN_SHAPE(128), NULL). Local. Result: *m, owned. Errors: EARG, ESHAPE,
- * ENOMEM. */
+ * ctn_layer_norm_new(&m, ctx, CTN_SHAPE(128), NULL). Local. Result: *m, owned. Errors: EARG,
+ * ESHAPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim,
                                                      const int64_t *dims, const ctn_norm_opt *opt);
 
-/* Rows of weight (rows,width), initially normal with deviation 1 (weight NULL). x (...) i64 or i32 ->
- * (...,width). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+/* Rows of weight (rows,width), initially normal with deviation 1 (weight NULL). x (...) i64 or i32
+ * -> (...,width). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_embedding_new(ctn_module **m, ctn_context *ctx, int64_t rows,
                                                     int64_t width, const ctn_init *weight);
 
-/* Dropout, pooling, and (N,...) -> (N,rest), for sequential models. Local. Result: *m, owned. Errors:
- * EARG, ENOMEM. */
+/* Dropout, pooling, and (N,...) -> (N,rest), for sequential models. Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate);
 CTN_API CTN_MUST_CHECK ctn_status ctn_max_pool_new(ctn_module **m, ctn_context *ctx,
                                                    const ctn_pool_opt *opt);

@@ -90,6 +90,7 @@ typedef struct ctn_prepare_args {
     ctn_status (*run)(const ctn_run_args *a); /* out: NULL keeps the op's */
     void *priv;                               /* out */
     void (*priv_free)(void *priv);
+    size_t priv_bytes; /* out: what priv takes in the budget of plans; 0: a little */
 } ctn_prepare_args;
 
 /* How the precision policy treats the op (rule 15). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ready-made networks. Each is a module with the parameter names of its usual PyTorch version, so that
- * published weights load by ctn_weights_load, and with that version's initial values. Images are
- * (N,C,H,W). In every options struct zero means the default; all functions are Local; result: *m, owned,
- * ctn_module_free; errors: EARG, ENOMEM.
+ * Ready-made networks. Each is a module with the parameter names of its usual PyTorch version, so
+ * that published weights load by ctn_weights_load, and with that version's initial values. Images
+ * are (N,C,H,W). In every options struct zero means the default; all functions are Local; result:
+ * *m, owned, ctn_module_free; errors: EARG, ENOMEM.
  */
 #ifndef CATENA_ZOO_H
 #define CATENA_ZOO_H
@@ -35,8 +35,8 @@ typedef struct {
     const int64_t *size;
     ctn_tensor *(*activation)(const char *at, ctn_tensor *x); /* NULL: ctn_relu_at */
 } ctn_mlp_opt;
-/* Linear layers with an activation between them. Names as in a Sequential: 0.weight, 2.weight, ... .
- * (N,size[0]) -> (N,size[n-1]). */
+/* Linear layers with an activation between them, named as in a Sequential: 0.weight, 2.weight and
+ * so on. (N,size[0]) -> (N,size[n-1]). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_mlp(ctn_module **m, ctn_context *ctx,
                                               const ctn_mlp_opt *opt);
 
@@ -45,7 +45,8 @@ typedef struct {
     int64_t classes;     /* 10 */
     int64_t in_channels; /* 1 */
 } ctn_lenet5_opt;
-/* LeNet-5 with ReLU and max pooling. Names conv1, conv2, fc1, fc2, fc3. (N,C,28,28) -> (N,classes). */
+/* LeNet-5 with ReLU and max pooling. Names conv1, conv2, fc1, fc2, fc3. (N,C,28,28) ->
+ * (N,classes). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_lenet5(ctn_module **m, ctn_context *ctx,
                                                  const ctn_lenet5_opt *opt);
 
@@ -56,8 +57,8 @@ typedef struct {
     int64_t in_channels; /* 3 */
     int64_t width;       /* channels of the first stage: 64 */
 } ctn_resnet_opt;
-/* ResNet (v1.5: the stride is in the 3x3 convolution), names of torchvision. (N,C,H,W) -> (N,classes);
- * every size from 1 up is legal, the usual one is 224. */
+/* ResNet (v1.5: the stride is in the 3x3 convolution), names of torchvision. (N,C,H,W) ->
+ * (N,classes); every size from 1 up is legal, the usual one is 224. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_resnet(ctn_module **m, ctn_context *ctx,
                                                  const ctn_resnet_opt *opt);
 
@@ -68,8 +69,8 @@ typedef struct {
     int64_t in_channels; /* 3 */
     int64_t width;       /* channels of the first stage: 16 */
 } ctn_resnet_cifar_opt;
-/* The ResNet for CIFAR with shortcuts without parameters (option A): every second pixel, channels padded
- * with zeros. Names conv1, bn1, layer1.0.conv1, ..., linear. (N,C,32,32) -> (N,classes). */
+/* The ResNet for CIFAR with shortcuts without parameters (option A): every second pixel, channels
+ * padded with zeros. Names conv1, bn1, layer1.0.conv1, ..., linear. (N,C,32,32) -> (N,classes). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_resnet_cifar(ctn_module **m, ctn_context *ctx,
                                                        const ctn_resnet_cifar_opt *opt);
 
@@ -102,8 +103,9 @@ typedef struct {
     int64_t width;                     /* channels at full size, doubled at each level: 32 */
     int depth;                         /* times the size is halved: 4 */
 } ctn_unet_opt;
-/* U-Net for fields: no activation at the end. Names enc.0.conv1, enc.0.bn1, ..., up.0, dec.0.conv1, ...,
- * head; up.0 and dec.0 are the deepest. (N,C,...) -> (N,out,...), lengths are multiples of 2^depth. */
+/* U-Net for fields: no activation at the end. Names enc.0.conv1, enc.0.bn1, ..., up.0, dec.0.conv1,
+ * ..., head; up.0 and dec.0 are the deepest. (N,C,...) -> (N,out,...), lengths are multiples of
+ * 2^depth. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_unet(ctn_module **m, ctn_context *ctx,
                                                const ctn_unet_opt *opt);
 
@@ -116,8 +118,9 @@ typedef struct {
     double dropout;     /* of embeddings and of what is added to the residual: 0 */
     int untied;         /* 1: lm_head.weight is a parameter of its own, not wte.weight */
 } ctn_gpt_opt;
-/* A GPT-2: names wte, wpe, h.0.ln_1, h.0.attn.c_attn, ..., ln_f, lm_head. Matrices are (out,in) as in a
- * linear module; files of GPT-2 have c_attn, c_proj and c_fc transposed. (N,T) i64 or i32 -> (N,T,V). */
+/* A GPT-2: names wte, wpe, h.0.ln_1, h.0.attn.c_attn, ..., ln_f, lm_head. Matrices are (out,in) as
+ * in a linear module; files of GPT-2 have c_attn, c_proj and c_fc transposed. (N,T) i64 or i32 ->
+ * (N,T,V). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx,
                                               const ctn_gpt_opt *opt);
 

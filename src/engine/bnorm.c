@@ -9,8 +9,9 @@
  */
 #include "engine/bnorm.h"
 
+#include "engine/isa.h"
+
 #include <omp.h>
-#include <stdatomic.h>
 
 #define BNORM_TABLE ctn__bnorm_portable
 #include "engine/bnorm_body.h"
@@ -21,42 +22,20 @@ enum {
         512,   /* columns, at most, of one item of sums: their sums stay in the first-level cache */
     STEP = 64, /* rows in a float sum */
     ITEMS = 128,         /* wanted, for the threads to share */
+    COLUMNS = 5,         /* numbers per column, at most */
     CHUNK = 8192,        /* elements mapped at a time */
     PARALLEL_MIN = 16384 /* elements below which a team costs more than it brings */
 };
 
 /* ---- instruction sets ------------------------------------------------------------------------ */
 
-static atomic_int limit = CTN__BNORM_AVX512;
-
-static ctn__bnorm_isa isa_in_use(void)
-{
-    int most = atomic_load_explicit(&limit, memory_order_relaxed);
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (most >= CTN__BNORM_AVX512 && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512bw"))
-        return CTN__BNORM_AVX512;
-    if (most >= CTN__BNORM_AVX2 && __builtin_cpu_supports("avx2")) return CTN__BNORM_AVX2;
-#endif
-    (void)most;
-    return CTN__BNORM_PORTABLE;
-}
-
-ctn__bnorm_isa ctn__bnorm_limit(ctn__bnorm_isa isa)
-{
-    atomic_store_explicit(&limit, (int)isa, memory_order_relaxed);
-    return isa_in_use();
-}
-
 static const ctn__bnorm_kernels *kernels(void)
 {
 #if defined(__x86_64__)
-    switch (isa_in_use()) {
-    case CTN__BNORM_AVX512: return &ctn__bnorm_avx512;
-    case CTN__BNORM_AVX2: return &ctn__bnorm_avx2;
-    case CTN__BNORM_PORTABLE: break;
+    switch (ctn__isa_in_use()) {
+    case CTN__ISA_AVX512: return &ctn__bnorm_avx512;
+    case CTN__ISA_AVX2: return &ctn__bnorm_avx2;
+    case CTN__ISA_PORTABLE: break;
     }
 #endif
     return &ctn__bnorm_portable;
@@ -84,7 +63,7 @@ const char *ctn__bnorm_name(const ctn_desc *x)
     static const char *const fast[] = {"bnorm:portable", "bnorm:avx2", "bnorm:avx512"};
     char something;
     switch (way_of(1, &(ctn__bnorm_arg){&something, x})) {
-    case FAST: return fast[isa_in_use()];
+    case FAST: return fast[ctn__isa_in_use()];
     case PLAIN: return "bnorm:row_major";
     case ANY: break;
     }
@@ -124,7 +103,7 @@ static size_t part_bytes(const shape *h)
 size_t ctn__bnorm_scratch(const ctn_desc *x)
 {
     shape h = shape_of(x);
-    return part_bytes(&h) + 3 * (size_t)h.W * sizeof(float);
+    return part_bytes(&h) + COLUMNS * (size_t)h.W * sizeof(float);
 }
 
 /* Room for row `i` of numbers per column, behind the partial sums. */
@@ -177,6 +156,10 @@ static void add_step(const job *j, int64_t row, int64_t rows, int64_t c0, int64_
     ctn__bnorm_span p = part_of(&j->all, row * j->h.W + c0, rows, width, j->flags);
     if (j->backward) {
         p.a += c0;
+        if (j->flags & CTN__BNORM_BY_X) {
+            p.ya += c0;
+            p.yb += c0;
+        }
         j->k->reduce(&p, j->flags, s, q);
     } else {
         j->k->stats(&p, j->flags, shift, s, q);
@@ -265,7 +248,20 @@ void ctn__bnorm_stats(ctn__bnorm_arg x, double *mean, double *var, void *scratch
 static int gradient_flags(const ctn__bnorm_gradient *g)
 {
     return (g->gy.d->dtype == CTN_BF16 ? CTN__BNORM_LOW : 0) | (g->y.p ? CTN__BNORM_RELU : 0) |
-           (g->gy2.p ? CTN__BNORM_SECOND : 0);
+           (g->gy2.p ? CTN__BNORM_SECOND : 0) | (g->a ? CTN__BNORM_BY_X : 0);
+}
+
+/* Operands of a gradient and `out`; the numbers of y lie in front of those the caller adds. */
+static ctn__bnorm_span gradient_span(const shape *h, const ctn__bnorm_gradient *g, ctn__bnorm_arg x,
+                                     ctn__bnorm_arg out, void *scratch)
+{
+    ctn__bnorm_span s = {
+        .ld = h->W, .x = x.p, .gy = g->gy.p, .gy2 = g->gy2.p, .y = g->y.p, .out = out.p};
+    if (g->a) {
+        s.ya = spread(h, g->a, columns(h, scratch, 0));
+        s.yb = spread(h, g->b, columns(h, scratch, 1));
+    }
+    return s;
 }
 
 void ctn__bnorm_reduce(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const double *mean,
@@ -284,13 +280,8 @@ void ctn__bnorm_reduce(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const dou
     case FAST: break;
     }
     j.flags = gradient_flags(g) | (out.p ? CTN__BNORM_WRITE : 0);
-    j.all = (ctn__bnorm_span){.ld = j.h.W,
-                              .x = x.p,
-                              .gy = g->gy.p,
-                              .gy2 = g->gy2.p,
-                              .y = g->y.p,
-                              .out = out.p,
-                              .a = spread(&j.h, mean, columns(&j.h, scratch, 0))};
+    j.all = gradient_span(&j.h, g, x, out, scratch);
+    j.all.a = spread(&j.h, mean, columns(&j.h, scratch, 2));
     add_all(&j, sum, dot);
 }
 
@@ -351,14 +342,9 @@ void ctn__bnorm_grad_apply(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const
     case ANY: ctn__bnorm_grad_apply_any(g, x, p, q, r, gx); return;
     case FAST: break;
     }
-    const ctn__bnorm_span s = {.ld = h.W,
-                               .x = x.p,
-                               .gy = g->gy.p,
-                               .gy2 = g->gy2.p,
-                               .y = g->y.p,
-                               .out = gx.p,
-                               .a = spread(&h, p, columns(&h, scratch, 0)),
-                               .b = spread(&h, q, columns(&h, scratch, 1)),
-                               .c = spread(&h, r, columns(&h, scratch, 2))};
+    ctn__bnorm_span s = gradient_span(&h, g, x, gx, scratch);
+    s.a = spread(&h, p, columns(&h, scratch, 2));
+    s.b = spread(&h, q, columns(&h, scratch, 3));
+    s.c = spread(&h, r, columns(&h, scratch, 4));
     map_all(&h, &s, gradient_flags(g), kernels()->grad_apply);
 }

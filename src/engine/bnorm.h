@@ -20,9 +20,12 @@ typedef struct {
     const ctn_desc *d;
 } ctn__bnorm_arg;
 
-/* g = gy + gy2 where y > 0, else 0; without gy2 the first alone, without y everywhere. */
+/* g = gy + gy2 where y > 0, else 0; without gy2 the first alone. y is an operand; or it is what
+ * ctn__bnorm_apply makes of x by a[C] and b[C], and is not read; or neither: g everywhere. By a and
+ * b or by the y so made is the same bitwise, but for a positive y that bf16 or f16 rounds to 0. */
 typedef struct {
     ctn__bnorm_arg gy, gy2, y;
+    const double *a, *b; /* both or none */
 } ctn__bnorm_gradient;
 
 /* Bytes of scratch that each function below needs for operands shaped as x; 64-byte aligned. */
@@ -49,12 +52,6 @@ void ctn__bnorm_reduce(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const dou
 void ctn__bnorm_grad_apply(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const double *p,
                            const double *q, const double *r, ctn__bnorm_arg gx, void *scratch);
 
-typedef enum { CTN__BNORM_PORTABLE, CTN__BNORM_AVX2, CTN__BNORM_AVX512 } ctn__bnorm_isa;
-
-/* Use at most this instruction set from now on, in the whole process; the machine may have less.
- * Returns the one in use. For tests. */
-ctn__bnorm_isa ctn__bnorm_limit(ctn__bnorm_isa isa);
-
 /* ---- inside bnorm*.c ------------------------------------------------------------------------- */
 
 /* Operands of a fast kernel, all f32 or all bf16, element 0 at the place to begin: `rows` rows of
@@ -64,13 +61,15 @@ typedef struct {
     const void *x, *residual, *gy, *gy2, *y;
     void *out;
     const float *a, *b, *c;
+    const float *ya, *yb; /* y = ya x + yb */
 } ctn__bnorm_span;
 
 enum {                        /* flags of kernels: what of the span is used */
        CTN__BNORM_LOW = 1,    /* bf16 */
        CTN__BNORM_RELU = 2,   /* forward: act; backward: y is there */
        CTN__BNORM_SECOND = 4, /* forward: residual; backward: gy2 */
-       CTN__BNORM_WRITE = 8   /* reduce: out receives g */
+       CTN__BNORM_WRITE = 8,  /* reduce: out receives g */
+       CTN__BNORM_BY_X = 16   /* backward, instead of RELU: ya and yb are there */
 };
 
 /* One instruction set's kernels: bnorm_body.h compiled for it. */

@@ -37,12 +37,17 @@ INLINE void put(void *p, int64_t i, float v, int flags)
     ((uint16_t *)p)[i] = (uint16_t)(((u & 0x7fffffffu) > 0x7f800000u ? quiet : even) >> 16);
 }
 
-INLINE float gradient(const ctn__bnorm_span *p, int64_t i, int flags)
+/* Element i of g, in column j; x is that of the operand x. */
+INLINE float gradient(const ctn__bnorm_span *p, int64_t i, int64_t j, float x, int flags)
 {
     float g = get(p->gy, i, flags);
     if (flags & CTN__BNORM_SECOND) g += get(p->gy2, i, flags);
     if (flags & CTN__BNORM_RELU) {
         float y = get(p->y, i, flags);
+        g = y > 0 ? g : 0;
+    }
+    if (flags & CTN__BNORM_BY_X) {
+        float y = x * p->ya[j] + p->yb[j]; /* as apply has it */
         g = y > 0 ? g : 0;
     }
     return g;
@@ -90,10 +95,10 @@ INLINE void reduce(const ctn__bnorm_span *given, int flags, float *s, float *q)
         const int64_t o = r * v.ld;
 #pragma omp simd
         for (int64_t j = 0; j < w; j++) {
-            float g = gradient(&v, o + j, flags);
+            float x = get(v.x, o + j, flags), g = gradient(&v, o + j, j, x, flags);
             if (flags & CTN__BNORM_WRITE) put(v.out, o + j, g, flags);
             s[j] += g;
-            q[j] += g * (get(v.x, o + j, flags) - mean[j]);
+            q[j] += g * (x - mean[j]);
         }
     }
 }
@@ -124,8 +129,8 @@ INLINE void grad_apply(const ctn__bnorm_span *given, int flags)
         const int64_t o = r * v.ld;
 #pragma omp simd
         for (int64_t j = 0; j < w; j++) {
-            float t = gradient(&v, o + j, flags) * a[j] + (get(v.x, o + j, flags) * b[j] + c[j]);
-            put(v.out, o + j, t, flags);
+            float x = get(v.x, o + j, flags), g = gradient(&v, o + j, j, x, flags);
+            put(v.out, o + j, g * a[j] + (x * b[j] + c[j]), flags);
         }
     }
 }
@@ -142,15 +147,14 @@ static void gather(int64_t w, double n, const float *base, const float *shift, c
     }
 }
 
-#define EACH8(call)         \
-    case 0: call(0); break; \
-    case 1: call(1); break; \
-    case 2: call(2); break; \
-    case 3: call(3); break; \
-    case 4: call(4); break; \
-    case 5: call(5); break; \
-    case 6: call(6); break; \
-    case 7: call(7); break
+/* f with and without LOW and SECOND, which all of reduce, apply and grad_apply know. */
+#define EACH4(call, f)                                                  \
+    case (f): call(f); break;                                           \
+    case (f) | CTN__BNORM_LOW: call((f) | CTN__BNORM_LOW); break;       \
+    case (f) | CTN__BNORM_SECOND: call((f) | CTN__BNORM_SECOND); break; \
+    case (f) | CTN__BNORM_LOW | CTN__BNORM_SECOND:                      \
+        call((f) | CTN__BNORM_LOW | CTN__BNORM_SECOND);                 \
+        break
 
 static void stats_by_flags(const ctn__bnorm_span *p, int flags, float *shift, float *s, float *q)
 {
@@ -161,25 +165,23 @@ static void stats_by_flags(const ctn__bnorm_span *p, int flags, float *shift, fl
 static void reduce_by_flags(const ctn__bnorm_span *p, int flags, float *s, float *q)
 {
 #define CALL(f) reduce(p, f, s, q)
-#define CALL_WRITING(f) reduce(p, (f) | CTN__BNORM_WRITE, s, q)
-    if (flags & CTN__BNORM_WRITE) {
-        switch (flags & 7) {
-            EACH8(CALL_WRITING);
-        }
-    } else {
-        switch (flags & 7) {
-            EACH8(CALL);
-        }
+    switch (flags) {
+        EACH4(CALL, 0);
+        EACH4(CALL, CTN__BNORM_RELU);
+        EACH4(CALL, CTN__BNORM_BY_X);
+        EACH4(CALL, CTN__BNORM_WRITE);
+        EACH4(CALL, CTN__BNORM_WRITE | CTN__BNORM_RELU);
+        EACH4(CALL, CTN__BNORM_WRITE | CTN__BNORM_BY_X);
     }
 #undef CALL
-#undef CALL_WRITING
 }
 
 static void apply_by_flags(const ctn__bnorm_span *p, int flags)
 {
 #define CALL(f) apply(p, f)
-    switch (flags & 7) {
-        EACH8(CALL);
+    switch (flags) {
+        EACH4(CALL, 0);
+        EACH4(CALL, CTN__BNORM_RELU);
     }
 #undef CALL
 }
@@ -187,8 +189,10 @@ static void apply_by_flags(const ctn__bnorm_span *p, int flags)
 static void grad_apply_by_flags(const ctn__bnorm_span *p, int flags)
 {
 #define CALL(f) grad_apply(p, f)
-    switch (flags & 7) {
-        EACH8(CALL);
+    switch (flags) {
+        EACH4(CALL, 0);
+        EACH4(CALL, CTN__BNORM_RELU);
+        EACH4(CALL, CTN__BNORM_BY_X);
     }
 #undef CALL
 }

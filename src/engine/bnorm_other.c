@@ -95,14 +95,15 @@ void ctn__bnorm_apply_plain(ctn__bnorm_arg x, const double *a, const double *b,
     else APPLY_ALL(double);
 }
 
-/* Element i of g. */
-#define GRADIENT(T)                                                       \
-    static inline T gradient_##T(const ctn__bnorm_gradient *g, int64_t i) \
-    {                                                                     \
-        T v = ((const T *)g->gy.p)[i];                                    \
-        if (g->gy2.p) v += ((const T *)g->gy2.p)[i];                      \
-        if (g->y.p && !(((const T *)g->y.p)[i] > 0)) v = 0;               \
-        return v;                                                         \
+/* Element i of g; a and b are those of its channel, x the element of x. */
+#define GRADIENT(T)                                                                      \
+    static inline T gradient_##T(const ctn__bnorm_gradient *g, int64_t i, T a, T b, T x) \
+    {                                                                                    \
+        T v = ((const T *)g->gy.p)[i];                                                   \
+        if (g->gy2.p) v += ((const T *)g->gy2.p)[i];                                     \
+        if (g->y.p && !(((const T *)g->y.p)[i] > 0)) v = 0;                              \
+        if (g->a && !(x * a + b > 0)) v = 0;                                             \
+        return v;                                                                        \
     }
 GRADIENT(float)
 GRADIENT(double)
@@ -112,12 +113,13 @@ GRADIENT(double)
                            T *out, int64_t c, double *sum, double *dot)                            \
     {                                                                                              \
         const ctn__bnorm_gradient g = *given; /* a copy that stores cannot change */               \
+        const T a = g.a ? (T)g.a[c] : 0, b = g.a ? (T)g.b[c] : 0;                                  \
         double s = 0, q = 0;                                                                       \
         for (int64_t n = 0; n < z->N; n++) {                                                       \
             const int64_t o = (n * z->C + c) * z->S, end = o + z->S;                               \
             _Pragma("omp simd reduction(+ : s, q)") for (int64_t i = o; i < end; i++)              \
             {                                                                                      \
-                T v = gradient_##T(&g, i);                                                         \
+                T v = gradient_##T(&g, i, a, b, x[i]);                                             \
                 if (out) out[i] = v;                                                               \
                 s += (double)v;                                                                    \
                 q += (double)v * ((double)x[i] - m);                                               \
@@ -142,11 +144,12 @@ void ctn__bnorm_reduce_plain(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, con
 
 #define GRAD_APPLY(T)                                                                              \
     static void grad_apply_##T(const ctn__bnorm_gradient *given, const T *x, T p, T q, T r, T *gx, \
-                               int64_t o, int64_t end)                                             \
+                               int64_t c, int64_t o, int64_t end)                                  \
     {                                                                                              \
         const ctn__bnorm_gradient g = *given;                                                      \
+        const T a = g.a ? (T)g.a[c] : 0, b = g.a ? (T)g.b[c] : 0;                                  \
         _Pragma("omp simd") for (int64_t i = o; i < end; i++) gx[i] =                              \
-            gradient_##T(&g, i) * p + (x[i] * q + r);                                              \
+            gradient_##T(&g, i, a, b, x[i]) * p + (x[i] * q + r);                                  \
     }
 GRAD_APPLY(float)
 GRAD_APPLY(double)
@@ -159,8 +162,8 @@ void ctn__bnorm_grad_apply_plain(const ctn__bnorm_gradient *g, ctn__bnorm_arg x,
     for (int64_t k = 0; k < z.N * z.C; k++) {
         const int64_t c = k % z.C, o = k * z.S, end = o + z.S;
         if (x.d->dtype == CTN_F32)
-            grad_apply_float(g, x.p, (float)p[c], (float)q[c], (float)r[c], gx.p, o, end);
-        else grad_apply_double(g, x.p, p[c], q[c], r[c], gx.p, o, end);
+            grad_apply_float(g, x.p, (float)p[c], (float)q[c], (float)r[c], gx.p, c, o, end);
+        else grad_apply_double(g, x.p, p[c], q[c], r[c], gx.p, c, o, end);
     }
 }
 
@@ -188,10 +191,11 @@ static void store(ctn__bnorm_arg v, int64_t c, int64_t k, double value)
     ctn__elem_set(v.p, v.d->dtype, place(v.d, c, k), value);
 }
 
-static double gradient(const ctn__bnorm_gradient *g, int64_t c, int64_t k)
+static double gradient(const ctn__bnorm_gradient *g, int64_t c, int64_t k, double x)
 {
     double v = load(g->gy, c, k);
     if (g->gy2.p) v += load(g->gy2, c, k);
+    if (g->a && !(x * g->a[c] + g->b[c] > 0)) return 0;
     return !g->y.p || load(g->y, c, k) > 0 ? v : 0;
 }
 
@@ -232,10 +236,10 @@ void ctn__bnorm_reduce_any(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const
     for (int64_t c = 0; c < z.C; c++) {
         double s = 0, q = 0;
         for (int64_t k = 0; k < z.M; k++) {
-            double v = gradient(g, c, k);
+            double xk = load(x, c, k), v = gradient(g, c, k, xk);
             if (out.p) store(out, c, k, v);
             s += v;
-            q += v * (load(x, c, k) - mean[c]);
+            q += v * (xk - mean[c]);
         }
         sum[c] = s;
         dot[c] = q;
@@ -247,7 +251,10 @@ void ctn__bnorm_grad_apply_any(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, c
 {
     const sizes z = sizes_of(x.d);
 #pragma omp parallel for schedule(static) if (z.M * z.C > PARALLEL_MIN)
-    for (int64_t c = 0; c < z.C; c++)
-        for (int64_t k = 0; k < z.M; k++)
-            store(gx, c, k, gradient(g, c, k) * p[c] + (load(x, c, k) * q[c] + r[c]));
+    for (int64_t c = 0; c < z.C; c++) {
+        for (int64_t k = 0; k < z.M; k++) {
+            double xk = load(x, c, k);
+            store(gx, c, k, gradient(g, c, k, xk) * p[c] + (xk * q[c] + r[c]));
+        }
+    }
 }

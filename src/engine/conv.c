@@ -6,7 +6,7 @@
 #include "engine/dnnl.h"
 
 typedef struct {
-    dnnl_memory_desc_t x, w, b, y;
+    dnnl_memory_desc_t x, w, b, y, extra[3]; /* extra: scale, shift, residual */
     dnnl_dims_t stride, dilate, pad, pad_end;
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t forward; /* hint for the adjoints */
@@ -14,8 +14,8 @@ typedef struct {
 
 static void release(setting *s)
 {
-    dnnl_memory_desc_t md[4] = {s->x, s->w, s->b, s->y};
-    for (int i = 0; i < 4; i++)
+    dnnl_memory_desc_t md[7] = {s->x, s->w, s->b, s->y, s->extra[0], s->extra[1], s->extra[2]};
+    for (int i = 0; i < 7; i++)
         if (md[i]) dnnl_memory_desc_destroy(md[i]);
     if (s->attr) dnnl_primitive_attr_destroy(s->attr);
     if (s->forward) dnnl_primitive_desc_destroy(s->forward);
@@ -33,9 +33,43 @@ static dnnl_status_t any_weights(dnnl_memory_desc_t *md, const ctn_desc *w, int6
                                             dnnl_format_tag_any);
 }
 
+/* d (C) as (1,C,1,...), seen beside y. */
+static ctn_desc per_channel(const ctn_desc *d, const ctn_desc *y)
+{
+    ctn_desc r = {.dtype = d->dtype, .ndim = y->ndim};
+    for (int i = 0; i < y->ndim; i++) r.dim[i] = i == 1 ? d->dim[0] : 1;
+    ctn__plain(&r);
+    return r;
+}
+
+static ctn_status append_post(setting *t, const ctn__engine *e, const ctn_desc *y,
+                              const ctn__conv_post *post)
+{
+    ctn_status st = CTN_OK;
+    dnnl_post_ops_t ops = NULL;
+    ctn_desc scale = per_channel(post->scale, y), shift = per_channel(post->shift, y);
+    CTN_TRY(ctn__dnnl_desc(&t->extra[0], e, &scale));
+    CTN_TRY(ctn__dnnl_desc(&t->extra[1], e, &shift));
+    if (post->residual) CTN_TRY(ctn__dnnl_desc(&t->extra[2], e, post->residual));
+    CTN__DNNL(st, done, "convolution", dnnl_post_ops_create(&ops));
+    CTN__DNNL(st, done, "convolution",
+              dnnl_post_ops_append_binary(ops, dnnl_binary_mul, t->extra[0]));
+    for (int i = 1; i < 3; i++)
+        if (t->extra[i])
+            CTN__DNNL(st, done, "convolution",
+                      dnnl_post_ops_append_binary(ops, dnnl_binary_add, t->extra[i]));
+    if (post->act != CTN__ELT_NONE)
+        CTN__DNNL(st, done, "convolution",
+                  dnnl_post_ops_append_eltwise(ops, ctn__dnnl_alg(post->act), 0, 0));
+    CTN__DNNL(st, done, "convolution", dnnl_primitive_attr_set_post_ops(t->attr, ops));
+done:
+    if (ops) dnnl_post_ops_destroy(ops);
+    return st;
+}
+
 static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape *s,
                          const ctn_desc *x, const ctn_desc *w, const ctn_desc *bias,
-                         const ctn_desc *y, ctn__elt act)
+                         const ctn_desc *y, const ctn__conv_post *post)
 {
     ctn_status st = CTN_OK;
     for (int i = 0; i < x->ndim - 2; i++) {
@@ -47,7 +81,8 @@ static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape
     CTN_TRY(ctn__dnnl_desc(&t->x, e, x));
     CTN_TRY(ctn__dnnl_desc(&t->y, e, y));
     if (bias) CTN_TRY(ctn__dnnl_desc(&t->b, e, bias));
-    CTN_TRY(ctn__dnnl_attr(&t->attr, act, 0));
+    CTN_TRY(ctn__dnnl_attr(&t->attr, post->scale ? CTN__ELT_NONE : post->act, 0));
+    if (post->scale) CTN_TRY(append_post(t, e, y, post));
     CTN__DNNL(st, done, "convolution", any_weights(&t->w, w, s->groups));
 done:
     return st;
@@ -93,22 +128,36 @@ done:
     return st;
 }
 
+/* Turn pd to the next kernel of oneDNN's list; its references and its gathering ones are never faster. */
+static bool next_kernel(dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    if (dnnl_primitive_desc_next_impl(pd) != dnnl_success) return false;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name && !strstr(name, "ref") && !strstr(name, "gemm");
+}
+
 ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
                           const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
-                          const ctn_desc *bias, const ctn_desc *y, ctn__elt act)
+                          const ctn_desc *bias, const ctn_desc *y, const ctn__conv_post *post,
+                          bool second)
 {
-    static const int args[3][4] = {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
-                                   {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
-                                    DNNL_ARG_DIFF_DST},
-                                   {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_BIAS,
-                                    DNNL_ARG_DIFF_DST}};
+    int args[7] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST};
+    if (kind == CTN__CONV_DATA) args[0] = DNNL_ARG_DIFF_SRC;
+    if (kind == CTN__CONV_WEIGHTS) args[1] = DNNL_ARG_DIFF_WEIGHTS;
+    if (kind != CTN__CONV_FORWARD) args[3] = DNNL_ARG_DIFF_DST;
+    for (int i = 0; i < 3; i++) args[4 + i] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1;
     ctn_status st = CTN_OK;
     setting t = {NULL};
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
-    CTN_TRY_GOTO(st, done, set_up(&t, e, s, x, w, bias, y, act));
+    CTN_TRY_GOTO(st, done, set_up(&t, e, s, x, w, bias, y, post));
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
+    if (second && !next_kernel(pd)) {
+        dnnl_primitive_desc_destroy(pd);
+        goto done;
+    }
     const_dnnl_memory_desc_t wanted = dnnl_primitive_desc_query_md(
         pd, kind == CTN__CONV_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     dnnl_memory_desc_t plain = NULL;
@@ -124,8 +173,10 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
         dnnl_primitive_desc_destroy(pd);
         goto done;
     }
-    const const_dnnl_memory_desc_t mds[4] = {t.x, wanted, t.b, t.y};
-    st = ctn__prim_make(out, e, pd, 4, args[kind], mds, "convolution");
+    const const_dnnl_memory_desc_t mds[7] = {t.x,        wanted,     t.b,       t.y,
+                                             t.extra[0], t.extra[1], t.extra[2]};
+    st = ctn__prim_make(out, e, pd, 7, args, mds, "convolution");
+    if (st == CTN_OK) (*out)->bytes = CTN__CONV_BYTES;
 done:
     release(&t);
     return st;

@@ -214,6 +214,7 @@ ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t
     }
     p->e = e;
     p->nargs = nargs + 1;
+    p->bytes = CTN__PRIM_BYTES;
     for (int i = 0; i < nargs; i++) {
         p->arg[i].arg = args[i];
         if (mds[i])
@@ -252,6 +253,11 @@ void ctn__prim_free(void *prim)
 size_t ctn__prim_scratch(const ctn__prim *p)
 {
     return p->scratch;
+}
+
+size_t ctn__prim_bytes(const ctn__prim *p)
+{
+    return p->bytes;
 }
 
 const char *ctn__prim_name(const ctn__prim *p)

@@ -37,6 +37,8 @@ void ctn__threads_leave(int was);
 void ctn__prim_free(void *prim);
 size_t ctn__prim_scratch(const ctn__prim *p);   /* bytes the caller must give to run */
 const char *ctn__prim_name(const ctn__prim *p); /* kernel as oneDNN reports it */
+/* Memory it takes, an estimate: oneDNN tells none. */
+size_t ctn__prim_bytes(const ctn__prim *p);
 /* ptr[i] belongs to argument i of the maker's list; NULL for one that is not there. */
 ctn_status ctn__prim_run(const ctn__prim *p, void *const *ptr, void *scratch);
 
@@ -54,18 +56,31 @@ typedef enum {
  * NULL. Arguments of run: A, B, bias, C. */
 ctn_status ctn__prim_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
                             const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha);
+/* C = A B where A is the transpose of a row-major matrix, f32: oneDNN's inner product has a kernel for it that
+ * packs less and is often a fifth faster. *p stays NULL where it has none here. Arguments of run: A, B, NULL,
+ * C. */
+ctn_status ctn__prim_outer(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
+                           const ctn_desc *c);
 /* Which of the three bilinear functions of a convolution is wanted; the other two operands are given. */
 typedef enum { CTN__CONV_FORWARD, CTN__CONV_DATA, CTN__CONV_WEIGHTS } ctn__conv_kind;
 typedef struct {
     int64_t stride[3], pad[3], pad_end[3], dilation[3]; /* one per spatial dimension */
     int64_t groups;
 } ctn__conv_shape;
-/* y = act(x * w + bias), or its adjoints x (data) or w (weights). x (N,I,...) and y (N,O,...) row-major or
+/* What a forward convolution does with its sum: act(scale sum + shift + residual), scale and shift (O), residual
+ * like y; NULL where there is none. */
+typedef struct {
+    ctn__elt act;
+    const ctn_desc *scale, *shift, *residual;
+} ctn__conv_post;
+/* y = post(x * w + bias), or its adjoints x (data) or w (weights). x (N,I,...) and y (N,O,...) row-major or
  * channels-last; w (O,I/groups,...) becomes what the kernel likes best. bias: forward only, may be NULL.
- * Arguments of run: x, w, bias, y. */
+ * second: the engine's second choice, *p stays NULL where that is none worth trying. Arguments of run: x, w,
+ * bias, y, scale, shift, residual. */
 ctn_status ctn__prim_conv(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
                           const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
-                          const ctn_desc *bias, const ctn_desc *y, ctn__elt act);
+                          const ctn_desc *bias, const ctn_desc *y, const ctn__conv_post *post,
+                          bool second);
 /* dst = src in another layout or type. Arguments of run: src, dst. */
 ctn_status ctn__prim_reorder(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst);

@@ -5,8 +5,9 @@
  */
 #include "engine/pool.h"
 
+#include "engine/isa.h"
+
 #include <omp.h>
-#include <stdatomic.h>
 
 #define POOL_TABLE ctn__pool_portable
 #include "engine/pool_body.h"
@@ -14,37 +15,14 @@
 #define PARALLEL_MIN 16384 /* elements below which a second thread costs more than it brings */
 #define ROW_FLOATS 8192    /* of a resampled row kept in the nearest cache */
 
-static atomic_int limit = CTN__POOL_AVX512;
-
-static ctn__pool_isa isa_in_use(void)
-{
-    int most = atomic_load_explicit(&limit, memory_order_relaxed);
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (most >= CTN__POOL_AVX512 && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return CTN__POOL_AVX512;
-    if (most >= CTN__POOL_AVX2 && __builtin_cpu_supports("avx2")) return CTN__POOL_AVX2;
-#endif
-    (void)most;
-    return CTN__POOL_PORTABLE;
-}
-
-ctn__pool_isa ctn__pool_limit(ctn__pool_isa isa)
-{
-    atomic_store_explicit(&limit, (int)isa, memory_order_relaxed);
-    return isa_in_use();
-}
-
 static const ctn__pool_kernels *kernels(ctn_dtype t)
 {
     const ctn__pool_kernels *k = ctn__pool_portable;
 #if defined(__x86_64__)
-    switch (isa_in_use()) {
-    case CTN__POOL_AVX512: k = ctn__pool_avx512; break;
-    case CTN__POOL_AVX2: k = ctn__pool_avx2; break;
-    case CTN__POOL_PORTABLE: break;
+    switch (ctn__isa_in_use()) {
+    case CTN__ISA_AVX512: k = ctn__pool_avx512; break;
+    case CTN__ISA_AVX2: k = ctn__pool_avx2; break;
+    case CTN__ISA_PORTABLE: break;
     }
 #endif
     switch (t) {

@@ -73,11 +73,6 @@ size_t ctn__sample_scratch(const ctn__sampling *s, int threads);
 
 /* ---- instruction sets ------------------------------------------------------------------------ */
 
-typedef enum { CTN__POOL_PORTABLE, CTN__POOL_AVX2, CTN__POOL_AVX512 } ctn__pool_isa;
-/* Use at most this instruction set from now on, in the whole process; the machine may have less.
- * Returns the one in use. For tests. */
-ctn__pool_isa ctn__pool_limit(ctn__pool_isa isa);
-
 /* Kernels of one element type; each call does one row of the result. */
 typedef struct {
     void (*max)(const ctn__windows *w, int64_t row, const void *x, void *y, void *index);

@@ -6,8 +6,9 @@
  */
 #include "engine/sweep.h"
 
+#include "engine/isa.h"
+
 #include <math.h>
-#include <stdatomic.h>
 
 #define SWEEP_TABLE ctn__sweep_portable
 #include "engine/sweep_body.h"
@@ -18,35 +19,13 @@
 /* Floats between updates and their bfloat16 copy: w is still in the first-level cache. */
 #define NARROW_EVERY 1024
 
-static atomic_int limit = CTN__SWEEP_AVX512;
-
-static ctn__sweep_isa isa_in_use(void)
-{
-    int most = atomic_load_explicit(&limit, memory_order_relaxed);
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (most >= CTN__SWEEP_AVX512 && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return CTN__SWEEP_AVX512;
-    if (most >= CTN__SWEEP_AVX2 && __builtin_cpu_supports("avx2")) return CTN__SWEEP_AVX2;
-#endif
-    (void)most;
-    return CTN__SWEEP_PORTABLE;
-}
-
-ctn__sweep_isa ctn__sweep_limit(ctn__sweep_isa isa)
-{
-    atomic_store_explicit(&limit, (int)isa, memory_order_relaxed);
-    return isa_in_use();
-}
-
 static const ctn__sweep_kernels *kernels(void)
 {
 #if defined(__x86_64__)
-    switch (isa_in_use()) {
-    case CTN__SWEEP_AVX512: return &ctn__sweep_avx512;
-    case CTN__SWEEP_AVX2: return &ctn__sweep_avx2;
-    case CTN__SWEEP_PORTABLE: break;
+    switch (ctn__isa_in_use()) {
+    case CTN__ISA_AVX512: return &ctn__sweep_avx512;
+    case CTN__ISA_AVX2: return &ctn__sweep_avx2;
+    case CTN__ISA_PORTABLE: break;
     }
 #endif
     return &ctn__sweep_portable;

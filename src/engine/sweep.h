@@ -73,12 +73,6 @@ static inline int64_t ctn__sweep_blocks(int64_t n)
  * the blocks in order. *finite: no infinity or NaN among them. */
 double ctn__sweep_norm2(const float *g, int64_t n, double *partial, int threads, bool *finite);
 
-typedef enum { CTN__SWEEP_PORTABLE, CTN__SWEEP_AVX2, CTN__SWEEP_AVX512 } ctn__sweep_isa;
-
-/* Use at most this instruction set from now on, in the whole process; the machine may have less.
- * Returns the one in use. For tests, and for an environment limit read at start. */
-ctn__sweep_isa ctn__sweep_limit(ctn__sweep_isa isa);
-
 /* One instruction set's kernels: sweep_body.h compiled for it. */
 typedef struct {
     void (*step[CTN__SWEEP_KINDS])(const ctn__sweep_pool *p, const ctn__sweep_seg *h, int64_t lo,

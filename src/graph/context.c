@@ -13,7 +13,7 @@ static void reset_scope(ctn_context *ctx)
     ctx->emitted_tensors.n = 0;
     ctx->ordinals = 0;
     ctx->blocks = 0;
-    ctx->recompute = 0;
+    ctx->recompute = ctx->recompute_level = 0;
     ctx->step_mark = 0;
     ctx->step_at = NULL;
     ctx->effects = 0;
@@ -154,14 +154,16 @@ ctn_status ctn_scope_begin(ctn_context *ctx)
     return CTN_OK;
 }
 
-/* Tensors of the closing level can no longer be named by the user. */
-static void hide_level(ctn_context *ctx)
+/* Tensors of the closing level can no longer be named by the user, and a block left open in it ends. */
+static void close_level(ctn_context *ctx)
 {
     for (size_t i = ctx->tensors.n; i-- > 0;) {
         ctn_tensor *t = ctx->tensors.at[i];
         if (t->level < ctx->level) break; /* recorded before this scope began */
         t->level = 255;
     }
+    ctx->level--;
+    if (ctx->recompute_level > ctx->level) ctx->recompute = ctx->recompute_level = 0;
 }
 
 ctn_tensor *ctn_scope_return(ctn_context *ctx, ctn_tensor *t)
@@ -172,8 +174,7 @@ ctn_tensor *ctn_scope_return(ctn_context *ctx, ctn_tensor *t)
         return NULL;
     }
     bool ok = ctn__tape_add(ctx, CTN__EV_RETURN, t ? t->id : UINT32_MAX, 0);
-    hide_level(ctx);
-    ctx->level--;
+    close_level(ctx);
     if (!ok || !t) return NULL;
     if (t->level == 255) t->level = (uint8_t)ctx->level;
     return t;
@@ -183,7 +184,10 @@ ctn_status ctn_recompute_begin(ctn_context *ctx)
 {
     CTN_TRY(ctn__need_scope(ctx, "recompute_begin"));
     if (!ctn__tape_add(ctx, CTN__EV_RECOMPUTE, 1, 0)) return CTN_ENOMEM;
-    if (ctx->recompute++ == 0) ctx->blocks++;
+    if (ctx->recompute++ == 0) {
+        ctx->blocks++;
+        ctx->recompute_level = ctx->level;
+    }
     return CTN_OK;
 }
 
@@ -226,8 +230,7 @@ ctn_status ctn_scope_end(ctn_context *ctx)
     CTN_TRY(ctn__need_scope(ctx, "scope_end"));
     if (ctx->level > 1) {
         bool ok = ctn__tape_add(ctx, CTN__EV_END, 0, 0);
-        hide_level(ctx);
-        ctx->level--;
+        close_level(ctx);
         return ok ? CTN_OK : CTN_ENOMEM;
     }
     ctn_status st = CTN_OK;

@@ -171,6 +171,7 @@ struct ctn_context {
     CTN__VEC(double) slots; /* scalars of this scope */
     uint64_t ordinals;      /* random ops so far */
     uint32_t blocks;        /* recomputed ones of this scope so far */
+    int recompute_level;    /* scope in which the outermost was opened */
     int recompute;          /* how deep in marked blocks recording is */
     size_t flushed_nodes, flushed_tensors, flushed_tape; /* all before these is done */
     uint32_t step_mark;  /* tensors before it are gone unless kept */

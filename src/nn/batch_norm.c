@@ -2,8 +2,8 @@
  *
  * Batch normalisation as a module: parameters weight and bias (C), states running_mean and
  * running_var (C) and num_batches_tracked, the names and initial values of PyTorch. The count is
- * kept only so that weights can be exchanged: nothing computed depends on it. It goes up by one with
- * every call in training, at the call and not with the step.
+ * kept only so that weights can be exchanged: nothing computed depends on it. It goes up by one
+ * with every call in training, at the call and not with the step.
  */
 #include <catena/ops.h>
 

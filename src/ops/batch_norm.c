@@ -6,8 +6,10 @@
  * momentum new, the new variance divided by M - 1 (by M where that is 0); without elements they
  * stay as they are. Gradient: with g = (gy + gy2) where y > 0,
  *   gshift = sum(g),  gscale = sum(g h),  gx = scale r (g - gshift / M - h gscale / M)
- * Act, residual and gy2 (JOIN) are put in by fusion alone: recorded calls have none. Kernels are
- * in engine/bnorm.h.
+ * Act, residual and gy2 (JOIN) are put in by fusion alone: recorded calls have none. Where there
+ * was no residual, batch_norm_grad_x does not read y: it has its sign from x and `shift`. For that,
+ * y = x p + q has p and q made from m and r as the outputs say them, in f32 rounded. Kernels are in
+ * engine/bnorm.h.
  */
 #include "engine/bnorm.h"
 
@@ -16,13 +18,21 @@
 #include "ops/ops.h"
 
 /* Of batch_norm: ACT 0 none, 1 relu; ADD 1: residual is there. Of batch_norm_grad: ACT 1: y is
- * there; JOIN 1: gy2 is there. */
+ * there; JOIN 1: gy2 is there. Of batch_norm_grad_x: ACT BY_X, always: shift is there, in the place
+ * of y; it is an op of its own because the masks of spatial operands go by place. */
 enum { ACT, ADD, JOIN = ADD, NATTR };
+enum { BY_X = 2 };
 enum { X, SCALE, SHIFT, RMEAN, RVAR, RESIDUAL };      /* inputs of batch_norm */
 enum { Y, MEAN, RSTD, NEW_MEAN, NEW_VAR, NOUT };      /* its outputs */
 enum { EPS, MOMENTUM, NSCALAR };                      /* its scalars */
 enum { G_GY, G_X, G_MEAN, G_RSTD, G_SCALE, G_FIRST }; /* inputs of batch_norm_grad */
 enum { G_GX, G_GSCALE, G_GSHIFT, G_G, G_NOUT };       /* its outputs */
+/* Inputs (N,C,...): of batch_norm_grad, where y and gy2 follow G_SCALE, and of batch_norm_grad_x,
+ * where shift and gy2 do. */
+enum {
+    G_SPATIAL = 1u << G_GY | 1u << G_X | 3u << G_FIRST,
+    G_SPATIAL_X = 1u << G_GY | 1u << G_X | 2u << G_FIRST
+};
 
 static const char *const attr_names[] = {"act", "add"};
 static const char *const grad_attr_names[] = {"act", "join"};
@@ -70,9 +80,10 @@ static ctn_status batch_norm_infer(ctn_infer_args *a)
 
 static ctn_status batch_norm_grad_infer(ctn_infer_args *a)
 {
+    const uint32_t more = a->attr[ACT] == BY_X ? G_SPATIAL_X : G_SPATIAL;
     CTN_TRY(ctn__infer_same(a));
-    CTN_TRY(count_inputs(a, G_FIRST + (int)(a->attr[ACT] + a->attr[JOIN])));
-    CTN_TRY(check(a, a->in[G_X], 1u << G_GY | 1u << G_X | 3u << G_FIRST));
+    CTN_TRY(count_inputs(a, G_FIRST + (a->attr[ACT] != 0) + (a->attr[JOIN] != 0)));
+    CTN_TRY(check(a, a->in[G_X], more));
     a->out[G_GX] = a->out[G_G] = *a->in[G_X];
     a->out[G_GSCALE] = a->out[G_GSHIFT] = *a->in[G_SCALE];
     return CTN_OK;
@@ -81,7 +92,7 @@ static ctn_status batch_norm_grad_infer(ctn_infer_args *a)
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Doubles per channel in front of the scratch of the engine's kernels. */
-enum { ROWS = 4 };
+enum { ROWS = 5 };
 
 static size_t rows_bytes(int64_t C)
 {
@@ -106,7 +117,13 @@ static ctn__bnorm_arg output(const ctn_run_args *a, int i)
     return (ctn__bnorm_arg){a->out[i], &a->dout[i]};
 }
 
-/* What there is to say per channel: outputs 1 to 4, and y = x p + q. v becomes 1 / sqrt. */
+/* q of y = x p + q. In one place: the gradient relies on the bits. */
+static inline double offset(double shift, double m, double p)
+{
+    return shift - m * p;
+}
+
+/* What there is to say per channel: outputs 1 to 4, and y = x p + q. */
 #define PER_CHANNEL(T)                                                                       \
     do {                                                                                     \
         const T *scale = a->in[SCALE], *shift = a->in[SHIFT];                                \
@@ -115,11 +132,11 @@ static ctn__bnorm_arg output(const ctn_run_args *a, int i)
         T *nm = a->out[NEW_MEAN], *nv = a->out[NEW_VAR];                                     \
         _Pragma("omp simd") for (int64_t c = 0; c < C; c++)                                  \
         {                                                                                    \
-            double r = 1 / sqrt(v[c] + eps), pc = (double)scale[c] * r;                      \
-            p[c] = pc;                                                                       \
-            q[c] = (double)shift[c] - m[c] * pc;                                             \
-            if (om) om[c] = (T)m[c];                                                         \
-            if (orr) orr[c] = (T)r;                                                          \
+            T mc = (T)m[c], rc = (T)(1 / sqrt(v[c] + eps));                                  \
+            p[c] = (double)scale[c] * (double)rc;                                            \
+            q[c] = offset((double)shift[c], (double)mc, p[c]);                               \
+            if (om) om[c] = mc;                                                              \
+            if (orr) orr[c] = rc;                                                            \
             if (nm) nm[c] = (T)((double)rmean[c] + part * (m[c] - (double)rmean[c]));        \
             if (nv) nv[c] = (T)((double)rvar[c] + part * (v[c] * unbias - (double)rvar[c])); \
         }                                                                                    \
@@ -142,40 +159,52 @@ static ctn_status batch_norm_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
-/* gx = p g + q x + r, from sum(g) in s and sum(g (x - m)) in d */
-#define PER_CHANNEL_GRAD(T)                                                                \
-    do {                                                                                   \
-        const T *rstd = a->in[G_RSTD], *scale = a->in[G_SCALE];                            \
-        T *gscale = a->out[G_GSCALE], *gshift = a->out[G_GSHIFT];                          \
-        _Pragma("omp simd") for (int64_t c = 0; c < C; c++)                                \
-        {                                                                                  \
-            double rc = (double)rstd[c], pc = (double)scale[c] * rc, sc = s[c], dc = d[c]; \
-            double qc = -pc * rc * rc * dc * inv;                                          \
-            p[c] = pc;                                                                     \
-            s[c] = qc;                                                                     \
-            d[c] = -pc * sc * inv - qc * m[c];                                             \
-            if (gscale) gscale[c] = (T)(rc * dc);                                          \
-            if (gshift) gshift[c] = (T)sc;                                                 \
-        }                                                                                  \
+/* y = x p + q once more */
+#define PER_CHANNEL_AGAIN(T)                                                           \
+    do {                                                                               \
+        const T *mean = a->in[G_MEAN], *rstd = a->in[G_RSTD], *scale = a->in[G_SCALE]; \
+        const T *shift = by_x ? a->in[G_FIRST] : NULL;                                 \
+        for (int64_t c = 0; c < C; c++) {                                              \
+            m[c] = (double)mean[c];                                                    \
+            p[c] = (double)scale[c] * (double)rstd[c];                                 \
+            if (shift) q[c] = offset((double)shift[c], m[c], p[c]);                    \
+        }                                                                              \
+    } while (0)
+
+/* gx = p g + s x + d, from sum(g) in s and sum(g (x - m)) in d */
+#define PER_CHANNEL_GRAD(T)                                               \
+    do {                                                                  \
+        const T *rstd = a->in[G_RSTD];                                    \
+        T *gscale = a->out[G_GSCALE], *gshift = a->out[G_GSHIFT];         \
+        _Pragma("omp simd") for (int64_t c = 0; c < C; c++)               \
+        {                                                                 \
+            double rc = (double)rstd[c], pc = p[c], sc = s[c], dc = d[c]; \
+            double qc = -pc * rc * rc * dc * inv;                         \
+            s[c] = qc;                                                    \
+            d[c] = -pc * sc * inv - qc * m[c];                            \
+            if (gscale) gscale[c] = (T)(rc * dc);                         \
+            if (gshift) gshift[c] = (T)sc;                                \
+        }                                                                 \
     } while (0)
 
 static ctn_status batch_norm_grad_run(const ctn_run_args *a)
 {
     const ctn_desc *x = &a->din[G_X];
     const int64_t C = x->dim[1], M = C > 0 ? ctn__count(x) / C : 0;
-    double *m = a->scratch, *s = m + C, *d = s + C, *p = d + C, inv = M > 0 ? 1 / (double)M : 0;
+    double *m = a->scratch, *s = m + C, *d = s + C, *p = d + C, *q = p + C;
+    const double inv = M > 0 ? 1 / (double)M : 0;
     void *rest = (char *)a->scratch + rows_bytes(C);
     const ctn__bnorm_arg none = {NULL, x}, out = output(a, G_G);
-    const bool act = a->attr[ACT] != 0, join = a->attr[JOIN] != 0;
+    const bool act = a->attr[ACT] != 0, by_x = a->attr[ACT] == BY_X, join = a->attr[JOIN] != 0;
     ctn__bnorm_gradient g = {input(a, G_GY), join ? input(a, G_FIRST + act) : none,
-                             act ? input(a, G_FIRST) : none};
-    if (a->din[G_MEAN].dtype == CTN_F32)
-        for (int64_t c = 0; c < C; c++) m[c] = (double)((const float *)a->in[G_MEAN])[c];
-    else memcpy(m, a->in[G_MEAN], (size_t)C * sizeof *m);
+                             act && !by_x ? input(a, G_FIRST) : none, by_x ? p : NULL,
+                             by_x ? q : NULL};
+    if (a->din[G_SCALE].dtype == CTN_F32) PER_CHANNEL_AGAIN(float);
+    else PER_CHANNEL_AGAIN(double);
     ctn__bnorm_reduce(&g, input(a, G_X), m, out, s, d, rest);
     if (a->din[G_SCALE].dtype == CTN_F32) PER_CHANNEL_GRAD(float);
     else PER_CHANNEL_GRAD(double);
-    if (out.p) g = (ctn__bnorm_gradient){out, none, none};
+    if (out.p) g = (ctn__bnorm_gradient){.gy = out, .gy2 = none, .y = none};
     ctn__bnorm_grad_apply(&g, input(a, G_X), p, s, d, output(a, G_GX), rest);
     return CTN_OK;
 }
@@ -328,12 +357,27 @@ ctn_op ctn__op_batch_norm_grad = {
     .nout = G_NOUT,
     .order = -1,
     .grad_in = (1u << G_FIRST) - 1,
-    .inplace = 1u << G_GY | 1u << G_X | 3u << G_FIRST,
-    .spatial_in = 1u << G_GY | 1u << G_X | 3u << G_FIRST,
+    .inplace = G_SPATIAL,
+    .spatial_in = G_SPATIAL,
     .spatial_out = 1u << G_GX | 1u << G_G,
     .attr_names = grad_attr_names,
     .infer = batch_norm_grad_infer,
     .grad = batch_norm_grad_grad,
+    .prepare = prepare,
+    .run = batch_norm_grad_run,
+};
+
+ctn_op ctn__op_batch_norm_grad_x = {
+    .struct_size = sizeof(ctn_op),
+    .name = "batch_norm_grad_x",
+    .nin = -1,
+    .nout = G_NOUT,
+    .order = -1,
+    .inplace = G_SPATIAL_X,
+    .spatial_in = G_SPATIAL_X,
+    .spatial_out = 1u << G_GX | 1u << G_G,
+    .attr_names = grad_attr_names,
+    .infer = batch_norm_grad_infer,
     .prepare = prepare,
     .run = batch_norm_grad_run,
 };

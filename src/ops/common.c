@@ -61,6 +61,7 @@ ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
     a->priv_free = ctn__prim_free;
     a->scratch = ctn__prim_scratch(p);
     a->kernel = ctn__prim_name(p);
+    a->priv_bytes = ctn__prim_bytes(p);
     a->run = run;
     return CTN_OK;
 }

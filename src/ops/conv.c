@@ -300,73 +300,93 @@ static ctn_status conv_weights_run(const ctn_run_args *a)
 
 static ctn_status run_forward(const ctn_run_args *a)
 {
-    void *ptr[4] = {(void *)(uintptr_t)a->in[0], (void *)(uintptr_t)a->in[1],
+    void *ptr[7] = {(void *)(uintptr_t)a->in[0], (void *)(uintptr_t)a->in[1],
                     a->nin > 2 ? (void *)(uintptr_t)a->in[2] : NULL, a->out[0]};
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
 static ctn_status run_data(const ctn_run_args *a)
 {
-    void *ptr[4] = {a->out[0], (void *)(uintptr_t)a->in[1], NULL, (void *)(uintptr_t)a->in[0]};
+    void *ptr[7] = {a->out[0], (void *)(uintptr_t)a->in[1], NULL, (void *)(uintptr_t)a->in[0]};
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
 static ctn_status run_weights(const ctn_run_args *a)
 {
-    void *ptr[4] = {(void *)(uintptr_t)a->in[0], a->out[0], NULL, (void *)(uintptr_t)a->in[1]};
+    void *ptr[7] = {(void *)(uintptr_t)a->in[0], a->out[0], NULL, (void *)(uintptr_t)a->in[1]};
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
-/* Kernel for one of the three; what oneDNN has none for is left to the reference. */
-static ctn_status prepare(ctn_prepare_args *a, ctn__conv_kind kind, const ctn_desc *x, ctn_desc *w,
-                          const ctn_desc *bias, const ctn_desc *y,
-                          ctn_status (*run)(const ctn_run_args *a))
+ctn__conv_shape ctn__conv_shape_of(const ctn_prepare_args *a)
 {
     ctn__conv_shape s = {.groups = a->attr[CTN__CONV_GROUPS]};
-    int64_t taps = w->dim[1];
-    for (int i = 0; i < x->ndim - 2; i++) {
+    for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
         s.stride[i] = a->attr[CTN__CONV_STRIDE + i];
         s.pad[i] = a->attr[CTN__CONV_PAD + i];
         s.pad_end[i] = a->attr[CTN__CONV_PAD_END + i];
         s.dilation[i] = a->attr[CTN__CONV_DILATION + i];
-        taps *= w->dim[2 + i];
     }
-    a->flops = 2 * ctn__count(y) * taps;
+    return s;
+}
+
+/* Kernel for one of the three; what oneDNN has none for is left to the reference. CTN_END: there is no second
+ * one. */
+static ctn_status prepare(ctn_prepare_args *a, ctn__conv_kind kind, const ctn_desc *x, ctn_desc *w,
+                          const ctn_desc *bias, const ctn_desc *y,
+                          ctn_status (*run)(const ctn_run_args *a), bool second)
+{
+    ctn__conv_shape s = ctn__conv_shape_of(a);
+    ctn__conv_post post = {.act = (ctn__elt)a->attr[CTN__CONV_ACT]};
     a->kernel = "reference";
-    if (x->dtype == CTN_F64 || ctn__count(x) == 0 || ctn__count(y) == 0) return CTN_OK;
+    if (x->dtype == CTN_F64 || ctn__count(x) == 0 || ctn__count(y) == 0)
+        return second ? CTN_END : CTN_OK;
     ctn__prim *prim = NULL;
-    if (ctn__prim_conv(&prim, a->engine, kind, &s, x, w, bias, y,
-                       (ctn__elt)a->attr[CTN__CONV_ACT]) < 0) {
+    if (ctn__prim_conv(&prim, a->engine, kind, &s, x, w, bias, y, &post, second) < 0) {
         if (ctn_error_status() == CTN_ENOMEM) return CTN_ENOMEM;
         ctn_error_clear();
-        return CTN_OK;
+        return second ? CTN_END : CTN_OK;
     }
-    return ctn__with_prim(a, prim, run);
+    return prim ? ctn__with_prim(a, prim, run) : CTN_END;
+}
+
+#define WAYS(name, ...)                                  \
+    static ctn_status name##_first(ctn_prepare_args *a)  \
+    {                                                    \
+        return prepare(a, __VA_ARGS__, false);           \
+    }                                                    \
+    static ctn_status name##_second(ctn_prepare_args *a) \
+    {                                                    \
+        return prepare(a, __VA_ARGS__, true);            \
+    }
+WAYS(forward, CTN__CONV_FORWARD, &a->din[0], &a->din[1], a->nin > 2 ? &a->din[2] : NULL,
+     &a->dout[0], run_forward)
+WAYS(data, CTN__CONV_DATA, &a->dout[0], &a->din[1], NULL, &a->din[0], run_data)
+WAYS(weights, CTN__CONV_WEIGHTS, &a->din[0], &a->dout[0], NULL, &a->din[1], run_weights)
+
+int64_t ctn__conv_work(const ctn_desc *y, const ctn_desc *w)
+{
+    return 2 * ctn__count(y) * (ctn__count(w) / (w->dim[0] > 0 ? w->dim[0] : 1));
 }
 
 static ctn_status conv_prepare(ctn_prepare_args *a)
 {
-    return prepare(a, CTN__CONV_FORWARD, &a->din[0], &a->din[1], a->nin > 2 ? &a->din[2] : NULL,
-                   &a->dout[0], run_forward);
+    static const ctn__way ways[] = {{"conv", forward_first}, {"conv2", forward_second}};
+    return ctn__choose(a, ctn__conv_work(&a->dout[0], &a->din[1]), 2, ways);
 }
 
 static ctn_status conv_data_prepare(ctn_prepare_args *a)
 {
-    return prepare(a, CTN__CONV_DATA, &a->dout[0], &a->din[1], NULL, &a->din[0], run_data);
-}
-
-static ctn_status weights_by_conv(ctn_prepare_args *a)
-{
-    return prepare(a, CTN__CONV_WEIGHTS, &a->din[0], &a->dout[0], NULL, &a->din[1], run_weights);
+    static const ctn__way ways[] = {{"conv", data_first}, {"conv2", data_second}};
+    return ctn__choose(a, ctn__conv_work(&a->din[0], &a->din[1]), 2, ways);
 }
 
 static ctn_status conv_weights_prepare(ctn_prepare_args *a)
 {
-    static const ctn__way ways[] = {{"conv", weights_by_conv},
-                                    {"matmul", ctn__conv_weights_matmul}};
-    a->flops = 2 * ctn__count(&a->din[1]) *
-               (ctn__count(&a->dout[0]) / (a->dout[0].dim[0] > 0 ? a->dout[0].dim[0] : 1));
-    return ctn__choose(a, a->flops, 2, ways);
+    static const ctn__way ways[] = {{"conv", weights_first},
+                                    {"matmul", ctn__conv_weights_matmul},
+                                    {"conv2", weights_second},
+                                    {"outer", ctn__conv_weights_outer}};
+    return ctn__choose(a, ctn__conv_work(&a->din[1], &a->dout[0]), 4, ways);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------------ */
@@ -508,7 +528,7 @@ ctn_tensor *ctn_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor
 ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b,
                                   const ctn_conv_opt *opt)
 {
-    int64_t attr[CTN__CONV_NATTR], extra[CTN_MAX_SPATIAL];
+    int64_t attr[CTN__CONV_NATTR] = {0}, extra[CTN_MAX_SPATIAL];
     ctn_conv_opt o;
     ctn_tensor *in[2] = {x, w};
     if (read_opt(attr, &o, "conv_transpose", opt) < 0) return NULL;

@@ -22,7 +22,13 @@ enum {
     CTN__CONV_NATTR = CTN__CONV_SIZE + CTN_MAX_SPATIAL
 };
 
-/* prepare of conv_weights as a matrix product (conv_matmul.c); CTN_END where it is none. */
+/* From the attributes of any of them. */
+ctn__conv_shape ctn__conv_shape_of(const ctn_prepare_args *a);
+/* Multiplications and additions: each element of y with each of its taps. */
+int64_t ctn__conv_work(const ctn_desc *y, const ctn_desc *w);
+/* prepare of conv_weights as a matrix product (conv_matmul.c), by one or the other kernel of the engine; CTN_END
+ * where it is none. */
 ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a);
+ctn_status ctn__conv_weights_outer(ctn_prepare_args *a);
 
 #endif

@@ -75,7 +75,7 @@ static bool is_x_itself(const ctn_prepare_args *a)
     return same;
 }
 
-ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a)
+static ctn_status prepare(ctn_prepare_args *a, bool outer)
 {
     const ctn_desc *x = &a->din[0], *y = &a->din[1];
     ctn_desc *w = &a->dout[0];
@@ -95,10 +95,23 @@ ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a)
     ctn_desc yt = {.dtype = y->dtype, .ndim = 2, .dim = {O, M}, .stride = {1, O}};
     ctn_desc c = {.dtype = x->dtype, .ndim = 2, .dim = {M, K}, .stride = {K, 1}};
     ctn_desc r = {.dtype = w->dtype, .ndim = 2, .dim = {O, K}, .stride = {K, 1}};
-    CTN_TRY(ctn__prim_matmul(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE, 0));
+    if (outer) CTN_TRY(ctn__prim_outer(&g->product, a->engine, &yt, &c, &r));
+    else CTN_TRY(ctn__prim_matmul(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE, 0));
+    if (!g->product) return CTN_END;
     if (K != I) ctn__channels_last(w); /* (O, kernel, I) */
     a->scratch = gathered + ctn__prim_scratch(g->product);
     a->kernel = ctn__prim_name(g->product);
+    a->priv_bytes = sizeof *g + ctn__prim_bytes(g->product);
     a->run = run_weights;
     return CTN_OK;
+}
+
+ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a)
+{
+    return prepare(a, false);
+}
+
+ctn_status ctn__conv_weights_outer(ctn_prepare_args *a)
+{
+    return prepare(a, true);
 }

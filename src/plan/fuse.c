@@ -36,6 +36,8 @@ static const ctn__fuse_rule rules[] = {
     ctn__fuse_norm_grad,
     ctn__fuse_elementwise,
 };
+/* On what the others made. */
+static const ctn__fuse_rule later[] = {ctn__fuse_conv_affine};
 static const ctn__fuse_rule always[] = {ctn__chain_low};
 
 static ctn_status apply(ctn__plan *p, const ctn__fuse_rule *rule, size_t n)
@@ -53,7 +55,10 @@ static ctn_status apply(ctn__plan *p, const ctn__fuse_rule *rule, size_t n)
 
 ctn_status ctn__pass_fuse(ctn__plan *p)
 {
-    if (p->ctx->fuse && !p->ctx->eager) CTN_TRY(apply(p, rules, sizeof rules / sizeof *rules));
+    if (p->ctx->fuse && !p->ctx->eager) {
+        CTN_TRY(apply(p, rules, sizeof rules / sizeof *rules));
+        CTN_TRY(apply(p, later, sizeof later / sizeof *later));
+    }
     return p->ctx->opt.precision == CTN_PRECISION_F32
                ? CTN_OK
                : apply(p, always, sizeof always / sizeof *always);

@@ -99,6 +99,15 @@ static bool channels_last(const layouter *l, int v)
 
 static ctn_status emit(layouter *l, ctn__pnode *n);
 
+/* c shows the same as v, elsewhere. */
+static ctn_status note_copy(layouter *l, int v, int c)
+{
+    if ((size_t)v >= l->n) return CTN_OK;
+    if (!ctn__vec_push(&l->copy, ((copied){v, c, l->copies[v], l->again}))) return CTN_ENOMEM;
+    l->copies[v] = (int)l->copy.n - 1;
+    return CTN_OK;
+}
+
 /* v with its elements as `want` says; *out may be v itself. */
 static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *at, int *out)
 {
@@ -119,10 +128,7 @@ static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *a
     n.in[0] = there ? v : l->source[v];
     n.out[0] = c;
     CTN_TRY(emit(l, &n));
-    if ((size_t)v < l->n) {
-        if (!ctn__vec_push(&l->copy, ((copied){v, c, l->copies[v], l->again}))) return CTN_ENOMEM;
-        l->copies[v] = (int)l->copy.n - 1;
-    }
+    CTN_TRY(note_copy(l, v, c));
     *out = c;
     return CTN_OK;
 }
@@ -134,12 +140,12 @@ static ctn_status make_plain(layouter *l, int v, const char *at, int *out)
     return lay_as(l, v, &d, at, out);
 }
 
-/* A cast is made when somebody reads it, in the layout that is wanted there. */
+/* v for a reader of any strides. A cast is made when somebody reads it, in the layout that is wanted there; a layout
+ * of the engine has no strides. */
 static ctn_status settle(layouter *l, int v, const char *at, int *out)
 {
-    *out = v;
-    if ((size_t)v >= l->n || l->source[v] < 0) return CTN_OK;
     ctn_desc d = l->p->values.at[v].d;
+    if (d.layout != 0) ctn__plain(&d);
     return lay_as(l, v, &d, at, out);
 }
 
@@ -155,7 +161,7 @@ static ctn_status copy_out(layouter *l, ctn__pnode *n, int i, const ctn_desc *d,
     after->out = after->in + 1;
     after->in[0] = n->out[i] = c;
     after->out[0] = v;
-    return CTN_OK;
+    return note_copy(l, v, c);
 }
 
 static ctn_status choose_kernel(layouter *l, ctn__pnode *n, ctn_desc *din, ctn_desc *dout)
@@ -176,6 +182,7 @@ static ctn_status choose_kernel(layouter *l, ctn__pnode *n, ctn_desc *din, ctn_d
         ctn_status st = n->op->prepare(&a);
         n->priv = a.priv;
         n->priv_free = a.priv_free;
+        n->priv_bytes = a.priv_bytes;
         if (a.run) n->run = a.run;
         if (a.kernel) n->kernel = a.kernel;
         n->scratch = a.scratch;
@@ -303,8 +310,8 @@ static ctn_status lay_node(layouter *l, ctn__pnode *n)
     }
     if (elementwise(l->p, n)) return lay_elementwise(l, n);
     for (int i = 0; i < n->nin; i++) {
-        bool as_is = (n->op->flags & CTN_OP_STRIDED) ||
-                     ctn__is_plain(&l->p->values.at[n->in[i]].d); /* casts wait for prepare */
+        const ctn_desc *d = &l->p->values.at[n->in[i]].d; /* casts wait for prepare */
+        bool as_is = ((n->op->flags & CTN_OP_STRIDED) && d->layout == 0) || ctn__is_plain(d);
         if (n->op->spatial_in >> i & 1) CTN_TRY(lay_spatial(l, n->in[i], n->at, &n->in[i]));
         else if (!as_is) CTN_TRY(make_plain(l, n->in[i], n->at, &n->in[i]));
     }

@@ -63,6 +63,7 @@ typedef struct {
     ctn_status (*run)(const ctn_run_args *a);
     void *priv;
     void (*priv_free)(void *);
+    size_t priv_bytes;
     size_t scratch;
     size_t scratch_offset;
     const char *kernel;
@@ -153,6 +154,7 @@ bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_conv_affine(ctn__plan *p, int node, ctn_status *st);
 /* Can n be a stage of an elementwise loop? Its kernel then need not know the low types. nodes: the list that
  * the values' producers are numbered in. */
 bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnode *n);

@@ -62,7 +62,7 @@ static ctn_status as_type(caster *c, int *v, ctn_dtype t, const ctn__pnode *user
 {
     ctn__value *val = &c->p->values.at[*v];
     if (val->d.dtype == t || (val->d.dtype != c->low && val->d.dtype != CTN_F32)) return CTN_OK;
-    const ctn__pnode *maker = val->node >= 0 ? &c->out.at[val->node] : NULL;
+    const ctn__pnode *maker = val->node >= 0 && c->out.at ? &c->out.at[val->node] : NULL;
     if (t == CTN_F32 && maker && maker->op->prec == CTN_PREC_LOW && val->uses == 1) {
         val->d.dtype = CTN_F32; /* nobody wants it low: let the kernel write what it sums in */
         return CTN_OK;
@@ -145,7 +145,7 @@ static ctn_status cast_node(caster *c, ctn__pnode *n)
 ctn_status ctn__pass_precision(ctn__plan *p)
 {
     ctn_precision policy = p->ctx->opt.precision;
-    if (policy == CTN_PRECISION_F32) return CTN_OK;
+    if (policy == CTN_PRECISION_F32 || !p->values.at || p->values.n == 0) return CTN_OK;
     caster c = {.p = p, .low = policy == CTN_PRECISION_F16 ? CTN_F16 : CTN_BF16};
     ctn_status st = CTN_OK;
     for (size_t i = 0; i < p->values.n && st == CTN_OK; i++)

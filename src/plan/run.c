@@ -60,7 +60,8 @@ static size_t plan_cost(const ctn__plan *p)
                    p->values.cap * sizeof *p->values.at + p->ntape * sizeof *p->tape +
                    ctn__arena_bytes(&p->mem);
     for (size_t i = 0; i < p->nodes.n; i++)
-        if (p->nodes.at[i].priv) bytes += 8192; /* oneDNN tells no sizes: an estimate */
+        if (p->nodes.at[i].priv)
+            bytes += p->nodes.at[i].priv_bytes ? p->nodes.at[i].priv_bytes : 1024;
     return bytes;
 }
 

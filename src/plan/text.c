@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The printed plan: one line per kernel with shapes, place of the result, kernel name, work, and, when
- * profiling was on, time and rate.
+ * The plan for its readers: as text, one line per kernel with shapes, place of the result, kernel name, work,
+ * and, when profiling was on, time and rate; and as facts about each kernel, for programs (ctn_plan_visit).
  */
 #include "plan/plan.h"
+
+/* ---- text --------------------------------------------------------------------------------------- */
 
 static void place(const ctn__plan *p, int v, char *buf, size_t n)
 {
@@ -56,4 +58,109 @@ void ctn__plan_print(const ctn__plan *p, ctn__text *t)
         total += p->nodes.at[i].ns;
     }
     if (total > 0) ctn__text_add(t, "sum of best kernel times %.1f us\n", (double)total / 1e3);
+}
+
+/* ---- facts -------------------------------------------------------------------------------------- */
+
+static int layout_of(const ctn_desc *d)
+{
+    if (d->layout) return CTN_LAYOUT_ENGINE;
+    if (ctn__is_plain(d)) return CTN_LAYOUT_ROW_MAJOR;
+    return ctn__is_channels_last(d) ? CTN_LAYOUT_CHANNELS_LAST : CTN_LAYOUT_STRIDED;
+}
+
+/* Images of one pixel or one channel lie in both orders at once and say nothing beside others. */
+static int layouts_of(const ctn_desc *d, int n)
+{
+    int sure = 0, both = 0;
+    for (int i = 0; i < n; i++) {
+        if (d[i].ndim < 2) continue;
+        bool undecided = d[i].layout == 0 && d[i].ndim > 2 && ctn__is_plain(&d[i]) &&
+                         ctn__is_channels_last(&d[i]);
+        *(undecided ? &both : &sure) |= layout_of(&d[i]);
+    }
+    return sure ? sure : both;
+}
+
+/* A broadcast reads what is there, a slice what it shows. */
+static size_t bytes_of(const ctn__plan *p, int v)
+{
+    size_t shown = ctn__bytes(&p->values.at[v].d);
+    size_t there = ctn__bytes(&p->values.at[ctn__value_base(p, v)].d);
+    return shown < there ? shown : there;
+}
+
+static int64_t node_bytes(const ctn__plan *p, const ctn__pnode *n)
+{
+    size_t sum = 0;
+    for (int k = 0; k < n->nin; k++) sum += bytes_of(p, n->in[k]);
+    for (int k = 0; k < n->nout; k++) {
+        const ctn__value *v = &p->values.at[n->out[k]];
+        if (k == 0 || v->kind != CTN__V_TEMP || v->uses > 0) sum += bytes_of(p, n->out[k]);
+    }
+    /* a step reads and writes the parameters and reads their gradients */
+    if (n->pool) sum += 3 * (size_t)n->pool->count * sizeof(float);
+    return (int64_t)sum;
+}
+
+static int reordered_inputs(const ctn__plan *p, const ctn__pnode *n)
+{
+    int count = 0;
+    for (int k = 0; k < n->nin; k++) {
+        int made = p->values.at[ctn__value_base(p, n->in[k])].node;
+        count += made >= 0 && p->nodes.at[made].op == &ctn__op_reorder;
+    }
+    return count;
+}
+
+/* The conditions under which the ops and the engine fall back, as far as the operands show them. */
+static const char *why_slow(const ctn__pnode *n, const ctn_desc *d)
+{
+    bool empty = false, f64 = false, f16 = false, stride = false;
+    if (!strstr(n->kernel, "ref")) return NULL;
+    for (int i = 0; i < n->nin + n->nout; i++) {
+        empty |= ctn__count(&d[i]) == 0;
+        f64 |= d[i].dtype == CTN_F64;
+        f16 |= d[i].dtype == CTN_F16;
+        for (int k = 0; k < d[i].ndim && d[i].layout == 0; k++)
+            stride |= d[i].dim[k] > 1 && d[i].stride[k] <= 0;
+    }
+    if (empty) return "an operand has no elements";
+    if (f64) return "f64 has reference kernels only";
+    if (f16 && !ctn__engine_trains_f16()) return "f16 is slow on CPUs without AMX-FP16";
+    if (stride) return "an operand is broadcast or reversed: a stride is 0 or negative";
+    for (int i = 0; i < n->nattr && n->op->attr_names; i++)
+        if (strcmp(n->op->attr_names[i], "groups") == 0 && n->attr[i] > 1)
+            return "the engine has no faster kernel for this number of groups and channels";
+    return "the engine has no faster kernel for these operands";
+}
+
+ctn_status ctn_plan_visit(ctn_context *ctx, ctn_plan_fn fn, void *user)
+{
+    if (!ctx || !fn) return ctn_fail(CTN_EARG, "plan_visit: %s is NULL", ctx ? "fn" : "ctx");
+    const ctn__plan *p = ((const ctn__planner *)ctx->planner)->last;
+    for (size_t i = 0; p && i < p->nodes.n; i++) {
+        const ctn__pnode *n = &p->nodes.at[i];
+        ctn_desc d[CTN_MAX_IN + CTN_MAX_OUT];
+        for (int k = 0; k < n->nin; k++) d[k] = p->values.at[n->in[k]].d;
+        for (int k = 0; k < n->nout; k++) d[n->nin + k] = p->values.at[n->out[k]].d;
+        ctn_plan_node facts = {.struct_size = sizeof facts,
+                               .index = (int)i,
+                               .op = n->op->name,
+                               .kernel = n->kernel,
+                               .at = n->at,
+                               .slow = why_slow(n, d),
+                               .nin = n->nin,
+                               .nout = n->nout,
+                               .in = d,
+                               .out = d + n->nin,
+                               .layouts = layouts_of(d, n->nin + n->nout),
+                               .reordered = reordered_inputs(p, n),
+                               .bytes = node_bytes(p, n),
+                               .flops = n->flops,
+                               .ns = n->ns};
+        ctn_status st = fn(user, &facts);
+        if (st != CTN_OK) return st;
+    }
+    return CTN_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of hashed.py in C: each from a name and an index, so that both sides have the same weights and
- * inputs without a file.
+ * The numbers of hashed.py in C: each from a name and an index, so that both sides have the same
+ * weights and inputs without a file.
  */
 #ifndef CTN_GOLDEN_HASHED_H
 #define CTN_GOLDEN_HASHED_H
@@ -53,11 +53,15 @@ static inline int hashed_ends(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Every parameter by its name; scales that end in `small` (or NULL) are a tenth. States are left alone. */
+/* Every parameter by its name; scales that end in `small` (or NULL) are a tenth. States are left
+ * alone. */
 static inline void hashed_fill(ctn_module *net, const char *small)
 {
     ctn_vars p = ctn_params(net);
     for (int v = 0; v < p.n; v++) {
+        int first = 0; /* a tied one is known by its first name */
+        while (p.var[first] != p.var[v]) first++;
+        if (first < v) continue;
         const ctn_desc *d = ctn_var_desc(p.var[v]);
         const uint32_t n = (uint32_t)hashed_count(d), key = hashed_key(p.name[v]);
         double a = 0.25, b = d->ndim < 2 && hashed_ends(p.name[v], "weight");

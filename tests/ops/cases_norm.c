@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of batch_norm, batch_norm_grad, channel_affine, group_norm and instance_norm. The first two
+ * Cases of batch_norm, batch_norm_grad (and _x), channel_affine, group_norm and instance_norm. The first two
  * are called by ctn_apply: running statistics are plain inputs here, and what fusion alone sets (act,
  * residual, joined gradients) is checked too. The call with variables, and channels-last and bf16
  * kernels, are in tests/unit/test_bnorm.c.
@@ -78,7 +78,10 @@ static void batch_norm_ref(const op_case *c, const double *const *x, const ctn_d
 }
 
 /* ---- batch_norm_grad: p[0] output, p[1] act, p[2] join; inputs gy, x, scale, more; y and gy2 are
- *      `more`, and where both are wanted gy2 is x. Statistics are those of x. ---------------------- */
+ *      `more`, and where both are wanted gy2 is x. Statistics are those of x. With act 2, by x: `more` is
+ *      shift, and gy2 is x. ------------------------------------------------------------------------ */
+
+enum { BY_X = 2 };
 
 static ctn_tensor *batch_norm_grad_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -90,17 +93,20 @@ static ctn_tensor *batch_norm_grad_call(const op_case *c, ctn_context *ctx, ctn_
     if (ctn_apply(ctx, &ctn__op_batch_norm, 5, forward, &(ctn_op_args){2, 2, none, s}, o) < 0)
         return NULL;
     ctn_tensor *in[7] = {x[0], x[1], o[1], o[2], x[2], x[c->nin - 1], x[1]};
-    int nin = 5 + (int)(c->p[1] + c->p[2]);
+    int nin = 5 + (c->p[1] != 0) + (c->p[2] != 0);
     ctn_op_args args = {.nattr = 2, .attr = c->p + 1};
-    if (ctn_apply(ctx, &ctn__op_batch_norm_grad, nin, in, &args, o) < 0) return NULL;
+    ctn_op *op = c->p[1] == BY_X ? &ctn__op_batch_norm_grad_x : &ctn__op_batch_norm_grad;
+    if (ctn_apply(ctx, op, nin, in, &args, o) < 0) return NULL;
     return o[c->p[0]];
 }
 
-static double masked(const op_case *c, const double *const *x, int64_t o)
+/* h: x normalised, of channel i */
+static double masked(const op_case *c, const double *const *x, int64_t o, int64_t i, double h)
 {
     bool act = c->p[1] != 0, join = c->p[2] != 0;
     double g = x[0][o] + (join ? (act ? x[1][o] : x[3][o]) : 0);
-    return act && !(x[3][o] > 0) ? 0 : g;
+    if (!act) return g;
+    return (c->p[1] == BY_X ? h * x[2][i] + x[3][i] : x[3][o]) > 0 ? g : 0;
 }
 
 static void batch_norm_grad_ref(const op_case *c, const double *const *x, const ctn_desc *out,
@@ -115,14 +121,15 @@ static void batch_norm_grad_ref(const op_case *c, const double *const *x, const 
         double r = 1 / sqrt(v + c->q[EPS]);
         for (int64_t k = 0; k < M; k++) {
             int64_t o = place(C, S, i, k);
-            sum += masked(c, x, o);
-            dot += masked(c, x, o) * (x[1][o] - m) * r;
+            double h = (x[1][o] - m) * r, g = masked(c, x, o, i, h);
+            sum += g;
+            dot += g * h;
         }
         if (c->p[0] == 1) y[i] = dot;
         if (c->p[0] == 2) y[i] = sum;
         for (int64_t k = 0; k < M && c->p[0] % 3 == 0; k++) {
             int64_t o = place(C, S, i, k);
-            double g = masked(c, x, o), h = (x[1][o] - m) * r;
+            double h = (x[1][o] - m) * r, g = masked(c, x, o, i, h);
             y[o] = c->p[0] == 3 ? g : x[2][i] * r * (g - sum / (double)M - h * dot / (double)M);
         }
     }
@@ -187,6 +194,8 @@ static void group_norm_ref(const op_case *c, const double *const *x, const ctn_d
     NORM("batch_norm", batch_norm_call, batch_norm_ref, name_, out_, act_, add_, grad_, __VA_ARGS__)
 #define BNG(name_, out_, act_, join_, grad_, ...) \
     NORM("batch_norm_grad", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, act_, join_, grad_, __VA_ARGS__)
+#define BNGX(name_, out_, join_, ...) \
+    NORM("batch_norm_grad_x", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, BY_X, join_, 0, __VA_ARGS__)
 #define AFFINE(name_, act_, add_, bias_, grad_, ...) \
     NORM("channel_affine", channel_affine_call, channel_affine_ref, name_, act_, add_, bias_, grad_, __VA_ARGS__)
 #define GROUP(op_, name_, groups_, scale_, shift_, grad_, ...) \
@@ -229,6 +238,14 @@ case_table cases_norm = {
     BNG("act_join", 0, 1, 1, 0, X(S3(4, 6, 1003)), X(S3(4, 6, 1003)), X(S1(6)), X(S3(4, 6, 1003))),
     BNG("act_join_g", 3, 1, 1, 0, X(S2(50, 17)), X(S2(50, 17)), X(S1(17)), X(S2(50, 17))),
     BNG("no_rows", 0, 0, 0, 0, X(S3(0, 2, 2)), X(S3(0, 2, 2)), X(S1(2))),
+
+    BNGX("gx", 0, 0, X(S4(3, 5, 4, 3)), X(S4(3, 5, 4, 3)), X(S1(5)), X(S1(5))),
+    BNGX("gx_columns", 0, 0, X(S2(50, 17)), X(S2(50, 17)), X(S1(17)), X(S1(17))),
+    BNGX("gscale", 1, 0, X(S2(50, 17)), X(S2(50, 17)), X(S1(17)), X(S1(17))),
+    BNGX("gshift", 2, 0, X(S3(3, 2, 7)), X(S3(3, 2, 7)), X(S1(2)), X(S1(2))),
+    BNGX("join", 0, 1, X(S3(4, 6, 103)), X(S3(4, 6, 103)), X(S1(6)), X(S1(6))),
+    BNGX("join_g", 3, 1, X(S2(50, 17)), X(S2(50, 17)), X(S1(17)), X(S1(17))),
+    BNGX("no_rows", 0, 0, X(S3(0, 2, 2)), X(S3(0, 2, 2)), X(S1(2)), X(S1(2))),
 
     AFFINE("1d", 0, 0, 1, 2, X(S3(2, 3, 4)), X(S1(3)), X(S1(3))),
     AFFINE("2d", 0, 0, 1, 2, X(S4(2, 5, 2, 3)), X(S1(5)), X(S1(5))),

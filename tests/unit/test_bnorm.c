@@ -3,8 +3,9 @@
  * Batch normalisation kernels (engine/bnorm.h): every way, type and instruction set the machine
  * has, all fused combinations, against a naive double-precision reference on the very numbers
  * stored; bitwise equality over thread counts and instruction sets; results in place of operands;
- * nothing written outside; variances of ill-conditioned data. And ctn_batch_norm with its
- * variables.
+ * nothing written outside; variances of ill-conditioned data. ctn_batch_norm with its variables.
+ * And the sign of y taken from x, bit for bit that of y: kernels, ops, and steps of a network with
+ * and without fusion.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,8 +19,11 @@
 #include <cmocka.h>
 
 #include <catena/ops.h>
+#include <catena/optim.h>
 
 #include "engine/bnorm.h"
+#include "engine/isa.h"
+#include "ops/ops.h"
 
 enum { GUARD = 64, GUARD_BYTE = 0x5a };
 
@@ -117,10 +121,13 @@ static void close_to(const char *what, double expected, double found, double tol
 typedef struct {
     const form *f;
     void *x, *residual, *gy, *gy2, *y;
-    double *m, *v, *a, *b, *c; /* (C) each */
+    double *m, *v, *a, *b, *c, *ya, *yb; /* (C) each */
     void *scratch;
     size_t scratch_bytes;
 } subject;
+
+enum { ROWS = 7 };
+typedef enum { NO_MASK, BY_Y, BY_X } mask;
 
 static subject subject_of(const form *f)
 {
@@ -130,8 +137,8 @@ static subject subject_of(const form *f)
     s.gy = operand(f, 0.25, 1);
     s.gy2 = operand(f, 0, 1);
     s.y = operand(f, 0, 1);
-    double **rows[] = {&s.m, &s.v, &s.a, &s.b, &s.c};
-    for (int i = 0; i < 5; i++) {
+    double **rows[ROWS] = {&s.m, &s.v, &s.a, &s.b, &s.c, &s.ya, &s.yb};
+    for (int i = 0; i < ROWS; i++) {
         *rows[i] = calloc((size_t)f->C + 1, sizeof(double));
         for (int64_t c = 0; c < f->C; c++) (*rows[i])[c] = uniform(-2, 2);
     }
@@ -143,11 +150,9 @@ static subject subject_of(const form *f)
 static void subject_free(subject *s)
 {
     void *const p[] = {s->x, s->residual, s->gy, s->gy2, s->y};
-    double *const rows[] = {s->m, s->v, s->a, s->b, s->c};
-    for (int i = 0; i < 5; i++) {
-        release(p[i], s->f->bytes);
-        free(rows[i]);
-    }
+    double *const rows[ROWS] = {s->m, s->v, s->a, s->b, s->c, s->ya, s->yb};
+    for (int i = 0; i < 5; i++) release(p[i], s->f->bytes);
+    for (int i = 0; i < ROWS; i++) free(rows[i]);
     release(s->scratch, s->scratch_bytes);
 }
 
@@ -182,20 +187,37 @@ static void check_apply(subject *s, bool relu, bool add, bool bias, bool in_plac
     release(y, f->bytes);
 }
 
-static double gradient(const subject *s, bool relu, bool join, int64_t c, int64_t k)
+/* The y that ya and yb make of x. */
+static void make_y(subject *s)
 {
-    double g = at(s->f, s->gy, c, k) + (join ? at(s->f, s->gy2, c, k) : 0);
-    return relu && !(at(s->f, s->y, c, k) > 0) ? 0 : g;
+    const form *f = s->f;
+    ctn__bnorm_apply(arg(f, s->x), s->ya, s->yb, arg(f, NULL), true, arg(f, s->y), s->scratch);
 }
 
-static void check_backward(subject *s, bool relu, bool join, bool write)
+static ctn__bnorm_gradient gradient_of(const subject *s, mask by, bool join)
+{
+    const form *f = s->f;
+    return (ctn__bnorm_gradient){.gy = arg(f, s->gy),
+                                 .gy2 = arg(f, join ? s->gy2 : NULL),
+                                 .y = arg(f, by == BY_Y ? s->y : NULL),
+                                 .a = by == BY_X ? s->ya : NULL,
+                                 .b = by == BY_X ? s->yb : NULL};
+}
+
+static double gradient(const subject *s, mask by, bool join, int64_t c, int64_t k)
+{
+    double g = at(s->f, s->gy, c, k) + (join ? at(s->f, s->gy2, c, k) : 0);
+    return by != NO_MASK && !(at(s->f, s->y, c, k) > 0) ? 0 : g;
+}
+
+static void check_backward(subject *s, mask by, bool join, bool write)
 {
     const form *f = s->f;
     void *g = write ? guarded(f->bytes) : NULL, *gx = guarded(f->bytes);
     double *sum = calloc((size_t)f->C + 1, sizeof *sum),
            *dot = calloc((size_t)f->C + 1, sizeof *dot);
-    ctn__bnorm_gradient in = {arg(f, s->gy), arg(f, join ? s->gy2 : NULL),
-                              arg(f, relu ? s->y : NULL)};
+    ctn__bnorm_gradient in = gradient_of(s, by, join);
+    if (by == BY_X) make_y(s);
     ctn__bnorm_reduce(&in, arg(f, s->x), s->m, arg(f, g), sum, dot, s->scratch);
     memcpy(gx, s->gy, f->bytes); /* in place of gy */
     in.gy.p = gx;
@@ -203,7 +225,7 @@ static void check_backward(subject *s, bool relu, bool join, bool write)
     for (int64_t c = 0; c < f->C; c++) {
         double es = 0, ed = 0, size = 1;
         for (int64_t k = 0; k < f->M; k++) {
-            double v = gradient(s, relu, join, c, k), x = at(f, s->x, c, k);
+            double v = gradient(s, by, join, c, k), x = at(f, s->x, c, k);
             es += v;
             ed += v * (x - s->m[c]);
             size += fabs(v * (x - s->m[c]));
@@ -225,7 +247,7 @@ static void check_form(ctn_dtype type, layout l, int ndim, const int64_t *dims)
     subject s = subject_of(&f);
     check_stats(&s);
     for (int i = 0; i < 16; i++) check_apply(&s, i & 1, i & 2, i & 4, i & 8);
-    for (int i = 0; i < 8; i++) check_backward(&s, i & 1, i & 2, i & 4);
+    for (int i = 0; i < 12; i++) check_backward(&s, (mask)(i / 4), i & 1, i & 2);
     subject_free(&s);
 }
 
@@ -235,7 +257,8 @@ static void check_long(ctn_dtype type, const int64_t *dims)
     subject s = subject_of(&f);
     check_stats(&s);
     check_apply(&s, true, true, true, false);
-    check_backward(&s, true, true, true);
+    check_backward(&s, BY_Y, true, true);
+    check_backward(&s, BY_X, true, true);
     subject_free(&s);
 }
 
@@ -251,9 +274,9 @@ static void check_shapes(ctn_dtype type, layout l)
 
 static void each_isa(void (*f)(void))
 {
-    for (int i = CTN__BNORM_PORTABLE; i <= CTN__BNORM_AVX512; i++)
-        if (ctn__bnorm_limit((ctn__bnorm_isa)i) == (ctn__bnorm_isa)i) f();
-    ctn__bnorm_limit(CTN__BNORM_AVX512);
+    for (int i = CTN__ISA_PORTABLE; i <= CTN__ISA_AVX512; i++)
+        if (ctn__isa_limit((ctn__isa)i) == (ctn__isa)i) f();
+    ctn__isa_limit(CTN__ISA_AVX512);
 }
 
 static void fast_shapes(void)
@@ -293,15 +316,19 @@ static unsigned char *all_results(subject *s, size_t *bytes)
 {
     const form *f = s->f;
     size_t row = (size_t)f->C * sizeof(double);
-    *bytes = 4 * row + 3 * f->bytes;
-    unsigned char *r = calloc(1, *bytes), *t = r + 4 * row;
+    *bytes = 6 * row + 5 * f->bytes;
+    unsigned char *r = calloc(1, *bytes), *t = r + 6 * row;
     double *v = (double *)r;
-    ctn__bnorm_gradient in = {arg(f, s->gy), arg(f, s->gy2), arg(f, s->y)};
+    ctn__bnorm_gradient in = gradient_of(s, BY_Y, true), by_x = gradient_of(s, BY_X, true);
     ctn__bnorm_stats(arg(f, s->x), v, v + f->C, s->scratch);
     ctn__bnorm_reduce(&in, arg(f, s->x), v, arg(f, t), v + 2 * f->C, v + 3 * f->C, s->scratch);
     ctn__bnorm_apply(arg(f, s->x), s->a, s->b, arg(f, s->residual), true, arg(f, t + f->bytes),
                      s->scratch);
     ctn__bnorm_grad_apply(&in, arg(f, s->x), s->a, s->b, s->c, arg(f, t + 2 * f->bytes),
+                          s->scratch);
+    ctn__bnorm_reduce(&by_x, arg(f, s->x), v, arg(f, t + 3 * f->bytes), v + 4 * f->C, v + 5 * f->C,
+                      s->scratch);
+    ctn__bnorm_grad_apply(&by_x, arg(f, s->x), s->a, s->b, s->c, arg(f, t + 4 * f->bytes),
                           s->scratch);
     return r;
 }
@@ -313,10 +340,10 @@ static void check_bits(ctn_dtype type, layout l, const int64_t *dims)
     size_t bytes;
     int was = omp_get_max_threads();
     omp_set_num_threads(1);
-    ctn__bnorm_limit(CTN__BNORM_PORTABLE);
+    ctn__isa_limit(CTN__ISA_PORTABLE);
     unsigned char *first = all_results(&s, &bytes);
-    for (int isa = CTN__BNORM_PORTABLE; isa <= CTN__BNORM_AVX512; isa++) {
-        ctn__bnorm_limit((ctn__bnorm_isa)isa);
+    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_AVX512; isa++) {
+        ctn__isa_limit((ctn__isa)isa);
         for (int threads = 1; threads <= 5; threads += 2) {
             omp_set_num_threads(threads);
             unsigned char *again = all_results(&s, &bytes);
@@ -340,6 +367,133 @@ static void test_bits(void **state)
         check_bits(types[t], ROW_MAJOR, (int64_t[]){3, 7, 40, 31});
     }
     check_bits(CTN_F64, ROW_MAJOR, (int64_t[]){3, 7, 40, 31});
+}
+
+/* ---- the sign of y from x -------------------------------------------------------------------- */
+
+/* sum, dot, gx and, where it is wanted, g, behind one another. */
+static void backward(subject *s, mask by, bool join, bool write, unsigned char *out)
+{
+    const form *f = s->f;
+    const size_t row = (size_t)f->C * sizeof(double);
+    double *sums = (double *)out;
+    unsigned char *gx = out + 2 * row, *g = gx + f->bytes;
+    ctn__bnorm_gradient in = gradient_of(s, by, join);
+    ctn__bnorm_reduce(&in, arg(f, s->x), s->m, arg(f, write ? g : NULL), sums, sums + f->C,
+                      s->scratch);
+    ctn__bnorm_grad_apply(&in, arg(f, s->x), s->a, s->b, s->c, arg(f, gx), s->scratch);
+}
+
+/* Channel 0 has y = x, with everything that is or is next to zero, and a NaN. */
+static void check_sign(ctn_dtype type, layout l, int ndim, const int64_t *dims)
+{
+    const double edge[] = {0, -0.0, 1e-40, -1e-40, 1e-38, -1e-38, NAN};
+    form f = form_of(type, l, ndim, dims);
+    subject s = subject_of(&f);
+    const size_t bytes = 2 * (size_t)f.C * sizeof(double) + 2 * f.bytes;
+    unsigned char *by_y = calloc(1, bytes), *by_x = calloc(1, bytes);
+    for (int64_t k = 0; k < 7; k++) ctn__elem_set(s.x, type, place(&f, 0, k + 3), edge[k]);
+    s.ya[0] = 1;
+    s.yb[0] = 0;
+    for (int64_t c = 1; c < f.C; c++) s.yb[c] = -s.ya[c] * at(&f, s.x, c, c % f.M); /* y about 0 */
+    make_y(&s);
+    for (int i = 0; i < 4; i++) {
+        backward(&s, BY_Y, i & 1, i & 2, by_y);
+        backward(&s, BY_X, i & 1, i & 2, by_x);
+        assert_memory_equal(by_y, by_x, bytes);
+    }
+    free(by_y);
+    free(by_x);
+    subject_free(&s);
+}
+
+static void fast_signs(void)
+{
+    const ctn_dtype types[] = {CTN_F32, CTN_BF16};
+    for (int t = 0; t < 2; t++) {
+        check_sign(types[t], CHANNELS_LAST, 4, (int64_t[]){3, 64, 50, 33});
+        check_sign(types[t], CHANNELS_LAST, 4, (int64_t[]){2, 17, 40, 31});
+        check_sign(types[t], CHANNELS_LAST, 4, (int64_t[]){3, 1029, 7, 7});
+        check_sign(types[t], CHANNELS_LAST, 2, (int64_t[]){150, 7});
+    }
+}
+
+static void test_sign(void **state)
+{
+    (void)state;
+    each_isa(fast_signs);
+    check_sign(CTN_F32, ROW_MAJOR, 4, (int64_t[]){3, 7, 40, 31});
+    check_sign(CTN_F64, ROW_MAJOR, 4, (int64_t[]){3, 7, 40, 31});
+    check_sign(CTN_F64, CHANNELS_LAST, 4, (int64_t[]){3, 7, 4, 31});
+}
+
+/* Outputs of the gradient of relu(batch_norm(x)), by y or by x and shift, behind one another. */
+static void op_backward(mask by, bool join, ctn_dtype type, int ndim, const int64_t *dims,
+                        void *const *in, unsigned char *out)
+{
+    ctn_context *ctx = NULL;
+    const int64_t channels = dims[1], act[] = {1, 0}, attr[] = {by, join};
+    const ctn_scalar scalar[] = {CTN_CONST(1e-5), CTN_CONST(0.1)};
+    ctn_tensor *t[5], *o[CTN_MAX_OUT], *g[CTN_MAX_OUT];
+    assert_int_equal(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 2)), CTN_OK);
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    for (int i = 0; i < 5; i++) /* x, gy, gy2, scale, shift */
+        t[i] = i < 3 ? ctn_input(ctx, in[i], type, ndim, dims)
+                     : ctn_input(ctx, in[i], type, 1, &channels);
+    ctn_tensor *forward[] = {t[0], t[3], t[4], t[4], t[4]};
+    assert_int_equal(ctn_apply(ctx, &ctn__op_batch_norm, 5, forward,
+                               &(ctn_op_args){2, 2, act, scalar}, o),
+                     CTN_OK);
+    ctn_tensor *back[] = {t[1], t[0], o[1], o[2], t[3], by == BY_X ? t[4] : o[0], t[2]};
+    assert_int_equal(ctn_apply(ctx,
+                               by == BY_X ? &ctn__op_batch_norm_grad_x : &ctn__op_batch_norm_grad,
+                               6 + join, back, &(ctn_op_args){.nattr = 2, .attr = attr}, g),
+                     CTN_OK);
+    for (int i = 0; i < 4; i++) {
+        const size_t bytes = ctn__bytes(&g[i]->d);
+        assert_int_equal(ctn_read(g[i], out, bytes), CTN_OK);
+        out += bytes;
+    }
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    ctn_context_free(ctx);
+}
+
+/* A mean far from zero: the sign of many a y hangs on the last bits of what x is mapped by. */
+static void check_op_sign(ctn_dtype type, int ndim, const int64_t *dims)
+{
+    form f = form_of(type, ROW_MAJOR, ndim, dims), vector = f;
+    vector.bytes = (size_t)f.C * ctn_dtype_size(type);
+    void *in[5] = {operand(&f, 1000, 0.05), operand(&f, 0, 1), operand(&f, 0, 1),
+                   guarded(vector.bytes), guarded(vector.bytes)};
+    const size_t bytes = 2 * f.bytes + 2 * vector.bytes;
+    unsigned char *by_y = calloc(1, bytes), *by_x = calloc(1, bytes);
+    for (int64_t c = 0; c < f.C; c++) {
+        ctn__elem_set(in[3], type, c, uniform(0.5, 2));
+        ctn__elem_set(in[4], type, c, uniform(-0.01, 0.01));
+    }
+    for (int join = 0; join < 2; join++) {
+        op_backward(BY_Y, join, type, ndim, dims, in, by_y);
+        op_backward(BY_X, join, type, ndim, dims, in, by_x);
+        assert_memory_equal(by_y, by_x, bytes);
+    }
+    for (int i = 0; i < 5; i++) release(in[i], i < 3 ? f.bytes : vector.bytes);
+    free(by_y);
+    free(by_x);
+}
+
+static void op_signs(void)
+{
+    check_op_sign(CTN_F32, 2, (int64_t[]){5000, 7}); /* channels-last as well */
+    check_op_sign(CTN_F32, 2, (int64_t[]){500, 130});
+}
+
+static void test_op_sign(void **state)
+{
+    (void)state;
+    each_isa(op_signs);
+    check_op_sign(CTN_F32, 4, (int64_t[]){3, 17, 20, 31});
+    check_op_sign(CTN_F64, 4, (int64_t[]){3, 5, 20, 31});
+    check_op_sign(CTN_F64, 2, (int64_t[]){500, 7});
 }
 
 /* ---- ill-conditioned data -------------------------------------------------------------------- */
@@ -497,13 +651,139 @@ static void test_errors(void **state)
     ctn_context_free(ctx);
 }
 
+/* ---- steps of a network ---------------------------------------------------------------------- */
+
+enum { LAYERS = 3, CHANNELS = 8, SIDE = 9, PER_LAYER = 3, PARAMS = LAYERS * PER_LAYER, STEPS = 3 };
+enum { FILTER = CHANNELS * CHANNELS * 9, PARAM_FLOATS = LAYERS * (FILTER + 2 * CHANNELS) };
+
+typedef struct {
+    ctn_var *param[PARAMS], *mean[LAYERS], *var[LAYERS];
+} net;
+
+static ctn_var *new_var(ctn_context *ctx, const char *name, ctn_var_kind kind, int ndim, double lo,
+                        double hi)
+{
+    ctn_var *v = NULL;
+    float values[FILTER];
+    const int64_t dims[] = {CHANNELS, CHANNELS, 3, 3}, n = ndim == 1 ? CHANNELS : FILTER;
+    for (int64_t i = 0; i < n; i++) values[i] = (float)uniform(lo, hi);
+    assert_int_equal(ctn_var_new(&v, ctx, name, kind, CTN_F32, ndim, dims), CTN_OK);
+    assert_int_equal(ctn_var_set(v, values, (size_t)n * sizeof *values), CTN_OK);
+    return v;
+}
+
+static net new_net(ctn_context *ctx)
+{
+    static const char *const name[] = {"w0", "s0", "b0", "w1", "s1", "b1", "w2", "s2", "b2"};
+    static const char *const state[] = {"m0", "m1", "m2", "v0", "v1", "v2"};
+    net n;
+    for (int i = 0; i < LAYERS; i++) {
+        ctn_var **p = n.param + PER_LAYER * i;
+        p[0] = new_var(ctx, name[PER_LAYER * i], CTN_PARAM, 4, -0.3, 0.3);
+        p[1] = new_var(ctx, name[PER_LAYER * i + 1], CTN_PARAM, 1, 0.5, 1.5);
+        p[2] = new_var(ctx, name[PER_LAYER * i + 2], CTN_PARAM, 1, -0.5, 0.5);
+        n.mean[i] = new_var(ctx, state[i], CTN_STATE, 1, 0, 0);
+        n.var[i] = new_var(ctx, state[LAYERS + i], CTN_STATE, 1, 1, 1);
+    }
+    return n;
+}
+
+static void net_free(net *n)
+{
+    for (int i = 0; i < PARAMS; i++) ctn_var_free(n->param[i]);
+    for (int i = 0; i < LAYERS; i++) {
+        ctn_var_free(n->mean[i]);
+        ctn_var_free(n->var[i]);
+    }
+}
+
+static ctn_tensor *layer(const net *n, int i, ctn_tensor *x)
+{
+    ctn_var *const *p = n->param + PER_LAYER * i;
+    ctn_tensor *z = ctn_conv(x, ctn_use(p[0]), NULL, CTN_OPT(ctn_conv_opt, .pad = {1, 1}));
+    return ctn_batch_norm(z, ctn_use(p[1]), ctn_use(p[2]), n->mean[i], n->var[i], NULL);
+}
+
+/* Two layers whose relu goes by x, the first with two gradients to join, and one with a residual,
+ * which goes by y. */
+static ctn_tensor *loss_of(const net *n, ctn_context *ctx, const float *x, bool recompute)
+{
+    ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4, CHANNELS, SIDE, SIDE));
+    ctn_tensor *a = ctn_relu(layer(n, 0, t));
+    if (recompute) assert_int_equal(ctn_recompute_begin(ctx), CTN_OK);
+    ctn_tensor *b = ctn_relu(layer(n, 1, a));
+    ctn_tensor *c = ctn_relu(ctn_add(layer(n, 2, b), a));
+    if (recompute) assert_int_equal(ctn_recompute_end(ctx), CTN_OK);
+    return ctn_scale(ctn_sum(ctn_mul(c, c), 0, NULL, 0), 1e-3);
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)) != NULL; text++) n++;
+    return n;
+}
+
+/* Parameters after some steps; returns how many gradients of the plan go by x. */
+static int train_net(ctn_context_opt opt, bool recompute, float *params)
+{
+    ctn_context *ctx = NULL;
+    ctn_optim *o = NULL;
+    static char text[1 << 16];
+    float x[4 * CHANNELS * SIDE * SIDE];
+    seed = 5;
+    opt.threads = 2;
+    assert_int_equal(ctn_context_new(&ctx, &opt), CTN_OK);
+    net n = new_net(ctx);
+    assert_int_equal(ctn_sgd_new(&o, (ctn_vars){PARAMS, n.param, NULL},
+                                 CTN_OPT(ctn_sgd_opt, .lr = 0.02)),
+                     CTN_OK);
+    ctn_set_training(ctx, 1);
+    for (int step = 0; step < STEPS; step++) {
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)uniform(-1, 2);
+        assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+        assert_int_equal(ctn_backward(o, loss_of(&n, ctx, x, recompute)), CTN_OK);
+        assert_int_equal(ctn_optim_step(o), CTN_OK);
+        assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    }
+    assert_in_range(ctn_plan_text(ctx, text, sizeof text), 1, sizeof text - 1);
+    for (int i = 0; i < PARAMS; i++) {
+        const size_t floats = i % PER_LAYER ? CHANNELS : FILTER;
+        assert_int_equal(ctn_var_get(n.param[i], params, floats * sizeof *params), CTN_OK);
+        params += floats;
+    }
+    ctn_optim_free(o);
+    net_free(&n);
+    ctn_context_free(ctx);
+    return count(text, "batch_norm_grad_x");
+}
+
+static void test_net(void **state)
+{
+    (void)state;
+    static float plain[PARAM_FLOATS], found[PARAM_FLOATS];
+    const ctn_context_opt f32 = {.struct_size = sizeof f32},
+                          bf16 = {.struct_size = sizeof bf16, .precision = CTN_PRECISION_BF16};
+    ctn_context_opt unfused = f32;
+    unfused.no_fuse = 1;
+    assert_int_equal(train_net(unfused, false, plain), 0);
+    assert_int_equal(train_net(f32, false, found), 2);
+    assert_memory_equal(plain, found, sizeof plain);
+    assert_int_equal(train_net(f32, true, found), 2);
+    assert_memory_equal(plain, found, sizeof plain);
+    assert_int_equal(train_net(bf16, false, found), 2);
+    for (int i = 0; i < PARAM_FLOATS; i++)
+        close_to("bf16", (double)plain[i], (double)found[i], 0.02);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fast),       cmocka_unit_test(test_other),
         cmocka_unit_test(test_bits),       cmocka_unit_test(test_hard_numbers),
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_sign),
+        cmocka_unit_test(test_op_sign),    cmocka_unit_test(test_net),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/half.h"
+#include "engine/isa.h"
 #include "engine/pool.h"
 #include "ops/ops.h"
 
@@ -158,10 +159,10 @@ static void all_ways(const subject *s, double *const *x)
                                       "row-major, AVX-512",  "channels-last, AVX-512"};
     for (int t = 0; t < 4; t++) {
         double *y[MAX_OUT], *z[MAX_OUT];
-        ctn__pool_limit(CTN__POOL_PORTABLE); /* f32 is what 16-bit results are compared with */
+        ctn__isa_limit(CTN__ISA_PORTABLE); /* f32 is what 16-bit results are compared with */
         perform(s, types[t] == CTN_F64 ? CTN_F64 : CTN_F32, false, x, y);
         for (int k = 0; k < 6; k++) {
-            ctn__pool_limit((ctn__pool_isa)(k / 2));
+            ctn__isa_limit((ctn__isa)(k / 2));
             perform(s, types[t], k % 2, x, z);
             for (int i = 0; i < s->nout; i++) {
                 expect_equal(s, i, y[i], z[i], types[t], how[k]);
@@ -170,7 +171,7 @@ static void all_ways(const subject *s, double *const *x)
         }
         for (int i = 0; i < s->nout; i++) free(y[i]);
     }
-    ctn__pool_limit(CTN__POOL_AVX512);
+    ctn__isa_limit(CTN__ISA_AVX512);
 }
 
 /* Numbers with few digits, which every type holds: with ties, on which places must agree. */

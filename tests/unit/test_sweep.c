@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "engine/isa.h"
 #include "engine/sweep.h"
 
 #define POOL 70000 /* floats: several shares, several blocks of the norm, not a multiple of 16 */
@@ -154,14 +155,14 @@ static void check_all(ctn__sweep_kind kind, const ctn__sweep_seg *seg, int64_t s
 }
 
 /* Calls f once for each instruction set that this machine has. */
-static void each_isa(void (*f)(ctn__sweep_isa isa))
+static void each_isa(void (*f)(ctn__isa isa))
 {
-    for (int isa = CTN__SWEEP_PORTABLE; isa <= CTN__SWEEP_AVX512; isa++)
-        if (ctn__sweep_limit((ctn__sweep_isa)isa) == (ctn__sweep_isa)isa) f((ctn__sweep_isa)isa);
-    ctn__sweep_limit(CTN__SWEEP_AVX512);
+    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_AVX512; isa++)
+        if (ctn__isa_limit((ctn__isa)isa) == (ctn__isa)isa) f((ctn__isa)isa);
+    ctn__isa_limit(CTN__ISA_AVX512);
 }
 
-static void kernels_of_isa(ctn__sweep_isa isa)
+static void kernels_of_isa(ctn__isa isa)
 {
     ctn__sweep_seg seg[5];
     const int64_t segs = make_segments(seg);
@@ -176,11 +177,11 @@ static void kernels_of_isa(ctn__sweep_isa isa)
             ctn__sweep((ctn__sweep_kind)kind, &p, seg, segs, threads);
             assert_memory_equal(&one, &two, sizeof one);
         }
-        ctn__sweep_limit(CTN__SWEEP_PORTABLE);
+        ctn__isa_limit(CTN__ISA_PORTABLE);
         p = view(&two);
         two = start;
         ctn__sweep((ctn__sweep_kind)kind, &p, seg, segs, 1);
-        ctn__sweep_limit(isa);
+        ctn__isa_limit(isa);
         assert_memory_equal(&one, &two, sizeof one);
         p.low = NULL; /* the other path: all of a segment at once */
         two = start;
@@ -199,7 +200,7 @@ static void test_kernels(void **state)
 
 /* The same 100 values at every offset and in every length give the same bits: body, epilogue and
  * tail of the vector loops agree. */
-static void positions_of_isa(ctn__sweep_isa isa)
+static void positions_of_isa(ctn__isa isa)
 {
     (void)isa;
     for (int kind = 0; kind < CTN__SWEEP_KINDS; kind++) {
@@ -238,7 +239,7 @@ static void test_positions(void **state)
 
 /* lr = 0 and g > 0 leave w (-0 too), so low shows the rounding alone: ties, carries, overflow,
  * infinity, NaN, denormals. */
-static void narrow_of_isa(ctn__sweep_isa isa)
+static void narrow_of_isa(ctn__isa isa)
 {
     static const uint32_t bits[] = {0x3f808000, 0x3f818000, 0x3f807fff, 0x3f808001, 0x3fffffff,
                                     0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff,
@@ -270,7 +271,7 @@ static void test_narrow(void **state)
     each_isa(narrow_of_isa);
 }
 
-static void check_infinite_weight(ctn__sweep_isa isa)
+static void check_infinite_weight(ctn__isa isa)
 {
     (void)isa;
     for (int kind = 0; kind < CTN__SWEEP_KINDS; kind++) {
@@ -298,7 +299,7 @@ static void test_special(void **state)
     ctn__sweep(CTN__SWEEP_AMSGRAD, &p, &seg, 0, 2); /* no segments */
 }
 
-static void norm_of_isa(ctn__sweep_isa isa)
+static void norm_of_isa(ctn__isa isa)
 {
     static const int64_t lengths[] = {0, 1, 15, 16, 17, 4095, 4096, 4097, 8192, 40001, POOL - 3};
     double partial[(POOL + CTN__SWEEP_BLOCK - 1) / CTN__SWEEP_BLOCK];
@@ -315,9 +316,9 @@ static void norm_of_isa(ctn__sweep_isa isa)
             double other = ctn__sweep_norm2(g, n, partial, threads, &finite);
             assert_memory_equal(&got, &other, sizeof got);
         }
-        ctn__sweep_limit(CTN__SWEEP_PORTABLE);
+        ctn__isa_limit(CTN__ISA_PORTABLE);
         double other = ctn__sweep_norm2(g, n, partial, 2, &finite);
-        ctn__sweep_limit(isa);
+        ctn__isa_limit(isa);
         assert_memory_equal(&got, &other, sizeof got);
     }
     one = start;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <catena/ops.h>
 
@@ -102,6 +103,63 @@ done:
     return st;
 }
 
+/* ---- changing shapes -------------------------------------------------------------------------------- */
+
+static int64_t rss_bytes(void)
+{
+    long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld %ld", &all, &resident) != 2) resident = 0;
+    if (f) fclose(f);
+    return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+/* Steps of batches from 1 to the largest and sizes in five steps of 32 up to the largest, at random but the same in
+ * every run: how fast, and whether memory stays flat once the caches are full. */
+static ctn_status bench_dynamic(figures *f, model *m, bool as_json)
+{
+    const int64_t batch = m->batch, size = m->shape[m->ndim - 1];
+    uint64_t state = 1;
+    int64_t items = 0, resident[4] = {0};
+    double start = now_s();
+    for (int64_t s = 0; s < f->steps; s++) {
+        int64_t b = 1 + (int64_t)(model_uniform(&state) * (float)batch);
+        int64_t n = size - 32 * (int64_t)(model_uniform(&state) * 5);
+        model_resize(m, b, n);
+        CTN_TRY(checked_step(m, &f->loss));
+        items += b;
+        resident[s * 4 / f->steps] = rss_bytes();
+    }
+    double seconds = now_s() - start;
+    ctn_context_stats(m->ctx, &f->stats);
+    if (as_json) {
+        json j = {0};
+        json_open(&j, NULL, '{');
+        json_text(&j, "model", f->name);
+        json_int(&j, "steps", f->steps);
+        json_real(&j, "seconds", seconds);
+        json_real(&j, "items_per_s", (double)items / seconds);
+        json_int(&j, "plan_misses", (int64_t)f->stats.misses);
+        json_int(&j, "plan_evictions", (int64_t)f->stats.evictions);
+        json_int(&j, "plan_bytes", f->stats.plan_bytes);
+        json_int(&j, "arena_bytes", f->stats.arena_bytes);
+        json_open(&j, "rss_bytes_after_quarters", '[');
+        for (int i = 0; i < 4; i++) json_int(&j, NULL, resident[i]);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        return CTN_OK;
+    }
+    printf("%s, %lld steps of changing batch and size: %.1f s, %.1f items/s\n", f->name,
+           (long long)f->steps, seconds, (double)items / seconds);
+    printf("  %-32s %llu built, %llu evicted, %.1f MB\n", "plans",
+           (unsigned long long)f->stats.misses, (unsigned long long)f->stats.evictions,
+           (double)f->stats.plan_bytes / 1e6);
+    printf("  %-32s %.0f, %.0f, %.0f, %.0f MB (arena %.0f)\n", "resident after each quarter",
+           (double)resident[0] / 1e6, (double)resident[1] / 1e6, (double)resident[2] / 1e6,
+           (double)resident[3] / 1e6, (double)f->stats.arena_bytes / 1e6);
+    return CTN_OK;
+}
+
 /* ---- recording -------------------------------------------------------------------------------------- */
 
 /* Record one step in a scope of its own; nothing runs but what the function itself reads. */
@@ -154,6 +212,7 @@ static ctn_status time_per_op(double *ns, ctn_context *ctx, record_fn fn, void *
     ctn_context_stats(ctx, &after);
     double ops = (double)(after.recorded_ops - before.recorded_ops);
     if (!(ops > 0)) return ctn_fail(CTN_ESTATE, "a recorded step counts no ops");
+    if (ops > 20) n = (int)(n * 20 / ops) + 1; /* about as long for every network */
     for (int r = 0; r < RECORD_ROUNDS; r++) {
         CTN_TRY(time_records(&t, ctx, fn, self, n));
         if (t < once) once = t;
@@ -260,6 +319,10 @@ static ctn_status bench_model(const args *a)
                                         .recompute = args_flag(a, "recompute"),
                                         .tiny = args_flag(a, "denormal")}));
     f.batch = m.batch;
+    if (args_flag(a, "dynamic")) {
+        CTN_TRY_GOTO(st, done, bench_dynamic(&f, &m, args_flag(a, "json")));
+        goto done;
+    }
     CTN_TRY_GOTO(st, done, first_step(&f, &m, start));
     if (!first_only) {
         CTN_TRY_GOTO(st, done, time_steps(&f, &m));
@@ -298,6 +361,8 @@ static const option options[] = {
     {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
     {"steps", "N", "200", "steps measured, after " CTN_STR(WARM_UP) " that are not"},
     {"json", NULL, NULL, "one JSON object"},
+    {"dynamic", NULL, NULL,
+     "another batch (1 to --batch) and size (in steps of 32 up to --size) each step"},
     {"first-step", NULL, NULL, "stop after the first step and tell when it was done"},
     {"denormal", NULL, NULL, "values so small that the step computes subnormal numbers"},
     {0},
@@ -311,6 +376,7 @@ const command cmd_bench = {
     options,
     "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
     "  catena bench resnet50 --batch 16 --precision bf16 --steps 10\n"
+    "  catena bench resnet18 --dynamic --batch 64 --steps 200\n"
     "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
     "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n",
     run,

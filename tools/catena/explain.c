@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * catena explain: train a few profiled steps and print the plan that ran: kernels as oneDNN names
- * them, shapes, places in memory, times.
+ * them, shapes, places in memory, times; then how near each kernel and each kind of op came to what the
+ * machine can do.
  */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cli.h"
+#include "machine.h"
 #include "model.h"
 
 static ctn_status print_plan(ctn_context *ctx)
@@ -20,13 +23,297 @@ static ctn_status print_plan(ctn_context *ctx)
     return got < 0 ? (ctn_status)got : CTN_OK;
 }
 
+/* ---- efficiency ---------------------------------------------------------------------------------- */
+
+/* Work and time of one node or of all nodes of one op. */
+typedef struct {
+    char op[64];
+    int64_t count, flops, bytes, reorders, slow;
+    double ms;
+    double ideal_ms; /* of the products with a known peak, at that peak */
+    double known_ms; /* what they took */
+} work;
+
+enum { MAX_OPS = 128 }; /* of different names in one plan; the last holds all others */
+
+typedef struct {
+    const machine_peak *peak;
+    double total_ms;
+    json *j; /* NULL: text */
+    work op[MAX_OPS];
+    int nop;
+} report;
+
+static double gflops(const work *w)
+{
+    return w->flops > 0 ? (double)w->flops * 1e-6 / w->ms : NAN;
+}
+
+static double gbps(const work *w)
+{
+    return w->bytes > 0 ? (double)w->bytes * 1e-6 / w->ms : NAN;
+}
+
+/* Percent of the peak of the types that ran; NAN without products or a peak for them. */
+static double of_peak(const work *w)
+{
+    return w->known_ms > 0 ? 100 * w->ideal_ms / w->known_ms : NAN;
+}
+
+static double of_stream(const report *r, const work *w)
+{
+    return 100 * gbps(w) / r->peak->stream_gbps;
+}
+
+static double of_step(const report *r, const work *w)
+{
+    return 100 * w->ms / r->total_ms;
+}
+
+static work work_of(const report *r, const ctn_plan_node *n)
+{
+    double peak = n->nin > 0 ? machine_gflops(r->peak, n->in[0].dtype) : 0;
+    work w = {.count = 1,
+              .flops = n->flops,
+              .bytes = n->bytes,
+              .reorders = n->reordered,
+              .slow = n->slow != NULL,
+              .ms = (double)n->ns * 1e-6};
+    snprintf(w.op, sizeof w.op, "%s", n->op);
+    if (peak > 0 && n->flops > 0) {
+        w.ideal_ms = (double)n->flops * 1e-6 / peak;
+        w.known_ms = w.ms;
+    }
+    return w;
+}
+
+static void add_work(report *r, const work *w)
+{
+    int i = 0;
+    while (i < r->nop && strcmp(r->op[i].op, w->op) != 0) i++;
+    if (i == MAX_OPS) snprintf(r->op[--i].op, sizeof r->op[i].op, "others");
+    if (i == r->nop) snprintf(r->op[r->nop++].op, sizeof r->op[i].op, "%s", w->op);
+    work *s = &r->op[i];
+    s->count += w->count;
+    s->flops += w->flops;
+    s->bytes += w->bytes;
+    s->reorders += w->reorders;
+    s->slow += w->slow;
+    s->ms += w->ms;
+    s->ideal_ms += w->ideal_ms;
+    s->known_ms += w->known_ms;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    double x = ((const work *)a)->ms, y = ((const work *)b)->ms;
+    return (x < y) - (x > y);
+}
+
+/* "channels-last+engine" into buf. */
+static const char *layout_text(int bits, char *buf, size_t n)
+{
+    static const struct {
+        int bit;
+        const char *name;
+    } names[] = {{CTN_LAYOUT_ROW_MAJOR, "row-major"},
+                 {CTN_LAYOUT_CHANNELS_LAST, "channels-last"},
+                 {CTN_LAYOUT_STRIDED, "strided"},
+                 {CTN_LAYOUT_ENGINE, "engine"}};
+    size_t len = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (bits & names[i].bit && len < n)
+            len += (size_t)snprintf(buf + len, n - len, "%s%s", len ? "+" : "", names[i].name);
+    return buf;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------ */
+
+static void cell(double v, int width, int digits)
+{
+    if (isfinite(v)) printf(" %*.*f", width, digits, v);
+    else printf(" %*s", width, "-");
+}
+
+static void print_rates(const report *r, const work *w)
+{
+    cell(gflops(w), 8, 1);
+    cell(of_peak(w), 6, 0);
+    cell((double)w->bytes * 1e-6, 9, 2);
+    cell(gbps(w), 7, 1);
+    cell(of_stream(r, w), 6, 0);
+}
+
+static void print_node(const report *r, const ctn_plan_node *n, const work *w)
+{
+    char layout[64];
+    printf("%4d %-28s", n->index, n->op);
+    cell(w->ms * 1e3, 10, 1);
+    cell(of_step(r, w), 5, 1);
+    print_rates(r, w);
+    printf(" %8d  %-23s %s", n->reordered, layout_text(n->layouts, layout, sizeof layout),
+           n->kernel);
+    if (n->slow) printf("  SLOW: %s", n->slow);
+    printf("\n");
+}
+
+static void print_head(const machine_peak *m)
+{
+    printf("\nThis machine, measured now: %.1f GFLOP/s in f32", m->f32_gflops);
+    if (m->low) printf(", %.1f in %s", m->low_gflops, m->low);
+    printf(", %.1f GB/s. A share of the bandwidth above 100 %% means that operands came from a "
+           "cache.\n\n",
+           m->stream_gbps);
+    printf("%4s %-28s %10s %5s %8s %6s %9s %7s %6s %8s  %-23s %s\n", "", "op", "us", "step%",
+           "GFLOP/s", "peak%", "MB", "GB/s", "strm%", "reorders", "layout", "kernel");
+}
+
+static void print_ops(const report *r)
+{
+    printf("\n%-33s %10s %5s %8s %6s %9s %7s %6s %6s\n", "by op", "ms", "step%", "GFLOP/s", "peak%",
+           "MB", "GB/s", "strm%", "slow");
+    for (int i = 0; i < r->nop; i++) {
+        const work *w = &r->op[i];
+        printf("%4lld %-28s", (long long)w->count, w->op);
+        cell(w->ms, 10, 3);
+        cell(of_step(r, w), 5, 1);
+        print_rates(r, w);
+        printf(" %6lld\n", (long long)w->slow);
+    }
+    printf("     %-28s %10.3f\n", "all", r->total_ms);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+static void json_work(json *j, const report *r, const work *w)
+{
+    json_real(j, "ms", w->ms);
+    json_real(j, "step_percent", of_step(r, w));
+    json_int(j, "flops", w->flops);
+    json_real(j, "gflops", gflops(w));
+    json_real(j, "peak_percent", of_peak(w));
+    json_int(j, "bytes", w->bytes);
+    json_real(j, "gbps", gbps(w));
+    json_real(j, "stream_percent", of_stream(r, w));
+    json_int(j, "reorders", w->reorders);
+}
+
+static void json_descs(json *j, const char *name, const ctn_desc *d, int n)
+{
+    char text[160];
+    json_open(j, name, '[');
+    for (int i = 0; i < n; i++) {
+        size_t len = (size_t)snprintf(text, sizeof text, "%s(", ctn_dtype_name(d[i].dtype));
+        for (int k = 0; k < d[i].ndim && len < sizeof text; k++)
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%lld", k ? "," : "",
+                                    (long long)d[i].dim[k]);
+        if (len < sizeof text) snprintf(text + len, sizeof text - len, ")");
+        json_text(j, NULL, text);
+    }
+    json_close(j, ']');
+}
+
+static void json_node(const report *r, const ctn_plan_node *n, const work *w)
+{
+    char layout[64];
+    json_open(r->j, NULL, '{');
+    json_text(r->j, "op", n->op);
+    json_text(r->j, "kernel", n->kernel);
+    json_text(r->j, "at", n->at);
+    json_descs(r->j, "in", n->in, n->nin);
+    json_descs(r->j, "out", n->out, n->nout);
+    json_text(r->j, "layout", layout_text(n->layouts, layout, sizeof layout));
+    json_work(r->j, r, w);
+    json_text(r->j, "slow", n->slow);
+    json_close(r->j, '}');
+}
+
+static void json_ops(const report *r)
+{
+    json_open(r->j, "by_op", '[');
+    for (int i = 0; i < r->nop; i++) {
+        json_open(r->j, NULL, '{');
+        json_text(r->j, "op", r->op[i].op);
+        json_int(r->j, "count", r->op[i].count);
+        json_work(r->j, r, &r->op[i]);
+        json_int(r->j, "slow", r->op[i].slow);
+        json_close(r->j, '}');
+    }
+    json_close(r->j, ']');
+}
+
+static void json_head(json *j, const args *a, const report *r, ctn_context *ctx)
+{
+    ctn_plan_stats s;
+    ctn_context_stats(ctx, &s);
+    json_open(j, NULL, '{');
+    json_text(j, "model", a->operand);
+    json_text(j, "precision", args_text(a, "precision"));
+    json_text(j, "version", ctn_version_text());
+    json_int(j, "threads", ctn_context_threads(ctx));
+    json_int(j, "arena_bytes", s.arena_bytes);
+    json_real(j, "kernels_ms", r->total_ms);
+    json_open(j, "machine", '{');
+    json_real(j, "f32_gflops", r->peak->f32_gflops);
+    if (r->peak->low) {
+        json_text(j, "low_precision", r->peak->low);
+        json_real(j, "low_gflops", r->peak->low_gflops);
+    }
+    json_real(j, "stream_gbps", r->peak->stream_gbps);
+    json_close(j, '}');
+    json_open(j, "nodes", '[');
+}
+
+/* ---- the subcommand ---------------------------------------------------------------------------------- */
+
+static ctn_status add_time(void *user, const ctn_plan_node *n)
+{
+    ((report *)user)->total_ms += (double)n->ns * 1e-6;
+    return CTN_OK;
+}
+
+static ctn_status show_node(void *user, const ctn_plan_node *n)
+{
+    report *r = user;
+    work w = work_of(r, n);
+    add_work(r, &w);
+    (r->j ? json_node : print_node)(r, n, &w);
+    return CTN_OK;
+}
+
+static ctn_status show(ctn_context *ctx, const args *a, const machine_peak *peak)
+{
+    json out = {0};
+    report r = {.peak = peak, .j = args_flag(a, "json") ? &out : NULL};
+    CTN_TRY(ctn_plan_visit(ctx, add_time, &r));
+    if (r.j) {
+        json_head(r.j, a, &r, ctx);
+    } else {
+        CTN_TRY(print_plan(ctx));
+        print_head(peak);
+    }
+    CTN_TRY(ctn_plan_visit(ctx, show_node, &r));
+    qsort(r.op, (size_t)r.nop, sizeof *r.op, longest_first);
+    if (r.j) {
+        json_close(r.j, ']');
+        json_ops(&r);
+        json_close(r.j, '}');
+    } else {
+        print_ops(&r);
+    }
+    return CTN_OK;
+}
+
 static ctn_status explain_model(const args *a)
 {
     ctn_status st = CTN_OK;
     ctn_context *ctx = NULL;
     model m = {0};
+    machine_peak peak;
     double loss;
     const char *trace = args_text(a, "trace");
+    CTN_TRY(machine_measure(&peak, a)); /* before the network takes its memory */
     CTN_TRY_GOTO(st, done, open_context(&ctx, a, trace[0] ? 100000 : 0));
     CTN_TRY_GOTO(st, done,
                  model_new(&m, ctx,
@@ -37,7 +324,7 @@ static ctn_status explain_model(const args *a)
     ctn_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--)
         CTN_TRY_GOTO(st, done, model_step(&m, &loss));
-    CTN_TRY_GOTO(st, done, print_plan(ctx));
+    CTN_TRY_GOTO(st, done, show(ctx, a, &peak));
     if (trace[0]) CTN_TRY_GOTO(st, done, ctn_trace_write(ctx, trace));
 done:
     model_free(&m);
@@ -66,6 +353,7 @@ static const option options[] = {
     {"slow-precision", NULL, NULL, "take a precision that has only reference kernels here"},
     {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
     {"steps", "N", "20", "profiled steps; the best time of each kernel is shown"},
+    {"json", NULL, NULL, "one JSON object: the machine, every kernel, the sums by op"},
     {"trace", "FILE", "", "also write a Chrome trace of the kernels, for Perfetto"},
     {0},
 };
@@ -73,10 +361,11 @@ static const option options[] = {
 const command cmd_explain = {
     "explain",
     "NETWORK",
-    "Train a few steps and print the plan: kernels, shapes, places in memory, times.",
+    "Train a few steps and print the plan, kernel by kernel, and how fast each was.",
     model_names,
     options,
     "  catena explain mlp                 the plan of an MLP training step\n"
+    "  catena explain resnet50 --steps 5  where the time of a ResNet-50 step goes\n"
     "  catena explain mlp --threads 1     the same on one thread\n"
     "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
     run,

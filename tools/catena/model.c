@@ -81,7 +81,7 @@ static const struct input *input_of(const char *name)
 }
 
 /* Uniform in [0, 1): a 64-bit linear congruence is random enough for a benchmark's data. */
-static float uniform(uint64_t *state)
+float model_uniform(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (float)(*state >> 40) * 0x1p-24f;
@@ -99,12 +99,12 @@ static ctn_status batch_new(model *m, const struct input *in, float scale)
     float *x = m->x, *ft = m->t;
     int64_t *tokens = m->x, *t = m->t;
     for (int64_t i = 0; i < n; i++) {
-        if (in->tokens) tokens[i] = (int64_t)(uniform(&state) * (float)in->classes);
-        else x[i] = uniform(&state) * scale;
+        if (in->tokens) tokens[i] = (int64_t)(model_uniform(&state) * (float)in->classes);
+        else x[i] = model_uniform(&state) * scale;
     }
     for (int64_t i = 0; i < m->labels; i++) {
-        if (in->field) ft[i] = uniform(&state);
-        else t[i] = (int64_t)(uniform(&state) * (float)in->classes);
+        if (in->field) ft[i] = model_uniform(&state);
+        else t[i] = (int64_t)(model_uniform(&state) * (float)in->classes);
     }
     return CTN_OK;
 }
@@ -147,6 +147,14 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
     if (opt->recompute) CTN_TRY(recompute_blocks(m->net));
     return ctn_sgd_new(&m->opt, ctn_params(m->net),
                        CTN_OPT(ctn_sgd_opt, .lr = 0.1, .momentum = 0.9, .decay = 1e-4));
+}
+
+void model_resize(model *m, int64_t batch, int64_t size)
+{
+    m->labels = m->labels / m->batch * batch;
+    m->batch = m->shape[0] = batch;
+    for (int i = m->ndim - 1; i > 0 && i >= m->ndim - 2; i--)
+        if (i > 1 || m->ndim == 2) m->shape[i] = size;
 }
 
 void model_free(model *m)

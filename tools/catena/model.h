@@ -40,6 +40,10 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt);
 void model_free(model *m);
 /* Record forward and loss in the open scope. Result: scope. */
 ctn_tensor *model_loss(model *m);
+/* Another batch of at most model_new's, of images (or sequences) of at most its size. */
+void model_resize(model *m, int64_t batch, int64_t size);
+/* Uniform in [0, 1), a linear congruence. */
+float model_uniform(uint64_t *state);
 /* One training step in a scope of its own. */
 ctn_status model_step(model *m, double *loss);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ResNet for CIFAR of depth 6 n + 2: three stages of n basic blocks, shortcuts of option A (every
- * second pixel, channels padded with zeros on both sides), names and initial values of the usual
- * PyTorch version.
+ * The ResNet for CIFAR of depth 6 n + 2: three stages of n basic blocks, shortcuts of option A
+ * (every second pixel, channels padded with zeros on both sides), names and initial values of the
+ * usual PyTorch version.
  */
 #include "nn/zoo/zoo.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * U-Net for fields of one to three dimensions. A stage is two times convolution of 3, batch
- * normalisation and relu. Going down, each stage's result is kept and halved by max pooling; going up,
- * it is doubled by a transposed convolution and joined with the one kept:
+ * normalisation and relu. Going down, each stage's result is kept and halved by max pooling; going
+ * up, it is doubled by a transposed convolution and joined with the one kept:
  *     enc.0 ------------------------------ dec.3 - head       channels: width
  *        enc.1 -------------------- dec.2                     2 width
  *           ...  enc.4 - up.0, dec.0  ...                     16 width at the bottom

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * VGG-11 to -19 without normalisation, with the names and initial values of torchvision: features is
- * numbered through with its activations and poolings.
+ * VGG-11 to -19 without normalisation, with the names and initial values of torchvision: features
+ * is numbered through with its activations and poolings.
  */
 #include "nn/zoo/zoo.h"
 

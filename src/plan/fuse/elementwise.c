@@ -69,21 +69,21 @@ static ctn_desc tile_desc(ctn_dtype t, int64_t n, bool single)
     return d;
 }
 
-static char *tile_of(char *buf, int k)
+static void *tile_of(void *buf, int k)
 {
-    return buf + (size_t)k * TILE * 8;
+    return (char *)buf + (size_t)k * TILE * 8;
 }
 
 /* One tile through all stages; buf holds TILE elements of at most 8 bytes per stage and per input. */
 static ctn_status run_tile(const ctn_run_args *a, const chain *c, int64_t first, int64_t n,
                            char *buf)
 {
-    const char *ext[CTN_MAX_IN];
+    const void *ext[CTN_MAX_IN];
     for (int i = 0; i < c->nin; i++) {
         int64_t at = c->single[i] ? 0 : first * (int64_t)ctn_dtype_size(c->ext[i]);
         ext[i] = (const char *)a->in[i] + at;
         if (!is_low(c->ext[i])) continue;
-        widen(ext[i], c->ext[i], (float *)(void *)tile_of(buf, c->n + i), c->single[i] ? 1 : n);
+        widen(ext[i], c->ext[i], tile_of(buf, c->n + i), c->single[i] ? 1 : n);
         ext[i] = tile_of(buf, c->n + i);
     }
     char *result = (char *)a->out[0] + first * (int64_t)ctn_dtype_size(c->result);
@@ -109,8 +109,7 @@ static ctn_status run_tile(const ctn_run_args *a, const chain *c, int64_t first,
                           .env = a->env};
         CTN_TRY(s->op->run(&r));
     }
-    if (is_low(c->result))
-        narrow((const float *)(const void *)tile_of(buf, c->n - 1), result, c->result, n);
+    if (is_low(c->result)) narrow(tile_of(buf, c->n - 1), result, c->result, n);
     return CTN_OK;
 }
 

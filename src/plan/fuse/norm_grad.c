@@ -2,16 +2,20 @@
  *
  * Gradient of ReLU + gradient of batch normalisation, with the join of two gradients before them (the end of a
  * residual block): the reduction of the normalisation reads both gradients and the activation, masks and sums on
- * the way, and writes the joined gradient for whoever else reads it (the shortcut). The fused node stands
- * where the gradient of the ReLU stood.
+ * the way, and writes the joined gradient for whoever else reads it (the shortcut). The activation itself is
+ * not read where it is a function of x alone, that is made by a fused batch_norm without residual. The fused
+ * node stands where the gradient of the ReLU stood.
  */
 #include "plan/plan.h"
 
 #include "ops/ops.h"
 
-enum { ACT = 0, JOIN = 1 };                 /* attributes of batch_norm_grad */
-enum { GY = 0, X = 1, FIRST_OPTIONAL = 5 }; /* inputs */
-enum { G = 3 };                             /* output: the joined, masked gradient */
+enum { ACT = 0, JOIN = 1 };                                /* attributes of batch_norm_grad */
+enum { BY_Y = 1, BY_X = 2 };                               /* values of ACT */
+enum { GY = 0, X = 1, MEAN, RSTD, SCALE, FIRST_OPTIONAL }; /* inputs */
+enum { G = 3 };                                            /* output: the joined, masked gradient */
+enum { BN_ADD = 1, BN_X = 0, BN_SCALE, BN_SHIFT };         /* batch_norm: attribute, inputs */
+enum { BN_Y, BN_MEAN, BN_RSTD };                           /* its outputs */
 
 static int reader(const ctn__plan *p, int v, int after)
 {
@@ -38,6 +42,19 @@ static bool ready(const ctn__plan *p, const ctn__pnode *n, int node)
     return true;
 }
 
+/* The shift of the batch_norm that n is the gradient of, where it makes y of x alone; -1: it does
+ * not. Shift is still what it was then: writes of variables stand last (build.c). */
+static int shift_behind(const ctn__plan *p, const ctn__pnode *n, int y)
+{
+    int maker = p->values.at[y].node;
+    if (maker < 0) return -1;
+    const ctn__pnode *f = &p->nodes.at[maker];
+    if (f->dead || f->op != &ctn__op_batch_norm || !f->attr[ACT] || f->attr[BN_ADD]) return -1;
+    bool same = f->out[BN_Y] == y && f->in[BN_X] == n->in[X] && f->in[BN_SCALE] == n->in[SCALE] &&
+                f->out[BN_MEAN] == n->in[MEAN] && f->out[BN_RSTD] == n->in[RSTD];
+    return same ? f->in[BN_SHIFT] : -1;
+}
+
 bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st)
 {
     ctn__pnode *mask = &p->nodes.at[node];
@@ -61,13 +78,15 @@ bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st)
     }
     if (sum < 0 && !alike(p, g, x)) return false;
     int first = sum < 0 ? g : p->nodes.at[sum].in[0];
-    if (!ctn__node_append(p, &n, y) ||
+    int shift = shift_behind(p, &n, y);
+    if (!ctn__node_append(p, &n, shift < 0 ? y : shift) ||
         (sum >= 0 && !ctn__node_append(p, &n, p->nodes.at[sum].in[1]))) {
         *st = CTN_ENOMEM;
         return false;
     }
     n.in[GY] = first;
-    n.attr[ACT] = 1;
+    if (shift >= 0) n.op = &ctn__op_batch_norm_grad_x;
+    n.attr[ACT] = shift < 0 ? BY_Y : BY_X;
     n.attr[JOIN] = sum >= 0;
     if (shared) n.out[G] = out;
     p->nodes.at[k].dead = true;

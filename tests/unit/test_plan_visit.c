@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Facts about the kernels of a plan (ctn_plan_visit): order, bytes, flops, times, layouts, reorders, and the
+ * reason for a reference kernel.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <catena/catena.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+typedef struct {
+    int visits, reorders;
+    const char *want; /* an op */
+    ctn_plan_node found;
+    char slow[128]; /* of it */
+} seen;
+
+static ctn_status look(void *user, const ctn_plan_node *n)
+{
+    seen *s = user;
+    assert_int_equal(n->struct_size, sizeof *n);
+    assert_int_equal(n->index, s->visits++);
+    s->reorders += strcmp(n->op, "reorder") == 0;
+    if (strcmp(n->op, s->want) != 0) return CTN_OK;
+    s->found = *n;
+    snprintf(s->slow, sizeof s->slow, "%s", n->slow ? n->slow : "");
+    return CTN_OK;
+}
+
+static ctn_status stop(void *user, const ctn_plan_node *n)
+{
+    (void)n;
+    ++*(int *)user;
+    return CTN_END;
+}
+
+static ctn_context *context(void)
+{
+    ctn_context *c = NULL;
+    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .mode = CTN_MODE_PLANNED)));
+    ctn_set_profile(c, 1);
+    return c;
+}
+
+static float zeros[2 * 16 * 8 * 8];
+
+static void an_elementwise_op(void **state)
+{
+    (void)state;
+    ctn_context *c = context();
+    seen s = {.want = "add"};
+    OK(ctn_plan_visit(c, look, &s));
+    assert_int_equal(s.visits, 0); /* nothing ran yet */
+    OK(ctn_scope_begin(c));
+    ctn_tensor *x = ctn_input(c, zeros, CTN_F32, CTN_SHAPE(8, 16));
+    assert_non_null(ctn_data(ctn_add(x, ctn_input(c, zeros + 128, CTN_F32, CTN_SHAPE(16)))));
+    OK(ctn_scope_end(c));
+    OK(ctn_plan_visit(c, look, &s));
+    assert_int_equal(s.found.bytes, (8 * 16 + 16 + 8 * 16) * 4); /* a broadcast counts once */
+    assert_int_equal(s.found.flops, 0);
+    assert_true(s.found.ns > 0);
+    assert_int_equal(s.found.layouts, CTN_LAYOUT_ROW_MAJOR);
+    assert_string_equal(s.slow, "");
+    int calls = 0;
+    assert_int_equal(ctn_plan_visit(c, stop, &calls), CTN_END);
+    assert_int_equal(calls, 1);
+    assert_int_equal(ctn_plan_visit(c, NULL, NULL), CTN_EARG);
+    ctn_error_clear();
+    ctn_context_free(c);
+}
+
+static void a_convolution_is_channels_last(void **state)
+{
+    (void)state;
+    ctn_context *c = context();
+    seen s = {.want = "conv"};
+    OK(ctn_scope_begin(c));
+    ctn_tensor *x = ctn_input(c, zeros, CTN_F32, CTN_SHAPE(2, 16, 8, 8));
+    ctn_tensor *w = ctn_input(c, zeros, CTN_F32, CTN_SHAPE(4, 16, 3, 3));
+    assert_non_null(ctn_data(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {1}))));
+    OK(ctn_scope_end(c));
+    OK(ctn_plan_visit(c, look, &s));
+    assert_int_equal(s.found.flops, 2 * (2 * 4 * 8 * 8) * 16 * 9);
+    assert_true(s.found.layouts & CTN_LAYOUT_CHANNELS_LAST);
+    assert_true(s.found.reordered >= 1); /* the images at least */
+    assert_true(s.reorders >= s.found.reordered);
+    ctn_context_free(c);
+}
+
+static void a_slow_kernel_has_a_reason(void **state)
+{
+    (void)state;
+    static const double x[16] = {0};
+    ctn_context *c = context();
+    seen s = {.want = "matmul"};
+    OK(ctn_scope_begin(c));
+    ctn_tensor *t = ctn_input(c, x, CTN_F64, CTN_SHAPE(4, 4));
+    assert_non_null(ctn_data(ctn_matmul(t, t, 0, 0)));
+    OK(ctn_scope_end(c));
+    OK(ctn_plan_visit(c, look, &s));
+    assert_non_null(strstr(s.slow, "f64"));
+    ctn_context_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_elementwise_op),
+        cmocka_unit_test(a_convolution_is_channels_last),
+        cmocka_unit_test(a_slow_kernel_has_a_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
