@@ -230,7 +230,7 @@ static ctn_status backward(const ctn_grad_args *a, ctn_tensor *gy, ctn_tensor *x
 
 static double elements(const ctn_tensor *x)
 {
-    return x->d.dim[1] > 0 ? (double)(ctn__count(&x->d) / x->d.dim[1]) : 0;
+    return x->d.dim[1] > 0 ? (double)ctn__count(&x->d) / (double)x->d.dim[1] : 0;
 }
 
 /* m and r arrive here only from second derivatives: dm/dx = 1 / M, dr/dx = -r^3 (x - m) / M,

@@ -141,7 +141,7 @@ ctn_status ctn_plan_visit(ctn_context *ctx, ctn_plan_fn fn, void *user)
     const ctn__plan *p = ((const ctn__planner *)ctx->planner)->last;
     for (size_t i = 0; p && i < p->nodes.n; i++) {
         const ctn__pnode *n = &p->nodes.at[i];
-        ctn_desc d[CTN_MAX_IN + CTN_MAX_OUT];
+        ctn_desc d[CTN_MAX_IN + CTN_MAX_OUT] = {0};
         for (int k = 0; k < n->nin; k++) d[k] = p->values.at[n->in[k]].d;
         for (int k = 0; k < n->nout; k++) d[n->nin + k] = p->values.at[n->out[k]].d;
         ctn_plan_node facts = {.struct_size = sizeof facts,

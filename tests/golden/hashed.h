@@ -66,7 +66,7 @@ static inline void hashed_fill(ctn_module *net, const char *small)
         const uint32_t n = (uint32_t)hashed_count(d), key = hashed_key(p.name[v]);
         double a = 0.25, b = d->ndim < 2 && hashed_ends(p.name[v], "weight");
         const double c = d->ndim < 2 && small && hashed_ends(p.name[v], small) ? 0.1 : 1;
-        if (d->ndim > 1) a = sqrt((d->ndim > 2 ? 6.0 : 3.0) / (double)(n / (uint32_t)d->dim[0]));
+        if (d->ndim > 1) a = sqrt((d->ndim > 2 ? 6.0 : 3.0) / ((double)n / (double)d->dim[0]));
         float *w = malloc(n * sizeof *w);
         if (!w) fail_msg("no memory");
         for (uint32_t i = 0; i < n; i++) w[i] = (float)((hashed_uniform(key, i) * a + b) * c);

@@ -30,7 +30,7 @@ static void read_text(void)
     if (!f) fail_msg("cannot open %s", path);
     fseek(f, 0, SEEK_END);
     length = (uint32_t)ftell(f);
-    rewind(f);
+    fseek(f, 0, SEEK_SET);
     text = malloc(length);
     assert_non_null(text);
     assert_int_equal(fread(text, 1, length, f), length);

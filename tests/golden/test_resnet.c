@@ -50,7 +50,7 @@ static double difference(ctn_var *v, const char *name, const double *product)
         sum += p * p;
     }
     free(g);
-    return sqrt(sum / DIRECTIONS);
+    return sqrt(sum / (double)DIRECTIONS);
 }
 
 static int by_size(const void *a, const void *b)

@@ -50,11 +50,13 @@ static ctn_status fill_block(ctn_module *m, bool bottleneck, int64_t in, int64_t
     const int64_t out = bottleneck ? 4 * width : width;
     static const char *const conv[] = {"conv1", "conv2", "conv3"}, *const bn[] = {"bn1", "bn2",
                                                                                   "bn3"};
-    b->n = bottleneck ? 3 : 2;
+    const int n = bottleneck ? 3 : 2;
+    b->n = n;
     int64_t from = in;
-    for (int i = 0; i < b->n; i++) {
-        const bool strided = i == (bottleneck ? 1 : 0), last = i + 1 == b->n;
-        const int64_t to = last ? out : width, kernel = bottleneck && i != 1 ? 1 : 3;
+    for (int i = 0; i < n; i++) {
+        const bool strided = i == (bottleneck ? 1 : 0), last = i + 1 == n;
+        const int64_t to = last ? out : width; /* channels */
+        const int64_t kernel = bottleneck && i != 1 ? 1 : 3;
         CTN_TRY(ctn__zoo_conv(&b->conv[i], m, conv[i], from, to, kernel, strided ? stride : 1, 1));
         CTN_TRY(ctn__zoo_norm(&b->bn[i], m, bn[i], to));
         from = to;
