@@ -57,6 +57,19 @@ ctn_status ctn__choices_save(ctn__engine *e)
     return CTN_OK;
 }
 
+ctn_status ctn__choices_text(ctn__engine *e, ctn__text *out)
+{
+    CTN_TRY(open_table(e));
+    ctn__store_text(e->table, out);
+    return out->failed ? CTN_ENOMEM : CTN_OK;
+}
+
+ctn_status ctn__choices_replace(ctn__engine *e, const char *text, size_t n)
+{
+    CTN_TRY(open_table(e));
+    return ctn__store_replace(e->table, text, n);
+}
+
 void ctn__engine_set_timing(ctn__engine *e, bool on)
 {
     e->timing = on;

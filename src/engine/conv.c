@@ -128,6 +128,18 @@ done:
     return st;
 }
 
+/* oneDNN's cache of primitives takes a description's second kernel for its first. A setting that concerns
+ * integers only keeps the two apart; where oneDNN has no such setting there is no second kernel. */
+static dnnl_status_t mark_second(dnnl_primitive_attr_t attr)
+{
+#if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 5)
+    return dnnl_primitive_attr_set_fpmath_mode_v2(attr, dnnl_fpmath_mode_strict, 1);
+#else
+    (void)attr;
+    return dnnl_unimplemented;
+#endif
+}
+
 /* Turn pd to the next kernel of oneDNN's list; its references and its gathering ones are never faster. */
 static bool next_kernel(dnnl_primitive_desc_t pd)
 {
@@ -152,6 +164,7 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
     CTN_TRY_GOTO(st, done, set_up(&t, e, s, x, w, bias, y, post));
+    if (second) CTN__DNNL(st, done, "convolution", mark_second(t.attr));
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
     if (second && !next_kernel(pd)) {

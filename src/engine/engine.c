@@ -18,6 +18,9 @@ ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what)
                     i < sizeof text / sizeof *text ? text[i] : "unknown error");
 }
 
+/* oneDNN 3.7.2's jit_1x1:avx2 backward-weights with a stride writes 32 bytes beyond the scratchpad it asks for. */
+enum { SLACK = 64 };
+
 ctn_status ctn__engine_new(ctn__engine **out, int threads)
 {
     ctn_status st = CTN_OK;
@@ -87,6 +90,22 @@ bool ctn__engine_trains_f16(void)
 {
     /* A set of features, not a scale: AMX-FP16 is the one with f16 backward-weights. */
     return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx512_core_amx_fp16;
+}
+
+bool ctn__engine_has(ctn__engine *e, ctn_dtype t)
+{
+    const dnnl_dims_t dims = {16, 16};
+    dnnl_memory_desc_t low = NULL, sum = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    if (dnnl_memory_desc_create_with_tag(&low, 2, dims, ctn__dnnl_type(t), dnnl_ab) ==
+            dnnl_success &&
+        dnnl_memory_desc_create_with_tag(&sum, 2, dims, dnnl_f32, dnnl_ab) == dnnl_success)
+        dnnl_matmul_primitive_desc_create(&pd, e->engine, low, low, NULL, sum, NULL);
+    const bool has = pd != NULL;
+    dnnl_primitive_desc_destroy(pd);
+    dnnl_memory_desc_destroy(low);
+    dnnl_memory_desc_destroy(sum);
+    return has;
 }
 
 int ctn__threads_enter(int threads)
@@ -223,6 +242,7 @@ ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t
     }
     const_dnnl_memory_desc_t smd = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     p->scratch = smd ? dnnl_memory_desc_get_size(smd) : 0;
+    if (p->scratch) p->scratch += SLACK;
     p->arg[nargs].arg = DNNL_ARG_SCRATCHPAD;
     CTN__DNNL(st, fail, what,
               dnnl_memory_create(&p->arg[nargs].memory, smd, e->engine, DNNL_MEMORY_NONE));

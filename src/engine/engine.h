@@ -21,11 +21,17 @@ const char *ctn__engine_isa(void);
 const char *ctn__engine_runtime(void);
 /* Has it kernels for training in f16 here, or just references? */
 bool ctn__engine_trains_f16(void);
+/* Does it have products of this type, of whatever speed? x86 before AVX-512 has none of bf16. */
+bool ctn__engine_has(ctn__engine *e, ctn_dtype t);
 
 /* The decision table (choices.c): which kernel does a problem, NULL unknown. */
 const char *ctn__choice_find(ctn__engine *e, const char *problem);
 ctn_status ctn__choice_put(ctn__engine *e, const char *problem, const char *choice);
 ctn_status ctn__choices_save(ctn__engine *e);
+/* The whole table as text, and exactly this table from now on, for saved states. CTN_END: it is of another
+ * machine, nothing has changed. */
+ctn_status ctn__choices_text(ctn__engine *e, ctn__text *out);
+ctn_status ctn__choices_replace(ctn__engine *e, const char *text, size_t n);
 /* May kernels be timed now? */
 void ctn__engine_set_timing(ctn__engine *e, bool on);
 bool ctn__engine_timing(const ctn__engine *e);

@@ -5,6 +5,22 @@
  */
 #include "plan/plan.h"
 
+static ctn_status check_precision(const ctn__planner *pl, const ctn_context_opt *opt)
+{
+    if (opt->precision == CTN_PRECISION_F32) return CTN_OK;
+    const bool f16 = opt->precision == CTN_PRECISION_F16;
+    if (!ctn__engine_has(pl->engine, f16 ? CTN_F16 : CTN_BF16))
+        return ctn_fail(CTN_EUNSUPPORTED, "context: this CPU (%s) has no kernels for %s: use f32",
+                        ctn__engine_isa(), f16 ? "f16" : "bf16");
+    if (f16 && !opt->slow_precision && !ctn__engine_trains_f16())
+        return ctn_fail(
+            CTN_EUNSUPPORTED,
+            "context: this CPU (%s) has only slow reference kernels for training in f16; "
+            "use bf16, or set slow_precision to take it all the same",
+            ctn__engine_isa());
+    return CTN_OK;
+}
+
 static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
 {
     ctn__planner *pl = ctn__calloc(1, sizeof *pl);
@@ -29,16 +45,11 @@ static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
     } else {
         memset(&pl->cores, 0xff, sizeof pl->cores);
     }
-    if (opt->precision == CTN_PRECISION_F16 && !opt->slow_precision && !ctn__engine_trains_f16())
-        return ctn_fail(
-            CTN_EUNSUPPORTED,
-            "context: this CPU (%s) has only slow reference kernels for training in f16; "
-            "use bf16, or set slow_precision to take it all the same",
-            ctn__engine_isa());
     pl->tune = ctn__env_bool(CTN__ENV_TUNE);
     pl->fp = ctn__fpmode_new(ctx->threads);
     if (!pl->fp) return CTN_ENOMEM;
-    return ctn__engine_new(&pl->engine, ctx->threads);
+    CTN_TRY(ctn__engine_new(&pl->engine, ctx->threads));
+    return check_precision(pl, opt);
 }
 
 static void stop(ctn_context *ctx)

@@ -16,8 +16,10 @@
 
 #include <cmocka.h>
 
+#include "engine/isa.h"
 #include "hashed.h"
 #include "resnet.inc"
+#include "support/machine.h"
 
 enum { BATCH = 4, SIZE = 96, PIXELS = BATCH * 3 * SIZE * SIZE, DIRECTIONS = 8, MOST = 256 };
 enum { N = sizeof golden / sizeof *golden };
@@ -115,7 +117,7 @@ static double errors(ctn_precision precision, ctn_mode mode, int is_lifted, doub
     return l;
 }
 
-static void check_f32(const char *what, ctn_mode mode)
+static void check_f32(const char *what, ctn_mode mode, bool forced)
 {
     double error[MOST], norm[MOST], worst = 0;
     const double loss = errors(CTN_PRECISION_F32, mode, 1, error);
@@ -125,7 +127,9 @@ static void check_f32(const char *what, ctn_mode mode)
     const double least = median(norm, N) / 100;
     for (size_t k = 0; k < N; k++) {
         error[k] /= norm[k];
-        const double bar = norm[k] < least ? 10 * lifted[k].f32 : 1e-4;
+        double bar = norm[k] < least ? 10 * lifted[k].f32 : 1e-4;
+        /* Kernels that are not the first choice, and those with shorter vectors, round more often. */
+        if (forced || ctn__isa_in_use() < CTN__ISA_AVX512) bar = fmax(bar, 3 * lifted[k].f32);
         if (!(error[k] <= bar))
             fail_msg("%s: gradient of %s: error %.2g, more than %.2g; PyTorch's f32 has %.2g", what,
                      golden[k].name, error[k], bar, lifted[k].f32);
@@ -139,12 +143,12 @@ static void check_f32(const char *what, ctn_mode mode)
 static void test_f32(void **state)
 {
     (void)state;
-    check_f32("planned", CTN_MODE_PLANNED);
-    check_f32("eager", CTN_MODE_EAGER);
+    check_f32("planned", CTN_MODE_PLANNED, false);
+    check_f32("eager", CTN_MODE_EAGER, false);
     static const char *const kernels[] = {"conv", "matmul"};
     for (int i = 0; i < 2; i++) {
         setenv("CATENA_KERNEL", kernels[i], 1);
-        check_f32(kernels[i], CTN_MODE_PLANNED);
+        check_f32(kernels[i], CTN_MODE_PLANNED, true);
     }
     unsetenv("CATENA_KERNEL");
 }
@@ -170,6 +174,7 @@ static void check_bf16(const char *what, ctn_mode mode)
 static void test_bf16(void **state)
 {
     (void)state;
+    if (!test_has_bf16()) skip();
     check_bf16("planned", CTN_MODE_PLANNED);
     check_bf16("eager", CTN_MODE_EAGER);
     static const char *const kernels[] = {"conv", "matmul"};

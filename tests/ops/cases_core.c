@@ -298,10 +298,12 @@ static ctn_tensor *xent_default_call(const op_case *c, ctn_context *ctx, ctn_ten
 /* clang-format off */
 #define ADD(n, ...) {"add", n, 2, {__VA_ARGS__}, .call = add_call, .ref = add_ref, .grad = 2}
 #define MATMUL_TO(n, ta, tb, tol, ...) \
-    {"matmul", n, 2, {__VA_ARGS__}, {ta, tb}, .call = matmul_call, .ref = matmul_ref, .grad = 2, .tol32 = tol}
+    {"matmul", n, 2, {__VA_ARGS__}, {ta, tb}, .call = matmul_call, .ref = matmul_ref, .grad = 2, .tol32 = tol, \
+     .engine_sums = 2}
 #define MATMUL(n, ta, tb, ...) MATMUL_TO(n, ta, tb, 0, __VA_ARGS__)
 #define LINEAR(n, nin, ...) \
-    {"linear", n, nin, {__VA_ARGS__}, .call = linear_call, .ref = linear_ref, .grad = 2}
+    {"linear", n, nin, {__VA_ARGS__}, .call = linear_call, .ref = linear_ref, .grad = 2, \
+     .engine_sums = 2}
 #define RELU(n, ...) {"relu", n, 1, {{__VA_ARGS__, .fill = FILL_AWAY}}, .call = relu_call, .ref = relu_ref, .grad = 2}
 #define P(...) __VA_ARGS__ /* keeps the commas of one argument together */
 #define RESHAPE(n, in, p) {"reshape", n, 1, {in}, p, .call = reshape_call, .ref = same_ref, .grad = 2}

@@ -368,7 +368,7 @@ static void attention_ref(const op_case *c, const double *const *x, const ctn_de
      .grad = order}
 #define ATTENTION(n, order, causal, scale, ...) \
     {.op = "softmax", .name = n, .nin = sizeof((case_in[]){__VA_ARGS__}) / sizeof(case_in), \
-     .in = {__VA_ARGS__}, .p = {causal}, .q = {scale}, .call = attention_call, .ref = attention_ref, \
+     .in = {__VA_ARGS__}, .p = {causal}, .q = {scale}, .call = attention_call, .ref = attention_ref, .engine_sums = 2, \
      .grad = order}
 #define X(...) {__VA_ARGS__}
 

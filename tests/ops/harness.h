@@ -45,11 +45,12 @@ struct op_case {
      * NULL: only the other checks are made (random ops). */
     void (*ref)(const op_case *c, const double *const *x, const ctn_desc *out, double *y);
     int grad; /* highest order of derivative to check; 0: none, usual: 1; 2 where second order works */
-    double tol32;    /* relative-or-absolute tolerance in f32; 0: 1e-5 */
-    double tol64;    /* 0: 1e-12 */
-    int only_f32;    /* the op does not exist in f64 */
-    int no_strided;  /* do not repeat with strided inputs */
-    int engine_sums; /* f32: the engine cuts its sums by threads, which then agree to tol32 only */
+    double tol32;   /* relative-or-absolute tolerance in f32; 0: 1e-5 */
+    double tol64;   /* 0: 1e-12 */
+    int only_f32;   /* the op does not exist in f64 */
+    int no_strided; /* do not repeat with strided inputs */
+    /* f32: the engine cuts its sums by threads, which then agree to tol32 only; 2: below AVX-512 */
+    int engine_sums;
 };
 
 /* Each cases_*.c file defines one of these tables, ended by a case with op NULL, and lists it in

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "support/machine.h"
 
 #define OK(call)                                                           \
     do {                                                                   \
@@ -393,6 +394,10 @@ static void overflow_skips_the_step_alone(void **state)
 int main(void)
 {
     setenv("CATENA_TUNE", "0", 1);
+    if (!test_has_bf16()) {
+        printf("skipped: no bf16 on this CPU\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bf16_is_near_f32),
         cmocka_unit_test(bf16_seen_by_the_user),

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "support/machine.h"
 
 #define OK(call)                                                           \
     do {                                                                   \
@@ -196,6 +197,7 @@ static void same_bits(void **state)
                      .read = k % 2,
                      .eager = k / 4 == 2};
         if (s.eager && s.no_fuse) continue;
+        if (s.precision == CTN_PRECISION_BF16 && !test_has_bf16()) continue;
         train(&s, &plain);
         for (s.m = EACH; s.m <= (s.eager ? EACH : INNER); s.m++) {
             char what[128];
@@ -331,7 +333,7 @@ static void arena_is_what_is_used(void **state)
     (void)state;
     OK(ctn_set_allocator(&(ctn_allocator){pattern_alloc, pattern_free, NULL}));
     batch = MANY; /* the buffers of elementwise loops are sized for large tensors */
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < (test_has_bf16() ? 4 : 2); k++) {
         setting s = {.precision = k / 2 ? CTN_PRECISION_BF16 : CTN_PRECISION_F32,
                      .m = k % 2 ? EACH : NONE};
         model m;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the machine at hand can do, for tests that ask for more than every CPU has. Limits such as
+ * ONEDNN_MAX_CPU_ISA count.
+ */
+#ifndef CTN_TESTS_MACHINE_H
+#define CTN_TESTS_MACHINE_H
+
+#include <stdbool.h>
+
+bool test_has_bf16(void); /* training in bf16 is not refused */
+
+#endif
