@@ -8,7 +8,7 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 
 add_library(catena_deps INTERFACE)
-target_link_libraries(catena_deps INTERFACE OpenMP::OpenMP_C Threads::Threads m)
+target_link_libraries(catena_deps INTERFACE OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})
 set(catena_definitions)
 set(catena_private_libs "-fopenmp -pthread -lm")
 
@@ -89,3 +89,23 @@ catena_require(HWLOC hwloc.h hwloc hwloc)
 catena_require(XXHASH xxhash.h xxhash libxxhash)
 catena_want(ZLIB zlib.h z zlib)
 catena_want(YYJSON yyjson.h yyjson yyjson)
+catena_want(JPEG jpeglib.h jpeg libjpeg)
+catena_want(SPNG spng.h spng spng)
+catena_want(ARCHIVE archive.h archive libarchive)
+
+# TensorBoard events: the library and its compiler of message descriptions.
+find_program(CATENA_PROTOC protoc-c)
+mark_as_advanced(CATENA_PROTOC)
+if(CATENA_PROTOC)
+    catena_want(PROTOBUFC protobuf-c/protobuf-c.h protobuf-c libprotobuf-c)
+endif()
+
+# Not linked by the library: HDF5 by a plug-in of its own, YAML by the command.
+option(CATENA_HDF5 "Build the HDF5 plug-in when the library is found" ON)
+if(CATENA_HDF5)
+    catena_find(HDF5 hdf5.h hdf5 hdf5)
+endif()
+option(CATENA_YAML "Use libyaml in the command when it is found" ON)
+if(CATENA_YAML)
+    catena_find(YAML yaml.h yaml yaml-0.1)
+endif()

@@ -94,10 +94,39 @@ if(support)
 else()
     set(internal catena_internal)
 endif()
-foreach(folder unit ops random golden oom fuzz)
+foreach(folder unit ops random golden oom)
     add_test_folder(${folder} ${internal})
 endforeach()
 add_test_folder(api catena)
+
+# Fuzz targets: each over its corpus once, or, with CATENA_FUZZER and clang, with libFuzzer (dev/fuzz).
+file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source IN LISTS targets)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" short ${name})
+    add_executable(${name} ${source} tests/fuzz/support.c)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/fuzz")
+    target_link_libraries(${name} PRIVATE catena_internal catena_warnings)
+    if(CATENA_FUZZER)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    else()
+        target_sources(${name} PRIVATE tests/fuzz/run.c)
+        add_test(NAME fuzz.${short} COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
+        set_tests_properties(fuzz.${short} PROPERTIES LABELS fuzz TIMEOUT 300)
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endif()
+endforeach()
+
+# Configuration files are read by the command, not by the library.
+if(TARGET fuzz_yaml)
+    foreach(name config options help report)
+        target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
+    endforeach()
+    if(CATENA_YAML_FOUND)
+        target_link_libraries(fuzz_yaml PRIVATE catena_YAML)
+        target_compile_definitions(fuzz_yaml PRIVATE CTN_HAVE_YAML=1)
+    endif()
+endif()
 
 # The allocation counter for LD_PRELOAD, and its own test. Sanitizers bring their own malloc.
 if(NOT CATENA_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/preload/count.c")
@@ -129,4 +158,16 @@ if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDe
     set_tests_properties(golden.mnist PROPERTIES LABELS "golden;long;serial" RUN_SERIAL TRUE
         TIMEOUT 1800 SKIP_RETURN_CODE 77)
     math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()
+
+# The command from outside: usage, configuration, whole small trainings, resume.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE MATCHES "thread")
+    add_test(NAME cli.command COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py"
+        $<TARGET_FILE:catena_command> "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:catena>)
+    set_tests_properties(cli.command PROPERTIES LABELS cli TIMEOUT 900 SKIP_RETURN_CODE 77)
+    add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
+        $<TARGET_FILE:catena_command> --kills 6 --terms 3)
+    set_tests_properties(cli.kills PROPERTIES LABELS "cli;long" TIMEOUT 900 SKIP_RETURN_CODE 77)
+    math(EXPR catena_test_count "${catena_test_count} + 2")
 endif()

@@ -8,7 +8,9 @@
 #include <catena/base.h>
 #include <catena/context.h>
 #include <catena/data.h>
+#include <catena/datasets.h>
 #include <catena/env.h>
+#include <catena/image.h>
 #include <catena/info.h>
 #include <catena/io.h>
 #include <catena/log.h>
@@ -17,6 +19,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 #include <catena/tensor.h>
+#include <catena/train.h>
 #include <catena/tune.h>
 #include <catena/zoo.h>
 

@@ -168,6 +168,10 @@ CTN_API void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out);
  * As snprintf. Local. */
 CTN_API int ctn_plan_text(ctn_context *ctx, char *buf, size_t n);
 
+/* Which kernels are in use where several can do the work (see catena/tune.h): the table that saved states hold,
+ * as text. As snprintf; < 0 on error. Local. */
+CTN_API int ctn_decisions_text(ctn_context *ctx, char *buf, size_t n);
+
 /* One kernel of a plan, in the order they run. Everything in it is borrowed during the call. */
 enum {
     CTN_LAYOUT_ROW_MAJOR = 1,

@@ -68,6 +68,12 @@ CTN_API int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_o
 /* Learning rate now; a schedule or the user may set it every step without a new plan. Local. */
 CTN_API double ctn_optim_lr(const ctn_optim *o);
 CTN_API void ctn_optim_set_lr(ctn_optim *o, double lr);
+/* A hyperparameter by name, without a schedule's factor: "lr", "decay"; "momentum" of SGD with it; "beta1",
+ * "beta2", "eps" of Adam. Setting one needs no new plan, and is part of the state. A decay given by
+ * ctn_optim_group stays. Local. Result of the first: NaN when the optimizer has none of the name. Errors:
+ * ENOTFOUND, EARG (not finite; a beta or momentum outside of [0,1)). */
+CTN_API double ctn_optim_hyper(const ctn_optim *o, const char *name);
+CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value);
 /* Scale gradients so that their global norm is at most max (0: off). Local. */
 CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
 /* Norm of the gradients of the last step, unscaled and before clipping, not finite after a skipped step; 0 when
@@ -102,15 +108,19 @@ CTN_API double ctn_optim_loss_scale(const ctn_optim *o);
 /* Steps skipped so far. Local. */
 CTN_API int64_t ctn_optim_skipped(const ctn_optim *o);
 
-/* Schedules: the learning rate as a pure function of the step, relative to base. */
+/* Schedules: a hyperparameter as a pure function of the step, relative to base. Steps count after warm-up. */
 typedef enum {
     CTN_SCHED_CONSTANT = 0,
     CTN_SCHED_STEP,        /* gamma^(step / every) */
     CTN_SCHED_EXPONENTIAL, /* gamma^step */
     CTN_SCHED_COSINE,      /* from 1 to end over steps */
     CTN_SCHED_LINEAR,      /* from 1 to end over steps */
-    CTN_SCHED_POLYNOMIAL   /* (1 - step/steps)^power towards end */
+    CTN_SCHED_POLYNOMIAL,  /* (1 - step/steps)^power towards end */
+    CTN_SCHED_MULTISTEP,   /* gamma for each step of `at` that is reached */
+    CTN_SCHED_INVERSE,     /* (1 + gamma step)^-power */
+    CTN_SCHED_ONE_CYCLE    /* cosine from start up to 1 over rise of the steps, then down to end */
 } ctn_sched_kind;
+#define CTN_SCHED_AT 16
 typedef struct {
     size_t struct_size;
     ctn_sched_kind kind;
@@ -118,6 +128,8 @@ typedef struct {
     int64_t steps;  /* length after warm-up, where the kind needs one */
     int64_t every;
     double gamma, end, power;
+    int64_t at[CTN_SCHED_AT]; /* multistep: ascending, ended by 0 where there are fewer */
+    double start, rise;       /* one-cycle: 0: 1/25 and 0.3; end 0: start / 1e4, as PyTorch's */
 } ctn_sched_opt;
 /* Factor of a schedule at a step counted from 0. Local. */
 CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);

@@ -200,7 +200,16 @@ ctn_status ctn__store_put(ctn__store *s, const char *key, const char *value);
  * error: all stays in memory, and problem has a line about it. Errors: ENOMEM. */
 ctn_status ctn__store_save(ctn__store *s);
 const char *ctn__store_problem(const ctn__store *s); /* of the last open or save; NULL: none */
-void ctn__store_close(ctn__store *s);                /* without save what was put is forgotten */
+/* All entries as a file of its own would have them. */
+void ctn__store_text(const ctn__store *s, ctn__text *out);
+/* Exactly these entries from now on. CTN_END: they are of another machine, nothing has changed. Errors: EFORMAT,
+ * ENOMEM. */
+ctn_status ctn__store_replace(ctn__store *s, const char *text, size_t n);
+void ctn__store_close(ctn__store *s); /* without save what was put is forgotten */
+/* A folder with its parents. Errors: ENOMEM; EIO, without a message, with errno. */
+ctn_status ctn__make_folder(const char *path, unsigned mode);
+/* Adds the path of the cache folder, nothing when the environment names none. It may not exist yet. */
+void ctn__cache_folder(ctn__text *out);
 
 /* ---- clock ----------------------------------------------------------------------------------- */
 

@@ -188,7 +188,7 @@ static ctn_status read_text(const char *path, int64_t most, char **out, size_t *
 /* ---- the folder ----------------------------------------------------------------------------------- */
 
 /* Where files are: "" (no text at all) when nothing says where. */
-static void folder_of_environment(ctn__text *out)
+void ctn__cache_folder(ctn__text *out)
 {
     static const char *const fallback[] = {"XDG_CACHE_HOME", "TMPDIR"};
     const char *s = ctn__env_str(CTN__ENV_CACHE_DIR);
@@ -204,22 +204,20 @@ static void folder_of_environment(ctn__text *out)
     }
 }
 
-/* With its parents. Only for us: who wants to share a folder makes it himself. EIO, without a message, with
- * errno: it cannot be made. */
-static ctn_status make_folder(const char *path)
+ctn_status ctn__make_folder(const char *path, unsigned mode)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) return CTN_OK;
+    if (mkdir(path, mode) == 0 || errno == EEXIST) return CTN_OK;
     if (errno != ENOENT) return CTN_EIO;
     char *part = ctn__strdup(path);
     if (part == NULL) return CTN_ENOMEM;
     for (char *p = part + 1; *p != 0; p++) {
         if (*p != '/') continue;
         *p = 0;
-        (void)mkdir(part, 0700); /* the last one tells */
+        (void)mkdir(part, mode); /* the last one tells */
         *p = '/';
     }
     ctn__free(part);
-    return mkdir(path, 0700) == 0 || errno == EEXIST ? CTN_OK : CTN_EIO;
+    return mkdir(path, mode) == 0 || errno == EEXIST ? CTN_OK : CTN_EIO;
 }
 
 /* *whole: a file under its own name, not one being written. */
@@ -347,7 +345,7 @@ ctn_status ctn__store_open(ctn__store **out, const char *machine, const ctn__sto
     for (char *p = s->machine; *p != 0; p++)
         if (!printable(p, 1)) *p = '?';
     if (opt != NULL && opt->folder != NULL) ctn__text_add(&s->folder, "%s", opt->folder);
-    else folder_of_environment(&s->folder);
+    else ctn__cache_folder(&s->folder);
     if (s->folder.n > 0)
         ctn__text_add(&s->path, "%s/" PREFIX "%016llx%016llx" SUFFIX, s->folder.s,
                       (unsigned long long)h.hi, (unsigned long long)h.lo);
@@ -442,6 +440,13 @@ static ctn_status prune(const ctn__store *s)
     return st == CTN_ENOMEM ? st : CTN_OK;
 }
 
+static void write_table(const table *t, const char *machine, ctn__text *text)
+{
+    ctn__text_add(text, MAGIC "\t%s\n", machine);
+    for (size_t i = 0; i < t->entries.n; i++)
+        ctn__text_add(text, "%s\t%s\n", t->entries.at[i].key, t->entries.at[i].value);
+}
+
 /* The file's entries of now and our fresh ones, as a table and as text. Errors as load. */
 static ctn_status merge(ctn__store *s, table *t, ctn__text *text)
 {
@@ -452,9 +457,7 @@ static ctn_status merge(ctn__store *s, table *t, ctn__text *text)
         if (e->fresh)
             CTN_TRY(table_put(t, e->key, strlen(e->key), e->value, strlen(e->value), false));
     }
-    ctn__text_add(text, MAGIC "\t%s\n", s->machine);
-    for (size_t i = 0; i < t->entries.n; i++)
-        ctn__text_add(text, "%s\t%s\n", t->entries.at[i].key, t->entries.at[i].value);
+    write_table(t, s->machine, text);
     return text->failed ? CTN_ENOMEM : CTN_OK;
 }
 
@@ -490,7 +493,8 @@ ctn_status ctn__store_save(ctn__store *s)
     }
     table t = {0};
     ctn__text text = {0};
-    ctn_status st = make_folder(s->folder.s);
+    /* Only for us: who wants to share a folder makes it himself. */
+    ctn_status st = ctn__make_folder(s->folder.s, 0700);
     if (st == CTN_EIO) set_problem(s, "make the folder of");
     if (st == CTN_OK) {
         int lock = lock_folder(s->folder.s);
@@ -502,12 +506,35 @@ ctn_status ctn__store_save(ctn__store *s)
     return st == CTN_EIO ? CTN_OK : st;
 }
 
+/* ---- a copy elsewhere: saved states -------------------------------------------------------------------- */
+
+void ctn__store_text(const ctn__store *s, ctn__text *out)
+{
+    write_table(&s->t, s->machine, out);
+}
+
+ctn_status ctn__store_replace(ctn__store *s, const char *text, size_t n)
+{
+    table t = {0};
+    pair head;
+    ctn_status st = parse(text, n, &t, &head);
+    if (st == CTN_OK && (strlen(s->machine) != head.nb || memcmp(s->machine, head.b, head.nb) != 0))
+        st = CTN_END;
+    if (st != CTN_OK) {
+        table_free(&t);
+        return st == CTN_EFORMAT ? ctn_fail(st, "the tuning decisions are malformed") : st;
+    }
+    table_free(&s->t);
+    s->t = t;
+    return CTN_OK;
+}
+
 /* ---- for tools --------------------------------------------------------------------------------------- */
 
 int ctn_tune_folder(char *buf, size_t n)
 {
     ctn__text t = {0};
-    folder_of_environment(&t);
+    ctn__cache_folder(&t);
     int k = t.failed ? CTN_ENOMEM : snprintf(buf, n, "%s", t.n > 0 ? t.s : "");
     ctn__text_free(&t);
     return k;
@@ -516,7 +543,7 @@ int ctn_tune_folder(char *buf, size_t n)
 static ctn_status list_environment(listing *l)
 {
     ctn__text folder = {0};
-    folder_of_environment(&folder);
+    ctn__cache_folder(&folder);
     ctn_status st = folder.failed ? CTN_ENOMEM : CTN_OK;
     if (folder.n > 0 && st == CTN_OK) {
         st = list_folder(folder.s, l);

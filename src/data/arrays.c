@@ -28,11 +28,11 @@ static void arrays_field(void *self, int f, ctn_field *out)
     *out = ((struct arrays *)self)->field[f];
 }
 
-static ctn_status arrays_get(void *self, int64_t index, void *const *dst)
+static ctn_status arrays_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct arrays *a = self;
     for (int f = 0; f < a->fields; f++)
-        memcpy(dst[f], a->data[f] + (size_t)index * a->bytes[f], a->bytes[f]);
+        memcpy(dst[f], a->data[f] + (size_t)s->index * a->bytes[f], a->bytes[f]);
     return CTN_OK;
 }
 

@@ -76,13 +76,13 @@ static void cifar_field(void *self, int f, ctn_field *out)
 {
     const struct cifar *c = self;
     if (f == 1) *out = (ctn_field){.dtype = CTN_I64};
-    else *out = (ctn_field){c->opt.raw ? CTN_U8 : CTN_F32, 3, {3, 32, 32}};
+    else *out = (ctn_field){c->opt.raw ? CTN_U8 : CTN_F32, 3, {3, 32, 32}, 0};
 }
 
-static ctn_status cifar_get(void *self, int64_t index, void *const *dst)
+static ctn_status cifar_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct cifar *c = self;
-    const uint8_t *src = c->records + (size_t)index * RECORD;
+    const uint8_t *src = c->records + (size_t)s->index * RECORD;
     *(int64_t *)dst[1] = src[0];
     if (c->opt.raw) {
         memcpy(dst[0], src + 1, PIXELS);

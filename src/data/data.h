@@ -9,11 +9,22 @@
 #include <catena/data.h>
 #include "base/base.h"
 
+struct ctn__alias; /* alias.c */
+
 struct ctn_sampler {
-    int64_t count;
-    bool shuffle;
-    ctn_sampler_state state;
+    int64_t total;            /* positions of an epoch over all ranks, also the number of samples */
+    bool shuffle;             /* else in order */
+    struct ctn__alias *alias; /* weighted: draws instead of an order; else NULL */
+    int rank, size;           /* this rank's positions are rank, rank + size, ... of all */
+    ctn_sampler_state state;  /* position: among this rank's */
 };
+
+/* A table of draws from weights of samples. Errors: EARG, ENOMEM. */
+ctn_status ctn__alias_new(struct ctn__alias **out, int64_t count, const double *weight);
+struct ctn__alias *ctn__alias_retain(struct ctn__alias *a); /* NULL is fine, and for release */
+void ctn__alias_release(struct ctn__alias *a);
+/* The sample for two uniform numbers in [0,1). */
+int64_t ctn__alias_draw(const struct ctn__alias *a, double column, double part);
 
 /* Bytes of one sample's field, SIZE_MAX when they do not fit. dtype and shape are valid. */
 size_t ctn__field_bytes(const ctn_field *f);

@@ -12,6 +12,7 @@ struct ctn_dataset {
     int64_t count;
     int fields;
     ctn_field field[CTN_DATA_FIELDS];
+    int64_t classes;
 };
 
 size_t ctn__field_bytes(const ctn_field *f)
@@ -58,6 +59,7 @@ ctn_status ctn_dataset_new(ctn_dataset **out, const ctn_dataset_vt *vt, void *se
         vt->field(self, f, &ds.field[f]);
         CTN_TRY(ctn__field_check("dataset", f, &ds.field[f]));
     }
+    while (vt->class_name && vt->class_name(self, ds.classes)) ds.classes++;
     ctn_dataset *p = ctn__malloc(sizeof *p);
     if (!p) return CTN_ENOMEM;
     *p = ds;
@@ -87,11 +89,33 @@ const ctn_field *ctn_dataset_field(const ctn_dataset *ds, int f)
     return ds && f >= 0 && f < ds->fields ? &ds->field[f] : NULL;
 }
 
+ctn_status ctn_dataset_sample(const ctn_dataset *ds, const ctn_sample *s, void *const *dst)
+{
+    if (!ds || !s || !dst) return ctn_fail(CTN_EARG, "dataset: NULL argument");
+    if (s->index < 0 || s->index >= ds->count)
+        return ctn_fail(CTN_EARG, "dataset: sample %lld of %lld", (long long)s->index,
+                        (long long)ds->count);
+    return ds->vt.get(ds->self, s, dst);
+}
+
 ctn_status ctn_dataset_get(const ctn_dataset *ds, int64_t index, void *const *dst)
 {
-    if (!ds || !dst) return ctn_fail(CTN_EARG, "dataset: NULL argument");
-    if (index < 0 || index >= ds->count)
-        return ctn_fail(CTN_EARG, "dataset: sample %lld of %lld", (long long)index,
-                        (long long)ds->count);
-    return ds->vt.get(ds->self, index, dst);
+    return ctn_dataset_sample(ds, &(ctn_sample){.index = index}, dst);
+}
+
+int ctn_dataset_name(const ctn_dataset *ds, int64_t index, char *buf, size_t n)
+{
+    if (ds && ds->vt.name && index >= 0 && index < ds->count)
+        return ds->vt.name(ds->self, index, buf, n);
+    return snprintf(buf, n, "sample %lld", (long long)index);
+}
+
+const char *ctn_dataset_class(const ctn_dataset *ds, int64_t k)
+{
+    return ds && k >= 0 && k < ds->classes ? ds->vt.class_name(ds->self, k) : NULL;
+}
+
+int64_t ctn_dataset_classes(const ctn_dataset *ds)
+{
+    return ds ? ds->classes : 0;
 }

@@ -208,17 +208,17 @@ static void idx_field(void *self, int f, ctn_field *out)
     if (f == 0) out->dtype = x->opt.raw ? CTN_U8 : CTN_F32;
 }
 
-static ctn_status idx_get(void *self, int64_t index, void *const *dst)
+static ctn_status idx_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct idx *x = self;
-    const uint8_t *src = x->images.data + (size_t)index * x->pixels;
+    const uint8_t *src = x->images.data + (size_t)s->index * x->pixels;
     if (x->opt.raw) {
         memcpy(dst[0], src, x->pixels);
     } else {
         float *y = dst[0];
         for (size_t i = 0; i < x->pixels; i++) y[i] = (float)src[i] / 255.0f;
     }
-    if (x->labels.data) *(int64_t *)dst[1] = x->labels.data[index];
+    if (x->labels.data) *(int64_t *)dst[1] = x->labels.data[s->index];
     return CTN_OK;
 }
 

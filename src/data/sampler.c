@@ -5,7 +5,8 @@
  * smallest power of two that holds count; results outside are fed in again (cycle walking), which
  * keeps it a permutation. So the state is three integers, resuming and sharding cost nothing, and
  * any thread can ask for any position. Cost: ROUNDS Philox calls per walk, fewer than 2 walks on
- * average, but at least 256 walks per epoch (MIN_BITS).
+ * average, but at least 256 walks per epoch (MIN_BITS). Weighted draws take two numbers of a Philox
+ * stream per position. Sharding picks every size-th position of the whole order.
  */
 #include "data/data.h"
 
@@ -14,8 +15,9 @@
  * end as they began. */
 enum { ROUNDS = 6, MIN_BITS = 8 };
 
-/* Keeps the shuffle's random numbers apart from those drawn elsewhere from the same seed. */
+/* Keep these random numbers apart from those drawn elsewhere from the same seed. */
 #define SHUFFLE_STREAM UINT64_C(0x73687566666c6521)
+#define WEIGHTED_STREAM UINT64_C(0x7765696768746564)
 
 static int64_t permute(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t count)
 {
@@ -47,7 +49,8 @@ static ctn_status sampler_new(ctn_sampler **out, int64_t count, bool shuffle, ui
     if (count < 0) return ctn_fail(CTN_EARG, "sampler: count is %lld", (long long)count);
     ctn_sampler *s = ctn__calloc(1, sizeof *s);
     if (!s) return CTN_ENOMEM;
-    s->count = count;
+    s->total = count;
+    s->size = 1;
     s->shuffle = shuffle;
     s->state.seed = seed;
     *out = s;
@@ -64,16 +67,62 @@ ctn_status ctn_sampler_shuffled(ctn_sampler **s, int64_t count, uint64_t seed)
     return sampler_new(s, count, true, seed);
 }
 
+ctn_status ctn_sampler_weighted(ctn_sampler **out, int64_t count, const double *weight,
+                                uint64_t seed)
+{
+    ctn_status st = CTN_OK;
+    ctn_sampler *s = NULL;
+    if (!out || (!weight && count > 0)) return ctn_fail(CTN_EARG, "sampler: NULL argument");
+    *out = NULL;
+    CTN_TRY(sampler_new(&s, count, false, seed));
+    CTN_TRY_GOTO(st, done, ctn__alias_new(&s->alias, count, weight));
+    *out = s;
+    s = NULL;
+done:
+    ctn_sampler_free(s);
+    return st;
+}
+
 void ctn_sampler_free(ctn_sampler *s)
 {
+    if (s) ctn__alias_release(s->alias);
     ctn__free(s);
+}
+
+ctn_status ctn_sampler_shard(ctn_sampler *s, int rank, int size)
+{
+    if (!s) return ctn_fail(CTN_EARG, "sampler: NULL argument");
+    if (size < 1 || rank < 0 || rank >= size)
+        return ctn_fail(CTN_EARG, "sampler: part %d of %d, expected 0 to size - 1", rank, size);
+    ctn_sampler part = *s;
+    part.rank = rank;
+    part.size = size;
+    CTN_TRY(ctn_sampler_state_set(&part, &s->state)); /* the position is within this part */
+    *s = part;
+    return CTN_OK;
+}
+
+int64_t ctn_sampler_total(const ctn_sampler *s)
+{
+    return s ? s->total : 0;
+}
+
+int64_t ctn_sampler_count(const ctn_sampler *s)
+{
+    return s && s->total > s->rank ? (s->total - s->rank - 1) / s->size + 1 : 0;
 }
 
 int64_t ctn_sampler_at(const ctn_sampler *s, uint64_t epoch, uint64_t position)
 {
-    if (!s || position >= (uint64_t)s->count) return -1;
-    if (!s->shuffle) return (int64_t)position;
-    return permute(s->state.seed, epoch, position, (uint64_t)s->count);
+    if (position >= (uint64_t)ctn_sampler_count(s)) return -1;
+    position = position * (uint64_t)s->size + (uint64_t)s->rank;
+    const uint64_t seed = s->state.seed;
+    if (s->alias) {
+        const uint64_t key = ctn__mix(seed, WEIGHTED_STREAM);
+        return ctn__alias_draw(s->alias, ctn__uniform(key, epoch, 2 * position),
+                               ctn__uniform(key, epoch, 2 * position + 1));
+    }
+    return s->shuffle ? permute(seed, epoch, position, (uint64_t)s->total) : (int64_t)position;
 }
 
 ctn_sampler_state ctn_sampler_state_get(const ctn_sampler *s)
@@ -84,12 +133,12 @@ ctn_sampler_state ctn_sampler_state_get(const ctn_sampler *s)
 ctn_status ctn_sampler_state_set(ctn_sampler *s, const ctn_sampler_state *state)
 {
     if (!s || !state) return ctn_fail(CTN_EARG, "sampler: NULL argument");
-    if (state->position > (uint64_t)s->count)
+    if (state->position > (uint64_t)ctn_sampler_count(s))
         return ctn_fail(
             CTN_EARG,
             "sampler: state is at position %llu of an epoch, but there are %lld samples: "
-            "was it saved with other data?",
-            (unsigned long long)state->position, (long long)s->count);
+            "was it saved with other data, or on another number of ranks?",
+            (unsigned long long)state->position, (long long)ctn_sampler_count(s));
     s->state = *state;
     return CTN_OK;
 }

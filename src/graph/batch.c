@@ -14,5 +14,14 @@ ctn_tensor *ctn_batch_tensor_at(const char *at, ctn_context *ctx, const ctn_batc
         return NULL;
     }
     const ctn_field *f = &b->field[field];
-    return ctn_input_at(at, ctx, b->data[field], f->dtype, f->ndim, f->shape);
+    if (!f->channels_last || f->ndim < 3)
+        return ctn_input_at(at, ctx, b->data[field], f->dtype, f->ndim, f->shape);
+    /* (N,C,H,W) in memory (N,H,W,C), and so for any number of dimensions behind C */
+    int64_t stride[CTN_MAX_DIMS] = {[1] = 1}, step = f->shape[1];
+    for (int d = f->ndim - 1; d > 1; d--) {
+        stride[d] = step;
+        step *= f->shape[d];
+    }
+    stride[0] = step;
+    return ctn_input_strided_at(at, ctx, b->data[field], f->dtype, f->ndim, f->shape, stride);
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/newfile.h"
+#include "base/newfile.h"
 #include "io/safetensors_json.h"
 
 static int compare_pairs(const void *a, const void *b)

@@ -73,7 +73,8 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
 static ctn_status step_run(const ctn_run_args *a)
 {
     ctn_optim *o = owner(a);
-    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), unscale = 1 / o->pool->scale, clip = 1;
+    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), clip = 1;
+    double unscale = 1 / (o->seed * (o->weights > 0 ? o->weights : 1));
     o->norm = 0;
     if (o->clip > 0 || o->scaled) {
         bool finite;
@@ -140,7 +141,8 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
         memset(o->state[i], 0, (size_t)o->pool->count * sizeof(float));
     }
-    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){1, decay, 0};
+    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay};
+    o->decay = decay;
     o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
@@ -165,12 +167,30 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o);
 }
 
+/* What adds up until a step has one scale, whatever is set or loaded in between. */
+static void first_contribution(ctn_optim *o)
+{
+    if (o->pool->contributions > 0) return;
+    o->seed = ctn_optim_loss_scale(o);
+    o->weights = 0;
+}
+
 ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 {
     if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
-    /* What adds up until a step has one scale, whatever is set or loaded in between. */
-    if (o->pool->contributions == 0) o->pool->scale = ctn_optim_loss_scale(o);
+    first_contribution(o);
+    o->pool->scale = o->seed;
     return ctn__record_backward(at, o->pool, loss);
+}
+
+/* The weight is part of the seed, a value of the plan: neither an op nor another plan is needed. */
+ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight)
+{
+    first_contribution(o);
+    o->pool->scale = (double)(float)(o->seed * weight);
+    CTN_TRY(ctn__record_backward(at, o->pool, loss));
+    o->weights += weight;
+    return CTN_OK;
 }
 
 ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
@@ -189,7 +209,10 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
     for (int i = 0; i < o->pool->nvar; i++) {
         if (!o->pool->var[i] || !ctn__match(pattern, o->name[i])) continue;
         if (g.lr_scale != 0) o->group[i].lr_scale = g.lr_scale;
-        if (g.decay) o->group[i].decay = *g.decay;
+        if (g.decay) {
+            o->group[i].decay = *g.decay;
+            o->group[i].own_decay = true;
+        }
         if (g.freeze != 0) ctn_var_set_trainable(o->pool->var[i], g.freeze < 0);
         n++;
     }
@@ -204,6 +227,51 @@ double ctn_optim_lr(const ctn_optim *o)
 void ctn_optim_set_lr(ctn_optim *o, double lr)
 {
     o->lr = lr;
+}
+
+static void set_decay(ctn_optim *o, double decay)
+{
+    o->decay = decay;
+    for (int i = 0; i < o->pool->nvar; i++)
+        if (!o->group[i].own_decay) o->group[i].decay = decay;
+}
+
+/* Where a hyperparameter stands; NULL: this optimizer has none of the name. */
+static double *hyper(ctn_optim *o, const char *name)
+{
+    const bool sgd = o->kind == CTN__SWEEP_MOMENTUM || o->kind == CTN__SWEEP_NESTEROV;
+    const bool adam = o->kind == CTN__SWEEP_ADAM || o->kind == CTN__SWEEP_AMSGRAD;
+    if (strcmp(name, "lr") == 0) return &o->lr;
+    if (strcmp(name, "decay") == 0) return &o->decay;
+    if (sgd && strcmp(name, "momentum") == 0) return &o->beta1;
+    if (adam && strcmp(name, "beta1") == 0) return &o->beta1;
+    if (adam && strcmp(name, "beta2") == 0) return &o->beta2;
+    if (adam && strcmp(name, "eps") == 0) return &o->eps;
+    return NULL;
+}
+
+double ctn_optim_hyper(const ctn_optim *o, const char *name)
+{
+    const double *v = o && name ? hyper((ctn_optim *)o, name) : NULL;
+    return v ? *v : NAN;
+}
+
+ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value)
+{
+    double *v = o && name ? hyper(o, name) : NULL;
+    if (!v)
+        return ctn_fail(CTN_ENOTFOUND, "optim_set_hyper: %s has no %s; it has lr, decay%s",
+                        o ? o->step_op.name : "no optimizer", name ? name : "hyperparameter NULL",
+                        !o || o->kind == CTN__SWEEP_SGD ? ""
+                        : hyper(o, "momentum")          ? ", momentum"
+                                                        : ", beta1, beta2, eps");
+    const bool beta = v == &o->beta1 || v == &o->beta2;
+    if (!isfinite(value) || (beta && !(value >= 0 && value < 1)))
+        return ctn_fail(CTN_EARG, "optim_set_hyper: %s is %g, it must be %s", name, value,
+                        beta ? "in [0,1)" : "finite");
+    if (v == &o->decay) set_decay(o, value);
+    else *v = value;
+    return CTN_OK;
 }
 
 void ctn_optim_set_clip(ctn_optim *o, double max)
@@ -225,7 +293,12 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first: it may refuse */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
-    CTN_TRY(fn(user, "lr", CTN_F64, 0, NULL, &o->lr));
+    static const char *const names[] = {"lr", "decay", "momentum", "beta1", "beta2", "eps"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        double *v = hyper(o, names[i]);
+        if (v) CTN_TRY(fn(user, names[i], CTN_F64, 0, NULL, v));
+    }
+    set_decay(o, o->decay);
     for (int i = 0; i < o->pool->nvar; i++) {
         const ctn_var *v = o->pool->var[i];
         char name[512];

@@ -15,6 +15,7 @@
 typedef struct {
     double lr_scale, decay;
     int64_t t;
+    bool own_decay; /* set by ctn_optim_group: the optimizer's does not touch it */
 } ctn__group;
 
 struct ctn_optim {
@@ -28,12 +29,14 @@ struct ctn_optim {
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */
     double *partial;     /* room of the norm sweep */
-    double lr, beta1, beta2, eps, dampening;
+    double lr, beta1, beta2, eps, dampening, decay;
     double clip, norm;
     bool decoupled;
     bool scaled; /* loss scaling is on, as scaling says (defaults filled in) */
     ctn_loss_scale_opt scaling;
     double scale;                /* now; a float's value */
+    double seed;                 /* of what adds up until the next step: the scale it began with */
+    double weights;              /* sum of weights in it, 0: contributions are plain sums */
     int64_t scale_good, skipped; /* taken since the scale changed; skipped in all */
     ctn_sched_opt sched;
     int64_t t; /* steps taken */
@@ -44,6 +47,15 @@ struct ctn_optim {
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
+
+/* ctn_backward of a loss that counts `weight` times; the step divides by the sum of weights. All
+ * contributions to a step are weighted or none is. */
+ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight);
+
+/* ---- schedules (schedule.c) ---------------------------------------------------------------------- */
+
+/* Takes over a caller's schedule. steps: what 0 stands for, 0: must be given. Errors: EARG. */
+ctn_status ctn__sched_check(ctn_sched_opt *out, const ctn_sched_opt *s, int64_t steps);
 
 /* ---- loss scaling (loss_scale.c) ----------------------------------------------------------------- */
 

@@ -8,7 +8,24 @@
 #include "catena_config.h"
 #include "engine/engine.h"
 
-enum { ONEDNN, ISA, RUNTIME, HWLOC, XXHASH, ZLIB, YYJSON, TYPE, COMPILER, SANITIZERS, COUNT };
+enum {
+    ONEDNN,
+    ISA,
+    RUNTIME,
+    HWLOC,
+    XXHASH,
+    ZLIB,
+    YYJSON,
+    JPEG,
+    SPNG,
+    ARCHIVE,
+    PROTOBUFC,
+    HDF5,
+    TYPE,
+    COMPILER,
+    SANITIZERS,
+    COUNT
+};
 
 /* NULL: asked of oneDNN as it was loaded, which may be newer than the one built with. */
 static const ctn_build_entry table[COUNT] = {
@@ -19,6 +36,11 @@ static const ctn_build_entry table[COUNT] = {
     [XXHASH] = {"xxhash", CTN_BUILD_XXHASH, "keys of cached plans"},
     [ZLIB] = {"zlib", CTN_BUILD_ZLIB, "compressed data files"},
     [YYJSON] = {"yyjson", CTN_BUILD_YYJSON, "safetensors files"},
+    [JPEG] = {"libjpeg", CTN_BUILD_JPEG, "JPEG images"},
+    [SPNG] = {"libspng", CTN_BUILD_SPNG, "PNG images"},
+    [ARCHIVE] = {"libarchive", CTN_BUILD_ARCHIVE, "tar shards"},
+    [PROTOBUFC] = {"protobuf-c", CTN_BUILD_PROTOBUFC, "TensorBoard events"},
+    [HDF5] = {"hdf5", CTN_BUILD_HDF5, "HDF5 arrays, by a plug-in"},
     [TYPE] = {"build_type", CTN_BUILD_TYPE, "CMake's build type"},
     [COMPILER] = {"compiler", CTN_BUILD_COMPILER, "C compiler"},
     [SANITIZERS] = {"sanitizers", CTN_BUILD_SANITIZE, "run-time checks compiled in"},

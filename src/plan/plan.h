@@ -185,4 +185,11 @@ extern ctn_op ctn__op_accumulate; /* out[0] += in[0] */
 extern ctn_op ctn__op_clear;      /* out[0] = 0 */
 extern ctn_op ctn__op_reorder;    /* out[0] = in[0], row-major (layout pass) */
 
+/* ---- decisions in saved states (decisions.c) ------------------------------------------------------ */
+
+/* Errors: ENOMEM. */
+ctn_status ctn__decisions_text(ctn_context *ctx, ctn__text *out);
+/* CTN_END: they are of another machine, nothing has changed. Between scopes. Errors: EFORMAT, ENOMEM. */
+ctn_status ctn__decisions_replace(ctn_context *ctx, const char *text);
+
 #endif

@@ -55,5 +55,9 @@ if [ -x "$prefix/bin/catena" ]; then
     echo "consumer: wrong command lines are refused"
 fi
 
+if [ -x "$prefix/bin/catena" ]; then
+    "$here/../cli/own_model.sh" "$prefix"
+fi
+
 cd "$here/../.."
 python3 tests/consumer/docs.py "$prefix" ./*.md docs/*.md

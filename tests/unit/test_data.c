@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets and samplers: idx files, good and hostile; arrays; that a shuffle is a permutation of
- * every size, differs between epochs and is uniform; a failing allocator. With CATENA_DATA, MNIST
- * itself. Loaders are in test_loader.c.
+ * Datasets: idx files, good and hostile; arrays; a failing allocator. With CATENA_DATA, MNIST
+ * itself. Samplers are in test_sampler.c, loaders in test_loader.c.
  */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,7 +211,7 @@ static void test_arrays(void **state)
     (void)state;
     const double x[3][2] = {{1, 2}, {3, 4}, {5, 6}};
     const uint8_t t[3] = {7, 8, 9};
-    const ctn_field field[] = {{CTN_F64, 1, {2}}, {CTN_U8, 0, {0}}};
+    const ctn_field field[] = {{CTN_F64, 1, {2}, 0}, {CTN_U8, 0, {0}, 0}};
     ctn_dataset *ds = NULL;
     ok(ctn_arrays_open(&ds, 3, 2, field, (const void *[]){x, t}));
     double y[2];
@@ -223,99 +221,6 @@ static void test_arrays(void **state)
     ctn_dataset_free(ds);
     assert_fails(ctn_arrays_open(&ds, 3, 2, field, (const void *[]){x, NULL}), CTN_EARG, "field 1");
     assert_null(ds);
-}
-
-/* ---- samplers
- * --------------------------------------------------------------------------------------- */
-
-static void check_permutation(int64_t n, uint64_t seed, uint64_t epoch)
-{
-    ctn_sampler *s = NULL;
-    ok(ctn_sampler_shuffled(&s, n, seed));
-    uint8_t *seen = calloc((size_t)n, 1);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t k = ctn_sampler_at(s, epoch, (uint64_t)i);
-        if (k < 0 || k >= n || seen[k])
-            fail_msg("n %lld: %lld twice or out", (long long)n, (long long)k);
-        seen[k] = 1;
-    }
-    free(seen);
-    assert_int_equal(ctn_sampler_at(s, epoch, (uint64_t)n), -1);
-    ctn_sampler_free(s);
-}
-
-static void test_shuffle_is_permutation(void **state)
-{
-    (void)state;
-    for (int64_t n = 1; n <= 300; n++) check_permutation(n, 1234, (uint64_t)n % 3);
-    const int64_t sizes[] = {1023, 1024, 1025, 4095, 4097, 60000, 65536, 65537};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        check_permutation(sizes[i], UINT64_MAX, UINT64_MAX);
-    /* a huge one has no table: any position is found at once, in range */
-    ctn_sampler *s = NULL;
-    ok(ctn_sampler_shuffled(&s, INT64_MAX, 1));
-    for (uint64_t i = 0; i < 100; i++) assert_true(ctn_sampler_at(s, 0, i) >= 0);
-    ctn_sampler_free(s);
-}
-
-static void test_shuffle_epochs_differ(void **state)
-{
-    (void)state;
-    enum { N = 1000 };
-    ctn_sampler *s = NULL, *other = NULL, *again = NULL;
-    ok(ctn_sampler_shuffled(&s, N, 1));
-    ok(ctn_sampler_shuffled(&other, N, 2));
-    ok(ctn_sampler_shuffled(&again, N, 1));
-    int same_epoch = 0, same_seed = 0, same_place = 0;
-    for (uint64_t i = 0; i < N; i++) {
-        same_epoch += ctn_sampler_at(s, 0, i) == ctn_sampler_at(s, 1, i);
-        same_seed += ctn_sampler_at(s, 0, i) == ctn_sampler_at(other, 0, i);
-        same_place += ctn_sampler_at(s, 0, i) == (int64_t)i;
-        assert_int_equal(ctn_sampler_at(s, 7, i), ctn_sampler_at(again, 7, i));
-    }
-    /* one match is expected in two random permutations */
-    assert_true(same_epoch < 10 && same_seed < 10 && same_place < 10);
-    ctn_sampler_free(s);
-    ctn_sampler_free(other);
-    ctn_sampler_free(again);
-}
-
-/* Over many epochs two positions get every pair of samples equally often: chi square has f =
- * n(n-1)-1 degrees of freedom, so mean f and deviation sqrt(2 f). */
-static void test_shuffle_is_uniform(void **state)
-{
-    (void)state;
-    enum { EPOCHS = 20000 };
-    for (int n = 2; n <= 17; n += 3) {
-        static int hist[20][20];
-        memset(hist, 0, sizeof hist);
-        ctn_sampler *s = NULL;
-        ok(ctn_sampler_shuffled(&s, n, 42));
-        for (uint64_t e = 0; e < EPOCHS; e++)
-            hist[ctn_sampler_at(s, e, 0)][ctn_sampler_at(s, e, (uint64_t)n - 1)]++;
-        ctn_sampler_free(s);
-        double f = n * (n - 1) - 1, expected = EPOCHS / (f + 1), chi = 0;
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < n; k++)
-                if (i != k) chi += (hist[i][k] - expected) * (hist[i][k] - expected) / expected;
-        if (chi > f + 5 * sqrt(2 * f))
-            fail_msg("n %d: chi square %g, about %g expected", n, chi, f);
-    }
-}
-
-static void test_sampler_state(void **state)
-{
-    (void)state;
-    ctn_sampler *s = NULL;
-    ok(ctn_sampler_sequential(&s, 10));
-    for (uint64_t i = 0; i < 10; i++) assert_int_equal(ctn_sampler_at(s, 3, i), i);
-    ok(ctn_sampler_state_set(s, &(ctn_sampler_state){5, 6, 10}));
-    ctn_sampler_state got = ctn_sampler_state_get(s);
-    assert_true(got.seed == 5 && got.epoch == 6 && got.position == 10);
-    assert_fails(ctn_sampler_state_set(s, &(ctn_sampler_state){5, 6, 11}), CTN_EARG, "position 11");
-    ctn_sampler_free(s);
-    assert_fails(ctn_sampler_shuffled(&s, -1, 0), CTN_EARG, "count is -1");
-    ctn_sampler_free(NULL);
 }
 
 /* ---- memory
@@ -344,14 +249,11 @@ static ctn_status everything(void)
 {
     ctn_status st = CTN_OK;
     ctn_dataset *ds = NULL, *arrays = NULL;
-    ctn_sampler *s = NULL;
     CTN_TRY_GOTO(st, done, ctn_mnist_open(&ds, ".", CTN_TEST));
     CTN_TRY_GOTO(st, done,
-                 ctn_arrays_open(&arrays, 1, 1, &(ctn_field){CTN_U8, 0, {0}},
+                 ctn_arrays_open(&arrays, 1, 1, &(ctn_field){CTN_U8, 0, {0}, 0},
                                  (const void *[]){images}));
-    CTN_TRY_GOTO(st, done, ctn_sampler_shuffled(&s, 3, 1));
 done:
-    ctn_sampler_free(s);
     ctn_dataset_free(arrays);
     ctn_dataset_free(ds);
     return st;
@@ -380,16 +282,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx),
-        cmocka_unit_test(test_idx_hostile),
-        cmocka_unit_test(test_idx_gzip),
-        cmocka_unit_test(test_mnist),
-        cmocka_unit_test(test_mnist_real),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_shuffle_is_permutation),
-        cmocka_unit_test(test_shuffle_epochs_differ),
-        cmocka_unit_test(test_shuffle_is_uniform),
-        cmocka_unit_test(test_sampler_state),
+        cmocka_unit_test(test_idx),        cmocka_unit_test(test_idx_hostile),
+        cmocka_unit_test(test_idx_gzip),   cmocka_unit_test(test_mnist),
+        cmocka_unit_test(test_mnist_real), cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

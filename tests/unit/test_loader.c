@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Users' datasets and loaders: that a table is checked, that batches do not depend on the number of
- * threads or the depth, tails, errors with the sample named, restart from a state, no signal on
- * loader threads, no allocation while running; a failing allocator.
+ * threads or the depth, tails, ranks, errors with the sample named, restart from a state, no signal
+ * on loader threads, no allocation while running, batches as tensors in both layouts; a failing
+ * allocator. What goes wrong with the data or the file system is in test_loader_faults.c.
  * Labels: threads
  */
 #include <pthread.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include <catena/data.h>
+#include <catena/catena.h>
 
 #include "base/base.h"
 
@@ -57,9 +58,10 @@ static void made_field(void *self, int f, ctn_field *out)
     *out = f == 0 ? ((made *)self)->field : (ctn_field){.dtype = CTN_I32};
 }
 
-static ctn_status made_get(void *self, int64_t i, void *const *dst)
+static ctn_status made_get(void *self, const ctn_sample *s, void *const *dst)
 {
     made *m = self;
+    const int64_t i = s->index;
     if (i == m->bad) return m->silent ? CTN_EIO : ctn_fail(CTN_EIO, "made: the disk is gone");
     float *x = dst[0];
     for (int k = 0; k < 3; k++) x[k] = (float)i + 0.25f * (float)k;
@@ -76,8 +78,12 @@ static void made_free(void *self)
     ((made *)self)->freed++;
 }
 
-static const ctn_dataset_vt made_vt = {
-    sizeof(ctn_dataset_vt), made_count, made_fields, made_field, made_get, made_free};
+static const ctn_dataset_vt made_vt = {.struct_size = sizeof(ctn_dataset_vt),
+                                       .count = made_count,
+                                       .fields = made_fields,
+                                       .field = made_field,
+                                       .get = made_get,
+                                       .free = made_free};
 
 static ctn_dataset *make(made *m, int64_t count, int64_t bad)
 {
@@ -85,7 +91,7 @@ static ctn_dataset *make(made *m, int64_t count, int64_t bad)
                 .bad = bad,
                 .fields = 2,
                 .main_thread = pthread_self(),
-                .field = {CTN_F32, 1, {3}}};
+                .field = {CTN_F32, 1, {3}, 0}};
     ctn_dataset *ds = NULL;
     ok(ctn_dataset_new(&ds, &made_vt, m));
     return ds;
@@ -112,11 +118,11 @@ static void test_dataset_checks(void **state)
     m.fields = 2;
     m.field.dtype = (ctn_dtype)99;
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EDTYPE, "dtype 99");
-    m.field = (ctn_field){CTN_F32, CTN_MAX_DIMS, {1, 1, 1, 1, 1, 1, 1, 1}};
+    m.field = (ctn_field){CTN_F32, CTN_MAX_DIMS, {1, 1, 1, 1, 1, 1, 1, 1}, 0};
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "8 dimensions");
-    m.field = (ctn_field){CTN_F32, 2, {3, 0}};
+    m.field = (ctn_field){CTN_F32, 2, {3, 0}, 0};
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "size 0 in dimension 1");
-    m.field = (ctn_field){CTN_F32, 3, {INT64_MAX, INT64_MAX, 4}};
+    m.field = (ctn_field){CTN_F32, 3, {INT64_MAX, INT64_MAX, 4}, 0};
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "too large");
     assert_int_equal(m.freed, 1); /* a refused self stays the caller's */
 }
@@ -310,6 +316,12 @@ static void test_loader_refuses(void **state)
                  CTN_EARG, "no batch would ever come");
     assert_fails(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = INT64_MAX)), CTN_EARG,
                  "does not fit");
+    assert_fails(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 1, .skip = 1.5)),
+                 CTN_EARG, "skip is 1.5");
+    assert_fails(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 1, .stall_s = -1)),
+                 CTN_EARG, "stall_s is -1");
+    assert_fails(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 1, .ncores = 2)),
+                 CTN_EARG, "ncores is 2");
     assert_null(l);
     ctn_loader_free(NULL);
     ctn_sampler_free(s);
@@ -326,6 +338,90 @@ static void test_loader_refuses(void **state)
     ctn_loader_free(l);
     ctn_sampler_free(s);
     ctn_dataset_free(ds);
+}
+
+/* k ranks with batch b are together one rank with batch k b; with drop_last all have as many. */
+static void test_loader_ranks(void **state)
+{
+    (void)state;
+    enum { N = 50, BATCH = 3 };
+    static record whole;
+    for (int drop = 0; drop < 2; drop++)
+        for (int size = 1; size <= 7; size += 2) {
+            made m;
+            ctn_dataset *ds = make(&m, N, -1);
+            ctn_sampler *s = NULL;
+            ctn_loader *l = NULL, *part[7] = {0};
+            ok(ctn_sampler_shuffled(&s, N, 4));
+            ok(ctn_loader_new(&l, ds, s,
+                              CTN_OPT(ctn_loader_opt, .batch = BATCH * (int64_t)size,
+                                      .drop_last = drop)));
+            for (int rank = 0; rank < size; rank++) {
+                ok(ctn_sampler_shard(s, rank, size));
+                ok(ctn_loader_new(&part[rank], ds, s,
+                                  CTN_OPT(ctn_loader_opt, .batch = BATCH, .threads = 1,
+                                          .drop_last = drop)));
+            }
+            ctn_sampler_free(s);
+            memset(&whole, 0, sizeof whole);
+            int end[7] = {0};
+            for (int64_t n = -1; n != 0; n = whole.n[whole.calls - 1]) {
+                const int first = whole.samples;
+                run(l, 1, &whole);
+                for (int rank = 0; rank < size; rank++) {
+                    ctn_batch b;
+                    if (end[rank]) continue;
+                    end[rank] = ctn_loader_next(part[rank], &b) == CTN_END;
+                    for (int64_t i = 0; i < b.n; i++)
+                        assert_int_equal(((int32_t *)b.data[1])[i],
+                                         whole.t[first + (int)i * size + rank]);
+                    /* a rank may have one batch less, never one more */
+                    assert_true(whole.n[whole.calls - 1] > 0 || end[rank]);
+                    if (drop) assert_int_equal(end[rank], whole.n[whole.calls - 1] == 0);
+                }
+            }
+            assert_int_equal(whole.samples, drop ? N / (BATCH * size) * BATCH * size : N);
+            for (int rank = 0; rank < size; rank++) ctn_loader_free(part[rank]);
+            ctn_loader_free(l);
+            ctn_dataset_free(ds);
+        }
+}
+
+/* A field stored (H,W,C) is the same tensor (N,C,H,W) as one stored (C,H,W). */
+static void test_batch_layouts(void **state)
+{
+    (void)state;
+    enum { N = 3, C = 2, H = 4, W = 5 };
+    float nchw[N][C][H][W], nhwc[N][H][W][C], got[2][N][C][H][W];
+    for (int i = 0; i < N * C * H * W; i++) {
+        const int w = i % W, h = i / W % H, c = i / (W * H) % C, n = i / (W * H * C);
+        nchw[n][c][h][w] = nhwc[n][h][w][c] = (float)i;
+    }
+    ctn_context *ctx = NULL;
+    ctn_dataset *ds = NULL;
+    ctn_sampler *s = NULL;
+    ctn_loader *l = NULL;
+    ctn_batch b;
+    const ctn_field field[] = {{CTN_F32, 3, {C, H, W}, 0}, {CTN_F32, 3, {C, H, W}, 1}};
+    ok(ctn_context_new(&ctx, NULL));
+    ok(ctn_arrays_open(&ds, N, 2, field, (const void *[]){nchw, nhwc}));
+    ok(ctn_sampler_sequential(&s, N));
+    ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = N)));
+    ok(ctn_loader_next(l, &b));
+    assert_true(!b.field[0].channels_last && b.field[1].channels_last);
+    ok(ctn_scope_begin(ctx));
+    for (int f = 0; f < 2; f++) {
+        ctn_tensor *x = ctn_batch_tensor(ctx, &b, f);
+        assert_non_null(x);
+        ok(ctn_read(ctn_add(x, x), got[f], sizeof got[f]));
+    }
+    ok(ctn_scope_end(ctx));
+    assert_true(got[0][2][1][3][4] == 2 * nchw[2][1][3][4]);
+    assert_memory_equal(got[0], got[1], sizeof got[0]);
+    ctn_loader_free(l);
+    ctn_sampler_free(s);
+    ctn_dataset_free(ds);
+    ctn_context_free(ctx);
 }
 
 /* ---- memory
@@ -354,7 +450,7 @@ static ctn_status everything(void)
 {
     ctn_status st = CTN_OK;
     made m = {.count = 5, .bad = -1, .fields = 2, .main_thread = pthread_self()};
-    m.field = (ctn_field){CTN_F32, 1, {3}};
+    m.field = (ctn_field){CTN_F32, 1, {3}, 0};
     ctn_dataset *ds = NULL;
     ctn_sampler *s = NULL;
     ctn_loader *l = NULL;
@@ -395,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_dataset_checks), cmocka_unit_test(test_loader_threads_agree),
         cmocka_unit_test(test_loader_tail),    cmocka_unit_test(test_loader_restart),
         cmocka_unit_test(test_loader_errors),  cmocka_unit_test(test_loader_refuses),
+        cmocka_unit_test(test_loader_ranks),   cmocka_unit_test(test_batch_layouts),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

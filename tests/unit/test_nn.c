@@ -353,7 +353,7 @@ static void test_batch_tensor(void **state)
     ctn_batch b;
     float x[6] = {1, 2, 3, 4, 5, 6}, y[4];
     int64_t t[3] = {7, 8, 9};
-    const ctn_field f[2] = {{CTN_F32, 1, {2}}, {CTN_I64, 0, {0}}};
+    const ctn_field f[2] = {{CTN_F32, 1, {2}, 0}, {CTN_I64, 0, {0}, 0}};
     ok(ctn_arrays_open(&ds, 3, 2, f, (const void *const[]){x, t}));
     ok(ctn_sampler_sequential(&s, 3));
     ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 2)));

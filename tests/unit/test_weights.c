@@ -336,7 +336,7 @@ static ctn_status start(training *t, uint64_t seed)
 {
     ctn_status st = CTN_OK;
     ctn_sampler *s = NULL;
-    const ctn_field f[2] = {{CTN_F32, 1, {5}}, {CTN_I64, 0, {0}}};
+    const ctn_field f[2] = {{CTN_F32, 1, {5}, 0}, {CTN_I64, 0, {0}, 0}};
     *t = (training){0};
     CTN_TRY_GOTO(st, done, make(&t->m, seed));
     CTN_TRY_GOTO(st, done, ctn_adam_new(&t->opt, ctn_params(t->m.net), NULL));

@@ -7,14 +7,19 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <catena/ops.h>
 
+#include "bench_loader.h"
 #include "cli.h"
 #include "model.h"
+
+/* The operand that is no network. */
+#define LOADER "loader"
 
 /* Steps that plan and grow what grows once; the third is measured. A macro, for the help text. */
 #define WARM_UP 2
@@ -339,7 +344,7 @@ done:
     return st;
 }
 
-static int run(const args *a)
+static int run(args *a)
 {
     if (args_int(a, "steps") < 1) {
         fprintf(stderr, "catena bench: --steps must be at least 1\n");
@@ -347,9 +352,23 @@ static int run(const args *a)
     }
     int code = check_threads(a);
     if (code >= 0) return code;
+    if (strcmp(a->operand, LOADER) == 0) return bench_loader(a);
     code = check_precision(a);
     if (code >= 0) return code;
     return bench_model(a) < 0 ? report_error("bench") : EXIT_DONE;
+}
+
+/* The networks, and the loader. */
+static const char *const *bench_words(void)
+{
+    enum { MOST = 64 };
+    static const char *words[MOST + 2];
+    const char *const *names = model_names();
+    int n = 0;
+    for (; n < MOST && names[n]; n++) words[n] = names[n];
+    words[n] = LOADER;
+    words[n + 1] = NULL;
+    return words;
 }
 
 static const option options[] = {
@@ -360,6 +379,7 @@ static const option options[] = {
     {"slow-precision", NULL, NULL, "take a precision that has only reference kernels here"},
     {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
     {"steps", "N", "200", "steps measured, after " CTN_STR(WARM_UP) " that are not"},
+    {"data", "DIR", NULL, "loader: folder of JPEG files, or of tar files of them"},
     {"json", NULL, NULL, "one JSON object"},
     {"dynamic", NULL, NULL,
      "another batch (1 to --batch) and size (in steps of 32 up to --size) each step"},
@@ -369,15 +389,16 @@ static const option options[] = {
 };
 
 const command cmd_bench = {
-    "bench",
-    "NETWORK",
-    "Time training steps on synthetic data, and what recording them costs.",
-    model_names,
-    options,
-    "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
-    "  catena bench resnet50 --batch 16 --precision bf16 --steps 10\n"
-    "  catena bench resnet18 --dynamic --batch 64 --steps 200\n"
-    "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
-    "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n",
-    run,
+    .name = "bench",
+    .operands = "NETWORK|loader",
+    .summary = "Time training steps on synthetic data, and what recording them costs.",
+    .words = bench_words,
+    .options = options,
+    .examples = "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
+                "  catena bench resnet50 --batch 16 --precision bf16 --steps 10\n"
+                "  catena bench resnet18 --dynamic --batch 64 --steps 200\n"
+                "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
+                "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n"
+                "  catena bench loader --data photos --threads 2\n",
+    .run = run,
 };

@@ -332,7 +332,7 @@ done:
     return st;
 }
 
-static int run(const args *a)
+static int run(args *a)
 {
     if (args_int(a, "steps") < 1) {
         fprintf(stderr, "catena explain: --steps must be at least 1\n");
@@ -359,14 +359,14 @@ static const option options[] = {
 };
 
 const command cmd_explain = {
-    "explain",
-    "NETWORK",
-    "Train a few steps and print the plan, kernel by kernel, and how fast each was.",
-    model_names,
-    options,
-    "  catena explain mlp                 the plan of an MLP training step\n"
-    "  catena explain resnet50 --steps 5  where the time of a ResNet-50 step goes\n"
-    "  catena explain mlp --threads 1     the same on one thread\n"
-    "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
-    run,
+    .name = "explain",
+    .operands = "NETWORK",
+    .summary = "Train a few steps and print the plan, kernel by kernel, and how fast each was.",
+    .words = model_names,
+    .options = options,
+    .examples = "  catena explain mlp                 the plan of an MLP training step\n"
+                "  catena explain resnet50 --steps 5  where the time of a ResNet-50 step goes\n"
+                "  catena explain mlp --threads 1     the same on one thread\n"
+                "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
+    .run = run,
 };

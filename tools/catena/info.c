@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <catena/env.h>
 #include <catena/info.h>
@@ -33,6 +34,7 @@ typedef struct {
     ctn_machine m;
     char model[256]; /* of the CPU */
     char cpuset[256];
+    char host[256];
     int threads; /* as the context has them */
 } machine;
 
@@ -43,6 +45,7 @@ static ctn_status look(machine *out)
     proc_line("/proc/cpuinfo", "model name", out->model, sizeof out->model);
     if (!out->model[0]) snprintf(out->model, sizeof out->model, "unknown");
     proc_line("/proc/self/status", "Cpus_allowed_list", out->cpuset, sizeof out->cpuset);
+    gethostname(out->host, sizeof out->host - 1);
     CTN_TRY(ctn_context_new(&ctx, NULL));
     out->threads = ctn_context_threads(ctx);
     ctn_context_free(ctx);
@@ -53,48 +56,55 @@ static ctn_status look(machine *out)
 static const char *const omp_names[] = {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",
                                         "OMP_WAIT_POLICY", NULL};
 
-static ctn_status print_json(const machine *k)
+static ctn_status write_json(json *j, const machine *k)
 {
-    json j = {0};
     ctn_build_entry b;
     ctn_env_entry e;
-    json_open(&j, NULL, '{');
-    json_text(&j, "version", ctn_version_text());
-    json_open(&j, "build", '{');
+    json_open(j, NULL, '{');
+    json_text(j, "version", ctn_version_text());
+    json_open(j, "build", '{');
     for (int i = 0; i < ctn_build_count(); i++) {
         CTN_TRY(ctn_build_get(i, &b));
-        json_text(&j, b.name, b.value[0] ? b.value : NULL);
+        json_text(j, b.name, b.value[0] ? b.value : NULL);
     }
-    json_close(&j, '}');
-    json_open(&j, "machine", '{');
-    json_text(&j, "cpu", k->model);
-    json_int(&j, "cpus", k->m.cpus);
-    json_int(&j, "cores", k->m.cores);
-    json_int(&j, "numa_nodes", k->m.numa);
-    json_text(&j, "cpuset", k->cpuset);
-    json_close(&j, '}');
-    json_open(&j, "core_plan", '{');
-    json_int(&j, "compute_threads", k->threads);
-    json_text(&j, "compute_threads_source", k->m.threads_source);
-    json_close(&j, '}');
-    json_open(&j, "variables", '[');
+    json_close(j, '}');
+    json_open(j, "machine", '{');
+    json_text(j, "host", k->host);
+    json_text(j, "cpu", k->model);
+    json_int(j, "cpus", k->m.cpus);
+    json_int(j, "cores", k->m.cores);
+    json_int(j, "numa_nodes", k->m.numa);
+    json_text(j, "cpuset", k->cpuset);
+    json_close(j, '}');
+    json_open(j, "core_plan", '{');
+    json_int(j, "compute_threads", k->threads);
+    json_text(j, "compute_threads_source", k->m.threads_source);
+    json_close(j, '}');
+    json_open(j, "variables", '[');
     for (int i = 0; i < ctn_env_count(); i++) {
         CTN_TRY(ctn_env_get(i, &e));
-        json_open(&j, NULL, '{');
-        json_text(&j, "name", e.name);
-        json_text(&j, "value", e.value);
-        json_text(&j, "source", e.source);
-        json_text(&j, "type", e.type);
-        json_text(&j, "default", e.def);
-        json_text(&j, "help", e.help);
-        json_close(&j, '}');
+        json_open(j, NULL, '{');
+        json_text(j, "name", e.name);
+        json_text(j, "value", e.value);
+        json_text(j, "source", e.source);
+        json_text(j, "type", e.type);
+        json_text(j, "default", e.def);
+        json_text(j, "help", e.help);
+        json_close(j, '}');
     }
-    json_close(&j, ']');
-    json_open(&j, "openmp", '{');
-    for (int i = 0; omp_names[i]; i++) json_text(&j, omp_names[i], getenv(omp_names[i]));
-    json_close(&j, '}');
-    json_close(&j, '}');
+    json_close(j, ']');
+    json_open(j, "openmp", '{');
+    for (int i = 0; omp_names[i]; i++) json_text(j, omp_names[i], getenv(omp_names[i]));
+    json_close(j, '}');
+    json_close(j, '}');
     return CTN_OK;
+}
+
+ctn_status info_json(json *j)
+{
+    machine k = {0};
+    CTN_TRY(look(&k));
+    return write_json(j, &k);
 }
 
 static ctn_status print_text(const machine *k)
@@ -125,11 +135,12 @@ static ctn_status print_text(const machine *k)
     return CTN_OK;
 }
 
-static int run(const args *a)
+static int run(args *a)
 {
     machine k = {0};
+    json j = {0};
     ctn_status st = look(&k);
-    if (st == CTN_OK) st = args_flag(a, "json") ? print_json(&k) : print_text(&k);
+    if (st == CTN_OK) st = args_flag(a, "json") ? write_json(&j, &k) : print_text(&k);
     if (st < 0) return report_error("info");
     if (k.threads > k.m.cpus)
         report_warning(NULL, "more compute threads than CPUs: they will wait for each other; lower "
@@ -140,12 +151,13 @@ static int run(const args *a)
 static const option options[] = {{"json", NULL, NULL, "one JSON object"}, {0}};
 
 const command cmd_info = {
-    "info",
-    "",
-    "Show version, what was built in, the machine, the threads to be used and every variable.",
-    NULL,
-    options,
-    "  catena info                     what this machine will do\n"
-    "  OMP_NUM_THREADS=1 catena info   and where the number of threads comes from\n",
-    run,
+    .name = "info",
+    .operands = "",
+    .summary =
+        "Show version, what was built in, the machine, the threads to be used and every variable.",
+    .words = NULL,
+    .options = options,
+    .examples = "  catena info                     what this machine will do\n"
+                "  OMP_NUM_THREADS=1 catena info   and where the number of threads comes from\n",
+    .run = run,
 };

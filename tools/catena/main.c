@@ -9,18 +9,20 @@
 
 #include "cli.h"
 
-static const command *const commands[] = {&cmd_info, &cmd_bench, &cmd_explain, &cmd_tune};
+static const command *const commands[] = {&cmd_train, &cmd_eval,    &cmd_predict, &cmd_pack,
+                                          &cmd_bench, &cmd_explain, &cmd_tune,    &cmd_info};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)
 {
     printf("Usage: catena COMMAND [options]\n\n"
-           "Catena trains neural networks on CPUs; this command looks at what the library does.\n\n"
+           "Catena trains neural networks on CPUs.\n\n"
            "Commands:\n");
     for (int i = 0; i < NCOMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf("\nOptions:\n  --version  print the version\n  --help     this text\n\n"
-           "catena COMMAND --help tells more about a command.\n");
+           "catena COMMAND --help tells more about a command, catena help --man COMMAND prints its "
+           "man page.\n");
 }
 
 static const command *find(const char *name)
@@ -52,7 +54,8 @@ static int dispatch(int argc, char **argv)
     const char *word = argv[1];
     bool version = strcmp(word, "--version") == 0;
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-    int most = version ? 2 : help ? 3 : argc;
+    bool man = help && argc > 2 && strcmp(argv[2], "--man") == 0;
+    int most = version ? 2 : help ? 3 + man : argc;
     if (argc > most) {
         fprintf(stderr, "catena: unexpected argument '%s' after %s\n", argv[most], argv[most - 1]);
         return EXIT_USAGE;
@@ -65,15 +68,22 @@ static int dispatch(int argc, char **argv)
         usage();
         return EXIT_DONE;
     }
-    const command *cmd = find(help ? argv[2] : word);
-    if (!cmd) return unknown(help ? argv[2] : word);
+    if (man && argc == 3) {
+        overview_man(commands, NCOMMANDS);
+        return EXIT_DONE;
+    }
+    const char *name = man ? argv[3] : help ? argv[2] : word;
+    const command *cmd = find(name);
+    if (!cmd) return unknown(name);
     if (help) {
-        command_help(cmd);
+        (man ? command_man : command_help)(cmd);
         return EXIT_DONE;
     }
     args a;
     int code = args_parse(&a, cmd, argc - 2, argv + 2);
-    return code >= 0 ? code : cmd->run(&a);
+    if (code < 0) code = cmd->run(&a);
+    args_free(&a);
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -83,7 +93,7 @@ int main(int argc, char **argv)
     /* Buffered output may fail as late as here: a full disk must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         fprintf(stderr, "catena: could not write to standard output\n");
-        code = EXIT_FAILED;
+        code = EXIT_ENVIRONMENT;
     }
     return code;
 }

@@ -116,8 +116,7 @@ const char *const *model_names(void)
     return ctn_zoo_names();
 }
 
-/* The modules of modules two levels down: blocks of stages, layers of a list. */
-static ctn_status recompute_blocks(ctn_module *net)
+ctn_status recompute_blocks(ctn_module *net)
 {
     for (int i = 0; i < ctn_module_children(net); i++) {
         ctn_module *stage = ctn_module_child(net, i);

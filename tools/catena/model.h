@@ -3,8 +3,8 @@
  * The networks that bench and explain train, each with one synthetic batch: the 784-1000-1000-10 perceptron
  * with Adam, and those of the zoo with momentum SGD.
  */
-#ifndef CATENA_MODEL_H
-#define CATENA_MODEL_H
+#ifndef CATENA_BENCH_MODEL_H
+#define CATENA_BENCH_MODEL_H
 
 #include <catena/nn.h>
 #include <catena/optim.h>
@@ -42,6 +42,9 @@ void model_free(model *m);
 ctn_tensor *model_loss(model *m);
 /* Another batch of at most model_new's, of images (or sequences) of at most its size. */
 void model_resize(model *m, int64_t batch, int64_t size);
+/* Mark the modules of modules two levels down, blocks of stages and layers of a list, to be computed again
+ * for their gradients. */
+ctn_status recompute_blocks(ctn_module *net);
 /* Uniform in [0, 1), a linear congruence. */
 float model_uniform(uint64_t *state);
 /* One training step in a scope of its own. */

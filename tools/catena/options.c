@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options of a subcommand from its table: parsing, the --help text, and suggestions for what was
- * mistyped. `--name value` and `--name=value` are the same; options and operands may be mixed.
+ * Options of a subcommand from its table: parsing, types, where values came from, and suggestions for
+ * what was mistyped. `--name value` and `--name=value` are the same; options and operands may be mixed.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,26 +15,31 @@
 
 enum { MAX_WORD = 64 };
 
-/* Levenshtein distance, upper and lower case being equal; words beyond MAX_WORD are as far away as can
- * be. */
+/* ---- suggestions ------------------------------------------------------------------------------- */
+
+/* Edits from one word to the other: a letter more, less, changed, or two swapped; upper and lower case
+ * are equal. Words beyond MAX_WORD are as far away as can be. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t n = strlen(a), m = strlen(b), row[MAX_WORD + 1];
+    size_t n = strlen(a), m = strlen(b), rows[3][MAX_WORD + 1];
     if (n > MAX_WORD || m > MAX_WORD) return MAX_WORD;
-    for (size_t j = 0; j <= m; j++) row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-            size_t best = corner + !same;
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            corner = row[j];
+    for (size_t i = 0; i <= n; i++) {
+        size_t *row = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        for (size_t j = 0; j <= m; j++) {
+            size_t best = i + j;
+            if (i > 0 && j > 0) {
+                int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+                best = last[j - 1] + (x != y);
+                if (last[j] + 1 < best) best = last[j] + 1;
+                if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+                bool swapped = i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                               y == tolower((unsigned char)a[i - 2]);
+                if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
+            }
             row[j] = best;
         }
     }
-    return row[m];
+    return rows[n % 3][m];
 }
 
 const char *nearest(const char *word, const char *const *list)
@@ -50,7 +57,117 @@ const char *nearest(const char *word, const char *const *list)
     return best;
 }
 
-static int option_index(const command *cmd, const char *name, size_t n)
+const char *nearest_option(const command *cmd, const char *name)
+{
+    const char *names[MAX_OPTIONS + 2];
+    int n = 0;
+    for (; cmd->options[n].name; n++) names[n] = cmd->options[n].name;
+    names[n++] = "help";
+    names[n] = NULL;
+    return nearest(name, names);
+}
+
+/* ---- types -------------------------------------------------------------------------------------- */
+
+option_type option_type_of(const option *o)
+{
+    if (!o->arg) return TYPE_FLAG;
+    if (strcmp(o->arg, "N") == 0) return TYPE_WHOLE;
+    if (strcmp(o->arg, "X") == 0) return TYPE_NUMBER;
+    if (strchr(o->arg, '|')) return TYPE_CHOICE;
+    return strstr(o->arg, ",...") ? TYPE_LIST : TYPE_TEXT;
+}
+
+static bool number(const char *s, double *out)
+{
+    char *end = NULL;
+    double v = strtod(s, &end);
+    /* strtod takes 0x10, nan and inf too, which nobody means here. */
+    if (end == s || *end != 0 || !isfinite(v) || strpbrk(s, "xXnN")) return false;
+    *out = v;
+    return true;
+}
+
+static bool whole_number(const char *s, int64_t *out)
+{
+    double v = 0;
+    if (!number(s, &v) || v != floor(v) || v < 0 || v > INT32_MAX) return false;
+    *out = (int64_t)v;
+    return true;
+}
+
+static bool is_choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *c = choices; n > 0; c++) {
+        if (strncmp(c, word, n) == 0 && (c[n] == '|' || c[n] == 0)) return true;
+        c = strchr(c, '|');
+        if (!c) break;
+    }
+    return false;
+}
+
+/* Numbers with commas between; nothing is a list too. */
+static bool is_list(const char *s)
+{
+    while (*s) {
+        char *end = NULL;
+        double v = strtod(s, &end);
+        if (end == s || !isfinite(v)) return false;
+        end += strspn(end, " ");
+        if (*end != 0 && *end != ',') return false;
+        s = *end == ',' ? end + 1 + strspn(end + 1, " ") : end;
+        if (*end == ',' && *s == 0) return false;
+    }
+    return true;
+}
+
+bool option_accepts(const option *o, const char *text, char *why, size_t n)
+{
+    int64_t w;
+    double v;
+    switch (option_type_of(o)) {
+    case TYPE_FLAG:
+        snprintf(why, n, "true or false");
+        return is_choice("true|false|yes|no|on|off|1|0", text);
+    case TYPE_WHOLE:
+        snprintf(why, n, "a whole number from 0 to %d", INT32_MAX);
+        return whole_number(text, &w);
+    case TYPE_NUMBER: snprintf(why, n, "a number"); return number(text, &v);
+    case TYPE_CHOICE: snprintf(why, n, "one of %s", o->arg); return is_choice(o->arg, text);
+    case TYPE_LIST: snprintf(why, n, "numbers with commas between"); return is_list(text);
+    default: return true;
+    }
+}
+
+/* ---- values -------------------------------------------------------------------------------------- */
+
+typedef struct text {
+    struct text *next;
+    char s[];
+} text;
+
+const char *args_own(args *a, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    text *t = malloc(sizeof *t + n);
+    if (!t) return NULL;
+    memcpy(t->s, s, n);
+    t->next = a->owned;
+    a->owned = t;
+    return t->s;
+}
+
+void args_free(args *a)
+{
+    for (text *t = a->owned, *next; t; t = next) {
+        next = t->next;
+        free(t);
+    }
+    a->owned = NULL;
+}
+
+int option_find(const command *cmd, const char *name, size_t n)
 {
     for (int i = 0; cmd->options[i].name; i++)
         if (strlen(cmd->options[i].name) == n && memcmp(cmd->options[i].name, name, n) == 0)
@@ -58,33 +175,120 @@ static int option_index(const command *cmd, const char *name, size_t n)
     return -1;
 }
 
-static bool whole_number(const char *s, int64_t *out)
+int args_set(args *a, int k, const char *value, source from, const char *where)
 {
-    char *end = NULL;
-    errno = 0;
-    long long v = strtoll(s, &end, 10);
-    if (errno != 0 || end == s || *end != 0 || v < 0 || v > INT32_MAX) return false;
-    *out = v;
-    return true;
+    const option *o = &a->cmd->options[k];
+    char why[512];
+    if (!option_accepts(o, value, why, sizeof why)) {
+        fprintf(stderr, "catena %s: %s%s%s wants %s, found '%s'\n", a->cmd->name, where,
+                from == FROM_FLAG ? "--" : "", o->name, why, value);
+        return EXIT_USAGE;
+    }
+    if (a->from[k] > from) return -1;
+    if (!o->arg) value = is_choice("true|yes|on|1", value) ? "1" : NULL;
+    else if (from != FROM_FLAG) value = args_own(a, value);
+    a->value[k] = value;
+    a->from[k] = from;
+    return -1;
 }
+
+void args_settle(args *a, const char *name, const char *fmt, ...)
+{
+    char buf[512];
+    int k = option_find(a->cmd, name, strlen(name));
+    if (k < 0) return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    const char *s = args_own(a, buf);
+    if (s) a->value[k] = s;
+}
+
+static const char *value_of(const args *a, const char *name)
+{
+    int k = option_find(a->cmd, name, strlen(name));
+    return k >= 0 ? a->value[k] : NULL;
+}
+
+bool args_flag(const args *a, const char *name)
+{
+    return value_of(a, name) != NULL;
+}
+
+const char *args_text(const args *a, const char *name)
+{
+    const char *s = value_of(a, name);
+    return s ? s : "";
+}
+
+bool args_is(const args *a, const char *name, const char *value)
+{
+    return strcmp(args_text(a, name), value) == 0;
+}
+
+bool args_given(const args *a, const char *name)
+{
+    int k = option_find(a->cmd, name, strlen(name));
+    return k >= 0 && a->from[k] > FROM_DEFAULT;
+}
+
+int64_t args_int(const args *a, const char *name)
+{
+    int64_t v = 0;
+    const char *s = value_of(a, name);
+    return s && whole_number(s, &v) ? v : 0;
+}
+
+double args_real(const args *a, const char *name)
+{
+    double v = 0;
+    const char *s = value_of(a, name);
+    return s && number(s, &v) ? v : 0;
+}
+
+int args_list(const args *a, const char *name, int max, double *out)
+{
+    int n = 0;
+    for (const char *s = args_text(a, name); *s && n < max; n++) {
+        char *end = NULL;
+        out[n] = strtod(s, &end);
+        if (end == s) break;
+        s = end + strspn(end, ", ");
+    }
+    return n;
+}
+
+/* ---- the command line ---------------------------------------------------------------------------- */
 
 static int unknown_option(const command *cmd, const char *word)
 {
-    const char *names[MAX_OPTIONS + 2];
-    int n = 0;
-    for (; cmd->options[n].name; n++) names[n] = cmd->options[n].name;
-    names[n++] = "help";
-    names[n] = NULL;
-    const char *near = nearest(word + strspn(word, "-"), names);
+    const char *near = nearest_option(cmd, word + strspn(word, "-"));
     fprintf(stderr, "catena %s: unknown option '%s'", cmd->name, word);
     if (near) fprintf(stderr, "; did you mean --%s?", near);
     fprintf(stderr, " (catena %s --help lists them)\n", cmd->name);
     return EXIT_USAGE;
 }
 
+static int unknown_word(const command *cmd, const char *word)
+{
+    const char *near = nearest(word, cmd->words());
+    fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
+    if (near) fprintf(stderr, "; did you mean %s?", near);
+    fprintf(stderr, " (known:");
+    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
+    fprintf(stderr, "%s)\n", cmd->paths ? ", or a path with a slash: ./mymodel.so" : "");
+    return EXIT_USAGE;
+}
+
 static int set_operand(args *a, const char *word)
 {
     const command *cmd = a->cmd;
+    const char **slot = !a->operand ? &a->operand : &a->operand2;
+    if (cmd->free_words > (a->operand != NULL) + (a->operand2 != NULL)) {
+        *slot = word;
+        return -1;
+    }
     if (!cmd->words || a->operand) {
         fprintf(stderr, "catena %s: unexpected argument '%s' (catena %s --help tells the usage)\n",
                 cmd->name, word, cmd->name);
@@ -92,14 +296,8 @@ static int set_operand(args *a, const char *word)
     }
     for (const char *const *w = cmd->words(); *w; w++)
         if (strcmp(*w, word) == 0) a->operand = *w;
-    if (a->operand) return -1;
-    const char *near = nearest(word, cmd->words());
-    fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
-    if (near) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (known:");
-    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, ")\n");
-    return EXIT_USAGE;
+    if (!a->operand && cmd->paths && strchr(word, '/')) a->operand = word;
+    return a->operand ? -1 : unknown_word(cmd, word);
 }
 
 /* argv[*i] is an option; *i moves to its last word. */
@@ -109,7 +307,7 @@ static int set_option(args *a, int argc, char **argv, int *i)
     const char *word = argv[*i];
     if (word[1] != '-') return unknown_option(cmd, word);
     size_t n = strcspn(word + 2, "=");
-    int k = option_index(cmd, word + 2, n);
+    int k = option_find(cmd, word + 2, n);
     if (k < 0) return unknown_option(cmd, word);
     const option *o = &cmd->options[k];
     const char *value = word[2 + n] == '=' ? word + 3 + n : NULL;
@@ -122,14 +320,49 @@ static int set_option(args *a, int argc, char **argv, int *i)
         fprintf(stderr, "catena %s: --%s wants a value (%s)\n", cmd->name, o->name, o->arg);
         return EXIT_USAGE;
     }
-    int64_t number;
-    if (o->arg && strcmp(o->arg, "N") == 0 && !whole_number(value, &number)) {
-        fprintf(stderr, "catena %s: --%s wants a whole number from 0 to %d, found '%s'\n",
-                cmd->name, o->name, INT32_MAX, value);
+    return args_set(a, k, o->arg ? value : "1", FROM_FLAG, "");
+}
+
+static int missing(const args *a)
+{
+    const command *cmd = a->cmd;
+    if (cmd->free_words && (!a->operand || (cmd->free_words > 1 && !a->operand2))) {
+        fprintf(stderr, "catena %s: wants %s (catena %s --help tells more)\n", cmd->name,
+                cmd->operands, cmd->name);
         return EXIT_USAGE;
     }
-    a->value[k] = o->arg ? value : "1";
-    return -1;
+    if (!cmd->words || a->operand) return -1;
+    fprintf(stderr, "catena %s: name one of:", cmd->name);
+    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
+    fprintf(stderr, " (catena %s --help tells more)\n", cmd->name);
+    return EXIT_USAGE;
+}
+
+/* The weaker sources, after the flags: --config, or that of the result folder which is resumed. */
+static int configure(args *a)
+{
+    char path[4096];
+    int code = config_site(a);
+    if (code < 0) code = config_environment(a);
+    const char *file = args_text(a, "config"), *out = args_text(a, "out");
+    if (!file[0] && args_flag(a, "resume") && join(path, sizeof path, out, "config.yaml")[0]) {
+        FILE *f = fopen(path, "r");
+        if (f) {
+            fclose(f);
+            file = path;
+        }
+    }
+    if (code < 0 && file[0]) code = config_read(a, file, FROM_CONFIG);
+    int k = option_find(a->cmd, "model", 5);
+    if (code >= 0 || k < 0) return code;
+    /* The network is an operand on the command line and a key in a file. */
+    if (a->operand) {
+        a->value[k] = a->operand;
+        a->from[k] = FROM_FLAG;
+    } else if (a->value[k] && a->value[k][0]) {
+        code = set_operand(a, a->value[k]);
+    }
+    return code;
 }
 
 int args_parse(args *a, const command *cmd, int argc, char **argv)
@@ -146,54 +379,6 @@ int args_parse(args *a, const command *cmd, int argc, char **argv)
         else code = set_operand(a, argv[i]);
         if (code >= 0) return code;
     }
-    if (cmd->words && !a->operand) {
-        fprintf(stderr, "catena %s: name one of:", cmd->name);
-        for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-        fprintf(stderr, " (catena %s --help tells more)\n", cmd->name);
-        return EXIT_USAGE;
-    }
-    return -1;
-}
-
-static const char *value_of(const args *a, const char *name)
-{
-    int k = option_index(a->cmd, name, strlen(name));
-    return k >= 0 ? a->value[k] : NULL;
-}
-
-bool args_flag(const args *a, const char *name)
-{
-    return value_of(a, name) != NULL;
-}
-
-const char *args_text(const args *a, const char *name)
-{
-    const char *s = value_of(a, name);
-    return s ? s : "";
-}
-
-int64_t args_int(const args *a, const char *name)
-{
-    int64_t v = 0;
-    const char *s = value_of(a, name);
-    return s && whole_number(s, &v) ? v : 0;
-}
-
-static void option_help(const char *name, const char *arg, const char *help, const char *def)
-{
-    char left[64];
-    snprintf(left, sizeof left, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
-    printf("  %-18s %s", left, help);
-    if (def) printf(" (default: %s)", def);
-    printf("\n");
-}
-
-void command_help(const command *cmd)
-{
-    printf("Usage: catena %s%s%s [options]\n\n%s\n\nOptions:\n", cmd->name,
-           cmd->operands[0] ? " " : "", cmd->operands, cmd->summary);
-    for (const option *o = cmd->options; o->name; o++)
-        option_help(o->name, o->arg, o->help, o->def);
-    option_help("help", NULL, "this text", NULL);
-    printf("\nExamples:\n%s", cmd->examples);
+    int code = cmd->configure ? configure(a) : -1;
+    return code >= 0 ? code : missing(a);
 }

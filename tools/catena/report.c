@@ -1,48 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the command speaks: errors and the library's warnings on stderr, JSON on stdout; and the
+ * How the command speaks: errors and the library's warnings on stderr, exit codes, JSON; and the
  * context every subcommand works in.
  */
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <catena/info.h>
 
 #include "cli.h"
 
-int report_error(const char *what)
+/* ---- exit codes ---------------------------------------------------------------------------------- */
+
+/* status; its code while options and the network are made, while data is opened, while it runs. What a
+ * running training says of shapes and arguments is about its data: labels out of range, samples of
+ * another shape. */
+static const struct {
+    ctn_status status;
+    int code[3];
+} codes[] = {
+    {CTN_OK, {EXIT_DONE, EXIT_DONE, EXIT_DONE}},
+    {CTN_ENOMEM, {EXIT_MEMORY, EXIT_MEMORY, EXIT_MEMORY}},
+    {CTN_EARG, {EXIT_USAGE, EXIT_DATA, EXIT_DATA}},
+    {CTN_ESHAPE, {EXIT_DATA, EXIT_DATA, EXIT_DATA}},
+    {CTN_EDTYPE, {EXIT_DATA, EXIT_DATA, EXIT_DATA}},
+    {CTN_ESTATE, {EXIT_USAGE, EXIT_USAGE, EXIT_INTERNAL}}, /* a state of another setup */
+    {CTN_EIO, {EXIT_ENVIRONMENT, EXIT_DATA, EXIT_ENVIRONMENT}},
+    {CTN_EFORMAT, {EXIT_DATA, EXIT_DATA, EXIT_DATA}},
+    {CTN_ENOTFOUND, {EXIT_DATA, EXIT_DATA, EXIT_DATA}},
+    {CTN_EUNSUPPORTED, {EXIT_ENVIRONMENT, EXIT_ENVIRONMENT, EXIT_DATA}},
+    {CTN_EENGINE, {EXIT_ENVIRONMENT, EXIT_ENVIRONMENT, EXIT_ENVIRONMENT}},
+    {CTN_ENONFINITE, {EXIT_NONFINITE, EXIT_NONFINITE, EXIT_NONFINITE}},
+};
+
+int exit_code(ctn_status st, doing what)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].status == st) return codes[i].code[what];
+    return EXIT_INTERNAL;
+}
+
+int report_failure(const char *name, doing what)
 {
     const char *message = ctn_error_message();
-    fprintf(stderr, "catena %s: %s\n", what, message[0] ? message : "failed without a message");
-    return EXIT_FAILED;
+    int code = exit_code(ctn_error_status(), what);
+    if (!message[0]) message = "failed without a message";
+    if (code == EXIT_DONE) code = EXIT_INTERNAL;
+    /* What the loader says is about data; other files that fail are results. */
+    if (ctn_error_status() == CTN_EIO && strncmp(message, "loader:", 7) == 0) code = EXIT_DATA;
+    /* The trace of source lines is for those who look for a mistake in the program. */
+    const char *trace = code == EXIT_INTERNAL ? NULL : strstr(message, "\n  at ");
+    int n = trace ? (int)(trace - message) : (int)strlen(message);
+    if (log_stamped) log_line("error: %.*s", n, message);
+    else fprintf(stderr, "catena %s: %.*s\n", name, n, message);
+    return code;
+}
+
+int report_error(const char *name)
+{
+    return report_failure(name, DOING_RUN);
+}
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+bool log_stamped;
+
+void log_line(const char *fmt, ...)
+{
+    char when[32] = "", host[64] = "", line[4096];
+    time_t t = time(NULL);
+    struct tm tm;
+    if (gmtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    gethostname(host, sizeof host - 1);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "%s rank 0 %s: %s\n", when, host, line);
 }
 
 void report_warning(void *unused, const char *message)
 {
     (void)unused;
-    fprintf(stderr, "catena: warning: %s\n", message);
+    if (log_stamped) log_line("warning: %s", message);
+    else fprintf(stderr, "catena: warning: %s\n", message);
 }
 
-static void quoted(const char *s)
+/* ---- JSON ----------------------------------------------------------------------------------------- */
+
+static FILE *to(const json *j)
 {
-    putchar('"');
+    return j->to ? j->to : stdout;
+}
+
+void json_quoted(FILE *f, const char *s)
+{
+    fputc('"', f);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 0x20) printf("\\u%04x", c);
-        else putchar(c);
+        if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+        else if (c < 0x20) fprintf(f, "\\u%04x", c);
+        else fputc(c, f);
     }
-    putchar('"');
+    fputc('"', f);
 }
 
 static void before(json *j, const char *name)
 {
-    if (j->more) putchar(',');
-    if (j->depth > 0) printf("\n%*s", 2 * j->depth, "");
+    if (j->more) fputc(',', to(j));
+    if (j->depth > 0) fprintf(to(j), "\n%*s", 2 * j->depth, "");
     if (name) {
-        quoted(name);
-        printf(": ");
+        json_quoted(to(j), name);
+        fputs(": ", to(j));
     }
     j->more = true;
 }
@@ -50,7 +124,7 @@ static void before(json *j, const char *name)
 void json_open(json *j, const char *name, char bracket)
 {
     before(j, name);
-    putchar(bracket);
+    fputc(bracket, to(j));
     j->depth++;
     j->more = false;
 }
@@ -58,31 +132,33 @@ void json_open(json *j, const char *name, char bracket)
 void json_close(json *j, char bracket)
 {
     j->depth--;
-    if (j->more) printf("\n%*s", 2 * j->depth, "");
-    putchar(bracket);
-    if (j->depth == 0) putchar('\n');
+    if (j->more) fprintf(to(j), "\n%*s", 2 * j->depth, "");
+    fputc(bracket, to(j));
+    if (j->depth == 0) fputc('\n', to(j));
     j->more = j->depth > 0;
 }
 
 void json_text(json *j, const char *name, const char *value)
 {
     before(j, name);
-    if (value) quoted(value);
-    else printf("null");
+    if (value) json_quoted(to(j), value);
+    else fputs("null", to(j));
 }
 
 void json_int(json *j, const char *name, int64_t value)
 {
     before(j, name);
-    printf("%lld", (long long)value);
+    fprintf(to(j), "%lld", (long long)value);
 }
 
 void json_real(json *j, const char *name, double value)
 {
     before(j, name);
-    if (isfinite(value)) printf("%.9g", value);
-    else printf("null");
+    if (isfinite(value)) fprintf(to(j), "%.9g", value);
+    else fputs("null", to(j));
 }
+
+/* ---- the context ---------------------------------------------------------------------------------- */
 
 int check_threads(const args *a)
 {
@@ -119,7 +195,7 @@ ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans)
 {
     int precision = precision_of(a);
     return ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads"),
-                                        .spans = spans,
+                                        .spans = spans, .seed = (uint64_t)args_int(a, "seed"),
                                         .precision = precision > 0 ? (ctn_precision)precision
                                                                    : CTN_PRECISION_F32,
                                         .slow_precision = args_flag(a, "slow-precision")));
@@ -130,4 +206,39 @@ double now_s(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *join(char *buf, size_t n, const char *folder, const char *name)
+{
+    int k = snprintf(buf, n, "%s/%s", folder, name);
+    if (!folder[0] || k < 0 || (size_t)k >= n) buf[0] = 0;
+    return buf;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+static const char *unfinished(char *buf, size_t n, const char *path)
+{
+    snprintf(buf, n, "%s.part", path);
+    return buf;
+}
+
+ctn_status file_open(FILE **f, const char *path)
+{
+    char part[PATH_MAX];
+    *f = fopen(unfinished(part, sizeof part, path), "w");
+    return *f ? CTN_OK : ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
+}
+
+ctn_status file_close(FILE *f, const char *path)
+{
+    char part[PATH_MAX];
+    unfinished(part, sizeof part, path);
+    bool bad = fflush(f) != 0 || fsync(fileno(f)) != 0 || ferror(f);
+    if (fclose(f) != 0 || bad || rename(part, path) != 0) {
+        ctn_status st = ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
+        remove(part);
+        return st;
+    }
+    return CTN_OK;
 }

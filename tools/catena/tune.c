@@ -103,7 +103,7 @@ static ctn_status clear(const char *folder, json *j)
     return CTN_OK;
 }
 
-static int run(const args *a)
+static int run(args *a)
 {
     json out = {0}, *j = args_flag(a, "json") ? &out : NULL;
     bool show = args_flag(a, "show"), remove = args_flag(a, "clear");
@@ -132,13 +132,13 @@ static const option options[] = {
 };
 
 const command cmd_tune = {
-    "tune",
-    "",
-    "Show or remove what was found out about the fastest kernels of this machine.",
-    NULL,
-    options,
-    "  catena tune                     the files of tuning results\n"
-    "  catena tune --show --json       every entry, for programs\n"
-    "  catena tune --clear             time everything again from now on\n",
-    run,
+    .name = "tune",
+    .operands = "",
+    .summary = "Show or remove what was found out about the fastest kernels of this machine.",
+    .words = NULL,
+    .options = options,
+    .examples = "  catena tune                     the files of tuning results\n"
+                "  catena tune --show --json       every entry, for programs\n"
+                "  catena tune --clear             time everything again from now on\n",
+    .run = run,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writing a file so that its name never shows half of it, also after a crash: temporary name,
- * fsync, rename, fsync of the folder. Used by every writer of io/.
+ * fsync, rename, fsync of the folder. Used by every writer of files.
  */
-#include "io/newfile.h"
+#include "base/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

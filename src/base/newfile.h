@@ -3,8 +3,8 @@
  * A file that appears under its name complete or not at all: written under a temporary name in the
  * same folder, synced, then renamed over whatever stood there.
  */
-#ifndef CTN_IO_NEWFILE_H
-#define CTN_IO_NEWFILE_H
+#ifndef CTN_BASE_NEWFILE_H
+#define CTN_BASE_NEWFILE_H
 
 #include "base/base.h"
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dataset over arrays in files, one field per file: .npy files, mapped, and arrays of HDF5 files,
+ * through the plug-in. Dimension 0 counts the samples. A sample is converted as it is read.
+ */
+#include <sys/mman.h>
+
+#include <catena/datasets.h>
+#include "data/source.h"
+
+struct column {
+    char *path; /* as the user gave it */
+    ctn_field field;
+    int64_t count;
+    const char *map; /* of a .npy file */
+    size_t map_bytes;
+    ctn__npy npy;
+    void *array; /* of an HDF5 file */
+};
+
+struct files {
+    const ctn__hdf5_plugin *hdf5; /* NULL: no field needs it */
+    int fields;
+    struct column column[CTN_DATA_FIELDS];
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Where the array's name begins in `fields.h5:/group/name`; NULL: not of that form. */
+static const char *hdf5_part(const char *path)
+{
+    static const char *const mark[] = {".h5:/", ".hdf5:/"};
+    for (int i = 0; i < 2; i++) {
+        const char *p = strstr(path, mark[i]);
+        if (p) return p + strlen(mark[i]) - 1;
+    }
+    return NULL;
+}
+
+/* The field of an array of `shape`: what is behind dimension 0 */
+static ctn_status set_field(struct column *c, char kind, int bytes, bool keep_f64, int ndim,
+                            const int64_t *shape)
+{
+    if (ndim == 0)
+        return ctn_fail(CTN_ESHAPE, "files: %s: is one number; dimension 0 counts samples",
+                        c->path);
+    c->field.dtype = ctn__array_dtype(kind, bytes, keep_f64);
+    if (c->field.dtype == 0)
+        return ctn_fail(CTN_EDTYPE, "files: %s: elements of kind '%c' and %d bytes are not read",
+                        c->path, kind, bytes);
+    c->field.ndim = ndim - 1;
+    c->count = shape[0];
+    for (int d = 1; d < ndim; d++) {
+        if (shape[d] < 1)
+            return ctn_fail(CTN_ESHAPE, "files: %s: size %lld in dimension %d", c->path,
+                            (long long)shape[d], d);
+        c->field.shape[d - 1] = shape[d];
+    }
+    return CTN_OK;
+}
+
+static ctn_status open_hdf5(struct files *x, struct column *c, const char *part, bool keep_f64)
+{
+    ctn__hdf5_info info = {0};
+    char why[256] = "";
+    if (!x->hdf5) CTN_TRY(ctn__hdf5_load(&x->hdf5));
+    char *file = ctn__strdup(c->path);
+    if (!file) return CTN_ENOMEM;
+    file[part - c->path - 1] = 0; /* the colon */
+    int st = x->hdf5->open(&c->array, file, part, &info, why, sizeof why);
+    ctn__free(file);
+    if (st < 0) return ctn_fail((ctn_status)st, "files: %s: %s", c->path, why);
+    return set_field(c, info.kind, info.bytes, keep_f64, info.ndim, info.shape);
+}
+
+static ctn_status open_column(struct files *x, struct column *c, const char *path, bool keep_f64)
+{
+    if (!path) return ctn_fail(CTN_EARG, "files: path of field %d is NULL", x->fields - 1);
+    c->path = ctn__strdup(path);
+    if (!c->path) return CTN_ENOMEM;
+    const char *part = hdf5_part(c->path);
+    if (part) return open_hdf5(x, c, part, keep_f64);
+    CTN_TRY(ctn__file_map("files", path, &c->map, &c->map_bytes));
+    CTN_TRY(ctn__npy_parse(&c->npy, path, c->map, c->map_bytes));
+    return set_field(c, c->npy.kind, c->npy.bytes, keep_f64, c->npy.ndim, c->npy.shape);
+}
+
+/* ---- the dataset ----------------------------------------------------------------------------- */
+
+static int64_t files_count(void *self)
+{
+    return ((struct files *)self)->column[0].count;
+}
+
+static int files_fields(void *self)
+{
+    return ((struct files *)self)->fields;
+}
+
+static void files_field(void *self, int f, ctn_field *out)
+{
+    *out = ((struct files *)self)->column[f].field;
+}
+
+static ctn_status read_hdf5(const struct files *x, const struct column *c, int64_t index, void *dst)
+{
+    char why[256] = "";
+    ctn__hdf5_type type = CTN__HDF5_F32;
+    switch (c->field.dtype) {
+    case CTN_F64: type = CTN__HDF5_F64; break;
+    case CTN_I64: type = CTN__HDF5_I64; break;
+    case CTN_I32: type = CTN__HDF5_I32; break;
+    case CTN_U8: type = CTN__HDF5_U8; break;
+    default: break;
+    }
+    int st = x->hdf5->read(c->array, index, type, dst, why, sizeof why);
+    if (st >= 0) return CTN_OK;
+    return ctn_fail((ctn_status)st, "files: %s: sample %lld: %s", c->path, (long long)index, why);
+}
+
+static ctn_status files_get(void *self, const ctn_sample *s, void *const *dst)
+{
+    const struct files *x = self;
+    for (int f = 0; f < x->fields; f++) {
+        const struct column *c = &x->column[f];
+        if (c->array) CTN_TRY(read_hdf5(x, c, s->index, dst[f]));
+        else CTN_TRY(ctn__npy_read(&c->npy, c->path, c->map, s->index, c->field.dtype, dst[f]));
+    }
+    return CTN_OK;
+}
+
+static void files_free(void *self)
+{
+    struct files *x = self;
+    if (!x) return;
+    for (int f = 0; f < x->fields; f++) {
+        struct column *c = &x->column[f];
+        if (c->array) x->hdf5->close(c->array);
+        if (c->map) munmap((void *)c->map, c->map_bytes);
+        ctn__free(c->path);
+    }
+    ctn__free(x);
+}
+
+static int files_name(void *self, int64_t index, char *buf, size_t n)
+{
+    const struct files *x = self;
+    return snprintf(buf, n, "%s[%lld]", x->column[0].path, (long long)index);
+}
+
+static const ctn_dataset_vt files_vt = {
+    .struct_size = sizeof(ctn_dataset_vt),
+    .count = files_count,
+    .fields = files_fields,
+    .field = files_field,
+    .get = files_get,
+    .free = files_free,
+    .name = files_name,
+};
+
+ctn_status ctn_files_open(ctn_dataset **ds, int fields, const char *const *path,
+                          const ctn_files_opt *opt)
+{
+    if (!ds || !path) return ctn_fail(CTN_EARG, "files: NULL argument");
+    *ds = NULL;
+    if (fields < 1 || fields > CTN_DATA_FIELDS)
+        return ctn_fail(CTN_EARG, "files: %d fields, expected 1 to %d", fields, CTN_DATA_FIELDS);
+    ctn_status st = CTN_OK;
+    ctn_files_opt o;
+    CTN_TRY(ctn__opt("files", &o, sizeof o, opt));
+    struct files *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    for (int f = 0; f < fields; f++) {
+        struct column *c = &x->column[x->fields++];
+        CTN_TRY_GOTO(st, done, open_column(x, c, path[f], o.keep_f64));
+        if (c->count != x->column[0].count) {
+            st = ctn_fail(CTN_ESHAPE, "files: %s has %lld samples, %s has %lld", path[0],
+                          (long long)x->column[0].count, path[f], (long long)c->count);
+            goto done;
+        }
+    }
+    CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &files_vt, x));
+    x = NULL; /* the dataset's now */
+done:
+    files_free(x);
+    return st;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies of shards on node-local storage. A copy has the size and time of its original, which is
+ * how it is known again, and appears under its name only when complete. Of the processes of a node
+ * one copies, the others wait for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/newfile.h"
+#include "data/source.h"
+
+enum { PIECE = 4 << 20 };
+
+static ctn_status copy(const char *from, const char *to, int fd, const struct stat *info)
+{
+    ctn_status st = CTN_OK;
+    ctn__newfile f = {.fd = -1};
+    char *piece = ctn__malloc(PIECE);
+    if (!piece) return CTN_ENOMEM;
+    CTN_TRY_GOTO(st, done, ctn__newfile_open(&f, to));
+    for (uint64_t at = 0, all = (uint64_t)info->st_size; at < all;) {
+        const size_t n = all - at < PIECE ? (size_t)(all - at) : PIECE;
+        CTN_TRY_GOTO(st, done, ctn__file_read("stage", from, fd, piece, n, at));
+        CTN_TRY_GOTO(st, done, ctn__newfile_write(&f, piece, n));
+        at += n;
+    }
+    if (futimens(f.fd, (struct timespec[]){info->st_atim, info->st_mtim}) != 0)
+        CTN_TRY_GOTO(st, done, ctn_fail(CTN_EIO, "stage: %s: %s", to, strerror(errno)));
+    CTN_TRY_GOTO(st, done, ctn__newfile_commit(&f));
+done:
+    ctn__newfile_close(&f);
+    ctn__free(piece);
+    return st;
+}
+
+static bool same(const char *path, const struct stat *info)
+{
+    struct stat there;
+    return lstat(path, &there) == 0 && S_ISREG(there.st_mode) && there.st_size == info->st_size &&
+           there.st_mtim.tv_sec == info->st_mtim.tv_sec &&
+           there.st_mtim.tv_nsec == info->st_mtim.tv_nsec;
+}
+
+/* dir/HASH-NAME: files of one name in different folders do not meet. */
+static const char *local_name(ctn__arena *mem, const char *path, const char *dir)
+{
+    char full[PATH_MAX];
+    const char *p = realpath(path, full) ? full : path, *slash = strrchr(path, '/');
+    return ctn__arena_printf(mem, "%s/%016llx-%s", dir,
+                             (unsigned long long)ctn__hash(p, strlen(p)).lo,
+                             slash ? slash + 1 : path);
+}
+
+ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir, const char **local)
+{
+    ctn_status st = CTN_OK;
+    struct stat info = {0};
+    int fd = -1, lock = -1;
+    const char *to = local_name(mem, path, dir);
+    const char *lock_path = to ? ctn__arena_printf(mem, "%s.lock", to) : NULL;
+    if (!lock_path) return CTN_ENOMEM;
+    st = ctn__make_folder(dir, 0777);
+    if (st == CTN_EIO) return ctn_fail(st, "stage: cannot make %s: %s", dir, strerror(errno));
+    CTN_TRY(st);
+    CTN_TRY(ctn__file_open("stage", path, &fd, &info));
+    if (!same(to, &info)) {
+        /* Where locks do not work each process copies for itself, which is harmless. */
+        lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
+        if (!same(to, &info)) CTN_TRY_GOTO(st, done, copy(path, to, fd, &info));
+    }
+    *local = to;
+done:
+    if (lock >= 0) close(lock);
+    close(fd);
+    return st;
+}

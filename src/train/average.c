@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A moving average of the parameters, brought up to date after every step: avg += (1 - rate) (w - avg).
+ * Evaluators exchange it with the weights while they run. States (running statistics) are those of the
+ * weights. It starts as the weights are when the training starts.
+ */
+#include "train/train.h"
+
+typedef struct {
+    ctn_var *var;
+    float *avg; /* like var, f32 */
+} averaged;
+
+struct ctn__average {
+    double rate;
+    bool filled; /* avg has values */
+    CTN__VEC(averaged) at;
+    ctn_module *net;
+};
+
+void ctn__average_swap(ctn__average *a)
+{
+    for (size_t k = 0; a && k < a->at.n; k++) {
+        float *w = a->at.at[k].var->data, *avg = a->at.at[k].avg;
+        const int64_t n = ctn__count(&a->at.at[k].var->d);
+        for (int64_t i = 0; i < n; i++) {
+            const float x = w[i];
+            w[i] = avg[i];
+            avg[i] = x;
+        }
+        a->at.at[k].var->version++;
+    }
+}
+
+static ctn_status start(void *self, ctn_trainer *tr)
+{
+    ctn__average *a = self;
+    (void)tr;
+    for (size_t k = 0; !a->filled && k < a->at.n; k++)
+        memcpy(a->at.at[k].avg, a->at.at[k].var->data, ctn__bytes(&a->at.at[k].var->d));
+    a->filled = true;
+    return CTN_OK;
+}
+
+static ctn_status call(void *self, ctn_trainer *tr)
+{
+    const ctn__average *a = self;
+    const float rest = (float)(1 - a->rate);
+    (void)tr;
+    for (size_t k = 0; k < a->at.n; k++) {
+        const float *w = a->at.at[k].var->data;
+        float *avg = a->at.at[k].avg;
+        const int64_t n = ctn__count(&a->at.at[k].var->d);
+        for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
+    }
+    return CTN_OK;
+}
+
+static ctn_status finish(void *self, ctn_trainer *tr)
+{
+    ctn__text path = {0};
+    if (!tr->o.out || tr->status < 0) return CTN_OK;
+    ctn__text_add(&path, "%s/average.safetensors", tr->o.out);
+    ctn_status st = CTN_ENOMEM;
+    if (!path.failed) {
+        ctn__average_swap(self);
+        st = ctn_weights_save(tr->o.net, path.s);
+        ctn__average_swap(self);
+    }
+    ctn__text_free(&path);
+    return st;
+}
+
+static ctn_status visit(void *self, ctn_state_fn fn, void *user)
+{
+    ctn__average *a = self;
+    int64_t filled = a->filled;
+    const ctn_vars p = ctn_params(a->net);
+    CTN_TRY(fn(user, "filled", CTN_I64, 0, NULL, &filled));
+    a->filled = filled != 0;
+    for (size_t k = 0; k < a->at.n; k++) {
+        const ctn_var *v = a->at.at[k].var;
+        int i = 0;
+        while (i < p.n && p.var[i] != v) i++;
+        if (i == p.n) return ctn_fail(CTN_ESTATE, "average: %s has left the net", v->name);
+        CTN_TRY(fn(user, p.name[i], CTN_F32, v->d.ndim, v->d.dim, a->at.at[k].avg));
+    }
+    return CTN_OK;
+}
+
+static void release(void *self)
+{
+    ctn__average *a = self;
+    for (size_t k = 0; k < a->at.n; k++) ctn__free(a->at.at[k].avg);
+    ctn__vec_free(&a->at);
+    ctn__free(a);
+}
+
+static ctn_status add_params(ctn__average *a)
+{
+    const ctn_vars p = ctn_params(a->net);
+    if (p.n == 0 && ctn_error_status() < 0) return ctn_error_status();
+    for (int i = 0; i < p.n; i++) {
+        bool tied = false;
+        for (int k = 0; k < i; k++) tied |= p.var[k] == p.var[i];
+        if (tied) continue;
+        if (p.var[i]->d.dtype != CTN_F32)
+            return ctn_fail(CTN_EDTYPE, "extend_average: %s is %s, f32 is needed", p.name[i],
+                            ctn_dtype_name(p.var[i]->d.dtype));
+        averaged x = {p.var[i], ctn__calloc((size_t)ctn__count(&p.var[i]->d) + 1, sizeof(float))};
+        if (!x.avg || !ctn__vec_push(&a->at, x)) {
+            ctn__free(x.avg);
+            return CTN_ENOMEM;
+        }
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn_extend_average(ctn_trainer *tr, double rate)
+{
+    if (!tr || !tr->o.net)
+        return ctn_fail(tr ? CTN_ESTATE : CTN_EARG,
+                        "extend_average: a trainer with a net (ctn_trainer_opt.net) is needed");
+    if (!(rate >= 0 && rate < 1))
+        return ctn_fail(CTN_EARG, "extend_average: the rate is %g, it must be in [0,1)", rate);
+    ctn__average *a = ctn__calloc(1, sizeof *a);
+    if (!a) return CTN_ENOMEM;
+    a->rate = rate > 0 ? rate : 0.999;
+    a->net = tr->o.net;
+    ctn_status st = add_params(a);
+    if (st < 0) {
+        release(a);
+        return st;
+    }
+    CTN_TRY(ctn__extend(tr,
+                        &(ctn_extension){.name = "average",
+                                         .priority = CTN_PRIORITY_EVALUATE + 100,
+                                         .start = start,
+                                         .call = call,
+                                         .finish = finish,
+                                         .visit = visit,
+                                         .release = release,
+                                         .self = a},
+                        NULL, (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1}));
+    tr->average = a;
+    return CTN_OK;
+}

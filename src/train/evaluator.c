@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Evaluation: means over a loader of what a loss function reports, each value weighted by the samples
+ * of its batch, so that an uneven last batch counts for what it holds. The loader is read from its
+ * beginning each time, in the same order.
+ */
+#include "train/train.h"
+
+typedef struct {
+    char *name; /* borrowed from the step */
+    double sum, weight;
+} mean;
+
+typedef struct {
+    ctn_step step;
+    mean value[CTN__REPORTS + 1];
+    int n;
+} evaluation;
+
+static ctn_status add_value(void *user, const char *name, double value)
+{
+    evaluation *e = user;
+    int i = 0;
+    while (i < e->n && strcmp(e->value[i].name, name) != 0) i++;
+    if (i == e->n) e->value[e->n++] = (mean){.name = (char *)name};
+    e->value[i].sum += value * (double)e->step.batch->n;
+    e->value[i].weight += (double)e->step.batch->n;
+    return CTN_OK;
+}
+
+static ctn_status run_batch(evaluation *e, const ctn_batch *b, ctn_loss_fn loss, void *self)
+{
+    ctn_status st = CTN_OK;
+    ctn__step_begin(&e->step, b);
+    CTN_TRY(ctn_scope_begin(e->step.ctx));
+    ctn__step_loss(&e->step, loss, self, &st);
+    while (e->step.ctx->level > 1) ctn_scope_end(e->step.ctx);
+    ctn_status end = ctn_scope_end(e->step.ctx);
+    CTN_TRY(st < 0 ? st : end);
+    return ctn__step_read(&e->step, add_value, e);
+}
+
+static ctn_status rewind_loader(ctn_loader *l)
+{
+    ctn_sampler_state now = ctn_loader_state_get(l), first = {.seed = now.seed};
+    if (now.epoch == 0 && now.position == 0) return CTN_OK; /* what is loaded ahead stays */
+    return ctn_loader_state_set(l, &first);
+}
+
+static ctn_status run_loader(evaluation *e, ctn_loader *loader, ctn_loss_fn loss, void *self)
+{
+    ctn_batch b;
+    ctn_status st;
+    CTN_TRY(rewind_loader(loader));
+    while ((st = ctn_loader_next(loader, &b)) == CTN_OK)
+        if (b.n > 0) CTN_TRY(run_batch(e, &b, loss, self));
+    return st < 0 ? st : CTN_OK;
+}
+
+ctn_status ctn_evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
+                        ctn_value_fn fn, void *user)
+{
+    if (!ctx || !loader || !loss || !fn)
+        return ctn_fail(CTN_EARG, "evaluate: context, loader, loss and function are needed");
+    if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "evaluate: a scope is open");
+    evaluation *e = ctn__calloc(1, sizeof *e);
+    if (!e) return CTN_ENOMEM;
+    e->step.ctx = ctx;
+    const int training = ctn_set_training(ctx, 0), grad = ctn_set_grad(ctx, 0);
+    ctn_status st = run_loader(e, loader, loss, self);
+    ctn_set_training(ctx, training);
+    ctn_set_grad(ctx, grad);
+    for (int i = 0; i < e->n && st == CTN_OK; i++)
+        st = fn(user, e->value[i].name, e->value[i].sum / e->value[i].weight);
+    ctn__step_free(&e->step);
+    ctn__free(e);
+    return st;
+}
+
+/* ---- the extension --------------------------------------------------------------------------- */
+
+typedef struct {
+    ctn_loader *loader;
+    ctn_loss_fn loss;
+    void *self;
+} evaluator;
+
+static ctn_status observe(void *user, const char *name, double value)
+{
+    char full[256];
+    snprintf(full, sizeof full, "val/%s", name);
+    return ctn_trainer_observe(user, full, value);
+}
+
+static ctn_status call(void *self, ctn_trainer *tr)
+{
+    const evaluator *v = self;
+    ctn__average_swap(tr->average);
+    ctn_status st = ctn_evaluate(tr->ctx, v->loader, v->loss, v->self, observe, tr);
+    ctn__average_swap(tr->average);
+    return st;
+}
+
+ctn_status ctn_extend_evaluator(ctn_trainer *tr, const ctn_trigger *when, ctn_loader *loader,
+                                ctn_loss_fn loss, void *self)
+{
+    if (!tr || !loader || !loss)
+        return ctn_fail(CTN_EARG, "extend_evaluator: trainer, loader and loss are needed");
+    if (loader == tr->loader)
+        return ctn_fail(CTN_EARG, "extend_evaluator: it needs a loader of its own");
+    evaluator *v = ctn__malloc(sizeof *v);
+    if (!v) return CTN_ENOMEM;
+    *v = (evaluator){loader, loss, self};
+    return ctn__extend(tr,
+                       &(ctn_extension){.name = "evaluator",
+                                        .priority = CTN_PRIORITY_EVALUATE,
+                                        .call = call,
+                                        .release = ctn__free,
+                                        .self = v},
+                       when, (ctn_trigger){.kind = CTN_EVERY_EPOCHS, .n = 1});
+}

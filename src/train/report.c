@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values: what a loss function reports for a batch, and the table of everything observed. A reported
+ * value is retained, so it is an output of the step's plan and is read without running anything more.
+ * Means are weighted by samples, so uneven batches count for what they hold.
+ */
+#include <math.h>
+
+#include "train/train.h"
+
+/* ---- one batch ------------------------------------------------------------------------------- */
+
+ctn_context *ctn_step_context(const ctn_step *s)
+{
+    return s->ctx;
+}
+
+const ctn_batch *ctn_step_batch(const ctn_step *s)
+{
+    return s->batch;
+}
+
+ctn_tensor *ctn_step_input_at(const char *at, ctn_step *s, int f)
+{
+    return ctn_batch_tensor_at(at, s->ctx, s->batch, f);
+}
+
+void ctn__step_begin(ctn_step *s, const ctn_batch *b)
+{
+    s->batch = b;
+    s->error = CTN_OK;
+    for (int i = 0; i < s->n; i++) s->slot[i].given = false;
+}
+
+static ctn_status find_slot(ctn_step *s, const char *name, ctn__report_slot **out)
+{
+    const int room = strcmp(name, "loss") == 0 ? CTN__REPORTS + 1 : CTN__REPORTS;
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->slot[i].name, name) == 0) {
+            *out = &s->slot[i];
+            return CTN_OK;
+        }
+    if (s->n >= room)
+        return ctn_fail(CTN_ESTATE, "report: %s is one name too many: %d is the most", name,
+                        CTN__REPORTS);
+    s->slot[s->n] = (ctn__report_slot){.name = ctn__strdup(name)};
+    if (!s->slot[s->n].name) return CTN_ENOMEM;
+    *out = &s->slot[s->n++];
+    return CTN_OK;
+}
+
+static ctn_status report(ctn_step *s, const char *name, ctn_tensor *value)
+{
+    if (!name || !*name) return ctn_fail(CTN_EARG, "report: a name is needed");
+    if (!value)
+        return ctn_error_status() < 0 ? ctn_error_status()
+                                      : ctn_fail(CTN_EARG, "report: %s is no tensor", name);
+    if (ctn__count(&value->d) != 1 || !ctn__is_float(value->d.dtype)) {
+        char shape[128];
+        return ctn_fail(CTN_EARG, "report: %s is %s %s, one float is needed: take its mean", name,
+                        ctn_dtype_name(value->d.dtype),
+                        ctn__shape_text(&value->d, shape, sizeof shape));
+    }
+    ctn__report_slot *slot = NULL;
+    CTN_TRY(find_slot(s, name, &slot));
+    CTN_TRY(ctn_retain(&slot->kept, value));
+    slot->given = true;
+    return CTN_OK;
+}
+
+ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value)
+{
+    if (!s) return ctn_fail(CTN_EARG, "report: no step");
+    ctn_status st = report(s, name, value);
+    if (st < 0 && s->error == CTN_OK) s->error = st;
+    return st;
+}
+
+ctn_tensor *ctn__step_loss(ctn_step *s, ctn_loss_fn loss, void *self, ctn_status *st)
+{
+    ctn_tensor *t = loss(self, s);
+    *st = s->error;
+    if (*st == CTN_OK && !t)
+        *st = ctn_error_status() < 0 ? ctn_error_status()
+                                     : ctn_fail(CTN_EARG, "the loss function returned no tensor");
+    if (*st == CTN_OK) *st = ctn_report(s, "loss", t);
+    return *st == CTN_OK ? t : NULL;
+}
+
+ctn_status ctn__step_read(const ctn_step *s, ctn_value_fn fn, void *user)
+{
+    for (int i = 0; i < s->n; i++) {
+        const ctn_retained *r = s->slot[i].kept;
+        if (!s->slot[i].given || r->current < 0) continue;
+        CTN_TRY(fn(user, s->slot[i].name, ctn__elem_get(r->buf[r->current], r->d.dtype, 0)));
+    }
+    return CTN_OK;
+}
+
+void ctn__step_free(ctn_step *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        ctn__free(s->slot[i].name);
+        ctn_retained_free(s->slot[i].kept);
+    }
+    s->n = 0;
+}
+
+/* ---- everything observed --------------------------------------------------------------------- */
+
+ctn__observed *ctn__value_find(const ctn_trainer *tr, const char *name)
+{
+    for (size_t i = 0; i < tr->values.n; i++)
+        if (strcmp(tr->values.at[i].name, name) == 0) return &tr->values.at[i];
+    return NULL;
+}
+
+/* Names go into JSON and tables as they are. */
+static bool plain_name(const char *name)
+{
+    if (!name || !*name) return false;
+    for (const char *p = name; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\' || *p == 127) return false;
+    return true;
+}
+
+ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out)
+{
+    *out = tr && name ? ctn__value_find(tr, name) : NULL;
+    if (*out) return CTN_OK;
+    if (!tr || !plain_name(name))
+        return ctn_fail(CTN_EARG, "observe: a trainer and a name without quotes, backslashes and "
+                                  "control characters are needed");
+    ctn__observed v = {.name = ctn__strdup(name), .value = NAN, .last = NAN};
+    if (!v.name || !ctn__vec_push(&tr->values, v)) {
+        ctn__free(v.name);
+        return CTN_ENOMEM;
+    }
+    *out = &tr->values.at[tr->values.n - 1];
+    return CTN_OK;
+}
+
+ctn_status ctn_trainer_observe(ctn_trainer *tr, const char *name, double value)
+{
+    ctn__observed *v = NULL;
+    ctn_status st = ctn__value_get(tr, name, &v);
+    if (!v) return st;
+    v->value = v->last = value;
+    v->count++;
+    v->fresh = true;
+    return CTN_OK;
+}
+
+ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, int64_t n)
+{
+    char full[256];
+    ctn__observed *v = NULL;
+    snprintf(full, sizeof full, "train/%s", name);
+    ctn_status st = ctn__value_get(tr, full, &v);
+    if (!v) return st;
+    v->sum += value * (double)n;
+    v->weight += (double)n;
+    v->last = value;
+    v->reported = true;
+    return CTN_OK;
+}
+
+int ctn_trainer_value(const ctn_trainer *tr, const char *name, double *value)
+{
+    const ctn__observed *v = tr && name ? ctn__value_find(tr, name) : NULL;
+    if (!v || (v->weight <= 0 && v->count == 0)) return 0;
+    if (value) *value = v->weight > 0 ? v->sum / v->weight : v->value;
+    return 1;
+}
+
+const char *ctn_trainer_name(const ctn_trainer *tr, int i)
+{
+    return tr && i >= 0 && (size_t)i < tr->values.n ? tr->values.at[i].name : NULL;
+}

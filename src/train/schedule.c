@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hyperparameters that change: by a schedule, a pure function of the iteration, and by a plateau. Both
+ * set the value before the step it is for: when the training starts and after each step.
+ */
+#include "train/train.h"
+
+#include <math.h>
+
+#include "optim/optim.h"
+
+/* ---- schedule -------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *hyper;
+    ctn_sched_opt s;
+    double base;
+} scheduled;
+
+static ctn_status set(void *self, ctn_trainer *tr)
+{
+    const scheduled *x = self;
+    return ctn_optim_set_hyper(tr->optim, x->hyper,
+                               x->base * ctn_sched_factor(&x->s, tr->iteration));
+}
+
+static ctn_status visit(void *self, ctn_state_fn fn, void *user)
+{
+    scheduled *x = self;
+    return fn(user, "base", CTN_F64, 0, NULL, &x->base);
+}
+
+static void release(void *self)
+{
+    scheduled *x = self;
+    ctn__free(x->hyper);
+    ctn__free(x);
+}
+
+static ctn_status check_hyper(const ctn_trainer *tr, const char *who, const char *hyper)
+{
+    if (!tr || !hyper)
+        return ctn_fail(CTN_EARG, "%s: trainer and name of a hyperparameter are needed", who);
+    if (isnan(ctn_optim_hyper(tr->optim, hyper))) /* the same message as from there */
+        return ctn_optim_set_hyper(tr->optim, hyper, 0);
+    return CTN_OK;
+}
+
+ctn_status ctn_extend_schedule(ctn_trainer *tr, const char *hyper, const ctn_sched_opt *s)
+{
+    char name[128];
+    CTN_TRY(check_hyper(tr, "extend_schedule", hyper));
+    scheduled *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    x->base = ctn_optim_hyper(tr->optim, hyper);
+    x->hyper = ctn__strdup(hyper);
+    ctn_status st = x->hyper ? ctn__sched_check(&x->s, s, ctn__trainer_length(tr)) : CTN_ENOMEM;
+    if (st < 0) {
+        release(x);
+        return st;
+    }
+    snprintf(name, sizeof name, "schedule:%s", hyper);
+    return ctn__extend(tr,
+                       &(ctn_extension){.name = name,
+                                        .priority = CTN_PRIORITY_CHANGE,
+                                        .start = set,
+                                        .call = set,
+                                        .visit = visit,
+                                        .release = release,
+                                        .self = x},
+                       NULL, (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1});
+}
+
+/* ---- plateau --------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *hyper;
+    ctn__patience p;
+} plateau;
+
+static ctn_status lower(void *self, ctn_trainer *tr)
+{
+    plateau *x = self;
+    if (!ctn__patience_ends(&x->p, tr)) return CTN_OK;
+    x->p.bad = 0;
+    const double value = ctn_optim_hyper(tr->optim, x->hyper);
+    return ctn_optim_set_hyper(tr->optim, x->hyper, fmax(value * x->p.o.factor, x->p.o.min));
+}
+
+/* The value itself is part of the optimizer's state. */
+static ctn_status plateau_visit(void *self, ctn_state_fn fn, void *user)
+{
+    return ctn__patience_visit(&((plateau *)self)->p, fn, user);
+}
+
+static void plateau_release(void *self)
+{
+    plateau *x = self;
+    ctn__patience_free(&x->p);
+    ctn__free(x->hyper);
+    ctn__free(x);
+}
+
+ctn_status ctn_extend_plateau(ctn_trainer *tr, const ctn_trigger *when, const char *hyper,
+                              const ctn_patience_opt *opt)
+{
+    char name[128];
+    CTN_TRY(check_hyper(tr, "extend_plateau", hyper));
+    plateau *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    x->hyper = ctn__strdup(hyper);
+    ctn_status st = x->hyper ? ctn__patience_init(&x->p, "extend_plateau", opt) : CTN_ENOMEM;
+    if (st < 0) {
+        plateau_release(x);
+        return st;
+    }
+    snprintf(name, sizeof name, "plateau:%s", hyper);
+    return ctn__extend(tr,
+                       &(ctn_extension){.name = name,
+                                        .priority = CTN_PRIORITY_CHANGE,
+                                        .call = lower,
+                                        .visit = plateau_visit,
+                                        .release = plateau_release,
+                                        .self = x},
+                       when, (ctn_trigger){.kind = CTN_EVERY_EPOCHS, .n = 1});
+}

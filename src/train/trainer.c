@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loop: batch, scope, loss, backward, step, values, extensions. The next batch is taken from the
+ * loader before the extensions run, so that they know whether an epoch ended; where the loader stood
+ * before that is what a saved state holds.
+ *
+ * Invariant: between steps iteration, epoch and samples count what the weights have seen.
+ */
+#include "train/train.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "data/loader.h"
+#include "optim/optim.h"
+
+/* ---- making and freeing ---------------------------------------------------------------------- */
+
+static ctn_status check_options(const ctn_trainer_opt *o)
+{
+    if (o->epochs < 0 || o->iterations < 0 || !(o->seconds >= 0) || o->accumulate < 0)
+        return ctn_fail(CTN_EARG, "trainer: epochs, iterations, seconds and accumulate must not be "
+                                  "negative");
+    return CTN_OK;
+}
+
+static ctn_status make_out(ctn_trainer *tr, const char *out)
+{
+    if (!out) return CTN_OK;
+    if (!(tr->o.out = ctn__strdup(out))) return CTN_ENOMEM;
+    ctn_status st = ctn__make_folder(out, 0777);
+    if (st == CTN_EIO)
+        return ctn_fail(st, "trainer: cannot make the folder %s: %s", out, strerror(errno));
+    return st;
+}
+
+ctn_status ctn_trainer_new(ctn_trainer **out, ctn_optim *opt, ctn_loader *loader, ctn_loss_fn loss,
+                           void *self, const ctn_trainer_opt *o)
+{
+    ctn_status st = CTN_OK;
+    ctn_trainer_opt options = {0};
+    if (!out) return ctn_fail(CTN_EARG, "trainer: no place for the result");
+    *out = NULL;
+    if (!opt || !loader || !loss)
+        return ctn_fail(CTN_EARG, "trainer: an optimizer, a loader and a loss function are needed");
+    CTN_TRY(ctn__opt("trainer", &options, sizeof options, o));
+    CTN_TRY(check_options(&options));
+    ctn_trainer *tr = ctn__calloc(1, sizeof *tr);
+    if (!tr) return CTN_ENOMEM;
+    tr->optim = opt;
+    tr->loader = loader;
+    tr->loss = loss;
+    tr->self = self;
+    tr->ctx = tr->step.ctx = opt->ctx;
+    tr->o = options;
+    tr->o.out = NULL;
+    if (tr->o.accumulate == 0) tr->o.accumulate = 1;
+    atomic_init(&tr->stop, NULL);
+    CTN_TRY_GOTO(st, done, make_out(tr, options.out));
+    *out = tr;
+    tr = NULL;
+done:
+    ctn_trainer_free(tr);
+    return st;
+}
+
+static void free_extension(ctn__extended *x)
+{
+    if (x->e.release) x->e.release(x->e.self);
+    ctn__free((char *)x->e.name);
+    ctn__trigger_free(&x->trigger);
+    ctn__free(x);
+}
+
+void ctn_trainer_free(ctn_trainer *tr)
+{
+    if (!tr) return;
+    for (size_t i = 0; i < tr->ext.n; i++) free_extension(tr->ext.at[i]);
+    for (size_t i = 0; i < tr->values.n; i++) ctn__free(tr->values.at[i].name);
+    for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].v);
+    ctn__vec_free(&tr->ext);
+    ctn__vec_free(&tr->values);
+    ctn__vec_free(&tr->rows);
+    ctn__step_free(&tr->step);
+    ctn__free((char *)tr->o.out);
+    ctn__free(tr);
+}
+
+/* ---- extensions ------------------------------------------------------------------------------ */
+
+static ctn_status check_extension(const ctn_trainer *tr, const ctn_extension *e)
+{
+    if (!e->name || !*e->name) return ctn_fail(CTN_EARG, "trainer_extend: a name is needed");
+    for (const char *p = e->name; *p; p++)
+        if ((unsigned char)*p <= ' ')
+            return ctn_fail(CTN_EARG, "trainer_extend: the name '%s' has a space in it", e->name);
+    if (tr->running)
+        return ctn_fail(CTN_ESTATE, "trainer_extend: %s comes too late, the trainer runs", e->name);
+    for (size_t i = 0; i < tr->ext.n; i++)
+        if (strcmp(tr->ext.at[i]->e.name, e->name) == 0)
+            return ctn_fail(CTN_EARG, "trainer_extend: there is an extension named %s already",
+                            e->name);
+    return CTN_OK;
+}
+
+static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_trigger *when)
+{
+    ctn_status st = CTN_OK;
+    ctn_extension e = {0};
+    if (!tr || !given)
+        return ctn_fail(CTN_EARG, "trainer_extend: trainer and extension are needed");
+    CTN_TRY(ctn__opt("trainer_extend", &e, sizeof e, given));
+    CTN_TRY(check_extension(tr, &e));
+    ctn__extended *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    x->e.name = ctn__strdup(e.name);
+    if (!x->e.name) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, fail, ctn__trigger_init(&x->trigger, when, e.trigger));
+    if (!ctn__vec_push(&tr->ext, x)) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    e.name = x->e.name;
+    x->e = e;
+    for (size_t i = tr->ext.n - 1; i > 0 && tr->ext.at[i - 1]->e.priority < e.priority; i--) {
+        tr->ext.at[i] = tr->ext.at[i - 1];
+        tr->ext.at[i - 1] = x;
+    }
+    return CTN_OK;
+fail:
+    x->e.release = NULL; /* self stays the caller's */
+    free_extension(x);
+    return st;
+}
+
+ctn_status ctn_trainer_extend(ctn_trainer *tr, const ctn_extension *e)
+{
+    return add(tr, e, NULL);
+}
+
+ctn_status ctn__extend(ctn_trainer *tr, const ctn_extension *e, const ctn_trigger *when,
+                       ctn_trigger usual)
+{
+    ctn_extension full = *e;
+    full.struct_size = sizeof full;
+    full.trigger = usual;
+    ctn_status st = add(tr, &full, when);
+    if (st < 0 && e->release) e->release(e->self);
+    return st;
+}
+
+ctn_status ctn__need_out(const ctn_trainer *tr, const char *who)
+{
+    if (!tr) return ctn_fail(CTN_EARG, "%s: no trainer", who);
+    if (tr->o.out) return CTN_OK;
+    return ctn_fail(CTN_ESTATE,
+                    "%s: it writes files, and the trainer was made without a folder "
+                    "(ctn_trainer_opt.out)",
+                    who);
+}
+
+/* ---- where the training is ------------------------------------------------------------------- */
+
+static ctn_sampler_state position(const ctn_trainer *tr)
+{
+    return tr->held ? tr->at : ctn_loader_state_get(tr->loader);
+}
+
+/* Batches of an epoch. */
+static int64_t batches(const ctn_loader *l)
+{
+    const ctn_sampler *s = &l->sampler;
+    return l->drop_last ? s->total / s->size / l->batch
+                        : (ctn_sampler_count(s) + l->batch - 1) / l->batch;
+}
+
+double ctn__trainer_epochs(const ctn_trainer *tr)
+{
+    const int64_t count = ctn_sampler_count(&tr->loader->sampler);
+    const double part = count > 0 ? (double)position(tr).position / (double)count : 0;
+    return (double)tr->epoch + fmin(part, 1);
+}
+
+int64_t ctn__trainer_length(const ctn_trainer *tr)
+{
+    const int64_t k = tr->o.accumulate;
+    int64_t n = tr->o.iterations;
+    const int64_t by_epochs = tr->o.epochs * ((batches(tr->loader) + k - 1) / k);
+    if (by_epochs > 0 && (n == 0 || by_epochs < n)) n = by_epochs;
+    return n;
+}
+
+double ctn__trainer_clock(const ctn_trainer *tr)
+{
+    return tr->running ? (double)(ctn__now_ns() - tr->began) * 1e-9 : tr->ran;
+}
+
+double ctn__trainer_total(const ctn_trainer *tr, int64_t iteration, double epochs, double seconds)
+{
+    double most = -1;
+    if (tr->o.iterations > 0) most = fmax(most, (double)iteration / (double)tr->o.iterations);
+    if (tr->o.epochs > 0) most = fmax(most, epochs / (double)tr->o.epochs);
+    if (tr->o.seconds > 0) most = fmax(most, seconds / tr->o.seconds);
+    return fmin(most, 1);
+}
+
+void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out)
+{
+    const double epochs = ctn__trainer_epochs(tr), clock = ctn__trainer_clock(tr);
+    *out = (ctn_progress){
+        .iteration = tr->iteration,
+        .epoch = tr->epoch,
+        .part = epochs - (double)tr->epoch,
+        .total = ctn__trainer_total(tr, tr->iteration, epochs, clock),
+        .samples = tr->samples,
+        .seconds = tr->seconds + clock,
+        .compute_s = tr->compute_s,
+        .input_s = tr->input_s,
+        .other_s = tr->other_s,
+        .epoch_ended = tr->epoch_ended,
+    };
+}
+
+ctn_optim *ctn_trainer_optim(const ctn_trainer *tr)
+{
+    return tr->optim;
+}
+
+ctn_loader *ctn_trainer_loader(const ctn_trainer *tr)
+{
+    return tr->loader;
+}
+
+ctn_module *ctn_trainer_net(const ctn_trainer *tr)
+{
+    return tr->o.net;
+}
+
+const char *ctn_trainer_out(const ctn_trainer *tr)
+{
+    return tr->o.out;
+}
+
+ctn_context *ctn_trainer_context(const ctn_trainer *tr)
+{
+    return tr->ctx;
+}
+
+/* Only an atomic store: it may come from a signal handler. */
+void ctn_trainer_stop(ctn_trainer *tr, const char *why)
+{
+    atomic_store(&tr->stop, why);
+}
+
+const char *ctn_trainer_stopped(const ctn_trainer *tr)
+{
+    const char *why = atomic_load(&((ctn_trainer *)tr)->stop);
+    return why ? why : tr->ended;
+}
+
+void ctn__trainer_end(ctn_trainer *tr, const char *why)
+{
+    tr->ended = why;
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+static double since(uint64_t t0)
+{
+    return (double)(ctn__now_ns() - t0) * 1e-9;
+}
+
+/* Take the next batch. CTN_END: the epoch has ended, nothing is held. Batches of which every sample was
+ * left out are passed over. */
+static ctn_status take(ctn_trainer *tr)
+{
+    const uint64_t t0 = ctn__now_ns();
+    ctn_status st;
+    do {
+        tr->at = ctn_loader_state_get(tr->loader);
+        st = ctn_loader_next(tr->loader, &tr->batch);
+    } while (st == CTN_OK && tr->batch.n == 0);
+    tr->held = st == CTN_OK;
+    tr->input_s += since(t0);
+    return st;
+}
+
+static ctn_status need_batch(ctn_trainer *tr)
+{
+    if (tr->ahead < 0) {
+        ctn_status st = tr->ahead;
+        tr->ahead = CTN_OK;
+        return st;
+    }
+    if (tr->held) return CTN_OK;
+    ctn_status st = take(tr);
+    CTN_TRY(st);
+    if (st == CTN_END) /* a state at the very end of an epoch: the next one begins */
+        st = take(tr);
+    CTN_TRY(st);
+    if (st == CTN_END) return ctn_fail(CTN_EARG, "trainer: the loader has no batch in an epoch");
+    return CTN_OK;
+}
+
+/* The loader goes back to where the training is, for whoever uses it next. */
+static ctn_status put_back(ctn_trainer *tr)
+{
+    if (!tr->held) return CTN_OK;
+    tr->held = false;
+    return ctn_loader_state_set(tr->loader, &tr->at);
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+static ctn_status read_value(void *user, const char *name, double value)
+{
+    ctn_trainer *tr = user;
+    return ctn__value_report(tr, name, value, tr->batch.n);
+}
+
+/* One batch; step: the optimizer's in the same scope, and so in the same plan. */
+static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
+{
+    ctn_status st = CTN_OK;
+    ctn__step_begin(&tr->step, &tr->batch);
+    CTN_TRY(ctn_scope_begin(tr->ctx));
+    ctn_tensor *loss = ctn__step_loss(&tr->step, tr->loss, tr->self, &st);
+    if (st == CTN_OK)
+        st = tr->o.accumulate == 1 ? ctn_backward(tr->optim, loss)
+                                   : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
+    if (st == CTN_OK && step) st = ctn_optim_step(tr->optim);
+    while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* left open by a loss that failed */
+    ctn_status end = ctn_scope_end(tr->ctx);
+    CTN_TRY(st < 0 ? st : end);
+    tr->samples += tr->batch.n;
+    return ctn__step_read(&tr->step, read_value, tr);
+}
+
+static ctn_status late_step(ctn_trainer *tr)
+{
+    CTN_TRY(ctn_scope_begin(tr->ctx));
+    ctn_status st = ctn_optim_step(tr->optim), end = ctn_scope_end(tr->ctx);
+    return st < 0 ? st : end;
+}
+
+/* One step of the optimizer: up to `accumulate` batches of one epoch, each weighted by its samples. Leaves
+ * the next batch held, or the epoch ended. */
+static ctn_status run_step(ctn_trainer *tr)
+{
+    const int64_t group = tr->o.accumulate;
+    double first = 0;
+    tr->epoch_ended = false;
+    CTN_TRY(need_batch(tr));
+    tr->was = ctn__trainer_epochs(tr);
+    for (int64_t k = 0; k < group; k++) {
+        const uint64_t t0 = ctn__now_ns();
+        if (k == 0) first = (double)tr->batch.n;
+        CTN_TRY(run_batch(tr, (double)tr->batch.n / first, k == group - 1));
+        tr->compute_s += since(t0);
+        tr->held = false; /* used */
+        ctn_status st = take(tr);
+        if (st < 0) tr->ahead = st;
+        tr->epoch_ended = st == CTN_END;
+        if (st == CTN_OK || k == group - 1) continue;
+        const uint64_t t1 = ctn__now_ns();
+        CTN_TRY(late_step(tr));
+        tr->compute_s += since(t1);
+        break;
+    }
+    tr->iteration++;
+    tr->epoch += tr->epoch_ended;
+    return CTN_OK;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static bool reached_end(const ctn_trainer *tr)
+{
+    return tr->ended || (tr->o.iterations > 0 && tr->iteration >= tr->o.iterations) ||
+           (tr->o.epochs > 0 && tr->epoch >= tr->o.epochs) ||
+           (tr->o.seconds > 0 && ctn__trainer_clock(tr) >= tr->o.seconds);
+}
+
+static ctn_status call_extensions(ctn_trainer *tr, bool only_at_end)
+{
+    for (size_t i = 0; i < tr->ext.n; i++) {
+        ctn__extended *x = tr->ext.at[i];
+        if (only_at_end && x->trigger.t.kind != CTN_AT_END) continue;
+        if (ctn__trigger_fires(&x->trigger, tr) && x->e.call) CTN_TRY(x->e.call(x->e.self, tr));
+    }
+    return CTN_OK;
+}
+
+static ctn_status after_step(ctn_trainer *tr)
+{
+    const uint64_t t0 = ctn__now_ns();
+    tr->last = reached_end(tr);
+    CTN_TRY(call_extensions(tr, false));
+    if (!tr->last && tr->ended) { /* one of them ended it */
+        tr->last = true;
+        CTN_TRY(call_extensions(tr, true));
+    }
+    tr->other_s += since(t0);
+    return CTN_OK;
+}
+
+static ctn_status start_extensions(ctn_trainer *tr, size_t *started)
+{
+    for (*started = 0; *started < tr->ext.n; ++*started) {
+        ctn__extended *x = tr->ext.at[*started];
+        x->trigger.fired = 0;
+        if (x->e.start) CTN_TRY(x->e.start(x->e.self, tr));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn_trainer_run(ctn_trainer *tr)
+{
+    size_t started = 0;
+    if (!tr) return ctn_fail(CTN_EARG, "trainer_run: no trainer");
+    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_run: it runs already");
+    if (tr->ctx->level > 0) return ctn_fail(CTN_ESTATE, "trainer_run: a scope is open");
+    if (tr->o.epochs == 0 && tr->o.iterations == 0 && tr->o.seconds <= 0 && tr->ext.n == 0)
+        return ctn_fail(CTN_EARG, "trainer_run: it would never end; set epochs, iterations or "
+                                  "seconds, or add an extension that ends it");
+    tr->running = true;
+    tr->last = tr->epoch_ended = false;
+    tr->began = ctn__now_ns();
+    tr->seconds += tr->ran;
+    ctn_status st = start_extensions(tr, &started);
+    while (st == CTN_OK && !reached_end(tr) && !atomic_load(&tr->stop)) {
+        st = run_step(tr);
+        if (st == CTN_OK) st = after_step(tr);
+    }
+    tr->status = st;
+    ctn_status back = put_back(tr);
+    if (st == CTN_OK) st = back;
+    for (size_t i = 0; i < started; i++) {
+        ctn__extended *x = tr->ext.at[i];
+        ctn_status f = x->e.finish ? x->e.finish(x->e.self, tr) : CTN_OK;
+        if (st == CTN_OK) st = f;
+    }
+    tr->ran = ctn__trainer_clock(tr);
+    tr->running = false;
+    return st < 0 ? st : CTN_OK;
+}

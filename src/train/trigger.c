@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Triggers: asked once after each step whether it is time. Those by iteration and epoch are pure
+ * functions of where the training was before the step and is now, so a resumed one fires at the same
+ * steps; those by value remember the best, which is saved; those by time start with the run.
+ */
+#include <math.h>
+
+#include "train/train.h"
+
+static ctn_status check(const ctn_trigger *t)
+{
+    const bool counts = t->kind == CTN_EVERY_EPOCHS || t->kind == CTN_EVERY_ITERATIONS ||
+                        t->kind == CTN_EVERY_SECONDS || t->kind == CTN_ONCE;
+    if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_WHEN_MIN)
+        return ctn_fail(CTN_EARG, "trigger: kind %d is none", (int)t->kind);
+    if (counts && !(t->n > 0 && isfinite(t->n)))
+        return ctn_fail(CTN_EARG, "trigger: n is %g, it must be above 0", t->n);
+    if ((t->kind == CTN_EVERY_ITERATIONS || t->kind == CTN_ONCE) && t->n != floor(t->n))
+        return ctn_fail(CTN_EARG, "trigger: n is %g, iterations are whole numbers", t->n);
+    if ((t->kind == CTN_WHEN_MAX || t->kind == CTN_WHEN_MIN) && (!t->key || !*t->key))
+        return ctn_fail(CTN_EARG, "trigger: the best of what? Give key, such as \"val/loss\"");
+    return CTN_OK;
+}
+
+ctn_status ctn__trigger_init(ctn__trigger *g, const ctn_trigger *when, ctn_trigger usual)
+{
+    *g = (ctn__trigger){.t = when ? *when : usual};
+    const char *key = g->t.key;
+    g->t.key = NULL;
+    if (key && !(g->t.key = ctn__strdup(key))) return CTN_ENOMEM;
+    return check(&g->t);
+}
+
+void ctn__trigger_free(ctn__trigger *g)
+{
+    ctn__free((char *)g->t.key);
+    g->t.key = NULL;
+}
+
+/* Was a multiple of n reached on the way from a to b? A part of an epoch is a quotient, and so is n
+ * perhaps: a billionth counts as reached. */
+static bool passed(double a, double b, double n)
+{
+    return floor(b / n + 1e-9) > floor(a / n + 1e-9);
+}
+
+static bool is_best(ctn__trigger *g, const ctn_trainer *tr)
+{
+    const ctn__observed *v = ctn__value_find(tr, g->t.key);
+    if (!v || v->count == g->seen) return false;
+    g->seen = v->count;
+    if (isnan(v->value)) return false;
+    if (g->has_best && !(g->t.kind == CTN_WHEN_MAX ? v->value > g->best : v->value < g->best))
+        return false;
+    g->best = v->value;
+    g->has_best = true;
+    return true;
+}
+
+bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
+{
+    switch (g->t.kind) {
+    case CTN_EVERY_EPOCHS: return passed(tr->was, ctn__trainer_epochs(tr), g->t.n);
+    case CTN_EVERY_ITERATIONS: return tr->iteration % (int64_t)g->t.n == 0;
+    case CTN_EVERY_SECONDS: {
+        double now = ctn__trainer_clock(tr);
+        if (now - g->fired < g->t.n) return false;
+        g->fired = now;
+        return true;
+    }
+    case CTN_ONCE: return tr->iteration == (int64_t)g->t.n;
+    case CTN_AT_END: return tr->last;
+    case CTN_WHEN_MAX:
+    case CTN_WHEN_MIN: return is_best(g, tr);
+    }
+    return false;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights of the net as a file: the latest ones, also those of the end, or the best by a trigger of a
+ * value. Evaluators see the moving average where there is one, so the best are the average's then.
+ */
+#include "train/train.h"
+
+typedef struct {
+    ctn__text path;
+    bool best;
+    int64_t saved; /* iteration, -1: none */
+} keeper;
+
+static ctn_status call(void *self, ctn_trainer *tr)
+{
+    keeper *k = self;
+    if (k->best) ctn__average_swap(tr->average);
+    ctn_status st = ctn_weights_save(tr->o.net, k->path.s);
+    if (k->best) ctn__average_swap(tr->average);
+    k->saved = tr->iteration;
+    return st;
+}
+
+static ctn_status finish(void *self, ctn_trainer *tr)
+{
+    const keeper *k = self;
+    if (k->best || tr->status < 0 || k->saved == tr->iteration) return CTN_OK;
+    return call(self, tr);
+}
+
+static void release(void *self)
+{
+    keeper *k = self;
+    ctn__text_free(&k->path);
+    ctn__free(k);
+}
+
+ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when, const char *file)
+{
+    char name[256];
+    CTN_TRY(ctn__need_out(tr, "extend_weights"));
+    if (!tr->o.net)
+        return ctn_fail(CTN_ESTATE, "extend_weights: the trainer was made without a net "
+                                    "(ctn_trainer_opt.net)");
+    keeper *k = ctn__calloc(1, sizeof *k);
+    if (!k) return CTN_ENOMEM;
+    if (!file) file = "weights.safetensors";
+    k->saved = -1;
+    k->best = when && (when->kind == CTN_WHEN_MAX || when->kind == CTN_WHEN_MIN);
+    ctn__text_add(&k->path, "%s/%s", tr->o.out, file);
+    if (k->path.failed) {
+        release(k);
+        return CTN_ENOMEM;
+    }
+    snprintf(name, sizeof name, "weights:%s", file);
+    return ctn__extend(tr,
+                       &(ctn_extension){.name = name,
+                                        .priority = CTN_PRIORITY_SAVE,
+                                        .call = call,
+                                        .finish = finish,
+                                        .release = release,
+                                        .self = k},
+                       when, (ctn_trigger){.kind = CTN_EVERY_EPOCHS, .n = 1});
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seeds of the fuzz targets into tests/fuzz/corpus (needs numpy and Pillow). The files are kept in the
+repository; run it again only to add kinds."""
+import gzip
+import io
+import json
+import struct
+import tarfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+TOP = Path(__file__).resolve().parent / "corpus"
+RNG = np.random.default_rng(1)
+
+
+def put(target, name, data):
+    folder = TOP / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def picture(mode="RGB", size=(24, 17), kind="JPEG", **options):
+    channels = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4, "CMYK": 4, "I;16": 1}[mode]
+    if mode == "I;16":
+        image = Image.fromarray(RNG.integers(0, 65535, size[::-1], dtype=np.uint16))
+    else:
+        shape = size[::-1] + ((channels,) if channels > 1 else ())
+        smooth = np.cumsum(RNG.integers(-9, 10, shape), axis=1) + 128
+        array = np.clip(smooth, 0, 255).astype(np.uint8)
+        image = Image.fromarray(array, "L" if mode == "P" else mode)
+        image = image.convert("P") if mode == "P" else image
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def images():
+    for name, options in {"420.jpg": {"subsampling": 2}, "444.jpg": {"subsampling": 0, "quality": 30},
+                          "progressive.jpg": {"progressive": True}, "gray.jpg": {"mode": "L"},
+                          "cmyk.jpg": {"mode": "CMYK"}, "restart.jpg": {"restart_marker_blocks": 1}}.items():
+        put("image", name, picture(**options))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    put("image", "turned.jpg", picture(exif=exif))
+    for mode in ("L", "P", "LA", "RGB", "RGBA", "I;16"):
+        put("image", f"{mode.replace(';', '')}.png", picture(mode, kind="PNG"))
+
+
+def arrays():
+    for name, array in {"f4": np.ones((3, 2, 2), "f4"), "f8": np.zeros((2, 3), ">f8"), "i2": np.arange(4, dtype="i2"),
+                        "fortran": np.asfortranarray(np.ones((3, 4, 2))), "f2": np.ones((2, 2), "f2"),
+                        "b1": np.ones(5, bool), "empty": np.ones((0, 3), "f4")}.items():
+        out = io.BytesIO()
+        np.save(out, array)
+        put("npy", f"{name}.npy", out.getvalue())
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.ones((2, 2), "f4"), version=(2, 0))
+    put("npy", "version2.npy", out.getvalue())
+
+
+def idx():
+    pixels = RNG.integers(0, 256, (1, 28, 28), dtype=np.uint8).tobytes()
+    both = struct.pack(">IIII", 0x803, 1, 28, 28) + pixels + struct.pack(">II", 0x801, 1) + b"\x07"
+    put("idx", "pair", both)
+    put("idx", "images", struct.pack(">IIII", 0x803, 2, 2, 3) + bytes(range(12)))
+    put("idx", "gzip", gzip.compress(struct.pack(">IIII", 0x803, 2, 2, 3) + bytes(range(12)), mtime=0))
+
+
+def shards():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in (("a.jpg", picture(size=(9, 8))), ("a.cls", b"3"), ("b.png", picture(size=(8, 8), kind="PNG")),
+                           ("b.cls", b"1\n"), ("c.json", b"{}")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    put("shards", "ustar.tar", out.getvalue())
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("x" * 120 + ".png")
+        data = picture(size=(5, 5), kind="PNG")
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    put("shards", "pax.tar", out.getvalue())
+
+
+def safetensors():
+    def file(header, data):
+        text = json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + data
+    put("safetensors", "two", file({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                                    "b": {"dtype": "I64", "shape": [], "data_offsets": [8, 16]},
+                                    "__metadata__": {"k": "v"}}, bytes(16)))
+    put("safetensors", "empty", file({}, b""))
+    put("safetensors", "bf16", file({"w": {"dtype": "BF16", "shape": [1, 0, 3], "data_offsets": [0, 0]}}, b""))
+
+
+def yaml():
+    put("yaml", "plain", b"# a comment\nbatch: 64\nlr: 1e-3\nout: result\nmean: [0.1, 0.2, 0.3]\n")
+    put("yaml", "words", b"flip: no\ndata: 'a b'\nmodel: \"x\\n\"\nschedule: |\n  cosine\n")
+    put("yaml", "refused", b"a: &x 1\nb: *x\nc: !!int 3\nd: {e: {f: {g: {h: 1}}}}\n")
+
+
+images()
+arrays()
+idx()
+shards()
+safetensors()
+yaml()
+put("cifar", "two", bytes([3]) + bytes(3072) + bytes([9]) + bytes(range(256)) * 12)

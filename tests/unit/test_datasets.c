@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Token files and datasets made of others: parts, joins, transforms, mean and deviation. Each
+ * against what a few lines of plain C say.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/datasets.h>
+
+#include <cmocka.h>
+
+static void assert_fails(ctn_status got, ctn_status want, const char *part)
+{
+    if (got != want || !strstr(ctn_error_message(), part))
+        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
+                 ctn_error_message());
+    ctn_error_clear();
+}
+
+static void write_bytes(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* ---- a dataset that tells what it was asked: fields index i64, and index, seed, epoch as f64 - */
+
+struct probe {
+    int64_t count;
+    int base;
+};
+
+static int64_t probe_count(void *self)
+{
+    return ((struct probe *)self)->count;
+}
+
+static int probe_fields(void *self)
+{
+    (void)self;
+    return 2;
+}
+
+static void probe_field(void *self, int f, ctn_field *out)
+{
+    (void)self;
+    *out = f == 0 ? (ctn_field){.dtype = CTN_I64} : (ctn_field){CTN_F64, 1, {3}, 0};
+}
+
+static ctn_status probe_get(void *self, const ctn_sample *s, void *const *dst)
+{
+    *(int64_t *)dst[0] = ((struct probe *)self)->base + s->index;
+    memcpy(dst[1], (double[]){(double)s->index, (double)s->seed, (double)s->epoch},
+           3 * sizeof(double));
+    return CTN_OK;
+}
+
+static int probe_name(void *self, int64_t index, char *buf, size_t n)
+{
+    return snprintf(buf, n, "p%d", ((struct probe *)self)->base + (int)index);
+}
+
+static const char *probe_class(void *self, int64_t k)
+{
+    (void)self;
+    return k == 0 ? "cat" : k == 1 ? "dog" : NULL;
+}
+
+static int freed;
+
+static void probe_free(void *self)
+{
+    (void)self;
+    freed++;
+}
+
+static const ctn_dataset_vt probe_vt = {
+    .struct_size = sizeof(ctn_dataset_vt),
+    .count = probe_count,
+    .fields = probe_fields,
+    .field = probe_field,
+    .get = probe_get,
+    .free = probe_free,
+    .name = probe_name,
+    .class_name = probe_class,
+};
+
+static ctn_dataset *probe(struct probe *p)
+{
+    ctn_dataset *ds = NULL;
+    assert_int_equal(ctn_dataset_new(&ds, &probe_vt, p), CTN_OK);
+    return ds;
+}
+
+static int64_t index_of(ctn_dataset *ds, int64_t i, double seen[3])
+{
+    int64_t v = -1;
+    double ignored[3];
+    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){i, 7, 3},
+                                        (void *[]){&v, seen ? seen : ignored}),
+                     CTN_OK);
+    return v;
+}
+
+/* ---- parts and joins ------------------------------------------------------------------------- */
+
+static void test_slice_and_subset(void **state)
+{
+    (void)state;
+    struct probe p = {10, 100};
+    ctn_dataset *base = probe(&p), *ds = NULL;
+    double seen[3];
+    char name[16];
+    assert_int_equal(ctn_dataset_slice(&ds, base, 4, 6), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 6);
+    assert_int_equal(index_of(ds, 5, seen), 109);
+    assert_true(seen[0] == 9 && seen[1] == 7 && seen[2] == 3); /* as the whole would be asked */
+    ctn_dataset_name(ds, 5, name, sizeof name);
+    assert_string_equal(name, "p109");
+    assert_int_equal(ctn_dataset_classes(ds), 2);
+    assert_string_equal(ctn_dataset_class(ds, 1), "dog");
+    ctn_dataset_free(ds);
+    assert_int_equal(ctn_dataset_slice(&ds, base, 10, 0), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 0);
+    ctn_dataset_free(ds);
+    assert_fails(ctn_dataset_slice(&ds, base, 5, 6), CTN_EARG, "6 samples from 5 on, there are 10");
+    assert_fails(ctn_dataset_slice(&ds, base, -1, 2), CTN_EARG, "from -1");
+    assert_fails(ctn_dataset_slice(&ds, base, INT64_MAX, INT64_MAX), CTN_EARG, "slice");
+
+    int64_t list[] = {9, 0, 9};
+    assert_int_equal(ctn_dataset_subset(&ds, base, 3, list), CTN_OK);
+    list[0] = 5; /* it was copied */
+    assert_int_equal(index_of(ds, 0, NULL), 109);
+    assert_int_equal(index_of(ds, 1, NULL), 100);
+    assert_int_equal(index_of(ds, 2, NULL), 109);
+    ctn_dataset_free(ds);
+    list[1] = 10;
+    assert_fails(ctn_dataset_subset(&ds, base, 3, list), CTN_EARG, "entry 1 is sample 10");
+    freed = 0;
+    ctn_dataset_free(base);
+    assert_int_equal(freed, 1);
+}
+
+static void test_split(void **state)
+{
+    (void)state;
+    struct probe p = {1001, 0};
+    ctn_dataset *base = probe(&p), *a = NULL, *b = NULL;
+    uint8_t first[1001];
+    int same = 0;
+    for (int round = 0; round < 3; round++) {
+        uint8_t seen[1001] = {0};
+        assert_int_equal(ctn_dataset_split(&a, &b, base, 0.25, round == 2 ? 6 : 5), CTN_OK);
+        assert_int_equal(ctn_dataset_count(b), 250);
+        assert_int_equal(ctn_dataset_count(a), 751);
+        for (int64_t i = 0; i < 751; i++) seen[index_of(a, i, NULL)] |= 1;
+        for (int64_t i = 0; i < 250; i++) seen[index_of(b, i, NULL)] |= 2;
+        for (int i = 0; i < 1001; i++) assert_true(seen[i] == 1 || seen[i] == 2);
+        if (round == 1) assert_memory_equal(seen, first, sizeof seen); /* the same seed */
+        if (round == 2)
+            for (int i = 0; i < 1001; i++) same += seen[i] == 2 && first[i] == 2;
+        memcpy(first, seen, sizeof seen);
+        ctn_dataset_free(a);
+        ctn_dataset_free(b);
+    }
+    assert_true(same < 125); /* 62 expected; another seed */
+    assert_int_equal(ctn_dataset_split(&a, &b, base, 0, 1), CTN_OK);
+    assert_int_equal(ctn_dataset_count(b), 0);
+    ctn_dataset_free(a);
+    ctn_dataset_free(b);
+    assert_fails(ctn_dataset_split(&a, &b, base, NAN, 1), CTN_EARG, "share");
+    assert_fails(ctn_dataset_split(&a, &b, base, 1.5, 1), CTN_EARG, "share is 1.5");
+    ctn_dataset_free(base);
+}
+
+static void test_concat(void **state)
+{
+    (void)state;
+    struct probe p[4] = {{3, 0}, {0, 100}, {2, 200}, {1, 300}};
+    ctn_dataset *part[4], *ds = NULL;
+    double seen[2][3];
+    char name[16];
+    for (int i = 0; i < 4; i++) part[i] = probe(&p[i]);
+    assert_int_equal(ctn_dataset_concat(&ds, 4, part), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 6);
+    const int64_t want[] = {0, 1, 2, 200, 201, 300};
+    for (int i = 0; i < 6; i++) assert_int_equal(index_of(ds, i, NULL), want[i]);
+    assert_int_equal(index_of(ds, 0, seen[0]), 0);
+    assert_int_equal(index_of(ds, 3, seen[1]), 200);
+    assert_true(seen[0][1] == 7 && seen[1][1] != 7); /* other random choices for the other part */
+    ctn_dataset_name(ds, 4, name, sizeof name);
+    assert_string_equal(name, "p201");
+    freed = 0;
+    ctn_dataset_free(ds);
+    assert_int_equal(freed, 4);
+
+    const float x = 1;
+    const ctn_field f = {.dtype = CTN_F32};
+    part[0] = probe(&p[0]);
+    assert_int_equal(ctn_arrays_open(&part[1], 1, 1, &f, (const void *[]){&x}), CTN_OK);
+    assert_fails(ctn_dataset_concat(&ds, 2, part), CTN_EARG, "part 1 has 1 fields, part 0 has 2");
+    assert_fails(ctn_dataset_concat(&ds, 0, part), CTN_EARG, "0 parts");
+    assert_fails(ctn_dataset_concat(&ds, 2, (ctn_dataset *[]){part[0], part[0]}), CTN_EARG,
+                 "the same dataset");
+    ctn_dataset_free(part[0]);
+    ctn_dataset_free(part[1]);
+}
+
+/* ---- transform ------------------------------------------------------------------------------- */
+
+static ctn_status doubled(void *user, const ctn_sample *s, void *const *src, void *const *dst)
+{
+    const double *x = src[1];
+    if (s->index == 2) return ctn_fail(CTN_EFORMAT, "sample 2 is refused");
+    ((float *)dst[0])[0] = (float)(*(double *)user * x[0]);
+    ((float *)dst[0])[1] = (float)x[1];
+    return CTN_OK;
+}
+
+static void test_transform(void **state)
+{
+    (void)state;
+    struct probe p = {4, 0};
+    double factor = 2;
+    float y[2];
+    ctn_dataset *base = probe(&p), *ds = NULL;
+    const ctn_field field = {CTN_F32, 1, {2}, 0};
+    assert_fails(ctn_dataset_transform(&ds, base, 0, &field, doubled, &factor), CTN_EARG,
+                 "0 fields");
+    assert_int_equal(ctn_dataset_transform(&ds, base, 1, &field, doubled, &factor), CTN_OK);
+    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){3, 9, 0}, (void *[]){y}), CTN_OK);
+    assert_true(y[0] == 6 && y[1] == 9);
+    assert_fails(ctn_dataset_get(ds, 2, (void *[]){y}), CTN_EFORMAT, "sample 2 is refused");
+    assert_int_equal(ctn_dataset_classes(ds), 2);
+    freed = 0;
+    ctn_dataset_free(ds);
+    assert_int_equal(freed, 1);
+}
+
+/* ---- mean and deviation ---------------------------------------------------------------------- */
+
+enum { COUNT = 37, CHANNELS = 3, EACH = 5 };
+
+static void moments_of(const double *x, bool last, int c, double *mean, double *std)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < COUNT * CHANNELS * EACH; i++)
+        if ((last ? i % CHANNELS : i / EACH % CHANNELS) == c) sum += x[i];
+    *mean = sum / (COUNT * EACH);
+    for (int i = 0; i < COUNT * CHANNELS * EACH; i++)
+        if ((last ? i % CHANNELS : i / EACH % CHANNELS) == c)
+            squares += (x[i] - *mean) * (x[i] - *mean);
+    *std = sqrt(squares / (COUNT * EACH));
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+    static double x[COUNT * CHANNELS * EACH];
+    int64_t label[COUNT] = {0};
+    uint32_t r = 1;
+    for (int i = 0; i < COUNT * CHANNELS * EACH; i++) {
+        r = r * 1664525u + 1013904223u;
+        x[i] =
+            1e6 + (i / EACH % CHANNELS) * 1000 + (double)(r >> 8) * 0x1p-24; /* ill-conditioned */
+    }
+    for (int last = 0; last < 2; last++) {
+        const ctn_field field[2] = {{CTN_F64, 2, {CHANNELS, EACH}, last}, {.dtype = CTN_I64}};
+        ctn_dataset *base = NULL, *ds = NULL;
+        double mean[CHANNELS], std[CHANNELS], m, s;
+        assert_int_equal(ctn_arrays_open(&base, COUNT, 2, field, (const void *[]){x, label}),
+                         CTN_OK);
+        assert_int_equal(ctn_dataset_moments(base, 0, CHANNELS, mean, std), CTN_OK);
+        for (int c = 0; c < CHANNELS; c++) {
+            moments_of(x, last, c, &m, &s);
+            assert_true(fabs(mean[c] - m) < 1e-9 * fabs(m) && fabs(std[c] - s) < 1e-6 * s);
+        }
+        assert_fails(ctn_dataset_moments(base, 0, 2, mean, std), CTN_EARG, "3 channels");
+        assert_fails(ctn_dataset_moments(base, 1, 1, mean, std), CTN_EDTYPE, "i64");
+        assert_fails(ctn_dataset_moments(base, 2, 1, mean, std), CTN_EARG, "field 2 of 2");
+        assert_fails(ctn_dataset_standardize(&ds, base, 0, CHANNELS, mean,
+                                             (const double[]){1, 0, 1}),
+                     CTN_EARG, "channel 1");
+        assert_int_equal(ctn_dataset_standardize(&ds, base, 0, CHANNELS, mean, std), CTN_OK);
+        assert_int_equal(ctn_dataset_field(ds, 0)->dtype, CTN_F32);
+        assert_int_equal(ctn_dataset_field(ds, 0)->channels_last, last);
+        float y[CHANNELS * EACH];
+        int64_t t;
+        assert_int_equal(ctn_dataset_get(ds, 11, (void *[]){y, &t}), CTN_OK);
+        for (int i = 0; i < CHANNELS * EACH; i++) {
+            const int c = last ? i % CHANNELS : i / EACH;
+            assert_true(y[i] == (float)((x[11 * CHANNELS * EACH + i] - mean[c]) / std[c]));
+        }
+        /* what comes out has mean 0 and deviation 1 */
+        assert_int_equal(ctn_dataset_moments(ds, 0, CHANNELS, mean, std), CTN_OK);
+        for (int c = 0; c < CHANNELS; c++)
+            assert_true(fabs(mean[c]) < 1e-6 && fabs(std[c] - 1) < 1e-5);
+        ctn_dataset_free(ds);
+    }
+}
+
+static void test_moments_of_constants(void **state)
+{
+    (void)state;
+    float x[100][2];
+    double mean[2], std[2];
+    const ctn_field field = {CTN_F32, 1, {2}, 0};
+    ctn_dataset *ds = NULL;
+    for (int i = 0; i < 100; i++) {
+        x[i][0] = 0.1f;
+        x[i][1] = 0;
+    }
+    assert_int_equal(ctn_arrays_open(&ds, 100, 1, &field, (const void *[]){x}), CTN_OK);
+    assert_int_equal(ctn_dataset_moments(ds, 0, 2, mean, std), CTN_OK);
+    assert_true(fabs(mean[0] - (double)0.1f) < 1e-15 && mean[1] == 0);
+    assert_true(std[0] == 1 && std[1] == 1);
+    x[42][1] = INFINITY;
+    assert_fails(ctn_dataset_moments(ds, 0, 2, mean, std), CTN_EFORMAT, "sample 42 is not finite");
+    ctn_dataset_free(ds);
+    /* a scalar is one channel */
+    const ctn_field scalar = {.dtype = CTN_F32};
+    const float v[] = {1, 3};
+    assert_int_equal(ctn_arrays_open(&ds, 2, 1, &scalar, (const void *[]){v}), CTN_OK);
+    assert_int_equal(ctn_dataset_moments(ds, 0, 1, mean, std), CTN_OK);
+    assert_true(mean[0] == 2 && std[0] == 1);
+    ctn_dataset_free(ds);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void test_tokens(void **state)
+{
+    (void)state;
+    static const uint8_t two[] = {1, 0, 2, 0, 3, 0, 255, 255, 5, 0, 6, 0, 7, 0};
+    static const uint8_t four[] = {1, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0};
+    int64_t x[3], y[3];
+    ctn_dataset *ds = NULL;
+    write_bytes("two.bin", two, sizeof two);
+    assert_int_equal(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = 3)), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 2);
+    assert_int_equal(ctn_dataset_field(ds, 1)->shape[0], 3);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x, y}), CTN_OK);
+    assert_true(x[0] == 65535 && x[1] == 5 && x[2] == 6);
+    assert_true(y[0] == 5 && y[1] == 6 && y[2] == 7);
+    ctn_dataset_free(ds);
+    assert_int_equal(ctn_tokens_open(&ds, "two.bin",
+                                     CTN_OPT(ctn_tokens_opt, .length = 3, .stride = 1)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 4);
+    assert_int_equal(ctn_dataset_get(ds, 3, (void *[]){x, y}), CTN_OK);
+    assert_true(x[0] == 65535 && y[2] == 7); /* the last byte of the file */
+    ctn_dataset_free(ds);
+    write_bytes("four.bin", four, sizeof four);
+    assert_int_equal(ctn_tokens_open(&ds, "four.bin",
+                                     CTN_OPT(ctn_tokens_opt, .length = 2, .bytes = 4)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x, y}), CTN_OK);
+    assert_true(x[0] == 1 && x[1] == 4294967295 && y[1] == 3);
+    ctn_dataset_free(ds);
+    write_bytes("text", "ab\xff", 3);
+    assert_int_equal(ctn_tokens_open(&ds, "text", CTN_OPT(ctn_tokens_opt, .length = 1, .bytes = 1)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 2);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x, y}), CTN_OK);
+    assert_true(x[0] == 'b' && y[0] == 255);
+    ctn_dataset_free(ds);
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = 7)), CTN_EARG,
+                 "has 7 tokens, a sample of 7 needs one more");
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .bytes = 4)), CTN_EFORMAT,
+                 "14 bytes");
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .bytes = 3)), CTN_EARG,
+                 "3 bytes");
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = INT64_MAX)),
+                 CTN_EARG, "one more");
+    assert_fails(ctn_tokens_open(&ds, "absent", NULL), CTN_EIO, "absent");
+}
+
+/* ---- a failing allocator --------------------------------------------------------------------- */
+
+static long allowed, live;
+
+static void *alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    void *p = NULL;
+    if (allowed-- <= 0 ||
+        posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
+        return NULL;
+    live++;
+    return p;
+}
+
+static void release(void *user, void *p)
+{
+    (void)user;
+    if (p) live--;
+    free(p);
+}
+
+/* Everything above once. */
+static ctn_status use_all(void)
+{
+    static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const ctn_field in = {CTN_F32, 1, {2}, 0};
+    float y[2];
+    double mean[2], std[2];
+    ctn_status st = CTN_OK;
+    ctn_dataset *base = NULL, *a = NULL, *b = NULL, *c = NULL, *t = NULL, *part[2] = {NULL, NULL};
+    CTN_TRY_GOTO(st, done, ctn_npy_save("oom.npy", 4, &in, x));
+    CTN_TRY_GOTO(st, done, ctn_tokens_open(&t, "two.bin", CTN_OPT(ctn_tokens_opt, .length = 3)));
+    CTN_TRY_GOTO(st, done, ctn_files_open(&base, 1, (const char *[]){"oom.npy"}, NULL));
+    CTN_TRY_GOTO(st, done, ctn_dataset_split(&part[0], &part[1], base, 0.5, 1));
+    CTN_TRY_GOTO(st, done, ctn_dataset_subset(&a, part[0], 1, (const int64_t[]){1}));
+    CTN_TRY_GOTO(st, done, ctn_dataset_concat(&b, 2, part));
+    part[0] = part[1] = NULL;
+    CTN_TRY_GOTO(st, done, ctn_dataset_moments(b, 0, 2, mean, std));
+    CTN_TRY_GOTO(st, done, ctn_dataset_standardize(&c, b, 0, 2, mean, std));
+    b = NULL;
+    CTN_TRY_GOTO(st, done, ctn_dataset_get(c, 3, (void *[]){y}));
+done:
+    ctn_dataset_free(a);
+    ctn_dataset_free(c);
+    ctn_dataset_free(b);
+    ctn_dataset_free(part[0]);
+    ctn_dataset_free(part[1]);
+    ctn_dataset_free(base);
+    ctn_dataset_free(t);
+    return st;
+}
+
+static void test_failing_allocator(void **state)
+{
+    (void)state;
+    ctn_status st = CTN_ENOMEM;
+    long n = 0;
+    write_bytes("two.bin", "12345678", 8);
+    assert_int_equal(ctn_set_allocator(&(ctn_allocator){alloc, release, NULL}), CTN_OK);
+    for (; st == CTN_ENOMEM; n++) {
+        allowed = n;
+        st = use_all();
+        ctn_error_clear();
+        assert_int_equal(live, 0);
+    }
+    assert_int_equal(st, CTN_OK);
+    assert_true(n > 15);
+    assert_int_equal(ctn_set_allocator(NULL), CTN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failing_allocator), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_slice_and_subset),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_transform),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_moments_of_constants),
+        cmocka_unit_test(test_tokens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What kind of data a path is, by its name and, for a folder, by what lies in it.
+ */
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "task.h"
+
+bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+bool is_image(const char *path)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".png", NULL};
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && ends[i]; i++)
+        if (strcasecmp(dot, ends[i]) == 0) return true;
+    return false;
+}
+
+bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The first entry that tells decides; folders of classes only when nothing else does. */
+static data_kind in_folder(const char *path)
+{
+    data_kind kind = DATA_UNKNOWN;
+    char below[4096];
+    DIR *d = opendir(path);
+    if (!d) return kind;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (kind != DATA_UNKNOWN && kind != DATA_FOLDER && kind != DATA_IMAGES) break;
+        if (e->d_name[0] == '.') continue;
+        if (ends_with(e->d_name, "-ubyte") || ends_with(e->d_name, "-ubyte.gz")) kind = DATA_MNIST;
+        else if (strcmp(e->d_name, "data_batch_1.bin") == 0) kind = DATA_CIFAR;
+        else if (strcmp(e->d_name, "test_batch.bin") == 0) kind = DATA_CIFAR;
+        else if (ends_with(e->d_name, ".tar")) kind = DATA_SHARDS;
+        else if (is_folder(join(below, sizeof below, path, e->d_name))) kind = DATA_FOLDER;
+        else if (kind == DATA_UNKNOWN && is_image(e->d_name)) kind = DATA_IMAGES;
+    }
+    closedir(d);
+    return kind;
+}
+
+data_kind guess_kind(const char *path, const char *format)
+{
+    static const char *const names[] = {"mnist", "cifar", "folder", "shards", "arrays", "tokens"};
+    for (int i = 0; i <= DATA_TOKENS; i++)
+        if (strcmp(format, names[i]) == 0) return (data_kind)i;
+    if (ends_with(path, ".npy") || strstr(path, ".h5:") || strstr(path, ".hdf5:"))
+        return DATA_ARRAYS;
+    if (is_image(path)) return DATA_IMAGES;
+    if (ends_with(path, ".tar")) return DATA_SHARDS;
+    if (is_folder(path)) return in_folder(path);
+    if (strchr(path, '{')) return DATA_SHARDS;
+    if (ends_with(path, ".txt") || ends_with(path, ".bin")) return DATA_TOKENS;
+    return DATA_UNKNOWN;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The forward pass over a dataset, and the way back from standardised results to physical units.
+ */
+#include "infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ctn_status infer_batch(task *t, const ctn_batch *b, int64_t first, infer_fn fn, void *user)
+{
+    CTN_TRY(ctn_scope_begin(t->ctx));
+    ctn_tensor *y = task_forward(t, ctn_batch_tensor(t->ctx, b, 0));
+    const float *data = y ? ctn_data(y) : NULL;
+    ctn_status st = data ? fn(user, b, data, ctn_count(y) / b->n, first) : ctn_error_status();
+    ctn_status end = ctn_scope_end(t->ctx);
+    return st < 0 ? st : end;
+}
+
+ctn_status infer(task *t, infer_fn fn, void *user)
+{
+    ctn_batch b;
+    int64_t done = 0;
+    t->now = DOING_RUN;
+    ctn_set_training(t->ctx, 0);
+    ctn_set_grad(t->ctx, 0);
+    for (;;) {
+        ctn_status st = ctn_loader_next(t->loader[0], &b);
+        CTN_TRY(st);
+        if (st == CTN_END) return CTN_OK;
+        CTN_TRY(infer_batch(t, &b, done, fn, user));
+        done += b.n;
+    }
+}
+
+ctn_status units_get(units *u, const task *t)
+{
+    *u = (units){0};
+    return t->moment[1][0] ? task_moment_values(t, 1, &u->n, &u->mean, &u->std) : CTN_OK;
+}
+
+void units_free(units *u)
+{
+    free(u->mean);
+    free(u->std);
+}
+
+/* Mean k belongs to per / n elements, one after the other. */
+double units_scale(const units *u, int64_t i, int64_t per)
+{
+    return u->std ? u->std[i / (per / u->n)] : 1;
+}
+
+double units_value(const units *u, double y, int64_t i, int64_t per)
+{
+    return u->std ? y * u->std[i / (per / u->n)] + u->mean[i / (per / u->n)] : y;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena predict: results of a network for data without targets. Numbers come in the units of the training
+ * targets, as .npy; classes with their probability as JSON lines or CSV.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "infer.h"
+
+/* ---- numbers ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    units u;
+    ctn_field field; /* of one result */
+    void *all;
+} numbers;
+
+static ctn_status take_numbers(void *user, const ctn_batch *b, const float *y, int64_t per,
+                               int64_t first)
+{
+    numbers *r = user;
+    float *f32 = r->all;
+    double *f64 = r->all;
+    for (int64_t i = 0; i < b->n * per; i++) {
+        double v = units_value(&r->u, y[i], i % per, per);
+        if (r->field.dtype == CTN_F64) f64[first * per + i] = v;
+        else f32[first * per + i] = (float)v;
+    }
+    return CTN_OK;
+}
+
+static ctn_status predict_numbers(task *t, const char *out)
+{
+    ctn_status st = CTN_OK;
+    numbers r = {.field = t->target};
+    r.field.dtype = t->f64 ? CTN_F64 : CTN_F32; /* as the data is */
+    int64_t count = ctn_dataset_count(t->set[0]), per = 1;
+    for (int i = 0; i < r.field.ndim; i++) per *= r.field.shape[i];
+    if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == t->input.ndim - 1 &&
+        args_given(t->a, "spatial") && r.field.shape[0] == 1) {
+        memmove(r.field.shape, r.field.shape + 1, sizeof *r.field.shape * (CTN_MAX_DIMS - 1));
+        r.field.ndim--; /* the file had no channels either */
+    }
+    if (!ends_with(out, ".npy")) {
+        t->now = DOING_SETUP;
+        return ctn_fail(CTN_EARG, "numbers are written as .npy: --out y.npy, not '%s'", out);
+    }
+    CTN_TRY(units_get(&r.u, t));
+    r.all = malloc((size_t)(count * per) * ctn_dtype_size(r.field.dtype));
+    if (!r.all) st = ctn_fail(CTN_ENOMEM, "no memory for %lld results", (long long)count);
+    if (st == CTN_OK) st = infer(t, take_numbers, &r);
+    if (st == CTN_OK) st = ctn_npy_save(out, count, &r.field, r.all);
+    units_free(&r.u);
+    free(r.all);
+    return st;
+}
+
+/* ---- classes ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    task *t;
+    FILE *to;
+    bool csv;
+    char **name; /* of classes, or NULL */
+    int64_t names;
+} labels;
+
+static const char *name_of(const labels *l, int64_t k)
+{
+    if (k < l->names) return l->name[k];
+    const char *s = ctn_dataset_class(l->t->set[0], k);
+    return s ? s : "";
+}
+
+/* As RFC 4180 has it: quotes within are doubled. */
+static void csv_quoted(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++) {
+        if (*s == '"') fputc('"', f);
+        fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+static void put_line(const labels *l, const char *sample, int64_t class, double probability)
+{
+    if (l->csv) {
+        csv_quoted(l->to, sample);
+        fprintf(l->to, ",%lld,", (long long)class);
+        csv_quoted(l->to, name_of(l, class));
+        fprintf(l->to, ",%.6f\n", probability);
+        return;
+    }
+    fprintf(l->to, "{\"sample\": ");
+    json_quoted(l->to, sample);
+    fprintf(l->to, ", \"class\": %lld, \"name\": ", (long long)class);
+    json_quoted(l->to, name_of(l, class));
+    fprintf(l->to, ", \"probability\": %.6f}\n", probability);
+}
+
+static ctn_status take_classes(void *user, const ctn_batch *b, const float *y, int64_t per,
+                               int64_t first)
+{
+    labels *l = user;
+    char sample[4096];
+    for (int64_t i = 0; i < b->n; i++) {
+        const float *row = y + i * per;
+        int64_t best = 0;
+        double sum = 0;
+        for (int64_t k = 1; k < per; k++)
+            if (row[k] > row[best]) best = k;
+        for (int64_t k = 0; k < per; k++) sum += exp((double)row[k] - row[best]);
+        ctn_dataset_name(l->t->set[0], first + i, sample, sizeof sample);
+        put_line(l, sample, best, 1 / sum);
+    }
+    return CTN_OK;
+}
+
+/* classes.txt beside the weights: the names that the training knew. */
+static void read_names(labels *l, const char *weights)
+{
+    char path[4096], line[1024];
+    const char *slash = strrchr(weights, '/');
+    snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    l->name = calloc((size_t)l->t->classes, sizeof *l->name);
+    while (l->name && l->names < l->t->classes && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!(l->name[l->names] = strdup(line))) break;
+        l->names++;
+    }
+    fclose(f);
+}
+
+static ctn_status predict_classes(task *t, const char *out)
+{
+    labels l = {.t = t, .to = stdout, .csv = ends_with(out, ".csv")};
+    if (out[0]) l.to = fopen(out, "w");
+    if (!l.to) return ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
+    read_names(&l, args_text(t->a, "weights"));
+    if (l.csv) fprintf(l.to, "sample,class,name,probability\n");
+    ctn_status st = infer(t, take_classes, &l);
+    if (out[0] && fclose(l.to) != 0 && st == CTN_OK)
+        st = ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
+    for (int64_t k = 0; k < l.names; k++) free(l.name[k]);
+    free(l.name);
+    return st;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------- */
+
+static ctn_status predict(task *t, args *a)
+{
+    const char *out = args_text(a, "out");
+    CTN_TRY(task_begin(t, a, FOR_PREDICTION));
+    CTN_TRY(task_data(t));
+    if (t->kind == DATA_TOKENS) return ctn_fail(CTN_EARG, "predict is not for text");
+    CTN_TRY(task_net(t));
+    CTN_TRY(task_weights(t, args_text(a, "weights")));
+    CTN_TRY(task_loaders(t));
+    CTN_TRY(t->classify ? predict_classes(t, out) : predict_numbers(t, out));
+    if (!args_flag(a, "json") || !out[0]) return CTN_OK;
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "out", out);
+    json_int(&j, "samples", ctn_dataset_count(t->set[0]));
+    json_close(&j, '}');
+    return CTN_OK;
+}
+
+static int run(args *a)
+{
+    task t = {0};
+    int code = check_threads(a);
+    if (code >= 0) return code;
+    if (!args_text(a, "weights")[0]) {
+        fprintf(stderr, "catena predict: name the weights: --weights FILE\n");
+        return EXIT_USAGE;
+    }
+    code = task_inherit(a);
+    if (code >= 0) return code;
+    code = predict(&t, a) < 0 ? report_failure("predict", t.now) : EXIT_DONE;
+    task_free(&t);
+    return code;
+}
+
+static const option options[] = {
+    {"weights", "FILE", "",
+     "safetensors; config.yaml and classes.txt beside it tell about the network"},
+    TASK_DATA_OPTIONS,
+    {"split", "train|test", "test", "which part of MNIST, CIFAR-10 or a folder with both"},
+    {"out", "FILE", "",
+     "numbers: .npy; classes: .csv, or JSON lines (default: on standard output)"},
+    TASK_NET_OPTIONS,
+    TASK_RUN_OPTIONS,
+    {"json", NULL, NULL, "tell what was written as one JSON object"},
+    {0},
+};
+
+const command cmd_predict = {
+    .name = "predict",
+    .operands = "NETWORK",
+    .summary = "Results of a network for new data, in the units of its training targets.",
+    .words = task_names,
+    .options = options,
+    .examples =
+        "  catena predict unet --weights result/weights.safetensors --data x.npy --out y.npy\n"
+        "  catena predict resnet50 --weights result/best.safetensors --data photos --out classes.csv\n",
+    .run = run,
+    .paths = true,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The result folder of a training: what of it the trainer's extensions do not write. It explains itself:
+ * configuration as resolved, machine and versions, classes, the plan with its kernels, the choices of
+ * tuning.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "training.h"
+
+/* ---- the folder -------------------------------------------------------------------------------------- */
+
+static bool has_entries(const char *path)
+{
+    bool found = false;
+    DIR *d = opendir(path);
+    if (!d) return false;
+    for (struct dirent *e; !found && (e = readdir(d));)
+        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(d);
+    return found;
+}
+
+/* With all below it: the state is a folder of folders of files. */
+static void remove_folder(const char *path)
+{
+    char below[4096];
+    DIR *d = opendir(path);
+    if (!d) return;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (!join(below, sizeof below, path, e->d_name)[0]) continue;
+        if (e->d_type == DT_DIR) remove_folder(below);
+        else remove(below);
+    }
+    closedir(d);
+    remove(path);
+}
+
+int result_check(const args *a)
+{
+    char state[4096];
+    const char *out = args_text(a, "out");
+    if (!out[0]) {
+        fprintf(stderr, "catena train: --out wants a folder\n");
+        return EXIT_USAGE;
+    }
+    if (args_flag(a, "resume") || !has_entries(out)) return -1;
+    if (!args_flag(a, "force")) {
+        fprintf(
+            stderr,
+            "catena train: %s is not empty: --resume goes on with it, --force begins again in it, "
+            "--out names another\n",
+            out);
+        return EXIT_USAGE;
+    }
+    /* A later --resume must not find the state of what was here before. */
+    remove_folder(join(state, sizeof state, out, "state"));
+    return -1;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------- */
+
+static ctn_status write_machine(const training *r)
+{
+    char path[4096];
+    FILE *f = NULL;
+    CTN_TRY(file_open(&f, join(path, sizeof path, r->out, "machine.json")));
+    ctn_status st = info_json(&(json){.to = f});
+    ctn_status end = file_close(f, path);
+    return st < 0 ? st : end;
+}
+
+static ctn_status write_classes(const training *r)
+{
+    char path[4096];
+    FILE *f = NULL;
+    int64_t n = ctn_dataset_classes(r->t.set[0]);
+    if (n == 0) return CTN_OK;
+    CTN_TRY(file_open(&f, join(path, sizeof path, r->out, "classes.txt")));
+    for (int64_t k = 0; k < n; k++) fprintf(f, "%s\n", ctn_dataset_class(r->t.set[0], k));
+    return file_close(f, path);
+}
+
+ctn_status result_begin(training *r)
+{
+    char path[4096];
+    CTN_TRY(config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
+                         "as it was resolved; catena train --config FILE --out OTHER repeats it"));
+    CTN_TRY(write_machine(r));
+    return write_classes(r);
+}
+
+/* A text of the library that is asked for as snprintf is. */
+static ctn_status write_text(const training *r, const char *name,
+                             int (*text)(ctn_context *ctx, char *buf, size_t n))
+{
+    char path[4096];
+    FILE *f = NULL;
+    int n = text(r->t.ctx, NULL, 0);
+    if (n < 0) return ctn_error_status();
+    char *buf = malloc((size_t)n + 1);
+    if (!buf) return ctn_fail(CTN_ENOMEM, "no memory for %s", name);
+    text(r->t.ctx, buf, (size_t)n + 1);
+    ctn_status st = file_open(&f, join(path, sizeof path, r->out, name));
+    if (st == CTN_OK) {
+        fputs(n > 0 ? buf : "", f);
+        st = file_close(f, path);
+    }
+    free(buf);
+    return st;
+}
+
+static ctn_status write_plan(void *self, ctn_trainer *tr)
+{
+    (void)tr;
+    return write_text(self, "plan.txt", ctn_plan_text);
+}
+
+ctn_status result_extend(training *r)
+{
+    /* Before evaluation, whose plan would be the last one that ran. */
+    return ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),
+                                                           .name = "plan",
+                                                           .priority = CTN_PRIORITY_EVALUATE + 1,
+                                                           .trigger = {.kind = CTN_ONCE, .n = 1},
+                                                           .call = write_plan,
+                                                           .self = r});
+}
+
+ctn_status result_end(training *r)
+{
+    return write_text(r, "decisions.txt", ctn_decisions_text);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------- */
+
+static void print_json(const training *r, const ctn_progress *p, const char *stopped)
+{
+    json j = {0};
+    double v;
+    json_open(&j, NULL, '{');
+    json_text(&j, "network", r->t.a->operand);
+    json_text(&j, "out", r->out);
+    json_text(&j, "stopped", stopped);
+    json_int(&j, "iterations", p->iteration);
+    json_real(&j, "epochs", (double)p->epoch + p->part);
+    json_int(&j, "samples", p->samples);
+    json_real(&j, "seconds", p->seconds);
+    json_real(&j, "compute_s", p->compute_s);
+    json_real(&j, "input_s", p->input_s);
+    json_real(&j, "other_s", p->other_s);
+    const char *name;
+    for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
+        if (ctn_trainer_value(r->trainer, name, &v)) json_real(&j, name, v);
+    json_close(&j, '}');
+}
+
+void result_print(const training *r, const char *stopped)
+{
+    ctn_progress p;
+    double v;
+    ctn_trainer_progress(r->trainer, &p);
+    if (args_flag(r->t.a, "json")) {
+        print_json(r, &p, stopped);
+        return;
+    }
+    printf("%s: %lld iterations, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
+           stopped ? "stopped" : "done", (long long)p.iteration, (double)p.epoch + p.part,
+           p.seconds, p.compute_s, p.input_s, p.other_s);
+    const char *name;
+    for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
+        if (ctn_trainer_value(r->trainer, name, &v)) printf("  %-24s %.6g\n", name, v);
+    printf("The folder %s has the weights, log, report.html and more.\n", r->out);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Optimizer, schedule, trainer and its extensions from the options of `catena train`. What "auto" and
+ * defaults by network mean is settled here and written back.
+ */
+#include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "training.h"
+
+/* ---- the optimizer ---------------------------------------------------------------------------------- */
+
+static void settle_optimizer(args *a, const task *t)
+{
+    if (args_is(a, "optimizer", "auto"))
+        args_settle(a, "optimizer", "%s",
+                    t->net_is == NET_IMAGE    ? "sgd"
+                    : t->net_is == NET_TOKENS ? "adamw"
+                                              : "adam");
+    bool sgd = args_is(a, "optimizer", "sgd");
+    if (!args_text(a, "lr")[0]) args_settle(a, "lr", sgd ? "0.1" : "0.001");
+    if (!args_text(a, "decay")[0])
+        args_settle(a, "decay", sgd ? "0.0005" : args_is(a, "optimizer", "adamw") ? "0.01" : "0");
+}
+
+ctn_status setup_optimizer(training *r)
+{
+    args *a = r->t.a;
+    settle_optimizer(a, &r->t);
+    ctn_vars params = ctn_params(r->t.net);
+    double lr = args_real(a, "lr"), decay = args_real(a, "decay");
+    if (args_is(a, "optimizer", "sgd")) {
+        CTN_TRY(ctn_sgd_new(&r->optim, params,
+                            CTN_OPT(ctn_sgd_opt, .lr = lr, .momentum = args_real(a, "momentum"),
+                                    .decay = decay, .nesterov = args_flag(a, "nesterov"))));
+    } else if (args_is(a, "optimizer", "adam")) {
+        CTN_TRY(ctn_adam_new(&r->optim, params, CTN_OPT(ctn_adam_opt, .lr = lr, .decay = decay)));
+    } else {
+        CTN_TRY(ctn_adamw_new(&r->optim, params,
+                              CTN_OPT(ctn_adam_opt, .lr = lr, .decay = decay > 0 ? decay : -1)));
+    }
+    if (args_is(a, "precision", "f16"))
+        CTN_TRY(ctn_optim_set_loss_scale(r->optim, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1)));
+    ctn_optim_set_clip(r->optim, args_real(a, "clip"));
+    return CTN_OK;
+}
+
+/* ---- the schedule ------------------------------------------------------------------------------------ */
+
+/* Steps of the optimizer in so many epochs. */
+static int64_t steps_of(const training *r, double epochs)
+{
+    const args *a = r->t.a;
+    double n = (double)ctn_dataset_count(r->t.set[0]), batch = (double)args_int(a, "batch");
+    double batches = args_flag(a, "drop-last") ? floor(n / batch) : ceil(n / batch);
+    int64_t accumulate = args_int(a, "accumulate");
+    return llround(epochs * ceil(batches / (double)(accumulate > 1 ? accumulate : 1)));
+}
+
+static ctn_sched_kind sched_kind(const char *name)
+{
+    static const struct {
+        const char *name;
+        ctn_sched_kind kind;
+    } kinds[] = {
+        {"step", CTN_SCHED_STEP},
+        {"multistep", CTN_SCHED_MULTISTEP},
+        {"inverse", CTN_SCHED_INVERSE},
+        {"exponential", CTN_SCHED_EXPONENTIAL},
+        {"polynomial", CTN_SCHED_POLYNOMIAL},
+        {"linear", CTN_SCHED_LINEAR},
+        {"cosine", CTN_SCHED_COSINE},
+        {"one-cycle", CTN_SCHED_ONE_CYCLE},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0) return kinds[i].kind;
+    return CTN_SCHED_CONSTANT;
+}
+
+static ctn_status add_schedule(training *r)
+{
+    const args *a = r->t.a;
+    double epoch[CTN_SCHED_AT], gamma = args_real(a, "gamma");
+    double per_epoch = (double)steps_of(r, 1);
+    ctn_sched_opt s = {.struct_size = sizeof s,
+                       .kind = sched_kind(args_text(a, "schedule")),
+                       .warmup = steps_of(r, args_real(a, "warmup")),
+                       .every = steps_of(r, args_real(a, "every")),
+                       .gamma = gamma,
+                       .end = args_real(a, "lr-end"),
+                       .power = args_real(a, "power")};
+    if (s.kind == CTN_SCHED_EXPONENTIAL) s.gamma = pow(gamma, 1 / per_epoch);
+    if (s.kind == CTN_SCHED_INVERSE) s.gamma = gamma / per_epoch;
+    if (s.kind == CTN_SCHED_MULTISTEP) {
+        int n = args_list(a, "milestones", CTN_SCHED_AT, epoch);
+        if (n == 0) return ctn_fail(CTN_EARG, "--schedule multistep wants --milestones");
+        for (int i = 0; i < n; i++) s.at[i] = steps_of(r, epoch[i]);
+    }
+    if (s.kind == CTN_SCHED_CONSTANT && s.warmup == 0) return CTN_OK;
+    return ctn_extend_schedule(r->trainer, "lr", &s);
+}
+
+/* ---- extensions ---------------------------------------------------------------------------------------- */
+
+static void show(void *user, const char *text)
+{
+    (void)user;
+    fputs(text, stderr);
+    fflush(stderr);
+}
+
+static int columns(void)
+{
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+static ctn_status add_shown(training *r, const ctn_trigger *log)
+{
+    args *a = r->t.a;
+    ctn_show_opt s = {.struct_size = sizeof s,
+                      .write = show,
+                      .terminal = isatty(STDERR_FILENO) ? 1 : -1,
+                      .columns = columns()};
+    if (args_flag(a, "quiet")) return CTN_OK;
+    CTN_TRY(ctn_extend_print(r->trainer, log, NULL, &s));
+    return ctn_extend_progress(r->trainer, NULL, &s);
+}
+
+static void settle_metric(training *r)
+{
+    args *a = r->t.a;
+    const char *name = args_text(a, "metric");
+    if (!r->t.loader[1]) return;
+    if (!name[0]) {
+        bool accuracy = r->t.classify && r->t.loss == task_loss;
+        args_settle(a, "metric", accuracy ? "val/accuracy" : "val/loss");
+        name = args_text(a, "metric");
+    }
+    snprintf(r->metric, sizeof r->metric, "%s", name);
+    r->larger = strstr(name, "loss") == NULL && strstr(name, "error") == NULL;
+}
+
+/* What depends on validation data. */
+static ctn_status add_validated(training *r)
+{
+    const args *a = r->t.a;
+    ctn_patience_opt p = {.struct_size = sizeof p, .key = r->metric, .larger = r->larger};
+    if (!r->t.loader[1]) {
+        if (!args_is(a, "schedule", "plateau") && args_int(a, "early-stop") == 0) return CTN_OK;
+        return ctn_fail(CTN_EARG, "--schedule plateau and --early-stop want validation data: --val "
+                                  "or --val-share");
+    }
+    ctn_trigger steps = {.kind = CTN_EVERY_ITERATIONS, .n = (double)args_int(a, "eval-iterations")};
+    CTN_TRY(ctn_extend_evaluator(r->trainer, steps.n > 0 ? &steps : NULL, r->t.loader[1], r->t.loss,
+                                 r->t.loss_self));
+    CTN_TRY(
+        ctn_extend_weights(r->trainer,
+                           CTN_TRIGGER(r->larger ? CTN_WHEN_MAX : CTN_WHEN_MIN, .key = r->metric),
+                           "best.safetensors"));
+    if (args_is(a, "schedule", "plateau")) {
+        p.patience = args_int(a, "patience");
+        p.factor = args_real(a, "gamma");
+        CTN_TRY(ctn_extend_plateau(r->trainer, NULL, "lr", &p));
+    }
+    p.patience = args_int(a, "early-stop");
+    return p.patience > 0 ? ctn_extend_early_stop(r->trainer, NULL, &p) : CTN_OK;
+}
+
+static ctn_status add_files(training *r, const ctn_trigger *log)
+{
+    static const char *const curves[] = {"train/loss", "val/loss", NULL};
+    args *a = r->t.a;
+    char batch[32], samples[32];
+    double minutes = args_real(a, "save-minutes");
+    snprintf(batch, sizeof batch, "%lld", (long long)args_int(a, "batch"));
+    snprintf(samples, sizeof samples, "%lld", (long long)ctn_dataset_count(r->t.set[0]));
+    const char *facts[] = {"network",   a->operand,
+                           "data",      args_text(a, "data"),
+                           "samples",   samples,
+                           "batch",     batch,
+                           "optimizer", args_text(a, "optimizer"),
+                           "lr",        args_text(a, "lr"),
+                           "schedule",  args_text(a, "schedule"),
+                           "precision", args_text(a, "precision"),
+                           "seed",      args_text(a, "seed"),
+                           "catena",    ctn_version_text(),
+                           NULL};
+    CTN_TRY(ctn_extend_log(r->trainer, log, "log.jsonl"));
+    CTN_TRY(ctn_extend_plot(r->trainer, NULL, curves, "loss.svg"));
+    if (args_flag(a, "tensorboard"))
+        CTN_TRY(ctn_extend_tensorboard(r->trainer, NULL, "tensorboard"));
+    CTN_TRY(ctn_extend_html(r->trainer, NULL, "report.html", a->operand, facts));
+    CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
+    return ctn_extend_state(r->trainer,
+                            minutes > 0 ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes) : NULL);
+}
+
+ctn_status setup_trainer(training *r)
+{
+    args *a = r->t.a;
+    int64_t every = args_int(a, "log-iterations");
+    ctn_trigger steps = {.kind = CTN_EVERY_ITERATIONS, .n = (double)every};
+    const ctn_trigger *log = every > 0 ? &steps : NULL;
+    CTN_TRY(
+        ctn_trainer_new(&r->trainer, r->optim, r->t.loader[0], r->t.loss, r->t.loss_self,
+                        CTN_OPT(ctn_trainer_opt, .net = r->t.net, .epochs = args_int(a, "epochs"),
+                                .iterations = args_int(a, "iterations"),
+                                .seconds = 3600 * args_real(a, "hours"),
+                                .accumulate = args_int(a, "accumulate"), .out = r->out)));
+    settle_metric(r);
+    CTN_TRY(add_schedule(r));
+    if (args_real(a, "ema") > 0) CTN_TRY(ctn_extend_average(r->trainer, args_real(a, "ema")));
+    CTN_TRY(add_validated(r));
+    CTN_TRY(ctn_extend_fail_on_nonfinite(r->trainer, NULL));
+    CTN_TRY(add_files(r, log));
+    CTN_TRY(add_shown(r, log));
+    return result_extend(r);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The network of a task, its loss, and mean and deviation of its data, which live as states of the
+ * network under the names input_mean, input_std, target_mean and target_std: a file of weights has all
+ * that prediction needs.
+ */
+#include "task.h"
+#include "model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/ops.h>
+#include <catena/zoo.h>
+
+/* ---- names ------------------------------------------------------------------------------------------ */
+
+static const char *const other_names[][2] = {
+    {"cifar-resnet20", "resnet20_cifar"}, {"cifar-resnet32", "resnet32_cifar"},
+    {"cifar-resnet44", "resnet44_cifar"}, {"cifar-resnet56", "resnet56_cifar"},
+    {"mobilenet-v2", "mobilenet_v2"},
+};
+enum { OTHER_NAMES = sizeof other_names / sizeof *other_names, MOST_NAMES = 128 };
+
+const char *const *task_names(void)
+{
+    static const char *all[MOST_NAMES];
+    int n = 0;
+    for (const char *const *z = ctn_zoo_names(); *z && n < MOST_NAMES - OTHER_NAMES - 1; z++)
+        all[n++] = *z;
+    for (int i = 0; i < OTHER_NAMES; i++) all[n++] = other_names[i][0];
+    all[n] = NULL;
+    return all;
+}
+
+static const char *zoo_name(const char *name)
+{
+    for (int i = 0; i < OTHER_NAMES; i++)
+        if (strcmp(name, other_names[i][0]) == 0) return other_names[i][1];
+    return name;
+}
+
+static net_kind kind_of(const char *zoo)
+{
+    if (strcmp(zoo, "mlp") == 0) return NET_FLAT;
+    if (strcmp(zoo, "unet") == 0) return NET_FIELD;
+    return strcmp(zoo, "gpt") == 0 ? NET_TOKENS : NET_IMAGE;
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------------ */
+
+ctn_status task_begin(task *t, args *a, task_use use)
+{
+    *t = (task){.a = a, .use = use, .now = DOING_SETUP};
+    if (strchr(a->operand, '/')) {
+        t->net_is = NET_OWN;
+        CTN_TRY(own_open(t, a->operand));
+    } else {
+        t->zoo = zoo_name(a->operand);
+        t->net_is = kind_of(t->zoo);
+    }
+    return open_context(&t->ctx, a, 0);
+}
+
+void task_free(task *t)
+{
+    for (int k = 0; k < 2; k++) ctn_loader_free(t->loader[k]);
+    for (int k = 0; k < 2; k++) ctn_dataset_free(t->set[k]);
+    while (t->nbase > 0) ctn_dataset_free(t->base[--t->nbase]);
+    ctn_module_free(t->net);
+    ctn_context_free(t->ctx);
+    own_close(t);
+}
+
+/* ---- the network ------------------------------------------------------------------------------------ */
+
+static int64_t product(const ctn_field *f)
+{
+    int64_t n = 1;
+    for (int i = 0; i < f->ndim; i++) n *= f->shape[i];
+    return n;
+}
+
+/* The result's shape, from a target, else from --target-shape. */
+static ctn_status settle_target(task *t)
+{
+    double shape[CTN_MAX_DIMS];
+    if (t->classify) return CTN_OK;
+    if (t->target.dtype == 0) {
+        t->target = (ctn_field){.dtype = CTN_F32};
+        t->target.ndim = args_list(t->a, "target-shape", CTN_MAX_DIMS - 1, shape);
+        for (int i = 0; i < t->target.ndim; i++) t->target.shape[i] = (int64_t)shape[i];
+        if (t->target.ndim == 0)
+            return ctn_fail(CTN_EARG, "the shape of a result is not known: give --target-shape, or "
+                                      "keep config.yaml beside the weights");
+    }
+    char text[256] = "";
+    for (int i = 0; i < t->target.ndim; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i ? "," : "",
+                 (long long)t->target.shape[i]);
+    args_settle(t->a, "target-shape", "%s", t->target.ndim ? text : "1");
+    return CTN_OK;
+}
+
+static ctn_status make_mlp(task *t, int64_t outputs)
+{
+    enum { MOST = 64 };
+    double hidden[MOST];
+    int64_t size[MOST + 2];
+    int n = args_list(t->a, "hidden", MOST, hidden);
+    size[0] = product(&t->input);
+    for (int i = 0; i < n; i++) {
+        size[i + 1] = (int64_t)hidden[i];
+        if (size[i + 1] < 1) return ctn_fail(CTN_EARG, "--hidden wants sizes from 1 up");
+    }
+    size[n + 1] = outputs;
+    return ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = n + 2, .size = size));
+}
+
+static ctn_status make_field(task *t)
+{
+    t->spatial = (int)args_int(t->a, "spatial");
+    if (t->spatial == 0) t->spatial = t->input.ndim - 1;
+    if (t->input.ndim != t->spatial + 1 || t->spatial < 1 || t->spatial > 3)
+        return ctn_fail(CTN_ESHAPE,
+                        "unet wants samples (channels, 1 to 3 lengths), or without channels and "
+                        "--spatial; these have %d dimensions",
+                        t->input.ndim);
+    args_settle(t->a, "spatial", "%d", (int)args_int(t->a, "spatial"));
+    return ctn_zoo_unet(&t->net, t->ctx,
+                        CTN_OPT(ctn_unet_opt, .spatial = t->spatial,
+                                .in_channels = t->input.shape[0],
+                                .out_channels = t->classify ? t->classes : t->target.shape[0],
+                                .width = args_int(t->a, "width"),
+                                .depth = (int)args_int(t->a, "depth")));
+}
+
+static ctn_status make_own(task *t)
+{
+    ctn_model_opt o = {.struct_size = sizeof o,
+                       .input = t->input,
+                       .target = t->target,
+                       .classes = t->classify ? t->classes : 0,
+                       .args = args_text(t->a, "model-args")};
+    /* The network sees what the datasets deliver, which is f32 once it is standardised. */
+    if (o.input.dtype == CTN_F64) o.input.dtype = CTN_F32;
+    if (o.target.dtype == CTN_F64) o.target.dtype = CTN_F32;
+    CTN_TRY(t->own->make(&t->net, t->ctx, &o));
+    if (!t->net) return ctn_fail(CTN_EARG, "%s: make returned no network", t->own->name);
+    return CTN_OK;
+}
+
+static ctn_status make_net(task *t)
+{
+    int64_t outputs = t->classify ? t->classes : product(&t->target);
+    int64_t channels = t->input.ndim >= 3 ? t->input.shape[0] : 1;
+    switch (t->net_is) {
+    case NET_OWN: return make_own(t);
+    case NET_FLAT: return make_mlp(t, outputs);
+    case NET_FIELD: return make_field(t);
+    case NET_TOKENS:
+        return ctn_zoo_gpt(&t->net, t->ctx,
+                           CTN_OPT(ctn_gpt_opt, .vocabulary = outputs,
+                                   .block = args_int(t->a, "length"),
+                                   .width = args_int(t->a, "width"),
+                                   .layers = (int)args_int(t->a, "depth"),
+                                   .heads = (int)args_int(t->a, "heads")));
+    default:
+        return ctn_zoo_new(&t->net, t->ctx, t->zoo,
+                           CTN_OPT(ctn_zoo_opt, .classes = outputs, .in_channels = channels));
+    }
+}
+
+/* States for mean and deviation of one field, one pair per index of its first dimension. */
+static ctn_status add_moments(task *t, int f)
+{
+    static const char *const names[2][2] = {{"input_mean", "input_std"},
+                                            {"target_mean", "target_std"}};
+    const ctn_field *field = f == 0 ? &t->input : &t->target;
+    int64_t n = field->ndim > 0 ? field->shape[0] : 1;
+    for (int k = 0; k < 2; k++)
+        CTN_TRY(ctn_module_state(&t->moment[f][k], t->net, names[f][k], CTN_F64, 1, &n,
+                                 CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = k)));
+    return CTN_OK;
+}
+
+ctn_status task_net(task *t)
+{
+    t->now = DOING_SETUP;
+    if (t->classify && t->classes < 1)
+        return ctn_fail(CTN_EARG, "the number of classes is not known: give --classes");
+    if ((t->kind == DATA_TOKENS) != (t->net_is == NET_TOKENS) && t->net_is != NET_OWN)
+        return ctn_fail(CTN_ESHAPE,
+                        "%s does not go with this data: gpt takes tokens, the others do not",
+                        t->a->operand);
+    CTN_TRY(settle_target(t));
+    CTN_TRY(make_net(t));
+    if (args_flag(t->a, "recompute")) CTN_TRY(recompute_blocks(t->net));
+    for (int f = 0; f < 2; f++)
+        if (t->standardize[f]) CTN_TRY(add_moments(t, f));
+    if (t->classify) args_settle(t->a, "classes", "%lld", (long long)t->classes);
+    if (args_is(t->a, "loss", "auto"))
+        args_settle(t->a, "loss", t->classify ? "cross-entropy" : "mse");
+    t->loss = t->own && t->own->loss ? t->own->loss : task_loss;
+    t->loss_self = t->own && t->own->loss ? (void *)t->net : (void *)t;
+    return CTN_OK;
+}
+
+/* ---- mean and deviation ------------------------------------------------------------------------------ */
+
+ctn_status task_moments(task *t)
+{
+    t->now = DOING_DATA;
+    for (int f = 0; f < 2; f++) {
+        ctn_status st = CTN_OK;
+        int64_t n = 0;
+        double *mean = NULL, *std = NULL;
+        if (!t->moment[f][0]) continue;
+        CTN_TRY(task_moment_values(t, f, &n, &mean, &std));
+        size_t bytes = (size_t)n * sizeof(double);
+        CTN_TRY_GOTO(st, done, ctn_dataset_moments(t->set[0], f, n, mean, std));
+        CTN_TRY_GOTO(st, done, ctn_var_set(t->moment[f][0], mean, bytes));
+        CTN_TRY_GOTO(st, done, ctn_var_set(t->moment[f][1], std, bytes));
+    done:
+        free(mean);
+        free(std);
+        CTN_TRY(st);
+    }
+    return CTN_OK;
+}
+
+ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, double **std)
+{
+    ctn_status st = CTN_OK;
+    *n = ctn_var_desc(t->moment[f][0])->dim[0];
+    size_t bytes = (size_t)*n * sizeof(double);
+    *mean = malloc(bytes);
+    *std = malloc(bytes);
+    if (!*mean || !*std) st = ctn_fail(CTN_ENOMEM, "no memory for %lld means", (long long)*n);
+    if (st == CTN_OK) st = ctn_var_get(t->moment[f][0], *mean, bytes);
+    if (st == CTN_OK) st = ctn_var_get(t->moment[f][1], *std, bytes);
+    if (st == CTN_OK) return CTN_OK;
+    free(*mean);
+    free(*std);
+    *mean = *std = NULL;
+    return st;
+}
+
+/* Files that are older than PyTorch's counter of batches lack it; nothing depends on it. */
+static const char *no_counters(void *user, const char *name, char *buf, size_t n)
+{
+    (void)user, (void)buf, (void)n;
+    return ends_with(name, "num_batches_tracked") ? NULL : name;
+}
+
+ctn_status task_weights(task *t, const char *path)
+{
+    t->now = DOING_DATA;
+    ctn_status st = ctn_weights_load(t->net, path, NULL);
+    if (st != CTN_ENOTFOUND) return st;
+    char first[2048];
+    snprintf(first, sizeof first, "%s", ctn_error_message());
+    ctn_error_clear();
+    if (ctn_weights_load(t->net, path, CTN_OPT(ctn_weights_opt, .map = no_counters)) == CTN_OK)
+        return CTN_OK;
+    ctn_error_clear();
+    return ctn_fail(CTN_ENOTFOUND, "%s", first);
+}
+
+/* ---- forward pass and loss ----------------------------------------------------------------------------- */
+
+/* Images without channels, or flat as those of MNIST, in the shape that networks of images take. */
+static ctn_tensor *as_image(ctn_tensor *x)
+{
+    int64_t n = ctn_dim(x, 0);
+    if (ctn_ndim(x) == 2) {
+        int64_t side = (int64_t)lround(sqrt((double)ctn_dim(x, 1)));
+        return ctn_reshape(x, CTN_SHAPE(n, 1, side, -1));
+    }
+    if (ctn_ndim(x) == 3) return ctn_reshape(x, CTN_SHAPE(n, 1, ctn_dim(x, 1), ctn_dim(x, 2)));
+    return x;
+}
+
+ctn_tensor *task_forward(task *t, ctn_tensor *x)
+{
+    if (t->net_is == NET_IMAGE) x = as_image(x);
+    if (t->net_is == NET_FLAT && ctn_ndim(x) != 2) x = ctn_reshape(x, CTN_SHAPE(ctn_dim(x, 0), -1));
+    return ctn_call(t->net, x);
+}
+
+ctn_tensor *task_loss(void *self, ctn_step *s)
+{
+    task *t = self;
+    ctn_tensor *y = task_forward(t, ctn_step_input(s, 0)), *target = ctn_step_input(s, 1);
+    if (t->classify) {
+        double smoothing = ctn_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
+        bool mixed = ctn_dtype_of(target) == CTN_F32;
+        if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
+        if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)
+            ctn_report(s, "top5", ctn_accuracy(y, target, 5));
+        return ctn_softmax_cross_entropy_with(y, target,
+                                              CTN_OPT(ctn_softmax_cross_entropy_opt,
+                                                      .smoothing = smoothing));
+    }
+    if (t->net_is != NET_FIELD && y) {
+        y = ctn_reshape(y, CTN_SHAPE(ctn_dim(y, 0), -1));
+        target = ctn_reshape(target, CTN_SHAPE(ctn_dim(target, 0), -1));
+    }
+    if (args_is(t->a, "loss", "mae")) return ctn_mean_absolute_error(y, target, CTN_MEAN);
+    if (args_is(t->a, "loss", "huber")) return ctn_huber(y, target, 1.0, CTN_MEAN);
+    return ctn_mean_squared_error(y, target, CTN_MEAN);
+}

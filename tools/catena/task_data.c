@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Datasets and loaders of a task. Training data is augmented, other data is not; a share of the
+ * training data that is kept for validation is therefore opened a second time.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/info.h>
+
+#include "task.h"
+
+/* ---- images ---------------------------------------------------------------------------------------- */
+
+static void pixel_moments(const task *t, double mean[3], double std[3])
+{
+    static const double usual_mean[3] = CTN_IMAGENET_MEAN, usual_std[3] = CTN_IMAGENET_STD;
+    memcpy(mean, usual_mean, sizeof usual_mean);
+    memcpy(std, usual_std, sizeof usual_std);
+    args_list(t->a, "mean", 3, mean);
+    args_list(t->a, "std", 3, std);
+}
+
+static int64_t image_size(const task *t)
+{
+    int64_t size = args_int(t->a, "size");
+    if (size > 0) return size;
+    if (t->kind == DATA_CIFAR) return 0; /* as they come */
+    if (!t->zoo) return 224;
+    return ends_with(t->zoo, "_cifar") ? 32 : strcmp(t->zoo, "lenet5") == 0 ? 28 : 224;
+}
+
+static ctn_image_opt image_options(const task *t, bool augment)
+{
+    ctn_image_opt o = {.struct_size = sizeof o, .height = image_size(t), .width = image_size(t)};
+    pixel_moments(t, o.mean, o.std);
+    o.gray = t->zoo && strcmp(t->zoo, "lenet5") == 0 && t->kind != DATA_CIFAR;
+    if (!augment || args_is(t->a, "augment", "none")) return o;
+    bool small = t->kind == DATA_CIFAR;
+    o.crop = small ? CTN_CROP_PAD : CTN_CROP_RANDOM;
+    if (args_is(t->a, "augment", "pad-crop")) o.crop = CTN_CROP_PAD;
+    if (args_is(t->a, "augment", "random-crop")) o.crop = CTN_CROP_RANDOM;
+    o.flip = 1;
+    double jitter = args_real(t->a, "jitter");
+    o.brightness = o.contrast = o.saturation = jitter;
+    return o;
+}
+
+static ctn_status open_cifar(task *t, ctn_dataset **ds, const char *path, ctn_split split,
+                             bool augment)
+{
+    ctn_image_opt o = image_options(t, augment);
+    ctn_cifar_opt c = {.struct_size = sizeof c};
+    memcpy(c.mean, o.mean, sizeof c.mean);
+    memcpy(c.std, o.std, sizeof c.std);
+    augment = augment && !args_is(t->a, "augment", "none");
+    if (!augment && args_int(t->a, "size") == 0) return ctn_cifar10_open(ds, path, split, &c);
+    ctn_dataset *raw = NULL;
+    CTN_TRY(ctn_cifar10_open(&raw, path, split, CTN_OPT(ctn_cifar_opt, .raw = 1)));
+    ctn_status st = ctn_augment_new(ds, raw, &o);
+    if (st < 0) ctn_dataset_free(raw);
+    return st;
+}
+
+/* ---- arrays ----------------------------------------------------------------------------------------- */
+
+static double as_number(ctn_dtype type, const void *p, int64_t i)
+{
+    switch (type) {
+    case CTN_F32: return ((const float *)p)[i];
+    case CTN_F64: return ((const double *)p)[i];
+    case CTN_I64: return (double)((const int64_t *)p)[i];
+    case CTN_I32: return ((const int32_t *)p)[i];
+    default: return ((const uint8_t *)p)[i];
+    }
+}
+
+static ctn_status convert(void *user, const ctn_sample *s, void *const *src, void *const *dst)
+{
+    const converter *c = user;
+    (void)s;
+    for (int f = 0; f < c->fields; f++) {
+        ctn_dtype from = c->from[f].dtype, to = c->to[f].dtype;
+        if (from == to) {
+            memcpy(dst[f], src[f], (size_t)c->count[f] * ctn_dtype_size(to));
+            continue;
+        }
+        for (int64_t i = 0; i < c->count[f]; i++) {
+            double v = as_number(from, src[f], i);
+            if (to == CTN_I64) ((int64_t *)dst[f])[i] = (int64_t)v;
+            else ((float *)dst[f])[i] = (float)v;
+        }
+    }
+    return CTN_OK;
+}
+
+static int64_t elements(const ctn_field *f)
+{
+    int64_t n = 1;
+    for (int i = 0; i < f->ndim; i++) n *= f->shape[i];
+    return n;
+}
+
+static bool is_float(ctn_dtype type)
+{
+    return type == CTN_F32 || type == CTN_F64;
+}
+
+/* One more dimension in front: a field without channels. */
+static void add_channel(ctn_field *f)
+{
+    memmove(f->shape + 1, f->shape, sizeof *f->shape * (CTN_MAX_DIMS - 1));
+    f->shape[0] = 1;
+    f->ndim++;
+}
+
+/* Types a network can take: inputs in float, classes in i64, other targets in float. */
+static ctn_status fit_arrays(task *t, ctn_dataset **ds)
+{
+    converter *c = &t->convert[t->nconvert++];
+    bool same = true;
+    c->fields = ctn_dataset_fields(*ds);
+    for (int f = 0; f < c->fields; f++) {
+        c->from[f] = c->to[f] = *ctn_dataset_field(*ds, f);
+        c->count[f] = elements(&c->from[f]);
+        bool label = f == 1 && t->classify;
+        if (label) c->to[f].dtype = CTN_I64;
+        else if (!is_float(c->from[f].dtype)) c->to[f].dtype = CTN_F32;
+        if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == c->from[f].ndim)
+            add_channel(&c->to[f]);
+        same = same && c->to[f].dtype == c->from[f].dtype && c->to[f].ndim == c->from[f].ndim;
+    }
+    if (same) return CTN_OK;
+    ctn_dataset *fitted = NULL;
+    CTN_TRY(ctn_dataset_transform(&fitted, *ds, c->fields, c->to, convert, c));
+    *ds = fitted;
+    return CTN_OK;
+}
+
+static ctn_status largest_class(int64_t *classes, const char *path)
+{
+    ctn_dataset *ds = NULL;
+    ctn_status st = CTN_OK;
+    double value[1] = {0}, most = 0;
+    CTN_TRY(ctn_files_open(&ds, 1, &path, NULL));
+    ctn_dtype type = ctn_dataset_field(ds, 0)->dtype;
+    for (int64_t i = 0; i < ctn_dataset_count(ds); i++) {
+        void *dst[] = {value};
+        CTN_TRY_GOTO(st, done, ctn_dataset_get(ds, i, dst));
+        most = fmax(most, as_number(type, value, 0));
+    }
+    *classes = (int64_t)most + 1;
+done:
+    ctn_dataset_free(ds);
+    return st;
+}
+
+static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const char *target)
+{
+    bool plain = args_is(t->a, "standardize", "none");
+    const char *paths[2] = {path, target};
+    if (t->use != FOR_PREDICTION && !target[0])
+        return ctn_fail(CTN_EARG,
+                        "arrays want --target too (with --val: --val-target): what is to be "
+                        "predicted from %s",
+                        path);
+    CTN_TRY(
+        ctn_files_open(ds, target[0] ? 2 : 1, paths, CTN_OPT(ctn_files_opt, .keep_f64 = !plain)));
+    const ctn_field *x = ctn_dataset_field(*ds, 0), *y = ctn_dataset_field(*ds, 1);
+    t->f64 = x->dtype == CTN_F64;
+    if (y)
+        t->classify = args_is(t->a, "loss", "cross-entropy") ||
+                      (args_is(t->a, "loss", "auto") && y->ndim == 0 && !is_float(y->dtype));
+    else t->classify = args_is(t->a, "loss", "cross-entropy");
+    t->standardize[0] = !plain;
+    t->standardize[1] = !plain && !t->classify;
+    if (y && t->classify && y->ndim != 0)
+        return ctn_fail(CTN_EARG, "%s: classes are whole numbers, one for each sample", target);
+    if (y && t->classify && t->classes == 0 && t->use == FOR_TRAINING)
+        CTN_TRY(largest_class(&t->classes, target));
+    return fit_arrays(t, ds);
+}
+
+/* ---- any ---------------------------------------------------------------------------------------------- */
+
+static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
+{
+    int64_t bytes = args_int(t->a, "token-bytes");
+    if (bytes == 0) bytes = ends_with(path, ".txt") ? 1 : 2;
+    if (t->classes == 0) t->classes = bytes == 1 ? 256 : 50257; /* bytes, or GPT-2's tokens */
+    return ctn_tokens_open(ds, path,
+                           CTN_OPT(ctn_tokens_opt, .length = args_int(t->a, "length"),
+                                   .bytes = (int)bytes));
+}
+
+static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const char *target,
+                           ctn_split split, bool augment)
+{
+    ctn_image_opt image = image_options(t, augment);
+    const char *stage = args_text(t->a, "stage");
+    switch (t->kind) {
+    case DATA_MNIST: return ctn_mnist_open(ds, path, split);
+    case DATA_CIFAR: return open_cifar(t, ds, path, split, augment);
+    case DATA_FOLDER: return ctn_image_folder_open(ds, path, &image);
+    case DATA_IMAGES: return images_open(ds, path, &image);
+    case DATA_SHARDS:
+        return ctn_shards_open(ds, path,
+                               CTN_OPT(ctn_shards_opt, .image = &image,
+                                       .stage = stage[0] ? stage : NULL));
+    case DATA_ARRAYS: return open_arrays(t, ds, path, target);
+    case DATA_TOKENS: return open_tokens(t, ds, path);
+    default: break;
+    }
+    return ctn_fail(CTN_ENOTFOUND,
+                    "%s: neither a folder of MNIST (*-ubyte), CIFAR-10 (data_batch_1.bin), tar "
+                    "shards or class folders, nor .npy, .h5:/name, .tar, .txt or .bin; --format "
+                    "says what it is",
+                    path);
+}
+
+/* A set that is read through others and freed after them. */
+static void keep_base(task *t, ctn_dataset *ds)
+{
+    t->base[t->nbase++] = ds;
+}
+
+/* Validation data from a share of the training data, the same samples of the set without augmentation. */
+static ctn_status split_share(task *t, const char *path, const char *target, double share)
+{
+    ctn_dataset *plain = NULL, *rest = NULL, *train = NULL, *val = NULL, *unused = NULL;
+    ctn_status st = CTN_OK;
+    const uint64_t seed = (uint64_t)args_int(t->a, "seed");
+    keep_base(t, t->set[0]);
+    ctn_dataset *all = t->set[0];
+    t->set[0] = NULL;
+    CTN_TRY(ctn_dataset_split(&train, &val, all, share, seed));
+    t->set[0] = train;
+    t->set[1] = val;
+    if (t->kind != DATA_FOLDER && t->kind != DATA_SHARDS && t->kind != DATA_CIFAR) return CTN_OK;
+    CTN_TRY(open_set(t, &plain, path, target, CTN_TRAIN, false));
+    keep_base(t, plain);
+    CTN_TRY_GOTO(st, done, ctn_dataset_split(&unused, &rest, plain, share, seed));
+    ctn_dataset_free(t->set[1]);
+    t->set[1] = rest;
+done:
+    ctn_dataset_free(unused);
+    return st;
+}
+
+/* DIR/train with DIR/val or DIR/test, as ImageNet is often laid out. */
+static bool has_parts(const task *t, const char *path, char *train, char *val, size_t n)
+{
+    if (t->kind != DATA_FOLDER) return false;
+    if (!is_folder(join(train, n, path, "train"))) return false;
+    if (is_folder(join(val, n, path, "val")) || is_folder(join(val, n, path, "test"))) return true;
+    val[0] = 0;
+    return true;
+}
+
+static ctn_status open_training(task *t, const char *path, const char *target)
+{
+    char train[4096], part[4096];
+    const char *val = args_text(t->a, "val");
+    double share = args_real(t->a, "val-share");
+    if (has_parts(t, path, train, part, sizeof train)) {
+        t->kind = guess_kind(train, "auto");
+        path = train;
+        if (!val[0]) val = part;
+    }
+    CTN_TRY(open_set(t, &t->set[0], path, target, CTN_TRAIN, true));
+    if (val[0]) return open_set(t, &t->set[1], val, args_text(t->a, "val-target"), CTN_TEST, false);
+    if (share > 0) return split_share(t, path, target, share);
+    if (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)
+        return open_set(t, &t->set[1], path, target, CTN_TEST, false);
+    return CTN_OK;
+}
+
+ctn_status task_data(task *t)
+{
+    char train[4096], part[4096];
+    const char *path = args_text(t->a, "data"), *target = args_text(t->a, "target");
+    if (!path[0]) {
+        t->now = DOING_SETUP;
+        return ctn_fail(CTN_EARG, "name the data: --data PATH");
+    }
+    t->now = DOING_DATA;
+    t->kind = guess_kind(path, args_text(t->a, "format"));
+    if (t->kind == DATA_IMAGES && t->use != FOR_PREDICTION)
+        return ctn_fail(CTN_ENOTFOUND,
+                        "%s: images without classes; one folder per class is expected", path);
+    t->classes = args_int(t->a, "classes");
+    t->classify = t->kind != DATA_ARRAYS;
+    ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
+    if (t->use == FOR_TRAINING) {
+        CTN_TRY(open_training(t, path, target));
+    } else {
+        if (has_parts(t, path, train, part, sizeof train) && part[0])
+            path = split == CTN_TRAIN ? train : part;
+        CTN_TRY(open_set(t, &t->set[0], path, target, split, false));
+    }
+    t->input = *ctn_dataset_field(t->set[0], 0);
+    const ctn_field *y = ctn_dataset_field(t->set[0], 1);
+    if (y) t->target = *y;
+    if (t->classes == 0 && t->classify) t->classes = ctn_dataset_classes(t->set[0]);
+    if (t->classes == 0 && (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)) t->classes = 10;
+    if (ctn_dataset_count(t->set[0]) == 0) return ctn_fail(CTN_ENOTFOUND, "%s: no samples", path);
+    return CTN_OK;
+}
+
+/* ---- loaders -------------------------------------------------------------------------------------------- */
+
+static ctn_status standardize_set(task *t, ctn_dataset **ds)
+{
+    for (int f = 0; f < 2; f++) {
+        int64_t n = 0;
+        double *mean = NULL, *std = NULL;
+        ctn_dataset *next = NULL;
+        if (!t->moment[f][0] || f >= ctn_dataset_fields(*ds)) continue;
+        CTN_TRY(task_moment_values(t, f, &n, &mean, &std));
+        ctn_status st = ctn_dataset_standardize(&next, *ds, f, n, mean, std);
+        free(mean);
+        free(std);
+        CTN_TRY(st);
+        *ds = next;
+    }
+    return CTN_OK;
+}
+
+static int64_t usual_batch(const task *t)
+{
+    static const int64_t usual[] = {
+        [DATA_MNIST] = 100, [DATA_CIFAR] = 128, [DATA_FOLDER] = 32, [DATA_IMAGES] = 32,
+        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16};
+    return usual[t->kind];
+}
+
+static int usual_threads(const task *t)
+{
+    ctn_machine m;
+    ctn_machine_get(&m);
+    bool decodes = t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || t->kind == DATA_IMAGES;
+    return !decodes ? 1 : m.cpus < 8 ? m.cpus : 8;
+}
+
+static ctn_status open_loader(task *t, int k, bool training)
+{
+    ctn_sampler *order = NULL;
+    ctn_status st = CTN_OK;
+    int64_t n = ctn_dataset_count(t->set[k]), batch = args_int(t->a, "batch");
+    int threads = args_text(t->a, "loader-threads")[0] ? (int)args_int(t->a, "loader-threads")
+                                                       : usual_threads(t);
+    ctn_mix_opt mix = {.struct_size = sizeof mix,
+                       .mixup = args_real(t->a, "mixup"),
+                       .cutmix = args_real(t->a, "cutmix"),
+                       .classes = t->classes};
+    bool mixed = training && (mix.mixup > 0 || mix.cutmix > 0);
+    if (mixed && !t->classify) return ctn_fail(CTN_EARG, "--mixup and --cutmix are for classes");
+    if (training) CTN_TRY(ctn_sampler_shuffled(&order, n, (uint64_t)args_int(t->a, "seed")));
+    else CTN_TRY(ctn_sampler_sequential(&order, n));
+    CTN_TRY_GOTO(st, done, ctn_sampler_shard(order, 0, 1));
+    st = ctn_loader_new(&t->loader[k], t->set[k], order,
+                        CTN_OPT(ctn_loader_opt, .batch = batch, .threads = threads,
+                                .drop_last = training && args_flag(t->a, "drop-last"),
+                                .skip = args_real(t->a, "skip"), .mix = mixed ? &mix : NULL));
+done:
+    ctn_sampler_free(order);
+    return st;
+}
+
+ctn_status task_loaders(task *t)
+{
+    t->now = DOING_DATA;
+    if (args_int(t->a, "batch") == 0) args_settle(t->a, "batch", "%lld", (long long)usual_batch(t));
+    for (int k = 0; k < 2; k++) {
+        if (!t->set[k]) continue;
+        CTN_TRY(standardize_set(t, &t->set[k]));
+        CTN_TRY(open_loader(t, k, k == 0 && t->use == FOR_TRAINING));
+    }
+    return CTN_OK;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena train: a network, data, a result folder. SIGTERM, SIGUSR1 and SIGINT end the training after the
+ * step that runs: the state is saved and the exit code is 85, so that a queue may run the same command
+ * again with --resume.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "training.h"
+
+/* ---- signals ---------------------------------------------------------------------------------------- */
+
+static ctn_trainer *running; /* what the handler stops */
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+    if (running)
+        ctn_trainer_stop(running, number == SIGUSR1  ? "SIGUSR1"
+                                  : number == SIGINT ? "SIGINT"
+                                                     : "SIGTERM");
+}
+
+/* A second SIGINT does what it always does; queues and timeout(1) send SIGTERM twice, to a process and to its
+ * group. To the end of the process: a signal that comes when all is done changes nothing. */
+static void watch_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGUSR1, SIGINT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction s = {.sa_handler = on_signal, .sa_flags = (int)SA_RESTART};
+        if (numbers[i] == SIGINT) s.sa_flags = (int)(SA_RESTART | SA_RESETHAND);
+        sigemptyset(&s.sa_mask);
+        sigaction(numbers[i], &s, NULL);
+    }
+}
+
+/* ---- the command -------------------------------------------------------------------------------------- */
+
+static ctn_status prepare(training *r, args *a)
+{
+    task *t = &r->t;
+    const char *weights = args_text(a, "weights");
+    CTN_TRY(task_begin(t, a, FOR_TRAINING));
+    CTN_TRY(task_data(t));
+    CTN_TRY(task_net(t));
+    CTN_TRY(task_moments(t));
+    if (weights[0]) CTN_TRY(task_weights(t, weights));
+    CTN_TRY(task_loaders(t));
+    t->now = DOING_SETUP;
+    CTN_TRY(setup_optimizer(r));
+    CTN_TRY(setup_trainer(r));
+    return result_begin(r);
+}
+
+static ctn_status resume(training *r)
+{
+    char state[4096];
+    if (!args_flag(r->t.a, "resume")) return CTN_OK;
+    ctn_status st = ctn_trainer_load(r->trainer, join(state, sizeof state, r->out, "state"));
+    if (st == CTN_ENOTFOUND) {
+        ctn_error_clear();
+        log_line("no state in %s yet: starting at the beginning", r->out);
+        return CTN_OK;
+    }
+    CTN_TRY(st);
+    ctn_progress p;
+    ctn_trainer_progress(r->trainer, &p);
+    r->resumed = true;
+    log_line("resuming at iteration %lld, epoch %.2f", (long long)p.iteration,
+             (double)p.epoch + p.part);
+    return CTN_OK;
+}
+
+static int finish(training *r, ctn_status st)
+{
+    ctn_progress p;
+    if (st < 0) return report_failure("train", r->t.now);
+    ctn_trainer_progress(r->trainer, &p);
+    bool early = caught && !(p.total >= 1);
+    result_print(r, early ? ctn_trainer_stopped(r->trainer) : NULL);
+    if (!early) return EXIT_DONE;
+    log_line("stopped by %s: the state is in %s/state; go on with --resume",
+             ctn_trainer_stopped(r->trainer), r->out);
+    return EXIT_REQUEUE;
+}
+
+static int train(args *a)
+{
+    training r = {.out = args_text(a, "out")};
+    watch_signals(); /* what comes before the loop is remembered: reading data may take its time */
+    ctn_status st = prepare(&r, a);
+    if (st >= 0) st = resume(&r);
+    if (st >= 0) {
+        r.t.now = DOING_RUN;
+        running = r.trainer;
+        if (caught) on_signal(caught);
+        st = ctn_trainer_run(r.trainer);
+        running = NULL;
+    }
+    if (st >= 0) st = result_end(&r);
+    int code = finish(&r, st);
+    ctn_trainer_free(r.trainer);
+    ctn_optim_free(r.optim);
+    task_free(&r.t);
+    return code;
+}
+
+/* What a training was begun with is in its state: a flag that says something else would be without effect. */
+static int check_resumed(const args *a)
+{
+    static const char *const fixed[] = {"optimizer", "lr",   "momentum", "decay",      "nesterov",
+                                        "batch",     "seed", "schedule", "accumulate", "ema"};
+    char path[4096];
+    args saved = {.cmd = a->cmd};
+    join(path, sizeof path, args_text(a, "out"), "config.yaml");
+    if (!args_flag(a, "resume") || access(path, R_OK) != 0) return -1;
+    int code = config_read(&saved, path, FROM_CONFIG);
+    for (size_t i = 0; code < 0 && i < sizeof fixed / sizeof *fixed; i++) {
+        const int k = option_find(a->cmd, fixed[i], strlen(fixed[i]));
+        if (a->from[k] != FROM_FLAG || saved.from[k] != FROM_CONFIG || !saved.value[k]) continue;
+        const char *now = a->value[k], *then = saved.value[k];
+        if (strcmp(now, then) == 0 ||
+            (now[0] && strtod(now, NULL) == strtod(then, NULL) && strtod(now, NULL) != 0))
+            continue;
+        fprintf(
+            stderr,
+            "catena train: --%s is %s, but %s was begun with %s, which is part of its state: leave "
+            "it out, or begin anew with --weights\n",
+            fixed[i], now, args_text(a, "out"), then);
+        code = EXIT_USAGE;
+    }
+    args_free(&saved);
+    return code;
+}
+
+static int run(args *a)
+{
+    int code = check_threads(a);
+    if (code < 0) code = check_resumed(a);
+    if (code >= 0) return code;
+    bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
+    if (other_end && !args_given(a, "epochs")) args_settle(a, "epochs", "0");
+    if (args_int(a, "epochs") == 0 && args_int(a, "iterations") == 0 &&
+        args_real(a, "hours") <= 0) {
+        fprintf(stderr, "catena train: give an end: --epochs, --iterations or --hours\n");
+        return EXIT_USAGE;
+    }
+    code = result_check(a);
+    if (code >= 0) return code;
+    log_stamped = true;
+    return train(a);
+}
+
+static const option options[] = {
+    {"model", "NAME", "", "key of configuration files: the network, as the first word"},
+    TASK_DATA_OPTIONS,
+    {"val", "PATH", "", "validation data (default: the test images of MNIST and CIFAR-10)"},
+    {"val-target", "PATH", "", "arrays: the targets of --val"},
+    {"val-share", "X", "0", "or this share of the training data"},
+    {"augment", "auto|none|pad-crop|random-crop", "auto",
+     "of training images; auto: pad-crop for CIFAR, random-crop for others; both mirror half of them"},
+    {"jitter", "X", "0", "of brightness, contrast and saturation"},
+    {"mixup", "X", "0", "alpha of mixup; 0: off"},
+    {"cutmix", "X", "0", "alpha of cutmix; 0: off"},
+    {"drop-last", NULL, NULL, "leave out the smaller batch at the end of an epoch"},
+    TASK_NET_OPTIONS,
+    {"weights", "FILE", "", "begin with these weights"},
+    {"model-hash", "HASH", "", "key of configuration files: content of a network of your own"},
+    {"optimizer", "auto|sgd|adam|adamw", "auto",
+     "auto: sgd for networks of images, adamw for gpt, else adam"},
+    {"lr", "X", "", "learning rate (default: 0.1 of sgd, 0.001 of the others)"},
+    {"momentum", "X", "0.9", "of sgd"},
+    {"decay", "X", "", "weight decay (default: 5e-4 of sgd, 0.01 of adamw, else 0)"},
+    {"nesterov", NULL, NULL, "sgd: Nesterov's momentum"},
+    {"schedule",
+     "constant|step|multistep|exponential|inverse|polynomial|linear|cosine|one-cycle|plateau",
+     "constant", "of the learning rate"},
+    {"warmup", "X", "0", "epochs in which the rate rises from 0 first"},
+    {"every", "X", "30", "step: epochs"},
+    {"milestones", "E,...", "", "multistep: epochs"},
+    {"gamma", "X", "0.1",
+     "factor of step, multistep, plateau; per epoch of exponential and inverse"},
+    {"power", "X", "1", "of polynomial and inverse"},
+    {"lr-end", "X", "0", "linear, cosine, polynomial: the rate at the end, as a part of --lr"},
+    {"patience", "N", "10", "plateau: epochs without improvement"},
+    {"epochs", "N", "10", "end after so many; 0, and with another end given: no such end"},
+    {"iterations", "N", "0", "end after so many steps; 0: no such end"},
+    {"hours", "X", "0", "end after so long; 0: no such end"},
+    {"accumulate", "N", "1", "batches per step of the optimizer"},
+    {"clip", "X", "0", "most that the norm of the gradients may be; 0: any"},
+    {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
+    {"ema", "X", "0", "moving average of the weights, which is evaluated: 0.999; 0: none"},
+    {"early-stop", "N", "0", "end after so many epochs without improvement; 0: never"},
+    {"metric", "NAME", "", "what chooses the best weights (default: val/accuracy or val/loss)"},
+    TASK_RUN_OPTIONS,
+    {"out", "DIR", "result", "result folder"},
+    {"save-minutes", "X", "0", "save the state so often; 0: at the end of every epoch"},
+    {"log-iterations", "N", "0", "a line of the log every so many steps; 0: every epoch"},
+    {"eval-iterations", "N", "0", "evaluate every so many steps; 0: every epoch"},
+    {"tensorboard", NULL, NULL, "event files in DIR/tensorboard"},
+    {"config", "FILE", "", "YAML file with these names as keys"},
+    {"resume", NULL, NULL, "go on from the state in the result folder, by its config.yaml"},
+    {"force", NULL, NULL, "use a result folder that has something in it"},
+    {"quiet", NULL, NULL, "no progress"},
+    {"json", NULL, NULL, "the final values as one JSON object"},
+    {0},
+};
+
+const command cmd_train = {
+    .name = "train",
+    .operands = "NETWORK",
+    .summary = "Train a network on data and leave everything about it in a folder.",
+    .words = task_names,
+    .options = options,
+    .examples =
+        "  catena train mlp --data mnist --epochs 20 --out digits\n"
+        "  catena train cifar-resnet20 --data cifar-10-batches-bin --epochs 30 --schedule one-cycle\n"
+        "  catena train resnet50 --data imagenet --precision bf16 --schedule cosine --warmup 5\n"
+        "  catena train resnet50 --data 'shards/train-{000..146}.tar' --val shards/val.tar\n"
+        "  catena train unet --data x.npy --target y.npy --loss mse --val-share 0.1\n"
+        "  catena train mlp --data run.h5:/state --target run.h5:/flux --hidden 256,256\n"
+        "  catena train gpt --data input.txt --val-share 0.1 --length 128 --iterations 2000\n"
+        "  catena train ./mymodel.so --data mnist      a network of your own\n"
+        "  catena train --resume --out digits          go on after a stop\n"
+        "  catena train --config digits/config.yaml --out again\n",
+    .run = run,
+    .paths = true,
+    .configure = " config resume force quiet json ",
+};
