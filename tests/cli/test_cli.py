@@ -103,7 +103,7 @@ def test_bad_data():
     run("train", "mlp", "--data", "nothing", "--out", "r1", code=4)
     Path("noise.npy").write_bytes(b"not an array")
     run("train", "mlp", "--data", "noise.npy", "--target", "y.npy", "--out", "r2", code=4)
-    run("train", "mlp", "--data", "x.npy", "--out", "r3", code=4)
+    run("train", "mlp", "--data", "x.npy", "--out", "r3", code=2)
     np.save("short.npy", np.zeros((3, 2)))
     run("train", "mlp", "--data", "x.npy", "--target", "short.npy", "--out", "r4", code=4)
     run("train", "unet", *ARRAYS, "--out", "r5", code=4)

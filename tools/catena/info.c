@@ -13,6 +13,10 @@
 
 #include "cli.h"
 
+#ifndef CTN_YAML_VERSION
+#define CTN_YAML_VERSION "" /* built without it */
+#endif
+
 /* Value of the first line "key : value" of a /proc file, "" when there is none. */
 static void proc_line(const char *path, const char *key, char *value, size_t n)
 {
@@ -67,6 +71,7 @@ static ctn_status write_json(json *j, const machine *k)
         CTN_TRY(ctn_build_get(i, &b));
         json_text(j, b.name, b.value[0] ? b.value : NULL);
     }
+    json_text(j, "libyaml", CTN_YAML_VERSION[0] ? CTN_YAML_VERSION : NULL);
     json_close(j, '}');
     json_open(j, "machine", '{');
     json_text(j, "host", k->host);
@@ -116,6 +121,8 @@ static ctn_status print_text(const machine *k)
         CTN_TRY(ctn_build_get(i, &b));
         printf("  %-24s %-24s %s\n", b.name, b.value[0] ? b.value : "no", b.help);
     }
+    printf("  %-24s %-24s %s\n", "libyaml", CTN_YAML_VERSION[0] ? CTN_YAML_VERSION : "no",
+           "configuration files of the command");
     printf("\nMachine\n  %-24s %s\n", "cpu", k->model);
     printf("  %-24s %d on %d cores, %d NUMA node%s\n", "usable CPUs", k->m.cpus, k->m.cores,
            k->m.numa, k->m.numa == 1 ? "" : "s");

@@ -160,11 +160,13 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
 {
     bool plain = args_is(t->a, "standardize", "none");
     const char *paths[2] = {path, target};
-    if (t->use != FOR_PREDICTION && !target[0])
+    if (t->use != FOR_PREDICTION && !target[0]) {
+        t->now = DOING_SETUP; /* of the command line, not of the data */
         return ctn_fail(CTN_EARG,
                         "arrays want --target too (with --val: --val-target): what is to be "
                         "predicted from %s",
                         path);
+    }
     CTN_TRY(
         ctn_files_open(ds, target[0] ? 2 : 1, paths, CTN_OPT(ctn_files_opt, .keep_f64 = !plain)));
     const ctn_field *x = ctn_dataset_field(*ds, 0), *y = ctn_dataset_field(*ds, 1);
