@@ -140,13 +140,39 @@ static dnnl_status_t mark_second(dnnl_primitive_attr_t attr)
 #endif
 }
 
+static const char *kernel_name(dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name ? name : "";
+}
+
 /* Turn pd to the next kernel of oneDNN's list; its references and its gathering ones are never faster. */
 static bool next_kernel(dnnl_primitive_desc_t pd)
 {
-    const char *name = NULL;
     if (dnnl_primitive_desc_next_impl(pd) != dnnl_success) return false;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name && !strstr(name, "ref") && !strstr(name, "gemm");
+    return !strstr(kernel_name(pd), "ref") && !strstr(kernel_name(pd), "gemm");
+}
+
+/* oneDNN 3.7 gathers the pixels of a 1x1 convolution with strides in whole vectors of 16 channels, and with a
+ * last vector that is not full writes into the next thread's part and behind the end: wrong sums, or no end. */
+static bool gathers_beyond(const ctn__conv_shape *s, const ctn_desc *x, const ctn_desc *w)
+{
+    bool strides = false;
+    for (int i = 2; i < w->ndim; i++) {
+        if (w->dim[i] != 1) return false;
+        strides |= s->stride[i - 2] > 1;
+    }
+    return strides && x->dim[1] / s->groups % 16 != 0;
+}
+
+/* Turn pd to its first kernel that is not one of those. */
+static dnnl_status_t skip_gathering(dnnl_primitive_desc_t pd)
+{
+    dnnl_status_t r = dnnl_success;
+    while (r == dnnl_success && strncmp(kernel_name(pd), "jit_1x1", 7) == 0)
+        r = dnnl_primitive_desc_next_impl(pd);
+    return r;
 }
 
 ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
@@ -167,10 +193,8 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     if (second) CTN__DNNL(st, done, "convolution", mark_second(t.attr));
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
-    if (second && !next_kernel(pd)) {
-        dnnl_primitive_desc_destroy(pd);
-        goto done;
-    }
+    if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_gathering(pd));
+    if (second && !next_kernel(pd)) goto done;
     const_dnnl_memory_desc_t wanted = dnnl_primitive_desc_query_md(
         pd, kind == CTN__CONV_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     dnnl_memory_desc_t plain = NULL;
@@ -182,15 +206,14 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
         else st = ctn__dnnl_layout(e, w, wanted);
         dnnl_memory_desc_destroy(plain);
     }
-    if (st < 0) {
-        dnnl_primitive_desc_destroy(pd);
-        goto done;
-    }
+    if (st < 0) goto done;
     const const_dnnl_memory_desc_t mds[7] = {t.x,        wanted,     t.b,       t.y,
                                              t.extra[0], t.extra[1], t.extra[2]};
     st = ctn__prim_make(out, e, pd, 7, args, mds, "convolution");
+    pd = NULL; /* it is the primitive's now, made or not */
     if (st == CTN_OK) (*out)->bytes = CTN__CONV_BYTES;
 done:
+    if (pd) dnnl_primitive_desc_destroy(pd);
     release(&t);
     return st;
 }

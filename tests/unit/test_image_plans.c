@@ -297,6 +297,12 @@ static ctn_tensor *block_downsample(run *r)
     return loss_of(r, ctn_relu(ctn_add(a, b)));
 }
 
+/* 8 channels are half a vector, 3 images do not share out among 2 threads. */
+static ctn_tensor *strided_1x1(run *r)
+{
+    return loss_of(r, norm(r, conv(r, r->p[0], 1, 2), 2));
+}
+
 static ctn_tensor *bn_read_twice(run *r)
 {
     ctn_tensor *b = norm(r, conv(r, r->p[0], 1, 1), 2);
@@ -468,6 +474,7 @@ static const net nets[] = {
     {"block_identity", block_identity, {IMAGES, KERNEL, BN, KERNEL, BN, KERNEL, BN}, {2, 5, 8}},
     {"block_downsample", block_downsample, {IMAGES, KERNEL, BN, {16, 8, 3, 3}, {16}, {16},
      {16, 8, 1, 1}, {16}, {16}}, {2, 5, 8}},
+    {"strided_1x1", strided_1x1, {{3, 8, 12, 12}, {16, 8, 1, 1}, {16}, {16}}, {2}},
     {"bn_read_twice", bn_read_twice, {IMAGES, KERNEL, BN}, {2}},
     {"bn_added_to_itself", bn_added_to_itself, {IMAGES, KERNEL, BN}, {2}},
     {"kept_inside", kept_inside, {IMAGES, KERNEL, BN, KERNEL, KERNEL}, {2}},
