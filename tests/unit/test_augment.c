@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "data/data.h"
 #include "data/image.h"
 #define ok(call)                                                                           \
@@ -18,14 +20,6 @@
         ctn_status ok_ = (call);                                                           \
         if (ok_ != CTN_OK) fail_msg("%s: status %d: %s", #call, ok_, ctn_error_message()); \
     } while (0)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 static void test_options(void **state)
 {

@@ -15,15 +15,9 @@
 
 #include <cmocka.h>
 
-enum { RECORD = 3073 };
+#include "support/check.h"
 
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
+enum { RECORD = 3073 };
 
 /* n records; the label of record i is first + i, pixel p is p + label modulo 256. */
 static void write_records(const char *path, int first, int n, int bytes)
@@ -110,39 +104,22 @@ static void test_hostile(void **state)
     assert_null(ds);
 }
 
-static long allowed, live;
-
-static void *alloc(void *user, size_t bytes, size_t align)
-{
-    (void)user;
-    void *p = NULL;
-    if (allowed-- <= 0 ||
-        posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
-        return NULL;
-    live++;
-    return p;
-}
-
-static void release(void *user, void *p)
-{
-    (void)user;
-    if (p) live--;
-    free(p);
-}
+static failing memory;
 
 static void test_failing_allocator(void **state)
 {
     (void)state;
     ctn_status st = CTN_ENOMEM;
-    long n = 0;
-    assert_int_equal(ctn_set_allocator(&(ctn_allocator){alloc, release, NULL}), CTN_OK);
+    int n = 0;
+    assert_int_equal(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &memory}),
+                     CTN_OK);
     for (; st == CTN_ENOMEM; n++) {
         ctn_dataset *ds = NULL;
-        allowed = n;
+        memory.left = n;
         st = ctn_cifar10_open(&ds, "d", CTN_TRAIN, NULL);
         ctn_dataset_free(ds);
         ctn_error_clear();
-        assert_int_equal(live, 0);
+        assert_int_equal(memory.live, 0);
     }
     assert_int_equal(st, CTN_OK);
     assert_true(n > 5);

@@ -17,21 +17,7 @@
 
 #include <cmocka.h>
 
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
-
-static void write_bytes(const char *path, const void *data, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
+#include "support/check.h"
 
 /* ---- a dataset that tells what it was asked: fields index i64, and index, seed, epoch as f64 - */
 
@@ -387,25 +373,7 @@ static void test_tokens(void **state)
 
 /* ---- a failing allocator --------------------------------------------------------------------- */
 
-static long allowed, live;
-
-static void *alloc(void *user, size_t bytes, size_t align)
-{
-    (void)user;
-    void *p = NULL;
-    if (allowed-- <= 0 ||
-        posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
-        return NULL;
-    live++;
-    return p;
-}
-
-static void release(void *user, void *p)
-{
-    (void)user;
-    if (p) live--;
-    free(p);
-}
+static failing memory;
 
 /* Everything above once. */
 static ctn_status use_all(void)
@@ -442,14 +410,15 @@ static void test_failing_allocator(void **state)
 {
     (void)state;
     ctn_status st = CTN_ENOMEM;
-    long n = 0;
+    int n = 0;
     write_bytes("two.bin", "12345678", 8);
-    assert_int_equal(ctn_set_allocator(&(ctn_allocator){alloc, release, NULL}), CTN_OK);
+    assert_int_equal(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &memory}),
+                     CTN_OK);
     for (; st == CTN_ENOMEM; n++) {
-        allowed = n;
+        memory.left = n;
         st = use_all();
         ctn_error_clear();
-        assert_int_equal(live, 0);
+        assert_int_equal(memory.live, 0);
     }
     assert_int_equal(st, CTN_OK);
     assert_true(n > 15);

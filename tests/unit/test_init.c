@@ -11,17 +11,11 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "nn/nn.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 static ctn_context *new_context(uint64_t seed)
 {

@@ -15,20 +15,13 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include <catena/catena.h>
 
 #include "base/base.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
-
-/* The call fails with this status, and the message has this part. */
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 /* ---- user's datasets
  * ------------------------------------------------------------------------------ */
@@ -426,25 +419,6 @@ static void test_batch_layouts(void **state)
 
 /* ---- memory
  * -------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    int left, live;
-} failing;
-
-static void *failing_alloc(void *user, size_t bytes, size_t align)
-{
-    failing *f = user;
-    void *p = NULL;
-    if (f->left-- <= 0 || posix_memalign(&p, align < 8 ? 8 : align, bytes)) return NULL;
-    f->live++;
-    return p;
-}
-
-static void failing_release(void *user, void *p)
-{
-    ((failing *)user)->live -= p != NULL;
-    free(p);
-}
 
 static ctn_status everything(void)
 {

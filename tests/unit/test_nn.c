@@ -15,17 +15,11 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "nn/nn.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 static void assert_no_tensor(const ctn_tensor *t, ctn_status want, const char *part)
 {

@@ -13,17 +13,11 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "io/safetensors.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 #ifndef CTN_HAVE_YYJSON
 
@@ -385,25 +379,6 @@ static void test_writer_refuses(void **state)
     ctn__st_writer_free(w);
     assert_int_equal(access(temporary, F_OK), -1);
     rmdir("folder");
-}
-
-typedef struct {
-    int left, live;
-} failing;
-
-static void *failing_alloc(void *user, size_t n, size_t align)
-{
-    failing *f = user;
-    void *p = NULL;
-    if (f->left-- <= 0 || posix_memalign(&p, align < 8 ? 8 : align, n)) return NULL;
-    f->live++;
-    return p;
-}
-
-static void failing_release(void *user, void *p)
-{
-    ((failing *)user)->live -= p != NULL;
-    free(p);
 }
 
 static void test_no_memory(void **state)

@@ -20,28 +20,14 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "data/source.h"
 
 enum { SIDE = 4, ROW = 1 + 3 * SIDE, PIXELS = SIDE * ROW };
 
 #define SMALL \
     CTN_OPT(ctn_image_opt, .height = SIDE, .width = SIDE, .crop = CTN_CROP_WHOLE, .raw = 1)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
-
-static void write_bytes(const char *path, const void *data, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
 
 /* Bytes of a text without its 0 */
 static void put_text(void *to, const char *text, size_t n)

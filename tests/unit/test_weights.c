@@ -16,19 +16,13 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "graph/graph.h"
 #include "io/safetensors.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
 #define FILE_NAME "w.safetensors"
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 #ifndef CTN_HAVE_YYJSON
 

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 #include "nn/nn.h"
 
 #define ok(call)                                                           \
@@ -23,14 +25,6 @@
         ctn_status st_ = (call);                                           \
         if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
     } while (0)
-
-static void assert_fails(ctn_status got, ctn_status want, const char *part)
-{
-    if (got != want || !strstr(ctn_error_message(), part))
-        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
-                 ctn_error_message());
-    ctn_error_clear();
-}
 
 static int set_up(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The forward pass over a dataset, and the way back from standardised results to physical units.
+ * What eval and predict share: the forward pass over a dataset, the way back from standardised results to physical
+ * units, and what stands around their work.
  */
 #include "infer.h"
 
@@ -54,4 +55,20 @@ double units_scale(const units *u, int64_t i, int64_t per)
 double units_value(const units *u, double y, int64_t i, int64_t per)
 {
     return u->std ? y * u->std[i / (per / u->n)] + u->mean[i / (per / u->n)] : y;
+}
+
+int infer_command(args *a, ctn_status (*work)(task *t, args *a))
+{
+    task t = {0};
+    int code = check_threads(a);
+    if (code >= 0) return code;
+    if (!args_text(a, "weights")[0]) {
+        fprintf(stderr, "catena %s: name the weights: --weights FILE\n", a->cmd->name);
+        return EXIT_USAGE;
+    }
+    code = task_inherit(a);
+    if (code >= 0) return code;
+    code = work(&t, a) < 0 ? report_failure(a->cmd->name, t.now) : EXIT_DONE;
+    task_free(&t);
+    return code;
 }

@@ -13,6 +13,10 @@ typedef ctn_status (*infer_fn)(void *user, const ctn_batch *b, const float *y, i
 /* The first set in order; ends with the first call of fn that fails. */
 ctn_status infer(task *t, infer_fn fn, void *user);
 
+/* What a subcommand that wants --weights does around its work: checks, settings that stand beside the weights,
+ * the error it ends with. Returns the exit code. */
+int infer_command(args *a, ctn_status (*work)(task *t, args *a));
+
 /* Mean and deviation of the targets, spread over the elements of a result. */
 typedef struct {
     int64_t n;

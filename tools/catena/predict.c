@@ -175,18 +175,7 @@ static ctn_status predict(task *t, args *a)
 
 static int run(args *a)
 {
-    task t = {0};
-    int code = check_threads(a);
-    if (code >= 0) return code;
-    if (!args_text(a, "weights")[0]) {
-        fprintf(stderr, "catena predict: name the weights: --weights FILE\n");
-        return EXIT_USAGE;
-    }
-    code = task_inherit(a);
-    if (code >= 0) return code;
-    code = predict(&t, a) < 0 ? report_failure("predict", t.now) : EXIT_DONE;
-    task_free(&t);
-    return code;
+    return infer_command(a, predict);
 }
 
 static const option options[] = {

@@ -75,7 +75,7 @@ void task_free(task *t)
 
 /* ---- the network ------------------------------------------------------------------------------------ */
 
-static int64_t product(const ctn_field *f)
+int64_t field_elements(const ctn_field *f)
 {
     int64_t n = 1;
     for (int i = 0; i < f->ndim; i++) n *= f->shape[i];
@@ -109,7 +109,7 @@ static ctn_status make_mlp(task *t, int64_t outputs)
     double hidden[MOST];
     int64_t size[MOST + 2];
     int n = args_list(t->a, "hidden", MOST, hidden);
-    size[0] = product(&t->input);
+    size[0] = field_elements(&t->input);
     for (int i = 0; i < n; i++) {
         size[i + 1] = (int64_t)hidden[i];
         if (size[i + 1] < 1) return ctn_fail(CTN_EARG, "--hidden wants sizes from 1 up");
@@ -153,7 +153,7 @@ static ctn_status make_own(task *t)
 
 static ctn_status make_net(task *t)
 {
-    int64_t outputs = t->classify ? t->classes : product(&t->target);
+    int64_t outputs = t->classify ? t->classes : field_elements(&t->target);
     int64_t channels = t->input.ndim >= 3 ? t->input.shape[0] : 1;
     switch (t->net_is) {
     case NET_OWN: return make_own(t);

@@ -114,6 +114,7 @@ struct task {
 
 /* Names of networks and their other names, ended by NULL. */
 const char *const *task_names(void);
+int64_t field_elements(const ctn_field *f); /* of one sample */
 
 ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);

@@ -95,13 +95,6 @@ static ctn_status convert(void *user, const ctn_sample *s, void *const *src, voi
     return CTN_OK;
 }
 
-static int64_t elements(const ctn_field *f)
-{
-    int64_t n = 1;
-    for (int i = 0; i < f->ndim; i++) n *= f->shape[i];
-    return n;
-}
-
 static bool is_float(ctn_dtype type)
 {
     return type == CTN_F32 || type == CTN_F64;
@@ -123,7 +116,7 @@ static ctn_status fit_arrays(task *t, ctn_dataset **ds)
     c->fields = ctn_dataset_fields(*ds);
     for (int f = 0; f < c->fields; f++) {
         c->from[f] = c->to[f] = *ctn_dataset_field(*ds, f);
-        c->count[f] = elements(&c->from[f]);
+        c->count[f] = field_elements(&c->from[f]);
         bool label = f == 1 && t->classify;
         if (label) c->to[f].dtype = CTN_I64;
         else if (!is_float(c->from[f].dtype)) c->to[f].dtype = CTN_F32;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Failures are reported through cmocka, as from the test itself.
+ */
+#include "support/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void assert_fails(ctn_status got, ctn_status want, const char *part)
+{
+    if (got != want || !strstr(ctn_error_message(), part))
+        fail_msg("status %d, expected %d; \"%s\" not in \"%s\"", got, want, part,
+                 ctn_error_message());
+    ctn_error_clear();
+}
+
+void write_bytes(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+void *failing_alloc(void *user, size_t bytes, size_t align)
+{
+    failing *f = user;
+    void *p = NULL;
+    if (f->left-- <= 0 ||
+        posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
+        return NULL;
+    f->live++;
+    return p;
+}
+
+void failing_release(void *user, void *p)
+{
+    ((failing *)user)->live -= p != NULL;
+    free(p);
+}
