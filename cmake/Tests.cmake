@@ -119,7 +119,7 @@ endforeach()
 
 # Configuration files are read by the command, not by the library.
 if(TARGET fuzz_yaml)
-    foreach(name config options help report)
+    foreach(name config options help report memory watchdog watchdog_hub watchdog_net)
         target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
     endforeach()
     if(CATENA_YAML_FOUND)
@@ -169,5 +169,8 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
     add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
         $<TARGET_FILE:catena_command> --kills 6 --terms 3)
     set_tests_properties(cli.kills PROPERTIES LABELS "cli;long" TIMEOUT 900 SKIP_RETURN_CODE 77)
-    math(EXPR catena_test_count "${catena_test_count} + 2")
+    add_test(NAME cli.launch COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"
+        $<TARGET_FILE:catena_command>)
+    set_tests_properties(cli.launch PROPERTIES LABELS "cli;mpi" TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+    math(EXPR catena_test_count "${catena_test_count} + 3")
 endif()

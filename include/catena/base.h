@@ -47,7 +47,8 @@ extern "C" {
     X(CTN_EENGINE, -10, "the compute engine failed")                  \
     X(CTN_ENOTFOUND, -11, "no such name")                             \
     X(CTN_EGRAD, -12, "cannot be differentiated")                     \
-    X(CTN_ENONFINITE, -13, "not finite")
+    X(CTN_ENONFINITE, -13, "not finite")                              \
+    X(CTN_EPEER, -14, "another rank failed")
 
 typedef enum {
 #define CTN_STATUS_ENUM(name, value, text) name = value,

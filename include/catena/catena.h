@@ -6,9 +6,11 @@
 #define CATENA_CATENA_H
 
 #include <catena/base.h>
+#include <catena/comm.h>
 #include <catena/context.h>
 #include <catena/data.h>
 #include <catena/datasets.h>
+#include <catena/dist.h>
 #include <catena/env.h>
 #include <catena/image.h>
 #include <catena/info.h>

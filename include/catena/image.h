@@ -62,6 +62,9 @@ typedef struct {
     const char
         *index_dir;    /* where indexes are kept; NULL: beside the shards, else the cache folder */
     const char *stage; /* node-local folder to which shards are copied once; NULL: none */
+    /* What ctn_shards_index gave on another rank: nothing is listed and no index read. NULL: none. */
+    const void *index;
+    size_t index_bytes;
 } ctn_shards_opt;
 /* Samples of plain tar files in the WebDataset convention: files of one sample share the name up
  * to the first dot: 000017.jpg (or .jpeg, .png), 000017.cls (the class as text). `path` is one tar
@@ -69,6 +72,11 @@ typedef struct {
  * then samples are read by offset. Local. Fields and errors as ctn_image_folder_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_shards_open(ctn_dataset **ds, const char *path,
                                                   const ctn_shards_opt *opt);
+
+/* Names of the shards, their indexes and classes in one piece, for ctn_shards_opt.index of another
+ * process of the same build. As snprintf: returns its size, writes it when n is enough; 0: ds has
+ * no shards. Local. */
+CTN_API size_t ctn_shards_index(const ctn_dataset *ds, void *buf, size_t n);
 
 typedef struct {
     size_t struct_size;

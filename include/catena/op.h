@@ -101,7 +101,8 @@ enum {
     CTN_OP_STRIDED = 2, /* reads inputs of any strides; otherwise they are made row-major first */
     CTN_OP_TRAIN = 4,   /* behaves differently in training: the flag is part of the hash */
     CTN_OP_VIEW = 8,    /* out 0 is in 0 seen with other strides: never runs where that is enough */
-    CTN_OP_ELEMENTWISE = 16 /* one output element from the same element of each input */
+    CTN_OP_ELEMENTWISE = 16, /* one output element from the same element of each input */
+    CTN_OP_ORDERED = 32 /* an effect (rule 1): each call runs, once, in the order of recording */
 };
 
 typedef struct ctn_op {

@@ -156,7 +156,8 @@ typedef struct {
     ctn_status (*finish)(void *self, ctn_trainer *tr);
     ctn_status (*visit)(void *self, ctn_state_fn fn, void *user);
     void (*release)(void *self);
-    void *self; /* goes over to the trainer, stays the caller's if adding fails */
+    void *self;     /* goes over to the trainer, stays the caller's if adding fails */
+    int rank0_only; /* on several ranks: it writes or shows, and does so on rank 0 */
 } ctn_extension;
 /* Add one. Errors: EARG (the name is taken), ESTATE (the trainer runs), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_extend(ctn_trainer *tr, const ctn_extension *e);

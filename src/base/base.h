@@ -173,6 +173,11 @@ typedef struct {
 } ctn__coreset;
 void ctn__cores_claim(const ctn__coreset *c);
 void ctn__cores_release(const ctn__coreset *c);
+/* While a run waits for another rank it holds no cores: that rank may be a thread of this process
+ * that needs them to get there. pause gives back what this thread has claimed (NULL: nothing),
+ * resume claims it again. */
+const ctn__coreset *ctn__cores_pause(void);
+void ctn__cores_resume(const ctn__coreset *c); /* NULL is fine */
 
 /* ---- optional arguments (opt.c) ------------------------------------------------------------------ */
 

@@ -170,6 +170,7 @@ static pthread_mutex_t core_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t core_freed = PTHREAD_COND_INITIALIZER;
 static ctn__coreset busy;
 static waiter *queue;
+static _Thread_local const ctn__coreset *held; /* by this thread */
 
 static bool intersects(const ctn__coreset *a, const ctn__coreset *b)
 {
@@ -198,6 +199,7 @@ void ctn__cores_claim(const ctn__coreset *c)
     *at = w.next;
     for (int i = 0; i < 16; i++) busy.word[i] |= c->word[i];
     pthread_mutex_unlock(&core_lock);
+    held = c;
 }
 
 void ctn__cores_release(const ctn__coreset *c)
@@ -206,4 +208,17 @@ void ctn__cores_release(const ctn__coreset *c)
     for (int i = 0; i < 16; i++) busy.word[i] &= ~c->word[i];
     pthread_cond_broadcast(&core_freed);
     pthread_mutex_unlock(&core_lock);
+    held = NULL;
+}
+
+const ctn__coreset *ctn__cores_pause(void)
+{
+    const ctn__coreset *c = held;
+    if (c) ctn__cores_release(c);
+    return c;
+}
+
+void ctn__cores_resume(const ctn__coreset *c)
+{
+    if (c) ctn__cores_claim(c);
 }

@@ -26,6 +26,10 @@ void ctn__alias_release(struct ctn__alias *a);
 /* The sample for two uniform numbers in [0,1). */
 int64_t ctn__alias_draw(const struct ctn__alias *a, double column, double part);
 
+/* The object behind a dataset whose samples come from `get`; NULL: it is of another kind. */
+void *ctn__dataset_self(const ctn_dataset *ds,
+                        ctn_status (*get)(void *self, const ctn_sample *s, void *const *dst));
+
 /* Bytes of one sample's field, SIZE_MAX when they do not fit. dtype and shape are valid. */
 size_t ctn__field_bytes(const ctn_field *f);
 /* Checks the type and shape of a sample's field; `what` starts the message. */

@@ -15,6 +15,12 @@ struct ctn_dataset {
     int64_t classes;
 };
 
+void *ctn__dataset_self(const ctn_dataset *ds,
+                        ctn_status (*get)(void *self, const ctn_sample *s, void *const *dst))
+{
+    return ds && ds->vt.get == get ? ds->self : NULL;
+}
+
 size_t ctn__field_bytes(const ctn_field *f)
 {
     size_t bytes = ctn_dtype_size(f->dtype);

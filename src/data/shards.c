@@ -24,6 +24,8 @@ struct shard {
     int fd;            /* -1: not kept open */
     int64_t first;     /* its samples in the whole */
     ctn__shard_index index;
+    const void *given; /* its index as another rank has it; NULL: none */
+    size_t given_bytes;
 };
 
 struct shards {
@@ -132,6 +134,75 @@ static ctn_status read_classes(struct shards *x, const char *shard)
     return st;
 }
 
+/* ---- from rank to rank ----------------------------------------------------------------------- */
+
+/* Blocks, each its length and its bytes up to a multiple of 8: of every shard its path and its index,
+ * an empty one, then every class. */
+struct blocks {
+    char *at;
+    size_t n, room; /* written: all that there would be */
+};
+
+static void put_block(struct blocks *b, const void *p, size_t bytes)
+{
+    const uint64_t length = bytes;
+    const size_t whole = sizeof length + (bytes + 7) / 8 * 8;
+    if (b->at && b->n + whole <= b->room) {
+        memset(b->at + b->n, 0, whole);
+        memcpy(b->at + b->n, &length, sizeof length);
+        if (bytes) memcpy(b->at + b->n + sizeof length, p, bytes);
+    }
+    b->n += whole;
+}
+
+static const void *take_block(struct blocks *b, size_t *bytes)
+{
+    uint64_t length = 0;
+    if (b->room - b->n < sizeof length) return NULL;
+    memcpy(&length, b->at + b->n, sizeof length);
+    b->n += sizeof length;
+    if (length > b->room - b->n || (length + 7) / 8 * 8 > b->room - b->n) return NULL;
+    const void *p = b->at + b->n;
+    b->n += (size_t)(length + 7) / 8 * 8;
+    *bytes = (size_t)length;
+    return p;
+}
+
+static const char *take_name(struct shards *x, struct blocks *b, size_t *n)
+{
+    const char *p = take_block(b, n);
+    return p && *n > 0 && p[*n - 1] == 0 ? ctn__arena_str(&x->mem, p) : NULL;
+}
+
+static ctn_status add_given(struct shards *x, const ctn_shards_opt *o)
+{
+    struct blocks b = {.at = (char *)o->index, .room = o->index_bytes};
+    size_t n = 0;
+    const char *name;
+    while ((name = take_name(x, &b, &n)) != NULL) {
+        struct shard s = {.path = name, .local = name, .fd = -1};
+        s.given = take_block(&b, &s.given_bytes);
+        if (!s.given) return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
+        if (!ctn__vec_push(&x->list, s)) return CTN_ENOMEM;
+    }
+    while ((name = take_name(x, &b, &n)) != NULL)
+        if (!ctn__vec_push(&x->classes, name)) return CTN_ENOMEM;
+    if (b.n != b.room || x->list.n == 0)
+        return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
+    return CTN_OK;
+}
+
+/* The index given fits when the tar file is the one it was made of. */
+static bool use_given(struct shard *s, const struct stat *info)
+{
+    ctn__shard_head *h = s->given ? ctn__malloc(s->given_bytes) : NULL;
+    if (!h) return false;
+    memcpy(h, s->given, s->given_bytes);
+    if (ctn__shard_index_check(&s->index, h, s->given_bytes, info)) return true;
+    ctn__free(h);
+    return false;
+}
+
 /* ---- the dataset ----------------------------------------------------------------------------- */
 
 static ctn_status open_shard(struct shards *x, struct shard *s, const ctn_shards_opt *o)
@@ -141,7 +212,8 @@ static ctn_status open_shard(struct shards *x, struct shard *s, const ctn_shards
     if (o->stage) CTN_TRY(ctn__stage(&x->mem, s->path, o->stage, &s->local));
     CTN_TRY(ctn__file_open("shards", s->local, &s->fd, &info));
     /* A staged copy has the size and time of its original, whose index therefore fits it. */
-    st = ctn__shard_index_get(&s->index, s->path, s->fd, &info, o->index_dir);
+    if (!use_given(s, &info))
+        st = ctn__shard_index_get(&s->index, s->path, s->fd, &info, o->index_dir);
     s->first = x->n;
     x->n += s->index.n;
     if (s - x->list.at < KEEP_OPEN) return st;
@@ -256,15 +328,33 @@ ctn_status ctn_shards_open(ctn_dataset **ds, const char *path, const ctn_shards_
     struct shards *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__image_opt("shards", &x->image, o.image, 224, 224));
-    CTN_TRY_GOTO(st, done, add_all(x, path));
+    CTN_TRY_GOTO(st, done, o.index ? add_given(x, &o) : add_all(x, path));
     for (size_t i = 0; i < x->list.n; i++)
         CTN_TRY_GOTO(st, done, open_shard(x, &x->list.at[i], &o));
     if (x->n == 0)
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_ENOTFOUND, "shards: %s: no JPEG or PNG files", path));
-    CTN_TRY_GOTO(st, done, read_classes(x, x->list.at[0].path));
+    if (!o.index) CTN_TRY_GOTO(st, done, read_classes(x, x->list.at[0].path));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &shards_vt, x));
     x = NULL; /* the dataset's now */
 done:
     shards_free(x);
     return st;
+}
+
+size_t ctn_shards_index(const ctn_dataset *ds, void *buf, size_t n)
+{
+    struct blocks b = {.at = buf, .room = buf ? n : 0};
+    const struct shards *x = ctn__dataset_self(ds, shards_get);
+    if (!x) return 0;
+    for (size_t i = 0; i < x->list.n; i++) {
+        const struct shard *s = &x->list.at[i];
+        const ctn__shard_head *h = s->index.head;
+        put_block(&b, s->path, strlen(s->path) + 1);
+        put_block(&b, h,
+                  sizeof *h + (size_t)h->n * sizeof(ctn__shard_entry) + (size_t)h->name_bytes);
+    }
+    put_block(&b, "", 0);
+    for (size_t i = 0; i < x->classes.n; i++)
+        put_block(&b, x->classes.at[i], strlen(x->classes.at[i]) + 1);
+    return b.n;
 }

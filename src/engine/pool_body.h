@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "engine/half.h"
 #include "engine/pool.h"
+#include "tensor/half.h"
 
 #define WHOLE(x) (x)
 

@@ -12,6 +12,7 @@
 
 #include <catena/op.h>
 
+#include "comm/exchange.h"
 #include "tensor/tensor.h"
 #include "trace/trace.h"
 
@@ -124,6 +125,7 @@ struct ctn__pool {
     float *w, *g;    /* both 64-byte aligned */
     ctn_op *step_op; /* run with a->priv == owner */
     void *owner;
+    ctn__exchange *exchange; /* with other ranks; NULL: none. dist/ installs it */
     double scale; /* seed of backward (loss scaling); owner sets it before the first contribution */
     int contributions;      /* recorded since the last step */
     int contributions_done; /* of them, computed */
@@ -235,6 +237,8 @@ void ctn__slab_release(ctn__slab *s);
 /* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
 void ctn__pool_free(ctn__pool *pool); /* variables keep their values */
+/* Until the values of all variables are here (sharded updates bring them behind the step). */
+ctn_status ctn__pool_settle(ctn__pool *pool);
 
 /* ---- differentiation (grad.c) ------------------------------------------------------------------------ */
 

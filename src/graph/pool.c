@@ -80,17 +80,25 @@ nomem:
     return CTN_ENOMEM;
 }
 
+ctn_status ctn__pool_settle(ctn__pool *p)
+{
+    return p && p->exchange ? ctn__exchange_need(p->exchange, p->count) : CTN_OK;
+}
+
 void ctn__pool_free(ctn__pool *p)
 {
     if (!p) return;
+    if (ctn__pool_settle(p) < 0) ctn_error_clear(); /* of a broken group: values stay as they are */
     ctn__plan_runner.forget(p->ctx, p);
     for (int i = 0; i < p->nvar; i++) {
         if (!p->var[i]) continue;
+        if (p->exchange) ctn__plan_runner.forget(p->ctx, p->var[i]);
         p->var[i]->grad = NULL;
         p->var[i]->pool = NULL;
     }
     *p->link = p->next;
     if (p->next) p->next->link = p->link;
+    ctn__exchange_free(p->exchange);
     ctn__free(p->g);
     ctn__free(p->var);
     ctn__free(p->begin);

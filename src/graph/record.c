@@ -224,7 +224,8 @@ static bool tape_op(ctn_context *ctx, const ctn__node *n)
     uint64_t *p = ctx->tape.at + ctx->tape.n;
     unsigned flags =
         (unsigned)ctx->grad_on | ((n->op->flags & CTN_OP_TRAIN) && ctx->training ? 2u : 0);
-    *p++ = (uint64_t)CTN__EV_OP | (uint64_t)flags << 8 | n->op->uid << 16;
+    *p++ = (uint64_t)CTN__EV_OP | (uint64_t)flags << 8 |
+           __atomic_load_n(&n->op->uid, __ATOMIC_RELAXED) << 16; /* another thread may give it */
     *p++ = (uint64_t)n->nin | (uint64_t)n->nattr << 16 | (uint64_t)n->nscalar << 32;
     for (int i = 0; i < n->nin; i += 2)
         *p++ = (uint64_t)n->in[i]->id | (uint64_t)(i + 1 < n->nin ? n->in[i + 1]->id : UINT32_MAX)
@@ -332,6 +333,7 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
     if (ctx->emitting) return CTN_OK;
     ctx->recorded_ops++;
     if (!tape_op(ctx, n)) return CTN_ENOMEM;
+    ctx->effects += (op->flags & CTN_OP_ORDERED) != 0;
     if (ctx->eager) return ctn__after_record(ctx);
     return CTN_OK;
 }

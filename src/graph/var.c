@@ -111,15 +111,16 @@ static ctn_status check_bytes(const char *who, const ctn_var *v, size_t bytes)
                     ctn__bytes(&v->d));
 }
 
-static ctn_status run_pending(ctn_context *ctx)
+static ctn_status run_pending(ctn_var *v)
 {
-    return ctx->level > 0 && ctx->broken == CTN_OK ? ctn_flush(ctx) : CTN_OK;
+    if (v->ctx->level > 0 && v->ctx->broken == CTN_OK) CTN_TRY(ctn_flush(v->ctx));
+    return ctn__pool_settle(v->pool);
 }
 
 ctn_status ctn_var_get(ctn_var *v, void *dst, size_t bytes)
 {
     CTN_TRY(check_bytes("var_get", v, bytes));
-    CTN_TRY(run_pending(v->ctx));
+    CTN_TRY(run_pending(v));
     memcpy(dst, v->data, bytes);
     return CTN_OK;
 }
@@ -127,7 +128,7 @@ ctn_status ctn_var_get(ctn_var *v, void *dst, size_t bytes)
 ctn_status ctn_var_set(ctn_var *v, const void *src, size_t bytes)
 {
     CTN_TRY(check_bytes("var_set", v, bytes));
-    CTN_TRY(run_pending(v->ctx));
+    CTN_TRY(run_pending(v));
     memcpy(v->data, src, bytes);
     v->version++;
     v->written_at = "ctn_var_set";
@@ -137,7 +138,7 @@ ctn_status ctn_var_set(ctn_var *v, const void *src, size_t bytes)
 ctn_status ctn_var_grad(ctn_var *v, void *dst, size_t bytes)
 {
     CTN_TRY(check_bytes("var_grad", v, bytes));
-    CTN_TRY(run_pending(v->ctx));
+    CTN_TRY(run_pending(v));
     if (!v->pool || v->pool->contributions_done == 0)
         return ctn_fail(CTN_ESTATE, "var_grad: %s has no gradient; call ctn_backward first",
                         v->name);

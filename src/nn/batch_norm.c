@@ -5,14 +5,14 @@
  * kept only so that weights can be exchanged: nothing computed depends on it. It goes up by one
  * with every call in training, at the call and not with the step.
  */
-#include <catena/ops.h>
-
 #include "nn/nn.h"
 
 typedef struct {
     ctn_var *weight, *bias; /* both NULL: none */
     ctn_var *mean, *var, *batches;
     ctn_batch_norm_opt how;
+    ctn__batch_norm_fn train; /* in training; NULL: the op */
+    void *user;
 } batch_norm;
 
 static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -22,9 +22,20 @@ static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
     ctn_tensor *scale = NULL, *shift = NULL;
     if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
         return NULL;
-    ctn_tensor *y = ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
-    if (y && ctn_training(m->ctx)) ++*(int64_t *)b->batches->data;
+    const bool training = ctn_training(m->ctx) != 0;
+    ctn_tensor *y = training && b->train
+                        ? b->train(b->user, at, x, scale, shift, b->mean, b->var, &b->how)
+                        : ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
+    if (y && training) ++*(int64_t *)b->batches->data;
     return y;
+}
+
+void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user)
+{
+    if (m->forward != batch_norm_forward) return;
+    batch_norm *b = m->self;
+    b->train = fn;
+    b->user = user;
 }
 
 static ctn_status add_vars(ctn_module *m, batch_norm *b, const ctn_batch_norm_module_opt *o,

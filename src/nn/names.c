@@ -135,6 +135,7 @@ ctn_status ctn_module_visit(ctn_module *m, ctn_state_fn fn, void *user)
     for (int i = 0; i < all.n; i++) {
         ctn_var *v = all.var[i];
         if (seen_before(all.var, (size_t)i)) continue;
+        CTN_TRY(ctn__pool_settle(v->pool));
         CTN_TRY(fn(user, all.name[i], v->d.dtype, v->d.ndim, v->d.dim, v->data));
         v->version++; /* fn may have written it */
     }

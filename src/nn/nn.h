@@ -8,6 +8,7 @@
 #define CTN_NN_NN_H
 
 #include <catena/nn.h>
+#include <catena/ops.h>
 
 #include "graph/graph.h"
 
@@ -40,6 +41,14 @@ struct ctn_module {
 
 /* Every name below m: parameters and states, tied ones under each name. Errors: ENOMEM. */
 ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
+
+/* What batch normalisation does in training instead of ctn_batch_norm: y, with new running statistics
+ * assigned to mean and var. scale and shift may be NULL. */
+typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor *x,
+                                          ctn_tensor *scale, ctn_tensor *shift, ctn_var *mean,
+                                          ctn_var *var, const ctn_batch_norm_opt *how);
+/* Nothing where m is no batch normalisation. fn NULL: as it was. user is borrowed. */
+void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 
 /* "a.b" of m below its root into buf, cut where it does not fit; "module" for the root. Returns
  * buf. */

@@ -5,8 +5,8 @@
  *   gx = gy where x > 0, else slope gy;  gslope = sum of gy x where x <= 0
  * The sums are cut into pieces by shape alone and added in double.
  */
-#include "engine/half.h"
 #include "ops/pool.h"
+#include "tensor/half.h"
 
 static ctn_status prelu_infer(ctn_infer_args *a)
 {

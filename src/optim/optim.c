@@ -14,11 +14,6 @@ static ctn_optim *owner(const ctn_run_args *a)
     return a->priv;
 }
 
-static bool trained(const ctn_optim *o, int i)
-{
-    return o->pool->var[i] && o->pool->var[i]->trainable;
-}
-
 /* Norm of the gradients of what is trained: a parameter frozen after it got one does not count. With
  * nothing frozen this is one sweep over the pool. */
 static double norm(ctn_optim *o, int threads, bool *finite)
@@ -27,9 +22,9 @@ static double norm(ctn_optim *o, int threads, bool *finite)
     double sum = 0;
     *finite = true;
     for (int i = 0; i < p->nvar; i++) {
-        if (!trained(o, i)) continue;
+        if (!ctn__trained(o, i)) continue;
         int64_t begin = p->begin[i];
-        while (i + 1 < p->nvar && trained(o, i + 1)) i++;
+        while (i + 1 < p->nvar && ctn__trained(o, i + 1)) i++;
         bool ok;
         sum += ctn__sweep_norm2(p->g + begin, p->begin[i + 1] - begin, o->partial, threads, &ok);
         *finite &= ok;
@@ -48,7 +43,7 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
     int64_t n = 0;
     int prev = -2;
     for (int i = 0; i < o->pool->nvar; i++) {
-        if (!trained(o, i)) continue;
+        if (!ctn__trained(o, i)) continue;
         const ctn__group *g = &o->group[i];
         bool joins = n > 0 && prev == i - 1 && same_group(&o->group[prev], g);
         if (joins) {
@@ -70,15 +65,26 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
     return n;
 }
 
+/* With other ranks the sum of all ranks' weights came with the gradients. */
+static double total_weight(const ctn_optim *o)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    double sum = x ? x->total[CTN__GIVE_WEIGHT] : o->weights;
+    return sum > 0 ? sum : 1;
+}
+
 static ctn_status step_run(const ctn_run_args *a)
 {
     ctn_optim *o = owner(a);
     double lr = o->lr * ctn_sched_factor(&o->sched, o->t), clip = 1;
-    double unscale = 1 / (o->seed * (o->weights > 0 ? o->weights : 1));
+    double unscale = 1 / (o->seed * total_weight(o));
+    bool shard = o->pool->exchange && o->pool->exchange->shard;
     o->norm = 0;
     if (o->clip > 0 || o->scaled) {
         bool finite;
-        o->norm = norm(o, a->env->threads, &finite) * unscale;
+        if (shard) CTN_TRY(ctn__shard_norm(o, a->env->threads, &finite));
+        else o->norm = norm(o, a->env->threads, &finite);
+        o->norm *= unscale;
         if (!finite && o->scaled) {
             ctn__scale_skipped(o);
             return CTN_OK;
@@ -88,8 +94,9 @@ static ctn_status step_run(const ctn_run_args *a)
     int64_t n = make_segments(o, lr, (float)(clip * unscale));
     ctn__sweep_pool p = {
         .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
-    ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
-    for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += trained(o, i);
+    if (shard) CTN_TRY(ctn__shard_sweep(o, n, a->env->threads));
+    else ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
+    for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += ctn__trained(o, i);
     o->t++;
     if (o->scaled) ctn__scale_taken(o);
     return CTN_OK;
@@ -164,6 +171,7 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o->seg);
     ctn__free(o->partial);
     for (int i = 0; i < 3; i++) ctn__free(o->state[i]);
+    ctn__shard_forget(o);
     ctn__free(o);
 }
 
@@ -175,12 +183,19 @@ static void first_contribution(ctn_optim *o)
     o->weights = 0;
 }
 
+/* An error of one rank is one of all: they would wait for it. */
+static ctn_status for_all(const ctn_optim *o, ctn_status st)
+{
+    if (st < 0 && o->pool->exchange) ctn__comm_break(o->pool->exchange->comm, ctn_error_message());
+    return st;
+}
+
 ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 {
     if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
     first_contribution(o);
     o->pool->scale = o->seed;
-    return ctn__record_backward(at, o->pool, loss);
+    return for_all(o, ctn__record_backward(at, o->pool, loss));
 }
 
 /* The weight is part of the seed, a value of the plan: neither an op nor another plan is needed. */
@@ -188,7 +203,7 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
 {
     first_contribution(o);
     o->pool->scale = (double)(float)(o->seed * weight);
-    CTN_TRY(ctn__record_backward(at, o->pool, loss));
+    CTN_TRY(for_all(o, ctn__record_backward(at, o->pool, loss)));
     o->weights += weight;
     return CTN_OK;
 }
@@ -196,7 +211,21 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
 ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
 {
     if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
-    return ctn__record_step(at, o->pool);
+    if (o->pool->exchange)
+        o->pool->exchange->give[CTN__GIVE_WEIGHT] = o->weights > 0 ? o->weights : 1;
+    return for_all(o, ctn__record_step(at, o->pool));
+}
+
+ctn_status ctn__step_empty(const char *at, ctn_optim *o)
+{
+    ctn__pool *p = o->pool;
+    memset(p->g, 0, (size_t)p->count * sizeof *p->g);
+    p->exchange->give[CTN__GIVE_WEIGHT] = 0;
+    first_contribution(o);
+    p->contributions = 1; /* of nothing */
+    ctn_status st = ctn__record_step(at, p);
+    p->contributions = 0;
+    return st;
 }
 
 int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
@@ -299,12 +328,18 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
         if (v) CTN_TRY(fn(user, names[i], CTN_F64, 0, NULL, v));
     }
     set_decay(o, o->decay);
+    if (o->pool->exchange && o->pool->exchange->shard) return ctn__shard_visit(o, fn, user);
+    return ctn__visit_states(o, o->state, fn, user);
+}
+
+ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user)
+{
     for (int i = 0; i < o->pool->nvar; i++) {
         const ctn_var *v = o->pool->var[i];
         char name[512];
         for (int k = 0; v && k < o->nstates; k++) {
             snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
-            CTN_TRY(fn(user, name, CTN_F32, v->d.ndim, v->d.dim, o->state[k] + o->pool->begin[i]));
+            CTN_TRY(fn(user, name, CTN_F32, v->d.ndim, v->d.dim, state[k] + o->pool->begin[i]));
         }
         if (!v || o->nstates == 0) continue; /* plain SGD: its steps change nothing */
         snprintf(name, sizeof name, "%s.steps", o->name[i]);

@@ -24,7 +24,8 @@ struct ctn_optim {
     ctn_op step_op; /* of its own, so that plans print its name */
     ctn__sweep_kind kind;
     int nstates;
-    float *state[3]; /* pools of pool->count floats */
+    float *state[3]; /* pools of pool->count floats; sharded: of this rank's blocks */
+    float *whole[3]; /* sharded: all of it, while it is saved */
     char **name;     /* of each variable of the pool */
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */
@@ -44,6 +45,11 @@ struct ctn_optim {
     void (*fill)(const struct ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s);
 };
 
+static inline bool ctn__trained(const ctn_optim *o, int i)
+{
+    return o->pool->var[i] && o->pool->var[i]->trainable;
+}
+
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
@@ -51,6 +57,23 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
 /* ctn_backward of a loss that counts `weight` times; the step divides by the sum of weights. All
  * contributions to a step are weighted or none is. */
 ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight);
+
+/* A step of a distributed optimizer to which this rank contributes nothing. */
+ctn_status ctn__step_empty(const char *at, ctn_optim *o);
+
+/* ---- sharded updates (shard.c) --------------------------------------------------------------------- */
+
+/* Keep the state of this rank's blocks only; before the first step. Errors: ENOMEM, ESTATE. */
+ctn_status ctn__shard_state(ctn_optim *o);
+int64_t ctn__state_bytes(const ctn_optim *o); /* held by this rank */
+ctn_status ctn__shard_norm(ctn_optim *o, int threads,
+                           bool *finite); /* of all ranks' blocks, into o->norm */
+/* The first n segments of o->seg, as far as they are this rank's; then the new values go to all ranks. */
+ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads);
+/* State as whole pools, from all ranks; what fn changes goes back into the own blocks. Collective. */
+void ctn__shard_forget(ctn_optim *o);
+ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user);
+ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user);
 
 /* ---- schedules (schedule.c) ---------------------------------------------------------------------- */
 

@@ -125,6 +125,7 @@ static ctn_status add_op(builder *b, ctn__node *n)
     pn->ordinal = n->ordinal;
     pn->block = n->block;
     pn->gradient = n->emitted;
+    pn->effect = (n->op->flags & CTN_OP_ORDERED) != 0;
     pn->attr = ctn__arena_get(&p->mem, (size_t)(n->nattr + 1) * sizeof(int64_t));
     pn->scalar = ctn__arena_get(&p->mem, (size_t)(n->nscalar + 1) * sizeof(ctn_scalar));
     if (!pn->attr || !pn->scalar) return CTN_ENOMEM;
@@ -366,6 +367,7 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     CTN_TRY_GOTO(st, done, ctn__pass_fuse(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_exchange(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_memory(b.p));
     CTN_TRY_GOTO(st, done, ctn__plan_args(ctx->planner, b.p));
     *out = b.p;

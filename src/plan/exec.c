@@ -134,6 +134,17 @@ static ctn_status run_guarded(const ctn__planner *pl, const ctn__plan *p, const 
     return CTN_OK;
 }
 
+/* MPI moves nothing unless it is called. There is a turn behind every kernel: short ones are not kept. */
+static ctn_status poll(const ctn__plan *p, bool timed)
+{
+    if (!timed) return ctn__comm_poll(p->comm);
+    const uint64_t t0 = ctn__now_ns();
+    ctn_status st = ctn__comm_poll(p->comm);
+    const uint64_t t1 = ctn__now_ns();
+    if (t1 - t0 > 2000) ctn__trace_span(p->ctx->trace, "progress", t0, t1, CTN__LANE_KERNELS);
+    return st;
+}
+
 static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
 {
     ctn_context *ctx = p->ctx;
@@ -151,6 +162,7 @@ static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
             if (ctn_error_status() == CTN_OK) ctn_fail(st, "%s failed", n->op->name);
             return ctn_error_trace(st, n->at, 0, n->op->name);
         }
+        if (p->comm) CTN_TRY(poll(p, timed));
     }
     return CTN_OK;
 }

@@ -10,6 +10,7 @@
  *   fuse       declared rules (fuse/)
  *   layout     views resolved, reorders inserted where a kernel wants row-major elements
  *   schedule   final order
+ *   exchange   gradients of a bucket start on their way when the last one is written
  *   memory     lifetimes, in-place, offsets in the arena
  *
  * A plan refers to the record only by tensor number, so it can be run for any later step whose tape hashes
@@ -87,6 +88,7 @@ struct ctn__plan {
     size_t bytes;                   /* what it counts in the cache's budget */
     int reorders, fused;
     size_t reorder_bytes; /* moved by reorders, reading and writing */
+    ctn_comm *comm;       /* something of it exchanges with other ranks: polled between kernels */
     bool keeps_emitted; /* outputs include tensors that differentiation made: expand on a hit too */
     const void *arena_base; /* addresses were set for this arena */
     uint64_t *tape;         /* whole record, when checking is on */
@@ -142,6 +144,7 @@ ctn_status ctn__pass_precision(ctn__plan *p);
 ctn_status ctn__pass_fuse(ctn__plan *p);   /* without fusion: just what low types need */
 ctn_status ctn__pass_layout(ctn__plan *p); /* also calls prepare: kernels are chosen here */
 ctn_status ctn__pass_schedule(ctn__plan *p);
+ctn_status ctn__pass_exchange(ctn__plan *p); /* behind schedule: positions are final */
 ctn_status ctn__pass_memory(ctn__plan *p);
 
 /* Node i takes the place of node `to`, behind which nothing before reads its results; `to` goes. */

@@ -3,8 +3,8 @@
  * Recompute: of a block marked by the user only what the program outside of it reads is kept; what the
  * backward pass needs beside that is computed a second time, from the block's inputs, right before the first
  * gradient that reads it. Copies are the same calls with the same operands, random streams included, so they
- * give the same bits; effects (running statistics, gradients) hang on the originals and are never repeated
- * (rule 1). Runs after simplify, which would merge the copies with the originals.
+ * give the same bits; effects (running statistics, gradients, communication) hang on the originals and are
+ * never repeated (rule 1). Runs after simplify, which would merge the copies with the originals.
  */
 #include "plan/plan.h"
 
@@ -19,10 +19,13 @@ typedef struct {
 
 enum { KEPT = -1, NEEDED = -2 };
 
+/* v can be made again by its block; what an ordered op made is kept instead. */
 static bool inside(const redo *r, int v)
 {
-    int n = r->p->values.at[v].node;
-    return n >= 0 && r->p->nodes.at[n].block == r->block && !r->p->nodes.at[n].dead;
+    int i = r->p->values.at[v].node;
+    if (i < 0) return false;
+    const ctn__pnode *n = &r->p->nodes.at[i];
+    return n->block == r->block && !n->dead && !(n->op->flags & CTN_OP_ORDERED);
 }
 
 /* Mark what gradients read of the block and nobody else does; true when there is something. */

@@ -40,6 +40,7 @@ static void write_spans(ctn__trace *t, FILE *f)
         write_string(f, s.name != NULL ? s.name : "?");
         write_us(f, "ts", s.t0 > start ? s.t0 - start : 0);
         write_us(f, "dur", s.t1 > s.t0 ? s.t1 - s.t0 : 0);
+        if (s.bytes > 0) fprintf(f, ",\"args\":{\"bytes\":%" PRId64 "}", s.bytes);
         fprintf(f, ",\"ph\":\"X\",\"pid\":0,\"tid\":%d}", s.lane);
     }
 }

@@ -85,12 +85,18 @@ bool ctn__trace_spans_on(const ctn__trace *t)
     return t->cap > 0;
 }
 
-void ctn__trace_span(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane)
+void ctn__trace_message(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane,
+                        int64_t bytes)
 {
     if (t->cap == 0) return;
     pthread_mutex_lock(&t->lock);
-    t->slot[t->next++ % t->cap] = (ctn__span){name, t0, t1, lane};
+    t->slot[t->next++ % t->cap] = (ctn__span){name, t0, t1, lane, bytes};
     pthread_mutex_unlock(&t->lock);
+}
+
+void ctn__trace_span(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane)
+{
+    ctn__trace_message(t, name, t0, t1, lane, 0);
 }
 
 static int64_t kept(const ctn__trace *t)

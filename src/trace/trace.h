@@ -15,10 +15,20 @@ typedef enum {
     CTN__COUNT_N
 } ctn__counter;
 
+/* Rows in the picture. */
+enum {
+    CTN__LANE_KERNELS = 0, /* the thread that issues kernels */
+    CTN__LANE_INPUT = 1,
+    CTN__LANE_CONTROL = 2,     /* the small message that goes with the gradients */
+    CTN__LANE_BUCKET = 16,     /* of gradients on their way: the first; others follow */
+    CTN__LANE_VALUES = 1 << 16 /* of values of sharded updates on their way back: the first */
+};
+
 typedef struct {
     const char *name; /* not copied: lives as long as the trace or until clear */
     uint64_t t0, t1;  /* ctn__now_ns() */
-    int lane;         /* row in the picture: 0 is the thread that issues kernels */
+    int lane;
+    int64_t bytes; /* of a message; 0: none */
 } ctn__span;
 
 typedef struct ctn__trace ctn__trace;
@@ -38,6 +48,8 @@ const char *ctn__counter_help(ctn__counter id);
 /* Spans. Safe from any thread. `spans_on` lets a caller skip reading the clock. */
 bool ctn__trace_spans_on(const ctn__trace *t);
 void ctn__trace_span(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane);
+void ctn__trace_message(ctn__trace *t, const char *name, uint64_t t0, uint64_t t1, int lane,
+                        int64_t bytes);
 /* Spans kept now; those that were overwritten since the last clear. */
 int64_t ctn__trace_spans(ctn__trace *t);
 int64_t ctn__trace_lost(ctn__trace *t);

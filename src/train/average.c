@@ -6,6 +6,8 @@
  */
 #include "train/train.h"
 
+#include "optim/optim.h"
+
 typedef struct {
     ctn_var *var;
     float *avg; /* like var, f32 */
@@ -46,7 +48,7 @@ static ctn_status call(void *self, ctn_trainer *tr)
 {
     const ctn__average *a = self;
     const float rest = (float)(1 - a->rate);
-    (void)tr;
+    CTN_TRY(ctn__pool_settle(tr->optim->pool));
     for (size_t k = 0; k < a->at.n; k++) {
         const float *w = a->at.at[k].var->data;
         float *avg = a->at.at[k].avg;

@@ -7,13 +7,8 @@
 #include "train/train.h"
 
 typedef struct {
-    char *name; /* borrowed from the step */
-    double sum, weight;
-} mean;
-
-typedef struct {
     ctn_step step;
-    mean value[CTN__REPORTS + 1];
+    ctn__weighted value[CTN__REPORTS + 1]; /* sums at first; names are the step's */
     int n;
 } evaluation;
 
@@ -22,8 +17,8 @@ static ctn_status add_value(void *user, const char *name, double value)
     evaluation *e = user;
     int i = 0;
     while (i < e->n && strcmp(e->value[i].name, name) != 0) i++;
-    if (i == e->n) e->value[e->n++] = (mean){.name = (char *)name};
-    e->value[i].sum += value * (double)e->step.batch->n;
+    if (i == e->n) e->value[e->n++] = (ctn__weighted){.name = name};
+    e->value[i].value += value * (double)e->step.batch->n;
     e->value[i].weight += (double)e->step.batch->n;
     return CTN_OK;
 }
@@ -57,8 +52,8 @@ static ctn_status run_loader(evaluation *e, ctn_loader *loader, ctn_loss_fn loss
     return st < 0 ? st : CTN_OK;
 }
 
-ctn_status ctn_evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
-                        ctn_value_fn fn, void *user)
+ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
+                         ctn_value_fn fn, void *user, const ctn__merge *m)
 {
     if (!ctx || !loader || !loss || !fn)
         return ctn_fail(CTN_EARG, "evaluate: context, loader, loss and function are needed");
@@ -70,11 +65,22 @@ ctn_status ctn_evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, 
     ctn_status st = run_loader(e, loader, loss, self);
     ctn_set_training(ctx, training);
     ctn_set_grad(ctx, grad);
-    for (int i = 0; i < e->n && st == CTN_OK; i++)
-        st = fn(user, e->value[i].name, e->value[i].sum / e->value[i].weight);
+    for (int i = 0; i < e->n; i++) e->value[i].value /= e->value[i].weight;
+    if (st == CTN_OK && m && m->fn) {
+        st = m->fn(m->self, e->n, e->value, fn, user);
+    } else {
+        for (int i = 0; i < e->n && st == CTN_OK; i++)
+            st = fn(user, e->value[i].name, e->value[i].value);
+    }
     ctn__step_free(&e->step);
     ctn__free(e);
     return st;
+}
+
+ctn_status ctn_evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
+                        ctn_value_fn fn, void *user)
+{
+    return ctn__evaluate(ctx, loader, loss, self, fn, user, NULL);
 }
 
 /* ---- the extension --------------------------------------------------------------------------- */
@@ -95,8 +101,9 @@ static ctn_status observe(void *user, const char *name, double value)
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     const evaluator *v = self;
+    CTN_TRY(ctn__group_states(tr));
     ctn__average_swap(tr->average);
-    ctn_status st = ctn_evaluate(tr->ctx, v->loader, v->loss, v->self, observe, tr);
+    ctn_status st = ctn__evaluate(tr->ctx, v->loader, v->loss, v->self, observe, tr, &tr->merge);
     ctn__average_swap(tr->average);
     return st;
 }

@@ -302,7 +302,8 @@ ctn_status ctn_extend_html(ctn_trainer *tr, const ctn_trigger *when, const char 
         CTN_TRY_GOTO(st, fail,
                      ctn_fail(CTN_EARG, "extend_html: fact %s has no value",
                               pg->facts.at[pg->facts.n - 1]));
-    ctn_extension e = {.call = html_call,
+    ctn_extension e = {.rank0_only = 1,
+                       .call = html_call,
                        .finish = html_finish,
                        .release = html_release,
                        .self = pg};

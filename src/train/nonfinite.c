@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "nn/nn.h"
+#include "optim/optim.h"
 #include "train/train.h"
 
 static bool finite_var(const ctn_var *v)
@@ -23,6 +24,7 @@ static ctn_status first_bad_var(ctn_trainer *tr, const char **name, const char *
     ctn_vars all = {0};
     *name = NULL;
     if (!tr->o.net) return CTN_OK;
+    CTN_TRY(ctn__pool_settle(tr->optim->pool));
     CTN_TRY(ctn__module_vars(tr->o.net, &all));
     for (int i = 0; i < all.n && !*name; i++) {
         if (finite_var(all.var[i])) continue;

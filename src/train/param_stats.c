@@ -6,6 +6,8 @@
 
 #include "train/train.h"
 
+#include "optim/optim.h"
+
 static ctn_status observe(ctn_trainer *tr, const char *name, const char *what, double value)
 {
     char full[512];
@@ -37,6 +39,7 @@ static ctn_status observe_one(ctn_trainer *tr, const char *name, const ctn_var *
 
 static ctn_status call(void *self, ctn_trainer *tr)
 {
+    CTN_TRY(ctn__pool_settle(tr->optim->pool));
     const ctn_vars p = ctn_params(tr->o.net);
     for (int i = 0; i < p.n; i++)
         if (ctn__match(self, p.name[i]) && ctn__count(&p.var[i]->d) > 0)

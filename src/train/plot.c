@@ -72,7 +72,8 @@ ctn_status ctn_extend_plot(ctn_trainer *tr, const ctn_trigger *when, const char 
     }
     p->series = ctn__calloc(p->names.n, sizeof *p->series);
     if (p->series == NULL) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
-    ctn_extension e = {.call = plot_call,
+    ctn_extension e = {.rank0_only = 1,
+                       .call = plot_call,
                        .finish = plot_finish,
                        .release = plot_release,
                        .self = p};

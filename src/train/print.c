@@ -207,7 +207,8 @@ ctn_status ctn_extend_print(ctn_trainer *tr, const ctn_trigger *when, const char
         const char *copy = ctn__arena_str(&t->mem, names[i]);
         if (copy == NULL || !ctn__vec_push(&t->names, copy)) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
     }
-    ctn_extension e = {.start = print_start,
+    ctn_extension e = {.rank0_only = 1,
+                       .start = print_start,
                        .call = print_call,
                        .finish = print_call,
                        .release = print_release,

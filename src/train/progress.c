@@ -220,7 +220,8 @@ ctn_status ctn_extend_progress(ctn_trainer *tr, const ctn_trigger *when, const c
     b->show = show;
     b->line_at = -1;
     b->usual = when == NULL;
-    ctn_extension e = {.priority = CTN_PRIORITY_SHOW - 1, /* below what was printed */
+    ctn_extension e = {.rank0_only = 1,
+                       .priority = CTN_PRIORITY_SHOW - 1, /* below what was printed */
                        .call = progress_call,
                        .finish = progress_finish,
                        .release = ctn__free,

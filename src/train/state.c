@@ -252,11 +252,25 @@ done:
     return st;
 }
 
+static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim,
+                          const int64_t *dim, void *data)
+{
+    (void)user, (void)name, (void)type, (void)ndim, (void)dim, (void)data;
+    return CTN_OK;
+}
+
+/* Rank 0 writes; what is spread over the ranks is brought there. */
+static ctn_status take_part(ctn_trainer *tr)
+{
+    return ctn_optim_visit(tr->optim, nothing, NULL);
+}
+
 ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir)
 {
     ctn_status st = CTN_OK;
     ctn__text path = {0};
     CTN_TRY(check(tr, dir, "trainer_save"));
+    if (!ctn__writes(tr)) return take_part(tr);
     CTN_TRY_GOTO(st, done, ctn__numbered_begin(&path, dir));
     CTN_TRY_GOTO(st, done, write_files(tr, path.s));
     CTN_TRY_GOTO(st, done, ctn__numbered_commit(path.s, dir));
@@ -311,6 +325,7 @@ ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
     if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_load: the trainer runs");
     ctn_status st = ctn__numbered_latest(&path, dir);
     if (st == CTN_OK) st = load(tr, path.s);
+    if (st == CTN_OK) st = ctn__group_resume(tr);
     ctn__text_free(&path);
     return st;
 }

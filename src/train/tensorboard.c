@@ -193,7 +193,8 @@ ctn_status ctn_extend_tensorboard(ctn_trainer *tr, const ctn_trigger *when, cons
         board_release(b);
         return st;
     }
-    ctn_extension e = {.start = board_start,
+    ctn_extension e = {.rank0_only = 1,
+                       .start = board_start,
                        .call = board_call,
                        .finish = board_finish,
                        .release = board_release,

@@ -62,6 +62,24 @@ ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out
 /* One reported value of a batch of n samples. */
 ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, int64_t n);
 
+/* ---- several ranks (dist/metrics.c) ------------------------------------------------------------ */
+
+/* A mean and the samples behind it. */
+typedef struct {
+    const char *name;
+    double value, weight;
+} ctn__weighted;
+
+/* Calls `to` with the means over all ranks, the same on each; names may differ between them. */
+typedef struct {
+    ctn_status (*fn)(void *self, int n, const ctn__weighted *v, ctn_value_fn to, void *user);
+    void *self;
+} ctn__merge;
+
+/* ctn_evaluate over several ranks; m NULL, or without a function: over this one. */
+ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
+                         ctn_value_fn fn, void *user, const ctn__merge *m);
+
 /* ---- rows of the log (log.c) ----------------------------------------------------------------- */
 
 typedef struct {
@@ -124,6 +142,23 @@ void ctn__patience_free(ctn__patience *p);
 bool ctn__patience_ends(ctn__patience *p, const ctn_trainer *tr);
 ctn_status ctn__patience_visit(ctn__patience *p, ctn_state_fn fn, void *user);
 
+/* ---- steps of several ranks (group.c) ---------------------------------------------------------- */
+
+ctn_comm *ctn__trainer_comm(const ctn_trainer *tr); /* NULL: one rank */
+bool ctn__writes(const ctn_trainer *tr);            /* files and terminal are rank 0's */
+/* Around a step: what goes with the gradients, and what came. */
+void ctn__group_give(ctn_trainer *tr, int64_t samples);
+void ctn__group_take(ctn_trainer *tr);
+double ctn__group_clock(const ctn_trainer *tr); /* rank 0's, as of the last step */
+/* Batches of an epoch, on the rank that has most. */
+int64_t ctn__group_batches(const ctn_loader *l);
+/* The next batch of this rank, an empty one while others still have some. CTN_END: the epoch ended, for all. */
+ctn_status ctn__group_next(ctn_trainer *tr);
+/* The loader goes to this rank's place, after a state of rank 0 was loaded. */
+ctn_status ctn__group_resume(ctn_trainer *tr);
+/* States of the net (running statistics) become rank 0's. Collective. */
+ctn_status ctn__group_states(ctn_trainer *tr);
+
 /* ---- numbered folders (numbered.c) --------------------------------------------------------------- */
 
 /* A folder `dir` of folders 000000001, 000000002, ..., each with a list of its files, their sizes and
@@ -156,6 +191,7 @@ struct ctn_trainer {
     CTN__VEC(ctn__observed) values;
     CTN__VEC(ctn__row) rows;
     ctn__average *average; /* of the extension, NULL: none */
+    ctn__merge merge;      /* of what evaluators find */
 
     int64_t iteration, epoch, samples;
     double was;           /* ctn__trainer_epochs before the step just done */
@@ -169,6 +205,11 @@ struct ctn_trainer {
     bool held;            /* already taken from the loader, ... */
     ctn_sampler_state at; /* ... which was here before */
     ctn_status ahead;     /* the loader's error, told by the next step */
+
+    /* on several ranks (group.c) */
+    int64_t in_epoch; /* batches of this epoch taken, empty ones too */
+    bool dry;         /* this rank's samples of the epoch are used up */
+    bool agreed;      /* all ranks stop: one of them was asked to */
 
     double seconds;                     /* of earlier runs */
     double compute_s, input_s, other_s; /* of all */

@@ -163,16 +163,12 @@ static ctn_sampler_state position(const ctn_trainer *tr)
     return tr->held ? tr->at : ctn_loader_state_get(tr->loader);
 }
 
-/* Batches of an epoch. */
-static int64_t batches(const ctn_loader *l)
-{
-    const ctn_sampler *s = &l->sampler;
-    return l->drop_last ? s->total / s->size / l->batch
-                        : (ctn_sampler_count(s) + l->batch - 1) / l->batch;
-}
-
 double ctn__trainer_epochs(const ctn_trainer *tr)
 {
+    if (ctn__trainer_comm(tr)) { /* the same number on all ranks */
+        const int64_t n = ctn__group_batches(tr->loader), done = tr->in_epoch - tr->held;
+        return (double)tr->epoch + (n > 0 && done > 0 ? (double)done / (double)n : 0);
+    }
     const int64_t count = ctn_sampler_count(&tr->loader->sampler);
     const double part = count > 0 ? (double)position(tr).position / (double)count : 0;
     return (double)tr->epoch + fmin(part, 1);
@@ -182,13 +178,14 @@ int64_t ctn__trainer_length(const ctn_trainer *tr)
 {
     const int64_t k = tr->o.accumulate;
     int64_t n = tr->o.iterations;
-    const int64_t by_epochs = tr->o.epochs * ((batches(tr->loader) + k - 1) / k);
+    const int64_t by_epochs = tr->o.epochs * ((ctn__group_batches(tr->loader) + k - 1) / k);
     if (by_epochs > 0 && (n == 0 || by_epochs < n)) n = by_epochs;
     return n;
 }
 
 double ctn__trainer_clock(const ctn_trainer *tr)
 {
+    if (tr->running && ctn__trainer_comm(tr)) return ctn__group_clock(tr);
     return tr->running ? (double)(ctn__now_ns() - tr->began) * 1e-9 : tr->ran;
 }
 
@@ -252,6 +249,7 @@ void ctn_trainer_stop(ctn_trainer *tr, const char *why)
 const char *ctn_trainer_stopped(const ctn_trainer *tr)
 {
     const char *why = atomic_load(&((ctn_trainer *)tr)->stop);
+    if (!why && tr->agreed) why = "another rank was asked to stop";
     return why ? why : tr->ended;
 }
 
@@ -275,8 +273,8 @@ static ctn_status take(ctn_trainer *tr)
     ctn_status st;
     do {
         tr->at = ctn_loader_state_get(tr->loader);
-        st = ctn_loader_next(tr->loader, &tr->batch);
-    } while (st == CTN_OK && tr->batch.n == 0);
+        st = ctn__trainer_comm(tr) ? ctn__group_next(tr) : ctn_loader_next(tr->loader, &tr->batch);
+    } while (st == CTN_OK && tr->batch.n == 0 && !ctn__trainer_comm(tr));
     tr->held = st == CTN_OK;
     tr->input_s += since(t0);
     return st;
@@ -315,29 +313,41 @@ static ctn_status read_value(void *user, const char *name, double value)
     return ctn__value_report(tr, name, value, tr->batch.n);
 }
 
+/* A step behind the scopes of its contributions, or without any. */
+static ctn_status late_step(ctn_trainer *tr)
+{
+    CTN_TRY(ctn_scope_begin(tr->ctx));
+    ctn_status st = tr->optim->pool->contributions > 0 ? ctn_optim_step(tr->optim)
+                                                       : ctn__step_empty(CTN_HERE, tr->optim);
+    ctn_status end = ctn_scope_end(tr->ctx);
+    return st < 0 ? st : end;
+}
+
 /* One batch; step: the optimizer's in the same scope, and so in the same plan. */
 static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
 {
     ctn_status st = CTN_OK;
+    if (tr->batch.n == 0) return step ? late_step(tr) : CTN_OK;
     ctn__step_begin(&tr->step, &tr->batch);
     CTN_TRY(ctn_scope_begin(tr->ctx));
     ctn_tensor *loss = ctn__step_loss(&tr->step, tr->loss, tr->self, &st);
     if (st == CTN_OK)
-        st = tr->o.accumulate == 1 ? ctn_backward(tr->optim, loss)
-                                   : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
+        st = weight <= 0 ? ctn_backward(tr->optim, loss)
+                         : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
     if (st == CTN_OK && step) st = ctn_optim_step(tr->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* left open by a loss that failed */
     ctn_status end = ctn_scope_end(tr->ctx);
     CTN_TRY(st < 0 ? st : end);
-    tr->samples += tr->batch.n;
+    if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
-static ctn_status late_step(ctn_trainer *tr)
+/* What a batch counts in its step: alone on one rank nothing is weighted; else as a part of the first batch, or,
+ * so that ranks agree, of a full one. */
+static double weight_of(const ctn_trainer *tr, double first)
 {
-    CTN_TRY(ctn_scope_begin(tr->ctx));
-    ctn_status st = ctn_optim_step(tr->optim), end = ctn_scope_end(tr->ctx);
-    return st < 0 ? st : end;
+    if (ctn__trainer_comm(tr)) return (double)tr->batch.n / (double)tr->loader->batch;
+    return tr->o.accumulate == 1 ? 0 : (double)tr->batch.n / first;
 }
 
 /* One step of the optimizer: up to `accumulate` batches of one epoch, each weighted by its samples. Leaves
@@ -345,6 +355,7 @@ static ctn_status late_step(ctn_trainer *tr)
 static ctn_status run_step(ctn_trainer *tr)
 {
     const int64_t group = tr->o.accumulate;
+    int64_t samples = 0;
     double first = 0;
     tr->epoch_ended = false;
     CTN_TRY(need_batch(tr));
@@ -352,7 +363,8 @@ static ctn_status run_step(ctn_trainer *tr)
     for (int64_t k = 0; k < group; k++) {
         const uint64_t t0 = ctn__now_ns();
         if (k == 0) first = (double)tr->batch.n;
-        CTN_TRY(run_batch(tr, (double)tr->batch.n / first, k == group - 1));
+        ctn__group_give(tr, samples += tr->batch.n);
+        CTN_TRY(run_batch(tr, weight_of(tr, first), k == group - 1));
         tr->compute_s += since(t0);
         tr->held = false; /* used */
         ctn_status st = take(tr);
@@ -364,6 +376,7 @@ static ctn_status run_step(ctn_trainer *tr)
         tr->compute_s += since(t1);
         break;
     }
+    ctn__group_take(tr);
     tr->iteration++;
     tr->epoch += tr->epoch_ended;
     return CTN_OK;
@@ -383,6 +396,7 @@ static ctn_status call_extensions(ctn_trainer *tr, bool only_at_end)
     for (size_t i = 0; i < tr->ext.n; i++) {
         ctn__extended *x = tr->ext.at[i];
         if (only_at_end && x->trigger.t.kind != CTN_AT_END) continue;
+        if (x->e.rank0_only && !ctn__writes(tr)) continue;
         if (ctn__trigger_fires(&x->trigger, tr) && x->e.call) CTN_TRY(x->e.call(x->e.self, tr));
     }
     return CTN_OK;
@@ -406,9 +420,15 @@ static ctn_status start_extensions(ctn_trainer *tr, size_t *started)
     for (*started = 0; *started < tr->ext.n; ++*started) {
         ctn__extended *x = tr->ext.at[*started];
         x->trigger.fired = 0;
+        if (x->e.rank0_only && !ctn__writes(tr)) continue;
         if (x->e.start) CTN_TRY(x->e.start(x->e.self, tr));
     }
     return CTN_OK;
+}
+
+static bool asked_to_stop(const ctn_trainer *tr)
+{
+    return ctn__trainer_comm(tr) ? tr->agreed : atomic_load(&((ctn_trainer *)tr)->stop) != NULL;
 }
 
 ctn_status ctn_trainer_run(ctn_trainer *tr)
@@ -425,7 +445,7 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
     tr->began = ctn__now_ns();
     tr->seconds += tr->ran;
     ctn_status st = start_extensions(tr, &started);
-    while (st == CTN_OK && !reached_end(tr) && !atomic_load(&tr->stop)) {
+    while (st == CTN_OK && !reached_end(tr) && !asked_to_stop(tr)) {
         st = run_step(tr);
         if (st == CTN_OK) st = after_step(tr);
     }
@@ -434,7 +454,8 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
     if (st == CTN_OK) st = back;
     for (size_t i = 0; i < started; i++) {
         ctn__extended *x = tr->ext.at[i];
-        ctn_status f = x->e.finish ? x->e.finish(x->e.self, tr) : CTN_OK;
+        bool called = x->e.finish && (!x->e.rank0_only || ctn__writes(tr));
+        ctn_status f = called ? x->e.finish(x->e.self, tr) : CTN_OK;
         if (st == CTN_OK) st = f;
     }
     tr->ran = ctn__trainer_clock(tr);

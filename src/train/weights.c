@@ -56,6 +56,7 @@ ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when, const ch
     return ctn__extend(tr,
                        &(ctn_extension){.name = name,
                                         .priority = CTN_PRIORITY_SAVE,
+                                        .rank0_only = 1,
                                         .call = call,
                                         .finish = finish,
                                         .release = release,

@@ -90,7 +90,7 @@ def test_usage():
 
 
 def test_help():
-    for name in "train eval predict pack bench explain tune info".split():
+    for name in "train eval predict pack bench explain tune info selftest timeline".split():
         text = run(name, "--help").stdout
         assert "Usage: catena " + name in text and "Examples:" in text and "--json" in text, name
         page = run("help", "--man", name).stdout
@@ -314,6 +314,60 @@ def test_text():
                    "--iterations", "200", "--eval-iterations", "50", "--val-share", "0.2", "--out", "r", "--log-iterations", "50")
     assert values["iterations"] == 200 and values["val/loss"] < 4, values
     assert len(Path("r/log.jsonl").read_text().splitlines()) == 4
+
+
+def test_timeline():
+    make_arrays()
+    train("mlp", *ARRAYS, "--epochs", 3, "--out", "r", "--timeline", "t.json", "--timeline-steps", 12)
+    trace = json.loads(Path("t.json").read_text())
+    spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert [e["args"]["step"] for e in spans if e["cat"] == "step"] == list(range(12))
+    assert sum(e["name"] == "adam" for e in spans) == 12 and any(e["cat"] == "input" for e in spans)
+    assert {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"} == {"steps", "kernels", "input"}
+
+    split = json.loads(run("timeline", "t.json", "--json").stdout)
+    parts = [split[k + "_ms"] for k in ("compute", "exposed", "progress", "input", "other")]
+    assert split["ranks"] == 1 and split["steps"] == 12 and split["hidden_share"] is None
+    assert abs(sum(parts) - split["step_ms"]) < 1e-6 * split["step_ms"] + 1e-9, split
+    assert 0 < split["optimizer_ms"] < split["compute_ms"]
+    assert split["by_rank"][0]["step_ms"] == split["step_ms"]
+    text = run("timeline", "t.json").stdout
+    assert "1 rank, 12 steps" in text and "rank 0 (" in text
+
+    # Two ranks, made by hand: the first waits 3 ms for the second; gradients are on their way in 2 of its 6 ms of kernels.
+    def span(pid, cat, ts, dur):
+        return {"name": "x", "cat": cat, "ph": "X", "ts": ts * 1e3, "dur": dur * 1e3, "pid": pid, "tid": 0, "args": {"step": 0}}
+    events = [span(0, "step", 0, 10), span(0, "compute", 0, 5), span(0, "compute", 4, 2), span(0, "exchange", 4, 1.5),
+              span(0, "exchange", 5, 4), span(0, "wait", 6, 3), span(0, "input", 9, 0.5), span(1, "step", 0, 10),
+              span(1, "compute", 0, 9), span(1, "optimizer", 9, 1), span(1, "exchange", 8, 1)]
+    hand = {"traceEvents": events, "otherData": {"catena_timeline": 1, "clock_within_ns": [0, 5000], "more": [None, {}]}}
+    Path("hand.json").write_text(json.dumps(hand, indent=1))
+    split = json.loads(run("timeline", "hand.json", "--json").stdout)
+    first, second = split["by_rank"]
+    assert np.allclose([first[k + "_ms"] for k in ("step", "compute", "exposed", "input", "other", "hidden", "ahead")],
+                       [10, 6, 3, 0.5, 0.5, 2, 3]), first
+    assert np.allclose([second[k + "_ms"] for k in ("compute", "exposed", "optimizer", "hidden", "ahead")], [10, 0, 1, 1, 0])
+    assert np.isclose(split["imbalance_ms"], 3) and split["slowest_rank"] == 1 and np.isclose(split["hidden_share"], 0.5)
+    assert np.isclose(split["clock_within_us"], 5)
+
+    run("bench", "mlp", "--batch", 4, "--steps", 3, "--timeline", "b.json")
+    assert json.loads(run("timeline", "b.json", "--json").stdout)["steps"] == 5
+
+    def refused(path, text, *expected):
+        Path(path).write_text(text)
+        error = run("timeline", path, code=4).stderr
+        assert all(e in error for e in expected), error
+    whole = Path("t.json").read_text()
+    for n in (0, 1, 100, len(whole) // 2, len(whole) - 3):
+        refused("cut.json", whole[:n], "cut.json is not JSON at byte")
+    refused("deep.json", "[" * 100000, "not JSON")
+    refused("deep.json", '{"a":' + "[" * 100000, "not JSON")
+    refused("other.json", '{"traceEvents":[]}', "not a timeline")
+    refused("empty.json", '{"traceEvents":[],"otherData":{"catena_timeline":1}}', "no whole step")
+    run("timeline", "missing.json", code=4)
+    run("timeline", code=2)
+    error = run("train", "mlp", *ARRAYS, "--out", "q", "--epochs", 1, "--timeline", "no/folder/t.json", code=3).stderr
+    assert "no/folder/t.json" in error and "1 iterations" not in error and not Path("q/weights.safetensors").exists()
 
 
 def test_folder_is_refused():

@@ -6,18 +6,20 @@
   docs.py --print WORD FILE.md  print the ```sh blocks marked with WORD, for others to run
 
 A C block with main() is a program: it is run and must end with 0 and say nothing on stderr. Any other is
-the inside of a function with the parameters below. ```c NAME leaves the block as file NAME for the
+the inside of a function with the parameters below. A program with <catena/mpi.h>, and ```fortran, is compiled by mpicc and mpifort and
+run as one rank; without them it is skipped, and said so. ```c NAME leaves the block as file NAME for the
 commands after it; the commands of ```sh run are run in order, in one folder per document that is also
 their HOME, with the prefix as $HOME/catena and its bin in the PATH.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(c|sh)\b[ ]*(\S*)[ ]*\n(.*?)^```[ ]*$", re.M | re.S)
+BLOCK = re.compile(r"^```(c|sh|fortran)\b[ ]*(\S*)[ ]*\n(.*?)^```[ ]*$", re.M | re.S)
 FRAGMENT = """#include <catena/catena.h>
 void fragment(ctn_context *ctx, ctn_module *net, ctn_module *fc1, ctn_module *fc2, ctn_optim *opt,
               const void *data, ctn_tensor *t);
@@ -44,6 +46,7 @@ class Checker:
         self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include"]
+        self.link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
 
     def run(self, where, command, quiet=False):
         done = subprocess.run(command, cwd=self.work, env=self.env, capture_output=True, text=True)
@@ -54,9 +57,21 @@ class Checker:
 
     def program(self, where, name, text):
         (self.work / name).write_text(text, encoding="utf-8")
-        link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
-        self.run(where, ["gcc", *self.flags, name, "-o", "program", *link])
+        self.run(where, ["gcc", *self.flags, name, "-o", "program", *self.link])
         self.run(where, ["./program"], quiet=True)
+
+    def mpi_program(self, where, name, text):
+        """C or Fortran. What MPI itself has to say about one rank on this machine is not looked at."""
+        fortran = name.endswith(".f90")
+        compiler = "mpifort" if fortran else "mpicc"
+        if not shutil.which(compiler):
+            print(f"docs: {where}: skipped, there is no {compiler}")
+            return
+        (self.work / name).write_text(text, encoding="utf-8")
+        module = "catena/share/catena/fortran/catena.f90"
+        options = ["-Wall", "-Wextra", "-Werror", module] if fortran else self.flags
+        self.run(where, [compiler, *options, name, "-o", "program", *self.link])
+        self.run(where, ["./program"])
 
     def fragment(self, where, text):
         (self.work / "fragment.c").write_text(FRAGMENT % text, encoding="utf-8")
@@ -73,6 +88,9 @@ def check(prefix, path):
             if language == "sh" and word == "run":
                 checker.run(where, ["bash", "-euo", "pipefail", "-c", text])
                 counts["command blocks"] += 1
+            elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
+                checker.mpi_program(where, word, text)
+                counts["programs"] += 1
             elif language == "c" and re.search(r"\bmain\(", text):
                 checker.program(where, word or "main.c", text)
                 counts["programs"] += 1

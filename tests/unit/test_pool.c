@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "engine/half.h"
 #include "engine/isa.h"
 #include "engine/pool.h"
 #include "ops/ops.h"
+#include "tensor/half.h"
 
 enum { MAX_IN = 3, MAX_OUT = 2, THREADS = 3 };
 

@@ -12,14 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <catena/dist.h>
 #include <catena/ops.h>
 
+#include "bench_allreduce.h"
 #include "bench_loader.h"
-#include "cli.h"
+#include "launch.h"
 #include "model.h"
 
-/* The operand that is no network. */
+/* The operands that are no networks. */
 #define LOADER "loader"
+#define ALLREDUCE "allreduce"
 
 /* Steps that plan and grow what grows once; the third is measured. A macro, for the help text. */
 #define WARM_UP 2
@@ -41,6 +44,8 @@ typedef struct {
     int threads;
     int64_t steps, batch;
     const char *name, *precision;
+    int ranks;
+    double exposed_ms, hidden_ms; /* of the exchange, per step */
     ctn_plan_stats stats;
 } figures;
 
@@ -92,6 +97,8 @@ static ctn_status time_steps(figures *f, model *m)
     double *ms = malloc((size_t)f->steps * sizeof *ms);
     if (!ms) return ctn_fail(CTN_ENOMEM, "no memory for %lld times", (long long)f->steps);
     for (int s = 1; s < WARM_UP; s++) CTN_TRY_GOTO(st, done, checked_step(m, &f->loss));
+    ctn_dist_stats before = {.struct_size = sizeof before}, after = before;
+    ctn_dist_look(m->opt, &before);
     allocations from = allocations_now();
     for (int64_t s = 0; s < f->steps; s++) {
         double start = now_s();
@@ -99,6 +106,9 @@ static ctn_status time_steps(figures *f, model *m)
         ms[s] = (now_s() - start) * 1e3;
     }
     set_allocations(f, from, allocations_now());
+    ctn_dist_look(m->opt, &after);
+    f->exposed_ms = (after.exposed_s - before.exposed_s) * 1e3 / (double)f->steps;
+    f->hidden_ms = (after.hidden_s - before.hidden_s) * 1e3 / (double)f->steps;
     ctn_context_stats(m->ctx, &f->stats);
     qsort(ms, (size_t)f->steps, sizeof *ms, by_value);
     f->best_ms = ms[0];
@@ -253,7 +263,10 @@ static void print_json(const figures *f, bool first_only)
         json_int(&j, "batch", f->batch);
         json_real(&j, "best_ms", f->best_ms);
         json_real(&j, "median_ms", f->median_ms);
-        json_real(&j, "items_per_s", (double)f->batch * 1e3 / f->median_ms);
+        json_real(&j, "items_per_s", (double)(f->batch * f->ranks) * 1e3 / f->median_ms);
+        json_int(&j, "ranks", f->ranks);
+        json_real(&j, "exchange_exposed_ms", f->exposed_ms);
+        json_real(&j, "exchange_hidden_ms", f->hidden_ms);
         json_real(&j, "allocations_per_step", f->allocations);
         json_real(&j, "heap_catena_per_step", f->heap_own);
         json_real(&j, "heap_other_per_step", f->heap_other);
@@ -276,7 +289,11 @@ static void print_text(const figures *f, bool first_only)
     if (!first_only) {
         printf("  %-32s %.3f ms best, %.3f ms median of %lld\n", "step", f->best_ms, f->median_ms,
                (long long)f->steps);
-        printf("  %-32s %.0f items/s\n", "throughput", (double)f->batch * 1e3 / f->median_ms);
+        printf("  %-32s %.0f items/s\n", "throughput",
+               (double)(f->batch * f->ranks) * 1e3 / f->median_ms);
+        if (f->ranks > 1)
+            printf("  %-32s %.1f ms waited for, %.1f ms behind kernels, per step of %d ranks\n",
+                   "exchange", f->exposed_ms, f->hidden_ms, f->ranks);
         printf("  %-32s %.0f ns per op\n", "recording", f->record_ns);
         printf("  %-32s %.0f ns per op\n", "recording, hash, lookup", f->record_hash_lookup_ns);
         printf("  %-32s %g per step\n", "allocations by Catena", f->allocations);
@@ -304,17 +321,36 @@ static ctn_status first_step(figures *f, model *m, double start)
     return CTN_OK;
 }
 
+/* The job's ranks train together, as --exchange says. */
+static ctn_status share_gradients(const args *a, model *m, ctn_comm **c, figures *f)
+{
+    f->ranks = a->job->size;
+    if (!a->job->comm || args_is(a, "exchange", "none")) return CTN_OK;
+    CTN_TRY(ctn_comm_open(c, CTN_OPT(ctn_comm_opt, .algorithm = args_text(a, "algorithm"),
+                                     .wire = args_is(a, "dtype", "bf16") ? CTN_BF16 : CTN_F32)));
+    int after = args_is(a, "exchange", "after")           ? CTN_DIST_AFTER
+                : args_is(a, "exchange", "per-parameter") ? CTN_DIST_PER_PARAMETER
+                                                          : CTN_DIST_OVERLAP;
+    int progress = args_is(a, "progress", "polls") ? 1 : args_is(a, "progress", "thread") ? 2 : 0;
+    return ctn_dist_optim(m->opt, *c,
+                          CTN_OPT(ctn_dist_opt, .shard = args_flag(a, "shard"), .when = after,
+                                  .progress = progress,
+                                  .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb"))));
+}
+
 static ctn_status bench_model(const args *a)
 {
     ctn_status st = CTN_OK;
     ctn_context *ctx = NULL;
+    ctn_comm *comm = NULL;
     model m = {0};
     figures f = {.steps = args_int(a, "steps"),
                  .name = a->operand,
                  .precision = args_text(a, "precision")};
     bool first_only = args_flag(a, "first-step");
+    const char *timeline = args_text(a, "timeline");
     double start = now_s();
-    CTN_TRY_GOTO(st, done, open_context(&ctx, a, 0));
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a, timeline_room(a)));
     f.threads = ctn_context_threads(ctx);
     CTN_TRY_GOTO(st, done,
                  model_new(&m, ctx,
@@ -324,6 +360,8 @@ static ctn_status bench_model(const args *a)
                                         .recompute = args_flag(a, "recompute"),
                                         .tiny = args_flag(a, "denormal")}));
     f.batch = m.batch;
+    CTN_TRY_GOTO(st, done, share_gradients(a, &m, &comm, &f));
+    if (timeline[0]) CTN_TRY_GOTO(st, done, ctn_dist_timeline_begin(ctx));
     if (args_flag(a, "dynamic")) {
         CTN_TRY_GOTO(st, done, bench_dynamic(&f, &m, args_flag(a, "json")));
         goto done;
@@ -331,15 +369,22 @@ static ctn_status bench_model(const args *a)
     CTN_TRY_GOTO(st, done, first_step(&f, &m, start));
     if (!first_only) {
         CTN_TRY_GOTO(st, done, time_steps(&f, &m));
+        if (timeline[0])
+            CTN_TRY_GOTO(st, done,
+                         ctn_dist_timeline_write(ctx, a->job->comm, timeline,
+                                                 args_int(a, "timeline-steps")));
+        if (f.ranks > 1) goto told;
         ctn_set_training(ctx, 0); /* running statistics are effects: they would run */
         CTN_TRY_GOTO(st, done, time_per_op(&f.record_ns, ctx, record_model, &m, RECORD_STEPS));
         CTN_TRY_GOTO(st, done,
                      time_per_op(&f.record_hash_lookup_ns, ctx, record_looked_up, &m,
                                  LOOKUP_STEPS));
     }
-    (args_flag(a, "json") ? print_json : print_text)(&f, first_only);
+told:
+    if (a->job->rank == 0) (args_flag(a, "json") ? print_json : print_text)(&f, first_only);
 done:
     model_free(&m);
+    ctn_comm_free(comm);
     ctn_context_free(ctx);
     return st;
 }
@@ -353,21 +398,23 @@ static int run(args *a)
     int code = check_threads(a);
     if (code >= 0) return code;
     if (strcmp(a->operand, LOADER) == 0) return bench_loader(a);
+    if (strcmp(a->operand, ALLREDUCE) == 0) return bench_allreduce(a);
     code = check_precision(a);
     if (code >= 0) return code;
     return bench_model(a) < 0 ? report_error("bench") : EXIT_DONE;
 }
 
-/* The networks, and the loader. */
+/* The networks, the loader, the sum over ranks. */
 static const char *const *bench_words(void)
 {
     enum { MOST = 64 };
-    static const char *words[MOST + 2];
+    static const char *words[MOST + 3];
     const char *const *names = model_names();
     int n = 0;
     for (; n < MOST && names[n]; n++) words[n] = names[n];
     words[n] = LOADER;
-    words[n + 1] = NULL;
+    words[n + 1] = ALLREDUCE;
+    words[n + 2] = NULL;
     return words;
 }
 
@@ -380,17 +427,29 @@ static const option options[] = {
     {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
     {"steps", "N", "200", "steps measured, after " CTN_STR(WARM_UP) " that are not"},
     {"data", "DIR", NULL, "loader: folder of JPEG files, or of tar files of them"},
+    {"count", "N", "25600000", "allreduce: elements"},
+    {"dtype", "T", "f32",
+     "allreduce: f32, f64, i32, i64, or f32 sent as bf16 or f16; networks: f32 or bf16 gradients"},
+    {"algorithm", "NAME", "auto",
+     "several ranks: auto, flat, ring, rabenseifner, hierarchical, torus or rsap"},
+    {"exchange", "overlap|after|per-parameter|none", "overlap",
+     "several ranks: gradients behind the kernels, after them, each by itself after them, or not"},
+    {"bucket-mb", "X", "0", "several ranks: gradients exchanged at a time; 0: by size"},
+    {"shard", NULL, NULL, "several ranks: each updates its part of the parameters"},
+    {"progress", "auto|polls|thread", "auto", "several ranks: who moves messages along"},
     {"json", NULL, NULL, "one JSON object"},
     {"dynamic", NULL, NULL,
      "another batch (1 to --batch) and size (in steps of 32 up to --size) each step"},
     {"first-step", NULL, NULL, "stop after the first step and tell when it was done"},
     {"denormal", NULL, NULL, "values so small that the step computes subnormal numbers"},
+    TIMELINE_OPTIONS,
+    LAUNCH_OPTIONS,
     {0},
 };
 
 const command cmd_bench = {
     .name = "bench",
-    .operands = "NETWORK|loader",
+    .operands = "NETWORK|loader|allreduce",
     .summary = "Time training steps on synthetic data, and what recording them costs.",
     .words = bench_words,
     .options = options,
@@ -399,6 +458,8 @@ const command cmd_bench = {
                 "  catena bench resnet18 --dynamic --batch 64 --steps 200\n"
                 "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
                 "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n"
-                "  catena bench loader --data photos --threads 2\n",
+                "  catena bench loader --data photos --threads 2\n"
+                "  mpirun -np 4 catena bench allreduce     102 MB summed over four ranks\n",
     .run = run,
+    .ranks = RANKS_JOB,
 };

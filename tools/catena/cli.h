@@ -25,7 +25,7 @@ enum {
     EXIT_OTHER_RANK = 7,
     EXIT_INTERNAL = 70,
     EXIT_REQUEUE = 85, /* the state was saved: run again with --resume */
-    MAX_OPTIONS = 80
+    MAX_OPTIONS = 128
 };
 
 /* One option. The name of its value tells the type: NULL a flag, "N" a whole number, "X" a number, "a|b|c" a
@@ -41,6 +41,13 @@ typedef enum { FROM_DEFAULT, FROM_SITE, FROM_ENVIRONMENT, FROM_CONFIG, FROM_FLAG
 
 typedef struct args args;
 
+/* What several tasks of a launcher mean to a command. */
+typedef enum {
+    RANKS_ANY, /* each works for itself */
+    RANKS_ONE, /* refused: they would write the same files */
+    RANKS_JOB  /* they work together */
+} command_ranks;
+
 typedef struct {
     const char *name;
     const char *operands;              /* as printed in the usage line, "" for none */
@@ -53,6 +60,7 @@ typedef struct {
     bool paths;     /* beside `words` the operand may be a path: it has a slash */
     const char
         *configure; /* it reads configuration; options that do not belong there: " json force " */
+    command_ranks ranks;
 } command;
 
 struct args {
@@ -61,10 +69,12 @@ struct args {
     source from[MAX_OPTIONS];
     const char *operand, *operand2; /* NULL when there is none */
     void *owned;                    /* texts that values point to, see args_own */
+    struct launch *job;             /* launch.h */
 };
 
 extern const command cmd_train, cmd_eval, cmd_predict, cmd_pack;
-extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune;
+extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
+extern const command cmd_timeline;
 
 /* ---- options.c --------------------------------------------------------------------------------- */
 
@@ -109,6 +119,8 @@ int config_parse(args *a, const char *path, const char *text, size_t n, source f
 /* The site file of the installation, where there is one, and the variables of the environment. */
 int config_site(args *a);
 int config_environment(args *a);
+/* The name of the variable of option k; false: it has none. */
+bool config_variable(const command *cmd, int k, char *name, size_t n);
 /* All values as a file that config_read takes. Errors: EIO. */
 ctn_status config_write(const args *a, const char *path, const char *comment);
 
@@ -123,7 +135,9 @@ int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 /* A line on stderr with the time in UTC, rank and host; and whether warnings and errors are such lines. */
 void log_line(const char *fmt, ...) CTN_PRINTF(1, 2);
+void log_line_of(int rank, const char *host, const char *text);
 extern bool log_stamped;
+extern int log_rank;
 
 /* One JSON object after the other; name NULL inside of arrays. */
 typedef struct {
@@ -151,6 +165,15 @@ ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);
 /* folder/name; "" when it does not fit. */
 const char *join(char *buf, size_t n, const char *folder, const char *name);
+
+/* ---- timeline.c ---------------------------------------------------------------------------------- */
+
+#define TIMELINE_OPTIONS                                                                     \
+    {"timeline", "FILE", "", "write a trace of all ranks for Perfetto or chrome://tracing"}, \
+        {"timeline-steps", "N", "20", "the last so many steps are in the timeline"}
+
+/* Spans that a context has to keep for --timeline; 0: nobody asked for it. */
+int64_t timeline_room(const args *a);
 
 /* ---- info.c -------------------------------------------------------------------------------------- */
 

@@ -224,15 +224,21 @@ int config_site(args *a)
     return access(path, R_OK) == 0 ? config_read(a, path, FROM_SITE) : -1;
 }
 
+bool config_variable(const command *cmd, int k, char *name, size_t n)
+{
+    if (!in_files(cmd, cmd->options[k].name)) return false;
+    snprintf(name, n, "CATENA_TRAIN_%s", cmd->options[k].name);
+    for (char *s = name; *s; s++) *s = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
+    return true;
+}
+
 /* CATENA_TRAIN_BATCH and so on. They are taken out of the environment: the library knows its own
  * variables and warns of others. */
 int config_environment(args *a)
 {
     char name[128];
     for (int k = 0; a->cmd->options[k].name; k++) {
-        if (!in_files(a->cmd, a->cmd->options[k].name)) continue;
-        snprintf(name, sizeof name, "CATENA_TRAIN_%s", a->cmd->options[k].name);
-        for (char *s = name; *s; s++) *s = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
+        if (!config_variable(a->cmd, k, name, sizeof name)) continue;
         const char *value = getenv(name);
         if (!value || !value[0]) continue;
         char where[160];

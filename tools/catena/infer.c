@@ -4,6 +4,9 @@
  * units, and what stands around their work.
  */
 #include "infer.h"
+#include "launch.h"
+#include "memory.h"
+#include "watchdog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,18 +60,24 @@ double units_value(const units *u, double y, int64_t i, int64_t per)
     return u->std ? y * u->std[i / (per / u->n)] + u->mean[i / (per / u->n)] : y;
 }
 
+/* What rank 0 finds beside the weights. */
+static int settings(args *a)
+{
+    if (args_text(a, "weights")[0]) return task_inherit(a);
+    fprintf(stderr, "catena %s: name the weights: --weights FILE\n", a->cmd->name);
+    return EXIT_USAGE;
+}
+
 int infer_command(args *a, ctn_status (*work)(task *t, args *a))
 {
     task t = {0};
-    int code = check_threads(a);
+    int code = launch_share(a->job, a, a->job->rank == 0 ? settings(a) : -1);
+    if (code < 0) code = cores_divide(a->job, a);
+    if (code < 0) code = check_threads(a);
     if (code >= 0) return code;
-    if (!args_text(a, "weights")[0]) {
-        fprintf(stderr, "catena %s: name the weights: --weights FILE\n", a->cmd->name);
-        return EXIT_USAGE;
-    }
-    code = task_inherit(a);
-    if (code >= 0) return code;
+    watchdog_stall(args_real(a, "stall-seconds"));
+    memory_limit(a->job, args_real(a, "memory-gb"));
     code = work(&t, a) < 0 ? report_failure(a->cmd->name, t.now) : EXIT_DONE;
-    task_free(&t);
+    if (code == EXIT_DONE || !a->job->comm) task_free(&t);
     return code;
 }

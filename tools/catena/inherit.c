@@ -10,7 +10,8 @@
 
 /* Of this run, not of the network. */
 static const char own_options[] = " data target format stage batch loader-threads skip threads "
-                                  "precision slow-precision seed weights out json split ";
+                                  "precision slow-precision seed weights out json split "
+                                  "oversubscribe stall-seconds memory-gb ";
 
 static bool inherited(const char *name)
 {

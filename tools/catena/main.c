@@ -7,10 +7,12 @@
 
 #include <catena/log.h>
 
-#include "cli.h"
+#include "launch.h"
+#include "memory.h"
 
-static const command *const commands[] = {&cmd_train, &cmd_eval,    &cmd_predict, &cmd_pack,
-                                          &cmd_bench, &cmd_explain, &cmd_tune,    &cmd_info};
+static const command *const commands[] = {&cmd_train,    &cmd_eval,      &cmd_predict, &cmd_pack,
+                                          &cmd_bench,    &cmd_explain,   &cmd_tune,    &cmd_info,
+                                          &cmd_selftest, &cmd_mpi_setup, &cmd_timeline};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)
@@ -43,6 +45,18 @@ static int unknown(const char *word)
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (catena --help lists them)\n");
     return EXIT_USAGE;
+}
+
+static int run_command(const command *cmd, int argc, char **argv)
+{
+    launch job;
+    args a = {0};
+    if (memory_begin() < 0) return report_error(cmd->name);
+    int code = launch_begin(&job, cmd);
+    if (code < 0) code = launch_args(&job, &a, cmd, argc, argv);
+    if (code < 0) code = cmd->run(&a);
+    args_free(&a);
+    return launch_end(&job, code);
 }
 
 static int dispatch(int argc, char **argv)
@@ -79,11 +93,7 @@ static int dispatch(int argc, char **argv)
         (man ? command_man : command_help)(cmd);
         return EXIT_DONE;
     }
-    args a;
-    int code = args_parse(&a, cmd, argc - 2, argv + 2);
-    if (code < 0) code = cmd->run(&a);
-    args_free(&a);
-    return code;
+    return run_command(cmd, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)

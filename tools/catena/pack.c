@@ -58,5 +58,6 @@ const command cmd_pack = {
     .examples = "  catena pack photos shards                    shards/shard-000000.tar, ...\n"
                 "  catena pack photos shards --shard-mb 200 --seed 7\n",
     .run = run,
+    .ranks = RANKS_ONE,
     .free_words = 2,
 };

@@ -201,5 +201,6 @@ const command cmd_predict = {
         "  catena predict unet --weights result/weights.safetensors --data x.npy --out y.npy\n"
         "  catena predict resnet50 --weights result/best.safetensors --data photos --out classes.csv\n",
     .run = run,
+    .ranks = RANKS_ONE,
     .paths = true,
 };

@@ -13,7 +13,8 @@
 
 #include <catena/info.h>
 
-#include "cli.h"
+#include "memory.h"
+#include "watchdog.h"
 
 /* ---- exit codes ---------------------------------------------------------------------------------- */
 
@@ -36,6 +37,7 @@ static const struct {
     {CTN_EUNSUPPORTED, {EXIT_ENVIRONMENT, EXIT_ENVIRONMENT, EXIT_DATA}},
     {CTN_EENGINE, {EXIT_ENVIRONMENT, EXIT_ENVIRONMENT, EXIT_ENVIRONMENT}},
     {CTN_ENONFINITE, {EXIT_NONFINITE, EXIT_NONFINITE, EXIT_NONFINITE}},
+    {CTN_EPEER, {EXIT_OTHER_RANK, EXIT_OTHER_RANK, EXIT_OTHER_RANK}},
 };
 
 int exit_code(ctn_status st, doing what)
@@ -45,20 +47,30 @@ int exit_code(ctn_status st, doing what)
     return EXIT_INTERNAL;
 }
 
+/* In a job one rank speaks for all. */
+static int tell_error(const char *name, int code, int n, const char *message)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%.*s", n, message);
+    if (watchdog_runs()) return watchdog_failed(ctn_error_status(), code, text);
+    if (log_stamped) log_line("error: %s", text);
+    else fprintf(stderr, "catena %s: %s\n", name, text);
+    return code;
+}
+
 int report_failure(const char *name, doing what)
 {
     const char *message = ctn_error_message();
     int code = exit_code(ctn_error_status(), what);
     if (!message[0]) message = "failed without a message";
+    if (code == EXIT_MEMORY && memory_refused()) message = memory_refused();
     if (code == EXIT_DONE) code = EXIT_INTERNAL;
     /* What the loader says is about data; other files that fail are results. */
     if (ctn_error_status() == CTN_EIO && strncmp(message, "loader:", 7) == 0) code = EXIT_DATA;
     /* The trace of source lines is for those who look for a mistake in the program. */
     const char *trace = code == EXIT_INTERNAL ? NULL : strstr(message, "\n  at ");
     int n = trace ? (int)(trace - message) : (int)strlen(message);
-    if (log_stamped) log_line("error: %.*s", n, message);
-    else fprintf(stderr, "catena %s: %.*s\n", name, n, message);
-    return code;
+    return tell_error(name, code, n, message);
 }
 
 int report_error(const char *name)
@@ -69,24 +81,34 @@ int report_error(const char *name)
 /* ---- lines ---------------------------------------------------------------------------------------- */
 
 bool log_stamped;
+int log_rank;
 
-void log_line(const char *fmt, ...)
+void log_line_of(int rank, const char *host, const char *text)
 {
-    char when[32] = "", host[64] = "", line[4096];
+    char when[32] = "";
     time_t t = time(NULL);
     struct tm tm;
     if (gmtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    fprintf(stderr, "%s rank %d %s: %s\n", when, rank, host, text);
+}
+
+void log_line(const char *fmt, ...)
+{
+    char host[64] = "", line[4096];
     gethostname(host, sizeof host - 1);
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "%s rank 0 %s: %s\n", when, host, line);
+    log_line_of(log_rank, host, line);
 }
 
 void report_warning(void *unused, const char *message)
 {
+    char line[2048];
     (void)unused;
+    snprintf(line, sizeof line, "warning: %s", message);
+    if (watchdog_line(line)) return;
     if (log_stamped) log_line("warning: %s", message);
     else fprintf(stderr, "catena: warning: %s\n", message);
 }

@@ -88,6 +88,7 @@ static ctn_status write_classes(const training *r)
 ctn_status result_begin(training *r)
 {
     char path[4096];
+    if (r->t.a->job->rank != 0) return CTN_OK;
     CTN_TRY(config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
                          "as it was resolved; catena train --config FILE --out OTHER repeats it"));
     CTN_TRY(write_machine(r));
@@ -128,11 +129,13 @@ ctn_status result_extend(training *r)
                                                            .priority = CTN_PRIORITY_EVALUATE + 1,
                                                            .trigger = {.kind = CTN_ONCE, .n = 1},
                                                            .call = write_plan,
+                                                           .rank0_only = 1,
                                                            .self = r});
 }
 
 ctn_status result_end(training *r)
 {
+    if (r->t.a->job->rank != 0) return CTN_OK;
     return write_text(r, "decisions.txt", ctn_decisions_text);
 }
 
@@ -146,6 +149,7 @@ static void print_json(const training *r, const ctn_progress *p, const char *sto
     json_text(&j, "network", r->t.a->operand);
     json_text(&j, "out", r->out);
     json_text(&j, "stopped", stopped);
+    json_int(&j, "ranks", r->t.a->job->size);
     json_int(&j, "iterations", p->iteration);
     json_real(&j, "epochs", (double)p->epoch + p->part);
     json_int(&j, "samples", p->samples);
@@ -163,6 +167,7 @@ void result_print(const training *r, const char *stopped)
 {
     ctn_progress p;
     double v;
+    if (r->t.a->job->rank != 0) return;
     ctn_trainer_progress(r->trainer, &p);
     if (args_flag(r->t.a, "json")) {
         print_json(r, &p, stopped);

@@ -44,7 +44,7 @@ ctn_status setup_optimizer(training *r)
     if (args_is(a, "precision", "f16"))
         CTN_TRY(ctn_optim_set_loss_scale(r->optim, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1)));
     ctn_optim_set_clip(r->optim, args_real(a, "clip"));
-    return CTN_OK;
+    return distribute_optimizer(r);
 }
 
 /* ---- the schedule ------------------------------------------------------------------------------------ */
@@ -53,8 +53,10 @@ ctn_status setup_optimizer(training *r)
 static int64_t steps_of(const training *r, double epochs)
 {
     const args *a = r->t.a;
-    double n = (double)ctn_dataset_count(r->t.set[0]), batch = (double)args_int(a, "batch");
-    double batches = args_flag(a, "drop-last") ? floor(n / batch) : ceil(n / batch);
+    double n =
+        (double)ctn_dataset_count(r->t.set[0]) / a->job->size; /* rank 0 has the larger part */
+    double batch = (double)args_int(a, "batch");
+    double batches = drops_last(a) ? floor(floor(n) / batch) : ceil(ceil(n) / batch);
     int64_t accumulate = args_int(a, "accumulate");
     return llround(epochs * ceil(batches / (double)(accumulate > 1 ? accumulate : 1)));
 }
@@ -124,7 +126,7 @@ static ctn_status add_shown(training *r, const ctn_trigger *log)
                       .write = show,
                       .terminal = isatty(STDERR_FILENO) ? 1 : -1,
                       .columns = columns()};
-    if (args_flag(a, "quiet")) return CTN_OK;
+    if (args_flag(a, "quiet") || a->job->rank != 0) return CTN_OK;
     CTN_TRY(ctn_extend_print(r->trainer, log, NULL, &s));
     return ctn_extend_progress(r->trainer, NULL, &s);
 }
@@ -173,14 +175,16 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
 {
     static const char *const curves[] = {"train/loss", "val/loss", NULL};
     args *a = r->t.a;
-    char batch[32], samples[32];
+    char batch[32], samples[32], ranks[32];
     double minutes = args_real(a, "save-minutes");
     snprintf(batch, sizeof batch, "%lld", (long long)args_int(a, "batch"));
     snprintf(samples, sizeof samples, "%lld", (long long)ctn_dataset_count(r->t.set[0]));
+    snprintf(ranks, sizeof ranks, "%d", a->job->size);
     const char *facts[] = {"network",   a->operand,
                            "data",      args_text(a, "data"),
                            "samples",   samples,
                            "batch",     batch,
+                           "ranks",     ranks,
                            "optimizer", args_text(a, "optimizer"),
                            "lr",        args_text(a, "lr"),
                            "schedule",  args_text(a, "schedule"),
@@ -217,5 +221,6 @@ ctn_status setup_trainer(training *r)
     CTN_TRY(ctn_extend_fail_on_nonfinite(r->trainer, NULL));
     CTN_TRY(add_files(r, log));
     CTN_TRY(add_shown(r, log));
+    CTN_TRY(distribute_trainer(r, log));
     return result_extend(r);
 }

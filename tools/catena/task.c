@@ -5,7 +5,9 @@
  * that prediction needs.
  */
 #include "task.h"
+#include "launch.h"
 #include "model.h"
+#include "watchdog.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +62,7 @@ ctn_status task_begin(task *t, args *a, task_use use)
         t->zoo = zoo_name(a->operand);
         t->net_is = kind_of(t->zoo);
     }
-    return open_context(&t->ctx, a, 0);
+    return open_context(&t->ctx, a, timeline_room(a));
 }
 
 void task_free(task *t)
@@ -209,6 +211,17 @@ ctn_status task_net(task *t)
 
 /* ---- mean and deviation ------------------------------------------------------------------------------ */
 
+/* Rank 0 reads the data for it; the others get the numbers. */
+static ctn_status moments_of(task *t, int f, int64_t n, double *mean, double *std)
+{
+    ctn_comm *c = t->a->job->comm;
+    const size_t bytes = (size_t)n * sizeof(double);
+    if (t->a->job->rank == 0) CTN_TRY(ctn_dataset_moments(t->set[0], f, n, mean, std));
+    if (!c) return CTN_OK;
+    CTN_TRY(ctn_comm_broadcast(c, mean, bytes, 0));
+    return ctn_comm_broadcast(c, std, bytes, 0);
+}
+
 ctn_status task_moments(task *t)
 {
     t->now = DOING_DATA;
@@ -219,7 +232,7 @@ ctn_status task_moments(task *t)
         if (!t->moment[f][0]) continue;
         CTN_TRY(task_moment_values(t, f, &n, &mean, &std));
         size_t bytes = (size_t)n * sizeof(double);
-        CTN_TRY_GOTO(st, done, ctn_dataset_moments(t->set[0], f, n, mean, std));
+        CTN_TRY_GOTO(st, done, moments_of(t, f, n, mean, std));
         CTN_TRY_GOTO(st, done, ctn_var_set(t->moment[f][0], mean, bytes));
         CTN_TRY_GOTO(st, done, ctn_var_set(t->moment[f][1], std, bytes));
     done:
@@ -254,9 +267,8 @@ static const char *no_counters(void *user, const char *name, char *buf, size_t n
     return ends_with(name, "num_batches_tracked") ? NULL : name;
 }
 
-ctn_status task_weights(task *t, const char *path)
+static ctn_status load_weights(task *t, const char *path)
 {
-    t->now = DOING_DATA;
     ctn_status st = ctn_weights_load(t->net, path, NULL);
     if (st != CTN_ENOTFOUND) return st;
     char first[2048];
@@ -266,6 +278,23 @@ ctn_status task_weights(task *t, const char *path)
         return CTN_OK;
     ctn_error_clear();
     return ctn_fail(CTN_ENOTFOUND, "%s", first);
+}
+
+static ctn_status send_array(void *comm, const char *name, ctn_dtype type, int ndim,
+                             const int64_t *dims, void *data)
+{
+    size_t bytes = ctn_dtype_size(type);
+    (void)name;
+    for (int i = 0; i < ndim; i++) bytes *= (size_t)dims[i];
+    return bytes ? ctn_comm_broadcast(comm, data, bytes, 0) : CTN_OK;
+}
+
+ctn_status task_weights(task *t, const char *path)
+{
+    const launch *l = t->a->job;
+    t->now = DOING_DATA;
+    if (l->rank == 0) CTN_TRY(load_weights(t, path));
+    return l->comm ? ctn_module_visit(t->net, send_array, l->comm) : CTN_OK;
 }
 
 /* ---- forward pass and loss ----------------------------------------------------------------------------- */
@@ -292,6 +321,7 @@ ctn_tensor *task_forward(task *t, ctn_tensor *x)
 ctn_tensor *task_loss(void *self, ctn_step *s)
 {
     task *t = self;
+    watchdog_at(ctn_training(t->ctx) ? AT_COMPUTE : AT_EVALUATE, -1);
     ctn_tensor *y = task_forward(t, ctn_step_input(s, 0)), *target = ctn_step_input(s, 1);
     if (t->classify) {
         double smoothing = ctn_training(t->ctx) ? args_real(t->a, "smoothing") : 0;

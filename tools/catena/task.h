@@ -70,6 +70,7 @@ struct task {
     ctn_loss_fn loss;
     void *loss_self;
     ctn_loader *loader[2];
+    int loader_threads;
 };
 
 /* Options that the three commands have in common. */
@@ -114,13 +115,15 @@ struct task {
 
 /* Names of networks and their other names, ended by NULL. */
 const char *const *task_names(void);
+/* Are smaller batches at the end of an epoch left out? */
+bool drops_last(const args *a);
 int64_t field_elements(const ctn_field *f); /* of one sample */
 
 ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);
 ctn_status task_net(task *t);
 ctn_status task_moments(task *t);
-ctn_status task_weights(task *t, const char *path);
+ctn_status task_weights(task *t, const char *path); /* rank 0 reads, all have them; collective */
 ctn_status task_loaders(task *t);
 void task_free(task *t); /* of zeros is fine */
 

@@ -9,6 +9,7 @@
 
 #include <catena/info.h>
 
+#include "launch.h"
 #include "task.h"
 
 /* ---- images ---------------------------------------------------------------------------------------- */
@@ -189,20 +190,42 @@ static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
                                    .bytes = (int)bytes));
 }
 
+/* Rank 0 finds the shards and reads their indexes; the others get both from it. */
+static ctn_status open_shards(task *t, ctn_dataset **ds, const char *path,
+                              const ctn_image_opt *image)
+{
+    const char *stage = args_text(t->a, "stage");
+    launch *l = t->a->job;
+    ctn_shards_opt o = {.struct_size = sizeof o, .image = image, .stage = stage[0] ? stage : NULL};
+    void *index = NULL;
+    size_t n = 0;
+    ctn_status st = CTN_OK;
+    if (l->rank == 0) {
+        CTN_TRY(ctn_shards_open(ds, path, &o));
+        n = l->comm ? ctn_shards_index(*ds, NULL, 0) : 0;
+        if (n > 0) index = malloc(n);
+        if (n > 0 && !index) return ctn_fail(CTN_ENOMEM, "no memory for the index of %s", path);
+        if (n > 0) ctn_shards_index(*ds, index, n);
+    }
+    CTN_TRY_GOTO(st, done, launch_bytes(l, &index, &n));
+    o.index = index;
+    o.index_bytes = n;
+    if (l->rank != 0) CTN_TRY_GOTO(st, done, ctn_shards_open(ds, path, &o));
+done:
+    free(index);
+    return st;
+}
+
 static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const char *target,
                            ctn_split split, bool augment)
 {
     ctn_image_opt image = image_options(t, augment);
-    const char *stage = args_text(t->a, "stage");
     switch (t->kind) {
     case DATA_MNIST: return ctn_mnist_open(ds, path, split);
     case DATA_CIFAR: return open_cifar(t, ds, path, split, augment);
     case DATA_FOLDER: return ctn_image_folder_open(ds, path, &image);
     case DATA_IMAGES: return images_open(ds, path, &image);
-    case DATA_SHARDS:
-        return ctn_shards_open(ds, path,
-                               CTN_OPT(ctn_shards_opt, .image = &image,
-                                       .stage = stage[0] ? stage : NULL));
+    case DATA_SHARDS: return open_shards(t, ds, path, &image);
     case DATA_ARRAYS: return open_arrays(t, ds, path, target);
     case DATA_TOKENS: return open_tokens(t, ds, path);
     default: break;
@@ -338,6 +361,12 @@ static int usual_threads(const task *t)
     return !decodes ? 1 : m.cpus < 8 ? m.cpus : 8;
 }
 
+/* Statistics over all ranks need all of them in every step. */
+bool drops_last(const args *a)
+{
+    return args_flag(a, "drop-last") || (a->job->size > 1 && args_flag(a, "sync-batch-norm"));
+}
+
 static ctn_status open_loader(task *t, int k, bool training)
 {
     ctn_sampler *order = NULL;
@@ -353,10 +382,11 @@ static ctn_status open_loader(task *t, int k, bool training)
     if (mixed && !t->classify) return ctn_fail(CTN_EARG, "--mixup and --cutmix are for classes");
     if (training) CTN_TRY(ctn_sampler_shuffled(&order, n, (uint64_t)args_int(t->a, "seed")));
     else CTN_TRY(ctn_sampler_sequential(&order, n));
-    CTN_TRY_GOTO(st, done, ctn_sampler_shard(order, 0, 1));
+    t->loader_threads = threads;
+    CTN_TRY_GOTO(st, done, ctn_sampler_shard(order, t->a->job->rank, t->a->job->size));
     st = ctn_loader_new(&t->loader[k], t->set[k], order,
                         CTN_OPT(ctn_loader_opt, .batch = batch, .threads = threads,
-                                .drop_last = training && args_flag(t->a, "drop-last"),
+                                .drop_last = training && drops_last(t->a),
                                 .skip = args_real(t->a, "skip"), .mix = mixed ? &mix : NULL));
 done:
     ctn_sampler_free(order);

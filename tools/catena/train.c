@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "training.h"
+#include "watchdog.h"
 
 /* ---- signals ---------------------------------------------------------------------------------------- */
 
@@ -18,6 +20,8 @@ static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
 {
+    /* Launchers end the other ranks of a broken job; the line that says why is written already. */
+    if (number != SIGUSR1 && watchdog_code()) _exit(watchdog_code());
     caught = number;
     if (running)
         ctn_trainer_stop(running, number == SIGUSR1  ? "SIGUSR1"
@@ -44,6 +48,7 @@ static ctn_status prepare(training *r, args *a)
 {
     task *t = &r->t;
     const char *weights = args_text(a, "weights");
+    watchdog_at(AT_DATA, 0);
     CTN_TRY(task_begin(t, a, FOR_TRAINING));
     CTN_TRY(task_data(t));
     CTN_TRY(task_net(t));
@@ -51,6 +56,7 @@ static ctn_status prepare(training *r, args *a)
     if (weights[0]) CTN_TRY(task_weights(t, weights));
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
+    CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
     CTN_TRY(setup_optimizer(r));
     CTN_TRY(setup_trainer(r));
     return result_begin(r);
@@ -63,16 +69,24 @@ static ctn_status resume(training *r)
     ctn_status st = ctn_trainer_load(r->trainer, join(state, sizeof state, r->out, "state"));
     if (st == CTN_ENOTFOUND) {
         ctn_error_clear();
-        log_line("no state in %s yet: starting at the beginning", r->out);
+        if (log_rank == 0) log_line("no state in %s yet: starting at the beginning", r->out);
         return CTN_OK;
     }
     CTN_TRY(st);
     ctn_progress p;
     ctn_trainer_progress(r->trainer, &p);
     r->resumed = true;
-    log_line("resuming at iteration %lld, epoch %.2f", (long long)p.iteration,
-             (double)p.epoch + p.part);
+    if (log_rank == 0)
+        log_line("resuming at iteration %lld, epoch %.2f", (long long)p.iteration,
+                 (double)p.epoch + p.part);
     return CTN_OK;
+}
+
+/* The signal came to another rank only. */
+static bool stopped_elsewhere(const ctn_trainer *tr)
+{
+    const char *why = ctn_trainer_stopped(tr);
+    return why && strncmp(why, "another rank", 12) == 0;
 }
 
 static int finish(training *r, ctn_status st)
@@ -80,11 +94,12 @@ static int finish(training *r, ctn_status st)
     ctn_progress p;
     if (st < 0) return report_failure("train", r->t.now);
     ctn_trainer_progress(r->trainer, &p);
-    bool early = caught && !(p.total >= 1);
+    bool early = (caught || (r->comm && stopped_elsewhere(r->trainer))) && !(p.total >= 1);
     result_print(r, early ? ctn_trainer_stopped(r->trainer) : NULL);
     if (!early) return EXIT_DONE;
-    log_line("stopped by %s: the state is in %s/state; go on with --resume",
-             ctn_trainer_stopped(r->trainer), r->out);
+    if (log_rank == 0)
+        log_line("stopped by %s: the state is in %s/state; go on with --resume",
+                 ctn_trainer_stopped(r->trainer), r->out);
     return EXIT_REQUEUE;
 }
 
@@ -92,6 +107,8 @@ static int train(args *a)
 {
     training r = {.out = args_text(a, "out")};
     watch_signals(); /* what comes before the loop is remembered: reading data may take its time */
+    watchdog_stall(args_real(a, "stall-seconds"));
+    memory_limit(a->job, args_real(a, "memory-gb"));
     ctn_status st = prepare(&r, a);
     if (st >= 0) st = resume(&r);
     if (st >= 0) {
@@ -101,10 +118,13 @@ static int train(args *a)
         st = ctn_trainer_run(r.trainer);
         running = NULL;
     }
+    watchdog_at(AT_END, -1);
     if (st >= 0) st = result_end(&r);
     int code = finish(&r, st);
+    if (a->job->comm && st < 0) return code; /* the others do not take part in freeing */
     ctn_trainer_free(r.trainer);
     ctn_optim_free(r.optim);
+    distribute_end(&r);
     task_free(&r.t);
     return code;
 }
@@ -137,10 +157,10 @@ static int check_resumed(const args *a)
     return code;
 }
 
-static int run(args *a)
+/* What rank 0 finds out about the settings and the result folder. */
+static int check(args *a)
 {
-    int code = check_threads(a);
-    if (code < 0) code = check_resumed(a);
+    int code = check_resumed(a);
     if (code >= 0) return code;
     bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
     if (other_end && !args_given(a, "epochs")) args_settle(a, "epochs", "0");
@@ -149,7 +169,14 @@ static int run(args *a)
         fprintf(stderr, "catena train: give an end: --epochs, --iterations or --hours\n");
         return EXIT_USAGE;
     }
-    code = result_check(a);
+    return result_check(a);
+}
+
+static int run(args *a)
+{
+    int code = launch_share(a->job, a, a->job->rank == 0 ? check(a) : -1);
+    if (code < 0) code = cores_divide(a->job, a);
+    if (code < 0) code = check_threads(a);
     if (code >= 0) return code;
     log_stamped = true;
     return train(a);
@@ -205,10 +232,23 @@ static const option options[] = {
     {"config", "FILE", "", "YAML file with these names as keys"},
     {"resume", NULL, NULL, "go on from the state in the result folder, by its config.yaml"},
     {"force", NULL, NULL, "use a result folder that has something in it"},
+    {"allreduce", "auto|flat|ring|rabenseifner|hierarchical|torus|rsap", "auto",
+     "several ranks: how gradients are summed; auto: by measurement"},
+    {"wire", "f32|bf16|f16", "f32", "several ranks: of gradients on the network"},
+    {"bucket-mb", "X", "0", "several ranks: gradients that are exchanged at a time; 0: chosen"},
+    {"shard", NULL, NULL, "several ranks: each keeps its part of the optimizer's state only"},
+    {"progress", "auto|polls|thread", "auto",
+     "several ranks: what drives the exchange while kernels run"},
+    {"sync-batch-norm", NULL, NULL,
+     "several ranks: batch statistics over all of them; leaves out the smaller batches at the end of an epoch"},
+    TIMELINE_OPTIONS,
+    LAUNCH_OPTIONS,
     {"quiet", NULL, NULL, "no progress"},
     {"json", NULL, NULL, "the final values as one JSON object"},
     {0},
 };
+
+_Static_assert(sizeof options / sizeof *options <= MAX_OPTIONS, "args has no room for all options");
 
 const command cmd_train = {
     .name = "train",
@@ -226,8 +266,11 @@ const command cmd_train = {
         "  catena train gpt --data input.txt --val-share 0.1 --length 128 --iterations 2000\n"
         "  catena train ./mymodel.so --data mnist      a network of your own\n"
         "  catena train --resume --out digits          go on after a stop\n"
-        "  catena train --config digits/config.yaml --out again\n",
+        "  catena train --config digits/config.yaml --out again\n"
+        "  mpirun -np 4 catena train mlp --data mnist --out digits      the same on four ranks\n"
+        "  srun --mpi=pmix catena train resnet50 --data imagenet --shard\n",
     .run = run,
     .paths = true,
+    .ranks = RANKS_JOB,
     .configure = " config resume force quiet json ",
 };

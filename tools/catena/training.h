@@ -6,6 +6,7 @@
 #ifndef CATENA_TRAINING_H
 #define CATENA_TRAINING_H
 
+#include "launch.h"
 #include "task.h"
 
 typedef struct {
@@ -17,12 +18,20 @@ typedef struct {
         metric[128]; /* the observation that chooses the best weights, "" without validation data */
     bool larger;     /* is better */
     bool resumed;
+    ctn_comm *comm; /* of the exchange; NULL: one rank */
+    bool verified;  /* the threads run where they should */
 } training;
 
 /* ---- setup.c ---------------------------------------------------------------------------------------- */
 
 ctn_status setup_optimizer(training *r);
 ctn_status setup_trainer(training *r);
+
+/* ---- distribute.c ------------------------------------------------------------------------------------ */
+
+ctn_status distribute_optimizer(training *r);
+ctn_status distribute_trainer(training *r, const ctn_trigger *log);
+void distribute_end(training *r); /* collective, after the optimizer was freed */
 
 /* ---- result.c --------------------------------------------------------------------------------------- */
 

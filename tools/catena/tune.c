@@ -141,4 +141,5 @@ const command cmd_tune = {
                 "  catena tune --show --json       every entry, for programs\n"
                 "  catena tune --clear             time everything again from now on\n",
     .run = run,
+    .ranks = RANKS_ONE,
 };

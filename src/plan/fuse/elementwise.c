@@ -6,8 +6,8 @@
  */
 #include <omp.h>
 
-#include "engine/half.h"
 #include "plan/plan.h"
+#include "tensor/half.h"
 
 enum { TILE = 4096, MAX_STAGES = 16 };
 
@@ -150,7 +150,7 @@ static ctn_op op_chain = {
 bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnode *n)
 {
     if (n->dead || !(n->op->flags & CTN_OP_ELEMENTWISE) || n->op->prepare || !n->op->run ||
-        n->nout != 1 || n->nin > 4 || (n->op->flags & CTN_OP_RANDOM))
+        n->nout != 1 || n->nin > 4 || (n->op->flags & (CTN_OP_RANDOM | CTN_OP_ORDERED)))
         return false;
     const ctn_desc *o = &p->values.at[n->out[0]].d;
     for (int i = 0; i < n->nin; i++) {

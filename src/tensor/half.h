@@ -3,8 +3,8 @@
  * 16-bit floats in loops: the conversions of tensor/elem.c without branches, so that a loop over
  * them becomes vector code, with the same bits as theirs.
  */
-#ifndef CTN_ENGINE_HALF_H
-#define CTN_ENGINE_HALF_H
+#ifndef CTN_TENSOR_HALF_H
+#define CTN_TENSOR_HALF_H
 
 #include <stdint.h>
 #include <string.h>

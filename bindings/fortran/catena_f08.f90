@@ -1,0 +1,24 @@
+! SPDX-License-Identifier: Apache-2.0
+!
+! Module catena for programs that use mpi_f08: st = ctn_comm_from_mpi(c, comm) with comm of type(MPI_Comm). A file of its
+! own because not every MPI has that module. It gives out all of catena: a program uses this one instead.
+module catena_f08
+    use catena
+    use mpi_f08, only: MPI_Comm
+    implicit none
+    public
+    private :: MPI_Comm, comm_from_f08
+
+    interface ctn_comm_from_mpi
+        module procedure comm_from_f08
+    end interface
+
+contains
+
+    function comm_from_f08(c, comm) result(st)
+        type(ctn_comm), intent(out) :: c
+        type(MPI_Comm), intent(in) :: comm
+        integer :: st
+        st = ctn_comm_from_mpi(c, comm%MPI_VAL)
+    end function
+end module

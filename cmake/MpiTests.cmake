@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/mpi under mpirun, on this machine: "mpi.<kind>.<program>.<ranks>". world and train are programs for all
+# MPIs, guest and net are compiled with each. Where an MPI or its launcher is missing, one test says so by being skipped.
+# Not with sanitizers: MPI itself would be reported; the same algorithms run there on threads (unit.comm).
+if(CATENA_SANITIZE OR NOT CATENA_MPI)
+    return()
+endif()
+
+set(dir "${PROJECT_BINARY_DIR}/tests/mpi")
+set(as_root OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+add_library(mpi_cases OBJECT tests/mpi/cases.c)
+target_link_libraries(mpi_cases PRIVATE catena catena_warnings)
+
+function(add_mpi_program target name)
+    add_executable(${target} tests/mpi/test_${name}.c $<TARGET_OBJECTS:mpi_cases>)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${dir}" OUTPUT_NAME ${target})
+    target_link_libraries(${target} PRIVATE catena catena_warnings m ${CMAKE_DL_LIBS})
+endfunction()
+add_mpi_program(mpi_world world)
+if(EXISTS "${PROJECT_SOURCE_DIR}/tests/mpi/test_train.c")
+    add_mpi_program(mpi_train train)
+endif()
+
+foreach(kind openmpi mpich)
+    string(TOUPPER ${kind} id)
+    if(NOT CATENA_${id}_FOUND OR NOT CATENA_${id}_RUN)
+        add_test(NAME mpi.${kind}.missing COMMAND sh -c "echo no ${kind} or no mpirun of it; exit 77")
+        set_tests_properties(mpi.${kind}.missing PROPERTIES LABELS mpi SKIP_RETURN_CODE 77)
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+        continue()
+    endif()
+    foreach(name guest net)
+        add_mpi_program(mpi_${name}_${kind} ${name})
+        use_mpi(mpi_${name}_${kind} ${kind})
+    endforeach()
+    target_include_directories(mpi_net_${kind} PRIVATE src)
+    # Counts that are cut, and nodes of two ranks: what large machines have, on this one.
+    add_mpi_plugin(mpi_small_${kind} ${kind} "${dir}/small" CTN__MPI_MOST=1000 CTN__MPI_NODE_RANKS=2)
+
+    set(launch ${CATENA_${id}_RUN})
+    if(kind STREQUAL "openmpi")
+        list(APPEND launch --oversubscribe --bind-to none)
+    endif()
+    if(TARGET mpi_train)
+        foreach(ranks 2 4)
+            add_test(NAME mpi.${kind}.train.${ranks} COMMAND ${launch} -n ${ranks} $<TARGET_FILE:mpi_train>)
+            set_tests_properties(mpi.${kind}.train.${ranks} PROPERTIES LABELS "mpi;long" TIMEOUT 1800
+                PROCESSORS ${ranks} ENVIRONMENT "${as_root};OMP_NUM_THREADS=1")
+            math(EXPR catena_test_count "${catena_test_count} + 1")
+        endforeach()
+    endif()
+    # The solvers of examples/insitu, built by the script as their users build them.
+    get_filename_component(folder "${CATENA_${id}_CC}" DIRECTORY)
+    find_program(CATENA_${id}_FC NAMES mpifort.${kind} mpifort HINTS ${folder})
+    mark_as_advanced(CATENA_${id}_FC)
+    if(CATENA_${id}_CC)
+        set(fc)
+        if(CATENA_${id}_FC)
+            set(fc ${CATENA_${id}_FC})
+        endif()
+        add_test(NAME mpi.${kind}.insitu COMMAND "${PROJECT_SOURCE_DIR}/tests/mpi/test_insitu.sh"
+            $<TARGET_FILE_DIR:catena> ${launch})
+        set_tests_properties(mpi.${kind}.insitu PROPERTIES LABELS mpi TIMEOUT 600 PROCESSORS 2
+            ENVIRONMENT "MPICC=${CATENA_${id}_CC};MPIFC=${fc}")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endif()
+    foreach(ranks 1 2 3 4 7)
+        set(program_world $<TARGET_FILE:mpi_world> ${ranks})
+        set(program_guest $<TARGET_FILE:mpi_guest_${kind}>)
+        set(program_nodes $<TARGET_FILE:mpi_guest_${kind}> 65537)
+        set(program_net $<TARGET_FILE:mpi_net_${kind}> $<TARGET_FILE:mpi_plugin_${kind}> 0)
+        set(program_cut $<TARGET_FILE:mpi_net_${kind}> $<TARGET_FILE:mpi_small_${kind}> 2)
+        foreach(name world guest nodes net cut)
+            set(test mpi.${kind}.${name}.${ranks})
+            set(environment ${as_root})
+            if(name STREQUAL "nodes") # all the algorithms over several nodes
+                list(APPEND environment "CATENA_MPI=$<TARGET_FILE:mpi_small_${kind}>")
+            endif()
+            add_test(NAME ${test} COMMAND ${launch} -n ${ranks} ${program_${name}})
+            set(labels mpi)
+            if(ranks MATCHES "[247]" AND name MATCHES "world|guest|nodes|train") # half a minute each
+                list(APPEND labels long)
+            endif()
+            set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 600 PROCESSORS ${ranks}
+                ENVIRONMENT "${environment}")
+            math(EXPR catena_test_count "${catena_test_count} + 1")
+        endforeach()
+    endforeach()
+endforeach()

@@ -1,0 +1,147 @@
+! SPDX-License-Identifier: Apache-2.0
+!
+! insitu.c in Fortran: a heat-equation solver under its own MPI that trains a surrogate while it runs.
+!     mpirun -n 4 ./insitu [--no-train]
+! The result, heat.bin, has the same bits with training, without it, without Catena (-DNO_CATENA), and from insitu.c.
+#ifndef NO_CATENA
+module surrogate
+    use catena_f08
+    use mpi_f08, only: MPI_Comm
+    implicit none
+    integer, parameter :: reach = 4, side = 2 * reach + 1, filters = 8
+    type(ctn_context) :: ctx
+    type(ctn_module) :: net
+    type(ctn_optim) :: opt
+    type(ctn_comm) :: group
+contains
+    logical function start(comm)
+        type(MPI_Comm), intent(in) :: comm
+        type(ctn_module) :: part(3)
+        start = .false.
+        if (ctn_context_new(ctx, seed=1) < 0) return
+        if (ctn_conv_new(part(1), ctx, 1, filters, [side, side]) < 0) return
+        if (ctn_activation_new(part(2), ctx, 'relu') < 0) return
+        if (ctn_conv_new(part(3), ctx, filters, 1, [1, 1]) < 0) return
+        if (ctn_sequential_new(net, ctx, part) < 0) return
+        if (ctn_adam_new(opt, net, lr=0.002d0) < 0) return
+        if (ctn_comm_from_mpi(group, comm) < 0) return ! these two lines ...
+        if (ctn_dist_optim(opt, group) < 0) return     ! ... make it one training on all ranks
+        start = .true.
+    end function
+
+    ! The slab without edge cells at each side as a tensor (1,1,H,W): the solver's memory, no copy.
+    function field(u, edge) result(t)
+        real(8), intent(in), target :: u(:, :)
+        integer, intent(in) :: edge
+        type(ctn_tensor) :: t
+        t = ctn_input(ctx, u(1 + edge:size(u, 1) - edge, 1 + edge:size(u, 2) - edge), ndim=4)
+    end function
+
+    ! From the field of ahead steps ago to that of now. mean(1): the error squared, mean(2): that of saying "no change".
+    logical function learn(old, u, mean)
+        real(8), intent(in), target :: old(:, :), u(:, :)
+        real(8), intent(inout) :: mean(2)
+        type(ctn_tensor) :: y, loss, still
+        learn = .false.
+        if (ctn_scope_begin(ctx) < 0) return
+        y = field(u, reach)
+        loss = ctn_mean_squared_error(ctn_call(net, field(old, 0)), y, CTN_MEAN)
+        still = ctn_keep(ctn_mean_squared_error(field(old, reach), y, CTN_MEAN))
+        if (ctn_backward(opt, loss) == CTN_OK) learn = ctn_optim_step(opt) == CTN_OK ! runs here
+        if (learn) mean = mean + [ctn_item(loss), ctn_item(still)]
+        if (ctn_scope_end(ctx) < 0) learn = .false.
+    end function
+end module
+#endif
+
+program insitu
+    use mpi_f08
+    use, intrinsic :: iso_fortran_env, only: error_unit
+#ifndef NO_CATENA
+    use surrogate
+#endif
+    implicit none
+    integer, parameter :: nx = 128, ny_all = 128, steps = 2000, ahead = 5, spark = 100, report = 400
+    real(8), allocatable, target :: u(:, :), next(:, :), old(:, :) ! columns 0 and ny+1: the neighbours', or a cold wall
+    integer :: level, rank, ranks, up, down, first, ny, t, i, j
+    logical :: train
+    real(8) :: sums(3) = 0, all(3) ! heat, and what learn says
+    character(16) :: argument
+    type(MPI_Comm) :: comm ! the solver's own, a line of slabs
+    type(MPI_File) :: out
+    call MPI_Init_thread(MPI_THREAD_FUNNELED, level)
+    call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+    call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.false.], .true., comm)
+    call MPI_Comm_rank(comm, rank)
+    call MPI_Cart_shift(comm, 0, 1, up, down)
+    call get_command_argument(1, argument)
+    train = argument /= '--no-train'
+    if (rank == 0 .and. .not. train) write (*, '(a)') 'without training'
+    first = ny_all * rank / ranks
+    ny = ny_all * (rank + 1) / ranks - first
+    allocate (u(nx, 0:ny + 1), next(nx, 0:ny + 1), old(nx, 0:ny + 1), source=0d0)
+    do t = 0, steps
+#ifndef NO_CATENA
+        if (train .and. t == 0) then
+            train = start(comm)
+        else if (train .and. mod(t, ahead) == 0) then
+            train = learn(old, u, sums(2:3))
+        end if
+        if (ctn_error_message() /= '') write (error_unit, *) 'no more training: ', ctn_error_message()
+        call ctn_error_clear()
+#endif
+        if (t > 0 .and. mod(t, report) == 0) then
+            do j = 1, ny
+                do i = 1, nx
+                    sums(1) = sums(1) + u(i, j)
+                end do
+            end do
+            call MPI_Reduce(sums, all, 3, MPI_DOUBLE_PRECISION, MPI_SUM, 0, comm)
+            if (rank == 0) write (*, '(a, i5, a, f13.6)', advance='no') 'step', t, '  heat', all(1)
+            if (rank == 0 .and. all(3) > 0) write (*, '(a, es9.2, a, es9.2)', advance='no') '  loss', &
+                all(2) * ahead / report / ranks, ', of no change', all(3) * ahead / report / ranks
+            if (rank == 0) write (*, *)
+            sums = 0
+        end if
+        do j = 1, merge(ny, 0, mod(t, spark) == 0) ! now and then hot squares
+            do i = 2, nx - 1
+                if (mod((first + j) / 16 * 3 + (i - 1) / 16 * 7 + t, 13) == 0) u(i, j) = 1
+            end do
+        end do
+        call MPI_Sendrecv(u(:, 1), nx, MPI_DOUBLE_PRECISION, up, 0, u(:, ny + 1), nx, MPI_DOUBLE_PRECISION, down, 0, &
+                          comm, MPI_STATUS_IGNORE)
+        call MPI_Sendrecv(u(:, ny), nx, MPI_DOUBLE_PRECISION, down, 0, u(:, 0), nx, MPI_DOUBLE_PRECISION, up, 0, &
+                          comm, MPI_STATUS_IGNORE)
+        if (mod(t, ahead) == 0) old = u
+        call step(u, next)
+    end do
+    call MPI_File_open(comm, 'heat.bin', MPI_MODE_CREATE + MPI_MODE_WRONLY, MPI_INFO_NULL, out)
+    call MPI_File_write_at_all(out, int(first, MPI_OFFSET_KIND) * nx * 8, u(:, 1:ny), nx * ny, MPI_DOUBLE_PRECISION, &
+                               MPI_STATUS_IGNORE)
+    call MPI_File_close(out)
+#ifndef NO_CATENA
+    call ctn_optim_free(opt)
+    call ctn_comm_free(group)
+    call ctn_module_free(net)
+    call ctn_context_free(ctx)
+#endif
+    call MPI_Comm_free(comm)
+    call MPI_Finalize()
+
+contains
+
+    subroutine step(u, next)
+        real(8), intent(inout), allocatable :: u(:, :), next(:, :)
+        real(8), allocatable :: last(:, :)
+        integer :: i, j
+        !$omp parallel do private(i)
+        do j = 1, ubound(u, 2) - 1
+            do i = 2, nx - 1
+                next(i, j) = u(i, j) + 0.2d0 * (u(i, j - 1) + u(i, j + 1) + u(i - 1, j) + u(i + 1, j) - 4 * u(i, j))
+            end do
+        end do
+        call move_alloc(u, last)
+        call move_alloc(next, u)
+        call move_alloc(last, next)
+    end subroutine
+end program

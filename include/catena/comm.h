@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Communicators: several ranks that train together. A communicator is made from a program's own MPI
+ * communicator (<catena/mpi.h>), from the world of an MPI that the program has started, or in one process with
+ * threads as ranks. Collective calls are made by all ranks in the same order.
+ *
+ * Catena never starts or ends MPI by itself: a program without MPI calls of its own asks for it with ctn_mpi_init.
+ */
+#ifndef CATENA_COMM_H
+#define CATENA_COMM_H
+
+#include <catena/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ctn_comm ctn_comm;
+
+/* Zero in a field means its default. */
+typedef struct {
+    size_t struct_size;
+    const char *
+        algorithm; /* of allreduce: auto (default, by measurement), flat, ring, rabenseifner, hierarchical, torus, rsap */
+    ctn_dtype
+        wire; /* type on the network: 0 or CTN_F32: as the data; CTN_BF16, CTN_F16: sums of f32 stay in f32, what is sent is rounded */
+    int rows; /* of the grid of torus and rsap; 0: nearest to a square */
+    int64_t segment; /* bytes of a message, 0: 256 kB */
+    int window;      /* pieces on their way at a time, 0: 4 */
+} ctn_comm_opt;
+
+/* For programs that do not call MPI themselves: start the MPI whose launcher started this process (and end it, after
+ * every communicator is freed). argc and argv may be NULL. Collective over all processes of the job.
+ * Errors: EUNSUPPORTED no plug-in for this MPI, EENGINE. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_mpi_init(int *argc, char ***argv);
+CTN_API CTN_MUST_CHECK ctn_status ctn_mpi_finalize(void);
+
+/* A communicator of all ranks of the MPI that is running; without one, of this process alone. Collective. Result: owned,
+ * ctn_comm_free. Errors: EARG, ENOMEM, EUNSUPPORTED, EENGINE. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_open(ctn_comm **out, const ctn_comm_opt *opt);
+/* n communicators of one group in this process, one for each of n threads. Local. Results: owned, each to be freed by
+ * ctn_comm_free; the group goes with the last. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt);
+/* What <catena/mpi.h> calls: handle points to an MPI_Comm of the MPI whose ABI is named. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi,
+                                                 const void *handle, const ctn_comm_opt *opt);
+/* The same for a handle as Fortran has it: an integer, or the MPI_VAL of a type(MPI_Comm). Of the MPI that the process has
+ * loaded, unless CATENA_MPI names another plug-in. Errors: ESTATE (no MPI is there) too. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle,
+                                                         const ctn_comm_opt *opt);
+/* Collective; NULL is fine. */
+CTN_API void ctn_comm_free(ctn_comm *c);
+
+CTN_API int ctn_comm_rank(const ctn_comm *c);
+CTN_API int ctn_comm_size(const ctn_comm *c);
+/* Nodes are groups of ranks that share memory, numbered by their lowest rank. Local. */
+CTN_API int ctn_comm_nodes(const ctn_comm *c);
+CTN_API int ctn_comm_node(const ctn_comm *c);       /* of this rank */
+CTN_API int ctn_comm_local_rank(const ctn_comm *c); /* of this rank in its node */
+CTN_API int ctn_comm_local_size(const ctn_comm *c);
+/* Name and version of what carries the messages. Local. Result: borrowed. */
+CTN_API const char *ctn_comm_transport(const ctn_comm *c);
+/* The algorithm in use for allreduce, "auto" before it was chosen. Local. Result: borrowed. */
+CTN_API const char *ctn_comm_algorithm(const ctn_comm *c);
+/* Name of algorithm i, NULL past the last. Local. Result: borrowed forever. */
+CTN_API const char *ctn_comm_algorithm_name(int i);
+/* Change it; "auto" measures anew. Collective. Errors: EARG (unknown, or it cannot run on these ranks). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_set_algorithm(ctn_comm *c, const char *name);
+
+/* buf[0..count) becomes its sum over all ranks, the same bits on each. f32 (as the wire option says), f64, i32, i64. Collective.
+ * Errors: EDTYPE, EPEER, EENGINE. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_allreduce(ctn_comm *c, void *buf, int64_t count,
+                                                     ctn_dtype type);
+/* Root's bytes on every rank. Collective. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes,
+                                                     int root);
+/* all (size x bytes) becomes every rank's `mine`, in rank order. Collective. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_allgather(ctn_comm *c, const void *mine, size_t bytes,
+                                                     void *all);
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_barrier(ctn_comm *c);
+
+/* Say that the group is broken: from now on every wait of this rank ends with EPEER and this message. From any thread; the
+ * first message stays. Local. */
+CTN_API void ctn_comm_fail(ctn_comm *c, const char *message);
+
+/* What a rank is doing, for a watchdog in another thread: pieces started and finished since the communicator was made, and whether
+ * it waits. Local. */
+typedef struct {
+    size_t struct_size;
+    uint64_t started, finished; /* collective operations */
+    uint64_t sent;              /* payload bytes handed to the transport */
+    int waiting;
+} ctn_comm_state;
+CTN_API void ctn_comm_look(const ctn_comm *c, ctn_comm_state *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

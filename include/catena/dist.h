@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training on several ranks: the same program on each, every rank with its own samples.
+ * ctn_dist_optim makes an optimizer exchange its gradients; nothing else of a program changes.
+ * Collective calls are made by all ranks in the same order.
+ */
+#ifndef CATENA_DIST_H
+#define CATENA_DIST_H
+
+#include <catena/comm.h>
+#include <catena/nn.h>
+#include <catena/optim.h>
+#include <catena/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* When gradients are exchanged; the others are for comparison. */
+enum {
+    CTN_DIST_OVERLAP = 0,      /* behind the kernels of backward, as soon as they are there */
+    CTN_DIST_AFTER = 1,        /* behind backward */
+    CTN_DIST_PER_PARAMETER = 2 /* behind backward, each parameter by itself, one after another */
+};
+
+/* Zero in a field means its default. */
+typedef struct {
+    size_t struct_size;
+    int64_t bucket; /* bytes of gradients that are exchanged at a time, 0: chosen by size */
+    int shard;      /* each rank keeps the optimizer state of its part only and updates that part */
+    int progress;   /* 0: chosen; 1: between kernels; 2: also by a thread */
+    int when;       /* CTN_DIST_OVERLAP */
+} ctn_dist_opt;
+
+/* From now on every step of o averages gradients over the ranks of c: a rank's contributions
+ * count by their weights (samples), a plain ctn_backward counts 1. Parameters and states become
+ * rank 0's. c is borrowed until o is freed. Between scopes, before the first step. Collective.
+ * Errors: ESTATE, EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c,
+                                                 const ctn_dist_opt *opt);
+/* Seconds since it was distributed: waited for the exchange, and exchanged while kernels ran.
+ * Local; zeros for an optimizer that is not. */
+typedef struct {
+    size_t struct_size;
+    double exposed_s, hidden_s;
+    int64_t buckets;
+    int64_t state_bytes; /* of the optimizer on this rank */
+} ctn_dist_stats;
+CTN_API void ctn_dist_look(const ctn_optim *o, ctn_dist_stats *out);
+/* Take part in a step without samples. Inside a scope. Collective with the other ranks' steps. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_step_empty_at(const char *at, ctn_optim *o);
+#define ctn_dist_step_empty(o) ctn_dist_step_empty_at(CTN_HERE, o)
+/* Values of root on every rank, parameters and states. Between scopes. Collective. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_broadcast_vars(ctn_comm *c, ctn_vars vars, int root);
+
+/* ---- communication that gradients flow through --------------------------------------------------
+ * Collective when they run: all ranks record them in the same order, with equal shapes, and
+ * gradients flow through them on all ranks or on none. The gradient is that of the sum of all
+ * ranks' losses. They run once each, in the order of recording, and are never left out (rule 1).
+ * Result: scope. */
+
+/* y = sum of x over ranks; gradient: sum of gy over ranks. f32, f64. */
+CTN_API ctn_tensor *ctn_dist_allreduce_at(const char *at, ctn_comm *c, ctn_tensor *x);
+#define ctn_dist_allreduce(c, x) ctn_dist_allreduce_at(CTN_HERE, c, x)
+/* y (size*N,...): all x (N,...) in rank order, of any type; gradient: reduce_scatter. */
+CTN_API ctn_tensor *ctn_dist_allgather_at(const char *at, ctn_comm *c, ctn_tensor *x);
+#define ctn_dist_allgather(c, x) ctn_dist_allgather_at(CTN_HERE, c, x)
+/* y (N,...): this rank's part of the sum of x (size*N,...) over ranks; gradient: allgather. */
+CTN_API ctn_tensor *ctn_dist_reduce_scatter_at(const char *at, ctn_comm *c, ctn_tensor *x);
+#define ctn_dist_reduce_scatter(c, x) ctn_dist_reduce_scatter_at(CTN_HERE, c, x)
+/* y = x of root, of any type; gradient: sum over ranks at root, zero elsewhere. */
+CTN_API ctn_tensor *ctn_dist_broadcast_at(const char *at, ctn_comm *c, ctn_tensor *x, int root);
+#define ctn_dist_broadcast(c, x, root) ctn_dist_broadcast_at(CTN_HERE, c, x, root)
+
+/* Every batch normalisation of the module takes mean and variance over the batches of all ranks,
+ * which may differ in size; a rank without samples calls the network with zero rows. c is
+ * borrowed as long as the module is called; NULL: each rank by itself again. Local; the training
+ * steps after it are collective, evaluation stays local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_sync_batch_norm(ctn_module *m, ctn_comm *c);
+
+/* ---- samples and values -------------------------------------------------------------------------
+ * A rank's part of the samples: ctn_sampler_shard(s, ctn_comm_rank(c), ctn_comm_size(c)) before
+ * the loader is made. */
+
+/* value[i], this rank's mean over samples of summed weight weight[i], becomes the mean over all
+ * ranks, and weight[i] its weight; NaN where nobody has any. Weights are 0 (no value) or
+ * positive. Collective. Errors: EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_mean(ctn_comm *c, int n, double *value, double *weight);
+/* ctn_evaluate over the batches of all ranks, each sample counted once however uneven the parts
+ * are; fn gets the same numbers on every rank. Collective. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx,
+                                                    ctn_loader *loader, ctn_loss_fn loss,
+                                                    void *self, ctn_value_fn fn, void *user);
+/* What a training reports becomes means over all ranks whenever `when` fires (every epoch), just
+ * before the log is written, and its evaluators work as ctn_dist_evaluate. Extensions are called
+ * on all ranks at the same steps: triggers count steps or epochs, or look at these values.
+ * Local; the run is collective. Errors: EARG, ESTATE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c,
+                                                   const ctn_trigger *when);
+
+/* ---- where the time goes ------------------------------------------------------------------------
+ * One Chrome trace of all ranks (Perfetto shows it, `catena timeline` sums it up): kernels, gradients
+ * on their way, waits, input, on one clock. For contexts made with ctn_context_opt.spans, which keep
+ * so many of the latest events. */
+
+/* Gradients on their way are kept too from now on. After ctn_dist_optim. Local. Errors: EARG, ESTATE
+ * (no spans). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_timeline_begin(ctn_context *ctx);
+/* The last `steps` steps of an optimizer, or as many of them as all ranks still have; rank 0 writes
+ * the file, whole or not at all. c NULL: of this rank alone. Between scopes. Collective. Errors: EARG,
+ * ESTATE, ENOMEM, EIO, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_timeline_write(ctn_context *ctx, ctn_comm *c,
+                                                          const char *path, int64_t steps);
+/* Both for a training, with its waits for input: written when the run ends, unless by an error. After
+ * ctn_dist_optim. Local; the run is collective. Errors: EARG, ESTATE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_timeline(ctn_trainer *tr, const char *path,
+                                                      int64_t steps);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

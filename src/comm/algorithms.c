@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of allreduce algorithms: a new one is a file and a line here. The order is that of ctn_comm_algorithm_name; where
+ * measurement finds no difference the first wins.
+ */
+#include "comm/comm.h"
+
+static const ctn__algorithm *const table[] = {
+    &ctn__flat, &ctn__ring, &ctn__rabenseifner, &ctn__hierarchical, &ctn__torus, &ctn__rsap,
+};
+
+const ctn__algorithm *ctn__algorithm_at(int i)
+{
+    return i >= 0 && (size_t)i < sizeof table / sizeof *table ? table[i] : NULL;
+}
+
+const ctn__algorithm *ctn__algorithm_find(const char *name)
+{
+    for (int i = 0; ctn__algorithm_at(i) != NULL; i++)
+        if (strcmp(name, table[i]->name) == 0) return table[i];
+    return NULL;
+}

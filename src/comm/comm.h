@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collective operations made of rounds. A vector is cut into pieces; every piece goes through the same rounds, each of them at most
+ * one message out and one message in, and what came is added or takes its place. An algorithm is a pure function: rank, size and
+ * the number of the round give the round. comm/pieces.c runs them, a window of pieces at a time, without ever blocking, so
+ * that kernels can run in between.
+ *
+ * Invariant: all ranks start the same operations in the same order, hence number their pieces alike: the number is the tag and the slot.
+ */
+#ifndef CTN_COMM_COMM_H
+#define CTN_COMM_COMM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <catena/comm.h>
+
+#include "base/base.h"
+#include "comm/net.h"
+#include "trace/trace.h"
+
+/* Where a rank stands. Tables are indexed by rank. */
+typedef struct {
+    int rank, size;
+    int rows, cols;                    /* grid of torus and rsap: rank = row * cols + col */
+    int nodes, my_node, local, locals; /* my rank and the ranks in my node */
+    int lanes; /* ranks that every node has: each exchanges one slice with its likes */
+    const int *node_of, *local_of;
+    const int *first;   /* of each node: where its ranks begin in `members` */
+    const int *members; /* ranks by node, then by number */
+} ctn__place;
+
+typedef enum {
+    CTN__ROUND_EXCHANGE, /* send and receive at the same time */
+    CTN__ROUND_NATIVE,   /* the transport's own allreduce of the whole piece */
+    CTN__ROUND_SHARE,    /* copy [sbegin, +scount) into my region; */
+    CTN__ROUND_SUM,      /* when all of my node have: [rbegin, +rcount) = sum of theirs */
+    CTN__ROUND_FETCH, /* when all have: everything but [rbegin, +rcount) from its owner's region */
+    CTN__ROUND_PUT    /* [sbegin, +scount) into the regions of my row, then take theirs */
+} ctn__round_kind;
+
+/* Ranges are elements of the piece. A count of 0 means no message on either side. */
+typedef struct {
+    ctn__round_kind kind;
+    int to, from;
+    int64_t sbegin, scount, rbegin, rcount;
+    bool add; /* what comes is added; else it takes the place of what was there */
+} ctn__round;
+
+typedef struct {
+    const char *name;
+    /* Round k (from 0) of a piece of n elements; false: the piece is done. */
+    bool (*round)(const ctn__place *me, int64_t n, int k, ctn__round *r);
+    /* Seconds for `bytes`: latency alpha, seconds per byte beta, seconds per byte added gamma. */
+    double (*cost)(const ctn__place *me, double bytes, double alpha, double beta, double gamma);
+    bool (*fits)(const ctn__place *me); /* NULL: always */
+    bool whole;                         /* a vector is one piece */
+    /* The longest message of any rank is one of so many parts of a piece: the same on all ranks, who must cut alike. NULL: size. */
+    int (*parts)(const ctn__place *me);
+    bool region; /* pieces go through slots of regions */
+} ctn__algorithm;
+
+/* One per line of algorithms.c; NULL when there is none of this name. */
+const ctn__algorithm *ctn__algorithm_find(const char *name);
+const ctn__algorithm *ctn__algorithm_at(int i);
+extern const ctn__algorithm ctn__flat, ctn__ring, ctn__rabenseifner, ctn__hierarchical, ctn__torus,
+    ctn__rsap;
+extern const ctn__algorithm ctn__ring_scatter,
+    ctn__ring_gather; /* halves of ring: rank r owns block r */
+
+/* Part i of n elements cut into `parts`: the first n % parts have one more. */
+static inline int64_t ctn__part(int64_t n, int parts, int i)
+{
+    return n / parts * i + (i < n % parts ? i : n % parts);
+}
+
+/* Tags of messages between two ranks: pieces have the numbers below, everything else one of its own. */
+enum {
+    CTN__TAG_PIECES = CTN__NET_TAGS - 256, /* how many */
+    CTN__TAG_BROADCAST,
+    CTN__TAG_GATHER,
+    CTN__TAG_BARRIER,
+    CTN__TAG_SMALL,
+    CTN__TAG_FAILED,
+    CTN__TAG_CLOCK,
+    CTN__TAG_SPANS
+};
+
+/* ---- operations (pieces.c) ------------------------------------------------------------------------------ */
+
+typedef struct ctn__coll ctn__coll;
+
+/* Start an operation on f32 (wire: what is sent) or another type (wire == type). Memory stays as it is until done. Collective, does not
+ * block. alg NULL: the communicator's. */
+ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
+                           int64_t count, ctn_dtype type, ctn_dtype wire);
+/* Move everything on as far as it goes. Cheap when nothing is on its way. */
+ctn_status ctn__comm_poll(ctn_comm *c);
+/* Until it is done; then it can be asked for its times, and is given back by release. wait does both. */
+ctn_status ctn__coll_await(ctn__coll *x);
+void ctn__coll_release(ctn__coll *x);
+ctn_status ctn__coll_wait(ctn__coll *x);
+bool ctn__coll_done(const ctn__coll *x);
+/* An error of this rank ends the group: the others' waits end with its message. Of the thread that uses the communicator. */
+void ctn__comm_break(ctn_comm *c, const char *message);
+/* One turn of a wait that has taken `turns` so far: rests, and listens for the failure of another rank. */
+ctn_status ctn__comm_turn(ctn_comm *c, int *turns);
+/* One turn of a wait. turns begins with 0. */
+void ctn__comm_idle(int *turns);
+/* When it was started and when it was found done, as ctn__now_ns(). */
+void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end);
+
+/* ---- sums and conversions (sum.c), one thread ------------------------------------------------------------ */
+
+void ctn__sum_into(void *y, const void *x, int64_t n, ctn_dtype type,
+                   ctn_dtype wire); /* y += x; x is of `wire` */
+void ctn__to_wire(void *wire_out, const void *x, int64_t n, ctn_dtype type, ctn_dtype wire);
+void ctn__from_wire(void *y, const void *wire_in, int64_t n, ctn_dtype type, ctn_dtype wire);
+
+/* ---- the communicator (comm.c) ---------------------------------------------------------------------------- */
+
+enum { CTN__WINDOW_MOST = 32 };
+
+typedef struct ctn__piece ctn__piece; /* pieces.c */
+
+struct ctn_comm {
+    ctn__net *net;
+    ctn__place place;
+    int *tables; /* the place's */
+    ctn_comm_opt opt;
+    const ctn__algorithm *alg; /* NULL: not chosen yet */
+    pthread_mutex_t lock;      /* guards everything below but the atomics */
+    ctn__coll *first, *last;   /* on their way, oldest first */
+    ctn__coll *spare;          /* to be used again */
+    int active;                /* pieces on their way */
+    ctn__piece *piece;         /* [window] */
+    int window;
+    uint64_t next_piece; /* number */
+    void **region;       /* of each rank; NULL: none yet */
+    size_t region_bytes, slot_bytes;
+    atomic_bool failed;
+    char why[1024]; /* set before failed */
+    char told[512]; /* to the others, by the rank that failed */
+    _Atomic uint64_t started, finished, sent;
+    atomic_int waiting;
+    /* a progress thread (progress.c) */
+    bool threaded;
+    pthread_t thread;
+    atomic_bool stop;
+};
+
+/* One message out and one in, either of no bytes: none. Waits. Tags are those beside pieces, below. */
+ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, int to, void *in,
+                          size_t nin, int from);
+/* buf becomes its sum over ranks, the same bits on each, exact type on the wire; waits (small.c). It does not stand in the
+ * line of pieces, so it neither waits for gradients on their way nor has to come at the same place between them. */
+ctn_status ctn__comm_sum_small(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
+                               void *scratch);
+ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net,
+                         const ctn_comm_opt *opt); /* takes net over */
+/* Of the MPI that is running (plugin.c); *out NULL: none is. */
+ctn_status ctn__net_world(ctn__net **out);
+ctn_status ctn__net_adopt(ctn__net **out, const char *abi, const void *handle);
+ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle);
+ctn_status ctn__net_loopback(ctn__net **out, int n); /* n of one group */
+/* As if on several nodes: node[i] is the lowest rank of rank i's node. */
+ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
+/* Choose the algorithm for vectors of so many bytes by measuring those that fit; rank 0's choice is everybody's. Collective. */
+ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes);
+/* A thread that polls while something is on its way (progress.c); nothing where the transport forbids it. */
+ctn_status ctn__progress_start(ctn_comm *c);
+void ctn__progress_stop(ctn_comm *c);
+ctn_status ctn__place_make(ctn_comm *c);  /* place.c: nodes, grid */
+ctn_status ctn__pieces_make(ctn_comm *c); /* window and slots */
+void ctn__pieces_free(ctn_comm *c);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Buckets of gradients on their way: see exchange.h. Weights and the like go with them as one message.
+ */
+#include "comm/exchange.h"
+
+/* Borders are multiples of 16 elements, so that vector kernels see whole vectors in a block too. */
+static ctn_status cut(ctn__exchange *x, int64_t bucket)
+{
+    int64_t length = bucket / (int64_t)sizeof(float) / 16 * 16;
+    if (length < 1024) length = 1024;
+    x->nbucket = (int)((x->count + length - 1) / length);
+    x->begin = ctn__calloc((size_t)x->nbucket + 1, sizeof *x->begin);
+    x->coll = ctn__calloc((size_t)x->nbucket + 1, sizeof(ctn__coll *));
+    x->back = ctn__calloc((size_t)x->nbucket + 1, sizeof(ctn__coll *));
+    if (!x->begin || !x->coll || !x->back) return CTN_ENOMEM;
+    for (int b = 0; b <= x->nbucket; b++) {
+        x->begin[b] = x->count - b * length;
+        if (x->begin[b] < 0) x->begin[b] = 0;
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *g, int64_t count,
+                             int64_t bucket, ctn_dtype wire, bool shard)
+{
+    *out = NULL;
+    ctn__exchange *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    *x = (ctn__exchange){.comm = c, .w = w, .g = g, .count = count, .wire = wire, .shard = shard};
+    ctn_status st = cut(x, bucket);
+    if (st < 0) {
+        ctn__exchange_free(x);
+        return st;
+    }
+    *out = x;
+    return CTN_OK;
+}
+
+ctn_status ctn__exchange_cut(ctn__exchange *x, int n, const int64_t *begin)
+{
+    int64_t *b = ctn__calloc((size_t)n + 1, sizeof *b);
+    ctn__coll **coll = ctn__calloc((size_t)n + 1, sizeof(ctn__coll *));
+    if (!b || !coll) {
+        ctn__free(b);
+        ctn__free(coll);
+        return CTN_ENOMEM;
+    }
+    for (int i = 0; i <= n; i++) b[i] = begin[n - i];
+    ctn__free(x->begin);
+    ctn__free(x->coll);
+    x->begin = b;
+    x->coll = coll;
+    x->nbucket = n;
+    return CTN_OK;
+}
+
+void ctn__exchange_free(ctn__exchange *x)
+{
+    if (!x) return;
+    ctn__free(x->begin);
+    ctn__free(x->coll);
+    ctn__free(x->back);
+    ctn__free(x);
+}
+
+static ctn_status start_one(ctn__exchange *x, int b)
+{
+    if (b == 0) {
+        memcpy(x->control, x->give, sizeof x->control);
+        CTN_TRY(ctn__coll_start(x->comm, &x->summing, &ctn__ring, x->control, CTN__GIVEN, CTN_F64,
+                                CTN_F64));
+    }
+    return ctn__coll_start(x->comm, &x->coll[b], x->shard ? &ctn__ring_scatter : NULL,
+                           x->g + x->begin[b + 1], x->begin[b] - x->begin[b + 1], CTN_F32, x->wire);
+}
+
+ctn_status ctn__exchange_start(ctn__exchange *x, int b)
+{
+    for (; x->started <= b && !x->late; x->started++) CTN_TRY(start_one(x, x->started));
+    return CTN_OK;
+}
+
+/* name, lane and bytes: for the timeline. */
+static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int lane,
+                       int64_t bytes)
+{
+    uint64_t t0 = ctn__now_ns(), begin, end;
+    CTN_TRY(ctn__coll_await(*coll));
+    ctn__coll_times(*coll, &begin, &end);
+    uint64_t waited = ctn__now_ns() - t0, whole = end - begin;
+    x->exposed_ns += waited;
+    x->hidden_ns += whole > waited ? whole - waited : 0;
+    if (x->trace) ctn__trace_message(x->trace, name, begin, end, lane, bytes);
+    ctn__coll_release(*coll);
+    *coll = NULL;
+    return CTN_OK;
+}
+
+static int64_t bytes_of(const ctn__exchange *x, int b, ctn_dtype wire)
+{
+    return (x->begin[b] - x->begin[b + 1]) * (int64_t)ctn_dtype_size(wire);
+}
+
+ctn_status ctn__exchange_finish(ctn__exchange *x)
+{
+    const char *name = x->shard ? "REDUCESCATTER" : "ALLREDUCE"; /* Horovod's */
+    bool late = x->late;
+    x->late = false;
+    for (int b = 0; b < x->nbucket; b++) {
+        CTN_TRY(ctn__exchange_start(x, x->one_by_one ? b : x->nbucket - 1));
+        CTN_TRY(take(x, &x->coll[b], name, CTN__LANE_BUCKET + b, bytes_of(x, b, x->wire)));
+    }
+    CTN_TRY(take(x, &x->summing, "ALLREDUCE", CTN__LANE_CONTROL, sizeof x->control));
+    memcpy(x->total, x->control, sizeof x->total);
+    x->started = 0;
+    x->late = late;
+    return CTN_OK;
+}
+
+void ctn__exchange_own(const ctn__exchange *x, int b, int64_t *begin, int64_t *end)
+{
+    int size = x->comm->place.size, rank = x->comm->place.rank;
+    int64_t n = x->begin[b] - x->begin[b + 1];
+    *begin = x->begin[b + 1] + ctn__part(n, size, rank);
+    *end = x->begin[b + 1] + ctn__part(n, size, rank + 1);
+}
+
+ctn_status ctn__exchange_publish(ctn__exchange *x)
+{
+    for (int b = x->nbucket; b-- > 0;)
+        CTN_TRY(ctn__coll_start(x->comm, &x->back[b], &ctn__ring_gather, x->w + x->begin[b + 1],
+                                x->begin[b] - x->begin[b + 1], CTN_F32, CTN_F32));
+    x->awaited = x->nbucket;
+    return CTN_OK;
+}
+
+ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end)
+{
+    while (x->awaited > 0 && x->begin[x->awaited] < end) {
+        const int b = --x->awaited;
+        CTN_TRY(take(x, &x->back[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, CTN_F32)));
+    }
+    return CTN_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exchange of one pool of gradients. Buckets are ranges of the pool from its end, where backward writes first, to its beginning. Every
+ * exchanging step starts all of them in this order (rule 13), whatever plan a rank runs, so nothing is negotiated: ranks
+ * may take different branches. Called by plan/exchange.c in a run, made by dist/.
+ */
+#ifndef CTN_COMM_EXCHANGE_H
+#define CTN_COMM_EXCHANGE_H
+
+#include "comm/comm.h"
+
+/* What goes with the gradients as one small message. */
+enum {
+    CTN__GIVE_WEIGHT,  /* of the contributions */
+    CTN__GIVE_SAMPLES, /* the trainer's: */
+    CTN__GIVE_STOP,    /* this rank was asked to stop */
+    CTN__GIVE_CLOCK,   /* seconds of rank 0, 0 elsewhere */
+    CTN__GIVEN
+};
+
+typedef struct {
+    ctn_comm *comm;
+    float *w, *g; /* the pool's: values, gradients */
+    int64_t count;
+    int nbucket;
+    int64_t *begin; /* [nbucket + 1], falling: bucket b is [begin[b+1], begin[b]) */
+    ctn_dtype wire;
+    bool shard;      /* each rank sums its block of each bucket, and gets the others' values back */
+    bool late;       /* nothing starts before all gradients are there (for comparison) */
+    bool one_by_one; /* and each bucket is waited for before the next (for comparison) */
+    double give[CTN__GIVEN];    /* of this rank, in the step to come */
+    double total[CTN__GIVEN];   /* their sums over all ranks, after the last finish */
+    double control[CTN__GIVEN]; /* on the way from one to the other */
+    /* of the step on its way */
+    ctn__coll **coll; /* [nbucket] sums */
+    ctn__coll **back; /* [nbucket] values of sharded updates */
+    ctn__coll *summing;
+    int started;
+    int awaited;                    /* buckets [0, awaited) of values are still on their way */
+    uint64_t exposed_ns, hidden_ns; /* waited for, and done behind kernels, since it was made */
+    ctn__trace *trace;              /* where each bucket's way is kept as a span; NULL: nowhere */
+} ctn__exchange;
+
+/* bucket: bytes. Errors: ENOMEM. */
+ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *g, int64_t count,
+                             int64_t bucket, ctn_dtype wire, bool shard);
+/* Other buckets: n ranges that begin at begin[i] (rising; begin[n] is the end). Errors: ENOMEM. */
+ctn_status ctn__exchange_cut(ctn__exchange *x, int n, const int64_t *begin);
+void ctn__exchange_free(ctn__exchange *x);
+/* The gradients of buckets 0..b are written. */
+ctn_status ctn__exchange_start(ctn__exchange *x, int b);
+/* Start what is left, wait for everything. Afterwards g has sums (sharded: the own blocks have). */
+ctn_status ctn__exchange_finish(ctn__exchange *x);
+/* Own block of bucket b, as a range of the pool. */
+void ctn__exchange_own(const ctn__exchange *x, int b, int64_t *begin, int64_t *end);
+/* Sharded: the own blocks of w are new. Starts to bring every rank's to every rank, first layers first. */
+ctn_status ctn__exchange_publish(ctn__exchange *x);
+/* Until the values before `end` of the pool are everybody's. */
+ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end);
+
+#endif

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs operations: cuts vectors into pieces and takes a window of them through the rounds of their algorithm. Nothing here
+ * waits but ctn__coll_wait; everything moves on in ctn__comm_poll, called between kernels, by waits, or by the progress thread.
+ *
+ * Piece number q uses slot q % window and begins when piece q - window is done. Numbers agree on all ranks, so a slot of a region means the
+ * same piece everywhere. Region of a rank: one counter per slot on a cache line of its own, then the slots. A counter says how far its
+ * owner is: 4u + s after the s-th share of the u-th use of the slot, 4(u+1) when that use is over.
+ */
+#include <sched.h>
+#include <time.h>
+
+#include "comm/comm.h"
+
+enum { LINE = 64 };
+
+struct ctn__coll {
+    ctn_comm *c;
+    const ctn__algorithm *alg;
+    char *buf;
+    int64_t count, step; /* elements; of a piece */
+    int64_t begun, left; /* elements given to pieces; pieces not done */
+    ctn_dtype type, wire;
+    uint64_t t0, t1;
+    atomic_bool done;
+    ctn__coll *next;
+};
+
+struct ctn__piece {
+    ctn__coll *x; /* NULL: free */
+    uint64_t number;
+    char *at; /* n elements of the vector */
+    int64_t n;
+    int k;     /* rounds begun */
+    bool busy; /* in round r */
+    ctn__round r;
+    int shares;
+    bool sending, receiving;
+    ctn__net_req send, recv;
+    char *out, *in; /* what is sent and received, where it is not the vector itself */
+    size_t out_bytes, in_bytes;
+    ctn__net_req *row; /* of a put: for each rank of the row put, notice sent, notice received */
+    char *row_state;
+    char notice;
+};
+
+/* ---- slots of regions ------------------------------------------------------------------------------------ */
+
+static int slot_of(const ctn_comm *c, const ctn__piece *p)
+{
+    return (int)(p->number % (uint64_t)c->window);
+}
+
+static _Atomic uint64_t *counter(const ctn_comm *c, int rank, int slot)
+{
+    return (_Atomic uint64_t *)((char *)c->region[rank] + (size_t)slot * LINE);
+}
+
+static size_t slot_offset(const ctn_comm *c, int slot)
+{
+    return (size_t)c->window * LINE + (size_t)slot * c->slot_bytes;
+}
+
+static char *slot_data(const ctn_comm *c, int rank, int slot)
+{
+    return (char *)c->region[rank] + slot_offset(c, slot);
+}
+
+static const int *my_node(const ctn_comm *c)
+{
+    return c->place.members + c->place.first[c->place.my_node];
+}
+
+static uint64_t uses_before(const ctn_comm *c, const ctn__piece *p)
+{
+    return 4 * (p->number / (uint64_t)c->window);
+}
+
+static bool node_reached(const ctn_comm *c, const ctn__piece *p, uint64_t value)
+{
+    const int *rank = my_node(c);
+    for (int i = 0; i < c->place.locals; i++)
+        if (atomic_load_explicit(counter(c, rank[i], slot_of(c, p)), memory_order_acquire) < value)
+            return false;
+    return true;
+}
+
+static void reach(const ctn_comm *c, const ctn__piece *p, uint64_t value)
+{
+    if (c->region)
+        atomic_store_explicit(counter(c, c->place.rank, slot_of(c, p)), value,
+                              memory_order_release);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------------------- */
+
+static size_t size_of(ctn_dtype t)
+{
+    return ctn_dtype_size(t);
+}
+
+static bool room(char **buf, size_t *have, size_t want)
+{
+    if (*have >= want) return true;
+    ctn__free(*buf);
+    *buf = ctn__aligned(want);
+    *have = *buf ? want : 0;
+    return *buf != NULL;
+}
+
+static int tag_of(const ctn__piece *p)
+{
+    return (int)(p->number % CTN__TAG_PIECES);
+}
+
+/* What is sent. A rounded final value takes its place here too, so that all ranks end with the same bits. */
+static ctn_status outgoing(ctn__piece *p, bool final, const void **from)
+{
+    const ctn__coll *x = p->x;
+    char *v = p->at + (size_t)p->r.sbegin * size_of(x->type);
+    *from = v;
+    if (x->wire == x->type) return CTN_OK;
+    if (!room(&p->out, &p->out_bytes, (size_t)p->r.scount * size_of(x->wire))) return CTN_ENOMEM;
+    ctn__to_wire(p->out, v, p->r.scount, x->type, x->wire);
+    if (final) ctn__from_wire(v, p->out, p->r.scount, x->type, x->wire);
+    *from = p->out;
+    return CTN_OK;
+}
+
+static ctn_status begin_exchange(ctn_comm *c, ctn__piece *p)
+{
+    const ctn__coll *x = p->x;
+    const ctn__round *r = &p->r;
+    ctn__net *net = c->net;
+    if (r->rcount > 0) {
+        size_t bytes = (size_t)r->rcount * size_of(x->wire);
+        void *to = p->at + (size_t)r->rbegin * size_of(x->type);
+        if (r->add || x->wire != x->type) {
+            if (!room(&p->in, &p->in_bytes, bytes)) return CTN_ENOMEM;
+            to = p->in;
+        }
+        CTN_TRY(net->vt->recv(net, to, bytes, r->from, tag_of(p), &p->recv));
+        p->receiving = true;
+    }
+    if (r->scount > 0) {
+        const void *from;
+        size_t bytes = (size_t)r->scount * size_of(x->wire);
+        CTN_TRY(outgoing(p, !r->add, &from));
+        CTN_TRY(net->vt->send(net, from, bytes, r->to, tag_of(p), &p->send));
+        p->sending = true;
+        c->sent += bytes;
+    }
+    return CTN_OK;
+}
+
+static ctn_status move_exchange(ctn_comm *c, ctn__piece *p, bool *done)
+{
+    const ctn__coll *x = p->x;
+    const ctn__round *r = &p->r;
+    bool ready = false;
+    if (p->receiving) {
+        CTN_TRY(c->net->vt->test(c->net, &p->recv, &ready));
+        if (ready) {
+            char *v = p->at + (size_t)r->rbegin * size_of(x->type);
+            p->receiving = false;
+            if (r->add) ctn__sum_into(v, p->in, r->rcount, x->type, x->wire);
+            else if (x->wire != x->type) ctn__from_wire(v, p->in, r->rcount, x->type, x->wire);
+        }
+    }
+    if (p->sending) {
+        CTN_TRY(c->net->vt->test(c->net, &p->send, &ready));
+        p->sending = !ready;
+    }
+    *done = !p->sending && !p->receiving;
+    return CTN_OK;
+}
+
+static ctn_status begin_native(ctn_comm *c, ctn__piece *p)
+{
+    const ctn__coll *x = p->x;
+    void *v = p->at;
+    if (x->wire != x->type) {
+        if (!room(&p->out, &p->out_bytes, (size_t)p->n * size_of(x->wire))) return CTN_ENOMEM;
+        ctn__to_wire(p->out, p->at, p->n, x->type, x->wire);
+        v = p->out;
+    }
+    c->sent += (uint64_t)p->n * size_of(x->wire);
+    return c->net->vt->allreduce(c->net, v, p->n, x->wire, &p->send);
+}
+
+static ctn_status move_native(ctn_comm *c, ctn__piece *p, bool *done)
+{
+    CTN_TRY(c->net->vt->test(c->net, &p->send, done));
+    if (*done && p->x->wire != p->x->type)
+        ctn__from_wire(p->at, p->out, p->n, p->x->type, p->x->wire);
+    return CTN_OK;
+}
+
+static bool share(ctn_comm *c, ctn__piece *p)
+{
+    size_t es = size_of(p->x->type);
+    if (p->shares == 0 && !node_reached(c, p, uses_before(c, p))) return false;
+    memcpy(slot_data(c, c->place.rank, slot_of(c, p)) + (size_t)p->r.sbegin * es,
+           p->at + (size_t)p->r.sbegin * es, (size_t)p->r.scount * es);
+    reach(c, p, uses_before(c, p) + (uint64_t)++p->shares);
+    return true;
+}
+
+static bool sum_shares(ctn_comm *c, ctn__piece *p)
+{
+    size_t es = size_of(p->x->type), begin = (size_t)p->r.rbegin * es;
+    const int *rank = my_node(c);
+    if (!node_reached(c, p, uses_before(c, p) + (uint64_t)p->shares)) return false;
+    for (int i = 0; i < c->place.locals && p->r.rcount > 0; i++) {
+        const char *from = slot_data(c, rank[i], slot_of(c, p)) + begin;
+        if (i == 0) memcpy(p->at + begin, from, (size_t)p->r.rcount * es);
+        else ctn__sum_into(p->at + begin, from, p->r.rcount, p->x->type, p->x->type);
+    }
+    return true;
+}
+
+static bool fetch_shares(ctn_comm *c, ctn__piece *p)
+{
+    size_t es = size_of(p->x->type);
+    const int *rank = my_node(c);
+    if (!node_reached(c, p, uses_before(c, p) + (uint64_t)p->shares)) return false;
+    for (int i = 0; i < c->place.lanes; i++) {
+        size_t begin = (size_t)ctn__part(p->n, c->place.lanes, i) * es;
+        size_t end = (size_t)ctn__part(p->n, c->place.lanes, i + 1) * es;
+        if (i != c->place.local)
+            memcpy(p->at + begin, slot_data(c, rank[i], slot_of(c, p)) + begin, end - begin);
+    }
+    return true;
+}
+
+/* ---- put: into every region of the row, each followed by a notice ---------------------------------------- */
+
+enum { PUTTING = 1, TELLING = 2, HEARING = 4 };
+
+static int row_rank(const ctn_comm *c, int i)
+{
+    return c->place.rank / c->place.cols * c->place.cols + i;
+}
+
+static int my_column(const ctn_comm *c)
+{
+    return c->place.rank % c->place.cols;
+}
+
+static ctn_status begin_put(ctn_comm *c, ctn__piece *p)
+{
+    ctn__net *net = c->net;
+    const void *from;
+    size_t cols = (size_t)c->place.cols, es = size_of(p->x->wire);
+    if (!p->row) p->row = ctn__calloc(3 * cols, sizeof *p->row);
+    if (!p->row_state) p->row_state = ctn__calloc(cols, 1);
+    if (!p->row || !p->row_state) return CTN_ENOMEM;
+    CTN_TRY(outgoing(p, true, &from));
+    size_t offset = slot_offset(c, slot_of(c, p)) + (size_t)p->r.sbegin * es;
+    for (int i = 0; i < c->place.cols; i++) {
+        if (i == my_column(c)) continue;
+        size_t bytes = (size_t)p->r.scount * es;
+        CTN_TRY(net->vt->recv(net, &p->notice, 1, row_rank(c, i), tag_of(p), &p->row[3 * i + 2]));
+        CTN_TRY(net->vt->put(net, from, bytes, row_rank(c, i), offset, &p->row[3 * i]));
+        p->row_state[i] = PUTTING | HEARING;
+        c->sent += bytes;
+    }
+    return CTN_OK;
+}
+
+static void take_block(ctn_comm *c, ctn__piece *p, int column)
+{
+    const ctn__coll *x = p->x;
+    int64_t begin = ctn__part(p->n, c->place.cols, column);
+    int64_t count = ctn__part(p->n, c->place.cols, column + 1) - begin;
+    ctn__from_wire(p->at + (size_t)begin * size_of(x->type),
+                   slot_data(c, c->place.rank, slot_of(c, p)) + (size_t)begin * size_of(x->wire),
+                   count, x->type, x->wire);
+}
+
+static ctn_status move_put(ctn_comm *c, ctn__piece *p, bool *done)
+{
+    ctn__net *net = c->net;
+    *done = true;
+    for (int i = 0; i < c->place.cols; i++) {
+        char *s = &p->row_state[i];
+        bool ready = false;
+        if (*s & PUTTING) {
+            CTN_TRY(net->vt->test(net, &p->row[3 * i], &ready));
+            if (ready) {
+                CTN_TRY(net->vt->send(net, &p->notice, 1, row_rank(c, i), tag_of(p),
+                                      &p->row[3 * i + 1]));
+                *s = (char)((*s & ~PUTTING) | TELLING);
+            }
+        } else if (*s & TELLING) {
+            CTN_TRY(net->vt->test(net, &p->row[3 * i + 1], &ready));
+            if (ready) *s = (char)(*s & ~TELLING);
+        }
+        if (*s & HEARING) {
+            CTN_TRY(net->vt->test(net, &p->row[3 * i + 2], &ready));
+            if (ready) {
+                take_block(c, p, i);
+                *s = (char)(*s & ~HEARING);
+            }
+        }
+        *done &= *s == 0;
+    }
+    return CTN_OK;
+}
+
+/* ---- pieces ----------------------------------------------------------------------------------------------- */
+
+static ctn_status begin_round(ctn_comm *c, ctn__piece *p)
+{
+    switch (p->r.kind) {
+    case CTN__ROUND_EXCHANGE: return begin_exchange(c, p);
+    case CTN__ROUND_NATIVE: return begin_native(c, p);
+    case CTN__ROUND_PUT: return begin_put(c, p);
+    case CTN__ROUND_SHARE:
+    case CTN__ROUND_SUM:
+    case CTN__ROUND_FETCH: break;
+    }
+    return CTN_OK;
+}
+
+static ctn_status move_round(ctn_comm *c, ctn__piece *p, bool *done)
+{
+    switch (p->r.kind) {
+    case CTN__ROUND_EXCHANGE: return move_exchange(c, p, done);
+    case CTN__ROUND_NATIVE: return move_native(c, p, done);
+    case CTN__ROUND_PUT: return move_put(c, p, done);
+    case CTN__ROUND_SHARE: *done = share(c, p); break;
+    case CTN__ROUND_SUM: *done = sum_shares(c, p); break;
+    case CTN__ROUND_FETCH: *done = fetch_shares(c, p); break;
+    }
+    return CTN_OK;
+}
+
+static void finish_piece(ctn_comm *c, ctn__piece *p)
+{
+    ctn__coll *x = p->x;
+    reach(c, p, uses_before(c, p) + 4);
+    p->x = NULL;
+    c->active--;
+    if (--x->left > 0 || x->begun < x->count) return;
+    x->t1 = ctn__now_ns();
+    c->finished++;
+    atomic_store_explicit(&x->done, true, memory_order_release);
+}
+
+/* As many rounds as go through now. */
+static ctn_status move_piece(ctn_comm *c, ctn__piece *p, bool *moved)
+{
+    for (;;) {
+        bool done = false;
+        if (!p->busy) {
+            if (!p->x->alg->round(&c->place, p->n, p->k, &p->r)) {
+                finish_piece(c, p);
+                *moved = true;
+                return CTN_OK;
+            }
+            p->k++;
+            p->busy = true;
+            CTN_TRY(begin_round(c, p));
+        }
+        CTN_TRY(move_round(c, p, &done));
+        if (!done) return CTN_OK;
+        p->busy = false;
+        *moved = true;
+    }
+}
+
+static void begin_pieces(ctn_comm *c)
+{
+    for (ctn__coll *x = c->first; x; x = x->next) {
+        while (x->begun < x->count) {
+            ctn__piece *p = &c->piece[c->next_piece % (uint64_t)c->window];
+            if (p->x) return;
+            p->x = x;
+            p->number = c->next_piece++;
+            p->at = x->buf + (size_t)x->begun * size_of(x->type);
+            p->n = x->count - x->begun < x->step ? x->count - x->begun : x->step;
+            p->k = p->shares = 0;
+            p->busy = false;
+            x->begun += p->n;
+            x->left++;
+            c->active++;
+        }
+    }
+}
+
+static ctn_status broken(ctn_comm *c)
+{
+    return ctn_fail(CTN_EPEER, "%s", c->why);
+}
+
+static ctn_status poll_locked(ctn_comm *c)
+{
+    bool moved = true;
+    while (moved && (c->active > 0 || c->first)) {
+        moved = false;
+        begin_pieces(c);
+        for (int i = 0; i < c->window && c->active > 0; i++) {
+            /* oldest first: its message is the one that others wait for */
+            ctn__piece *p = &c->piece[(c->next_piece + (uint64_t)i) % (uint64_t)c->window];
+            if (p->x) CTN_TRY(move_piece(c, p, &moved));
+        }
+        while (c->first && c->first->done) {
+            c->first = c->first->next;
+            if (!c->first) c->last = NULL;
+        }
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__comm_poll(ctn_comm *c)
+{
+    if (c->failed) return broken(c);
+    pthread_mutex_lock(&c->lock);
+    ctn_status st = poll_locked(c);
+    pthread_mutex_unlock(&c->lock);
+    if (st < 0) ctn_comm_fail(c, ctn_error_message());
+    return st;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------- */
+
+/* Elements of a piece: its longest message has the length asked for, and what regions carry fits a slot. */
+static int64_t piece_length(const ctn_comm *c, const ctn__algorithm *alg, ctn_dtype type,
+                            ctn_dtype wire)
+{
+    int64_t parts = alg->parts ? alg->parts(&c->place) : c->place.size;
+    int64_t n = parts * c->opt.segment / (int64_t)size_of(wire);
+    int64_t slot = (int64_t)(c->slot_bytes / size_of(type));
+    return alg->region && n > slot ? slot : n;
+}
+
+static ctn__coll *take_coll(ctn_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    ctn__coll *x = c->spare;
+    if (x) c->spare = x->next;
+    pthread_mutex_unlock(&c->lock);
+    return x ? x : ctn__malloc(sizeof *x);
+}
+
+ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
+                           int64_t count, ctn_dtype type, ctn_dtype wire)
+{
+    *out = NULL;
+    if (c->failed) return broken(c);
+    ctn__coll *x = take_coll(c);
+    if (!x) return CTN_ENOMEM;
+    *x = (ctn__coll){.c = c,
+                     .alg = alg ? alg : c->alg,
+                     .buf = buf,
+                     .count = count,
+                     .type = type,
+                     .wire = type == CTN_F32 ? wire : type,
+                     .t0 = ctn__now_ns()};
+    bool nothing = count == 0 || c->place.size == 1;
+    x->step = x->alg->whole || nothing ? count : piece_length(c, x->alg, type, x->wire);
+    c->started++;
+    *out = x;
+    if (nothing) {
+        x->t1 = x->t0;
+        c->finished++;
+        x->done = true;
+        return CTN_OK;
+    }
+    pthread_mutex_lock(&c->lock);
+    if (c->last) c->last->next = x;
+    else c->first = x;
+    c->last = x;
+    pthread_mutex_unlock(&c->lock);
+    return ctn__comm_poll(c);
+}
+
+bool ctn__coll_done(const ctn__coll *x)
+{
+    return atomic_load_explicit(&x->done, memory_order_acquire);
+}
+
+void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end)
+{
+    *start = x->t0;
+    *end = x->t1;
+}
+
+/* First spin, then let others run, then sleep: ranks may share a core. */
+void ctn__comm_idle(int *turns)
+{
+    if (++*turns < 64) return;
+    if (*turns < 256) {
+        sched_yield();
+        return;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+ctn_status ctn__coll_await(ctn__coll *x)
+{
+    ctn_status st = CTN_OK;
+    int turns = 0;
+    ctn_comm *c = x->c;
+    const ctn__coreset *cores = ctn__coll_done(x) ? NULL : ctn__cores_pause();
+    c->waiting++;
+    while (!ctn__coll_done(x) && st == CTN_OK) {
+        st = ctn__comm_poll(c);
+        if (st == CTN_OK && !ctn__coll_done(x)) st = ctn__comm_turn(c, &turns);
+    }
+    c->waiting--;
+    ctn__cores_resume(cores);
+    return st;
+}
+
+void ctn__coll_release(ctn__coll *x)
+{
+    ctn_comm *c = x->c;
+    pthread_mutex_lock(&c->lock);
+    ctn__coll **p = &c->first;
+    while (*p && *p != x) p = &(*p)->next;
+    if (*p) *p = x->next; /* done, but behind one that is not */
+    c->last = c->first;
+    while (c->last && c->last->next) c->last = c->last->next;
+    x->next = c->spare;
+    c->spare = x;
+    pthread_mutex_unlock(&c->lock);
+}
+
+ctn_status ctn__coll_wait(ctn__coll *x)
+{
+    if (!x) return CTN_OK;
+    CTN_TRY(ctn__coll_await(x)); /* failed: the transport may still use its memory */
+    ctn__coll_release(x);
+    return CTN_OK;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------ */
+
+ctn_status ctn__pieces_make(ctn_comm *c)
+{
+    int size = c->place.size;
+    c->window = c->opt.window;
+    c->piece = ctn__calloc((size_t)c->window, sizeof *c->piece);
+    if (!c->piece) return CTN_ENOMEM;
+    if (size == 1) return CTN_OK;
+    c->region = ctn__calloc((size_t)size, sizeof *c->region);
+    if (!c->region) return CTN_ENOMEM;
+    c->slot_bytes = 4 * (size_t)c->opt.segment;
+    return c->net->vt->region(c->net, slot_offset(c, c->window), c->region);
+}
+
+void ctn__pieces_free(ctn_comm *c)
+{
+    for (int i = 0; c->piece && i < c->window; i++) {
+        ctn__free(c->piece[i].in);
+        ctn__free(c->piece[i].out);
+        ctn__free(c->piece[i].row);
+        ctn__free(c->piece[i].row_state);
+    }
+    while (c->first) {
+        ctn__coll *x = c->first;
+        c->first = x->next;
+        ctn__free(x);
+    }
+    while (c->spare) {
+        ctn__coll *x = c->spare;
+        c->spare = x->next;
+        ctn__free(x);
+    }
+    ctn__free(c->piece);
+    ctn__free(c->region);
+}

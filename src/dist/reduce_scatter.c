@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dist_reduce_scatter: of the sum of x (size*N,...) over ranks, y (N,...) is the part of this rank.
+ * Partial sums pass through a copy of x, since the rounds of a ring overwrite it. Gradient: the
+ * parts put together again, which is allgather.
+ */
+#include "dist/dist.h"
+
+static ctn_status reduce_scatter_infer(ctn_infer_args *a)
+{
+    const int64_t size = a->attr[CTN__DIST_SIZE];
+    CTN_TRY(ctn__dist_rows(a));
+    CTN_TRY(ctn__dist_summable(a));
+    if (a->in[0]->dim[0] % size != 0) {
+        char t[128];
+        return ctn_fail(CTN_ESHAPE, "%s: x is %s, its length cannot be divided by %lld ranks",
+                        a->name, ctn__shape_text(a->in[0], t, sizeof t), (long long)size);
+    }
+    a->out[0] = *a->in[0];
+    a->out[0].dim[0] /= size;
+    return CTN_OK;
+}
+
+static ctn_status reduce_scatter_prepare(ctn_prepare_args *a)
+{
+    a->scratch = ctn__bytes(&a->din[0]);
+    return CTN_OK;
+}
+
+static ctn_status reduce_scatter_run(const ctn_run_args *a)
+{
+    ctn_comm *c = ctn__dist_comm(a->attr);
+    const size_t part = ctn__bytes(&a->dout[0]);
+    char *sum = a->scratch;
+    ctn__coll *x = NULL;
+    memcpy(sum, a->in[0], ctn__bytes(&a->din[0]));
+    CTN_TRY(ctn__coll_start(c, &x, &ctn__ring_scatter, sum, ctn__count(&a->din[0]), a->din[0].dtype,
+                            c->opt.wire));
+    CTN_TRY(ctn__coll_wait(x));
+    memcpy(a->out[0], sum + (size_t)a->attr[CTN__DIST_RANK] * part, part);
+    return CTN_OK;
+}
+
+static ctn_status reduce_scatter_grad(const ctn_grad_args *a)
+{
+    a->gin[0] = ctn_dist_allgather_at(a->at, ctn__dist_comm(a->attr), a->gout[0]);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
+}
+
+static ctn_op op_reduce_scatter = {
+    .struct_size = sizeof(ctn_op),
+    .name = "dist_reduce_scatter",
+    .nin = 1,
+    .nout = 1,
+    .flags = CTN_OP_ORDERED,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .attr_names = ctn__dist_attr_names,
+    .infer = reduce_scatter_infer,
+    .grad = reduce_scatter_grad,
+    .prepare = reduce_scatter_prepare,
+    .run = reduce_scatter_run,
+};
+
+ctn_tensor *ctn_dist_reduce_scatter_at(const char *at, ctn_comm *c, ctn_tensor *x)
+{
+    return ctn__dist_apply(at, &op_reduce_scatter, c, x, 0);
+}

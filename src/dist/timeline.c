@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timeline: what every rank did in the last steps, on one clock, as one Chrome trace. A rank is
+ * a process of the picture; its rows are the steps, the thread that issues kernels, the wait for
+ * input, and every bucket of gradients on its way.
+ *
+ * A step ends where the kernel of an optimizer ends. Ranks take the same number of steps, so they
+ * cut the same ones out of their rings by counting from the end. Clocks are compared once, right
+ * behind these steps, so that they have little time to drift.
+ */
+#include "dist/timeline.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/newfile.h"
+#include "dist/dist.h"
+#include "optim/optim.h"
+#include "train/train.h"
+
+enum {
+    ROUNDS = 32, /* of messages to a clock; the fastest counts */
+    ROW_STEPS = 3
+};
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+/* Rank 0: rank r's clock was read between t0 and t1 of this one. */
+static ctn_status ask(ctn_comm *c, int r, ctn__clock *now, void *user, ctn__clock_offset *of)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        char go = 0;
+        uint64_t theirs = 0, t0 = now(user);
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, &go, 1, r, &theirs, sizeof theirs, r));
+        uint64_t t1 = now(user), took = t1 - t0;
+        if (took >= best) continue;
+        best = took;
+        of->ahead_ns = (int64_t)(theirs - (t0 + took / 2));
+        of->within_ns = (int64_t)(took / 2);
+    }
+    return CTN_OK;
+}
+
+static ctn_status answer(ctn_comm *c, ctn__clock *now, void *user)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        char go = 0;
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, NULL, 0, 0, &go, 1, 0));
+        uint64_t t = now(user);
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, &t, sizeof t, 0, NULL, 0, 0));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__clock_offsets(ctn_comm *c, ctn__clock *now, void *user, ctn__clock_offset *of)
+{
+    const ctn__place *me = &c->place;
+    if (me->rank > 0) return me->local == 0 && me->my_node > 0 ? answer(c, now, user) : CTN_OK;
+    for (int n = 0; n < me->nodes; n++) {
+        const int *member = me->members + me->first[n];
+        const int count = (n + 1 < me->nodes ? me->first[n + 1] : me->size) - me->first[n];
+        of[member[0]] = (ctn__clock_offset){0, 0};
+        if (n > 0) CTN_TRY(ask(c, member[0], now, user, &of[member[0]]));
+        for (int i = 1; i < count; i++) of[member[i]] = of[member[0]];
+    }
+    return CTN_OK;
+}
+
+static uint64_t own_clock(void *unused)
+{
+    (void)unused;
+    return ctn__now_ns();
+}
+
+/* ---- spans of this rank ---------------------------------------------------------------------- */
+
+/* What a span is to the split of a step; `catena timeline` reads the names. */
+typedef enum { COMPUTE, OPTIMIZER, START, WAIT, PROGRESS, INPUT, EXCHANGE, STEP } kind;
+static const char *const kinds[] = {"compute",  "optimizer", "start",    "wait",
+                                    "progress", "input",     "exchange", "step"};
+
+/* A span as it is sent: the name as its place in a list. */
+typedef struct {
+    uint64_t t0, t1;
+    int64_t bytes;
+    int32_t lane, name, kind, unused;
+} record;
+
+typedef struct {
+    CTN__VEC(ctn__span) span;
+    CTN__VEC(uint64_t) end; /* of steps, rising; the first is where the first step begins */
+    CTN__VEC(record) record;
+    CTN__VEC(const char *) name; /* of records, each once */
+    ctn__text text;              /* them, ended by zeros */
+    const char *optimizer[16];
+    int noptimizer;
+} own;
+
+static void own_free(own *o)
+{
+    ctn__vec_free(&o->span);
+    ctn__vec_free(&o->end);
+    ctn__vec_free(&o->record);
+    ctn__vec_free(&o->name);
+    ctn__text_free(&o->text);
+}
+
+static bool of_optimizer(const own *o, const ctn__span *s)
+{
+    for (int i = 0; i < o->noptimizer; i++)
+        if (s->name == o->optimizer[i]) return true;
+    return false;
+}
+
+static kind kind_of(const own *o, const ctn__span *s)
+{
+    if (s->lane == ROW_STEPS) return STEP;
+    if (s->lane == CTN__LANE_INPUT) return INPUT;
+    if (s->lane != CTN__LANE_KERNELS) return EXCHANGE;
+    if (of_optimizer(o, s)) return OPTIMIZER;
+    if (strcmp(s->name, "allreduce") == 0) return START;
+    if (strcmp(s->name, "progress") == 0) return PROGRESS;
+    /* plan/exchange.c, and the ops of dist/, which wait for other ranks in the middle of a plan */
+    bool waits = strncmp(s->name, "wait_", 5) == 0 || strncmp(s->name, "dist_", 5) == 0;
+    return waits ? WAIT : COMPUTE;
+}
+
+/* The ring, and where steps end in it. What began in a part that was overwritten is no step. */
+static ctn_status look_back(own *o, const ctn_context *ctx)
+{
+    const int64_t n = ctn__trace_spans(ctx->trace);
+    uint64_t first = UINT64_MAX;
+    for (const ctn__pool *p = ctx->pools; p && o->noptimizer < 16; p = p->next)
+        o->optimizer[o->noptimizer++] = p->step_op->name;
+    if (!ctn__vec_reserve(&o->span, (size_t)n)) return CTN_ENOMEM;
+    ctn__span s;
+    for (int64_t i = 0; i < n && ctn__trace_get(ctx->trace, i, &s); i++) {
+        o->span.at[o->span.n++] = s;
+        if (s.t0 < first) first = s.t0;
+    }
+    if (ctn__trace_lost(ctx->trace) == 0 && n > 0 && !ctn__vec_push(&o->end, first))
+        return CTN_ENOMEM;
+    for (size_t i = 0; i < o->span.n; i++)
+        if (of_optimizer(o, &o->span.at[i]) && !ctn__vec_push(&o->end, o->span.at[i].t1))
+            return CTN_ENOMEM;
+    return CTN_OK;
+}
+
+static int64_t steps_kept(const own *o)
+{
+    return o->end.n > 0 ? (int64_t)o->end.n - 1 : 0;
+}
+
+static int32_t name_of(own *o, const char *name)
+{
+    size_t i = 0;
+    while (i < o->name.n && o->name.at[i] != name) i++;
+    if (i == o->name.n && !ctn__vec_push(&o->name, name)) return -1;
+    return (int32_t)i;
+}
+
+static ctn_status add_record(own *o, const ctn__span *s)
+{
+    const record r = {.t0 = s->t0,
+                      .t1 = s->t1 < s->t0 ? s->t0 : s->t1,
+                      .bytes = s->bytes,
+                      .lane = s->lane,
+                      .name = name_of(o, s->name),
+                      .kind = (int32_t)kind_of(o, s)};
+    return r.name >= 0 && ctn__vec_push(&o->record, r) ? CTN_OK : CTN_ENOMEM;
+}
+
+/* What overlaps the last `steps` steps, or everything where there is no step; steps themselves,
+ * numbered from 0, have their number as bytes. */
+static ctn_status cut(own *o, int64_t steps)
+{
+    static const char step[] = "step";
+    const size_t first = o->end.n - 1 - (size_t)steps;
+    const bool all = steps == 0;
+    for (size_t i = first; !all && i + 1 < o->end.n; i++)
+        CTN_TRY(add_record(o, &(ctn__span){step, o->end.at[i], o->end.at[i + 1], ROW_STEPS,
+                                           (int64_t)(i - first)}));
+    for (size_t i = 0; i < o->span.n; i++) {
+        const ctn__span *s = &o->span.at[i];
+        if (all || (s->t1 > o->end.at[first] && s->t0 < o->end.at[o->end.n - 1]))
+            CTN_TRY(add_record(o, s));
+    }
+    for (size_t i = 0; i < o->name.n; i++) {
+        ctn__text_add(&o->text, "%s", o->name.at[i]);
+        ctn__text_add(&o->text, "%c", 0);
+    }
+    return o->text.failed ? CTN_ENOMEM : CTN_OK;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+typedef struct {
+    char host[64];
+    int64_t records, text, lost;
+    uint64_t first; /* of all spans */
+} summary;
+
+typedef struct {
+    ctn__newfile file;
+    ctn__text text;
+    ctn_status st; /* the first error; the others' spans are taken all the same */
+    bool more;
+} output;
+
+static void flush(output *o, size_t room)
+{
+    if (o->st == CTN_OK && o->text.failed) o->st = CTN_ENOMEM;
+    if (o->st == CTN_OK && o->text.n > room)
+        o->st = ctn__newfile_write(&o->file, o->text.s, o->text.n);
+    if (o->text.n > room) o->text.n = 0;
+}
+
+static void put_string(ctn__text *t, const char *s)
+{
+    ctn__text_add(t, "\"");
+    for (; *s; s++) {
+        const unsigned char ch = (unsigned char)*s;
+        if (ch == '"' || ch == '\\') ctn__text_add(t, "\\%c", ch);
+        else if (ch < 0x20) ctn__text_add(t, "\\u%04x", ch);
+        else ctn__text_add(t, "%c", ch);
+    }
+    ctn__text_add(t, "\"");
+}
+
+/* A time of the picture in microseconds; whole numbers, because %f follows the host's locale. */
+static void put_us(ctn__text *t, const char *key, uint64_t ns)
+{
+    ctn__text_add(t, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void put_head(output *o, const char *name)
+{
+    ctn__text_add(&o->text, o->more ? ",\n{\"name\":" : "\n{\"name\":");
+    put_string(&o->text, name);
+    o->more = true;
+}
+
+/* Names of a process or a row, and its place among the others. */
+static void put_label(output *o, const char *what, int r, int row, const char *label, int place)
+{
+    static const char *const form[] = {"%s_name", "%s_sort_index"};
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, form[i], what);
+        put_head(o, name);
+        ctn__text_add(&o->text, ",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{", r, row);
+        if (i == 0) ctn__text_add(&o->text, "\"name\":");
+        if (i == 0) put_string(&o->text, label);
+        else ctn__text_add(&o->text, "\"sort_index\":%d", place);
+        ctn__text_add(&o->text, "}}");
+    }
+}
+
+static void put_row(output *o, int r, int row)
+{
+    char label[64];
+    int place = row;
+    if (row == CTN__LANE_KERNELS) snprintf(label, sizeof label, "kernels");
+    else if (row == CTN__LANE_INPUT) snprintf(label, sizeof label, "input");
+    else if (row == CTN__LANE_CONTROL) snprintf(label, sizeof label, "control");
+    else if (row == ROW_STEPS) snprintf(label, sizeof label, "steps");
+    else if (row >= CTN__LANE_VALUES)
+        snprintf(label, sizeof label, "values %d", row - CTN__LANE_VALUES);
+    else snprintf(label, sizeof label, "bucket %d", row - CTN__LANE_BUCKET);
+    if (row == ROW_STEPS) place = -1;
+    put_label(o, "thread", r, row, label, place);
+}
+
+static void put_rows(output *o, int r, const record *at, int64_t n)
+{
+    bool few[CTN__LANE_BUCKET] = {0};
+    int last[2] = {CTN__LANE_BUCKET - 1, CTN__LANE_VALUES - 1};
+    for (int64_t i = 0; i < n; i++) {
+        const int lane = at[i].lane, k = lane >= CTN__LANE_VALUES;
+        if (lane < CTN__LANE_BUCKET) few[lane] = true;
+        else if (lane > last[k]) last[k] = lane;
+    }
+    for (int i = 0; i < CTN__LANE_BUCKET; i++)
+        if (few[i]) put_row(o, r, i);
+    for (int i = CTN__LANE_BUCKET; i <= last[0]; i++) put_row(o, r, i);
+    for (int i = CTN__LANE_VALUES; i <= last[1]; i++) put_row(o, r, i);
+}
+
+static void put_span(output *o, int r, const record *s, const char *name, uint64_t start)
+{
+    put_head(o, name);
+    ctn__text_add(&o->text, ",\"cat\":\"%s\",\"ph\":\"X\"", kinds[s->kind]);
+    put_us(&o->text, "ts", s->t0 > start ? s->t0 - start : 0);
+    put_us(&o->text, "dur", s->t1 - s->t0);
+    ctn__text_add(&o->text, ",\"pid\":%d,\"tid\":%d", r, s->lane);
+    if (s->kind == STEP || s->bytes > 0)
+        ctn__text_add(&o->text, ",\"args\":{\"%s\":%" PRId64 "}",
+                      s->kind == STEP ? "step" : "bytes", s->bytes);
+    ctn__text_add(&o->text, "}");
+    flush(o, 1 << 20);
+}
+
+static void put_spans(output *o, int r, const summary *s, const record *at, const char *text,
+                      uint64_t start)
+{
+    CTN__VEC(const char *) name = {0};
+    char label[100];
+    snprintf(label, sizeof label, "rank %d (%s)", r, s->host);
+    put_label(o, "process", r, 0, label, r);
+    put_rows(o, r, at, s->records);
+    for (const char *p = text; p < text + s->text; p += strlen(p) + 1)
+        if (!ctn__vec_push(&name, p)) o->text.failed = true;
+    for (int64_t i = 0; name.at && i < s->records && at[i].name < (int64_t)name.n; i++)
+        put_span(o, r, &at[i], name.at[at[i].name], start);
+    ctn__vec_free(&name);
+}
+
+/* ---- all ranks ------------------------------------------------------------------------------- */
+
+typedef struct {
+    ctn_comm *c; /* NULL: one rank */
+    int rank, size;
+    int64_t steps;            /* that all ranks have */
+    summary *all;             /* [size] */
+    ctn__clock_offset *clock; /* [size], on rank 0 */
+} group;
+
+static ctn_status gather(const group *g, const void *mine, size_t bytes, void *all)
+{
+    if (g->c) return ctn_comm_allgather(g->c, mine, bytes, all);
+    memcpy(all, mine, bytes);
+    return CTN_OK;
+}
+
+static ctn_status agree(group *g, int64_t kept, int64_t most)
+{
+    int64_t *all = ctn__calloc((size_t)g->size, sizeof *all);
+    if (!all) return CTN_ENOMEM;
+    ctn_status st = gather(g, &kept, sizeof kept, all);
+    g->steps = most;
+    for (int r = 0; r < g->size; r++)
+        if (all[r] < g->steps) g->steps = all[r];
+    ctn__free(all);
+    return st;
+}
+
+static ctn_status summarise(group *g, const own *o, const ctn_context *ctx)
+{
+    summary mine = {.records = (int64_t)o->record.n,
+                    .text = (int64_t)o->text.n,
+                    .lost = ctn__trace_lost(ctx->trace),
+                    .first = UINT64_MAX};
+    if (gethostname(mine.host, sizeof mine.host - 1) != 0) strcpy(mine.host, "?");
+    for (size_t i = 0; i < o->record.n; i++)
+        if (o->record.at[i].t0 < mine.first) mine.first = o->record.at[i].t0;
+    g->all = ctn__calloc((size_t)g->size, sizeof *g->all);
+    g->clock = ctn__calloc((size_t)g->size, sizeof *g->clock);
+    if (!g->all || !g->clock) return CTN_ENOMEM;
+    CTN_TRY(gather(g, &mine, sizeof mine, g->all));
+    return g->c ? ctn__clock_offsets(g->c, own_clock, NULL, g->clock) : CTN_OK;
+}
+
+/* When the picture begins, by rank 0's clock. */
+static uint64_t beginning(const group *g)
+{
+    uint64_t start = UINT64_MAX;
+    for (int r = 0; r < g->size; r++) {
+        const uint64_t t = g->all[r].first - (uint64_t)g->clock[r].ahead_ns;
+        if (g->all[r].records > 0 && t < start) start = t;
+    }
+    return start;
+}
+
+static ctn_status put_rank(const group *g, output *o, int r, uint64_t start)
+{
+    const summary *s = &g->all[r];
+    const size_t bytes = (size_t)s->records * sizeof(record);
+    ctn_status st = CTN_OK;
+    record *at = ctn__malloc(bytes + 1);
+    char *text = ctn__malloc((size_t)s->text + 1);
+    if (!at || !text) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, ctn__comm_swap(g->c, CTN__TAG_SPANS, NULL, 0, 0, at, bytes, r));
+    CTN_TRY_GOTO(st, done,
+                 ctn__comm_swap(g->c, CTN__TAG_SPANS, NULL, 0, 0, text, (size_t)s->text, r));
+    put_spans(o, r, s, at, text, start + (uint64_t)g->clock[r].ahead_ns);
+done:
+    ctn__free(at);
+    ctn__free(text);
+    return st;
+}
+
+/* One number of each rank; which of them, in the order of `names`. */
+static void put_facts(const group *g, output *o)
+{
+    static const char *const names[] = {"clock_ahead_ns", "clock_within_ns", "lost_spans"};
+    ctn__text_add(&o->text,
+                  "],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"catena_timeline\":1");
+    ctn__text_add(&o->text, ",\n\"ranks\":%d,\n\"steps\":%" PRId64, g->size, g->steps);
+    for (int k = 0; k < 3; k++) {
+        ctn__text_add(&o->text, ",\n\"%s\":[", names[k]);
+        for (int r = 0; r < g->size; r++)
+            ctn__text_add(&o->text, "%s%" PRId64, r > 0 ? "," : "",
+                          k == 0   ? g->clock[r].ahead_ns
+                          : k == 1 ? g->clock[r].within_ns
+                                   : g->all[r].lost);
+        ctn__text_add(&o->text, "]");
+    }
+    ctn__text_add(&o->text, "}}\n");
+    flush(o, 0);
+}
+
+/* Rank 0 says whether the file could be opened, so that nobody sends what is not taken. */
+static ctn_status open_together(const group *g, output *o, const char *path)
+{
+    if (g->rank == 0) o->st = ctn__newfile_open(&o->file, path);
+    int32_t st = o->st;
+    if (g->c) CTN_TRY(ctn_comm_broadcast(g->c, &st, sizeof st, 0));
+    if (g->rank > 0 && st < 0)
+        return ctn_fail((ctn_status)st, "timeline: rank 0 cannot write %s", path);
+    return o->st;
+}
+
+static ctn_status write_all(const group *g, const own *mine, const char *path)
+{
+    output o = {.file = {.fd = -1}};
+    ctn_status st = CTN_OK;
+    CTN_TRY_GOTO(st, done, open_together(g, &o, path));
+    if (g->rank > 0) {
+        CTN_TRY_GOTO(st, done,
+                     ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->record.at,
+                                    mine->record.n * sizeof(record), 0, NULL, 0, 0));
+        CTN_TRY_GOTO(st, done,
+                     ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->text.s, mine->text.n, 0, NULL, 0,
+                                    0));
+        goto done;
+    }
+    const uint64_t start = beginning(g);
+    ctn__text_add(&o.text, "{\"traceEvents\":[");
+    put_spans(&o, 0, &g->all[0], mine->record.at, mine->text.s, start);
+    for (int r = 1; r < g->size; r++) CTN_TRY_GOTO(st, done, put_rank(g, &o, r, start));
+    put_facts(g, &o);
+    st = o.st;
+    if (st == CTN_OK) st = ctn__newfile_commit(&o.file);
+done:
+    ctn__newfile_close(&o.file);
+    ctn__text_free(&o.text);
+    return st;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static ctn_status check(const ctn_context *ctx, const char *who)
+{
+    if (!ctx) return ctn_fail(CTN_EARG, "%s: no context", who);
+    if (!ctn__trace_spans_on(ctx->trace))
+        return ctn_fail(CTN_ESTATE, "%s: the context keeps no spans (ctn_context_opt.spans)", who);
+    return CTN_OK;
+}
+
+ctn_status ctn_dist_timeline_begin(ctn_context *ctx)
+{
+    CTN_TRY(check(ctx, "dist_timeline_begin"));
+    for (ctn__pool *p = ctx->pools; p; p = p->next)
+        if (p->exchange) p->exchange->trace = ctx->trace;
+    return CTN_OK;
+}
+
+ctn_status ctn_dist_timeline_write(ctn_context *ctx, ctn_comm *c, const char *path, int64_t steps)
+{
+    own mine = {0};
+    group g = {.c = c, .size = 1};
+    ctn_status st = CTN_OK;
+    CTN_TRY(check(ctx, "dist_timeline_write"));
+    if (!path || steps < 1)
+        return ctn_fail(CTN_EARG, "dist_timeline_write: a path and at least one step are needed");
+    if (c) {
+        g.rank = ctn_comm_rank(c);
+        g.size = ctn_comm_size(c);
+    }
+    CTN_TRY_GOTO(st, done, look_back(&mine, ctx));
+    CTN_TRY_GOTO(st, done, agree(&g, steps_kept(&mine), steps));
+    CTN_TRY_GOTO(st, done, cut(&mine, g.steps));
+    CTN_TRY_GOTO(st, done, summarise(&g, &mine, ctx));
+    CTN_TRY_GOTO(st, done, write_all(&g, &mine, path));
+done:
+    own_free(&mine);
+    ctn__free(g.all);
+    ctn__free(g.clock);
+    return st;
+}
+
+/* ---- of a training --------------------------------------------------------------------------- */
+
+typedef struct {
+    char *path;
+    int64_t steps;
+    double input_s; /* waited for input before this step */
+} extension;
+
+/* A place that cannot be written to is told now and not after the last step. */
+static ctn_status start(void *self, ctn_trainer *tr)
+{
+    extension *x = self;
+    ctn__newfile f = {.fd = -1};
+    x->input_s = tr->input_s;
+    if (ctn__writes(tr)) {
+        ctn_status st = ctn__newfile_open(&f, x->path);
+        ctn__newfile_close(&f);
+        CTN_TRY(st);
+    }
+    return ctn_dist_timeline_begin(tr->ctx);
+}
+
+/* The first extension behind a step, so right behind the wait for the next batch. The waits of a
+ * step of several batches are drawn as one. */
+static ctn_status call(void *self, ctn_trainer *tr)
+{
+    extension *x = self;
+    const uint64_t now = ctn__now_ns(), ns = (uint64_t)((tr->input_s - x->input_s) * 1e9);
+    /* Horovod's name: nothing can go on before it. */
+    ctn__trace_span(tr->ctx->trace, "WAIT_FOR_DATA", now - ns, now, CTN__LANE_INPUT);
+    x->input_s = tr->input_s;
+    return CTN_OK;
+}
+
+static ctn_status finish(void *self, ctn_trainer *tr)
+{
+    const extension *x = self;
+    if (tr->status < 0) return CTN_OK; /* the others may not come */
+    return ctn_dist_timeline_write(tr->ctx, ctn__trainer_comm(tr), x->path, x->steps);
+}
+
+static void release(void *self)
+{
+    extension *x = self;
+    ctn__free(x->path);
+    ctn__free(x);
+}
+
+ctn_status ctn_extend_timeline(ctn_trainer *tr, const char *path, int64_t steps)
+{
+    if (!tr || !path || steps < 1)
+        return ctn_fail(CTN_EARG, "extend_timeline: a trainer, a path and a number of steps");
+    CTN_TRY(check(tr->ctx, "extend_timeline"));
+    extension *x = ctn__calloc(1, sizeof *x);
+    if (!x) return CTN_ENOMEM;
+    x->steps = steps;
+    if (!(x->path = ctn__strdup(path))) {
+        release(x);
+        return CTN_ENOMEM;
+    }
+    return ctn__extend(tr,
+                       &(ctn_extension){.name = "timeline",
+                                        .priority = 2 * CTN_PRIORITY_EVALUATE,
+                                        .start = start,
+                                        .call = call,
+                                        .finish = finish,
+                                        .release = release,
+                                        .self = x},
+                       NULL, (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1});
+}

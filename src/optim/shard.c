@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sharded updates: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps optimizer state for those blocks
+ * only, packed in bucket order, updates their values and gives them to the other ranks, which go on meanwhile.
+ */
+#include "optim/optim.h"
+
+#include <math.h>
+
+static int64_t own_count(const ctn__exchange *x)
+{
+    int64_t n = 0, begin, end;
+    for (int b = 0; b < x->nbucket; b++) {
+        ctn__exchange_own(x, b, &begin, &end);
+        n += (end - begin + 15) / 16 * 16;
+    }
+    return n;
+}
+
+int64_t ctn__state_bytes(const ctn_optim *o)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    int64_t n = x && x->shard ? own_count(x) : o->pool->count;
+    return n * o->nstates * (int64_t)sizeof(float);
+}
+
+ctn_status ctn__shard_state(ctn_optim *o)
+{
+    int64_t n = own_count(o->pool->exchange);
+    if (o->t > 0) return ctn_fail(CTN_ESTATE, "dist_optim: shard before the first step");
+    for (int k = 0; k < o->nstates; k++) {
+        float *s = ctn__aligned((size_t)n * sizeof *s + 64);
+        if (!s) return CTN_ENOMEM;
+        memset(s, 0, (size_t)n * sizeof *s);
+        ctn__free(o->state[k]);
+        o->state[k] = s;
+    }
+    return CTN_OK;
+}
+
+/* Sums over this rank's blocks of what is trained, then one message of two doubles. */
+ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
+{
+    ctn__exchange *x = o->pool->exchange;
+    const ctn__pool *p = o->pool;
+    double sum[2] = {0, 0};
+    for (int b = 0; b < x->nbucket; b++) {
+        int64_t begin, end;
+        ctn__exchange_own(x, b, &begin, &end);
+        for (int i = 0; i < p->nvar; i++) {
+            int64_t lo = p->begin[i] > begin ? p->begin[i] : begin;
+            int64_t hi = p->begin[i + 1] < end ? p->begin[i + 1] : end;
+            bool ok;
+            if (lo >= hi || !ctn__trained(o, i)) continue;
+            sum[0] += ctn__sweep_norm2(p->g + lo, hi - lo, o->partial, threads, &ok);
+            sum[1] += !ok;
+        }
+    }
+    ctn__coll *c = NULL;
+    CTN_TRY(ctn__coll_start(x->comm, &c, &ctn__ring, sum, 2, CTN_F64, CTN_F64));
+    CTN_TRY(ctn__coll_wait(c));
+    o->norm = sqrt(sum[0]);
+    *finite = sum[1] == 0;
+    return CTN_OK;
+}
+
+static void sweep_block(ctn_optim *o, int64_t begin, int64_t end, int64_t packed, int64_t segs,
+                        int threads)
+{
+    const ctn__pool *p = o->pool;
+    ctn__sweep_seg seg[64];
+    ctn__sweep_pool at = {.w = p->w + begin, .g = p->g + begin};
+    if (o->nstates > 0) at.s1 = o->state[0] + packed;
+    if (o->nstates > 1) at.s2 = o->state[1] + packed;
+    if (o->nstates > 2) at.s3 = o->state[2] + packed;
+    for (int64_t i = 0; i < segs;) {
+        int64_t n = 0;
+        for (; i < segs && n < 64; i++) {
+            ctn__sweep_seg one = o->seg[i];
+            one.begin = one.begin > begin ? one.begin : begin;
+            one.end = one.end < end ? one.end : end;
+            if (one.begin >= one.end) continue;
+            one.begin -= begin;
+            one.end -= begin;
+            seg[n++] = one;
+        }
+        ctn__sweep(o->kind, &at, seg, n, threads);
+    }
+}
+
+ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads)
+{
+    ctn__exchange *x = o->pool->exchange;
+    int64_t packed = 0;
+    ctn__shard_forget(o);
+    for (int b = 0; b < x->nbucket; b++) {
+        int64_t begin, end;
+        ctn__exchange_own(x, b, &begin, &end);
+        sweep_block(o, begin, end, packed, n, threads);
+        packed += (end - begin + 15) / 16 * 16;
+    }
+    return ctn__exchange_publish(x);
+}
+
+/* Own blocks from or to their places in a whole pool. */
+static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    for (int b = 0; b < x->nbucket; b++) {
+        int64_t begin, end;
+        ctn__exchange_own(x, b, &begin, &end);
+        size_t bytes = (size_t)(end - begin) * sizeof *state;
+        if (out) memcpy(whole + begin, state, bytes);
+        else memcpy(state, whole + begin, bytes);
+        state += (end - begin + 15) / 16 * 16;
+    }
+}
+
+static ctn_status gather(ctn_optim *o, float *whole)
+{
+    ctn__exchange *x = o->pool->exchange;
+    for (int b = 0; b < x->nbucket; b++) {
+        ctn__coll *c = NULL;
+        CTN_TRY(ctn__coll_start(x->comm, &c, &ctn__ring_gather, whole + x->begin[b + 1],
+                                x->begin[b] - x->begin[b + 1], CTN_F32, CTN_F32));
+        CTN_TRY(ctn__coll_wait(c));
+    }
+    return CTN_OK;
+}
+
+void ctn__shard_forget(ctn_optim *o)
+{
+    for (int k = 0; k < 3; k++) {
+        ctn__free(o->whole[k]);
+        o->whole[k] = NULL;
+    }
+}
+
+/* Whoever saves keeps pointers: the whole pools live until the next step. */
+ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user)
+{
+    ctn__shard_forget(o);
+    for (int k = 0; k < o->nstates; k++) {
+        o->whole[k] = ctn__aligned((size_t)o->pool->count * sizeof *o->whole[k]);
+        if (!o->whole[k]) return CTN_ENOMEM;
+        memset(o->whole[k], 0, (size_t)o->pool->count * sizeof *o->whole[k]);
+        copy_blocks(o, o->state[k], o->whole[k], true);
+        CTN_TRY(gather(o, o->whole[k]));
+    }
+    CTN_TRY(ctn__visit_states(o, o->whole, fn, user));
+    for (int k = 0; k < o->nstates; k++) copy_blocks(o, o->state[k], o->whole[k], false);
+    return CTN_OK;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libcatena_mpi_<kind>.so: messages by MPI. One source, built once for each kind of MPI, here or on
+ * site by `catena mpi-setup`; the only source that knows MPI. Loaded by comm/plugin.c. MPI 3.1 and
+ * MPI_THREAD_FUNNELED are enough.
+ *
+ * Invariant (rule 16): all is done on a duplicate of the caller's communicator, whose errors come
+ * back as statuses; MPI is started and ended only when init and finalize are called.
+ */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/mpi.h>
+#include "comm/net.h"
+#include "tensor/half.h"
+
+/* Elements of one MPI call, whose counts are ints. Tests build with less, to see the cuts. */
+#ifndef CTN__MPI_MOST
+#define CTN__MPI_MOST (1 << 30)
+#endif
+
+typedef struct {
+    ctn__net net;
+    MPI_Comm comm, node; /* all ranks; those that share memory with this one */
+    bool threads;
+    MPI_Op bf16, f16; /* sums in f32; MPI_OP_NULL until they are needed */
+    bool shared_made, window_made;
+    MPI_Win shared; /* of the node: the memory of the region */
+    MPI_Win window; /* of all ranks over the same memory; only with several nodes */
+    char **at;      /* [size]: regions of the node's ranks */
+} mpi_net;
+
+/* How a ctn__net_req is used. */
+enum { REQUEST, COUNT, TARGET }; /* or an array of COUNT requests; TARGET: 1 + rank of a put */
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits a word");
+
+static ctn__net_fail *fail;
+
+static void use(ctn__net_fail *f)
+{
+    fail = f;
+}
+
+/* call ends with "to" or "from" where a rank follows; rank < 0: none. */
+static ctn_status wrong(int error, const char *call, int rank)
+{
+    /* As long as any MPI of the same ABI may want. */
+    char text[MPI_MAX_ERROR_STRING > 1024 ? MPI_MAX_ERROR_STRING : 1024] = "", to[32] = "";
+    int n = 0;
+    if (MPI_Error_string(error, text, &n) != MPI_SUCCESS)
+        snprintf(text, sizeof text, "error %d", error);
+    if (rank >= 0) snprintf(to, sizeof to, " rank %d", rank);
+    return fail(CTN_EENGINE, "%s%s: %s", call, to, text);
+}
+
+#define MPI_TRY(call, ...)                                          \
+    do {                                                            \
+        int error_ = call(__VA_ARGS__);                             \
+        if (error_ != MPI_SUCCESS) return wrong(error_, #call, -1); \
+    } while (0)
+
+/* A request lives in its ctn__net_req until mpi_test, where clang's checker does not follow it.
+ * NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void keep(ctn__net_req *r, MPI_Request q, int target)
+{
+    r->word[REQUEST] = 0;
+    memcpy(&r->word[REQUEST], &q, sizeof q);
+    r->word[COUNT] = 1;
+    r->word[TARGET] = (uint64_t)target + 1;
+}
+
+static const ctn__net_req nothing;
+
+/* A count and a type for any number of bytes. *made: the type is to be freed, which MPI allows
+ * as soon as it is in use. */
+static int span(size_t bytes, int *count, MPI_Datatype *type, bool *made)
+{
+    *made = bytes > (size_t)CTN__MPI_MOST;
+    *count = *made ? 1 : (int)bytes;
+    *type = MPI_BYTE;
+    if (!*made) return MPI_SUCCESS;
+    if (bytes / CTN__MPI_MOST > INT_MAX) return MPI_ERR_COUNT;
+    const size_t whole = bytes / CTN__MPI_MOST;
+    int length[2] = {(int)whole, (int)(bytes % CTN__MPI_MOST)};
+    MPI_Aint begin[2] = {0, (MPI_Aint)(whole * CTN__MPI_MOST)};
+    MPI_Datatype part[2] = {MPI_DATATYPE_NULL, MPI_BYTE};
+    int error = MPI_Type_contiguous(CTN__MPI_MOST, MPI_BYTE, &part[0]);
+    if (error != MPI_SUCCESS) return error;
+    error = MPI_Type_create_struct(2, length, begin, part, type);
+    MPI_Type_free(&part[0]);
+    return error == MPI_SUCCESS ? MPI_Type_commit(type) : error;
+}
+
+static ctn_status mpi_send(ctn__net *net, const void *buf, size_t bytes, int to, int tag,
+                           ctn__net_req *r)
+{
+    mpi_net *n = (mpi_net *)net;
+    int count;
+    MPI_Datatype type;
+    bool made;
+    MPI_Request q;
+    int error = span(bytes, &count, &type, &made);
+    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Isend to", to);
+    error = MPI_Isend(buf, count, type, to, tag, n->comm, &q);
+    if (made) MPI_Type_free(&type);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Isend to", to);
+    keep(r, q, -1);
+    return CTN_OK;
+}
+
+static ctn_status mpi_recv(ctn__net *net, void *buf, size_t bytes, int from, int tag,
+                           ctn__net_req *r)
+{
+    mpi_net *n = (mpi_net *)net;
+    int count;
+    MPI_Datatype type;
+    bool made;
+    MPI_Request q;
+    int error = span(bytes, &count, &type, &made);
+    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Irecv from", from);
+    error = MPI_Irecv(buf, count, type, from, tag, n->comm, &q);
+    if (made) MPI_Type_free(&type);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Irecv from", from);
+    keep(r, q, -1);
+    return CTN_OK;
+}
+
+/* *done: all of them are, and gone. */
+static int test_all(MPI_Request *q, int n, int *done)
+{
+    return n == 1 ? MPI_Test(q, done, MPI_STATUS_IGNORE)
+                  : MPI_Testall(n, q, done, MPI_STATUSES_IGNORE);
+}
+
+static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
+{
+    mpi_net *n = (mpi_net *)net;
+    const int count = (int)r->word[COUNT], target = (int)r->word[TARGET] - 1;
+    *done = true;
+    if (count == 0) return CTN_OK;
+    MPI_Request one;
+    memcpy(&one, &r->word[REQUEST], sizeof one);
+    MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
+    int flag = 0;
+    const int error = test_all(all, count, &flag);
+    if (error != MPI_SUCCESS)
+        return wrong(error, target < 0 ? "MPI_Test" : "MPI_Test of a put to", target);
+    *done = flag;
+    if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
+    if (!flag) return CTN_OK;
+    if (count > 1) free(all);
+    *r = nothing;
+    if (target < 0) return CTN_OK;
+    /* The bytes have left; MPI has no question without waiting for whether they have arrived. */
+    const int flushed = MPI_Win_flush(target, n->window);
+    return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static void add_bf16(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    const uint16_t *x = in;
+    uint16_t *y = inout;
+    (void)type;
+    for (int i = 0, n = *len; i < n; i++)
+        y[i] = ctn__bf16_put(ctn__bf16_get(x[i]) + ctn__bf16_get(y[i]));
+}
+
+static void add_f16(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    const uint16_t *x = in;
+    uint16_t *y = inout;
+    (void)type;
+    for (int i = 0, n = *len; i < n; i++)
+        y[i] = ctn__f16_put(ctn__f16_get(x[i]) + ctn__f16_get(y[i]));
+}
+
+/* Type, operation and bytes of an element. */
+static ctn_status sum_of(mpi_net *n, ctn_dtype dtype, MPI_Datatype *type, MPI_Op *op, size_t *bytes)
+{
+    *op = MPI_SUM;
+    switch (dtype) {
+    case CTN_F32: *type = MPI_FLOAT, *bytes = 4; return CTN_OK;
+    case CTN_F64: *type = MPI_DOUBLE, *bytes = 8; return CTN_OK;
+    case CTN_I32: *type = MPI_INT32_T, *bytes = 4; return CTN_OK;
+    case CTN_I64: *type = MPI_INT64_T, *bytes = 8; return CTN_OK;
+    case CTN_BF16:
+    case CTN_F16: break;
+    default: return fail(CTN_EDTYPE, "MPI_Iallreduce: no sum of data type %d", (int)dtype);
+    }
+    MPI_Op *own = dtype == CTN_BF16 ? &n->bf16 : &n->f16;
+    if (*own == MPI_OP_NULL) MPI_TRY(MPI_Op_create, dtype == CTN_BF16 ? add_bf16 : add_f16, 1, own);
+    *type = MPI_UINT16_T, *op = *own, *bytes = 2;
+    return CTN_OK;
+}
+
+static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dtype dtype,
+                                ctn__net_req *r)
+{
+    mpi_net *n = (mpi_net *)net;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Op op = MPI_SUM;
+    size_t bytes = 0;
+    ctn_status st = sum_of(n, dtype, &type, &op, &bytes);
+    if (st < 0) return st;
+    *r = nothing;
+    const int64_t parts = (count + CTN__MPI_MOST - 1) / CTN__MPI_MOST;
+    if (parts == 0) return CTN_OK;
+    if (parts > INT_MAX) return fail(CTN_EARG, "MPI_Iallreduce: %lld elements", (long long)count);
+    MPI_Request one, *q = &one;
+    if (parts > 1 && !(q = malloc((size_t)parts * sizeof *q)))
+        return fail(CTN_ENOMEM, "no memory for %lld requests", (long long)parts);
+    char *p = buf;
+    for (int64_t i = 0; i < parts; i++, p += (size_t)CTN__MPI_MOST * bytes) {
+        const int64_t rest = count - i * CTN__MPI_MOST;
+        const int part = rest < CTN__MPI_MOST ? (int)rest : CTN__MPI_MOST;
+        const int error = MPI_Iallreduce(MPI_IN_PLACE, p, part, type, op, n->comm, &q[i]);
+        /* What has been started goes on using the array: it stays. */
+        if (error != MPI_SUCCESS) return wrong(error, "MPI_Iallreduce", -1);
+    }
+    if (parts == 1) {
+        keep(r, one, -1);
+    } else {
+        r->word[REQUEST] = (uint64_t)(uintptr_t)q;
+        r->word[COUNT] = (uint64_t)parts;
+    }
+    return CTN_OK;
+}
+
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
+
+/* ---- memory that others see ------------------------------------------------------------------ */
+
+static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, size_t offset,
+                          ctn__net_req *r)
+{
+    mpi_net *n = (mpi_net *)net;
+    *r = nothing;
+    if (!n->at) return fail(CTN_ESTATE, "put: there is no region yet");
+    if (n->at[to]) {
+        memcpy(n->at[to] + offset, buf, bytes);
+        MPI_TRY(MPI_Win_sync, n->shared);
+        return CTN_OK;
+    }
+    int count;
+    MPI_Datatype type;
+    bool made;
+    MPI_Request q;
+    int error = span(bytes, &count, &type, &made);
+    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Rput to", to);
+    error = MPI_Rput(buf, count, type, to, (MPI_Aint)offset, count, type, n->window, &q);
+    if (made) MPI_Type_free(&type);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Rput to", to);
+    keep(r, q, to);
+    return CTN_OK;
+}
+
+/* Memory of the node, each rank's part by itself so that its pages are near to it. */
+static ctn_status share(mpi_net *n, size_t bytes, char **mine)
+{
+    MPI_Info info;
+    MPI_TRY(MPI_Info_create, &info);
+    MPI_TRY(MPI_Info_set, info, "alloc_shared_noncontig", "true");
+    int error = MPI_Win_allocate_shared((MPI_Aint)bytes, 1, info, n->node, mine, &n->shared);
+    MPI_Info_free(&info);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Win_allocate_shared", -1);
+    n->shared_made = true;
+    MPI_TRY(MPI_Win_set_errhandler, n->shared, MPI_ERRORS_RETURN);
+    MPI_TRY(MPI_Win_lock_all, MPI_MODE_NOCHECK, n->shared);
+    int locals;
+    MPI_TRY(MPI_Comm_size, n->node, &locals);
+    /* Ranks of the node are numbered in the order of the communicator. */
+    for (int i = 0, l = 0; i < n->net.size && l < locals; i++) {
+        if (n->net.node[i] != n->net.node[n->net.rank]) continue;
+        MPI_Aint size;
+        int unit;
+        MPI_TRY(MPI_Win_shared_query, n->shared, l++, &size, &unit, &n->at[i]);
+    }
+    return CTN_OK;
+}
+
+static ctn_status mpi_region(ctn__net *net, size_t bytes, void **at)
+{
+    mpi_net *n = (mpi_net *)net;
+    if (n->at) return fail(CTN_ESTATE, "region: there is one already");
+    if (!(n->at = calloc((size_t)net->size, sizeof *n->at)))
+        return fail(CTN_ENOMEM, "no memory for %d addresses", net->size);
+    char *mine = NULL;
+    ctn_status st = share(n, bytes, &mine);
+    if (st < 0) return st;
+    if (!mine)
+        return fail(CTN_ENOMEM, "MPI_Win_allocate_shared gave no memory for %zu bytes", bytes);
+    memset(mine, 0, bytes);
+    MPI_TRY(MPI_Win_sync, n->shared);
+    bool alone = true; /* one node */
+    for (int i = 0; i < net->size; i++) alone = alone && n->at[i];
+    if (!alone) {
+        MPI_TRY(MPI_Win_create, mine, (MPI_Aint)bytes, 1, MPI_INFO_NULL, n->comm, &n->window);
+        n->window_made = true;
+        MPI_TRY(MPI_Win_set_errhandler, n->window, MPI_ERRORS_RETURN);
+        MPI_TRY(MPI_Win_lock_all, MPI_MODE_NOCHECK, n->window);
+    }
+    MPI_TRY(MPI_Barrier, n->comm);
+    MPI_TRY(MPI_Win_sync, n->shared);
+    for (int i = 0; i < net->size; i++) at[i] = n->at[i];
+    return CTN_OK;
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static bool mpi_threads(const ctn__net *net)
+{
+    return ((const mpi_net *)net)->threads;
+}
+
+static bool running(void)
+{
+    int begun = 0, ended = 0;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    return begun && !ended;
+}
+
+static void mpi_free(ctn__net *net)
+{
+    mpi_net *n = (mpi_net *)net;
+    if (running()) {
+        if (n->window_made) {
+            MPI_Win_unlock_all(n->window);
+            MPI_Win_free(&n->window);
+        }
+        if (n->shared_made) {
+            MPI_Win_unlock_all(n->shared);
+            MPI_Win_free(&n->shared);
+        }
+        if (n->bf16 != MPI_OP_NULL) MPI_Op_free(&n->bf16);
+        if (n->f16 != MPI_OP_NULL) MPI_Op_free(&n->f16);
+        MPI_Comm_free(&n->node);
+        MPI_Comm_free(&n->comm);
+    }
+    free(n->at);
+    free(net->node);
+    free(n);
+}
+
+static ctn_status mpi_heard(ctn__net *net, int tag, void *buf, size_t bytes, bool *got)
+{
+    mpi_net *n = (mpi_net *)net;
+    int there = 0;
+    MPI_Status from;
+    MPI_TRY(MPI_Iprobe, MPI_ANY_SOURCE, tag, n->comm, &there, &from);
+    *got = there;
+    if (there)
+        MPI_TRY(MPI_Recv, buf, (int)bytes, MPI_BYTE, from.MPI_SOURCE, tag, n->comm,
+                MPI_STATUS_IGNORE);
+    return CTN_OK;
+}
+
+static const ctn__net_vt vt = {.send = mpi_send,
+                               .recv = mpi_recv,
+                               .allreduce = mpi_allreduce,
+                               .put = mpi_put,
+                               .heard = mpi_heard,
+                               .test = mpi_test,
+                               .region = mpi_region,
+                               .threads = mpi_threads,
+                               .free = mpi_free,
+                               .together = true};
+
+/* "Open MPI v5.0.7, package: ..." and "MPICH Version:  4.2.1\n...": the words up to the first
+ * number. */
+static void name_of(char *out, size_t room)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING > 8192 ? MPI_MAX_LIBRARY_VERSION_STRING : 8192] = "";
+    int length = 0;
+    if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) text[0] = 0;
+    size_t n = 0;
+    char *rest = NULL;
+    out[0] = 0;
+    for (char *w = strtok_r(text, " \t\n,", &rest); w; w = strtok_r(NULL, " \t\n,", &rest)) {
+        const bool last = strpbrk(w, "0123456789") != NULL;
+        if (strcmp(w, "Version:") == 0 || strcmp(w, "version") == 0) continue;
+        if (last && w[0] == 'v') w++;
+        int more = snprintf(out + n, room - n, "%s%s", n ? " " : "", w);
+        if (last || more < 0 || (n += (size_t)more) >= room) break;
+    }
+    if (!out[0]) snprintf(out, room, "MPI");
+}
+
+/* Ranks that share memory, by their lowest. */
+static ctn_status find_nodes(mpi_net *n)
+{
+    MPI_TRY(MPI_Comm_split_type, n->comm, MPI_COMM_TYPE_SHARED, n->net.rank, MPI_INFO_NULL,
+            &n->node);
+#ifdef CTN__MPI_NODE_RANKS /* tests: nodes of so many ranks on one machine */
+    MPI_Comm whole = n->node;
+    MPI_TRY(MPI_Comm_split, whole, n->net.rank / CTN__MPI_NODE_RANKS, n->net.rank, &n->node);
+    MPI_TRY(MPI_Comm_free, &whole);
+#endif
+    int lowest = n->net.rank;
+    MPI_TRY(MPI_Bcast, &lowest, 1, MPI_INT, 0, n->node);
+    MPI_TRY(MPI_Allgather, &lowest, 1, MPI_INT, n->net.node, 1, MPI_INT, n->comm);
+    return CTN_OK;
+}
+
+static ctn_status fill(mpi_net *n, MPI_Comm from)
+{
+    MPI_TRY(MPI_Comm_dup, from, &n->comm);
+    MPI_TRY(MPI_Comm_set_errhandler, n->comm, MPI_ERRORS_RETURN);
+    MPI_TRY(MPI_Comm_rank, n->comm, &n->net.rank);
+    MPI_TRY(MPI_Comm_size, n->comm, &n->net.size);
+    if (!(n->net.node = malloc((size_t)n->net.size * sizeof *n->net.node)))
+        return fail(CTN_ENOMEM, "no memory for the nodes of %d ranks", n->net.size);
+    int level = MPI_THREAD_SINGLE;
+    MPI_TRY(MPI_Query_thread, &level);
+    n->threads = level >= MPI_THREAD_SERIALIZED;
+    name_of(n->net.name, sizeof n->net.name);
+    return find_nodes(n);
+}
+
+static ctn_status make(ctn__net **out, MPI_Comm from)
+{
+    if (!running()) return fail(CTN_ESTATE, "MPI is not running: MPI_Init comes first");
+    int inter = 0;
+    if (from == MPI_COMM_NULL) return fail(CTN_EARG, "the communicator is MPI_COMM_NULL");
+    MPI_TRY(MPI_Comm_test_inter, from, &inter);
+    if (inter) return fail(CTN_EARG, "an intercommunicator is given, one group is expected");
+    mpi_net *n = calloc(1, sizeof *n);
+    if (!n) return fail(CTN_ENOMEM, "no memory for a communicator");
+    n->net.vt = &vt;
+    n->bf16 = n->f16 = MPI_OP_NULL;
+    n->comm = n->node = MPI_COMM_NULL;
+    ctn_status st = fill(n, from);
+    if (st < 0) {
+        /* MPI's part stays: freeing is collective, and the others may not have failed. */
+        free(n->net.node);
+        free(n);
+        return st;
+    }
+    *out = &n->net;
+    return CTN_OK;
+}
+
+static ctn_status world(ctn__net **out)
+{
+    return make(out, MPI_COMM_WORLD);
+}
+
+static ctn_status adopt(ctn__net **out, const void *handle)
+{
+    MPI_Comm comm;
+    memcpy(&comm, handle, sizeof comm);
+    return make(out, comm);
+}
+
+/* Not every MPI has MPI_Comm_f2c as a function: in some it is a macro, so it must be called
+ * here. */
+static ctn_status adopt_fortran(ctn__net **out, int handle)
+{
+    if (!running()) return fail(CTN_ESTATE, "MPI is not running: MPI_Init comes first");
+    return make(out, MPI_Comm_f2c((MPI_Fint)handle));
+}
+
+static ctn_status init(int *argc, char ***argv)
+{
+    int begun = 0, ended = 0, level;
+    MPI_TRY(MPI_Initialized, &begun);
+    MPI_TRY(MPI_Finalized, &ended); /* an old MPI forgets then that it was begun */
+    if (begun || ended)
+        return fail(CTN_ESTATE, "MPI was started in this process before, it starts once");
+    MPI_TRY(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &level);
+    /* Some MPIs ask these for errors of calls without a communicator, MPI_Test among them. In a
+     * guest they stay the program's. */
+    MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    return CTN_OK;
+}
+
+static ctn_status finalize(void)
+{
+    MPI_TRY(MPI_Finalize);
+    return CTN_OK;
+}
+
+extern const ctn__net_plugin catena_net;
+__attribute__((visibility("default"))) const ctn__net_plugin catena_net = {
+    CTN__NET_ABI, CTN_MPI_ABI, use, init, finalize, running, world, adopt, adopt_fortran,
+};

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/cluster/test_failures.sh CATENA [NAME ...]: what a job of four hosts does when one rank fails. Makes a cluster of
+# its own; each case prints what was done, the line that names the cause, how long until every rank had ended, and
+# the exit codes. Cases: kill segv error memory cut crash rank0 sleep. Exit 0, 1, or 77 skipped.
+set -uo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+catena=$(realpath "${1:?usage: test_failures.sh CATENA [NAME ...]}")
+shift
+[ $# -gt 0 ] || set -- kill segv error memory cut crash rank0 sleep
+work=$(mktemp -d /tmp/catena-failures.XXXXXX)
+export CATENA_CLUSTER_DIR=$work/state OMP_NUM_THREADS=1 CATENA_TUNE=0 OMP_WAIT_POLICY=passive
+cluster=$top/dev/cluster
+bad=0
+trap '"$cluster" down; rm -rf "$work"' EXIT
+
+c() { timeout 90 "$cluster" "$@"; }
+
+# Each rank leaves its exit code and the time. The launcher may end this shell; it waits for its rank first.
+cat > "$work/rank" << 'RANK'
+#!/usr/bin/env bash
+trap '' TERM
+echo "$$" > "$LOG/pid.$OMPI_COMM_WORLD_RANK"
+"$@"
+code=$?
+echo "$code $(date +%s.%N)" > "$LOG/code.$OMPI_COMM_WORLD_RANK"
+exit "$code"
+RANK
+chmod +x "$work/rank"
+
+python3 - "$work" << 'PYTHON' || exit 1
+import os, random, struct, sys, zlib
+work = sys.argv[1]
+def npy(name, descr, shape, data):
+    head = repr({"descr": descr, "fortran_order": False, "shape": shape})
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    open(f"{work}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+random.seed(1)
+x = [random.gauss(0, 1) for _ in range(4099 * 6)]
+npy("x.npy", "<f4", (4099, 6), struct.pack(f"<{len(x)}f", *x))
+npy("y.npy", "<f4", (4099,), struct.pack("<4099f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(4099)]))
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for label in "ab":
+    os.makedirs(f"{work}/images/{label}")
+    for i in range(200):
+        rows = b"".join(b"\0" + bytes(random.randrange(256) for _ in range(28)) for _ in range(28))
+        png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0))
+        png += chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+        damaged = label == "b" and i == 117
+        open(f"{work}/images/{label}/{i:03}.png", "wb").write(png[: len(png) // 2] if damaged else png)
+PYTHON
+
+"$cluster" up --hosts 4 --rate 1gbit || exit $?
+
+ARRAYS=(mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 64 --batch 32 --val-share 0.1 --oversubscribe --quiet)
+
+# A folder of this cluster alone: heads of several clusters count their processes alike.
+launcher_options=(--mpi-option --prtemca --mpi-option prte_tmpdir_base --mpi-option "$work")
+
+# start NAME WORDS...: a training on four hosts, in the background.
+start() {
+    name=$1 log=$work/$1
+    shift
+    mkdir "$log"
+    timeout 120 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 60 "${launcher_options[@]}" \
+        "$work/rank" "$catena" train "$@" --out "$log/result" > "$log/out" 2> "$log/err" &
+    launcher=$!
+}
+
+# The rank's own process on a host, as the host counts.
+pid_on() {
+    c exec "$1" bash -c 'for p in /proc/[0-9]*; do
+        [ "$(readlink "$p/exe")" != "$0" ] || echo "${p#/proc/}"
+    done' "$catena" 2> /dev/null | head -n 1
+}
+
+# Steps are done when the log has lines.
+training() {
+    for _ in $(seq 300); do
+        [ "$(cat "$log/result/log.jsonl" 2> /dev/null | wc -l)" -lt 2 ] || return 0
+        sleep 0.1
+    done
+    echo "FAILED  $name: the training does not begin" && cat "$log/err"
+    return 1
+}
+
+# ended TEXT SECONDS CODES...: since $since every rank is gone within the time, with these codes in rank order (* any).
+ended() {
+    local text=$1 most=$2 r code when last=$since codes=() ok=yes
+    shift 2
+    for _ in $(seq 200); do
+        [ "$(find "$log" -name 'code.*' | wc -l)" -lt "${#}" ] || break
+        sleep 0.1
+    done
+    for r in 0 1 2 3; do
+        code=none when=$(date +%s.%N)
+        [ ! -e "$log/code.$r" ] || read -r code when < "$log/code.$r"
+        codes+=("$code")
+        last=$(printf '%s\n%s\n' "$last" "$when" | sort -n | tail -n 1)
+        [[ ${!#} ]] && [[ $code == "${*:r+1:1}" || ${*:r+1:1} == any ]] || ok="codes are ${codes[*]}, expected $*"
+    done
+    took=$(echo "$last $since" | awk '{ printf "%.1f", $1 - $2 }')
+    awk -v t="$took" -v m="$most" 'BEGIN { exit !(t <= m) }' || ok="took $took s, at most $most are allowed"
+    # The lines of our own, without the launcher's.
+    lines=$(grep -acE "Z rank [0-9]+ [a-z0-9]+: error:" "$log/err")
+    [ "$lines" = 1 ] || ok="the cause is told $lines times"
+    grep -aqE "$text" "$log/err" || ok="no line with: $text"
+    for h in node1 node2 node3 node4; do
+        [ "$h" = "${down:-}" ] || [ -z "$(pid_on $h)" ] || ok="a rank is left on $h"
+    done
+    [ "$ok" = yes ] && echo "ok      $name: all ranks ended after $took s, exit codes ${codes[*]}" ||
+        { echo "FAILED  $name: $ok" && sed 's/^/        /' "$log/err" && bad=1; }
+    grep -ahE "Z rank [0-9]+ [a-z0-9]+: error:" "$log/err" | sed 's/^/        /'
+    for _ in $(seq "${patience:-60}"); do
+        kill -0 "$launcher" 2> /dev/null || break
+        sleep 1
+    done
+    # mpirun waits for a host that it cannot reach.
+    if kill "$launcher" 2> /dev/null; then
+        wait "$launcher"
+        echo "        the launcher did not end by itself"
+    else
+        wait "$launcher"
+        echo "        the launcher's exit code is $?"
+    fi
+}
+
+# own_code N: the rank that failed has its own exit code.
+own_code() {
+    if grep -qE "^$1 " "$log"/code.*; then
+        grep -lE "^$1 " "$log"/code.* | sed "s/.*code\\./        exit code $1: rank /"
+    else
+        echo "FAILED  $name: no rank ended with $1" && bad=1
+    fi
+}
+
+now() { since=$(date +%s.%N); }
+
+case_kill() {
+    start kill "${ARRAYS[@]}" --epochs 0 --hours 1
+    now
+    training && now && c exec node3 kill -9 "$(pid_on node3)"
+    ended 'rank 2 on node3 died, step [1-9]' 10 7 7 137 7
+}
+
+case_segv() {
+    start segv "${ARRAYS[@]}" --epochs 0 --hours 1
+    now
+    training && now && c exec node4 kill -SEGV "$(pid_on node4)"
+    ended 'rank 3 on node4 died, step [1-9]' 10 7 7 7 139
+}
+
+# An image that cannot be read: whichever rank gets it fails with 4.
+case_error() {
+    now
+    start error lenet5 --data "$work/images" --size 28 --batch 8 --epochs 3 --augment none --oversubscribe --quiet
+    ended 'rank [0-3] on node[1-4], step [0-9]+: .*117.png' 30 any any any any
+    own_code 4
+}
+
+# Four ranks on four hosts of one machine, each with its own limit.
+case_memory() {
+    now
+    start memory "${ARRAYS[@]}" --epochs 1 --hidden 12000,12000 --memory-gb 0.3
+    ended 'not enough memory on node[1-4]: .* GB too much' 30 any any any any
+    own_code 5
+}
+
+case_cut() {
+    start cut "${ARRAYS[@]}" --epochs 0 --hours 1
+    now
+    training && now && c cut node2
+    patience=5 down=node2 ended 'rank 1 on node2 cannot be reached' 10 7 7 7 7
+    c mend node2
+    sleep 3
+}
+
+# A power failure. Open MPI's launcher sees that its daemon is gone and may be faster than the 4 s of the watchdog.
+case_crash() {
+    start crash "${ARRAYS[@]}" --epochs 0 --hours 1
+    now
+    training && now && c crash node4
+    echo "gone $since" > "$log/code.3"
+    sleep 10
+    local left='' h
+    for h in node1 node2 node3; do left+=$(pid_on $h); done
+    if [ -z "$left" ] && grep -aqE 'rank 3 on node4 cannot|Remote daemon.*node4' "$log/err"; then
+        echo "ok      crash: no rank is left after 10 s"
+        grep -ahE 'rank 3 on node4 cannot|Remote daemon.*node4' "$log/err" | sed 's/^/        /'
+    else
+        echo "FAILED  crash: left: $left" && sed 's/^/        /' "$log/err" && bad=1
+    fi
+    wait "$launcher"
+    c boot node4
+}
+
+# The one that speaks for the others.
+case_rank0() {
+    start rank0 "${ARRAYS[@]}" --epochs 0 --hours 1
+    now
+    training && now && c exec node1 kill -9 "$(pid_on node1)"
+    ended 'rank 0 on node1 died' 10 137 7 7 7
+}
+
+# A stopped rank is reported, not ended; when it goes on, so does the training.
+case_sleep() {
+    start sleep "${ARRAYS[@]}" --epochs 0 --iterations 6000 --log-iterations 100 --stall-seconds 4
+    training || { bad=1 && return; }
+    local pid ok=yes
+    pid=$(pid_on node3)
+    c exec node3 kill -STOP "$pid"
+    sleep 9
+    c exec node3 kill -CONT "$pid"
+    wait "$launcher" || ok="exit code $?"
+    [ "$(grep -ac 'no progress for 4 s' "$log/err")" = 1 ] || ok="reported $(grep -ac 'no progress' "$log/err") times"
+    grep -aq 'missing: rank 2' "$log/err" || ok="it does not say that rank 2 is missing"
+    grep -aq 'the job goes on' "$log/err" || ok="it does not say that it goes on"
+    [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code 0" || { echo "FAILED  sleep: $ok" && bad=1; }
+    grep -ahE 'progress|missing|goes on|  rank' "$log/err" | sed 's/^/        /'
+}
+
+for name; do "case_$name"; done
+exit $bad

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/cluster/test_launch.sh CATENA: the same line under mpirun and under Slurm, on four hosts: both train, with the same losses; srun
+# without PMI is stopped with exit 3 and the fix, and a plain command inside of sbatch is one rank. Exit 0, 1, or 77 skipped.
+set -uo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+catena=$(realpath "${1:?usage: test_launch.sh CATENA}")
+work=$(mktemp -d /tmp/catena-launch.XXXXXX)
+export CATENA_CLUSTER_DIR=$work/state OMP_NUM_THREADS=1 CATENA_TUNE=0 OMP_WAIT_POLICY=passive
+cluster=$top/dev/cluster
+bad=0
+trap '"$cluster" down; rm -rf "$work"' EXIT
+
+python3 - "$work" << 'PYTHON' || exit 1
+import random, struct, sys
+def npy(name, shape, data):
+    head = repr({"descr": "<f4", "fortran_order": False, "shape": shape})
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    open(f"{sys.argv[1]}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+random.seed(1)
+x = [random.gauss(0, 1) for _ in range(1003 * 6)]
+npy("x.npy", (1003, 6), struct.pack(f"<{len(x)}f", *x))
+npy("y.npy", (1003,), struct.pack("<1003f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(1003)]))
+PYTHON
+
+"$cluster" up --hosts 4 --rate 1gbit || exit $?
+"$cluster" slurm up || { echo "skipped: no Slurm here" && exit 77; }
+
+train=("$catena" train mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 16 --batch 16 --epochs 3 --val-share 0.1
+    --log-iterations 5 --allreduce ring --oversubscribe --quiet)
+
+# check TEXT COMMAND...
+check() {
+    local text=$1
+    shift
+    if "$@"; then echo "ok      $text"; else
+        echo "FAILED  $text" && sed 's/^/        /' "$work"/*.err && bad=1
+    fi
+}
+
+# Losses of a log without its times.
+losses() { grep -o '"iteration":[0-9]*\|"[a-z]*/loss":[^,}]*' "$1/log.jsonl"; }
+same() { [ -s "$work/a/log.jsonl" ] && [ "$(losses "$work/a")" = "$(losses "$work/$1")" ]; }
+
+timeout 90 "$cluster" run -n 4 "${train[@]}" --out "$work/a" > "$work/a.out" 2> "$work/a.err"
+check "mpirun: four ranks" grep -q "done:" "$work/a.out"
+timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=pmix "${train[@]}" --out "$work/b" > "$work/b.out" 2> "$work/b.err"
+check "srun --mpi=pmix: the same losses" same b
+timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=none "${train[@]}" --out "$work/c" > "$work/c.out" 2> "$work/c.err"
+code=$?
+check "plain srun: exit code 3, found $code" test $code = 3
+check "plain srun: names the fix once" test "$(grep -c 'Slurm started 4 tasks but MPI .* sees 1: use srun --mpi=pmix' "$work/c.err")" = 1
+check "plain srun: no result folder" test ! -e "$work/c"
+cat > "$work/job" << JOB
+#!/bin/bash
+$(printf '%q ' "${train[@]}") --out "$work/d" > "$work/d.out" 2> "$work/d.err"
+JOB
+timeout 90 "$cluster" exec head sbatch -N4 -n4 --wait -o /dev/null "$work/job" > "$work/e.out" 2> "$work/e.err"
+check "a plain command inside of sbatch -n4: one rank" grep -q "done:" "$work/d.out"
+exit $bad

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program without MPI calls of its own: ctn_mpi_init finds the MPI of its launcher. One
+ * executable for all MPIs, which links none. argv: the number of ranks, the most elements of a sum.
+ */
+#include <string.h>
+
+#include "cases.h"
+
+int main(int argc, char **argv)
+{
+    ctn_comm *c = NULL;
+    CHECK(ctn_mpi_finalize() == CTN_ESTATE); /* nothing to end yet */
+    ctn_error_clear();
+    DONE(ctn_comm_open(&c, NULL)); /* nothing runs: this process alone */
+    CHECK(ctn_comm_size(c) == 1 && ctn_comm_rank(c) == 0);
+    ctn_comm_free(c);
+
+    DONE(ctn_mpi_init(&argc, &argv));
+    CHECK(ctn_mpi_init(&argc, &argv) == CTN_ESTATE);
+    ctn_error_clear();
+    const int64_t most = argc > 2 ? atoi(argv[2]) : (1 << 24) + 3;
+    if (argc > 1) { /* the number of ranks that was asked for: not so many singletons */
+        DONE(ctn_comm_open(&c, NULL));
+        CHECK(ctn_comm_size(c) == atoi(argv[1]));
+        ctn_comm_free(c);
+    }
+    static const ctn_dtype wires[] = {CTN_F32, CTN_BF16, CTN_F16};
+    for (int w = 0; w < 3; w++) {
+        DONE(ctn_comm_open(&c, CTN_OPT(ctn_comm_opt, .wire = wires[w])));
+        run_cases(c, "world", wires[w], w == 0 ? most : 65537, NULL);
+        if (w == 0) run_others(c);
+        ctn_comm_free(c);
+    }
+    DONE(ctn_mpi_finalize());
+    CHECK(ctn_mpi_init(NULL, NULL) == CTN_ESTATE); /* MPI starts once */
+    ctn_error_clear();
+    DONE(ctn_comm_open(&c, NULL)); /* ended: alone again */
+    CHECK(ctn_comm_size(c) == 1);
+    ctn_comm_free(c);
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads as ranks for tests of dist/: each has a context and a communicator of its own, and no
+ * cores are promised to any, so their runs take turns except where they wait for each other (rule
+ * 17).
+ */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/dist.h>
+#include <catena/ops.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+enum { MOST = 4 };
+
+#if defined(__SANITIZE_THREAD__)
+/* oneDNN is not compiled for the sanitizer, so the locks of its cache of kernels are invisible. */
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "race:libdnnl.so\ncalled_from_lib:libdnnl.so\n";
+}
+#endif
+
+typedef struct job job;
+struct job {
+    ctn_comm *c;
+    ctn_context *ctx;
+    int rank, size;
+    void (*work)(job *j);
+    void *arg;
+    char why[600]; /* the first thing that went wrong; cmocka's asserts are for its own thread */
+    pthread_t thread;
+};
+
+#define CHECK(j, ok, ...)                                                                        \
+    do {                                                                                         \
+        if (!(ok)) {                                                                             \
+            int n_ = (j)->why[0]                                                                 \
+                         ? (int)sizeof(j)->why /* the first one stays */                         \
+                         : snprintf((j)->why, sizeof(j)->why,                                    \
+                                    "rank %d of %d, line %d: ", (j)->rank, (j)->size, __LINE__); \
+            snprintf((j)->why + n_, sizeof(j)->why - (size_t)n_, __VA_ARGS__);                   \
+            return;                                                                              \
+        }                                                                                        \
+    } while (0)
+#define TRY(j, call) CHECK(j, (call) == CTN_OK, "%s: %s", #call, ctn_error_message())
+
+static void *begin(void *p)
+{
+    job *j = p;
+    ctn_error_clear();
+    j->work(j);
+    for (int i = 0; j->why[0] && i < j->size; i++) ctn_comm_fail(j[i - j->rank].c, j->why);
+    return NULL;
+}
+
+static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
+{
+    job j[MOST] = {{0}};
+    ctn_comm *c[MOST];
+    OK(ctn_comm_loopback(c, size, CTN_OPT(ctn_comm_opt, .algorithm = "ring")));
+    for (int i = 0; i < size; i++) {
+        j[i] = (job){.c = c[i], .rank = i, .size = size, .work = work, .arg = arg};
+        OK(ctn_context_new(&j[i].ctx,
+                           CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5, .mode = mode)));
+    }
+    for (int i = 0; i < size; i++)
+        assert_int_equal(pthread_create(&j[i].thread, NULL, begin, &j[i]), 0);
+    for (int i = 0; i < size; i++) pthread_join(j[i].thread, NULL);
+    for (int i = 0; i < size; i++)
+        if (j[i].why[0] && !strstr(j[i].why, "another rank")) fail_msg("%s", j[i].why);
+    for (int i = 0; i < size; i++) {
+        ctn_context_free(j[i].ctx);
+        ctn_comm_free(c[i]);
+    }
+}
+
+static const ctn_mode modes[] = {CTN_MODE_PLANNED, CTN_MODE_EAGER};
+
+#endif

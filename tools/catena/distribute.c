@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the training of a job one of all its ranks: the exchange of gradients, batch statistics
+ * over all ranks, values over all ranks, and the watchdog's view of the loop. The samples were
+ * dealt out when the loaders were made.
+ *
+ * Called by setup.c on every rank, before the first step; a job of one rank is left as it is.
+ */
+#include <catena/dist.h>
+
+#include "training.h"
+#include "watchdog.h"
+
+static ctn_dtype wire_of(const args *a)
+{
+    return args_is(a, "wire", "bf16") ? CTN_BF16 : args_is(a, "wire", "f16") ? CTN_F16 : CTN_F32;
+}
+
+/* The job's communicator was made before the settings were known. */
+static ctn_status open_exchange(training *r)
+{
+    const args *a = r->t.a;
+    CTN_TRY(ctn_comm_open(&r->comm, CTN_OPT(ctn_comm_opt, .algorithm = args_text(a, "allreduce"),
+                                            .wire = wire_of(a))));
+    watchdog_also(r->comm);
+    return CTN_OK;
+}
+
+ctn_status distribute_optimizer(training *r)
+{
+    const args *a = r->t.a;
+    int progress = args_is(a, "progress", "polls") ? 1 : args_is(a, "progress", "thread") ? 2 : 0;
+    if (!a->job->comm) return CTN_OK;
+    CTN_TRY(open_exchange(r));
+    if (args_flag(a, "sync-batch-norm")) CTN_TRY(ctn_dist_sync_batch_norm(r->t.net, r->comm));
+    return ctn_dist_optim(r->optim, r->comm,
+                          CTN_OPT(ctn_dist_opt,
+                                  .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb")),
+                                  .shard = args_flag(a, "shard"), .progress = progress));
+}
+
+static ctn_status step_done(void *self, ctn_trainer *tr)
+{
+    const training *r = self;
+    ctn_progress p;
+    ctn_trainer_progress(tr, &p);
+    watchdog_at(AT_INPUT, p.iteration);
+    /* The compute threads exist now. */
+    if (!r->verified) CTN_TRY(cores_verify(r->t.a->job));
+    ((training *)self)->verified = true;
+    return CTN_OK;
+}
+
+ctn_status distribute_trainer(training *r, const ctn_trigger *log)
+{
+    CTN_TRY(ctn_trainer_extend(r->trainer,
+                               &(ctn_extension){.struct_size = sizeof(ctn_extension),
+                                                .name = "job",
+                                                .priority = CTN_PRIORITY_EVALUATE + 2,
+                                                .trigger = {.kind = CTN_EVERY_ITERATIONS, .n = 1},
+                                                .call = step_done,
+                                                .self = r}));
+    const char *timeline = args_text(r->t.a, "timeline");
+    if (timeline[0])
+        CTN_TRY(ctn_extend_timeline(r->trainer, timeline, args_int(r->t.a, "timeline-steps")));
+    return r->comm ? ctn_dist_trainer(r->trainer, r->comm, log) : CTN_OK;
+}
+
+void distribute_end(training *r)
+{
+    watchdog_also(NULL);
+    ctn_comm_free(r->comm);
+    r->comm = NULL;
+}
