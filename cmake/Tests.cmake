@@ -169,8 +169,10 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
     add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
         $<TARGET_FILE:catena_command> --kills 6 --terms 3)
     set_tests_properties(cli.kills PROPERTIES LABELS "cli;long" TIMEOUT 900 SKIP_RETURN_CODE 77)
-    add_test(NAME cli.launch COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"
-        $<TARGET_FILE:catena_command>)
-    set_tests_properties(cli.launch PROPERTIES LABELS "cli;mpi" TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+    if(NOT CATENA_SANITIZE) # strace and mpirun do not go with sanitizers
+        add_test(NAME cli.launch COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"
+            $<TARGET_FILE:catena_command>)
+        set_tests_properties(cli.launch PROPERTIES LABELS "cli;mpi" TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+    endif()
     math(EXPR catena_test_count "${catena_test_count} + 3")
 endif()

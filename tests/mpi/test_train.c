@@ -28,7 +28,7 @@ typedef struct {
 
 static const problem problems[] = {
     {"mlp", 8, 784, {0, 784}, 2, 1e-3, 1},
-    {"resnet20_cifar", 8, 3 * 32 * 32, {0, 3, 32, 32}, 4, 1e-3, 0},
+    {"resnet20_cifar", 8, 3 * 32 * 32, {0, 3, 32, 32}, 4, 2e-4, 0},
 };
 
 static int steps = 100;
@@ -160,6 +160,7 @@ static void compare(ctn_comm *c, const problem *p)
                p->net, ranks, far, part);
     CHECK(far <= 1e-5);
     CHECK(ranks == 1 || part <= 1.05 / ranks + 0.02);
+    if (!p->adam) return; /* statistics over ranks need all of them */
     again = (training){.comm = c, .empty = 1};
     train(p, &again, ranks); /* a rank in turn has no samples: nobody waits for ever */
 }
