@@ -216,6 +216,9 @@ ctn_status ctn__make_folder(const char *path, unsigned mode);
 /* Adds the path of the cache folder, nothing when the environment names none. It may not exist yet. */
 void ctn__cache_folder(ctn__text *out);
 
+/* Adds the folder of the file that Catena is in, with a slash; nothing when that is the program itself or unknown. */
+void ctn__own_folder(ctn__text *out);
+
 /* ---- clock ----------------------------------------------------------------------------------- */
 
 uint64_t ctn__now_ns(void); /* monotonic */

@@ -3,6 +3,9 @@
  * Communicators: making, freeing, and the calls that wait. Small control messages (broadcast, allgather, barrier) have tags of their
  * own, so they may be used while operations of pieces.c are on their way.
  */
+#include <sched.h>
+#include <time.h>
+
 #include "comm/comm.h"
 
 static ctn_status check(const ctn_comm *c)
@@ -253,11 +256,22 @@ void ctn__comm_break(ctn_comm *c, const char *message)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* First spin, then let others run, then sleep: ranks may share a core. */
+static void rest(int *turns)
+{
+    if (++*turns < 64) return;
+    if (*turns < 256) {
+        sched_yield();
+        return;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
 ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
 {
     char text[FAILED_BYTES];
     bool got = false;
-    ctn__comm_idle(turns);
+    rest(turns);
     if (*turns < QUIET) return CTN_OK;
     pthread_mutex_lock(&c->lock);
     ctn_status st = c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got);

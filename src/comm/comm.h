@@ -105,8 +105,6 @@ bool ctn__coll_done(const ctn__coll *x);
 void ctn__comm_break(ctn_comm *c, const char *message);
 /* One turn of a wait that has taken `turns` so far: rests, and listens for the failure of another rank. */
 ctn_status ctn__comm_turn(ctn_comm *c, int *turns);
-/* One turn of a wait. turns begins with 0. */
-void ctn__comm_idle(int *turns);
 /* When it was started and when it was found done, as ctn__now_ns(). */
 void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end);
 

@@ -4,16 +4,24 @@
  */
 #include "comm/exchange.h"
 
+static ctn_status allot(ctn__exchange *x, int buckets)
+{
+    ctn__free(x->begin);
+    ctn__free(x->coll);
+    ctn__free(x->back);
+    x->nbucket = buckets;
+    x->begin = ctn__calloc((size_t)buckets + 1, sizeof *x->begin);
+    x->coll = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
+    x->back = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
+    return x->begin && x->coll && x->back ? CTN_OK : CTN_ENOMEM;
+}
+
 /* Borders are multiples of 16 elements, so that vector kernels see whole vectors in a block too. */
 static ctn_status cut(ctn__exchange *x, int64_t bucket)
 {
     int64_t length = bucket / (int64_t)sizeof(float) / 16 * 16;
     if (length < 1024) length = 1024;
-    x->nbucket = (int)((x->count + length - 1) / length);
-    x->begin = ctn__calloc((size_t)x->nbucket + 1, sizeof *x->begin);
-    x->coll = ctn__calloc((size_t)x->nbucket + 1, sizeof(ctn__coll *));
-    x->back = ctn__calloc((size_t)x->nbucket + 1, sizeof(ctn__coll *));
-    if (!x->begin || !x->coll || !x->back) return CTN_ENOMEM;
+    CTN_TRY(allot(x, (int)((x->count + length - 1) / length)));
     for (int b = 0; b <= x->nbucket; b++) {
         x->begin[b] = x->count - b * length;
         if (x->begin[b] < 0) x->begin[b] = 0;
@@ -39,19 +47,8 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
 
 ctn_status ctn__exchange_cut(ctn__exchange *x, int n, const int64_t *begin)
 {
-    int64_t *b = ctn__calloc((size_t)n + 1, sizeof *b);
-    ctn__coll **coll = ctn__calloc((size_t)n + 1, sizeof(ctn__coll *));
-    if (!b || !coll) {
-        ctn__free(b);
-        ctn__free(coll);
-        return CTN_ENOMEM;
-    }
-    for (int i = 0; i <= n; i++) b[i] = begin[n - i];
-    ctn__free(x->begin);
-    ctn__free(x->coll);
-    x->begin = b;
-    x->coll = coll;
-    x->nbucket = n;
+    CTN_TRY(allot(x, n));
+    for (int i = 0; i <= n; i++) x->begin[i] = begin[n - i];
     return CTN_OK;
 }
 

@@ -7,9 +7,6 @@
  * same piece everywhere. Region of a rank: one counter per slot on a cache line of its own, then the slots. A counter says how far its
  * owner is: 4u + s after the s-th share of the u-th use of the slot, 4(u+1) when that use is over.
  */
-#include <sched.h>
-#include <time.h>
-
 #include "comm/comm.h"
 
 enum { LINE = 64 };
@@ -485,17 +482,6 @@ void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end)
 {
     *start = x->t0;
     *end = x->t1;
-}
-
-/* First spin, then let others run, then sleep: ranks may share a core. */
-void ctn__comm_idle(int *turns)
-{
-    if (++*turns < 64) return;
-    if (*turns < 256) {
-        sched_yield();
-        return;
-    }
-    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
 ctn_status ctn__coll_await(ctn__coll *x)

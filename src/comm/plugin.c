@@ -9,7 +9,7 @@
  * of its kind. Called by comm/comm.c.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr, RTLD_DEFAULT */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #endif
 #include <dlfcn.h>
 #include <pthread.h>
@@ -122,15 +122,6 @@ static bool load_file(const char *path, const kind *k, ctn__text *why)
     return false;
 }
 
-/* The folder of the file that this function is in, "" when it is the program itself or unknown. */
-static void own_folder(ctn__text *out)
-{
-    Dl_info info;
-    if (dladdr((void *)ctn__net_world, &info) == 0 || !info.dli_fname) return;
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash) ctn__text_add(out, "%.*s/", (int)(slash - info.dli_fname), info.dli_fname);
-}
-
 /* Place i where plug-ins lie, with a slash; false: past the last. */
 static bool folder_at(int i, ctn__text *out)
 {
@@ -139,7 +130,7 @@ static bool folder_at(int i, ctn__text *out)
     if (i == 0 && plugins[0]) ctn__text_add(out, "%s/", plugins);
     else if (i == 1 && data && data[0]) ctn__text_add(out, "%s/catena/", data);
     else if (i == 1 && home && home[0]) ctn__text_add(out, "%s/.local/share/catena/", home);
-    else if (i == 2) own_folder(out);
+    else if (i == 2) ctn__own_folder(out);
     return i < 3;
 }
 

@@ -4,9 +4,6 @@
  * else wherever the system looks for libraries. Loaded once, when the first path asks for it, and
  * kept.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
-#endif
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -14,22 +11,13 @@
 
 #define FILE_NAME "libcatena_hdf5.so"
 
-/* The folder of the file that this function is in, "" when it is the program itself or unknown. */
-static void own_folder(ctn__text *out)
-{
-    Dl_info info;
-    if (dladdr((void *)ctn__hdf5_load, &info) == 0 || !info.dli_fname) return;
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash) ctn__text_add(out, "%.*s/", (int)(slash - info.dli_fname), info.dli_fname);
-}
-
 static ctn_status load(const ctn__hdf5_plugin **out)
 {
     ctn_status st = CTN_OK;
     const char *dir = ctn__env_str(CTN__ENV_PLUGIN_DIR);
     ctn__text path = {0};
     if (dir[0]) ctn__text_add(&path, "%s/", dir);
-    else own_folder(&path);
+    else ctn__own_folder(&path);
     ctn__text_add(&path, FILE_NAME);
     if (path.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     void *h = dlopen(path.s, RTLD_NOW | RTLD_LOCAL);

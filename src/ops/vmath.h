@@ -14,19 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float ctn__float_of(uint32_t u)
-{
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static inline uint32_t ctn__bits_of(float f)
-{
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
+#include "tensor/half.h"
 
 /* x = n log 2 + r; e^x = 2^n e^r, e^r by Cephes' polynomial. 0 where the result would be
  * subnormal. */

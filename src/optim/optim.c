@@ -223,7 +223,7 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
     p->exchange->give[CTN__GIVE_WEIGHT] = 0;
     first_contribution(o);
     p->contributions = 1; /* of nothing */
-    ctn_status st = ctn__record_step(at, p);
+    ctn_status st = for_all(o, ctn__record_step(at, p));
     p->contributions = 0;
     return st;
 }

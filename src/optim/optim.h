@@ -70,8 +70,8 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads,
                            bool *finite); /* of all ranks' blocks, into o->norm */
 /* The first n segments of o->seg, as far as they are this rank's; then the new values go to all ranks. */
 ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads);
+void ctn__shard_forget(ctn_optim *o); /* what a visit gathered */
 /* State as whole pools, from all ranks; what fn changes goes back into the own blocks. Collective. */
-void ctn__shard_forget(ctn_optim *o);
 ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user);
 

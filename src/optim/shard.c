@@ -7,14 +7,27 @@
 
 #include <math.h>
 
+/* This rank's block of a bucket: elements of the pool, and where its state begins in the packed pools. */
+typedef struct {
+    int bucket; /* -1: before the first */
+    int64_t begin, end, packed;
+} block;
+
+static const block before_first = {.bucket = -1};
+
+static bool next_block(const ctn__exchange *x, block *k)
+{
+    k->packed += (k->end - k->begin + 15) / 16 * 16;
+    if (++k->bucket >= x->nbucket) return false;
+    ctn__exchange_own(x, k->bucket, &k->begin, &k->end);
+    return true;
+}
+
 static int64_t own_count(const ctn__exchange *x)
 {
-    int64_t n = 0, begin, end;
-    for (int b = 0; b < x->nbucket; b++) {
-        ctn__exchange_own(x, b, &begin, &end);
-        n += (end - begin + 15) / 16 * 16;
-    }
-    return n;
+    block k = before_first;
+    while (next_block(x, &k)) continue;
+    return k.packed;
 }
 
 int64_t ctn__state_bytes(const ctn_optim *o)
@@ -43,45 +56,40 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
 {
     ctn__exchange *x = o->pool->exchange;
     const ctn__pool *p = o->pool;
-    double sum[2] = {0, 0};
-    for (int b = 0; b < x->nbucket; b++) {
-        int64_t begin, end;
-        ctn__exchange_own(x, b, &begin, &end);
+    double sum[2] = {0, 0}, theirs[2];
+    for (block k = before_first; next_block(x, &k);) {
         for (int i = 0; i < p->nvar; i++) {
-            int64_t lo = p->begin[i] > begin ? p->begin[i] : begin;
-            int64_t hi = p->begin[i + 1] < end ? p->begin[i + 1] : end;
+            int64_t lo = p->begin[i] > k.begin ? p->begin[i] : k.begin;
+            int64_t hi = p->begin[i + 1] < k.end ? p->begin[i + 1] : k.end;
             bool ok;
             if (lo >= hi || !ctn__trained(o, i)) continue;
             sum[0] += ctn__sweep_norm2(p->g + lo, hi - lo, o->partial, threads, &ok);
             sum[1] += !ok;
         }
     }
-    ctn__coll *c = NULL;
-    CTN_TRY(ctn__coll_start(x->comm, &c, &ctn__ring, sum, 2, CTN_F64, CTN_F64));
-    CTN_TRY(ctn__coll_wait(c));
+    CTN_TRY(ctn__comm_sum_small(x->comm, sum, 2, CTN_F64, theirs));
     o->norm = sqrt(sum[0]);
     *finite = sum[1] == 0;
     return CTN_OK;
 }
 
-static void sweep_block(ctn_optim *o, int64_t begin, int64_t end, int64_t packed, int64_t segs,
-                        int threads)
+static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
 {
     const ctn__pool *p = o->pool;
     ctn__sweep_seg seg[64];
-    ctn__sweep_pool at = {.w = p->w + begin, .g = p->g + begin};
-    if (o->nstates > 0) at.s1 = o->state[0] + packed;
-    if (o->nstates > 1) at.s2 = o->state[1] + packed;
-    if (o->nstates > 2) at.s3 = o->state[2] + packed;
+    ctn__sweep_pool at = {.w = p->w + k->begin, .g = p->g + k->begin};
+    if (o->nstates > 0) at.s1 = o->state[0] + k->packed;
+    if (o->nstates > 1) at.s2 = o->state[1] + k->packed;
+    if (o->nstates > 2) at.s3 = o->state[2] + k->packed;
     for (int64_t i = 0; i < segs;) {
         int64_t n = 0;
         for (; i < segs && n < 64; i++) {
             ctn__sweep_seg one = o->seg[i];
-            one.begin = one.begin > begin ? one.begin : begin;
-            one.end = one.end < end ? one.end : end;
+            one.begin = one.begin > k->begin ? one.begin : k->begin;
+            one.end = one.end < k->end ? one.end : k->end;
             if (one.begin >= one.end) continue;
-            one.begin -= begin;
-            one.end -= begin;
+            one.begin -= k->begin;
+            one.end -= k->begin;
             seg[n++] = one;
         }
         ctn__sweep(o->kind, &at, seg, n, threads);
@@ -91,14 +99,8 @@ static void sweep_block(ctn_optim *o, int64_t begin, int64_t end, int64_t packed
 ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads)
 {
     ctn__exchange *x = o->pool->exchange;
-    int64_t packed = 0;
     ctn__shard_forget(o);
-    for (int b = 0; b < x->nbucket; b++) {
-        int64_t begin, end;
-        ctn__exchange_own(x, b, &begin, &end);
-        sweep_block(o, begin, end, packed, n, threads);
-        packed += (end - begin + 15) / 16 * 16;
-    }
+    for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, n, threads);
     return ctn__exchange_publish(x);
 }
 
@@ -106,13 +108,10 @@ ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads)
 static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
 {
     const ctn__exchange *x = o->pool->exchange;
-    for (int b = 0; b < x->nbucket; b++) {
-        int64_t begin, end;
-        ctn__exchange_own(x, b, &begin, &end);
-        size_t bytes = (size_t)(end - begin) * sizeof *state;
-        if (out) memcpy(whole + begin, state, bytes);
-        else memcpy(state, whole + begin, bytes);
-        state += (end - begin + 15) / 16 * 16;
+    for (block k = before_first; next_block(x, &k);) {
+        size_t bytes = (size_t)(k.end - k.begin) * sizeof *state;
+        if (out) memcpy(whole + k.begin, state + k.packed, bytes);
+        else memcpy(state + k.packed, whole + k.begin, bytes);
     }
 }
 

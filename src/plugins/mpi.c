@@ -97,38 +97,34 @@ static int span(size_t bytes, int *count, MPI_Datatype *type, bool *made)
     return error == MPI_SUCCESS ? MPI_Type_commit(type) : error;
 }
 
-static ctn_status mpi_send(ctn__net *net, const void *buf, size_t bytes, int to, int tag,
-                           ctn__net_req *r)
+static ctn_status post(mpi_net *n, bool send, void *buf, size_t bytes, int peer, int tag,
+                       ctn__net_req *r)
 {
-    mpi_net *n = (mpi_net *)net;
+    const char *call = send ? "MPI_Isend to" : "MPI_Irecv from";
     int count;
     MPI_Datatype type;
     bool made;
     MPI_Request q;
     int error = span(bytes, &count, &type, &made);
-    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Isend to", to);
-    error = MPI_Isend(buf, count, type, to, tag, n->comm, &q);
+    if (error != MPI_SUCCESS) return wrong(error, call, peer);
+    error = send ? MPI_Isend(buf, count, type, peer, tag, n->comm, &q)
+                 : MPI_Irecv(buf, count, type, peer, tag, n->comm, &q);
     if (made) MPI_Type_free(&type);
-    if (error != MPI_SUCCESS) return wrong(error, "MPI_Isend to", to);
+    if (error != MPI_SUCCESS) return wrong(error, call, peer);
     keep(r, q, -1);
     return CTN_OK;
+}
+
+static ctn_status mpi_send(ctn__net *net, const void *buf, size_t bytes, int to, int tag,
+                           ctn__net_req *r)
+{
+    return post((mpi_net *)net, true, (void *)(uintptr_t)buf, bytes, to, tag, r);
 }
 
 static ctn_status mpi_recv(ctn__net *net, void *buf, size_t bytes, int from, int tag,
                            ctn__net_req *r)
 {
-    mpi_net *n = (mpi_net *)net;
-    int count;
-    MPI_Datatype type;
-    bool made;
-    MPI_Request q;
-    int error = span(bytes, &count, &type, &made);
-    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Irecv from", from);
-    error = MPI_Irecv(buf, count, type, from, tag, n->comm, &q);
-    if (made) MPI_Type_free(&type);
-    if (error != MPI_SUCCESS) return wrong(error, "MPI_Irecv from", from);
-    keep(r, q, -1);
-    return CTN_OK;
+    return post((mpi_net *)net, false, buf, bytes, from, tag, r);
 }
 
 /* *done: all of them are, and gone. */

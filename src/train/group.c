@@ -5,6 +5,7 @@
  * empty ones. What must be agreed on (the stop, the clock) goes with the gradients, so that a step sends no message for it.
  */
 #include "data/loader.h"
+#include "nn/nn.h"
 #include "optim/optim.h"
 #include "train/train.h"
 
@@ -90,7 +91,8 @@ ctn_status ctn__group_states(ctn_trainer *tr)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
     if (!c || !tr->o.net) return CTN_OK;
-    ctn_vars all = ctn_params(tr->o.net);
+    ctn_vars all = {0};
+    CTN_TRY(ctn__module_vars(tr->o.net, &all));
     for (int i = 0; i < all.n; i++) {
         const ctn_var *v = all.var[i];
         if (v->kind == CTN_STATE) CTN_TRY(ctn_comm_broadcast(c, v->data, ctn__bytes(&v->d), 0));

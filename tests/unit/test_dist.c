@@ -381,6 +381,35 @@ static void test_evaluation(void **state)
     }
 }
 
+/* ---- an error of one rank ------------------------------------------------------------------- */
+
+static void run_one_fails(job *j)
+{
+    ctn_module *net = NULL;
+    ctn_optim *o = NULL;
+    float x[4] = {1, 2, 3, 4};
+    TRY(j, ctn_linear_new(&net, j->ctx, 4, 1, NULL));
+    TRY(j, ctn_sgd_new(&o, ctn_params(net), NULL));
+    TRY(j, ctn_dist_optim(o, j->c, NULL));
+    TRY(j, ctn_scope_begin(j->ctx));
+    ctn_tensor *y = ctn_call(net, ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(1, 4)));
+    ctn_status st = ctn_backward(o, j->rank == 1 ? NULL : ctn_sum(y, 0, NULL, 0));
+    if (j->rank == 1) CHECK(j, st == CTN_EARG, "backward of nothing gives %d", (int)st);
+    else CHECK(j, ctn_optim_step(o) == CTN_EPEER, "step: %s", ctn_error_message());
+    if (j->rank != 1) CHECK(j, strstr(ctn_error_message(), "rank 1: "), "%s", ctn_error_message());
+    ctn_error_clear();
+    (void)ctn_scope_end(j->ctx);
+    ctn_error_clear();
+    ctn_optim_free(o);
+    ctn_module_free(net);
+}
+
+static void test_one_fails(void **state)
+{
+    (void)state;
+    on_ranks(3, CTN_MODE_PLANNED, run_one_fails, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_vars_and_means),
         cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_one_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -309,11 +309,11 @@ static void test_halves(void **state)
     (void)state;
     for (uint32_t i = 0; i < 0x10000; i++) {
         uint16_t h = (uint16_t)i;
-        assert_int_equal(ctn__half_bits(ctn__bf16_get(h)), ctn__half_bits(ctn__bf16_to_f32(h)));
-        assert_int_equal(ctn__half_bits(ctn__f16_get(h)), ctn__half_bits(ctn__f16_to_f32(h)));
+        assert_int_equal(ctn__bits_of(ctn__bf16_get(h)), ctn__bits_of(ctn__bf16_to_f32(h)));
+        assert_int_equal(ctn__bits_of(ctn__f16_get(h)), ctn__bits_of(ctn__f16_to_f32(h)));
     }
     for (uint64_t u = 0; u <= 0xffffffffu; u += 1021) {
-        float f = ctn__half_float((uint32_t)u);
+        float f = ctn__float_of((uint32_t)u);
         assert_int_equal(ctn__bf16_put(f), ctn__f32_to_bf16(f));
         assert_int_equal(ctn__f16_put(f), ctn__f32_to_f16(f));
     }

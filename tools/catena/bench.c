@@ -331,10 +331,9 @@ static ctn_status share_gradients(const args *a, model *m, ctn_comm **c, figures
     int after = args_is(a, "exchange", "after")           ? CTN_DIST_AFTER
                 : args_is(a, "exchange", "per-parameter") ? CTN_DIST_PER_PARAMETER
                                                           : CTN_DIST_OVERLAP;
-    int progress = args_is(a, "progress", "polls") ? 1 : args_is(a, "progress", "thread") ? 2 : 0;
     return ctn_dist_optim(m->opt, *c,
                           CTN_OPT(ctn_dist_opt, .shard = args_flag(a, "shard"), .when = after,
-                                  .progress = progress,
+                                  .progress = progress_of(a),
                                   .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb"))));
 }
 

@@ -11,6 +11,11 @@
 #include "training.h"
 #include "watchdog.h"
 
+int progress_of(const args *a)
+{
+    return args_is(a, "progress", "polls") ? 1 : args_is(a, "progress", "thread") ? 2 : 0;
+}
+
 static ctn_dtype wire_of(const args *a)
 {
     return args_is(a, "wire", "bf16") ? CTN_BF16 : args_is(a, "wire", "f16") ? CTN_F16 : CTN_F32;
@@ -29,14 +34,13 @@ static ctn_status open_exchange(training *r)
 ctn_status distribute_optimizer(training *r)
 {
     const args *a = r->t.a;
-    int progress = args_is(a, "progress", "polls") ? 1 : args_is(a, "progress", "thread") ? 2 : 0;
     if (!a->job->comm) return CTN_OK;
     CTN_TRY(open_exchange(r));
     if (args_flag(a, "sync-batch-norm")) CTN_TRY(ctn_dist_sync_batch_norm(r->t.net, r->comm));
     return ctn_dist_optim(r->optim, r->comm,
                           CTN_OPT(ctn_dist_opt,
                                   .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb")),
-                                  .shard = args_flag(a, "shard"), .progress = progress));
+                                  .shard = args_flag(a, "shard"), .progress = progress_of(a)));
 }
 
 static ctn_status step_done(void *self, ctn_trainer *tr)

@@ -62,4 +62,8 @@ ctn_status cores_verify(const launch *l);
 void cores_text(const launch *l, int rank, char *buf, size_t n);
 void cores_free(launch *l);
 
+/* ---- distribute.c ---------------------------------------------------------------------------- */
+
+int progress_of(const args *a); /* --progress, as ctn_dist_opt has it */
+
 #endif
