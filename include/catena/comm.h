@@ -25,8 +25,8 @@ typedef struct {
     ctn_dtype
         wire; /* type on the network: 0 or CTN_F32: as the data; CTN_BF16, CTN_F16: sums of f32 stay in f32, what is sent is rounded */
     int rows; /* of the grid of torus and rsap; 0: nearest to a square */
-    int64_t segment; /* bytes of a message, 0: 256 kB */
-    int window;      /* pieces on their way at a time, 0: 4 */
+    int64_t segment; /* bytes of a message, 0: 128 kB */
+    int window;      /* pieces on their way at a time, 0: 8 */
 } ctn_comm_opt;
 
 /* For programs that do not call MPI themselves: start the MPI whose launcher started this process (and end it, after

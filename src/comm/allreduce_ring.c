@@ -51,8 +51,8 @@ const ctn__algorithm ctn__ring = {.name = "ring", .round = ring_round, .cost = r
 const ctn__algorithm ctn__ring_scatter = {.name = "reduce-scatter",
                                           .round = scatter_round,
                                           .cost = scatter_cost,
-                                          .whole = true};
+                                          .blocks = true};
 const ctn__algorithm ctn__ring_gather = {.name = "allgather",
                                          .round = gather_round,
                                          .cost = gather_cost,
-                                         .whole = true};
+                                         .blocks = true};

@@ -118,7 +118,7 @@ ctn_status ctn_comm_allreduce(ctn_comm *c, void *buf, int64_t count, ctn_dtype t
     if (type != CTN_F32 && type != CTN_F64 && type != CTN_I32 && type != CTN_I64)
         return ctn_fail(CTN_EDTYPE, "comm_allreduce: %s; f32, f64, i32 and i64 can be summed",
                         ctn_dtype_name(type));
-    if (!c->alg) CTN_TRY(ctn__comm_choose(c, count * (int64_t)ctn_dtype_size(type)));
+    if (!c->alg) CTN_TRY(ctn__comm_choose(c, count * (int64_t)ctn_dtype_size(type), NULL));
     CTN_TRY(ctn__coll_start(c, &x, NULL, buf, count, type, c->opt.wire));
     return ctn__coll_wait(x);
 }
@@ -130,9 +130,9 @@ static ctn_status check_options(ctn_comm_opt *o)
     if (!o->wire) o->wire = CTN_F32;
     if (o->wire != CTN_F32 && o->wire != CTN_BF16 && o->wire != CTN_F16)
         return ctn_fail(CTN_EARG, "comm: wire is %s; f32, bf16 or f16", ctn_dtype_name(o->wire));
-    if (o->segment <= 0) o->segment = 256 * 1024;
+    if (o->segment <= 0) o->segment = 128 * 1024;
     if (o->segment < 1024) o->segment = 1024;
-    if (o->window <= 0) o->window = 4;
+    if (o->window <= 0) o->window = 8;
     if (o->window > CTN__WINDOW_MOST) o->window = CTN__WINDOW_MOST;
     return CTN_OK;
 }
@@ -162,6 +162,7 @@ ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
     }
     c->net = net;
     pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->begun, NULL);
     CTN_TRY_GOTO(st, fail, ctn__opt("comm", &c->opt, sizeof c->opt, opt));
     CTN_TRY_GOTO(st, fail, check_options(&c->opt));
     CTN_TRY_GOTO(st, fail, ctn__place_make(c));
@@ -231,6 +232,7 @@ void ctn_comm_free(ctn_comm *c)
     if (!c->failed || !c->net->vt->together) c->net->vt->free(c->net);
     ctn__pieces_free(c);
     ctn__free(c->tables);
+    pthread_cond_destroy(&c->begun);
     pthread_mutex_destroy(&c->lock);
     ctn__free(c);
 }

@@ -54,7 +54,8 @@ typedef struct {
     /* Seconds for `bytes`: latency alpha, seconds per byte beta, seconds per byte added gamma. */
     double (*cost)(const ctn__place *me, double bytes, double alpha, double beta, double gamma);
     bool (*fits)(const ctn__place *me); /* NULL: always */
-    bool whole;                         /* a vector is one piece */
+    bool
+        blocks; /* rank r owns block r of the vector, so a piece is the same slice of every block */
     /* The longest message of any rank is one of so many parts of a piece: the same on all ranks, who must cut alike. NULL: size. */
     int (*parts)(const ctn__place *me);
     bool region; /* pieces go through slots of regions */
@@ -137,13 +138,14 @@ struct ctn_comm {
     void **region;       /* of each rank; NULL: none yet */
     size_t region_bytes, slot_bytes;
     atomic_bool failed;
-    char why[1024]; /* set before failed */
-    char told[512]; /* to the others, by the rank that failed */
-    _Atomic uint64_t started, finished, sent;
+    char why[1024];                                  /* set before failed */
+    char told[512];                                  /* to the others, by the rank that failed */
+    _Atomic uint64_t started, finished, sent, moves; /* moves: rounds that went through */
     atomic_int waiting;
     /* a progress thread (progress.c) */
     bool threaded;
     pthread_t thread;
+    pthread_cond_t begun; /* an operation has, or stop */
     atomic_bool stop;
 };
 
@@ -163,8 +165,9 @@ ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle);
 ctn_status ctn__net_loopback(ctn__net **out, int n); /* n of one group */
 /* As if on several nodes: node[i] is the lowest rank of rank i's node. */
 ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
-/* Choose the algorithm for vectors of so many bytes by measuring those that fit; rank 0's choice is everybody's. Collective. */
-ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes);
+/* Choose the algorithm for vectors of so many bytes: the one that is known from before, or by measuring those that fit; rank 0's
+ * choice is everybody's. known: NULL or a name. Collective. */
+ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, const char *known);
 /* A thread that polls while something is on its way (progress.c); nothing where the transport forbids it. */
 ctn_status ctn__progress_start(ctn_comm *c);
 void ctn__progress_stop(ctn_comm *c);

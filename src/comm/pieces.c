@@ -15,8 +15,9 @@ struct ctn__coll {
     ctn_comm *c;
     const ctn__algorithm *alg;
     char *buf;
-    int64_t count, step; /* elements; of a piece */
-    int64_t begun, left; /* elements given to pieces; pieces not done */
+    int64_t count;        /* elements */
+    int64_t length, step; /* what is cut into pieces, the vector or its longest block; of a piece */
+    int64_t begun, left;  /* of the length given to pieces; pieces not done */
     ctn_dtype type, wire;
     uint64_t t0, t1;
     atomic_bool done;
@@ -28,8 +29,9 @@ struct ctn__piece {
     uint64_t number;
     char *at; /* n elements of the vector */
     int64_t n;
-    int k;     /* rounds begun */
-    bool busy; /* in round r */
+    int64_t slice, slice_count; /* by blocks: what of every block */
+    int k;                      /* rounds begun */
+    bool busy;                  /* in round r */
     ctn__round r;
     int shares;
     bool sending, receiving;
@@ -154,21 +156,18 @@ static ctn_status move_exchange(ctn_comm *c, ctn__piece *p, bool *done)
 {
     const ctn__coll *x = p->x;
     const ctn__round *r = &p->r;
-    bool ready = false;
+    bool ready = true;
     if (p->receiving) {
         CTN_TRY(c->net->vt->test(c->net, &p->recv, &ready));
-        if (ready) {
-            char *v = p->at + (size_t)r->rbegin * size_of(x->type);
-            p->receiving = false;
-            if (r->add) ctn__sum_into(v, p->in, r->rcount, x->type, x->wire);
-            else if (x->wire != x->type) ctn__from_wire(v, p->in, r->rcount, x->type, x->wire);
-        }
+        if (!ready) return CTN_OK; /* what is sent can wait: every test is a look at the network */
+        char *v = p->at + (size_t)r->rbegin * size_of(x->type);
+        p->receiving = false;
+        if (r->add) ctn__sum_into(v, p->in, r->rcount, x->type, x->wire);
+        else if (x->wire != x->type) ctn__from_wire(v, p->in, r->rcount, x->type, x->wire);
     }
-    if (p->sending) {
-        CTN_TRY(c->net->vt->test(c->net, &p->send, &ready));
-        p->sending = !ready;
-    }
-    *done = !p->sending && !p->receiving;
+    if (p->sending) CTN_TRY(c->net->vt->test(c->net, &p->send, &ready));
+    p->sending = !ready;
+    *done = ready;
     return CTN_OK;
 }
 
@@ -339,10 +338,28 @@ static void finish_piece(ctn_comm *c, ctn__piece *p)
     reach(c, p, uses_before(c, p) + 4);
     p->x = NULL;
     c->active--;
-    if (--x->left > 0 || x->begun < x->count) return;
+    if (--x->left > 0 || x->begun < x->length) return;
     x->t1 = ctn__now_ns();
     c->finished++;
     atomic_store_explicit(&x->done, true, memory_order_release);
+}
+
+static void narrow(int64_t *begin, int64_t *count, int64_t slice, int64_t most)
+{
+    int64_t rest = *count - slice;
+    *begin += slice;
+    *count = rest < 0 ? 0 : rest < most ? rest : most;
+}
+
+static bool next_round(const ctn_comm *c, ctn__piece *p)
+{
+    if (!p->x->alg->round(&c->place, p->n, p->k, &p->r)) return false;
+    p->k++;
+    if (p->x->alg->blocks) {
+        narrow(&p->r.sbegin, &p->r.scount, p->slice, p->slice_count);
+        narrow(&p->r.rbegin, &p->r.rcount, p->slice, p->slice_count);
+    }
+    return true;
 }
 
 /* As many rounds as go through now. */
@@ -351,18 +368,18 @@ static ctn_status move_piece(ctn_comm *c, ctn__piece *p, bool *moved)
     for (;;) {
         bool done = false;
         if (!p->busy) {
-            if (!p->x->alg->round(&c->place, p->n, p->k, &p->r)) {
+            if (!next_round(c, p)) {
                 finish_piece(c, p);
                 *moved = true;
                 return CTN_OK;
             }
-            p->k++;
             p->busy = true;
             CTN_TRY(begin_round(c, p));
         }
         CTN_TRY(move_round(c, p, &done));
         if (!done) return CTN_OK;
         p->busy = false;
+        c->moves++;
         *moved = true;
     }
 }
@@ -370,16 +387,20 @@ static ctn_status move_piece(ctn_comm *c, ctn__piece *p, bool *moved)
 static void begin_pieces(ctn_comm *c)
 {
     for (ctn__coll *x = c->first; x; x = x->next) {
-        while (x->begun < x->count) {
+        while (x->begun < x->length) {
             ctn__piece *p = &c->piece[c->next_piece % (uint64_t)c->window];
             if (p->x) return;
             p->x = x;
             p->number = c->next_piece++;
-            p->at = x->buf + (size_t)x->begun * size_of(x->type);
-            p->n = x->count - x->begun < x->step ? x->count - x->begun : x->step;
+            int64_t n = x->length - x->begun < x->step ? x->length - x->begun : x->step;
+            bool blocks = x->alg->blocks;
+            p->at = x->buf + (blocks ? 0 : (size_t)x->begun * size_of(x->type));
+            p->n = blocks ? x->count : n;
+            p->slice = x->begun;
+            p->slice_count = n;
             p->k = p->shares = 0;
             p->busy = false;
-            x->begun += p->n;
+            x->begun += n;
             x->left++;
             c->active++;
         }
@@ -422,11 +443,11 @@ ctn_status ctn__comm_poll(ctn_comm *c)
 
 /* ---- operations ------------------------------------------------------------------------------------------- */
 
-/* Elements of a piece: its longest message has the length asked for, and what regions carry fits a slot. */
+/* Length of a piece: its longest message has the length asked for, and what regions carry fits a slot. */
 static int64_t piece_length(const ctn_comm *c, const ctn__algorithm *alg, ctn_dtype type,
                             ctn_dtype wire)
 {
-    int64_t parts = alg->parts ? alg->parts(&c->place) : c->place.size;
+    int64_t parts = alg->blocks ? 1 : alg->parts ? alg->parts(&c->place) : c->place.size;
     int64_t n = parts * c->opt.segment / (int64_t)size_of(wire);
     int64_t slot = (int64_t)(c->slot_bytes / size_of(type));
     return alg->region && n > slot ? slot : n;
@@ -456,7 +477,8 @@ ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
                      .wire = type == CTN_F32 ? wire : type,
                      .t0 = ctn__now_ns()};
     bool nothing = count == 0 || c->place.size == 1;
-    x->step = x->alg->whole || nothing ? count : piece_length(c, x->alg, type, x->wire);
+    x->length = x->alg->blocks ? ctn__part(count, c->place.size, 1) : count;
+    x->step = piece_length(c, x->alg, type, x->wire);
     c->started++;
     *out = x;
     if (nothing) {
@@ -469,6 +491,7 @@ ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
     if (c->last) c->last->next = x;
     else c->first = x;
     c->last = x;
+    pthread_cond_signal(&c->begun);
     pthread_mutex_unlock(&c->lock);
     return ctn__comm_poll(c);
 }

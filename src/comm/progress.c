@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The progress thread: neither Open MPI nor MPICH moves messages unless it is called, and a kernel may take longer than what the
- * network has buffered. The thread looks often while something is on its way, and rests otherwise. It shares the lock of pieces.c, so
- * MPI_THREAD_SERIALIZED is enough.
+ * network has buffered. The thread sleeps until an operation starts, then looks again and again, and the less often the more
+ * often it finds nothing, since every look takes the core from a kernel. While somebody waits, who polls, it stays away. It
+ * shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough.
  */
 #include <time.h>
 
 #include "comm/comm.h"
 
+enum { SHORTEST = 50000, LONGEST = 1000000 }; /* ns between two looks */
+
+/* Until there is something to do. */
+static bool called(ctn_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->first && !c->stop) pthread_cond_wait(&c->begun, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    return !c->stop;
+}
+
 static void *progress(void *arg)
 {
     ctn_comm *c = arg;
-    while (!c->stop) {
-        bool busy = c->started != c->finished;
-        if (busy && ctn__comm_poll(c) < 0) ctn_error_clear(); /* the failure is kept in c */
-        nanosleep(&(struct timespec){.tv_nsec = busy ? 200000 : 1000000}, NULL);
+    long rest = SHORTEST;
+    while (called(c)) {
+        uint64_t moves = c->moves;
+        if (c->waiting == 0 && ctn__comm_poll(c) < 0) ctn_error_clear(); /* kept in c */
+        rest = c->moves != moves ? rest * 3 / 4 : rest * 4 / 3;
+        rest = rest < SHORTEST ? SHORTEST : rest > LONGEST ? LONGEST : rest;
+        nanosleep(&(struct timespec){.tv_nsec = rest}, NULL);
     }
     return NULL;
 }
@@ -32,7 +47,10 @@ ctn_status ctn__progress_start(ctn_comm *c)
 void ctn__progress_stop(ctn_comm *c)
 {
     if (!c->threaded) return;
+    pthread_mutex_lock(&c->lock);
     c->stop = true;
+    pthread_cond_signal(&c->begun);
+    pthread_mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);
     c->threaded = false;
 }

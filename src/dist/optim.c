@@ -40,7 +40,6 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
     CTN_TRY(compare(o, c));
     CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
     int64_t bucket = d.bucket > 0 ? d.bucket : BUCKET;
-    if (!c->alg) CTN_TRY(ctn__comm_choose(c, bucket));
     CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, bucket, c->opt.wire,
                               d.shard != 0));
     p->exchange->late = d.when != CTN_DIST_OVERLAP;

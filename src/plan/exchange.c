@@ -130,6 +130,23 @@ static ctn_status insert(ctn__plan *p, insertions *list)
     return CTN_OK;
 }
 
+/* The algorithm, if it is left to us: the decision table's, or measured. All ranks come here together, with the plan of their first
+ * step, whatever it computes. */
+static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
+{
+    ctn_comm *c = x->comm;
+    const ctn__planner *pl = p->ctx->planner;
+    ctn__engine *e = pl->engine;
+    const int64_t bytes = (x->begin[0] - x->begin[1]) * (int64_t)sizeof(float);
+    char problem[256];
+    if (c->alg || x->shard) return CTN_OK;
+    snprintf(problem, sizeof problem, "allreduce %s %lld bytes, %d ranks, %d nodes, %s",
+             ctn_dtype_name(x->wire), (long long)bytes, ctn_comm_size(c), ctn_comm_nodes(c),
+             ctn_comm_transport(c));
+    CTN_TRY(ctn__comm_choose(c, bytes, ctn__choice_find(e, problem)));
+    return ctn__engine_timing(e) ? ctn__choice_put(e, problem, c->alg->name) : CTN_OK;
+}
+
 ctn_status ctn__pass_exchange(ctn__plan *p)
 {
     ctn_status st = CTN_OK;
@@ -137,7 +154,10 @@ ctn_status ctn__pass_exchange(ctn__plan *p)
     for (const ctn__pool *pool = p->ctx->pools; pool; pool = pool->next) {
         if (!pool->exchange) continue;
         for (size_t i = 0; i < p->nodes.n; i++)
-            if (p->nodes.at[i].pool == pool) CTN_TRY_GOTO(st, done, place_step(p, (int)i, &list));
+            if (p->nodes.at[i].pool == pool) {
+                CTN_TRY_GOTO(st, done, choose(p, pool->exchange));
+                CTN_TRY_GOTO(st, done, place_step(p, (int)i, &list));
+            }
         if (pool->exchange->shard) CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));
     }
     CTN_TRY_GOTO(st, done, insert(p, &list));

@@ -16,6 +16,7 @@
 #include <catena/ops.h>
 
 #include "bench_allreduce.h"
+#include "bench_exchange.h"
 #include "bench_loader.h"
 #include "launch.h"
 #include "model.h"
@@ -78,12 +79,6 @@ static void set_allocations(figures *f, allocations from, allocations to)
 
 /* ---- the step --------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static ctn_status checked_step(model *m, double *loss)
 {
     CTN_TRY(model_step(m, loss));
@@ -110,9 +105,7 @@ static ctn_status time_steps(figures *f, model *m)
     f->exposed_ms = (after.exposed_s - before.exposed_s) * 1e3 / (double)f->steps;
     f->hidden_ms = (after.hidden_s - before.hidden_s) * 1e3 / (double)f->steps;
     ctn_context_stats(m->ctx, &f->stats);
-    qsort(ms, (size_t)f->steps, sizeof *ms, by_value);
-    f->best_ms = ms[0];
-    f->median_ms = (ms[(f->steps - 1) / 2] + ms[f->steps / 2]) / 2;
+    best_and_median(ms, f->steps, &f->best_ms, &f->median_ms);
 done:
     free(ms);
     return st;
@@ -322,19 +315,12 @@ static ctn_status first_step(figures *f, model *m, double start)
 }
 
 /* The job's ranks train together, as --exchange says. */
-static ctn_status share_gradients(const args *a, model *m, ctn_comm **c, figures *f)
+static ctn_status share_gradients(const args *a, const model *m, ctn_comm **c, figures *f)
 {
     f->ranks = a->job->size;
     if (!a->job->comm || args_is(a, "exchange", "none")) return CTN_OK;
-    CTN_TRY(ctn_comm_open(c, CTN_OPT(ctn_comm_opt, .algorithm = args_text(a, "algorithm"),
-                                     .wire = args_is(a, "dtype", "bf16") ? CTN_BF16 : CTN_F32)));
-    int after = args_is(a, "exchange", "after")           ? CTN_DIST_AFTER
-                : args_is(a, "exchange", "per-parameter") ? CTN_DIST_PER_PARAMETER
-                                                          : CTN_DIST_OVERLAP;
-    return ctn_dist_optim(m->opt, *c,
-                          CTN_OPT(ctn_dist_opt, .shard = args_flag(a, "shard"), .when = after,
-                                  .progress = progress_of(a),
-                                  .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb"))));
+    CTN_TRY(exchange_comm(a, c));
+    return exchange_by(a, m, *c, args_text(a, "exchange"));
 }
 
 static ctn_status bench_model(const args *a)
@@ -351,13 +337,16 @@ static ctn_status bench_model(const args *a)
     double start = now_s();
     CTN_TRY_GOTO(st, done, open_context(&ctx, a, timeline_room(a)));
     f.threads = ctn_context_threads(ctx);
-    CTN_TRY_GOTO(st, done,
-                 model_new(&m, ctx,
-                           &(model_opt){.name = a->operand,
-                                        .batch = args_int(a, "batch"),
-                                        .size = args_int(a, "size"),
-                                        .recompute = args_flag(a, "recompute"),
-                                        .tiny = args_flag(a, "denormal")}));
+    const model_opt opt = {.name = a->operand,
+                           .batch = args_int(a, "batch"),
+                           .size = args_int(a, "size"),
+                           .recompute = args_flag(a, "recompute"),
+                           .tiny = args_flag(a, "denormal")};
+    if (a->job->comm && args_is(a, "exchange", "all")) {
+        CTN_TRY_GOTO(st, done, bench_exchange(a, ctx, &opt));
+        goto done;
+    }
+    CTN_TRY_GOTO(st, done, model_new(&m, ctx, &opt));
     f.batch = m.batch;
     CTN_TRY_GOTO(st, done, share_gradients(a, &m, &comm, &f));
     if (timeline[0]) CTN_TRY_GOTO(st, done, ctn_dist_timeline_begin(ctx));
@@ -431,8 +420,9 @@ static const option options[] = {
      "allreduce: f32, f64, i32, i64, or f32 sent as bf16 or f16; networks: f32 or bf16 gradients"},
     {"algorithm", "NAME", "auto",
      "several ranks: auto, flat, ring, rabenseifner, hierarchical, torus or rsap"},
-    {"exchange", "overlap|after|per-parameter|none", "overlap",
-     "several ranks: gradients behind the kernels, after them, each by itself after them, or not"},
+    {"exchange", "overlap|after|per-parameter|none|all", "overlap",
+     "several ranks: gradients behind the kernels, after them, each by itself after them, or not; "
+     "or all ways in turn"},
     {"bucket-mb", "X", "0", "several ranks: gradients exchanged at a time; 0: by size"},
     {"shard", NULL, NULL, "several ranks: each updates its part of the parameters"},
     {"progress", "auto|polls|thread", "auto", "several ranks: who moves messages along"},
@@ -458,7 +448,8 @@ const command cmd_bench = {
                 "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
                 "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n"
                 "  catena bench loader --data photos --threads 2\n"
-                "  mpirun -np 4 catena bench allreduce     102 MB summed over four ranks\n",
+                "  mpirun -np 4 catena bench allreduce     102 MB summed over four ranks\n"
+                "  mpirun -np 4 catena bench resnet50 --exchange all --steps 6\n",
     .run = run,
     .ranks = RANKS_JOB,
 };

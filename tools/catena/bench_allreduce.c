@@ -68,21 +68,24 @@ static ctn_status check(const void *buf, int64_t n, ctn_dtype t, int size)
     return CTN_OK;
 }
 
-static int by_value(const void *a, const void *b)
+ctn_status slowest_rank(ctn_comm *c, double *ms)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    double *all = malloc((size_t)ctn_comm_size(c) * sizeof *all);
+    if (!all) return ctn_fail(CTN_ENOMEM, "no memory for %d times", ctn_comm_size(c));
+    ctn_status st = ctn_comm_allgather(c, ms, sizeof *ms, all);
+    for (int r = 0; r < ctn_comm_size(c) && st == CTN_OK; r++) *ms = fmax(*ms, all[r]);
+    free(all);
+    return st;
 }
 
-static ctn_status one_round(ctn_comm *c, void *buf, int64_t n, ctn_dtype t, double *all, double *ms)
+static ctn_status one_round(ctn_comm *c, void *buf, int64_t n, ctn_dtype t, double *ms)
 {
     fill(buf, n, t, ctn_comm_rank(c));
     CTN_TRY(ctn_comm_barrier(c));
     double start = now_s();
     CTN_TRY(ctn_comm_allreduce(c, buf, n, t));
-    double mine = (now_s() - start) * 1e3;
-    CTN_TRY(ctn_comm_allgather(c, &mine, sizeof mine, all));
-    for (int r = 0; r < ctn_comm_size(c); r++) *ms = fmax(*ms, all[r]);
+    *ms = (now_s() - start) * 1e3;
+    CTN_TRY(slowest_rank(c, ms));
     return check(buf, n, t, ctn_comm_size(c));
 }
 
@@ -90,28 +93,22 @@ static ctn_status measure(figures *f, ctn_comm *c, int64_t n, ctn_dtype t)
 {
     ctn_status st = CTN_OK;
     ctn_comm_state before = {.struct_size = sizeof before}, after = before;
-    double ms[64] = {0}, *all = malloc((size_t)ctn_comm_size(c) * sizeof *all);
+    double ms[64] = {0};
     void *buf = malloc((size_t)n * ctn_dtype_size(t) + 1);
-    if (!all || !buf) {
+    if (!buf) {
         st = ctn_fail(CTN_ENOMEM, "no memory for %lld elements", (long long)n);
         goto done;
     }
-    CTN_TRY_GOTO(st, done, one_round(c, buf, n, t, all, &ms[0])); /* also chooses, if asked to */
+    CTN_TRY_GOTO(st, done, one_round(c, buf, n, t, &ms[0])); /* also chooses, if asked to */
     ctn_comm_look(c, &before);
-    for (int i = 0; i < f->rounds; i++) {
-        ms[i] = 0;
-        CTN_TRY_GOTO(st, done, one_round(c, buf, n, t, all, &ms[i]));
-    }
+    for (int i = 0; i < f->rounds; i++) CTN_TRY_GOTO(st, done, one_round(c, buf, n, t, &ms[i]));
     ctn_comm_look(c, &after);
     f->sent = (double)(after.sent - before.sent) / f->rounds;
-    qsort(ms, (size_t)f->rounds, sizeof *ms, by_value);
-    f->best_ms = ms[0];
-    f->median_ms = ms[f->rounds / 2];
+    best_and_median(ms, f->rounds, &f->best_ms, &f->median_ms);
     f->algorithm = ctn_comm_algorithm(c);
     f->transport = ctn_comm_transport(c);
 done:
     free(buf);
-    free(all);
     return st;
 }
 

@@ -160,6 +160,8 @@ int check_precision(const args *a);
 ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 
 double now_s(void); /* monotonic */
+/* Of n values, which are sorted. */
+void best_and_median(double *x, int64_t n, double *best, double *median);
 /* A file that appears under its name whole or not at all: a kill in between leaves the former one. Errors: EIO. */
 ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);

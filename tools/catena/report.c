@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -221,6 +222,19 @@ ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans)
                                         .precision = precision > 0 ? (ctn_precision)precision
                                                                    : CTN_PRECISION_F32,
                                         .slow_precision = args_flag(a, "slow-precision")));
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void best_and_median(double *x, int64_t n, double *best, double *median)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    *best = x[0];
+    *median = (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
 double now_s(void)
