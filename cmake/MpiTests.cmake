@@ -74,3 +74,15 @@ foreach(kind openmpi mpich)
         endforeach()
     endforeach()
 endforeach()
+
+# Jobs over several hosts: network namespaces with limited links, real launchers, real failures. Skipped where they
+# cannot be made (no root).
+if(TARGET catena_command AND CATENA_OPENMPI_RUN)
+    foreach(name cluster launch failures)
+        add_test(NAME cluster.${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/cluster/test_${name}.sh"
+            $<TARGET_FILE:catena_command>)
+        set_tests_properties(cluster.${name} PROPERTIES LABELS "mpi;long;serial" RUN_SERIAL TRUE TIMEOUT 600
+            SKIP_RETURN_CODE 77)
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+endif()

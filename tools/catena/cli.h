@@ -135,7 +135,7 @@ int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 /* A line on stderr with the time in UTC, rank and host; and whether warnings and errors are such lines. */
 void log_line(const char *fmt, ...) CTN_PRINTF(1, 2);
-void log_line_of(int rank, const char *host, const char *text);
+void log_line_of(FILE *f, int rank, const char *host, const char *text);
 extern bool log_stamped;
 extern int log_rank;
 

@@ -84,13 +84,13 @@ int report_error(const char *name)
 bool log_stamped;
 int log_rank;
 
-void log_line_of(int rank, const char *host, const char *text)
+void log_line_of(FILE *f, int rank, const char *host, const char *text)
 {
     char when[32] = "";
     time_t t = time(NULL);
     struct tm tm;
     if (gmtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    fprintf(stderr, "%s rank %d %s: %s\n", when, rank, host, text);
+    fprintf(f, "%s rank %d %s: %s\n", when, rank, host, text);
 }
 
 void log_line(const char *fmt, ...)
@@ -101,7 +101,7 @@ void log_line(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    log_line_of(log_rank, host, line);
+    log_line_of(stderr, log_rank, host, line);
 }
 
 void report_warning(void *unused, const char *message)

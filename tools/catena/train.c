@@ -110,6 +110,8 @@ static int train(args *a)
     watchdog_stall(args_real(a, "stall-seconds"));
     memory_limit(a->job, args_real(a, "memory-gb"));
     ctn_status st = prepare(&r, a);
+    char file[4096];
+    if (st >= 0 && a->job->comm) watchdog_file(join(file, sizeof file, r.out, "failures.txt"));
     if (st >= 0) st = resume(&r);
     if (st >= 0) {
         r.t.now = DOING_RUN;

@@ -87,6 +87,24 @@ static bool speaks(bool lost, bool unreachable)
     return dog.l->rank == (unreachable ? dog.l->first_elsewhere : 1);
 }
 
+void watchdog_file(const char *path)
+{
+    pthread_mutex_lock(&dog.lock);
+    snprintf(dog.file, sizeof dog.file, "%s", path);
+    pthread_mutex_unlock(&dog.lock);
+}
+
+static void speak(const char *text)
+{
+    char line[TEXT + 16];
+    snprintf(line, sizeof line, "error: %s", text);
+    log_line_of(stderr, dog.l->rank, dog.l->host, line);
+    FILE *f = dog.file[0] ? fopen(dog.file, "a") : NULL;
+    if (!f) return;
+    log_line_of(f, dog.l->rank, dog.l->host, line);
+    fclose(f);
+}
+
 bool watchdog_cause(const char *text, bool lost, bool unreachable)
 {
     pthread_mutex_lock(&dog.lock);
@@ -95,13 +113,13 @@ bool watchdog_cause(const char *text, bool lost, bool unreachable)
     if (first) {
         snprintf(dog.cause, sizeof dog.cause, "%s", text);
         dog.broken_at = now_s();
+        /* The main thread ends the process as soon as it sees that something is broken. */
+        if (speaks(lost, unreachable)) speak(text);
         atomic_store(&dog.broken, true);
     }
     pthread_mutex_unlock(&dog.lock);
-    if (!first) return false;
-    if (speaks(lost, unreachable)) log_line("error: %s", text);
-    ctn_comm_fail(dog.l->comm, text);
-    return true;
+    if (first) ctn_comm_fail(dog.l->comm, text);
+    return first;
 }
 
 static void sleep_ms(long ms)

@@ -16,6 +16,8 @@ typedef enum { AT_START, AT_DATA, AT_INPUT, AT_COMPUTE, AT_EVALUATE, AT_END } ac
 ctn_status watchdog_begin(launch *l);
 /* Report a job in which some rank does not move for so long; 0: never. */
 void watchdog_stall(double seconds);
+/* The first cause is also written to the end of this file: a launcher that ends a job may lose what it says last. */
+void watchdog_file(const char *path);
 /* A second communicator of the same ranks that breaks with the first; NULL: none any more. */
 void watchdog_also(ctn_comm *c);
 /* From the main thread, as often as it likes: that counts as moving. step < 0: as before. */

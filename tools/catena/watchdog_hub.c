@@ -125,7 +125,7 @@ static void take(hub *h, connection *c)
     r->heard = now_s();
     if (m->kind == MSG_BYE) c->bye = true;
     if (m->kind == MSG_LINE && watchdog_new(m->text))
-        log_line_of(c->rank, dog.l->hosts[c->rank], m->text);
+        log_line_of(stderr, c->rank, dog.l->hosts[c->rank], m->text);
     if (m->kind != MSG_FAILED) return;
     c->bye = true;
     if (watchdog_cause(m->text, false, false)) h->first = c;

@@ -54,8 +54,9 @@ typedef struct {
     _Atomic int64_t step, stall_ms;
     _Atomic uint64_t moves;
     atomic_int activity;
-    int wake; /* eventfd */
-    int to;   /* socket to rank 0; rank 0: that on which it listens */
+    int wake;        /* eventfd */
+    int to;          /* socket to rank 0; rank 0: that on which it listens */
+    char file[4096]; /* where the cause goes too; empty: nowhere */
 } watchdog_state;
 extern watchdog_state dog;
 
