@@ -54,8 +54,8 @@ typedef struct {
     /* Seconds for `bytes`: latency alpha, seconds per byte beta, seconds per byte added gamma. */
     double (*cost)(const ctn__place *me, double bytes, double alpha, double beta, double gamma);
     bool (*fits)(const ctn__place *me); /* NULL: always */
-    bool
-        blocks; /* rank r owns block r of the vector, so a piece is the same slice of every block */
+    /* Rank r owns block r of the vector, so a piece is the same slice of every block. */
+    bool blocks;
     /* The longest message of any rank is one of so many parts of a piece: the same on all ranks, who must cut alike. NULL: size. */
     int (*parts)(const ctn__place *me);
     bool region; /* pieces go through slots of regions */

@@ -143,8 +143,10 @@ static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
     snprintf(problem, sizeof problem, "allreduce %s %lld bytes, %d ranks, %d nodes, %s",
              ctn_dtype_name(x->wire), (long long)bytes, ctn_comm_size(c), ctn_comm_nodes(c),
              ctn_comm_transport(c));
-    CTN_TRY(ctn__comm_choose(c, bytes, ctn__choice_find(e, problem)));
-    return ctn__engine_timing(e) ? ctn__choice_put(e, problem, c->alg->name) : CTN_OK;
+    const char *known = ctn__choice_find(e, problem);
+    CTN_TRY(ctn__comm_choose(c, bytes, known));
+    if (!ctn__engine_timing(e) || (known && strcmp(known, c->alg->name) == 0)) return CTN_OK;
+    return ctn__choice_put(e, problem, c->alg->name);
 }
 
 ctn_status ctn__pass_exchange(ctn__plan *p)
