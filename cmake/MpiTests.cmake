@@ -40,6 +40,19 @@ foreach(kind openmpi mpich)
     if(kind STREQUAL "openmpi")
         list(APPEND launch --oversubscribe --bind-to none)
     endif()
+    # The solver that trains while it runs, compiled as its users would, in C and, where there is a compiler, in Fortran.
+    get_filename_component(bin "${CATENA_${id}_CC}" DIRECTORY)
+    find_program(CATENA_${id}_FC NAMES mpifort.${kind} mpifort HINTS ${bin})
+    mark_as_advanced(CATENA_${id}_FC)
+    set(fortran ${CATENA_${id}_FC})
+    if(NOT fortran)
+        set(fortran)
+    endif()
+    add_test(NAME mpi.${kind}.insitu
+        COMMAND "${PROJECT_SOURCE_DIR}/tests/mpi/test_insitu.sh" $<TARGET_FILE_DIR:catena> ${launch})
+    set_tests_properties(mpi.${kind}.insitu PROPERTIES LABELS "mpi;long" TIMEOUT 600 PROCESSORS 2
+        ENVIRONMENT "MPICC=${CATENA_${id}_CC};MPIFC=${fortran}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
     foreach(ranks 2 4)
         set(steps 100)
         if(ranks EQUAL 4) # more ranks than most test machines have cores: they wait for each other

@@ -23,12 +23,19 @@ enum {
     CTN_DIST_PER_PARAMETER = 2 /* behind backward, each parameter by itself, one after another */
 };
 
+/* What moves messages on while kernels run. */
+enum {
+    CTN_DIST_POLLS = 1, /* looks between kernels */
+    CTN_DIST_THREAD = 2 /* and a thread, where MPI allows it */
+};
+
 /* Zero in a field means its default. */
 typedef struct {
     size_t struct_size;
-    int64_t bucket; /* bytes of gradients that are exchanged at a time, 0: chosen by size */
+    int64_t bucket; /* bytes of gradients that are exchanged at a time, 0: as measured with the
+                       algorithm, or 4 MB or more by the number of ranks where that is given */
     int shard;      /* each rank keeps the optimizer state of its part only and updates that part */
-    int progress;   /* 0: chosen; 1: between kernels; 2: also by a thread */
+    int progress;   /* CTN_DIST_POLLS, CTN_DIST_THREAD, 0: the faster one of the first steps */
     int when;       /* CTN_DIST_OVERLAP */
 } ctn_dist_opt;
 
@@ -45,11 +52,18 @@ typedef struct {
     double exposed_s, hidden_s;
     int64_t buckets;
     int64_t state_bytes; /* of the optimizer on this rank */
+    int64_t bucket;      /* bytes of the first one */
+    int progress;        /* CTN_DIST_POLLS, CTN_DIST_THREAD, 0: not decided yet */
 } ctn_dist_stats;
 CTN_API void ctn_dist_look(const ctn_optim *o, ctn_dist_stats *out);
 /* Take part in a step without samples. Inside a scope. Collective with the other ranks' steps. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_step_empty_at(const char *at, ctn_optim *o);
 #define ctn_dist_step_empty(o) ctn_dist_step_empty_at(CTN_HERE, o)
+/* With sharded updates under a 16-bit policy, parameters have 16-bit values between steps: those that
+ * forward reads. This makes them f32 on every rank, as the optimizer of each part has them, to be
+ * saved; ctn_trainer_save and ctn_extend_weights do it. Nothing is done for others. Between scopes.
+ * Collective. Errors: EARG, ESTATE, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_values(ctn_optim *o);
 /* Values of root on every rank, parameters and states. Between scopes. Collective. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_broadcast_vars(ctn_comm *c, ctn_vars vars, int root);
 

@@ -1,77 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The choice of an algorithm by measurement: every one that fits is timed on vectors of the length to come, slowest rank counted, and
- * rank 0's choice is broadcast, so that all ranks agree whatever their clocks say. What an earlier run chose is taken again.
+ * Choices by measurement: the algorithm, of those that fit the fastest one; and how long the vectors are into which a longer one is
+ * best cut, of the lengths that reach the network's rate the shortest one, because a bucket of gradients starts the earlier the
+ * shorter it is. The slowest rank counts, and rank 0's choice is broadcast, so that all ranks agree whatever their clocks say.
+ * What an earlier run chose is taken again.
  */
 #include "comm/comm.h"
 
-enum { ROUNDS = 3, MOST = 16 << 20 };
+enum { ROUNDS = 3, MB = 1 << 20, BUCKET = 4, STREAM = 16 }; /* MB */
 
-static ctn_status time_one(ctn_comm *c, const ctn__algorithm *a, float *buf, int64_t n, double *ms)
+static const int lengths[] = {1, BUCKET, STREAM}; /* MB */
+
+typedef struct {
+    int algorithm; /* -1: not known */
+    int mb;        /* of a bucket */
+} choice;
+
+typedef struct {
+    ctn_comm *c;
+    float *buf;
+    double *all; /* ms of each rank */
+} bench;
+
+static int64_t elements(int64_t bytes, int most)
 {
-    *ms = 1e30;
+    return (bytes < (int64_t)most * MB ? bytes : (int64_t)most * MB) / (int64_t)sizeof(float) + 1;
+}
+
+/* ms that the slowest rank takes for n elements, cut into vectors of `step`; best of some rounds. */
+static ctn_status time_stream(const bench *b, const ctn__algorithm *a, int64_t n, int64_t step,
+                              double *ms)
+{
+    ctn_comm *c = b->c;
+    double best = 1e30;
     for (int i = 0; i <= ROUNDS; i++) { /* the first one warms up */
-        ctn__coll *x = NULL;
+        ctn__coll *x[STREAM + 1] = {0};
+        int k = 0;
         CTN_TRY(ctn_comm_barrier(c));
         uint64_t t0 = ctn__now_ns();
-        CTN_TRY(ctn__coll_start(c, &x, a, buf, n, CTN_F32, c->opt.wire));
-        CTN_TRY(ctn__coll_wait(x));
+        for (int64_t at = 0; at < n; at += step, k++)
+            CTN_TRY(ctn__coll_start(c, &x[k], a, b->buf + at, n - at < step ? n - at : step,
+                                    CTN_F32, c->opt.wire));
+        for (int j = 0; j < k; j++) CTN_TRY(ctn__coll_wait(x[j]));
         double t = (double)(ctn__now_ns() - t0) * 1e-6;
-        if (i > 0 && t < *ms) *ms = t;
+        if (i > 0 && t < best) best = t;
+    }
+    CTN_TRY(ctn_comm_allgather(c, &best, sizeof best, b->all));
+    *ms = best;
+    for (int r = 0; r < c->place.size; r++)
+        if (b->all[r] > *ms) *ms = b->all[r];
+    return CTN_OK;
+}
+
+static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
+{
+    const ctn__algorithm *a;
+    double ms = 0, best = 1e30;
+    const int64_t n = elements(bytes, BUCKET);
+    for (int i = 0; (a = ctn__algorithm_at(i)); i++) {
+        if (a->fits && !a->fits(&b->c->place)) continue;
+        CTN_TRY(time_stream(b, a, n, n, &ms));
+        if (ms >= best) continue;
+        best = ms;
+        *algorithm = i;
     }
     return CTN_OK;
 }
 
-static ctn_status slowest(ctn_comm *c, double *ms, double *all)
+static ctn_status shortest(const bench *b, int64_t bytes, choice *best)
 {
-    CTN_TRY(ctn_comm_allgather(c, ms, sizeof *ms, all));
-    for (int r = 0; r < c->place.size; r++)
-        if (all[r] > *ms) *ms = all[r];
+    enum { N = sizeof lengths / sizeof *lengths };
+    double ms[N] = {0}, least = 1e30;
+    int n = 0; /* longer ones than the stream are like it */
+    do {
+        CTN_TRY(time_stream(b, ctn__algorithm_at(best->algorithm), elements(bytes, STREAM),
+                            (int64_t)lengths[n] * MB / (int64_t)sizeof(float), &ms[n]));
+        if (ms[n] < least) least = ms[n];
+    } while ((int64_t)lengths[n++] * MB < bytes && n < N);
+    while (n > 0)
+        if (ms[--n] <= 1.05 * least) best->mb = lengths[n];
     return CTN_OK;
 }
 
-static int index_of(const ctn_comm *c, const char *name)
-{
-    const ctn__algorithm *a = NULL;
-    for (int i = 0; name && (a = ctn__algorithm_at(i)); i++)
-        if (strcmp(a->name, name) == 0 && (!a->fits || a->fits(&c->place))) return i;
-    return -1;
-}
-
-static ctn_status measure(ctn_comm *c, int64_t bytes, int *choice)
+static ctn_status measure(ctn_comm *c, int64_t bytes, bool cut, choice *best)
 {
     ctn_status st = CTN_OK;
-    int64_t n = (bytes < MOST ? bytes : MOST) / (int64_t)sizeof(float) + 1;
-    double best = 1e30, *all = ctn__calloc((size_t)c->place.size, sizeof *all);
-    float *buf = ctn__aligned((size_t)n * sizeof *buf);
-    *choice = 0;
-    if (!buf || !all) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    memset(buf, 0, (size_t)n * sizeof *buf);
-    for (int i = 0; ctn__algorithm_at(i); i++) {
-        const ctn__algorithm *a = ctn__algorithm_at(i);
-        double ms = 0;
-        if (a->fits && !a->fits(&c->place)) continue;
-        CTN_TRY_GOTO(st, done, time_one(c, a, buf, n, &ms));
-        CTN_TRY_GOTO(st, done, slowest(c, &ms, all));
-        if (ms < best) {
-            best = ms;
-            *choice = i;
-        }
-    }
+    bench b = {c, ctn__aligned((size_t)elements(bytes, STREAM) * sizeof *b.buf),
+               ctn__calloc((size_t)c->place.size, sizeof *b.all)};
+    if (!b.buf || !b.all) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    memset(b.buf, 0, (size_t)elements(bytes, STREAM) * sizeof *b.buf);
+    CTN_TRY_GOTO(st, done, fastest(&b, bytes, &best->algorithm));
+    CTN_TRY_GOTO(st, done, ctn_comm_broadcast(c, best, sizeof *best, 0));
+    if (cut) CTN_TRY_GOTO(st, done, shortest(&b, bytes, best));
+    CTN_TRY_GOTO(st, done, ctn_comm_broadcast(c, best, sizeof *best, 0));
 done:
-    ctn__free(buf);
-    ctn__free(all);
+    ctn__free(b.buf);
+    ctn__free(b.all);
     return st;
 }
 
-ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, const char *known)
+/* "ring, 4 MB" */
+static choice parse(const ctn_comm *c, const char *known)
 {
-    int choice = index_of(c, known);
-    CTN_TRY(ctn_comm_broadcast(c, &choice, sizeof choice, 0));
-    if (choice < 0) {
-        CTN_TRY(measure(c, bytes, &choice));
-        CTN_TRY(ctn_comm_broadcast(c, &choice, sizeof choice, 0));
-    }
-    c->alg = ctn__algorithm_at(choice);
+    char name[32];
+    const ctn__algorithm *a = NULL;
+    choice k = {-1, 0};
+    if (!known || sscanf(known, "%31[^,], %d MB", name, &k.mb) != 2) return k;
+    for (int i = 0; (a = ctn__algorithm_at(i)); i++)
+        if (strcmp(a->name, name) == 0 && (!a->fits || a->fits(&c->place)) && k.mb > 0)
+            k.algorithm = i;
+    return k;
+}
+
+ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *known, char *chosen,
+                            size_t room)
+{
+    choice k = parse(c, known);
+    CTN_TRY(ctn_comm_broadcast(c, &k, sizeof k, 0));
+    if (k.algorithm < 0) CTN_TRY(measure(c, bytes, cut, &k));
+    c->alg = ctn__algorithm_at(k.algorithm);
+    c->bucket = (int64_t)k.mb * MB;
+    snprintf(chosen, room, "%s, %d MB", c->alg->name, k.mb);
     return CTN_OK;
 }

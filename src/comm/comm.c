@@ -118,7 +118,10 @@ ctn_status ctn_comm_allreduce(ctn_comm *c, void *buf, int64_t count, ctn_dtype t
     if (type != CTN_F32 && type != CTN_F64 && type != CTN_I32 && type != CTN_I64)
         return ctn_fail(CTN_EDTYPE, "comm_allreduce: %s; f32, f64, i32 and i64 can be summed",
                         ctn_dtype_name(type));
-    if (!c->alg) CTN_TRY(ctn__comm_choose(c, count * (int64_t)ctn_dtype_size(type), NULL));
+    char chosen[64];
+    if (!c->alg)
+        CTN_TRY(ctn__comm_choose(c, count * (int64_t)ctn_dtype_size(type), false, NULL, chosen,
+                                 sizeof chosen));
     CTN_TRY(ctn__coll_start(c, &x, NULL, buf, count, type, c->opt.wire));
     return ctn__coll_wait(x);
 }

@@ -128,6 +128,7 @@ struct ctn_comm {
     int *tables; /* the place's */
     ctn_comm_opt opt;
     const ctn__algorithm *alg; /* NULL: not chosen yet */
+    int64_t bucket;            /* bytes that long vectors are best cut into; 0: not measured */
     pthread_mutex_t lock;      /* guards everything below but the atomics */
     ctn__coll *first, *last;   /* on their way, oldest first */
     ctn__coll *spare;          /* to be used again */
@@ -147,6 +148,7 @@ struct ctn_comm {
     pthread_t thread;
     pthread_cond_t begun; /* an operation has, or stop */
     atomic_bool stop;
+    bool parked; /* the thread stays away */
 };
 
 /* One message out and one in, either of no bytes: none. Waits. Tags are those beside pieces, below. */
@@ -165,14 +167,16 @@ ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle);
 ctn_status ctn__net_loopback(ctn__net **out, int n); /* n of one group */
 /* As if on several nodes: node[i] is the lowest rank of rank i's node. */
 ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
-/* Choose the algorithm for vectors of so many bytes: the one that is known from before, or by measuring those that fit; rank 0's
- * choice is everybody's. known: NULL or a name. Collective. */
-ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, const char *known);
+/* Choose the algorithm for vectors of so many bytes, and with `cut` also how long their parts should be: as is known from before
+ * (text of an earlier choice, or NULL), or by measuring; rank 0's choice is everybody's. Collective. */
+ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *known, char *chosen,
+                            size_t room);
 /* A thread that polls while something is on its way (progress.c); nothing where the transport forbids it. */
 ctn_status ctn__progress_start(ctn_comm *c);
 void ctn__progress_stop(ctn_comm *c);
-ctn_status ctn__place_make(ctn_comm *c);  /* place.c: nodes, grid */
-ctn_status ctn__pieces_make(ctn_comm *c); /* window and slots */
+void ctn__progress_park(ctn_comm *c, bool parked); /* it stays away until called back */
+ctn_status ctn__place_make(ctn_comm *c);           /* place.c: nodes, grid */
+ctn_status ctn__pieces_make(ctn_comm *c);          /* window and slots */
 void ctn__pieces_free(ctn_comm *c);
 
 #endif

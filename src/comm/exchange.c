@@ -4,6 +4,8 @@
  */
 #include "comm/exchange.h"
 
+enum { BUCKET = 4 << 20 };
+
 static ctn_status allot(ctn__exchange *x, int buckets)
 {
     ctn__free(x->begin);
@@ -17,7 +19,7 @@ static ctn_status allot(ctn__exchange *x, int buckets)
 }
 
 /* Borders are multiples of 16 elements, so that vector kernels see whole vectors in a block too. */
-static ctn_status cut(ctn__exchange *x, int64_t bucket)
+ctn_status ctn__exchange_cut(ctn__exchange *x, int64_t bucket)
 {
     int64_t length = bucket / (int64_t)sizeof(float) / 16 * 16;
     if (length < 1024) length = 1024;
@@ -35,8 +37,17 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
     *out = NULL;
     ctn__exchange *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
-    *x = (ctn__exchange){.comm = c, .w = w, .g = g, .count = count, .wire = wire, .shard = shard};
-    ctn_status st = cut(x, bucket);
+    *x = (ctn__exchange){.comm = c,
+                         .w = w,
+                         .g = g,
+                         .count = count,
+                         .wire = wire,
+                         .values = CTN_F32,
+                         .given = bucket > 0 || shard, /* sharded: who owns what stays */
+                         .shard = shard};
+    int64_t full = c->opt.segment * c->place.size;
+    if (bucket <= 0) bucket = full > BUCKET ? full : BUCKET;
+    ctn_status st = ctn__exchange_cut(x, bucket);
     if (st < 0) {
         ctn__exchange_free(x);
         return st;
@@ -45,8 +56,9 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
     return CTN_OK;
 }
 
-ctn_status ctn__exchange_cut(ctn__exchange *x, int n, const int64_t *begin)
+ctn_status ctn__exchange_cut_at(ctn__exchange *x, int n, const int64_t *begin)
 {
+    x->given = true;
     CTN_TRY(allot(x, n));
     for (int i = 0; i <= n; i++) x->begin[i] = begin[n - i];
     return CTN_OK;
@@ -58,12 +70,15 @@ void ctn__exchange_free(ctn__exchange *x)
     ctn__free(x->begin);
     ctn__free(x->coll);
     ctn__free(x->back);
+    ctn__free(x->exact);
+    ctn__free(x->aside);
     ctn__free(x);
 }
 
 static ctn_status start_one(ctn__exchange *x, int b)
 {
     if (b == 0) {
+        if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
         memcpy(x->control, x->give, sizeof x->control);
         CTN_TRY(ctn__coll_start(x->comm, &x->summing, &ctn__ring, x->control, CTN__GIVEN, CTN_F64,
                                 CTN_F64));
@@ -78,6 +93,25 @@ ctn_status ctn__exchange_start(ctn__exchange *x, int b)
     return CTN_OK;
 }
 
+/* Steps by turns: a few to warm up, then the best of each kind, summed over ranks by the message of the step after. */
+static void try_progress(ctn__exchange *x)
+{
+    enum { WARM = 3, LAST = WARM + 8 };
+    ctn__trial *t = &x->trial;
+    const int kind = t->steps % 2 ? CTN__GIVE_THREAD : CTN__GIVE_POLLS;
+    const uint64_t now = ctn__now_ns();
+    const double took = (double)(now - t->since) * 1e-9;
+    if (!t->on) return;
+    t->since = now;
+    if (t->steps == LAST) {
+        x->polls = x->total[CTN__GIVE_POLLS] < x->total[CTN__GIVE_THREAD];
+        t->on = false;
+        return;
+    }
+    if (t->steps >= WARM && (x->give[kind] == 0 || took < x->give[kind])) x->give[kind] = took;
+    x->polls = ++t->steps % 2 == 0;
+}
+
 /* name, lane and bytes: for the timeline. */
 static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int lane,
                        int64_t bytes)
@@ -85,9 +119,11 @@ static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int
     uint64_t t0 = ctn__now_ns(), begin, end;
     CTN_TRY(ctn__coll_await(*coll));
     ctn__coll_times(*coll, &begin, &end);
-    uint64_t waited = ctn__now_ns() - t0, whole = end - begin;
+    uint64_t waited = ctn__now_ns() - t0, from = begin > x->counted ? begin : x->counted;
     x->exposed_ns += waited;
-    x->hidden_ns += whole > waited ? whole - waited : 0;
+    uint64_t until = end < t0 ? end : t0;
+    if (until > from) x->hidden_ns += until - from; /* several on their way count once */
+    if (end > x->counted) x->counted = end;
     if (x->trace) ctn__trace_message(x->trace, name, begin, end, lane, bytes);
     ctn__coll_release(*coll);
     *coll = NULL;
@@ -112,6 +148,7 @@ ctn_status ctn__exchange_finish(ctn__exchange *x)
     memcpy(x->total, x->control, sizeof x->total);
     x->started = 0;
     x->late = late;
+    try_progress(x);
     return CTN_OK;
 }
 
@@ -125,9 +162,10 @@ void ctn__exchange_own(const ctn__exchange *x, int b, int64_t *begin, int64_t *e
 
 ctn_status ctn__exchange_publish(ctn__exchange *x)
 {
+    CTN_TRY(ctn__aside_start(x));
     for (int b = x->nbucket; b-- > 0;)
         CTN_TRY(ctn__coll_start(x->comm, &x->back[b], &ctn__ring_gather, x->w + x->begin[b + 1],
-                                x->begin[b] - x->begin[b + 1], CTN_F32, CTN_F32));
+                                x->begin[b] - x->begin[b + 1], CTN_F32, x->values));
     x->awaited = x->nbucket;
     return CTN_OK;
 }
@@ -136,7 +174,8 @@ ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end)
 {
     while (x->awaited > 0 && x->begin[x->awaited] < end) {
         const int b = --x->awaited;
-        CTN_TRY(take(x, &x->back[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, CTN_F32)));
+        CTN_TRY(take(x, &x->back[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, x->values)));
+        CTN_TRY(ctn__aside_take(x, b));
     }
     return CTN_OK;
 }

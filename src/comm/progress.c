@@ -15,7 +15,7 @@ enum { SHORTEST = 50000, LONGEST = 1000000 }; /* ns between two looks */
 static bool called(ctn_comm *c)
 {
     pthread_mutex_lock(&c->lock);
-    while (!c->first && !c->stop) pthread_cond_wait(&c->begun, &c->lock);
+    while ((!c->first || c->parked) && !c->stop) pthread_cond_wait(&c->begun, &c->lock);
     pthread_mutex_unlock(&c->lock);
     return !c->stop;
 }
@@ -42,6 +42,14 @@ ctn_status ctn__progress_start(ctn_comm *c)
         return ctn_fail(CTN_ENOMEM, "comm: no thread for progress");
     c->threaded = true;
     return CTN_OK;
+}
+
+void ctn__progress_park(ctn_comm *c, bool parked)
+{
+    pthread_mutex_lock(&c->lock);
+    c->parked = parked;
+    if (!parked) pthread_cond_signal(&c->begun);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void ctn__progress_stop(ctn_comm *c)

@@ -7,8 +7,6 @@
 
 #include "optim/optim.h"
 
-enum { BUCKET = 4 << 20 };
-
 /* A digest of the pool's layout on every rank. */
 static ctn_status compare(const ctn_optim *o, ctn_comm *c)
 {
@@ -39,18 +37,20 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
     CTN_TRY(compare(o, c));
     CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
-    int64_t bucket = d.bucket > 0 ? d.bucket : BUCKET;
-    CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, bucket, c->opt.wire,
+    CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, d.bucket, c->opt.wire,
                               d.shard != 0));
-    p->exchange->late = d.when != CTN_DIST_OVERLAP;
-    p->exchange->one_by_one = d.when == CTN_DIST_PER_PARAMETER;
-    if (d.when == CTN_DIST_PER_PARAMETER)
-        CTN_TRY(ctn__exchange_cut(p->exchange, p->nvar, p->begin));
+    ctn__exchange *x = p->exchange;
+    x->late = d.when != CTN_DIST_OVERLAP;
+    x->one_by_one = d.when == CTN_DIST_PER_PARAMETER;
+    if (x->one_by_one) CTN_TRY(ctn__exchange_cut_at(x, p->nvar, p->begin));
     for (int i = 0; i < p->nvar; i++) /* plans made before know nothing of it */
         if (p->var[i]) ctn__plan_runner.forget(p->ctx, p->var[i]);
     ctn__plan_runner.forget(p->ctx, p);
     if (d.shard) CTN_TRY(ctn__shard_state(o));
-    return d.progress == 1 ? CTN_OK : ctn__progress_start(c);
+    x->polls = d.progress == CTN_DIST_POLLS;
+    if (!x->polls) CTN_TRY(ctn__progress_start(c));
+    x->trial.on = c->threaded && d.progress == 0 && !x->late;
+    return CTN_OK;
 }
 
 void ctn_dist_look(const ctn_optim *o, ctn_dist_stats *out)
@@ -62,8 +62,19 @@ void ctn_dist_look(const ctn_optim *o, ctn_dist_stats *out)
                              .exposed_s = (double)x->exposed_ns * 1e-9,
                              .hidden_s = (double)x->hidden_ns * 1e-9,
                              .buckets = x->nbucket,
+                             .bucket = (x->begin[0] - x->begin[1]) * (int64_t)sizeof(float),
+                             .progress = x->trial.on                      ? 0
+                                         : x->polls || !x->comm->threaded ? CTN_DIST_POLLS
+                                                                          : CTN_DIST_THREAD,
                              .state_bytes = ctn__state_bytes(o)};
     memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
+}
+
+ctn_status ctn_dist_values(ctn_optim *o)
+{
+    if (!o) return ctn_fail(CTN_EARG, "dist_values: an optimizer");
+    if (o->ctx->level > 0) return ctn_fail(CTN_ESTATE, "dist_values: call it between scopes");
+    return ctn__shard_values(o);
 }
 
 ctn_status ctn_dist_step_empty_at(const char *at, ctn_optim *o)

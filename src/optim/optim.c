@@ -172,6 +172,7 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o->partial);
     for (int i = 0; i < 3; i++) ctn__free(o->state[i]);
     ctn__shard_forget(o);
+    ctn__free(o->master);
     ctn__free(o);
 }
 

@@ -26,6 +26,7 @@ struct ctn_optim {
     int nstates;
     float *state[3]; /* pools of pool->count floats; sharded: of this rank's blocks */
     float *whole[3]; /* sharded: all of it, while it is saved */
+    float *master;   /* sharded, values given to the others in 16 bits: this rank's in f32 */
     char **name;     /* of each variable of the pool */
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */
@@ -71,6 +72,8 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads,
 /* The first n segments of o->seg, as far as they are this rank's; then the new values go to all ranks. */
 ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads);
 void ctn__shard_forget(ctn_optim *o); /* what a visit gathered */
+/* Values in f32 on every rank, where they came in 16 bits. Collective. */
+ctn_status ctn__shard_values(ctn_optim *o);
 /* State as whole pools, from all ranks; what fn changes goes back into the own blocks. Collective. */
 ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user);

@@ -2,10 +2,15 @@
  *
  * Sharded updates: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps optimizer state for those blocks
  * only, packed in bucket order, updates their values and gives them to the other ranks, which go on meanwhile.
+ *
+ * Where values are given in 16 bits, the pool has what all ranks have, rounded, and the f32 that updates add up in are state too, the masters.
+ * A master is good as long as it rounds to the value in the pool; otherwise somebody has set the value, and the master follows.
  */
 #include "optim/optim.h"
 
 #include <math.h>
+
+#include "tensor/half.h"
 
 /* This rank's block of a bucket: elements of the pool, and where its state begins in the packed pools. */
 typedef struct {
@@ -34,7 +39,7 @@ int64_t ctn__state_bytes(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
     int64_t n = x && x->shard ? own_count(x) : o->pool->count;
-    return n * o->nstates * (int64_t)sizeof(float);
+    return n * (o->nstates + (o->master != NULL)) * (int64_t)sizeof(float);
 }
 
 ctn_status ctn__shard_state(ctn_optim *o)
@@ -73,11 +78,45 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
     return CTN_OK;
 }
 
+/* Own blocks from or to their places in a whole pool. */
+static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    for (block k = before_first; next_block(x, &k);) {
+        size_t bytes = (size_t)(k.end - k.begin) * sizeof *state;
+        if (out) memcpy(whole + k.begin, state + k.packed, bytes);
+        else memcpy(state + k.packed, whole + k.begin, bytes);
+    }
+}
+
+static ctn_status make_masters(ctn_optim *o)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    if (x->values == CTN_F32 || o->master) return CTN_OK;
+    o->master = ctn__aligned((size_t)own_count(x) * sizeof *o->master + 64);
+    if (!o->master) return CTN_ENOMEM;
+    copy_blocks(o, o->master, o->pool->w, false);
+    return CTN_OK;
+}
+
+static void follow(float *master, const float *w, int64_t n, ctn_dtype type)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float seen = type == CTN_BF16 ? ctn__bf16_get(ctn__bf16_put(master[i]))
+                                      : ctn__f16_get(ctn__f16_put(master[i]));
+        if (seen != w[i]) master[i] = w[i];
+    }
+}
+
 static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
 {
     const ctn__pool *p = o->pool;
     ctn__sweep_seg seg[64];
     ctn__sweep_pool at = {.w = p->w + k->begin, .g = p->g + k->begin};
+    if (o->master) {
+        at.w = o->master + k->packed;
+        follow(at.w, p->w + k->begin, k->end - k->begin, p->exchange->values);
+    }
     if (o->nstates > 0) at.s1 = o->state[0] + k->packed;
     if (o->nstates > 1) at.s2 = o->state[1] + k->packed;
     if (o->nstates > 2) at.s3 = o->state[2] + k->packed;
@@ -94,25 +133,16 @@ static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
         }
         ctn__sweep(o->kind, &at, seg, n, threads);
     }
+    if (o->master) memcpy(p->w + k->begin, at.w, (size_t)(k->end - k->begin) * sizeof *at.w);
 }
 
 ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads)
 {
     ctn__exchange *x = o->pool->exchange;
     ctn__shard_forget(o);
+    CTN_TRY(make_masters(o));
     for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, n, threads);
     return ctn__exchange_publish(x);
-}
-
-/* Own blocks from or to their places in a whole pool. */
-static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
-{
-    const ctn__exchange *x = o->pool->exchange;
-    for (block k = before_first; next_block(x, &k);) {
-        size_t bytes = (size_t)(k.end - k.begin) * sizeof *state;
-        if (out) memcpy(whole + k.begin, state + k.packed, bytes);
-        else memcpy(state + k.packed, whole + k.begin, bytes);
-    }
 }
 
 static ctn_status gather(ctn_optim *o, float *whole)
@@ -125,6 +155,17 @@ static ctn_status gather(ctn_optim *o, float *whole)
         CTN_TRY(ctn__coll_wait(c));
     }
     return CTN_OK;
+}
+
+ctn_status ctn__shard_values(ctn_optim *o)
+{
+    CTN_TRY(ctn__pool_settle(o->pool));
+    if (!o->master) return CTN_OK;
+    for (block k = before_first; next_block(o->pool->exchange, &k);)
+        follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin,
+               o->pool->exchange->values);
+    copy_blocks(o, o->master, o->pool->w, true);
+    return gather(o, o->pool->w);
 }
 
 void ctn__shard_forget(ctn_optim *o)

@@ -130,23 +130,91 @@ static ctn_status insert(ctn__plan *p, insertions *list)
     return CTN_OK;
 }
 
-/* The algorithm, if it is left to us: the decision table's, or measured. All ranks come here together, with the plan of their first
- * step, whatever it computes. */
+/* Algorithm and buckets, if the algorithm is left to us: the decision table's, or measured. */
 static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
 {
     ctn_comm *c = x->comm;
     const ctn__planner *pl = p->ctx->planner;
     ctn__engine *e = pl->engine;
-    const int64_t bytes = (x->begin[0] - x->begin[1]) * (int64_t)sizeof(float);
-    char problem[256];
-    if (c->alg || x->shard) return CTN_OK;
+    const int64_t bytes = x->count * (int64_t)sizeof(float);
+    char problem[256], chosen[64];
+    if (c->alg) return CTN_OK;
     snprintf(problem, sizeof problem, "allreduce %s %lld bytes, %d ranks, %d nodes, %s",
              ctn_dtype_name(x->wire), (long long)bytes, ctn_comm_size(c), ctn_comm_nodes(c),
              ctn_comm_transport(c));
     const char *known = ctn__choice_find(e, problem);
-    CTN_TRY(ctn__comm_choose(c, bytes, known));
-    if (!ctn__engine_timing(e) || (known && strcmp(known, c->alg->name) == 0)) return CTN_OK;
-    return ctn__choice_put(e, problem, c->alg->name);
+    CTN_TRY(ctn__comm_choose(c, bytes, true, known, chosen, sizeof chosen));
+    if (!ctn__engine_timing(e) || (known && strcmp(known, chosen) == 0)) return CTN_OK;
+    return ctn__choice_put(e, problem, chosen);
+}
+
+enum { LOW = 1, EXACT = 2 }; /* how a variable is read */
+
+static int index_of(const ctn__pool *pool, const ctn_var *v)
+{
+    int64_t at = (float *)v->data - pool->w;
+    int lo = 0, hi = pool->nvar;
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (pool->begin[mid] <= at) lo = mid;
+        else hi = mid;
+    }
+    return lo;
+}
+
+static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const ctn__pnode *n = &p->nodes.at[i];
+        for (int k = 0; k < n->nin; k++) {
+            const ctn__value *v = &p->values.at[ctn__value_base(p, n->in[k])];
+            if (v->kind != CTN__V_VAR || v->var->pool != pool || (n->op->flags & CTN_OP_VIEW))
+                continue;
+            bool cast = n->op == &ctn__op_reorder && p->values.at[n->out[0]].d.dtype != CTN_F32;
+            how[index_of(pool, v->var)] |= cast ? LOW : EXACT;
+        }
+    }
+}
+
+/* Sharded values come back in the type in which this plan, rank 0's, reads them: 16 bits where every reader is a cast. */
+static ctn_status narrow(const ctn__plan *p, const ctn__pool *pool)
+{
+    ctn_status st = CTN_OK;
+    ctn__exchange *x = pool->exchange;
+    const ctn_precision policy = p->ctx->opt.precision;
+    const size_t n = (size_t)pool->nvar;
+    int ranges = 0;
+    char *how = ctn__calloc(n + 1, 1); /* and the type */
+    ctn__range *exact = ctn__calloc(n + 1, sizeof *exact);
+    if (!how || !exact) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    how[n] = policy == CTN_PRECISION_F32   ? CTN_F32
+             : policy == CTN_PRECISION_F16 ? CTN_F16
+                                           : CTN_BF16;
+    find_readers(p, pool, how);
+    CTN_TRY_GOTO(st, done, ctn_comm_broadcast(x->comm, how, n + 1, 0));
+    for (int i = 0; i < pool->nvar; i++) {
+        if (how[i] == LOW) continue;
+        if (ranges > 0 && exact[ranges - 1].end == pool->begin[i]) ranges--;
+        else exact[ranges].begin = pool->begin[i];
+        exact[ranges++].end = pool->begin[i + 1];
+    }
+    if (how[n] != CTN_F32)
+        CTN_TRY_GOTO(st, done, ctn__exchange_narrow(x, (ctn_dtype)how[n], ranges, exact));
+done:
+    ctn__free(how);
+    ctn__free(exact);
+    return st;
+}
+
+/* What the first plan decides. All ranks come here together, with the plan of their first step, whatever it computes. */
+static ctn_status settle(ctn__plan *p, const ctn__pool *pool)
+{
+    ctn__exchange *x = pool->exchange;
+    if (x->settled) return CTN_OK;
+    x->settled = true;
+    if (x->shard) return narrow(p, pool);
+    CTN_TRY(choose(p, x));
+    return x->given || x->comm->bucket == 0 ? CTN_OK : ctn__exchange_cut(x, x->comm->bucket);
 }
 
 ctn_status ctn__pass_exchange(ctn__plan *p)
@@ -157,7 +225,7 @@ ctn_status ctn__pass_exchange(ctn__plan *p)
         if (!pool->exchange) continue;
         for (size_t i = 0; i < p->nodes.n; i++)
             if (p->nodes.at[i].pool == pool) {
-                CTN_TRY_GOTO(st, done, choose(p, pool->exchange));
+                CTN_TRY_GOTO(st, done, settle(p, pool));
                 CTN_TRY_GOTO(st, done, place_step(p, (int)i, &list));
             }
         if (pool->exchange->shard) CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));

@@ -9,6 +9,7 @@
 #include "train/train.h"
 
 #include "data/loader.h"
+#include "optim/optim.h"
 #include "plan/plan.h"
 
 #define ARRAYS "state.safetensors"
@@ -270,6 +271,7 @@ ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir)
     ctn_status st = CTN_OK;
     ctn__text path = {0};
     CTN_TRY(check(tr, dir, "trainer_save"));
+    CTN_TRY(ctn__shard_values(tr->optim));
     if (!ctn__writes(tr)) return take_part(tr);
     CTN_TRY_GOTO(st, done, ctn__numbered_begin(&path, dir));
     CTN_TRY_GOTO(st, done, write_files(tr, path.s));

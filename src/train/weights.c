@@ -3,6 +3,7 @@
  * Weights of the net as a file: the latest ones, also those of the end, or the best by a trigger of a
  * value. Evaluators see the moving average where there is one, so the best are the average's then.
  */
+#include "optim/optim.h"
 #include "train/train.h"
 
 typedef struct {
@@ -14,10 +15,12 @@ typedef struct {
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     keeper *k = self;
+    k->saved = tr->iteration;
+    CTN_TRY(ctn__shard_values(tr->optim));
+    if (!ctn__writes(tr)) return CTN_OK;
     if (k->best) ctn__average_swap(tr->average);
     ctn_status st = ctn_weights_save(tr->o.net, k->path.s);
     if (k->best) ctn__average_swap(tr->average);
-    k->saved = tr->iteration;
     return st;
 }
 
@@ -56,7 +59,6 @@ ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when, const ch
     return ctn__extend(tr,
                        &(ctn_extension){.name = name,
                                         .priority = CTN_PRIORITY_SAVE,
-                                        .rank0_only = 1,
                                         .call = call,
                                         .finish = finish,
                                         .release = release,

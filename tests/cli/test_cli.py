@@ -87,6 +87,7 @@ def test_usage():
     wrong("train mlp --hidden 8,x", "numbers with commas")
     wrong("train mlp --hidden 8,", "numbers with commas")
     wrong("bench mpl", "did you mean mlp?")
+    wrong("bench mlp --exchange all", "mpirun -np 2")
 
 
 def test_help():

@@ -9,7 +9,7 @@ slurm_is_up() { [ -e "$state/slurm/up" ]; }
 slurm_start() {
     local name=$1 host=$2
     shift 2
-    on "$host" env CATENA_CLUSTER_SLURM=1 setsid "$@" < /dev/null >> "$state/slurm/$name.log" 2>&1 &
+    on "$host" env TESTCLUSTER_SLURM=1 setsid "$@" < /dev/null >> "$state/slurm/$name.log" 2>&1 &
 }
 
 slurm_start_host() { slurm_start "slurmd.$1" "$1" slurmd -N "$1" -D; }
@@ -74,7 +74,7 @@ slurm_down() {
     timeout 5 scancel --user=root > /dev/null 2>&1 || true
     slurm_wait 3 slurm_empty || true
     rm -f "$state/slurm/up"
-    kill -KILL $(marked CATENA_CLUSTER_SLURM=1) 2> /dev/null || true
+    kill -KILL $(marked TESTCLUSTER_SLURM=1) 2> /dev/null || true
     rm -rf "$state"/slurm/* /run/munge
     # Job numbers begin at 1 again: a folder of an old job would be in the way of the new one.
     for name in $(all_hosts); do

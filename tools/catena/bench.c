@@ -47,6 +47,7 @@ typedef struct {
     const char *name, *precision;
     int ranks;
     double exposed_ms, hidden_ms; /* of the exchange, per step */
+    ctn_dist_stats exchange;
     ctn_plan_stats stats;
 } figures;
 
@@ -91,7 +92,8 @@ static ctn_status time_steps(figures *f, model *m)
     ctn_status st = CTN_OK;
     double *ms = malloc((size_t)f->steps * sizeof *ms);
     if (!ms) return ctn_fail(CTN_ENOMEM, "no memory for %lld times", (long long)f->steps);
-    for (int s = 1; s < WARM_UP; s++) CTN_TRY_GOTO(st, done, checked_step(m, &f->loss));
+    for (int s = 1; s < WARM_UP || exchange_undecided(m); s++)
+        CTN_TRY_GOTO(st, done, checked_step(m, &f->loss));
     ctn_dist_stats before = {.struct_size = sizeof before}, after = before;
     ctn_dist_look(m->opt, &before);
     allocations from = allocations_now();
@@ -102,6 +104,7 @@ static ctn_status time_steps(figures *f, model *m)
     }
     set_allocations(f, from, allocations_now());
     ctn_dist_look(m->opt, &after);
+    f->exchange = after;
     f->exposed_ms = (after.exposed_s - before.exposed_s) * 1e3 / (double)f->steps;
     f->hidden_ms = (after.hidden_s - before.hidden_s) * 1e3 / (double)f->steps;
     ctn_context_stats(m->ctx, &f->stats);
@@ -260,6 +263,9 @@ static void print_json(const figures *f, bool first_only)
         json_int(&j, "ranks", f->ranks);
         json_real(&j, "exchange_exposed_ms", f->exposed_ms);
         json_real(&j, "exchange_hidden_ms", f->hidden_ms);
+        json_int(&j, "exchange_bucket_bytes", f->exchange.bucket);
+        json_text(&j, "exchange_progress",
+                  f->exchange.progress == CTN_DIST_THREAD ? "thread" : "polls");
         json_real(&j, "allocations_per_step", f->allocations);
         json_real(&j, "heap_catena_per_step", f->heap_own);
         json_real(&j, "heap_other_per_step", f->heap_other);
@@ -274,6 +280,11 @@ static void print_json(const figures *f, bool first_only)
     json_close(&j, '}');
 }
 
+static const char *progress_name(const figures *f)
+{
+    return f->exchange.progress == CTN_DIST_THREAD ? "a thread" : "looks between kernels";
+}
+
 static void print_text(const figures *f, bool first_only)
 {
     printf("%s, batch %lld, %s, %d thread%s\n", f->name, (long long)f->batch, f->precision,
@@ -284,9 +295,12 @@ static void print_text(const figures *f, bool first_only)
                (long long)f->steps);
         printf("  %-32s %.0f items/s\n", "throughput",
                (double)(f->batch * f->ranks) * 1e3 / f->median_ms);
-        if (f->ranks > 1)
+        if (f->exchange.buckets > 0) {
             printf("  %-32s %.1f ms waited for, %.1f ms behind kernels, per step of %d ranks\n",
                    "exchange", f->exposed_ms, f->hidden_ms, f->ranks);
+            printf("  %-32s buckets of %.1f MB, moved on by %s\n", "",
+                   (double)f->exchange.bucket * 1e-6, progress_name(f));
+        }
         printf("  %-32s %.0f ns per op\n", "recording", f->record_ns);
         printf("  %-32s %.0f ns per op\n", "recording, hash, lookup", f->record_hash_lookup_ns);
         printf("  %-32s %g per step\n", "allocations by Catena", f->allocations);
@@ -381,6 +395,13 @@ static int run(args *a)
 {
     if (args_int(a, "steps") < 1) {
         fprintf(stderr, "catena bench: --steps must be at least 1\n");
+        return EXIT_USAGE;
+    }
+    if (!a->job->comm && args_is(a, "exchange", "all")) {
+        fprintf(stderr,
+                "catena bench: --exchange all compares ways of several ranks: mpirun -np 2 "
+                "catena bench %s --exchange all\n",
+                a->operand);
         return EXIT_USAGE;
     }
     int code = check_threads(a);

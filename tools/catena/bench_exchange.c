@@ -43,6 +43,13 @@ ctn_status exchange_by(const args *a, const model *m, ctn_comm *c, const char *w
                                   .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb"))));
 }
 
+bool exchange_undecided(const model *m)
+{
+    ctn_dist_stats s = {.struct_size = sizeof s};
+    ctn_dist_look(m->opt, &s);
+    return s.buckets > 0 && s.progress == 0;
+}
+
 /* Ranks begin every step together, with or without an exchange, and a step is over when the slowest is through: that one is
  * slower than the others is no part of the exchange. */
 static ctn_status turn(model *m, ctn_comm *c, double *ms)
@@ -60,7 +67,10 @@ static ctn_status turn(model *m, ctn_comm *c, double *ms)
 
 static ctn_status measure(figures *f, model *m, ctn_comm *c)
 {
-    for (int w = 0; w < WAYS; w++) CTN_TRY(turn(&m[w], c, f->ms[w])); /* plans */
+    for (int w = 0; w < WAYS; w++) { /* plans, and what the first steps decide */
+        do CTN_TRY(turn(&m[w], c, f->ms[w]));
+        while (exchange_undecided(&m[w]));
+    }
     for (int s = 0; s < f->steps; s += TURN)
         for (int w = 0; w < WAYS; w++) CTN_TRY(turn(&m[w], c, &f->ms[w][s]));
     for (int w = 0; w < WAYS; w++)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the exchange of gradients decides by itself, with threads as ranks: buckets with the algorithm, the progress thread in the
+ * first steps, and the type in which the values of sharded updates come back. Labels: threads
+ */
+#include "ranks.h"
+
+#include "comm/comm.h"
+#include "graph/graph.h"
+
+enum { IN = 96, HIDDEN = 400, OUT = 5, ROWS = 6, STEPS = 14, MOST_VARS = 8 };
+
+static float noise(int s, int i)
+{
+    uint32_t h = (uint32_t)(s * 7919 + i) * 2654435761u;
+    h ^= h >> 15;
+    return (float)(h % 2001) / 1000.0f - 1;
+}
+
+static ctn_status make_net(ctn_context *ctx, ctn_module **net)
+{
+    ctn_module *m[4] = {0};
+    CTN_TRY(ctn_linear_new(&m[0], ctx, IN, HIDDEN, NULL));
+    CTN_TRY(ctn_layer_norm_new(&m[1], ctx, CTN_SHAPE(HIDDEN), NULL));
+    CTN_TRY(ctn_activation_new(&m[2], ctx, ctn_tanh_at));
+    CTN_TRY(ctn_linear_new(&m[3], ctx, HIDDEN, OUT, NULL));
+    return ctn_sequential_new(net, ctx, 4, m);
+}
+
+static ctn_status step(ctn_context *ctx, ctn_module *net, ctn_optim *o, int s, int rank,
+                       double *loss)
+{
+    float x[ROWS * IN];
+    int64_t t[ROWS];
+    for (int i = 0; i < ROWS * IN; i++) x[i] = noise(s * 16 + rank, i);
+    for (int i = 0; i < ROWS; i++) t[i] = (i + s + rank) % OUT;
+    CTN_TRY(ctn_scope_begin(ctx));
+    ctn_tensor *y = ctn_call(net, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(ROWS, IN)));
+    ctn_tensor *l = ctn_softmax_cross_entropy(y, ctn_input(ctx, t, CTN_I64, CTN_SHAPE(ROWS)));
+    CTN_TRY(ctn_backward(o, l));
+    CTN_TRY(ctn_optim_step(o));
+    *loss = ctn_item(l);
+    return ctn_scope_end(ctx);
+}
+
+/* ---- buckets and progress -------------------------------------------------------------------- */
+
+static void decide(job *j)
+{
+    ctn_module *net = NULL;
+    ctn_optim *o = NULL;
+    double loss;
+    struct {
+        int64_t bucket;
+        int progress, padding;
+        char algorithm[16];
+    } mine = {0}, all[MOST];
+    ctn_dist_stats d = {.struct_size = sizeof d};
+    TRY(j, ctn_comm_set_algorithm(j->c, "auto"));
+    TRY(j, make_net(j->ctx, &net));
+    TRY(j, ctn_adam_new(&o, ctn_params(net), NULL));
+    TRY(j, ctn_dist_optim(o, j->c, NULL));
+    for (int s = 0; s < STEPS; s++) {
+        TRY(j, step(j->ctx, net, o, s, j->rank, &loss));
+        ctn_dist_look(o, &d);
+        CHECK(j, s > 10 || d.progress == 0, "decided after %d steps", s + 1);
+    }
+    CHECK(j, d.progress == CTN_DIST_POLLS || d.progress == CTN_DIST_THREAD, "progress is %d",
+          d.progress);
+    CHECK(j, d.bucket > 0 && d.bucket <= 1 << 20, "buckets of %lld bytes", (long long)d.bucket);
+    mine.bucket = d.bucket;
+    mine.progress = d.progress;
+    snprintf(mine.algorithm, sizeof mine.algorithm, "%s", ctn_comm_algorithm(j->c));
+    TRY(j, ctn_comm_allgather(j->c, &mine, sizeof mine, all));
+    for (int r = 0; r < j->size; r++)
+        CHECK(j, memcmp(&all[r], &mine, sizeof mine) == 0, "ranks differ: %s, %d", all[r].algorithm,
+              all[r].progress);
+    ctn_optim_free(o);
+    ctn_module_free(net);
+}
+
+static void test_decisions(void **state)
+{
+    (void)state;
+    on_ranks(3, CTN_MODE_PLANNED, decide, NULL);
+}
+
+static void choose(job *j)
+{
+    char chosen[64];
+    TRY(j, ctn__comm_choose(j->c, 1 << 24, true, "ring, 16 MB", chosen, sizeof chosen));
+    CHECK(j, strcmp(chosen, "ring, 16 MB") == 0 && j->c->bucket == 16 << 20, "known: %s", chosen);
+    static const char *const useless[] = {"ring", "ring, 0 MB", "bell, 4 MB", ""};
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
+        int mb = 0;
+        const char *told = j->rank == 0 ? useless[i] : "flat, 1 MB"; /* rank 0's word counts */
+        TRY(j, ctn__comm_choose(j->c, 3 << 20, true, told, chosen, sizeof chosen));
+        CHECK(j, sscanf(chosen, "%*[^,], %d MB", &mb) == 1 && (mb == 1 || mb == 4),
+              "of '%s' became '%s'", useless[i], chosen);
+    }
+}
+
+static void test_known_choices(void **state)
+{
+    (void)state;
+    on_ranks(2, CTN_MODE_PLANNED, choose, NULL);
+}
+
+/* ---- values in 16 bits ------------------------------------------------------------------------- */
+
+typedef struct {
+    ctn_context *ctx;
+    ctn_module *net;
+    ctn_optim *o;
+    uint64_t sent; /* in the last step */
+} training;
+
+static ctn_status begin_training(training *t, const job *j, ctn_precision precision, int shard)
+{
+    CTN_TRY(ctn_context_new(&t->ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5,
+                                             .precision = precision)));
+    CTN_TRY(make_net(t->ctx, &t->net));
+    CTN_TRY(ctn_adam_new(&t->o, ctn_params(t->net), CTN_OPT(ctn_adam_opt, .lr = 0.01)));
+    return ctn_dist_optim(t->o, j->c,
+                          CTN_OPT(ctn_dist_opt, .shard = shard, .bucket = 4096,
+                                  .progress = CTN_DIST_POLLS));
+}
+
+static ctn_status train(training *t, const job *j, int s, double *loss)
+{
+    ctn_comm_state before = {.struct_size = sizeof before}, after = before;
+    ctn_comm_look(j->c, &before);
+    CTN_TRY(step(t->ctx, t->net, t->o, s, j->rank, loss));
+    const ctn_vars p = ctn_params(t->net);
+    float *v = malloc((size_t)IN * HIDDEN * sizeof *v);
+    ctn_status st = ctn_var_get(p.var[0], v, (size_t)IN * HIDDEN * sizeof *v); /* all arrives */
+    free(v);
+    ctn_comm_look(j->c, &after);
+    t->sent = after.sent - before.sent;
+    return st;
+}
+
+static void end_training(training *t)
+{
+    ctn_optim_free(t->o);
+    ctn_module_free(t->net);
+    ctn_context_free(t->ctx);
+}
+
+static bool is_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & 0xffff) == 0;
+}
+
+/* How far the parameters of both are apart, and how many of b's do not fit 16 bits. */
+static double apart(const training *a, const training *b, int64_t *exact, int ndim)
+{
+    const ctn_vars p = ctn_params(a->net), q = ctn_params(b->net);
+    double most = 0;
+    *exact = 0;
+    for (int i = 0; i < p.n; i++) {
+        const int n = p.var[i]->d.ndim;
+        const int64_t count = ctn__count(&p.var[i]->d);
+        float *x = malloc((size_t)count * sizeof *x), *y = malloc((size_t)count * sizeof *y);
+        if (ctn_var_get(p.var[i], x, (size_t)count * sizeof *x) < 0 ||
+            ctn_var_get(q.var[i], y, (size_t)count * sizeof *y) < 0)
+            most = INFINITY;
+        for (int64_t k = 0; k < count; k++) {
+            if (fabs((double)(x[k] - y[k])) > most) most = fabs((double)(x[k] - y[k]));
+            *exact += n >= ndim && !is_bf16(y[k]);
+        }
+        free(x);
+        free(y);
+    }
+    return most;
+}
+
+static ctn_status set_first_bias(const training *t, float value)
+{
+    float v[HIDDEN];
+    for (int i = 0; i < HIDDEN; i++) v[i] = value + 1e-4f * (float)i;
+    return ctn_var_set(ctn_params(t->net).var[1], v, sizeof v);
+}
+
+static void compare(job *j)
+{
+    training whole = {0}, f32 = {0}, low = {0};
+    double want, got;
+    int64_t exact;
+    TRY(j, begin_training(&whole, j, CTN_PRECISION_BF16, 0));
+    TRY(j, begin_training(&f32, j, CTN_PRECISION_F32, 1));
+    TRY(j, begin_training(&low, j, CTN_PRECISION_BF16, 1));
+    for (int s = 0; s < 12; s++) {
+        TRY(j, train(&f32, j, s, &want));
+        TRY(j, train(&whole, j, s, &want));
+        TRY(j, train(&low, j, s, &got));
+        CHECK(j, fabs(got - want) <= 1e-6 * fabs(want), "step %d: loss %.9g, unsharded %.9g", s,
+              got, want);
+        (void)apart(&whole, &low, &exact, 2);
+        CHECK(j, exact == 0, "step %d: %lld weights have more than 16 bits", s, (long long)exact);
+        if (s % 4 != 3) continue;
+        TRY(j, ctn_dist_values(low.o)); /* as before it is saved */
+        const double far = apart(&whole, &low, &exact, 1);
+        CHECK(j, far <= 1e-6 && exact > 1000, "step %d: f32 values are %g apart", s, far);
+        TRY(j, set_first_bias(&whole, 0.1f)); /* as when it is loaded */
+        TRY(j, set_first_bias(&low, 0.1f));
+    }
+    const double ratio = (double)low.sent / (double)f32.sent;
+    CHECK(j, ratio < 0.8, "%llu bytes sent, in f32 %llu", (unsigned long long)low.sent,
+          (unsigned long long)f32.sent);
+    end_training(&whole);
+    end_training(&f32);
+    end_training(&low);
+}
+
+static void test_low_values(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, compare, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_known_choices),
+        cmocka_unit_test(test_low_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
