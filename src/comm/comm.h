@@ -95,6 +95,11 @@ typedef struct ctn__coll ctn__coll;
  * block. alg NULL: the communicator's. */
 ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
                            int64_t count, ctn_dtype type, ctn_dtype wire);
+/* The same for a vector that is summed again and again, under a number from ctn__coll_numbers. */
+ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
+                           int64_t count, ctn_dtype type, ctn_dtype wire, uint64_t number);
+uint64_t ctn__coll_numbers(ctn_comm *c, int n); /* the first of n new ones; collective */
+void ctn__coll_forget(ctn_comm *c, uint64_t first, int n);
 /* Move everything on as far as it goes. Cheap when nothing is on its way. */
 ctn_status ctn__comm_poll(ctn_comm *c);
 /* Until it is done; then it can be asked for its times, and is given back by release. wait does both. */
@@ -136,6 +141,7 @@ struct ctn_comm {
     ctn__piece *piece;         /* [window] */
     int window;
     uint64_t next_piece; /* number */
+    uint64_t vectors;    /* numbers given to those that are summed again */
     void **region;       /* of each rank; NULL: none yet */
     size_t region_bytes, slot_bytes;
     atomic_bool failed;

@@ -11,6 +11,8 @@ static ctn_status allot(ctn__exchange *x, int buckets)
     ctn__free(x->begin);
     ctn__free(x->coll);
     ctn__free(x->back);
+    ctn__coll_forget(x->comm, x->number, x->nbucket);
+    x->number = ctn__coll_numbers(x->comm, buckets);
     x->nbucket = buckets;
     x->begin = ctn__calloc((size_t)buckets + 1, sizeof *x->begin);
     x->coll = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
@@ -67,6 +69,7 @@ ctn_status ctn__exchange_cut_at(ctn__exchange *x, int n, const int64_t *begin)
 void ctn__exchange_free(ctn__exchange *x)
 {
     if (!x) return;
+    ctn__coll_forget(x->comm, x->number, x->nbucket);
     ctn__free(x->begin);
     ctn__free(x->coll);
     ctn__free(x->back);
@@ -83,8 +86,9 @@ static ctn_status start_one(ctn__exchange *x, int b)
         CTN_TRY(ctn__coll_start(x->comm, &x->summing, &ctn__ring, x->control, CTN__GIVEN, CTN_F64,
                                 CTN_F64));
     }
-    return ctn__coll_start(x->comm, &x->coll[b], x->shard ? &ctn__ring_scatter : NULL,
-                           x->g + x->begin[b + 1], x->begin[b] - x->begin[b + 1], CTN_F32, x->wire);
+    return ctn__coll_again(x->comm, &x->coll[b], x->shard ? &ctn__ring_scatter : NULL,
+                           x->g + x->begin[b + 1], x->begin[b] - x->begin[b + 1], CTN_F32, x->wire,
+                           x->number + (uint64_t)b);
 }
 
 ctn_status ctn__exchange_start(ctn__exchange *x, int b)

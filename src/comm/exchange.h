@@ -36,7 +36,8 @@ typedef struct {
     float *w, *g; /* the pool's: values, gradients */
     int64_t count;
     int nbucket;
-    int64_t *begin; /* [nbucket + 1], falling: bucket b is [begin[b+1], begin[b]) */
+    uint64_t number; /* of the first bucket's vector */
+    int64_t *begin;  /* [nbucket + 1], falling: bucket b is [begin[b+1], begin[b]) */
     ctn_dtype wire;
     bool given;      /* buckets are as the caller wants them */
     bool settled;    /* plans know it: buckets and types stay */

@@ -193,8 +193,9 @@ static ctn_status give(loop *l, const void *buf, int64_t count, ctn_dtype type, 
 }
 
 static ctn_status loop_allreduce(ctn__net *n, void *buf, int64_t count, ctn_dtype type,
-                                 ctn__net_req *r)
+                                 uint64_t again, ctn__net_req *r)
 {
+    (void)again;
     loop *l = (loop *)n;
     sum *s = NULL;
     pthread_mutex_lock(&l->g->lock);

@@ -15,7 +15,7 @@
 #include <catena/base.h>
 #include <catena/tensor.h>
 
-#define CTN__NET_ABI 2
+#define CTN__NET_ABI 3
 #define CTN__NET_TAGS 32768 /* tags are below it */
 
 typedef struct ctn__net ctn__net;
@@ -28,8 +28,11 @@ typedef struct {
                        ctn__net_req *r);
     ctn_status (*recv)(ctn__net *n, void *buf, size_t bytes, int from, int tag, ctn__net_req *r);
     /* The transport's own sum over all ranks, in place. Ranks start these in the same order. f32 f64 i32 i64 bf16 f16, the last two
-     * added in f32. */
-    ctn_status (*allreduce)(ctn__net *n, void *buf, int64_t count, ctn_dtype type, ctn__net_req *r);
+     * added in f32. again: 0, or a number under which all ranks will sum this very vector again, so that it is prepared once. */
+    ctn_status (*allreduce)(ctn__net *n, void *buf, int64_t count, ctn_dtype type, uint64_t again,
+                            ctn__net_req *r);
+    /* What was prepared under the numbers [first, end); nothing of it is on its way. Local. */
+    void (*forget)(ctn__net *n, uint64_t first, uint64_t end);
     /* Into the region of rank `to`, at byte `offset` of it; done: it is there. */
     ctn_status (*put)(ctn__net *n, const void *buf, size_t bytes, int to, size_t offset,
                       ctn__net_req *r);

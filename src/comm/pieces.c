@@ -19,6 +19,7 @@ struct ctn__coll {
     int64_t length, step; /* what is cut into pieces, the vector or its longest block; of a piece */
     int64_t begun, left;  /* of the length given to pieces; pieces not done */
     ctn_dtype type, wire;
+    uint64_t number; /* of a vector that is summed again; 0: once */
     uint64_t t0, t1;
     atomic_bool done;
     ctn__coll *next;
@@ -171,17 +172,25 @@ static ctn_status move_exchange(ctn_comm *c, ctn__piece *p, bool *done)
     return CTN_OK;
 }
 
+/* Pieces of a vector have numbers of their own. */
+static uint64_t again_of(uint64_t vector)
+{
+    return vector << 24;
+}
+
 static ctn_status begin_native(ctn_comm *c, ctn__piece *p)
 {
     const ctn__coll *x = p->x;
     void *v = p->at;
+    uint64_t again = x->number ? again_of(x->number) + (uint64_t)(p->slice / x->step) : 0;
     if (x->wire != x->type) {
+        again = 0; /* what is sent lies elsewhere each time */
         if (!room(&p->out, &p->out_bytes, (size_t)p->n * size_of(x->wire))) return CTN_ENOMEM;
         ctn__to_wire(p->out, p->at, p->n, x->type, x->wire);
         v = p->out;
     }
     c->sent += (uint64_t)p->n * size_of(x->wire);
-    return c->net->vt->allreduce(c->net, v, p->n, x->wire, &p->send);
+    return c->net->vt->allreduce(c->net, v, p->n, x->wire, again, &p->send);
 }
 
 static ctn_status move_native(ctn_comm *c, ctn__piece *p, bool *done)
@@ -462,8 +471,29 @@ static ctn__coll *take_coll(ctn_comm *c)
     return x ? x : ctn__malloc(sizeof *x);
 }
 
+uint64_t ctn__coll_numbers(ctn_comm *c, int n)
+{
+    uint64_t first = c->vectors + 1;
+    c->vectors += (uint64_t)n;
+    return first;
+}
+
+void ctn__coll_forget(ctn_comm *c, uint64_t first, int n)
+{
+    if (!first || !c->net->vt->forget) return;
+    pthread_mutex_lock(&c->lock);
+    c->net->vt->forget(c->net, again_of(first), again_of(first + (uint64_t)n));
+    pthread_mutex_unlock(&c->lock);
+}
+
 ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
                            int64_t count, ctn_dtype type, ctn_dtype wire)
+{
+    return ctn__coll_again(c, out, alg, buf, count, type, wire, 0);
+}
+
+ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
+                           int64_t count, ctn_dtype type, ctn_dtype wire, uint64_t number)
 {
     *out = NULL;
     if (c->failed) return broken(c);
@@ -475,6 +505,7 @@ ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
                      .count = count,
                      .type = type,
                      .wire = type == CTN_F32 ? wire : type,
+                     .number = number,
                      .t0 = ctn__now_ns()};
     bool nothing = count == 0 || c->place.size == 1;
     x->length = x->alg->blocks ? ctn__part(count, c->place.size, 1) : count;

@@ -23,6 +23,11 @@
 #endif
 
 typedef struct {
+    uint64_t number;
+    MPI_Request request;
+} prepared;
+
+typedef struct {
     ctn__net net;
     MPI_Comm comm, node; /* all ranks; those that share memory with this one */
     bool threads;
@@ -31,7 +36,19 @@ typedef struct {
     MPI_Win shared; /* of the node: the memory of the region */
     MPI_Win window; /* of all ranks over the same memory; only with several nodes */
     char **at;      /* [size]: regions of the node's ranks */
+    prepared *sums; /* in the order in which they were first used */
+    size_t nsums, sums_room, next_sum;
+    int active; /* of them on their way */
 } mpi_net;
+
+/* What not every library of an ABI has; NULL where it is missing. Sums that are prepared once are of MPI 4; Fortran's handles are macros in
+ * older ones. NOLINTNEXTLINE(readability-redundant-declaration): older headers have none */
+extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Info info, MPI_Request *q);
+#pragma weak MPI_Allreduce_init
+#ifndef MPI_Comm_f2c
+#pragma weak MPI_Comm_f2c
+#endif
 
 /* How a ctn__net_req is used. */
 enum { REQUEST, COUNT, TARGET }; /* or an array of COUNT requests; TARGET: 1 + rank of a put */
@@ -150,12 +167,21 @@ static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
     *done = flag;
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
     if (!flag) return CTN_OK;
+    if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* prepared: it stays */
     if (count > 1) free(all);
     *r = nothing;
     if (target < 0) return CTN_OK;
     /* The bytes have left; MPI has no question without waiting for whether they have arrived. */
     const int flushed = MPI_Win_flush(target, n->window);
     return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
+}
+
+static bool running(void)
+{
+    int begun = 0, ended = 0;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    return begun && !ended;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -197,8 +223,56 @@ static ctn_status sum_of(mpi_net *n, ctn_dtype dtype, MPI_Datatype *type, MPI_Op
     return CTN_OK;
 }
 
+/* Where the sum of this number is, or is to be: ranks use them in the same order, so it is mostly the one after the last. */
+static prepared *find_sum(mpi_net *n, uint64_t number)
+{
+    for (size_t i = 0; i < n->nsums; i++) {
+        prepared *s = &n->sums[(n->next_sum + i) % n->nsums];
+        if (s->number != number) continue;
+        n->next_sum = (size_t)(s - n->sums) + 1;
+        return s;
+    }
+    if (n->nsums == n->sums_room) {
+        const size_t more = n->sums_room > 0 ? 2 * n->sums_room : 64;
+        prepared *grown = realloc(n->sums, more * sizeof *grown);
+        if (!grown) return NULL;
+        n->sums = grown;
+        n->sums_room = more;
+    }
+    n->sums[n->nsums] = (prepared){number, MPI_REQUEST_NULL};
+    n->next_sum = n->nsums + 1;
+    return &n->sums[n->nsums++];
+}
+
+static ctn_status start_prepared(mpi_net *n, void *buf, int count, MPI_Datatype type, MPI_Op op,
+                                 uint64_t number, ctn__net_req *r)
+{
+    prepared *s = find_sum(n, number);
+    if (!s) return fail(CTN_ENOMEM, "no memory for a request");
+    if (s->request == MPI_REQUEST_NULL)
+        MPI_TRY(MPI_Allreduce_init, MPI_IN_PLACE, buf, count, type, op, n->comm, MPI_INFO_NULL,
+                &s->request);
+    MPI_TRY(MPI_Start, &s->request);
+    n->active++;
+    keep(r, s->request, -1);
+    return CTN_OK;
+}
+
+static void mpi_forget(ctn__net *net, uint64_t first, uint64_t end)
+{
+    mpi_net *n = (mpi_net *)net;
+    size_t left = 0;
+    for (size_t i = 0; i < n->nsums; i++) {
+        prepared *s = &n->sums[i];
+        if (s->number < first || s->number >= end) n->sums[left++] = *s;
+        else if (s->request != MPI_REQUEST_NULL && n->active == 0 && running())
+            MPI_Request_free(&s->request);
+    }
+    n->nsums = left;
+}
+
 static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dtype dtype,
-                                ctn__net_req *r)
+                                uint64_t again, ctn__net_req *r)
 {
     mpi_net *n = (mpi_net *)net;
     MPI_Datatype type = MPI_BYTE;
@@ -209,6 +283,8 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
     *r = nothing;
     const int64_t parts = (count + CTN__MPI_MOST - 1) / CTN__MPI_MOST;
     if (parts == 0) return CTN_OK;
+    if (parts == 1 && again && MPI_Allreduce_init)
+        return start_prepared(n, buf, (int)count, type, op, again, r);
     if (parts > INT_MAX) return fail(CTN_EARG, "MPI_Iallreduce: %lld elements", (long long)count);
     MPI_Request one, *q = &one;
     if (parts > 1 && !(q = malloc((size_t)parts * sizeof *q)))
@@ -316,17 +392,10 @@ static bool mpi_threads(const ctn__net *net)
     return ((const mpi_net *)net)->threads;
 }
 
-static bool running(void)
-{
-    int begun = 0, ended = 0;
-    MPI_Initialized(&begun);
-    MPI_Finalized(&ended);
-    return begun && !ended;
-}
-
 static void mpi_free(ctn__net *net)
 {
     mpi_net *n = (mpi_net *)net;
+    mpi_forget(net, 0, UINT64_MAX);
     if (running()) {
         if (n->window_made) {
             MPI_Win_unlock_all(n->window);
@@ -342,6 +411,7 @@ static void mpi_free(ctn__net *net)
         MPI_Comm_free(&n->comm);
     }
     free(n->at);
+    free(n->sums);
     free(net->node);
     free(n);
 }
@@ -362,6 +432,7 @@ static ctn_status mpi_heard(ctn__net *net, int tag, void *buf, size_t bytes, boo
 static const ctn__net_vt vt = {.send = mpi_send,
                                .recv = mpi_recv,
                                .allreduce = mpi_allreduce,
+                               .forget = mpi_forget,
                                .put = mpi_put,
                                .heard = mpi_heard,
                                .test = mpi_test,
@@ -456,12 +527,22 @@ static ctn_status adopt(ctn__net **out, const void *handle)
     return make(out, comm);
 }
 
-/* Not every MPI has MPI_Comm_f2c as a function: in some it is a macro, so it must be called
- * here. */
+static MPI_Comm from_fortran(int handle)
+{
+#ifndef MPI_Comm_f2c
+    if (!MPI_Comm_f2c) { /* then a handle is the same integer in C */
+        MPI_Comm same = MPI_COMM_NULL;
+        memcpy(&same, &handle, sizeof handle);
+        return same;
+    }
+#endif
+    return MPI_Comm_f2c((MPI_Fint)handle);
+}
+
 static ctn_status adopt_fortran(ctn__net **out, int handle)
 {
     if (!running()) return fail(CTN_ESTATE, "MPI is not running: MPI_Init comes first");
-    return make(out, MPI_Comm_f2c((MPI_Fint)handle));
+    return make(out, from_fortran(handle));
 }
 
 static ctn_status init(int *argc, char ***argv)

@@ -70,7 +70,7 @@ static void sums(int64_t n, ctn_dtype type)
         buf[k] = malloc(all + 1);
         CHECK(buf[k] && want);
         for (int64_t i = 0; i < n; i++) put_value(buf[k], i, type, (int)(i % 5) + net->rank + k);
-        DONE(net->vt->allreduce(net, buf[k], n, type, &r[k]));
+        DONE(net->vt->allreduce(net, buf[k], n, type, 0, &r[k]));
     }
     for (int k = 1; k >= 0; k--) {
         wait_for(&r[k]);
@@ -83,11 +83,34 @@ static void sums(int64_t n, ctn_dtype type)
     free(want);
 }
 
+/* The same vectors again and again, two on their way, and new ones under the numbers of those that are forgotten. */
+static void prepared_sums(void)
+{
+    enum { N = 777, VECTORS = 3 };
+    static float x[2][VECTORS][N];
+    for (int round = 0; round < 8; round++) {
+        float(*v)[N] = x[round / 4];
+        ctn__net_req r[VECTORS];
+        for (int k = 0; k < VECTORS; k++) {
+            for (int i = 0; i < N; i++) v[k][i] = (float)(net->rank + i % 3 + k + round);
+            DONE(net->vt->allreduce(net, v[k], N, CTN_F32, (uint64_t)k + 5, &r[k]));
+        }
+        for (int k = VECTORS; k-- > 0;) {
+            wait_for(&r[k]);
+            for (int i = 0; i < N; i++) {
+                const int want = net->size * (i % 3 + k + round) + net->size * (net->size - 1) / 2;
+                CHECK(v[k][i] == (float)want);
+            }
+        }
+        if (round % 4 == 3) net->vt->forget(net, 5, 5 + VECTORS);
+    }
+}
+
 static void barrier(void)
 {
     int32_t one = 1;
     ctn__net_req r;
-    DONE(net->vt->allreduce(net, &one, 1, CTN_I32, &r));
+    DONE(net->vt->allreduce(net, &one, 1, CTN_I32, 0, &r));
     wait_for(&r);
     CHECK(one == net->size);
 }
@@ -149,6 +172,7 @@ int main(int argc, char **argv)
     static const ctn_dtype types[] = {CTN_F32, CTN_F64, CTN_I32, CTN_I64, CTN_BF16, CTN_F16};
     for (int t = 0; t < 6; t++)
         for (int i = 0; i < 6; i++) sums((int64_t)sizes[i], types[t]);
+    prepared_sums();
     regions(5003);
     /* A wrong rank comes back as a status; the program's own handler stays out of it. */
     ctn__net_req r;
