@@ -4,7 +4,7 @@
  */
 #include "comm/exchange.h"
 
-enum { BUCKET = 4 << 20 };
+enum { BUCKET = 4 << 20, HELD = 8 }; /* one of so many is held back */
 
 static ctn_status allot(ctn__exchange *x, int buckets)
 {
@@ -14,6 +14,7 @@ static ctn_status allot(ctn__exchange *x, int buckets)
     ctn__coll_forget(x->comm, x->number, x->nbucket);
     x->number = ctn__coll_numbers(x->comm, buckets);
     x->nbucket = buckets;
+    x->held = x->update ? buckets / HELD : 0;
     x->begin = ctn__calloc((size_t)buckets + 1, sizeof *x->begin);
     x->coll = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
     x->back = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
@@ -61,6 +62,7 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
 ctn_status ctn__exchange_cut_at(ctn__exchange *x, int n, const int64_t *begin)
 {
     x->given = true;
+    x->update = NULL;
     CTN_TRY(allot(x, n));
     for (int i = 0; i <= n; i++) x->begin[i] = begin[n - i];
     return CTN_OK;
@@ -78,9 +80,26 @@ void ctn__exchange_free(ctn__exchange *x)
     ctn__free(x);
 }
 
-static ctn_status start_one(ctn__exchange *x, int b)
+void ctn__exchange_hold(ctn__exchange *x,
+                        void (*update)(void *owner, int64_t begin, int64_t end, int threads),
+                        void *owner)
 {
-    if (b == 0) {
+    x->update = update;
+    x->owner = owner;
+    x->held = x->nbucket / HELD;
+}
+
+/* Those held back start with the one that forward needs first. */
+int ctn__exchange_at(const ctn__exchange *x, int s)
+{
+    return s < x->nbucket - x->held ? s + x->held : x->nbucket - 1 - s;
+}
+
+static ctn_status start_one(ctn__exchange *x, int s)
+{
+    const int b = ctn__exchange_at(x, s);
+    if (x->coll[b]) return ctn_fail(CTN_ESTATE, "exchange: bucket %d is still on its way", b);
+    if (s == 0) {
         if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
         memcpy(x->control, x->give, sizeof x->control);
         CTN_TRY(ctn__coll_start(x->comm, &x->summing, &ctn__ring, x->control, CTN__GIVEN, CTN_F64,
@@ -91,9 +110,9 @@ static ctn_status start_one(ctn__exchange *x, int b)
                            x->number + (uint64_t)b);
 }
 
-ctn_status ctn__exchange_start(ctn__exchange *x, int b)
+ctn_status ctn__exchange_start(ctn__exchange *x, int s)
 {
-    for (; x->started <= b && !x->late; x->started++) CTN_TRY(start_one(x, x->started));
+    for (; x->started <= s && !x->late; x->started++) CTN_TRY(start_one(x, x->started));
     return CTN_OK;
 }
 
@@ -114,6 +133,9 @@ static void try_progress(ctn__exchange *x)
     }
     if (t->steps >= WARM && (x->give[kind] == 0 || took < x->give[kind])) x->give[kind] = took;
     x->polls = ++t->steps % 2 == 0;
+    ctn__progress_park(
+        x->comm,
+        x->polls); /* from here on, not from the next start: values may be on their way back */
 }
 
 /* name, lane and bytes: for the timeline. */
@@ -139,15 +161,22 @@ static int64_t bytes_of(const ctn__exchange *x, int b, ctn_dtype wire)
     return (x->begin[b] - x->begin[b + 1]) * (int64_t)ctn_dtype_size(wire);
 }
 
+static ctn_status take_sum(ctn__exchange *x, int b)
+{
+    return take(x, &x->coll[b], x->shard ? "REDUCESCATTER" : "ALLREDUCE", /* Horovod's */
+                CTN__LANE_BUCKET + b, bytes_of(x, b, x->wire));
+}
+
 ctn_status ctn__exchange_finish(ctn__exchange *x)
 {
-    const char *name = x->shard ? "REDUCESCATTER" : "ALLREDUCE"; /* Horovod's */
     bool late = x->late;
+    const int left = x->whole ? 0 : x->held;
     x->late = false;
-    for (int b = 0; b < x->nbucket; b++) {
-        CTN_TRY(ctn__exchange_start(x, x->one_by_one ? b : x->nbucket - 1));
-        CTN_TRY(take(x, &x->coll[b], name, CTN__LANE_BUCKET + b, bytes_of(x, b, x->wire)));
+    for (int s = 0; s < x->nbucket - left; s++) {
+        CTN_TRY(ctn__exchange_start(x, x->one_by_one ? s : x->nbucket - 1));
+        CTN_TRY(take_sum(x, ctn__exchange_at(x, s)));
     }
+    x->awaited = left;
     CTN_TRY(take(x, &x->summing, "ALLREDUCE", CTN__LANE_CONTROL, sizeof x->control));
     memcpy(x->total, x->control, sizeof x->total);
     x->started = 0;
@@ -174,10 +203,15 @@ ctn_status ctn__exchange_publish(ctn__exchange *x)
     return CTN_OK;
 }
 
-ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end)
+ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end, int threads)
 {
     while (x->awaited > 0 && x->begin[x->awaited] < end) {
         const int b = --x->awaited;
+        if (!x->shard) {
+            CTN_TRY(take_sum(x, b));
+            x->update(x->owner, x->begin[b + 1], x->begin[b], threads);
+            continue;
+        }
         CTN_TRY(take(x, &x->back[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, x->values)));
         CTN_TRY(ctn__aside_take(x, b));
     }

@@ -43,6 +43,7 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
     x->late = d.when != CTN_DIST_OVERLAP;
     x->one_by_one = d.when == CTN_DIST_PER_PARAMETER;
     if (x->one_by_one) CTN_TRY(ctn__exchange_cut_at(x, p->nvar, p->begin));
+    if (!x->late && !x->shard) ctn__exchange_hold(x, ctn__update_range, o);
     for (int i = 0; i < p->nvar; i++) /* plans made before know nothing of it */
         if (p->var[i]) ctn__plan_runner.forget(p->ctx, p->var[i]);
     ctn__plan_runner.forget(p->ctx, p);

@@ -80,9 +80,17 @@ nomem:
     return CTN_ENOMEM;
 }
 
+/* Updates round as they would in a run. */
 ctn_status ctn__pool_settle(ctn__pool *p)
 {
-    return p && p->exchange ? ctn__exchange_need(p->exchange, p->count) : CTN_OK;
+    if (!p || !p->exchange || p->exchange->awaited == 0) return CTN_OK;
+    ctn__fpmode *fp = ctn__fpmode_new(1);
+    if (!fp) return CTN_ENOMEM;
+    ctn__fpmode_enter(fp);
+    ctn_status st = ctn__exchange_need(p->exchange, p->count, 1);
+    ctn__fpmode_leave(fp);
+    ctn__fpmode_free(fp);
+    return st;
 }
 
 void ctn__pool_free(ctn__pool *p)

@@ -32,6 +32,11 @@ static double norm(ctn_optim *o, int threads, bool *finite)
     return sqrt(sum);
 }
 
+static bool wants_norm(const ctn_optim *o)
+{
+    return o->clip > 0 || o->scaled;
+}
+
 static bool same_group(const ctn__group *a, const ctn__group *b)
 {
     return a->lr_scale == b->lr_scale && a->decay == b->decay && a->t == b->t;
@@ -73,6 +78,13 @@ static double total_weight(const ctn_optim *o)
     return sum > 0 ? sum : 1;
 }
 
+/* How much of the pool has its gradients: what is held back is updated later. */
+static int64_t there(const ctn_optim *o)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    return x ? x->begin[x->awaited] : o->pool->count;
+}
+
 static ctn_status step_run(const ctn_run_args *a)
 {
     ctn_optim *o = owner(a);
@@ -80,7 +92,7 @@ static ctn_status step_run(const ctn_run_args *a)
     double unscale = 1 / (o->seed * total_weight(o));
     bool shard = o->pool->exchange && o->pool->exchange->shard;
     o->norm = 0;
-    if (o->clip > 0 || o->scaled) {
+    if (wants_norm(o)) {
         bool finite;
         if (shard) CTN_TRY(ctn__shard_norm(o, a->env->threads, &finite));
         else o->norm = norm(o, a->env->threads, &finite);
@@ -91,11 +103,9 @@ static ctn_status step_run(const ctn_run_args *a)
         }
         if (finite && o->clip > 0 && o->norm > o->clip) clip = o->clip / (o->norm + 1e-6);
     }
-    int64_t n = make_segments(o, lr, (float)(clip * unscale));
-    ctn__sweep_pool p = {
-        .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
-    if (shard) CTN_TRY(ctn__shard_sweep(o, n, a->env->threads));
-    else ctn__sweep(o->kind, &p, o->seg, n, a->env->threads);
+    o->nseg = make_segments(o, lr, (float)(clip * unscale));
+    if (shard) CTN_TRY(ctn__shard_sweep(o, a->env->threads));
+    else ctn__update_range(o, 0, there(o), a->env->threads);
     for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += ctn__trained(o, i);
     o->t++;
     if (o->scaled) ctn__scale_taken(o);
@@ -212,16 +222,21 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
 ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
 {
     if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
-    if (o->pool->exchange)
-        o->pool->exchange->give[CTN__GIVE_WEIGHT] = o->weights > 0 ? o->weights : 1;
+    ctn__exchange *x = o->pool->exchange;
+    if (x) {
+        x->give[CTN__GIVE_WEIGHT] = o->weights > 0 ? o->weights : 1;
+        x->whole = wants_norm(o);
+    }
     return for_all(o, ctn__record_step(at, o->pool));
 }
 
 ctn_status ctn__step_empty(const char *at, ctn_optim *o)
 {
     ctn__pool *p = o->pool;
+    CTN_TRY(for_all(o, ctn__pool_settle(p)));
     memset(p->g, 0, (size_t)p->count * sizeof *p->g);
     p->exchange->give[CTN__GIVE_WEIGHT] = 0;
+    p->exchange->whole = wants_norm(o);
     first_contribution(o);
     p->contributions = 1; /* of nothing */
     ctn_status st = for_all(o, ctn__record_step(at, p));
@@ -321,6 +336,7 @@ int64_t ctn_optim_steps(const ctn_optim *o)
 
 ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
+    CTN_TRY(ctn__pool_settle(o->pool));
     if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first: it may refuse */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
     static const char *const names[] = {"lr", "decay", "momentum", "beta1", "beta2", "eps"};

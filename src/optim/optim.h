@@ -30,6 +30,7 @@ struct ctn_optim {
     char **name;     /* of each variable of the pool */
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */
+    int64_t nseg;        /* of the last step */
     double *partial;     /* room of the norm sweep */
     double lr, beta1, beta2, eps, dampening, decay;
     double clip, norm;
@@ -62,15 +63,18 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
 /* A step of a distributed optimizer to which this rank contributes nothing. */
 ctn_status ctn__step_empty(const char *at, ctn_optim *o);
 
-/* ---- sharded updates (shard.c) --------------------------------------------------------------------- */
+/* ---- updates of parts of the pool (shard.c) ---------------------------------------------------------- */
+
+/* The last step, for elements [begin, end) of an unsharded pool. owner: the optimizer. */
+void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads);
 
 /* Keep the state of this rank's blocks only; before the first step. Errors: ENOMEM, ESTATE. */
 ctn_status ctn__shard_state(ctn_optim *o);
 int64_t ctn__state_bytes(const ctn_optim *o); /* held by this rank */
 ctn_status ctn__shard_norm(ctn_optim *o, int threads,
                            bool *finite); /* of all ranks' blocks, into o->norm */
-/* The first n segments of o->seg, as far as they are this rank's; then the new values go to all ranks. */
-ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads);
+/* The segments of this step, as far as they are this rank's; then the new values go to all ranks. */
+ctn_status ctn__shard_sweep(ctn_optim *o, int threads);
 void ctn__shard_forget(ctn_optim *o); /* what a visit gathered */
 /* Values in f32 on every rank, where they came in 16 bits. Collective. */
 ctn_status ctn__shard_values(ctn_optim *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sharded updates: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps optimizer state for those blocks
+ * Updates of parts of the pool, of sharded ones before all: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps optimizer state for those blocks
  * only, packed in bucket order, updates their values and gives them to the other ranks, which go on meanwhile.
  *
  * Where values are given in 16 bits, the pool has what all ranks have, rounded, and the f32 that updates add up in are state too, the masters.
@@ -108,7 +108,7 @@ static void follow(float *master, const float *w, int64_t n, ctn_dtype type)
     }
 }
 
-static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
+static void sweep_block(ctn_optim *o, const block *k, int threads)
 {
     const ctn__pool *p = o->pool;
     ctn__sweep_seg seg[64];
@@ -120,9 +120,9 @@ static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
     if (o->nstates > 0) at.s1 = o->state[0] + k->packed;
     if (o->nstates > 1) at.s2 = o->state[1] + k->packed;
     if (o->nstates > 2) at.s3 = o->state[2] + k->packed;
-    for (int64_t i = 0; i < segs;) {
+    for (int64_t i = 0; i < o->nseg;) {
         int64_t n = 0;
-        for (; i < segs && n < 64; i++) {
+        for (; i < o->nseg && n < 64; i++) {
             ctn__sweep_seg one = o->seg[i];
             one.begin = one.begin > k->begin ? one.begin : k->begin;
             one.end = one.end < k->end ? one.end : k->end;
@@ -136,12 +136,21 @@ static void sweep_block(ctn_optim *o, const block *k, int64_t segs, int threads)
     if (o->master) memcpy(p->w + k->begin, at.w, (size_t)(k->end - k->begin) * sizeof *at.w);
 }
 
-ctn_status ctn__shard_sweep(ctn_optim *o, int64_t n, int threads)
+void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads)
+{
+    ctn_optim *o = owner;
+    ctn__sweep_pool all = {
+        .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
+    if (end - begin == o->pool->count) ctn__sweep(o->kind, &all, o->seg, o->nseg, threads);
+    else sweep_block(o, &(block){.begin = begin, .end = end, .packed = begin}, threads);
+}
+
+ctn_status ctn__shard_sweep(ctn_optim *o, int threads)
 {
     ctn__exchange *x = o->pool->exchange;
     ctn__shard_forget(o);
     CTN_TRY(make_masters(o));
-    for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, n, threads);
+    for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, threads);
     return ctn__exchange_publish(x);
 }
 

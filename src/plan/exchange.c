@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Exchange: places communication in a plan that steps an optimizer whose gradients are exchanged. A bucket starts behind the last kernel that
- * writes into it, never before the bucket ahead of it (rule 13); one node before the step waits for all. Where updates are sharded, the
- * values that come back are waited for in front of their first reader, in this plan or a later one.
+ * writes into it, never before the bucket ahead of it (rule 13); one node before the step waits. What it does not wait for, values of sharded
+ * updates and sums of buckets that are held back, is waited for in front of the first use, in this plan or a later one.
  */
 #include "plan/plan.h"
 
@@ -18,12 +18,13 @@ static ctn_status finish_run(const ctn_run_args *a)
 
 static ctn_status need_run(const ctn_run_args *a)
 {
-    return ctn__exchange_need(a->priv, a->attr[0]);
+    return ctn__exchange_need(a->priv, a->attr[0], a->env->threads);
 }
 
 static ctn_op op_start = {sizeof(ctn_op), "allreduce", 0, 0, .run = start_run};
 static ctn_op op_finish = {sizeof(ctn_op), "wait_allreduce", 0, 0, .run = finish_run};
 static ctn_op op_need = {sizeof(ctn_op), "wait_allgather", 0, 0, .run = need_run};
+static ctn_op op_update = {sizeof(ctn_op), "wait_update", 0, 0, .run = need_run};
 
 typedef struct {
     int before; /* goes in front of this node */
@@ -52,34 +53,44 @@ static ctn_status place_step(const ctn__plan *p, int s, insertions *out)
     const ctn__pool *pool = p->nodes.at[s].pool;
     ctn__exchange *x = pool->exchange;
     int at = 0;
-    for (int b = 0; b < x->nbucket; b++) {
+    for (int k = 0; k < x->nbucket; k++) {
         for (int i = s - 1; i >= at; i--) {
-            if (!writes_into(p, &p->nodes.at[i], pool, b)) continue;
+            if (!writes_into(p, &p->nodes.at[i], pool, ctn__exchange_at(x, k))) continue;
             at = i + 1;
             break;
         }
-        insertion start = {at, x, &op_start, b};
+        insertion start = {at, x, &op_start, k};
         if (!ctn__vec_push(out, start)) return CTN_ENOMEM;
     }
     insertion finish = {s, x, &op_finish, 0};
     return ctn__vec_push(out, finish) ? CTN_OK : CTN_ENOMEM;
 }
 
-/* Waits for the values of sharded updates in front of the first reader. One pool at a time is looked at. */
+/* How far into the pool the variables of this node reach: those it reads, and those whose gradients it writes, if updates may still want them. */
+static int64_t reach(const ctn__plan *p, const ctn__pnode *n, const ctn__pool *pool)
+{
+    int64_t end = 0;
+    if (n->pool == pool) return pool->count;
+    for (int k = 0; k < n->nin + (pool->exchange->shard ? 0 : n->nout); k++) {
+        const int at = k < n->nin ? n->in[k] : n->out[k - n->nin];
+        const ctn__value *v = &p->values.at[ctn__value_base(p, at)];
+        if (k < n->nin ? v->kind != CTN__V_VAR : v->kind != CTN__V_GRAD) continue;
+        if (v->var->pool != pool) continue;
+        int64_t e = (float *)v->var->data - pool->w + ctn__count(&v->var->d);
+        if (e > end) end = e;
+    }
+    return end;
+}
+
+/* Waits in front of the first use. One pool at a time is looked at. */
 static ctn_status place_needs(const ctn__plan *p, const ctn__pool *pool, insertions *out)
 {
-    int64_t here = 0;
+    ctn__exchange *x = pool->exchange;
+    int64_t here = x->shard ? 0 : x->begin[x->held]; /* all before it has been waited for */
     for (size_t i = 0; i < p->nodes.n; i++) {
-        const ctn__pnode *n = &p->nodes.at[i];
-        int64_t end = n->pool == pool ? pool->count : here;
-        for (int k = 0; k < n->nin; k++) {
-            const ctn__value *v = &p->values.at[ctn__value_base(p, n->in[k])];
-            if (v->kind != CTN__V_VAR || v->var->pool != pool) continue;
-            int64_t e = (float *)v->var->data - pool->w + ctn__count(&v->var->d);
-            if (e > end) end = e;
-        }
+        const int64_t end = reach(p, &p->nodes.at[i], pool);
         if (end <= here) continue;
-        insertion need = {(int)i, pool->exchange, &op_need, end};
+        insertion need = {(int)i, x, x->shard ? &op_need : &op_update, end};
         if (!ctn__vec_push(out, need)) return CTN_ENOMEM;
         here = end;
     }
@@ -228,7 +239,8 @@ ctn_status ctn__pass_exchange(ctn__plan *p)
                 CTN_TRY_GOTO(st, done, settle(p, pool));
                 CTN_TRY_GOTO(st, done, place_step(p, (int)i, &list));
             }
-        if (pool->exchange->shard) CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));
+        if (pool->exchange->shard || pool->exchange->held > 0)
+            CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));
     }
     CTN_TRY_GOTO(st, done, insert(p, &list));
 done:

@@ -6,7 +6,7 @@
 #include "ranks.h"
 
 #include "comm/comm.h"
-#include "graph/graph.h"
+#include "optim/optim.h"
 
 enum { IN = 96, HIDDEN = 400, OUT = 5, ROWS = 6, STEPS = 14, MOST_VARS = 8 };
 
@@ -221,12 +221,92 @@ static void test_low_values(void **state)
     for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, compare, NULL);
 }
 
+/* ---- updates that wait --------------------------------------------------------------------------- */
+
+static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim,
+                          const int64_t *dim, void *data)
+{
+    (void)user, (void)name, (void)type, (void)ndim, (void)dim, (void)data;
+    return CTN_OK;
+}
+
+static ctn_tensor *forward(const training *t, int s)
+{
+    static _Thread_local float x[ROWS * IN];
+    for (int i = 0; i < ROWS * IN; i++) x[i] = noise(s, i);
+    return ctn_call(t->net, ctn_input(t->ctx, x, CTN_F32, CTN_SHAPE(ROWS, IN)));
+}
+
+static ctn_status odd_step(training *t, int s, double *loss)
+{
+    const ctn_vars p = ctn_params(t->net);
+    ctn_var *last = p.var[p.n - 1];
+    float g[OUT];
+    switch (s % 6) {
+    case 0: ctn_var_set_trainable(last, s % 12 != 0); return CTN_OK;
+    case 1: /* gradients that the next step adds to */
+        if (s % 5 == 3) return CTN_OK;
+        CTN_TRY(ctn_scope_begin(t->ctx));
+        CTN_TRY(ctn_backward(t->o, ctn_mean(forward(t, s), 0, NULL, 0)));
+        CTN_TRY(ctn_scope_end(t->ctx));
+        return ctn_var_grad(last, g, sizeof g);
+    case 2: return ctn_optim_visit(t->o, nothing, NULL);
+    case 3: /* forward only */
+        CTN_TRY(ctn_scope_begin(t->ctx));
+        *loss += ctn_item(ctn_sum(forward(t, s), 0, NULL, 0));
+        return ctn_scope_end(t->ctx);
+    case 4: ctn_optim_set_lr(t->o, 0.01 / (s + 1)); return CTN_OK;
+    default: return CTN_OK;
+    }
+}
+
+static ctn_status maybe_empty(training *t, const job *j, int s, double *loss)
+{
+    if (s % 5 != 4 || j->rank != s % j->size) return step(t->ctx, t->net, t->o, s, j->rank, loss);
+    CTN_TRY(ctn_scope_begin(t->ctx));
+    CTN_TRY(ctn_dist_step_empty(t->o));
+    return ctn_scope_end(t->ctx);
+}
+
+/* One waits for all sums, since it clips (at a norm that is never reached), the other for what forward needs: the same bits. */
+static void held_back(job *j)
+{
+    training all = {0}, some = {0};
+    double want = 0, got = 0;
+    int64_t exact;
+    TRY(j, begin_training(&all, j, CTN_PRECISION_F32, 0));
+    TRY(j, begin_training(&some, j, CTN_PRECISION_F32, 0));
+    ctn_optim_set_clip(all.o, 1e30);
+    for (int s = 0; s < 30; s++) {
+        TRY(j, maybe_empty(&all, j, s, &want));
+        TRY(j, maybe_empty(&some, j, s, &got));
+        CHECK(j, all.o->pool->exchange->awaited == 0, "step %d: clipped before all is there", s);
+        CHECK(j, some.o->pool->exchange->awaited > 1, "step %d: nothing is held back", s);
+        TRY(j, odd_step(&all, s, &want));
+        TRY(j, odd_step(&some, s, &got));
+        CHECK(j, want == got, "step %d: loss %.9g, %.9g without waiting", s, want, got);
+        if (s % 4 == 0)
+            CHECK(j, apart(&all, &some, &exact, 1) == 0, "step %d: other parameters", s);
+    }
+    CHECK(j, apart(&all, &some, &exact, 1) == 0, "other parameters");
+    end_training(&all);
+    TRY(j, step(some.ctx, some.net, some.o, 30, j->rank, &got));
+    end_training(&some); /* with updates on their way */
+}
+
+static void test_held_back(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, held_back, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decisions),
         cmocka_unit_test(test_known_choices),
         cmocka_unit_test(test_low_values),
+        cmocka_unit_test(test_held_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
