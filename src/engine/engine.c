@@ -3,6 +3,7 @@
  * The oneDNN engine, its errors, and the generic prepared primitive.
  */
 #include <omp.h>
+#include <pthread.h>
 
 #include "engine/dnnl.h"
 
@@ -49,12 +50,19 @@ void ctn__engine_free(ctn__engine *e)
     ctn__free(e);
 }
 
+static char version[32];
+
+static void write_version(void)
+{
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(version, sizeof version, "%d.%d.%d", v->major, v->minor, v->patch);
+}
+
 const char *ctn__engine_version(void)
 {
-    static char text[32];
-    const dnnl_version_t *v = dnnl_version();
-    if (!text[0]) snprintf(text, sizeof text, "%d.%d.%d", v->major, v->minor, v->patch);
-    return text;
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* contexts may be of several threads */
+    pthread_once(&once, write_version);
+    return version;
 }
 
 const char *ctn__engine_isa(void)
