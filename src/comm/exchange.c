@@ -98,7 +98,7 @@ int ctn__exchange_at(const ctn__exchange *x, int s)
 static ctn_status start_one(ctn__exchange *x, int s)
 {
     const int b = ctn__exchange_at(x, s);
-    if (x->coll[b]) return ctn_fail(CTN_ESTATE, "exchange: bucket %d is still on its way", b);
+    if (x->awaited > b) CTN_TRY(ctn__exchange_need(x, x->count, 1)); /* nobody has used it since */
     if (s == 0) {
         if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
         memcpy(x->control, x->give, sizeof x->control);

@@ -115,11 +115,17 @@ static ctn_status add_node(ctn__plan *p, ctn__pnode *to, const insertion *in)
     return CTN_OK;
 }
 
+/* At one place: what the step before has left, then starts, then the wait. */
+static int kind_of(const insertion *i)
+{
+    return i->op == &op_finish ? 2 : i->op == &op_start;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const insertion *x = a, *y = b;
     if (x->before != y->before) return x->before < y->before ? -1 : 1;
-    if (x->op != y->op) return x->op == &op_finish ? 1 : y->op == &op_finish ? -1 : 0;
+    if (x->op != y->op) return kind_of(x) - kind_of(y);
     return x->attr < y->attr ? -1 : x->attr > y->attr;
 }
 

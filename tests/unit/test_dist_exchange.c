@@ -110,17 +110,29 @@ static void test_known_choices(void **state)
 
 typedef struct {
     ctn_context *ctx;
-    ctn_module *net;
+    ctn_module *net, *unused; /* the optimizer has the parameters of both */
     ctn_optim *o;
     uint64_t sent; /* in the last step */
 } training;
 
-static ctn_status begin_training(training *t, const job *j, ctn_precision precision, int shard)
+static ctn_status begin_training(training *t, const job *j, ctn_precision precision, int shard,
+                                 int unused)
 {
     CTN_TRY(ctn_context_new(&t->ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5,
                                              .precision = precision)));
+    ctn_var *var[MOST_VARS];
+    const char *name[MOST_VARS];
+    ctn_vars all = {.var = var, .name = name};
     CTN_TRY(make_net(t->ctx, &t->net));
-    CTN_TRY(ctn_adam_new(&t->o, ctn_params(t->net), CTN_OPT(ctn_adam_opt, .lr = 0.01)));
+    if (unused > 0) CTN_TRY(ctn_linear_new(&t->unused, t->ctx, 10, unused, NULL));
+    for (int k = 0; k < 1 + (unused > 0); k++) {
+        const ctn_vars p = ctn_params(k ? t->unused : t->net);
+        for (int i = 0; i < p.n; i++, all.n++) {
+            var[all.n] = p.var[i];
+            name[all.n] = k ? i ? "unused.bias" : "unused.weight" : p.name[i];
+        }
+    }
+    CTN_TRY(ctn_adam_new(&t->o, all, CTN_OPT(ctn_adam_opt, .lr = 0.01)));
     return ctn_dist_optim(t->o, j->c,
                           CTN_OPT(ctn_dist_opt, .shard = shard, .bucket = 4096,
                                   .progress = CTN_DIST_POLLS));
@@ -144,6 +156,7 @@ static void end_training(training *t)
 {
     ctn_optim_free(t->o);
     ctn_module_free(t->net);
+    ctn_module_free(t->unused);
     ctn_context_free(t->ctx);
 }
 
@@ -189,9 +202,9 @@ static void compare(job *j)
     training whole = {0}, f32 = {0}, low = {0};
     double want, got;
     int64_t exact;
-    TRY(j, begin_training(&whole, j, CTN_PRECISION_BF16, 0));
-    TRY(j, begin_training(&f32, j, CTN_PRECISION_F32, 1));
-    TRY(j, begin_training(&low, j, CTN_PRECISION_BF16, 1));
+    TRY(j, begin_training(&whole, j, CTN_PRECISION_BF16, 0, 0));
+    TRY(j, begin_training(&f32, j, CTN_PRECISION_F32, 1, 0));
+    TRY(j, begin_training(&low, j, CTN_PRECISION_BF16, 1, 0));
     for (int s = 0; s < 12; s++) {
         TRY(j, train(&f32, j, s, &want));
         TRY(j, train(&whole, j, s, &want));
@@ -272,10 +285,11 @@ static ctn_status maybe_empty(training *t, const job *j, int s, double *loss)
 static void held_back(job *j)
 {
     training all = {0}, some = {0};
+    const int *unused = j->arg;
     double want = 0, got = 0;
     int64_t exact;
-    TRY(j, begin_training(&all, j, CTN_PRECISION_F32, 0));
-    TRY(j, begin_training(&some, j, CTN_PRECISION_F32, 0));
+    TRY(j, begin_training(&all, j, CTN_PRECISION_F32, 0, *unused));
+    TRY(j, begin_training(&some, j, CTN_PRECISION_F32, 0, *unused));
     ctn_optim_set_clip(all.o, 1e30);
     for (int s = 0; s < 30; s++) {
         TRY(j, maybe_empty(&all, j, s, &want));
@@ -297,7 +311,9 @@ static void held_back(job *j)
 static void test_held_back(void **state)
 {
     (void)state;
-    for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, held_back, NULL);
+    for (int size = 2; size <= MOST; size++)
+        for (int unused = 0; unused <= 2000; unused += 1000)
+            on_ranks(size, CTN_MODE_PLANNED, held_back, &unused);
 }
 
 int main(void)
