@@ -3,8 +3,8 @@
  * Allreduce in two levels: through shared memory inside a node, by rings between nodes, so that each byte crosses a node's link
  * once each way. N nodes; L lanes: the ranks that every node has. Local rank l < L owns slice l (of L); others own none.
  *
- *   1. Share: copy the whole piece into the own region.
- *   2. Sum: the own slice of all regions of the node, in the order of local ranks.
+ *   1. Share: copy the piece, but for the own slice, into the own region.
+ *   2. Sum: to the own slice those of the other regions of the node, in the order of local ranks.
  *   3. Allreduce of the slice by ring among the ranks with the same local number, one of each node.
  *   4. Share the own slice.
  *   5. Fetch the other slices out of their owners' regions.
@@ -19,7 +19,7 @@
  *
  * Cost, n bytes, M the ranks of the own node. Lanes run at the same time but share the node's link, so beta counts the node's
  * bytes, not the rank's; passes over memory count as sums:
- *     2(N-1) alpha + 2 (N-1)/N n beta + (N-1)/N n/L gamma    [+ (1 + M/L + 1/L + 1) n gamma if M > 1]
+ *     2(N-1) alpha + 2 (N-1)/N n beta + (N-1)/N n/L gamma    [+ (2 + (M-2)/L) n gamma if M > 1]
  */
 #include "comm/ring.h"
 
@@ -46,6 +46,7 @@ static bool hierarchical_round(const ctn__place *me, int64_t n, int k, ctn__roun
         return false;
     } else {
         r->kind = step == steps ? CTN__ROUND_SHARE : CTN__ROUND_FETCH;
+        if (step == steps) r->rcount = 0;
     }
     return true;
 }
@@ -56,7 +57,7 @@ static double hierarchical_cost(const ctn__place *me, double bytes, double alpha
     double N = me->nodes, L = me->lanes, M = me->locals;
     double most = bytes * (N - 1) / N;
     double cost = 2 * (N - 1) * alpha + 2 * most * beta + most / L * gamma;
-    if (M > 1) cost += (1 + M / L + 1 / L + 1) * bytes * gamma;
+    if (M > 1) cost += (2 + (M - 2) / L) * bytes * gamma;
     return cost;
 }
 

@@ -33,8 +33,8 @@ typedef struct {
 typedef enum {
     CTN__ROUND_EXCHANGE, /* send and receive at the same time */
     CTN__ROUND_NATIVE,   /* the transport's own allreduce of the whole piece */
-    CTN__ROUND_SHARE,    /* copy [sbegin, +scount) into my region; */
-    CTN__ROUND_SUM,      /* when all of my node have: [rbegin, +rcount) = sum of theirs */
+    CTN__ROUND_SHARE,    /* copy [sbegin, +scount) but for [rbegin, +rcount) into my region; */
+    CTN__ROUND_SUM,      /* when all of my node have: [rbegin, +rcount) += the others' */
     CTN__ROUND_FETCH, /* when all have: everything but [rbegin, +rcount) from its owner's region */
     CTN__ROUND_PUT    /* [sbegin, +scount) into the regions of my row, then take theirs */
 } ctn__round_kind;

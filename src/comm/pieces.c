@@ -205,8 +205,12 @@ static bool share(ctn_comm *c, ctn__piece *p)
 {
     size_t es = size_of(p->x->type);
     if (p->shares == 0 && !node_reached(c, p, uses_before(c, p))) return false;
-    memcpy(slot_data(c, c->place.rank, slot_of(c, p)) + (size_t)p->r.sbegin * es,
-           p->at + (size_t)p->r.sbegin * es, (size_t)p->r.scount * es);
+    char *slot = slot_data(c, c->place.rank, slot_of(c, p));
+    size_t begin = (size_t)p->r.sbegin * es, end = begin + (size_t)p->r.scount * es;
+    size_t skip = (size_t)p->r.rbegin * es, after = skip + (size_t)p->r.rcount * es;
+    if (skip == after) skip = after = end;
+    memcpy(slot + begin, p->at + begin, skip - begin);
+    memcpy(slot + after, p->at + after, end - after);
     reach(c, p, uses_before(c, p) + (uint64_t)++p->shares);
     return true;
 }
@@ -216,11 +220,10 @@ static bool sum_shares(ctn_comm *c, ctn__piece *p)
     size_t es = size_of(p->x->type), begin = (size_t)p->r.rbegin * es;
     const int *rank = my_node(c);
     if (!node_reached(c, p, uses_before(c, p) + (uint64_t)p->shares)) return false;
-    for (int i = 0; i < c->place.locals && p->r.rcount > 0; i++) {
-        const char *from = slot_data(c, rank[i], slot_of(c, p)) + begin;
-        if (i == 0) memcpy(p->at + begin, from, (size_t)p->r.rcount * es);
-        else ctn__sum_into(p->at + begin, from, p->r.rcount, p->x->type, p->x->type);
-    }
+    for (int i = 0; i < c->place.locals; i++)
+        if (i != c->place.local && p->r.rcount > 0)
+            ctn__sum_into(p->at + begin, slot_data(c, rank[i], slot_of(c, p)) + begin, p->r.rcount,
+                          p->x->type, p->x->type);
     return true;
 }
 

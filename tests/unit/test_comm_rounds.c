@@ -134,11 +134,9 @@ static bool native(sim *s, sim_rank *q)
 static bool sum_shares(sim *s, sim_rank *q)
 {
     if (!node_shared(s, q)) return false;
-    for (int64_t i = q->r.rbegin; i < q->r.rbegin + q->r.rcount; i++) {
-        q->x[i] = 0;
+    for (int64_t i = q->r.rbegin; i < q->r.rbegin + q->r.rcount; i++)
         for (int j = 0; j < q->c.place.locals; j++)
-            q->x[i] += s->rank[my_node(&q->c.place)[j]].region[i];
-    }
+            if (j != q->c.place.local) q->x[i] += s->rank[my_node(&q->c.place)[j]].region[i];
     return true;
 }
 
@@ -192,7 +190,8 @@ static bool turn(sim *s, int me)
     case CTN__ROUND_EXCHANGE: done = exchange(s, me) && (q->received || q->r.rcount == 0); break;
     case CTN__ROUND_NATIVE: done = native(s, q); break;
     case CTN__ROUND_SHARE:
-        memcpy(q->region + q->r.sbegin, q->x + q->r.sbegin, (size_t)q->r.scount * sizeof *q->x);
+        for (int64_t i = q->r.sbegin; i < q->r.sbegin + q->r.scount; i++)
+            if (i < q->r.rbegin || i >= q->r.rbegin + q->r.rcount) q->region[i] = q->x[i];
         q->shares++;
         break;
     case CTN__ROUND_SUM: done = sum_shares(s, q); break;
