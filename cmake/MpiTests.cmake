@@ -8,7 +8,7 @@ if(CATENA_SANITIZE OR NOT CATENA_MPI)
 endif()
 
 set(dir "${PROJECT_BINARY_DIR}/tests/mpi")
-set(as_root OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+list(APPEND test_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
 add_library(mpi_cases OBJECT tests/mpi/cases.c)
 target_link_libraries(mpi_cases PRIVATE catena catena_warnings)
 
@@ -28,7 +28,7 @@ foreach(kind openmpi mpich)
         math(EXPR catena_test_count "${catena_test_count} + 1")
         continue()
     endif()
-    foreach(name guest net)
+    foreach(name guest net solver)
         add_mpi_program(mpi_${name}_${kind} ${name})
         use_mpi(mpi_${name}_${kind} ${kind})
     endforeach()
@@ -50,9 +50,26 @@ foreach(kind openmpi mpich)
     endif()
     add_test(NAME mpi.${kind}.insitu
         COMMAND "${PROJECT_SOURCE_DIR}/tests/mpi/test_insitu.sh" $<TARGET_FILE_DIR:catena> ${launch})
-    set_tests_properties(mpi.${kind}.insitu PROPERTIES LABELS "mpi;long" TIMEOUT 600 PROCESSORS 2
+    set_tests_properties(mpi.${kind}.insitu PROPERTIES LABELS "mpi;long" TIMEOUT ${long_timeout} PROCESSORS 2
         ENVIRONMENT "MPICC=${CATENA_${id}_CC};MPIFC=${fortran}")
     math(EXPR catena_test_count "${catena_test_count} + 1")
+    # A solver with MPI calls of its own, at every level of thread support; then with a rank that fails, a few times of the 200 of
+    # dev/failing-peers.
+    foreach(level 1 2 3)
+        add_test(NAME mpi.${kind}.solver.${level}
+            COMMAND "${PROJECT_SOURCE_DIR}/tests/mpi/test_solver.sh" $<TARGET_FILE:mpi_solver_${kind}> ${level} 3 1 ${launch})
+        set_tests_properties(mpi.${kind}.solver.${level} PROPERTIES LABELS "mpi" TIMEOUT ${test_timeout}
+            PROCESSORS 2 ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+    # Random programs on ranks that are processes.
+    foreach(ranks 2 3)
+        add_test(NAME mpi.${kind}.random.${ranks}
+            COMMAND ${launch} -n ${ranks} $<TARGET_FILE:random_test_random_ranks> mpi 60)
+        set_tests_properties(mpi.${kind}.random.${ranks} PROPERTIES LABELS "mpi" TIMEOUT ${test_timeout} PROCESSORS 2
+            ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1;CATENA_MPI=$<TARGET_FILE:mpi_plugin_${kind}>")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
     foreach(ranks 2 4)
         set(steps 100)
         if(ranks EQUAL 4) # more ranks than most test machines have cores: they wait for each other
@@ -60,8 +77,8 @@ foreach(kind openmpi mpich)
         endif()
         add_test(NAME mpi.${kind}.train.${ranks}
             COMMAND ${launch} -n ${ranks} $<TARGET_FILE:mpi_train> ${steps})
-        set_tests_properties(mpi.${kind}.train.${ranks} PROPERTIES LABELS "mpi;long" TIMEOUT 600
-            PROCESSORS ${ranks} ENVIRONMENT "${as_root};OMP_NUM_THREADS=1")
+        set_tests_properties(mpi.${kind}.train.${ranks} PROPERTIES LABELS "mpi;long" TIMEOUT ${long_timeout}
+            PROCESSORS ${ranks} ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
     foreach(ranks 1 2 3 4 7)
@@ -72,16 +89,18 @@ foreach(kind openmpi mpich)
         set(program_cut $<TARGET_FILE:mpi_net_${kind}> $<TARGET_FILE:mpi_small_${kind}> 2)
         foreach(name world guest nodes net cut)
             set(test mpi.${kind}.${name}.${ranks})
-            set(environment ${as_root})
+            set(environment ${test_environment})
             if(name STREQUAL "nodes") # all the algorithms over several nodes
                 list(APPEND environment "CATENA_MPI=$<TARGET_FILE:mpi_small_${kind}>")
             endif()
             add_test(NAME ${test} COMMAND ${launch} -n ${ranks} ${program_${name}})
             set(labels mpi)
+            set(timeout ${test_timeout})
             if(ranks MATCHES "[247]" AND name MATCHES "world|guest|nodes") # half a minute each
                 list(APPEND labels long)
+                set(timeout ${long_timeout})
             endif()
-            set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 600 PROCESSORS ${ranks}
+            set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS ${ranks}
                 ENVIRONMENT "${environment}")
             math(EXPR catena_test_count "${catena_test_count} + 1")
         endforeach()
@@ -91,10 +110,10 @@ endforeach()
 # Jobs over several hosts: network namespaces with limited links, real launchers, real failures. Skipped where they
 # cannot be made (no root).
 if(TARGET catena_command AND CATENA_OPENMPI_RUN)
-    foreach(name cluster launch failures)
+    foreach(name cluster launch failures requeue)
         add_test(NAME cluster.${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/cluster/test_${name}.sh"
             $<TARGET_FILE:catena_command>)
-        set_tests_properties(cluster.${name} PROPERTIES LABELS "mpi;long;serial" RUN_SERIAL TRUE TIMEOUT 600
+        set_tests_properties(cluster.${name} PROPERTIES LABELS "mpi;long;serial" RUN_SERIAL TRUE TIMEOUT ${long_timeout}
             SKIP_RETURN_CODE 77)
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()

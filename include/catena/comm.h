@@ -23,7 +23,8 @@ typedef struct {
     const char *
         algorithm; /* of allreduce: auto (default, by measurement), flat, ring, rabenseifner, hierarchical, torus, rsap */
     ctn_dtype
-        wire; /* type on the network: 0 or CTN_F32: as the data; CTN_BF16, CTN_F16: sums of f32 stay in f32, what is sent is rounded */
+        wire; /* type on the network: 0 or CTN_F32: as the data; CTN_BF16, CTN_F16: f32 is rounded when it is sent and added in f32; a value is
+                 rounded at most log2(ranks) + 1 times; not with flat, where MPI would add in 16 bits */
     int rows; /* of the grid of torus and rsap; 0: nearest to a square */
     int64_t segment; /* bytes of a message, 0: 128 kB */
     int window;      /* pieces on their way at a time, 0: 8 */
@@ -77,19 +78,39 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, siz
 /* all (size x bytes) becomes every rank's `mine`, in rank order. Collective. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_allgather(ctn_comm *c, const void *mine, size_t bytes,
                                                      void *all);
+/* On the root, all (size x bytes) becomes every rank's `mine`, in rank order; elsewhere `all` is not used. Costs a rank one message,
+ * the first rank of a node one for each rank of its node, and the root one for each rank of its node and each other node.
+ * Collective. Errors: EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_gather(ctn_comm *c, const void *mine, size_t bytes,
+                                                  void *all, int root);
+/* The way back: `mine` becomes this rank's part of the root's `all`. Costs as much. Collective. Errors: EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_scatter(ctn_comm *c, const void *all, size_t bytes,
+                                                   void *mine, int root);
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_barrier(ctn_comm *c);
+/* Check that all ranks have the same: lines of text that can follow the word "has", such as "60000 training samples\nseed 1". If
+ * a rank's text is not rank 0's, every rank fails with the same message, which names the ranks and the first line that differs:
+ * "rank 3 has 59990 training samples, rank 0 has 60000 training samples". Costs O(log size) messages. Collective. Errors: EARG
+ * (they differ), ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_agree(ctn_comm *c, const char *text);
 
 /* Say that the group is broken: from now on every wait of this rank ends with EPEER and this message. From any thread; the
  * first message stays. Local. */
 CTN_API void ctn_comm_fail(ctn_comm *c, const char *message);
+
+/* Say so to all ranks: their waits end with EPEER too, with this message and the number of this rank. For a rank that cannot
+ * go on for a reason of its own; errors of ctn_backward, ctn_optim_step and ctn_trainer_run do it by themselves. The group is of
+ * no use afterwards: each rank frees what it has of it and goes on without. Local. */
+CTN_API void ctn_comm_break(ctn_comm *c, const char *message);
 
 /* What a rank is doing, for a watchdog in another thread: pieces started and finished since the communicator was made, and whether
  * it waits. Local. */
 typedef struct {
     size_t struct_size;
     uint64_t started, finished; /* collective operations */
-    uint64_t sent;              /* payload bytes handed to the transport */
+    uint64_t sent;              /* payload bytes of collective operations handed to the transport */
     int waiting;
+    uint64_t messages; /* handed to the transport, of any kind; a sum of MPI's own counts one */
+    uint64_t control;  /* bytes of messages that are not part of `sent`: broadcasts and the like */
 } ctn_comm_state;
 CTN_API void ctn_comm_look(const ctn_comm *c, ctn_comm_state *out);
 

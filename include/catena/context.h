@@ -23,8 +23,8 @@ typedef struct {
     int threads;             /* 0: CATENA_THREADS, OMP_NUM_THREADS, physical cores */
     uint64_t seed;           /* 0: CATENA_SEED */
     ctn_mode mode;           /* default: planned, unless CATENA_EAGER=1 */
-    ctn_precision precision; /* f16 is refused where the engine has slow kernels for it, unless: */
-    int slow_precision;      /* 1: take it all the same */
+    ctn_precision precision; /* refused (CTN_EUNSUPPORTED) where the engine has no kernels for it */
+    int slow_precision;      /* 1: allow f16 where its kernels are slow; 0 refuses that too */
     int no_fuse;             /* 1: as CATENA_FUSE=0 */
     int64_t max_plans;       /* 0: CATENA_PLANS */
     int64_t max_plan_bytes;  /* 0: CATENA_PLAN_MB */

@@ -128,7 +128,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_cifar10_open(ctn_dataset **ds, const char 
 /* ---- samplers -------------------------------------------------------------------------------- */
 
 /* Everything a sampler remembers: what to save to go on at the same sample. position counts the
- * samples of this epoch that are already delivered. */
+ * samples of this epoch that are already delivered, on all ranks together: the state of one rank is
+ * that of all, and also serves another number of ranks. */
 typedef struct {
     uint64_t seed, epoch, position;
 } ctn_sampler_state;
@@ -145,11 +146,11 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_weighted(ctn_sampler **s, int64_t 
                                                        const double *weight, uint64_t seed);
 CTN_API void ctn_sampler_free(ctn_sampler *s); /* NULL is fine */
 
-/* Keep part `rank` of `size` of the order: positions rank, rank + size, ... of the whole. Over all
- * ranks each position comes exactly once, and batch k of all ranks together is batch k of one rank
- * with size times the batch. Parts differ by at most one sample, and are empty with more ranks than
- * samples. Before a loader is made; again: instead of the part before. Local. Errors: EARG (no such
- * part, or the state's position is beyond it). */
+/* Keep part `rank` of `size` of the order: of what comes after the state's position, the samples
+ * rank, rank + size, ... Over all ranks each position comes exactly once, and batch k of all ranks
+ * together is batch k of one rank with size times the batch. Parts differ by at most one sample, and
+ * are empty with more ranks than samples. Before a loader is made; again: instead of the part
+ * before. Local. Errors: EARG (no such part). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_shard(ctn_sampler *s, int rank, int size);
 /* Positions of an epoch: of this rank's part, and of all parts together. Local. */
 CTN_API int64_t ctn_sampler_count(const ctn_sampler *s);

@@ -22,8 +22,10 @@ typedef struct {
 /* One field per file: `x.npy`, or `fields.h5:/group/name` of an HDF5 file (read by a plug-in; a
  * build without HDF5 has none: EUNSUPPORTED). Dimension 0 counts the samples and is the same in
  * all. f64 and f16 become f32, i32, u8 and bool stay, other whole numbers become i64; column-major
- * and big-endian files are read too. Files are mapped or read as needed, not held. Local. Result:
- * *ds, free it. Errors: EIO, EFORMAT, ESHAPE (different counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
+ * and big-endian files are read too. Samples are read when they are asked for, so files may be
+ * larger than memory; .npy files of up to 256 MiB with samples below 64 KiB are read once, when
+ * they are opened. A read that fails (EIO) names file and offset. Local. Result: *ds, free it.
+ * Errors: EIO, EFORMAT, ESHAPE (different counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_files_open(ctn_dataset **ds, int fields,
                                                  const char *const *path, const ctn_files_opt *opt);
 
@@ -37,7 +39,7 @@ typedef struct {
     int64_t stride; /* from sample to sample: length */
     int bytes;      /* of a token in the file: 2 (default) or 4, little-endian; 1: plain text */
 } ctn_tokens_opt;
-/* Windows of a token file, by memory map. Fields: tokens (length) i64, and the same one later.
+/* Windows of a token file, read as .npy files are. Fields: tokens (length) i64, and the same one later.
  * Local. Result: *ds, free it. Errors: EIO, EFORMAT, EARG (shorter than a sample), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path,
                                                   const ctn_tokens_opt *opt);

@@ -29,6 +29,12 @@ enum {
     CTN_DIST_THREAD = 2 /* and a thread, where MPI allows it */
 };
 
+/* Whether a step returns before the last layers are up to date. */
+enum {
+    CTN_DIST_DEFER = 1,   /* their updates overlap with the next forward pass */
+    CTN_DIST_COMPLETE = 2 /* when a step returns, nothing is in flight */
+};
+
 /* Zero in a field means its default. */
 typedef struct {
     size_t struct_size;
@@ -37,11 +43,20 @@ typedef struct {
     int shard;      /* each rank keeps the optimizer state of its part only and updates that part */
     int progress;   /* CTN_DIST_POLLS, CTN_DIST_THREAD, 0: the faster one of the first steps */
     int when;       /* CTN_DIST_OVERLAP */
+    int defer;      /* CTN_DIST_DEFER, CTN_DIST_COMPLETE; 0: complete on a communicator made from a
+                       program's own (ctn_comm_from_mpi), deferred on any other */
 } ctn_dist_opt;
 
+/* What is collective. Steps are. With CTN_DIST_COMPLETE everything else that reads or writes
+ * parameters is local: ctn_read, ctn_var_get, ctn_weights_save, evaluation may happen on one rank
+ * while the others do something else. With CTN_DIST_DEFER these calls may wait until every other
+ * rank has made progress, which a rank makes only inside of Catena (or by Catena's progress
+ * thread): all ranks go on to their next step, or make the same call. ctn_dist_values and saving
+ * the state of a sharded optimizer are always collective. */
+
 /* From now on every step of o averages gradients over the ranks of c: a rank's contributions
- * count by their weights (samples), a plain ctn_backward counts 1. Parameters and states become
- * rank 0's. c is borrowed until o is freed. Between scopes, before the first step. Collective.
+ * count by their weights (samples), a plain ctn_backward counts 1. Parameters become rank 0's
+ * (states too with ctn_dist_broadcast_vars or a trainer). c is borrowed until o is freed. Between scopes, before the first step. Collective.
  * Errors: ESTATE, EARG, ENOMEM, EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c,
                                                  const ctn_dist_opt *opt);
@@ -94,7 +109,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_sync_batch_norm(ctn_module *m, ctn_co
 
 /* ---- samples and values -------------------------------------------------------------------------
  * A rank's part of the samples: ctn_sampler_shard(s, ctn_comm_rank(c), ctn_comm_size(c)) before
- * the loader is made. */
+ * the loader is made; without it a rank has samples of its own. */
 
 /* value[i], this rank's mean over samples of summed weight weight[i], becomes the mean over all
  * ranks, and weight[i] its weight; NaN where nobody has any. Weights are 0 (no value) or
@@ -113,22 +128,27 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c,
                                                    const ctn_trigger *when);
 
 /* ---- where the time goes ------------------------------------------------------------------------
- * One Chrome trace of all ranks (Perfetto shows it, `catena timeline` sums it up): kernels, gradients
- * on their way, waits, input, on one clock. For contexts made with ctn_context_opt.spans, which keep
- * so many of the latest events. */
+ * One Chrome trace of all ranks, or of a sample of them (Perfetto shows it, `catena timeline` sums it up):
+ * kernels, gradients on their way, waits, input, on one clock. For contexts made with
+ * ctn_context_opt.spans, which keep so many of the latest events; ranks that are not in the sample need none.
+ *
+ * `ranks` is the maximum number of ranks in the trace, 0: 64. Rank 0 is always in it, the others are evenly spread. */
 
+/* 1: a timeline of at most `ranks` of `size` ranks has this rank; 0: it does not. Local. */
+CTN_API int ctn_dist_timeline_has(int rank, int size, int ranks);
 /* Gradients on their way are kept too from now on. After ctn_dist_optim. Local. Errors: EARG, ESTATE
  * (no spans). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_timeline_begin(ctn_context *ctx);
-/* The last `steps` steps of an optimizer, or as many of them as all ranks still have; rank 0 writes
- * the file, whole or not at all. c NULL: of this rank alone. Between scopes. Collective. Errors: EARG,
- * ESTATE, ENOMEM, EIO, EPEER. */
+/* The last `steps` steps of an optimizer, or as many of them as all ranks of the sample still have; rank 0
+ * writes the file, whole or not at all. c NULL: of this rank alone. Between scopes. Collective, with the same
+ * arguments. Errors, the same on all ranks: EARG, ESTATE, ENOMEM, EIO, EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_timeline_write(ctn_context *ctx, ctn_comm *c,
-                                                          const char *path, int64_t steps);
+                                                          const char *path, int64_t steps,
+                                                          int ranks);
 /* Both for a training, with its waits for input: written when the run ends, unless by an error. After
  * ctn_dist_optim. Local; the run is collective. Errors: EARG, ESTATE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_timeline(ctn_trainer *tr, const char *path,
-                                                      int64_t steps);
+                                                      int64_t steps, int ranks);
 
 #ifdef __cplusplus
 }

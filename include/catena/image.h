@@ -56,13 +56,25 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_image_decode(const void *file, size_t byte
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open(ctn_dataset **ds, const char *dir,
                                                         const ctn_image_opt *opt);
 
+/* The names of classes and files of an image folder in one piece: one rank lists the folders, which
+ * costs a parallel file system a lot, and sends the list to the others (ctn_comm_broadcast). As
+ * snprintf: returns its size, writes it when n is enough; 0: ds is no image folder. Local. */
+CTN_API size_t ctn_image_folder_list(const ctn_dataset *ds, void *buf, size_t n);
+/* ctn_image_folder_open with such a list, from another process of the same build: nothing is looked
+ * up before a sample is read. The list is copied. Local. Errors: EFORMAT (not a list), ENOMEM,
+ * EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open_list(ctn_dataset **ds, const char *dir,
+                                                             const void *list, size_t bytes,
+                                                             const ctn_image_opt *opt);
+
 typedef struct {
     size_t struct_size;
     const ctn_image_opt *image;
     const char
         *index_dir;    /* where indexes are kept; NULL: beside the shards, else the cache folder */
     const char *stage; /* node-local folder to which shards are copied once; NULL: none */
-    /* What ctn_shards_index gave on another rank: nothing is listed and no index read. NULL: none. */
+    /* What ctn_shards_index gave on another rank: nothing is listed, no index is read, and a shard
+     * is opened when a sample of it is first read. NULL: none. */
     const void *index;
     size_t index_bytes;
 } ctn_shards_opt;

@@ -36,8 +36,9 @@ typedef struct {
 
 /* Set the parameters and states of m from a file; float types are converted. Unless partial, every
  * name of the model must be in the file and the reverse (a tied variable: any of its names). All is
- * checked first: a load that fails changes nothing. Between scopes. Local. Errors: ENOTFOUND,
- * ESHAPE and EDTYPE with the names in the message; EIO, EFORMAT, ESTATE, ENOMEM, EUNSUPPORTED. */
+ * checked before anything is changed; only a disk that fails while values are read (EIO) leaves
+ * some of them loaded. Between scopes. Local. Errors: ENOTFOUND, ESHAPE and EDTYPE with the names
+ * in the message; EIO with the offset, EFORMAT, ESTATE, ENOMEM, EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_weights_load(ctn_module *m, const char *path,
                                                    const ctn_weights_opt *opt);
 
@@ -64,7 +65,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_state_save(const char *path, int n,
 /* Restore the parts from a file; parts of it that are not asked for are left alone. Names, types
  * and shapes of all parts are checked before anything is changed; nothing is converted. Between
  * scopes. Local. Errors: ENOTFOUND, ESHAPE, EDTYPE; EIO, EFORMAT, ESTATE, ENOMEM, EUNSUPPORTED;
- * those of a part that refuses its values, which leaves the parts before it restored. */
+ * those of a part that refuses its values. That, and a disk that fails while values are read (EIO),
+ * leaves what came before restored. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_state_load(const char *path, int n,
                                                  const ctn_state_part *parts);
 

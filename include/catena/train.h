@@ -52,8 +52,9 @@ typedef struct {
     int64_t iterations; /* the same in steps of the optimizer */
     double seconds;     /* the same in time of this run; it ends at the next step */
     int64_t accumulate; /* batches per step of the optimizer; 0: 1 */
-    const char
-        *out; /* result folder, made when missing; NULL: extensions that write files refuse */
+    /* Result folder, made when missing, on several ranks by rank 0. NULL: extensions that write
+     * files refuse. */
+    const char *out;
 } ctn_trainer_opt;
 
 /* A trainer over an optimizer and the loader of its training data, which are borrowed, as are net
@@ -65,14 +66,24 @@ CTN_API void ctn_trainer_free(ctn_trainer *tr); /* with its extensions; NULL is 
 
 /* Train until an end is reached or somebody stops. Result: CTN_OK, also after a stop
  * (ctn_trainer_stopped tells). Errors: those of loader, step and extensions; finish of the
- * extensions has run then too. */
+ * extensions has run then too.
+ * After ctn_dist_optim Collective. All ranks take the same number of steps: one whose samples are
+ * used up before the others' takes part without any. Before the first step the ranks compare what
+ * they were made of (version, samples, batch, optimizer, ends) and where they are (iteration, order
+ * of samples, weights): if they differ, every rank fails with EARG and the same message. Each rank's
+ * loader has a part of the same samples (ctn_sampler_shard), or all have samples of their own
+ * (samplers that are not sharded), which may be more or fewer. An error of one rank ends the others
+ * with EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_run(ctn_trainer *tr);
 
 /* End after the step that runs now, before the first one if it does not run yet. It may come from
  * a signal handler or another thread; why is borrowed forever (a literal). NULL takes it back.
- * Triggers at the end do not fire: the training is not at its end. */
+ * Triggers at the end do not fire: the training is not at its end. A request that comes during the
+ * last step or after it changes nothing. On several ranks all stop after the same step, which is
+ * the one that runs or the next one. */
 CTN_API void ctn_trainer_stop(ctn_trainer *tr, const char *why);
-/* Why it was stopped or ended early, NULL when it was not. Result: borrowed. */
+/* Why it was stopped or ended early, NULL when it was not. A run that was asked to stop and reached
+ * its end all the same was not stopped (ctn_progress.complete). Result: borrowed. */
 CTN_API const char *ctn_trainer_stopped(const ctn_trainer *tr);
 
 /* Where the training is. seconds count over all runs of a resumed training. */
@@ -85,6 +96,10 @@ typedef struct {
     double seconds;    /* in the loop */
     double compute_s, input_s, other_s; /* of these: steps, waiting for data, extensions */
     int epoch_ended;                    /* the step just done was the last of an epoch */
+    /* The last run reached its end, by one of the trainer's options or by an extension: no work is
+     * left. Set when ctn_trainer_run returns. */
+    int complete;
+    int64_t saved; /* iteration of the last state that ctn_extend_state has saved, -1: none yet */
 } ctn_progress;
 CTN_API void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out);
 
@@ -145,7 +160,7 @@ enum {
 };
 /* Any function may be NULL. start runs before the first step (after a state was loaded), call when
  * the trigger fires, finish once at the end, whatever it was, visit for saved states; release
- * frees self. */
+ * frees self. On several ranks an extension with `visit` must be added on all of them. */
 typedef struct {
     size_t struct_size;
     const char *name; /* unique; copied; prefix of its saved state */
@@ -268,13 +283,22 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_tr
  * counters, sampler position, triggers, extensions, tuning decisions, log position. `dir` becomes
  * a folder of the last two states, numbered; each is written under another name, synced and
  * renamed, so that there is a whole one at any moment. Between steps; from an extension those of
- * lower priority count as called. Errors: EIO, ENOMEM, ESTATE (no net, a scope is open). */
+ * lower priority count as called. On several ranks Collective, and the state is rank 0's, which
+ * writes it. Errors: EIO, ENOMEM, ESTATE (no net, a scope is open). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir);
 /* Go on from the newest state in dir that is whole (a damaged one is named by a warning and passed
  * over), after all extensions were added and before run: the same bits as without the break, in
- * mid-epoch too, on the same machine with as many threads; elsewhere with a warning. What does not
- * fit is refused before anything is changed. Errors: ENOTFOUND (no state, or one without something
- * this trainer has), EFORMAT, ESHAPE, ESTATE (saved by another setup: says what differs). */
+ * mid-epoch too, on the same machine with as many threads and ranks; elsewhere with a warning. What
+ * does not fit is refused before anything is changed; a disk that fails later leaves some of it
+ * changed.
+ * On several ranks Collective: rank 0 reads, the others get the state from it and do not look at
+ * dir, and all fail with the same message or none does. The number of ranks may be another one than
+ * when it was saved, as long as ranks x batch x accumulate is the same: the rest of the epoch is
+ * dealt out anew, each sample once. A rank whose seeds (of the context, of samples of its own) differ
+ * from rank 0's keeps the difference.
+ * Errors: ENOTFOUND (no state, or one without something this trainer has), EFORMAT, EIO, ESHAPE,
+ * ESTATE (saved by another setup: says what differs), EARG (ranks differ: says which and in what),
+ * EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir);
 
 #ifdef __cplusplus

@@ -447,16 +447,21 @@ static void write_table(const table *t, const char *machine, ctn__text *text)
         ctn__text_add(text, "%s\t%s\n", t->entries.at[i].key, t->entries.at[i].value);
 }
 
-/* The file's entries of now and our fresh ones, as a table and as text. Errors as load. */
+/* The file's entries of now and our fresh ones, as a table and as text; no text when the file has
+ * all of them: the ranks of a job come to the same choices, and one of them writes. Errors as
+ * load. */
 static ctn_status merge(ctn__store *s, table *t, ctn__text *text)
 {
+    bool changed = false;
     ctn_status st = load(s, t);
     if (st < 0) return st;
     for (size_t i = 0; i < s->t.entries.n; i++) {
-        const entry *e = &s->t.entries.at[i];
-        if (e->fresh)
-            CTN_TRY(table_put(t, e->key, strlen(e->key), e->value, strlen(e->value), false));
+        const entry *e = &s->t.entries.at[i], *there = table_find(t, e->key);
+        if (!e->fresh || (there && strcmp(there->value, e->value) == 0)) continue;
+        changed = true;
+        CTN_TRY(table_put(t, e->key, strlen(e->key), e->value, strlen(e->value), false));
     }
+    if (!changed) return CTN_OK;
     write_table(t, s->machine, text);
     return text->failed ? CTN_ENOMEM : CTN_OK;
 }
@@ -466,11 +471,11 @@ static ctn_status save(ctn__store *s, table *t, ctn__text *text)
 {
     ctn_status st = merge(s, t, text);
     if (st < 0) return st;
-    if ((int64_t)text->n <= s->max_bytes) {
-        st = write_file(s->path.s, text->s, text->n);
-    } else {
+    if ((int64_t)text->n > s->max_bytes) {
         errno = EFBIG;
         st = CTN_EIO;
+    } else if (text->n > 0) {
+        st = write_file(s->path.s, text->s, text->n);
     }
     if (st == CTN_EIO) set_problem(s, "write");
     if (st < 0) return st;

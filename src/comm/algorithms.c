@@ -20,3 +20,9 @@ const ctn__algorithm *ctn__algorithm_find(const char *name)
         if (strcmp(name, table[i]->name) == 0) return table[i];
     return NULL;
 }
+
+bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c)
+{
+    if (a->native && c->opt.wire != CTN_F32 && c->place.size > 1) return false;
+    return !a->fits || a->fits(&c->place);
+}

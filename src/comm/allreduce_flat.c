@@ -29,7 +29,5 @@ static int flat_parts(const ctn__place *me)
     return 4;
 }
 
-const ctn__algorithm ctn__flat = {.name = "flat",
-                                  .round = flat_round,
-                                  .cost = flat_cost,
-                                  .parts = flat_parts};
+const ctn__algorithm ctn__flat = {
+    .name = "flat", .round = flat_round, .cost = flat_cost, .parts = flat_parts, .native = true};

@@ -14,8 +14,8 @@
  *         rank 1  [a B]  <->  rank 4  [a B]       B by 1 and 4; 2 only gives and takes
  *         rank 2  [a b]
  *
- * Steps 1, 2, 4 and 5 are left out by a rank that is alone in its node, 3 when there is one node. In step 4 a rank writes only where it
- * alone has read in step 2, so that nobody waits for a slow sum. A slice has the same bits on all its owners.
+ * Steps 1, 2, 4 and 5 are left out by a rank that is alone in its node, 3 when there is one node. In step 4 a rank writes only where
+ * nobody has read in step 2, so that nobody waits for a slow sum. A slice has the same bits on all its owners.
  *
  * Cost, n bytes, M the ranks of the own node. Lanes run at the same time but share the node's link, so beta counts the node's
  * bytes, not the rank's; passes over memory count as sums:
@@ -39,7 +39,7 @@ static bool hierarchical_round(const ctn__place *me, int64_t n, int k, ctn__roun
         r->kind = CTN__ROUND_SUM;
         r->add = true;
     } else if (step < steps) {
-        ctn__ring_both(r, begin, count, me->nodes, me->my_node, step);
+        ctn__ring_both(me, r, begin, count, me->nodes, me->my_node, step);
         r->to = me->members[me->first[r->to] + me->local];
         r->from = me->members[me->first[r->from] + me->local];
     } else if (alone || step > steps + 1) {

@@ -11,21 +11,21 @@
 static bool ring_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
 {
     if (k >= 2 * (me->size - 1)) return false;
-    ctn__ring_both(r, 0, n, me->size, me->rank, k);
+    ctn__ring_both(me, r, 0, n, me->size, me->rank, k);
     return true;
 }
 
 static bool scatter_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
 {
     if (k >= me->size - 1) return false;
-    ctn__ring_step(r, 0, n, me->size, me->rank, k, true);
+    ctn__ring_step(me, r, 0, n, me->size, me->rank, k, true);
     return true;
 }
 
 static bool gather_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
 {
     if (k >= me->size - 1) return false;
-    ctn__ring_step(r, 0, n, me->size, me->rank, k, false);
+    ctn__ring_step(me, r, 0, n, me->size, me->rank, k, false);
     return true;
 }
 

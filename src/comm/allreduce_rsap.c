@@ -21,11 +21,11 @@ static bool rsap_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
     int64_t begin = ctn__part(n, C, col), count = ctn__part(n, C, col + 1) - begin;
     if (put > 0 || (put == 0 && C == 1)) return false;
     if (down < 0) {
-        ctn__ring_step(r, 0, n, C, col, k, true);
+        ctn__ring_step(me, r, 0, n, C, col, k, true);
         r->to += row * C;
         r->from += row * C;
     } else if (put < 0) {
-        ctn__ring_both(r, begin, count, R, row, down);
+        ctn__ring_both(me, r, begin, count, R, row, down);
         r->to = r->to * C + col;
         r->from = r->from * C + col;
     } else {

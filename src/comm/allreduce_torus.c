@@ -25,11 +25,11 @@ static bool torus_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
     if (back >= C - 1) return false;
     if (down >= 0 && back < 0) {
         int64_t begin = ctn__part(n, C, col);
-        ctn__ring_both(r, begin, ctn__part(n, C, col + 1) - begin, R, row, down);
+        ctn__ring_both(me, r, begin, ctn__part(n, C, col + 1) - begin, R, row, down);
         r->to = r->to * C + col;
         r->from = r->from * C + col;
     } else {
-        ctn__ring_step(r, 0, n, C, col, down < 0 ? k : back, down < 0);
+        ctn__ring_step(me, r, 0, n, C, col, down < 0 ? k : back, down < 0);
         r->to += row * C;
         r->from += row * C;
     }

@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     ctn_comm *c;
     float *buf;
-    double *all; /* ms of each rank */
+    bool regions; /* the transport has them on every rank */
 } bench;
 
 static int64_t elements(int64_t bytes, int most)
@@ -45,11 +45,8 @@ static ctn_status time_stream(const bench *b, const ctn__algorithm *a, int64_t n
         double t = (double)(ctn__now_ns() - t0) * 1e-6;
         if (i > 0 && t < best) best = t;
     }
-    CTN_TRY(ctn_comm_allgather(c, &best, sizeof best, b->all));
     *ms = best;
-    for (int r = 0; r < c->place.size; r++)
-        if (b->all[r] > *ms) *ms = b->all[r];
-    return CTN_OK;
+    return ctn__comm_max_small(c, 1, ms);
 }
 
 static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
@@ -58,7 +55,8 @@ static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
     double ms = 0, best = 1e30;
     const int64_t n = elements(bytes, BUCKET);
     for (int i = 0; (a = ctn__algorithm_at(i)); i++) {
-        if (a->fits && !a->fits(&b->c->place)) continue;
+        if (!ctn__algorithm_fits(a, b->c) || (a->region && !b->regions)) continue;
+        if (a->native && b->c->guest) continue; /* cannot be given up when a rank fails */
         CTN_TRY(time_stream(b, a, n, n, &ms));
         if (ms >= best) continue;
         best = ms;
@@ -82,20 +80,31 @@ static ctn_status shortest(const bench *b, int64_t bytes, choice *best)
     return CTN_OK;
 }
 
+/* An MPI may have no memory that others see: then the algorithms that need it are left out, on all ranks. */
+static ctn_status try_regions(bench *b)
+{
+    ctn_status st = ctn__regions_make(b->c);
+    if (b->c->failed) return st;
+    double missing = st < 0;
+    if (st < 0) ctn_error_clear();
+    CTN_TRY(ctn__comm_max_small(b->c, 1, &missing));
+    b->regions = missing == 0;
+    return CTN_OK;
+}
+
 static ctn_status measure(ctn_comm *c, int64_t bytes, bool cut, choice *best)
 {
     ctn_status st = CTN_OK;
-    bench b = {c, ctn__aligned((size_t)elements(bytes, STREAM) * sizeof *b.buf),
-               ctn__calloc((size_t)c->place.size, sizeof *b.all)};
-    if (!b.buf || !b.all) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    bench b = {.c = c, .buf = ctn__aligned((size_t)elements(bytes, STREAM) * sizeof *b.buf)};
+    if (!b.buf) return CTN_ENOMEM;
     memset(b.buf, 0, (size_t)elements(bytes, STREAM) * sizeof *b.buf);
+    CTN_TRY_GOTO(st, done, try_regions(&b));
     CTN_TRY_GOTO(st, done, fastest(&b, bytes, &best->algorithm));
     CTN_TRY_GOTO(st, done, ctn_comm_broadcast(c, best, sizeof *best, 0));
     if (cut) CTN_TRY_GOTO(st, done, shortest(&b, bytes, best));
     CTN_TRY_GOTO(st, done, ctn_comm_broadcast(c, best, sizeof *best, 0));
 done:
-    ctn__free(b.buf);
-    ctn__free(b.all);
+    if (st == CTN_OK || !ctn__comm_abandon(c)) ctn__free(b.buf);
     return st;
 }
 
@@ -107,8 +116,7 @@ static choice parse(const ctn_comm *c, const char *known)
     choice k = {-1, 0};
     if (!known || sscanf(known, "%31[^,], %d MB", name, &k.mb) != 2) return k;
     for (int i = 0; (a = ctn__algorithm_at(i)); i++)
-        if (strcmp(a->name, name) == 0 && (!a->fits || a->fits(&c->place)) && k.mb > 0)
-            k.algorithm = i;
+        if (strcmp(a->name, name) == 0 && ctn__algorithm_fits(a, c) && k.mb > 0) k.algorithm = i;
     return k;
 }
 
@@ -118,7 +126,9 @@ ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *kn
     choice k = parse(c, known);
     CTN_TRY(ctn_comm_broadcast(c, &k, sizeof k, 0));
     if (k.algorithm < 0) CTN_TRY(measure(c, bytes, cut, &k));
-    c->alg = ctn__algorithm_at(k.algorithm);
+    const ctn__algorithm *a = ctn__algorithm_at(k.algorithm);
+    if (a->region) CTN_TRY(ctn__regions_make(c));
+    c->alg = a;
     c->bucket = (int64_t)k.mb * MB;
     snprintf(chosen, room, "%s, %d MB", c->alg->name, k.mb);
     return CTN_OK;

@@ -14,85 +14,150 @@ static ctn_status check(const ctn_comm *c)
     return CTN_OK;
 }
 
-/* Until both are done (NULL: none), with everything else moving on. */
-static ctn_status wait_for(ctn_comm *c, ctn__net_req *a, ctn__net_req *b)
+/* One message of a call that waits. It goes through memory of its own: after a failure the transport may still use that, while the caller is
+ * free to do with its own memory what it likes. */
+typedef struct {
+    ctn__net_req req;
+    void *copy; /* NULL: no message */
+    void *to;   /* a receive: where it goes in the end; NULL: it is sent */
+    size_t bytes;
+    bool done;
+} parcel;
+
+static ctn_status post(ctn_comm *c, parcel *m, const void *out, void *in, size_t bytes, int peer,
+                       int tag)
 {
-    ctn_status st = CTN_OK;
-    int turns = 0;
-    bool done_a = !a, done_b = !b;
-    const ctn__coreset *cores = ctn__cores_pause();
-    c->waiting++;
-    while (st == CTN_OK && !(done_a && done_b)) {
-        pthread_mutex_lock(&c->lock);
-        if (!done_a) st = c->net->vt->test(c->net, a, &done_a);
-        if (st == CTN_OK && !done_b) st = c->net->vt->test(c->net, b, &done_b);
-        pthread_mutex_unlock(&c->lock);
-        if (st == CTN_OK) st = ctn__comm_poll(c);
-        if (st == CTN_OK && !(done_a && done_b)) st = ctn__comm_turn(c, &turns);
+    ctn__net *net = c->net;
+    *m = (parcel){.to = in, .bytes = bytes};
+    if (bytes == 0) return CTN_OK;
+    m->copy = ctn__malloc(bytes);
+    if (!m->copy) return CTN_ENOMEM;
+    if (out) memcpy(m->copy, out, bytes);
+    pthread_mutex_lock(&c->lock);
+    ctn_status st = out ? net->vt->send(net, m->copy, bytes, peer, tag, &m->req)
+                        : net->vt->recv(net, m->copy, bytes, peer, tag, &m->req);
+    c->messages += out != NULL;
+    c->sent_small += out ? bytes : 0;
+    pthread_mutex_unlock(&c->lock);
+    if (st < 0) {
+        ctn__free(m->copy);
+        m->copy = NULL;
     }
-    c->waiting--;
-    ctn__cores_resume(cores);
-    if (st < 0) ctn_comm_fail(c, ctn_error_message()); /* what was posted may still write */
     return st;
 }
 
-static ctn_status post(ctn_comm *c, bool send, void *buf, size_t bytes, int peer, int tag,
-                       ctn__net_req *r)
+/* Under the lock. */
+static ctn_status look(ctn_comm *c, parcel *m)
 {
-    pthread_mutex_lock(&c->lock);
-    ctn_status st = send ? c->net->vt->send(c->net, buf, bytes, peer, tag, r)
-                         : c->net->vt->recv(c->net, buf, bytes, peer, tag, r);
-    pthread_mutex_unlock(&c->lock);
+    if (!m->copy || m->done) return CTN_OK;
+    return c->net->vt->test(c->net, &m->req, &m->done);
+}
+
+static bool over(const parcel *m)
+{
+    return !m->copy || m->done;
+}
+
+static void take(ctn_comm *c, parcel *m)
+{
+    if (!m->copy) return;
+    if (m->done && m->to) memcpy(m->to, m->copy, m->bytes);
+    if (!m->done) { /* of a group that broke */
+        pthread_mutex_lock(&c->lock);
+        m->done = c->net->vt->cancel(c->net, &m->req);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (m->done) ctn__free(m->copy);
+}
+
+/* Until both are done, with everything else moving on. */
+static ctn_status wait_for(ctn_comm *c, parcel *a, parcel *b)
+{
+    ctn_status st = CTN_OK;
+    int turns = 0;
+    const ctn__coreset *cores = ctn__cores_pause();
+    c->waiting++;
+    while (st == CTN_OK && !(over(a) && over(b))) {
+        pthread_mutex_lock(&c->lock);
+        st = look(c, a);
+        if (st == CTN_OK) st = look(c, b);
+        pthread_mutex_unlock(&c->lock);
+        if (st == CTN_OK) st = ctn__comm_poll(c);
+        if (st == CTN_OK && !(over(a) && over(b))) st = ctn__comm_turn(c, &turns);
+    }
+    c->waiting--;
+    ctn__cores_resume(cores);
+    if (st < 0) ctn_comm_fail(c, ctn_error_message());
+    take(c, a);
+    take(c, b);
     return st;
 }
 
 ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, int to, void *in,
                           size_t nin, int from)
 {
-    ctn__net_req s, r;
+    parcel s = {0}, r = {0};
     CTN_TRY(check(c));
-    if (nin > 0) CTN_TRY(post(c, false, in, nin, from, tag, &r));
-    if (nout > 0) CTN_TRY(post(c, true, (void *)(uintptr_t)out, nout, to, tag, &s));
-    return wait_for(c, nin > 0 ? &r : NULL, nout > 0 ? &s : NULL);
+    CTN_TRY(post(c, &r, NULL, in, nin, from, tag));
+    ctn_status st = post(c, &s, out, NULL, nout, to, tag);
+    if (st < 0) { /* the receive would take the message of another call */
+        ctn_comm_fail(c, ctn_error_message());
+        take(c, &r);
+        return st;
+    }
+    return wait_for(c, &r, &s);
 }
 
-/* Binomial tree: log2 p steps. */
-ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
+/* Binomial tree, log2 p steps, for one message. */
+static ctn_status broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
 {
     int size = c->place.size, me = (c->place.rank - root + size) % size, bit = 1;
-    ctn__net_req r;
-    if (root < 0 || root >= size)
-        return ctn_fail(CTN_EARG, "comm_broadcast: root %d of %d ranks", root, size);
-    CTN_TRY(check(c));
-    if (bytes == 0) return CTN_OK;
     for (; bit < size && !(me & bit); bit <<= 1) continue;
-    if (me != 0) {
-        CTN_TRY(post(c, false, buf, bytes, (me - bit + root) % size, CTN__TAG_BROADCAST, &r));
-        CTN_TRY(wait_for(c, &r, NULL));
-    }
-    for (bit >>= 1; bit > 0; bit >>= 1) {
-        if (me + bit >= size) continue;
-        CTN_TRY(post(c, true, buf, bytes, (me + bit + root) % size, CTN__TAG_BROADCAST, &r));
-        CTN_TRY(wait_for(c, &r, NULL));
+    if (me != 0)
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_BROADCAST, NULL, 0, 0, buf, bytes,
+                               (me - bit + root) % size));
+    for (bit >>= 1; bit > 0; bit >>= 1)
+        if (me + bit < size)
+            CTN_TRY(ctn__comm_swap(c, CTN__TAG_BROADCAST, buf, bytes, (me + bit + root) % size,
+                                   NULL, 0, 0));
+    return CTN_OK;
+}
+
+ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
+{
+    enum { MOST = 4 << 20 }; /* bytes that lie twice in memory */
+    char *at = buf;
+    if (root < 0 || root >= c->place.size)
+        return ctn_fail(CTN_EARG, "comm_broadcast: root %d of %d ranks", root, c->place.size);
+    CTN_TRY(check(c));
+    for (size_t n; bytes > 0; bytes -= n, at += n) {
+        n = bytes < MOST ? bytes : MOST;
+        CTN_TRY(broadcast(c, at, n, root));
     }
     return CTN_OK;
 }
 
+/* After Bruck: in step k everybody sends the blocks of the 2^k ranks that it knows of and hears of as many more. Blocks are kept in the order
+ * own, next rank, the one after, ... until the end. */
 ctn_status ctn_comm_allgather(ctn_comm *c, const void *mine, size_t bytes, void *all)
 {
-    int size = c->place.size, rank = c->place.rank;
+    const int size = c->place.size, rank = c->place.rank;
+    ctn_status st = CTN_OK;
     char *a = all;
     CTN_TRY(check(c));
-    memmove(a + (size_t)rank * bytes, mine, bytes);
-    for (int k = 0; k < size - 1 && bytes > 0; k++) {
-        ctn__net_req in, out;
-        size_t s = (size_t)((rank - k + size) % size), r = (size_t)((rank - k - 1 + size) % size);
-        CTN_TRY(
-            post(c, false, a + r * bytes, bytes, (rank + size - 1) % size, CTN__TAG_GATHER, &in));
-        CTN_TRY(post(c, true, a + s * bytes, bytes, (rank + 1) % size, CTN__TAG_GATHER, &out));
-        CTN_TRY(wait_for(c, &in, &out));
+    if (bytes == 0) return CTN_OK;
+    char *turned = ctn__malloc(ctn__mul((size_t)size, bytes));
+    if (!turned) return CTN_ENOMEM;
+    memcpy(turned, mine, bytes);
+    for (int d = 1; d < size && st == CTN_OK; d <<= 1) {
+        const size_t n = (size_t)(d < size - d ? d : size - d) * bytes;
+        st = ctn__comm_swap(c, CTN__TAG_GATHER, turned, n, (rank - d + size) % size,
+                            turned + (size_t)d * bytes, n, (rank + d) % size);
     }
-    return CTN_OK;
+    for (int i = 0; i < size && st == CTN_OK; i++)
+        memcpy(a + (size_t)((rank + i) % size) * bytes, turned + (size_t)i * bytes, bytes);
+    ctn__free(turned);
+    return st;
 }
 
 /* Dissemination: in step k everybody hears of 2^k ranks more. */
@@ -101,12 +166,9 @@ ctn_status ctn_comm_barrier(ctn_comm *c)
     int size = c->place.size, rank = c->place.rank;
     char mine = 0, theirs = 0;
     CTN_TRY(check(c));
-    for (int d = 1; d < size; d <<= 1) {
-        ctn__net_req in, out;
-        CTN_TRY(post(c, false, &theirs, 1, (rank - d + size) % size, CTN__TAG_BARRIER, &in));
-        CTN_TRY(post(c, true, &mine, 1, (rank + d) % size, CTN__TAG_BARRIER, &out));
-        CTN_TRY(wait_for(c, &in, &out));
-    }
+    for (int d = 1; d < size; d <<= 1)
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_BARRIER, &mine, 1, (rank + d) % size, &theirs, 1,
+                               (rank - d + size) % size));
     return CTN_OK;
 }
 
@@ -118,10 +180,6 @@ ctn_status ctn_comm_allreduce(ctn_comm *c, void *buf, int64_t count, ctn_dtype t
     if (type != CTN_F32 && type != CTN_F64 && type != CTN_I32 && type != CTN_I64)
         return ctn_fail(CTN_EDTYPE, "comm_allreduce: %s; f32, f64, i32 and i64 can be summed",
                         ctn_dtype_name(type));
-    char chosen[64];
-    if (!c->alg)
-        CTN_TRY(ctn__comm_choose(c, count * (int64_t)ctn_dtype_size(type), false, NULL, chosen,
-                                 sizeof chosen));
     CTN_TRY(ctn__coll_start(c, &x, NULL, buf, count, type, c->opt.wire));
     return ctn__coll_wait(x);
 }
@@ -146,9 +204,16 @@ ctn_status ctn_comm_set_algorithm(ctn_comm *c, const char *name)
     if (name && strcmp(name, "auto") != 0) {
         a = ctn__algorithm_find(name);
         if (!a) return ctn_fail(CTN_EARG, "comm: no algorithm is called %s", name);
-        if (a->fits && !a->fits(&c->place))
+        if (a->native && !ctn__algorithm_fits(a, c))
+            return ctn_fail(
+                CTN_EARG,
+                "comm: %s cannot send %s, MPI would add in %s: choose another algorithm "
+                "or wire f32",
+                name, ctn_dtype_name(c->opt.wire), ctn_dtype_name(c->opt.wire));
+        if (!ctn__algorithm_fits(a, c))
             return ctn_fail(CTN_EARG, "comm: %s cannot run on %d ranks of %d nodes", name,
                             c->place.size, c->place.nodes);
+        if (a->region) CTN_TRY(ctn__regions_make(c));
     }
     c->alg = a;
     return CTN_OK;
@@ -169,6 +234,7 @@ ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
     CTN_TRY_GOTO(st, fail, ctn__opt("comm", &c->opt, sizeof c->opt, opt));
     CTN_TRY_GOTO(st, fail, check_options(&c->opt));
     CTN_TRY_GOTO(st, fail, ctn__place_make(c));
+    c->place.pairwise = c->opt.wire != CTN_F32;
     CTN_TRY_GOTO(st, fail, ctn__pieces_make(c));
     CTN_TRY_GOTO(st, fail, ctn_comm_set_algorithm(c, c->opt.algorithm));
     c->opt.algorithm = NULL; /* the caller's string */
@@ -189,13 +255,20 @@ ctn_status ctn_comm_open(ctn_comm **out, const ctn_comm_opt *opt)
     return ctn__comm_new(out, net, opt);
 }
 
+static ctn_status as_guest(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
+{
+    CTN_TRY(ctn__comm_new(out, net, opt));
+    (*out)->guest = true;
+    return CTN_OK;
+}
+
 ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi, const void *handle,
                           const ctn_comm_opt *opt)
 {
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt(&net, abi, handle));
-    return ctn__comm_new(out, net, opt);
+    return as_guest(out, net, opt);
 }
 
 ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt *opt)
@@ -203,7 +276,7 @@ ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt_fortran(&net, handle));
-    return ctn__comm_new(out, net, opt);
+    return as_guest(out, net, opt);
 }
 
 ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt)
@@ -232,6 +305,7 @@ void ctn_comm_free(ctn_comm *c)
 {
     if (!c) return;
     ctn__progress_stop(c);
+    (void)ctn__comm_abandon(c);
     if (!c->failed || !c->net->vt->together) c->net->vt->free(c->net);
     ctn__pieces_free(c);
     ctn__free(c->tables);
@@ -244,10 +318,10 @@ void ctn_comm_free(ctn_comm *c)
 
 enum { FAILED_BYTES = sizeof((ctn_comm *)0)->told, QUIET = 256 };
 
-void ctn__comm_break(ctn_comm *c, const char *message)
+void ctn_comm_break(ctn_comm *c, const char *message)
 {
+    if (!c || c->heard || c->told[0]) return;
     char *text = c->told; /* stays while it is sent */
-    if (c->failed) return;
     ctn_comm_fail(c, message);
     snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
     pthread_mutex_lock(&c->lock);
@@ -272,21 +346,95 @@ static void rest(int *turns)
     nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
+ctn_status ctn__comm_listen(ctn_comm *c)
 {
     char text[FAILED_BYTES];
     bool got = false;
-    rest(turns);
-    if (*turns < QUIET) return CTN_OK;
+    CTN_TRY(check(c));
     pthread_mutex_lock(&c->lock);
     ctn_status st = c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got);
     pthread_mutex_unlock(&c->lock);
     if (st == CTN_OK && got) {
         text[sizeof text - 1] = 0;
+        c->heard = true;
         ctn_comm_fail(c, text);
         st = check(c);
     }
     return st;
+}
+
+ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
+{
+    rest(turns);
+    return *turns < QUIET ? CTN_OK : ctn__comm_listen(c);
+}
+
+/* The last messages of a group that broke: a barrier by dissemination, as far as others come to it. */
+typedef struct {
+    int rounds, sent;
+    int far; /* to whom the next round sends: 2^sent ranks on */
+    ctn__net_req in[31], out;
+    bool came[31];
+    char byte[32];
+} farewell;
+
+static void begin_farewell(ctn_comm *c, farewell *f)
+{
+    const int size = c->place.size, rank = c->place.rank;
+    f->far = 1;
+    for (int d = 1; d < size && f->rounds < 31; d <<= 1, f->rounds++)
+        if (c->net->vt->recv(c->net, &f->byte[f->rounds], 1, (rank - d + size) % size,
+                             CTN__TAG_GONE, &f->in[f->rounds]) < 0)
+            break;
+}
+
+/* A round begins when the one before it has come. Messages of one pair of ranks carry the same tag and come in order. */
+static void move_farewell(ctn_comm *c, farewell *f)
+{
+    const int size = c->place.size, rank = c->place.rank;
+    for (int k = 0; k < f->rounds; k++)
+        if (!f->came[k] && c->net->vt->test(c->net, &f->in[k], &f->came[k]) < 0) return;
+    while (f->sent < f->rounds && (f->sent == 0 || f->came[f->sent - 1])) {
+        const int to = (rank + f->far) % size;
+        if (c->net->vt->send(c->net, &f->byte[31], 1, to, CTN__TAG_GONE, &f->out) < 0) return;
+        f->sent++;
+        f->far *= 2;
+    }
+}
+
+static bool over_farewell(const farewell *f)
+{
+    return f->sent == f->rounds && (f->rounds == 0 || f->came[f->rounds - 1]);
+}
+
+/* Everybody drops what others have sent until all have seen theirs taken, so that no request stays open, and MPI can be ended. */
+bool ctn__comm_abandon(ctn_comm *c)
+{
+    enum { SECONDS = 10 };
+    const uint64_t until = ctn__now_ns() + SECONDS * UINT64_C(1000000000);
+    farewell *f = c->failed && !c->abandoned ? ctn__calloc(1, sizeof *f) : NULL;
+    if (!f) return c->stuck;
+    const ctn__coreset *cores = ctn__cores_pause();
+    /* Where the others know. Those of a rank that has died are killed or wait for nothing any more. */
+    const bool meet = c->net->vt->drop != NULL && (c->heard || c->told[0]);
+    c->abandoned = true;
+    pthread_mutex_lock(&c->lock);
+    c->stuck = !ctn__pieces_abandon(c);
+    if (meet) begin_farewell(c, f);
+    while (meet && (c->stuck || !over_farewell(f)) && ctn__now_ns() < until) {
+        if (!c->stuck) move_farewell(c, f);
+        while (c->net->vt->drop(c->net)) continue;
+        c->stuck = !ctn__pieces_abandon(c);
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    while (meet && c->net->vt->drop(c->net)) continue;
+    bool open = false;
+    for (int k = 0; k < f->rounds; k++)
+        open |= !f->came[k] && !c->net->vt->cancel(c->net, &f->in[k]);
+    pthread_mutex_unlock(&c->lock);
+    ctn__cores_resume(cores);
+    if (!open) ctn__free(f);
+    return c->stuck;
 }
 
 /* ---- looking --------------------------------------------------------------------------------------------- */
@@ -309,7 +457,9 @@ void ctn_comm_look(const ctn_comm *c, ctn_comm_state *out)
                         .started = c->started,
                         .finished = c->finished,
                         .sent = c->sent,
-                        .waiting = c->waiting};
+                        .waiting = c->waiting,
+                        .messages = c->messages,
+                        .control = c->sent_small};
     size_t n = out->struct_size < sizeof s ? out->struct_size : sizeof s;
     memcpy(out, &s, n);
 }

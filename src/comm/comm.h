@@ -22,7 +22,8 @@
 /* Where a rank stands. Tables are indexed by rank. */
 typedef struct {
     int rank, size;
-    int rows, cols;                    /* grid of torus and rsap: rank = row * cols + col */
+    bool pairwise;  /* what is sent is rounded: no partial sum goes through many hands (ring.h) */
+    int rows, cols; /* grid of torus and rsap: rank = row * cols + col */
     int nodes, my_node, local, locals; /* my rank and the ranks in my node */
     int lanes; /* ranks that every node has: each exchanges one slice with its likes */
     const int *node_of, *local_of;
@@ -59,15 +60,19 @@ typedef struct {
     /* The longest message of any rank is one of so many parts of a piece: the same on all ranks, who must cut alike. NULL: size. */
     int (*parts)(const ctn__place *me);
     bool region; /* pieces go through slots of regions */
+    bool native; /* the transport adds, in the type that it sends */
 } ctn__algorithm;
 
 /* One per line of algorithms.c; NULL when there is none of this name. */
 const ctn__algorithm *ctn__algorithm_find(const char *name);
 const ctn__algorithm *ctn__algorithm_at(int i);
+/* On these ranks, and with what they send: 16-bit values are never added in 16 bits. */
+bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c);
 extern const ctn__algorithm ctn__flat, ctn__ring, ctn__rabenseifner, ctn__hierarchical, ctn__torus,
     ctn__rsap;
 extern const ctn__algorithm ctn__ring_scatter,
-    ctn__ring_gather; /* halves of ring: rank r owns block r */
+    ctn__ring_gather;                      /* halves of ring: rank r owns block r */
+extern const ctn__algorithm ctn__doubling; /* for a few numbers */
 
 /* Part i of n elements cut into `parts`: the first n % parts have one more. */
 static inline int64_t ctn__part(int64_t n, int parts, int i)
@@ -84,7 +89,8 @@ enum {
     CTN__TAG_SMALL,
     CTN__TAG_FAILED,
     CTN__TAG_CLOCK,
-    CTN__TAG_SPANS
+    CTN__TAG_SPANS,
+    CTN__TAG_GONE
 };
 
 /* ---- operations (pieces.c) ------------------------------------------------------------------------------ */
@@ -107,8 +113,13 @@ ctn_status ctn__coll_await(ctn__coll *x);
 void ctn__coll_release(ctn__coll *x);
 ctn_status ctn__coll_wait(ctn__coll *x);
 bool ctn__coll_done(const ctn__coll *x);
-/* An error of this rank ends the group: the others' waits end with its message. Of the thread that uses the communicator. */
-void ctn__comm_break(ctn_comm *c, const char *message);
+/* After a failure: nothing is received any more, and ranks meet once more, for some seconds at most, to take what others have sent. True: the transport may still read or write the memory of operations that were on their way, which must
+ * stay as long as the process. Of the thread that uses the communicator. */
+bool ctn__comm_abandon(ctn_comm *c);
+bool ctn__pieces_abandon(
+    ctn_comm *c); /* of it: one look at the pieces, under the lock; true: all are gone */
+/* Has another rank told of its failure? Cheap; between operations. */
+ctn_status ctn__comm_listen(ctn_comm *c);
 /* One turn of a wait that has taken `turns` so far: rests, and listens for the failure of another rank. */
 ctn_status ctn__comm_turn(ctn_comm *c, int *turns);
 /* When it was started and when it was found done, as ctn__now_ns(). */
@@ -132,6 +143,7 @@ struct ctn_comm {
     ctn__place place;
     int *tables; /* the place's */
     ctn_comm_opt opt;
+    bool guest;                /* made from a communicator of the caller's, who calls MPI too */
     const ctn__algorithm *alg; /* NULL: not chosen yet */
     int64_t bucket;            /* bytes that long vectors are best cut into; 0: not measured */
     pthread_mutex_t lock;      /* guards everything below but the atomics */
@@ -142,12 +154,17 @@ struct ctn_comm {
     int window;
     uint64_t next_piece; /* number */
     uint64_t vectors;    /* numbers given to those that are summed again */
-    void **region;       /* of each rank; NULL: none yet */
+    void **region;       /* of each rank; NULL: no algorithm has needed them yet */
     size_t region_bytes, slot_bytes;
     atomic_bool failed;
-    char why[1024];                                  /* set before failed */
-    char told[512];                                  /* to the others, by the rank that failed */
+    bool heard;     /* of the failure, from another rank */
+    bool abandoned; /* ctn__comm_abandon was called */
+    bool stuck;     /* the transport may still use memory of what was abandoned */
+    char why[1024]; /* set before failed */
+    char told[512]; /* to the others, by the rank that failed; empty: nothing */
     _Atomic uint64_t started, finished, sent, moves; /* moves: rounds that went through */
+    _Atomic uint64_t messages,
+        sent_small; /* handed to the transport; bytes of those beside pieces */
     atomic_int waiting;
     /* a progress thread (progress.c) */
     bool threaded;
@@ -161,9 +178,15 @@ struct ctn_comm {
 ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, int to, void *in,
                           size_t nin, int from);
 /* buf becomes its sum over ranks, the same bits on each, exact type on the wire; waits (small.c). It does not stand in the
- * line of pieces, so it neither waits for gradients on their way nor has to come at the same place between them. */
-ctn_status ctn__comm_sum_small(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
-                               void *scratch);
+ * line of pieces, so it neither waits for gradients on their way nor has to come at the same place between them. scratch: as long as buf. */
+ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, void *scratch);
+/* The same, but only block `rank` of `size` has the sum afterwards. */
+ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
+                                 void *scratch);
+/* The same for the largest of each of up to 16 values. */
+ctn_status ctn__comm_max_small(ctn_comm *c, int n, double *value);
+/* Rank 0's status on every rank, with its message; what the others give is not looked at. c NULL: st. Collective (agree.c). */
+ctn_status ctn__comm_root_status(ctn_comm *c, ctn_status st);
 ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net,
                          const ctn_comm_opt *opt); /* takes net over */
 /* Of the MPI that is running (plugin.c); *out NULL: none is. */
@@ -174,7 +197,7 @@ ctn_status ctn__net_loopback(ctn__net **out, int n); /* n of one group */
 /* As if on several nodes: node[i] is the lowest rank of rank i's node. */
 ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
 /* Choose the algorithm for vectors of so many bytes, and with `cut` also how long their parts should be: as is known from before
- * (text of an earlier choice, or NULL), or by measuring; rank 0's choice is everybody's. Collective. */
+ * (text of an earlier choice, or NULL), or by measuring; rank 0's choice is everybody's. chosen: its text, or NULL. Collective. */
 ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *known, char *chosen,
                             size_t room);
 /* A thread that polls while something is on its way (progress.c); nothing where the transport forbids it. */
@@ -183,6 +206,7 @@ void ctn__progress_stop(ctn_comm *c);
 void ctn__progress_park(ctn_comm *c, bool parked); /* it stays away until called back */
 ctn_status ctn__place_make(ctn_comm *c);           /* place.c: nodes, grid */
 ctn_status ctn__pieces_make(ctn_comm *c);          /* window and slots */
+ctn_status ctn__regions_make(ctn_comm *c); /* once; waits for what is on its way. Collective */
 void ctn__pieces_free(ctn_comm *c);
 
 #endif

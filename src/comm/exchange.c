@@ -1,156 +1,252 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buckets of gradients on their way: see exchange.h. Weights and the like go with them as one message.
+ * Buckets of gradients on their way: see exchange.h.
  */
-#include "comm/exchange.h"
+#include "comm/flight.h"
 
-enum { BUCKET = 4 << 20, HELD = 8 }; /* one of so many is held back */
+#include <catena/dist.h>
 
-static ctn_status allot(ctn__exchange *x, int buckets)
+/* Default buckets: long enough that the messages of many ranks are not too short, but never so long that a pool has fewer than 16. */
+enum { BUCKET = 4 << 20, FEWEST = 16 };
+
+static int64_t default_bucket(const ctn_comm *c, int64_t count)
 {
-    ctn__free(x->begin);
-    ctn__free(x->coll);
-    ctn__free(x->back);
-    ctn__coll_forget(x->comm, x->number, x->nbucket);
-    x->number = ctn__coll_numbers(x->comm, buckets);
-    x->nbucket = buckets;
-    x->held = x->update ? buckets / HELD : 0;
-    x->begin = ctn__calloc((size_t)buckets + 1, sizeof *x->begin);
-    x->coll = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
-    x->back = ctn__calloc((size_t)buckets + 1, sizeof(ctn__coll *));
-    return x->begin && x->coll && x->back ? CTN_OK : CTN_ENOMEM;
+    const int64_t full = c->opt.segment * c->place.size;
+    const int64_t most = count * (int64_t)sizeof(float) / FEWEST;
+    const int64_t bytes = full < most ? full : most;
+    return bytes > BUCKET ? bytes : BUCKET;
 }
 
-/* Borders are multiples of 16 elements, so that vector kernels see whole vectors in a block too. */
-ctn_status ctn__exchange_cut(ctn__exchange *x, int64_t bucket)
+/* Memory for the buckets as they are cut now. */
+static ctn_status allot(ctn__exchange *x)
 {
-    int64_t length = bucket / (int64_t)sizeof(float) / 16 * 16;
-    if (length < 1024) length = 1024;
-    CTN_TRY(allot(x, (int)((x->count + length - 1) / length)));
-    for (int b = 0; b <= x->nbucket; b++) {
-        x->begin[b] = x->count - b * length;
-        if (x->begin[b] < 0) x->begin[b] = 0;
-    }
-    return CTN_OK;
+    const int n = x->buckets.n;
+    ctn__free(x->sum);
+    ctn__free(x->values);
+    ctn__free(x->missing);
+    x->number = ctn__coll_numbers(x->comm, n);
+    x->sum = ctn__calloc((size_t)n + 1, sizeof(ctn__coll *));
+    x->values = ctn__calloc((size_t)n + 1, sizeof(ctn__coll *));
+    x->missing = ctn__calloc((size_t)n + 1, sizeof *x->missing);
+    return x->sum && x->values && x->missing ? CTN_OK : CTN_ENOMEM;
+}
+
+ctn_status ctn__exchange_cut(ctn__exchange *x, int64_t bytes)
+{
+    if (x->opt.bucket > 0 || x->opt.n > 0 || x->opt.shard) return CTN_OK; /* who owns what stays */
+    ctn__coll_forget(x->comm, x->number, x->buckets.n);
+    CTN_TRY(ctn__buckets_cut(&x->buckets, bytes));
+    return allot(x);
+}
+
+static ctn_status first_cut(ctn__exchange *x)
+{
+    const ctn__exchange_opt *o = &x->opt;
+    const int64_t count = x->buckets.count;
+    if (o->n > 0) CTN_TRY(ctn__buckets_cut_at(&x->buckets, o->n, o->at));
+    else
+        CTN_TRY(ctn__buckets_cut(&x->buckets,
+                                 o->bucket > 0 ? o->bucket : default_bucket(x->comm, count)));
+    return allot(x);
 }
 
 ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *g, int64_t count,
-                             int64_t bucket, ctn_dtype wire, bool shard)
+                             const ctn__exchange_opt *opt)
 {
     *out = NULL;
+    ctn_status st = CTN_OK;
     ctn__exchange *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
     *x = (ctn__exchange){.comm = c,
                          .w = w,
                          .g = g,
-                         .count = count,
-                         .wire = wire,
-                         .values = CTN_F32,
-                         .given = bucket > 0 || shard, /* sharded: who owns what stays */
-                         .shard = shard};
-    int64_t full = c->opt.segment * c->place.size;
-    if (bucket <= 0) bucket = full > BUCKET ? full : BUCKET;
-    ctn_status st = ctn__exchange_cut(x, bucket);
-    if (st < 0) {
-        ctn__exchange_free(x);
-        return st;
-    }
+                         .opt = *opt,
+                         .polls = opt->progress == CTN_DIST_POLLS,
+                         .narrow = {.type = CTN_F32},
+                         .buckets = {.count = count, .prompt = count}};
+    if (!opt->shard && opt->hold > 0) x->buckets.prompt = count - count / opt->hold;
+    CTN_TRY_GOTO(st, fail, first_cut(x));
+    x->opt.at = NULL; /* the caller's */
+    if (!x->polls) CTN_TRY_GOTO(st, fail, ctn__progress_start(c));
+    x->trial.on = c->threaded && opt->progress == 0 && !opt->late;
     *out = x;
     return CTN_OK;
+fail:
+    (void)ctn__exchange_free(x);
+    return st;
 }
 
-ctn_status ctn__exchange_cut_at(ctn__exchange *x, int n, const int64_t *begin)
+static void release(ctn__coll **c)
 {
-    x->given = true;
-    x->update = NULL;
-    CTN_TRY(allot(x, n));
-    for (int i = 0; i <= n; i++) x->begin[i] = begin[n - i];
-    return CTN_OK;
+    if (*c) ctn__coll_release(*c);
+    *c = NULL;
 }
 
-void ctn__exchange_free(ctn__exchange *x)
+static bool in_flight(const ctn__exchange *x)
 {
-    if (!x) return;
-    ctn__coll_forget(x->comm, x->number, x->nbucket);
-    ctn__free(x->begin);
-    ctn__free(x->coll);
-    ctn__free(x->back);
-    ctn__free(x->exact);
-    ctn__free(x->aside);
+    bool any = x->control.sum || x->narrow.sum;
+    for (int b = 0; x->sum && x->values && b < x->buckets.n; b++) any |= x->sum[b] || x->values[b];
+    return any;
+}
+
+bool ctn__exchange_free(ctn__exchange *x)
+{
+    if (!x) return false;
+    if (ctn__comm_abandon(x->comm) && in_flight(x)) return true; /* all of it stays */
+    release(&x->control.sum);                                    /* of a step that failed */
+    release(&x->narrow.sum);
+    for (int b = 0; x->sum && x->values && b < x->buckets.n; b++) {
+        release(&x->sum[b]);
+        release(&x->values[b]);
+    }
+    ctn__coll_forget(x->comm, x->number, x->buckets.n);
+    ctn__buckets_free(&x->buckets);
+    ctn__free(x->sum);
+    ctn__free(x->values);
+    ctn__free(x->missing);
+    ctn__free(x->narrow.exact);
+    ctn__free(x->narrow.aside);
     ctn__free(x);
+    return false;
 }
 
-void ctn__exchange_hold(ctn__exchange *x,
-                        void (*update)(void *owner, int64_t begin, int64_t end, int threads),
-                        void *owner)
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+ctn_comm *ctn__exchange_comm(const ctn__exchange *x)
 {
-    x->update = update;
-    x->owner = owner;
-    x->held = x->nbucket / HELD;
+    return x->comm;
 }
 
-/* Those held back start with the one that forward needs first. */
-int ctn__exchange_at(const ctn__exchange *x, int s)
+const ctn__buckets *ctn__exchange_buckets(const ctn__exchange *x)
 {
-    return s < x->nbucket - x->held ? s + x->held : x->nbucket - 1 - s;
+    return &x->buckets;
+}
+
+bool ctn__exchange_sharded(const ctn__exchange *x)
+{
+    return x->opt.shard;
+}
+
+bool ctn__exchange_broken(const ctn__exchange *x)
+{
+    return x->comm->failed;
+}
+
+ctn_dtype ctn__exchange_wire(const ctn__exchange *x)
+{
+    return x->opt.wire;
+}
+
+void ctn__exchange_give(ctn__exchange *x, int what, double value)
+{
+    x->control.give[what] = value;
+}
+
+double ctn__exchange_total(const ctn__exchange *x, int what)
+{
+    return x->control.total[what];
+}
+
+void ctn__exchange_want_all(ctn__exchange *x, bool all)
+{
+    x->all = all;
+}
+
+int64_t ctn__exchange_rest(const ctn__exchange *x)
+{
+    return x->buckets.begin[x->awaited];
+}
+
+int64_t ctn__exchange_prompt(const ctn__exchange *x)
+{
+    return x->opt.shard && x->opt.hold > 0 ? 0 : x->buckets.prompt;
+}
+
+ctn__exchange_stats ctn__exchange_look(const ctn__exchange *x)
+{
+    const bool polls = x->polls || !x->comm->threaded;
+    return (ctn__exchange_stats){.exposed_s = (double)x->timing.exposed_ns * 1e-9,
+                                 .hidden_s = (double)x->timing.hidden_ns * 1e-9,
+                                 .progress = x->trial.on ? 0
+                                             : polls     ? CTN_DIST_POLLS
+                                                         : CTN_DIST_THREAD};
+}
+
+void ctn__exchange_trace(ctn__exchange *x, ctn__trace *trace)
+{
+    x->timing.trace = trace;
+}
+
+bool ctn__exchange_decide(ctn__exchange *x)
+{
+    const bool first = !x->decided;
+    x->decided = true;
+    return first;
+}
+
+/* ---- a step -------------------------------------------------------------------------------------------- */
+
+static ctn_status start_control(ctn__exchange *x)
+{
+    ctn__control *k = &x->control;
+    CTN_TRY(ctn__comm_listen(x->comm)); /* before anything is sent that nobody takes */
+    if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
+    memcpy(k->sending, k->give, sizeof k->sending);
+    return ctn__coll_start(x->comm, &k->sum, &ctn__doubling, k->sending, CTN__GIVEN, CTN_F64,
+                           CTN_F64);
 }
 
 static ctn_status start_one(ctn__exchange *x, int s)
 {
-    const int b = ctn__exchange_at(x, s);
-    if (x->awaited > b) CTN_TRY(ctn__exchange_need(x, x->count, 1)); /* nobody has used it since */
-    if (s == 0) {
-        if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
-        memcpy(x->control, x->give, sizeof x->control);
-        CTN_TRY(ctn__coll_start(x->comm, &x->summing, &ctn__ring, x->control, CTN__GIVEN, CTN_F64,
-                                CTN_F64));
-    }
-    return ctn__coll_again(x->comm, &x->coll[b], x->shard ? &ctn__ring_scatter : NULL,
-                           x->g + x->begin[b + 1], x->begin[b] - x->begin[b + 1], CTN_F32, x->wire,
+    const ctn__buckets *k = &x->buckets;
+    const int b = ctn__buckets_order(k, s);
+    if (x->sum[b]) CTN_TRY(ctn__exchange_need(x, k->count, 1)); /* nobody has used it since */
+    if (s == 0) CTN_TRY(start_control(x));
+    return ctn__coll_again(x->comm, &x->sum[b], x->opt.shard ? &ctn__ring_scatter : NULL,
+                           x->g + k->begin[b + 1], ctn__bucket_length(k, b), CTN_F32, x->opt.wire,
                            x->number + (uint64_t)b);
 }
 
-ctn_status ctn__exchange_start(ctn__exchange *x, int s)
+static ctn_status start_until(ctn__exchange *x, int s)
 {
-    for (; x->started <= s && !x->late; x->started++) CTN_TRY(start_one(x, x->started));
+    for (; x->started <= s; x->started++) CTN_TRY(start_one(x, x->started));
     return CTN_OK;
 }
 
-/* Steps by turns: a few to warm up, then the best of each kind, summed over ranks by the message of the step after. */
-static void try_progress(ctn__exchange *x)
+static void begin_step(ctn__exchange *x)
 {
-    enum { WARM = 3, LAST = WARM + 8 };
-    ctn__trial *t = &x->trial;
-    const int kind = t->steps % 2 ? CTN__GIVE_THREAD : CTN__GIVE_POLLS;
-    const uint64_t now = ctn__now_ns();
-    const double took = (double)(now - t->since) * 1e-9;
-    if (!t->on) return;
-    t->since = now;
-    if (t->steps == LAST) {
-        x->polls = x->total[CTN__GIVE_POLLS] < x->total[CTN__GIVE_THREAD];
-        t->on = false;
-        return;
+    for (int b = 0; b < x->buckets.n; b++) x->missing[b] = ctn__bucket_length(&x->buckets, b);
+    x->begun = true;
+}
+
+ctn_status ctn__exchange_ready(ctn__exchange *x, int64_t begin, int64_t end)
+{
+    const ctn__buckets *k = &x->buckets;
+    if (x->opt.late || !x->decided || begin == end) return CTN_OK;
+    if (!x->opt.shard && !x->comm->alg) return CTN_OK; /* to be chosen anew, which blocks */
+    if (!x->begun) begin_step(x);
+    for (int b = ctn__buckets_find(k, end - 1); b < k->n && k->begin[b] > begin; b++) {
+        const int64_t lo = begin > k->begin[b + 1] ? begin : k->begin[b + 1];
+        x->missing[b] -= (end < k->begin[b] ? end : k->begin[b]) - lo;
     }
-    if (t->steps >= WARM && (x->give[kind] == 0 || took < x->give[kind])) x->give[kind] = took;
-    x->polls = ++t->steps % 2 == 0;
-    ctn__progress_park(
-        x->comm,
-        x->polls); /* from here on, not from the next start: values may be on their way back */
+    while (x->started < k->n && x->missing[ctn__buckets_order(k, x->started)] == 0)
+        CTN_TRY(start_until(x, x->started));
+    return CTN_OK;
 }
 
 /* name, lane and bytes: for the timeline. */
 static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int lane,
                        int64_t bytes)
 {
+    ctn__timing *t = &x->timing;
     uint64_t t0 = ctn__now_ns(), begin, end;
     CTN_TRY(ctn__coll_await(*coll));
     ctn__coll_times(*coll, &begin, &end);
-    uint64_t waited = ctn__now_ns() - t0, from = begin > x->counted ? begin : x->counted;
-    x->exposed_ns += waited;
-    uint64_t until = end < t0 ? end : t0;
-    if (until > from) x->hidden_ns += until - from; /* several on their way count once */
-    if (end > x->counted) x->counted = end;
-    if (x->trace) ctn__trace_message(x->trace, name, begin, end, lane, bytes);
+    const uint64_t from = begin > t->counted ? begin : t->counted, until = end < t0 ? end : t0;
+    t->exposed_ns += ctn__now_ns() - t0;
+    if (until > from) t->hidden_ns += until - from; /* several on their way count once */
+    if (end > t->counted) t->counted = end;
+    if (t->trace) ctn__trace_message(t->trace, name, begin, end, lane, bytes);
     ctn__coll_release(*coll);
     *coll = NULL;
     return CTN_OK;
@@ -158,62 +254,73 @@ static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int
 
 static int64_t bytes_of(const ctn__exchange *x, int b, ctn_dtype wire)
 {
-    return (x->begin[b] - x->begin[b + 1]) * (int64_t)ctn_dtype_size(wire);
+    return ctn__bucket_length(&x->buckets, b) * (int64_t)ctn_dtype_size(wire);
 }
 
 static ctn_status take_sum(ctn__exchange *x, int b)
 {
-    return take(x, &x->coll[b], x->shard ? "REDUCESCATTER" : "ALLREDUCE", /* Horovod's */
-                CTN__LANE_BUCKET + b, bytes_of(x, b, x->wire));
+    return take(x, &x->sum[b], x->opt.shard ? "REDUCESCATTER" : "ALLREDUCE", /* Horovod's names */
+                CTN__LANE_BUCKET + b, bytes_of(x, b, x->opt.wire));
 }
 
 ctn_status ctn__exchange_finish(ctn__exchange *x)
 {
-    bool late = x->late;
-    const int left = x->whole ? 0 : x->held;
-    x->late = false;
-    for (int s = 0; s < x->nbucket - left; s++) {
-        CTN_TRY(ctn__exchange_start(x, x->one_by_one ? s : x->nbucket - 1));
-        CTN_TRY(take_sum(x, ctn__exchange_at(x, s)));
+    const ctn__buckets *k = &x->buckets;
+    ctn__control *c = &x->control;
+    const int left = x->all ? 0 : k->held;
+    if (!x->opt.one_by_one) CTN_TRY(start_until(x, k->n - 1));
+    for (int s = 0; s < k->n - left; s++) {
+        CTN_TRY(start_until(x, s));
+        CTN_TRY(take_sum(x, ctn__buckets_order(k, s)));
     }
+    if (k->n == 0) CTN_TRY(start_control(x)); /* of a pool without elements */
+    CTN_TRY(take(x, &c->sum, "ALLREDUCE", CTN__LANE_CONTROL, sizeof c->sending));
+    memcpy(c->total, c->sending, sizeof c->total);
     x->awaited = left;
-    CTN_TRY(take(x, &x->summing, "ALLREDUCE", CTN__LANE_CONTROL, sizeof x->control));
-    memcpy(x->total, x->control, sizeof x->total);
     x->started = 0;
-    x->late = late;
-    try_progress(x);
+    x->begun = false;
+    if (c->total[CTN__GIVE_EXACT] > 0) x->narrow.type = CTN_F32; /* from this step on */
+    ctn__trial_step(x);
     return CTN_OK;
 }
 
-void ctn__exchange_own(const ctn__exchange *x, int b, int64_t *begin, int64_t *end)
+ctn__range ctn__exchange_own(const ctn__exchange *x, int b)
 {
-    int size = x->comm->place.size, rank = x->comm->place.rank;
-    int64_t n = x->begin[b] - x->begin[b + 1];
-    *begin = x->begin[b + 1] + ctn__part(n, size, rank);
-    *end = x->begin[b + 1] + ctn__part(n, size, rank + 1);
+    const int size = x->comm->place.size, rank = x->comm->place.rank;
+    const int64_t n = ctn__bucket_length(&x->buckets, b), begin = x->buckets.begin[b + 1];
+    return (ctn__range){begin + ctn__part(n, size, rank), begin + ctn__part(n, size, rank + 1)};
 }
 
 ctn_status ctn__exchange_publish(ctn__exchange *x)
 {
+    const ctn__buckets *k = &x->buckets;
     CTN_TRY(ctn__aside_start(x));
-    for (int b = x->nbucket; b-- > 0;)
-        CTN_TRY(ctn__coll_start(x->comm, &x->back[b], &ctn__ring_gather, x->w + x->begin[b + 1],
-                                x->begin[b] - x->begin[b + 1], CTN_F32, x->values));
-    x->awaited = x->nbucket;
-    return CTN_OK;
+    for (int b = k->n; b-- > 0;)
+        CTN_TRY(ctn__coll_start(x->comm, &x->values[b], &ctn__ring_gather, x->w + k->begin[b + 1],
+                                ctn__bucket_length(k, b), CTN_F32, x->narrow.type));
+    x->awaited = k->n;
+    return x->opt.hold > 0 ? CTN_OK : ctn__exchange_need(x, k->count, 1);
+}
+
+/* Bucket b comes to rest. */
+static ctn_status settle(ctn__exchange *x, int b, int threads)
+{
+    const ctn__buckets *k = &x->buckets;
+    if (!x->opt.shard) {
+        CTN_TRY(take_sum(x, b));
+        x->opt.update(x->opt.owner, k->begin[b + 1], k->begin[b], threads);
+        return CTN_OK;
+    }
+    CTN_TRY(
+        take(x, &x->values[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, x->narrow.type)));
+    return ctn__aside_take(x, b);
 }
 
 ctn_status ctn__exchange_need(ctn__exchange *x, int64_t end, int threads)
 {
-    while (x->awaited > 0 && x->begin[x->awaited] < end) {
-        const int b = --x->awaited;
-        if (!x->shard) {
-            CTN_TRY(take_sum(x, b));
-            x->update(x->owner, x->begin[b + 1], x->begin[b], threads);
-            continue;
-        }
-        CTN_TRY(take(x, &x->back[b], "ALLGATHER", CTN__LANE_VALUES + b, bytes_of(x, b, x->values)));
-        CTN_TRY(ctn__aside_take(x, b));
+    while (ctn__exchange_rest(x) < end) {
+        CTN_TRY(settle(x, x->awaited - 1, threads));
+        x->awaited--;
     }
     return CTN_OK;
 }

@@ -264,6 +264,16 @@ static ctn_status loop_test(ctn__net *n, ctn__net_req *r, bool *done)
     return CTN_OK;
 }
 
+static bool loop_cancel(ctn__net *n, ctn__net_req *r)
+{
+    request **at = &((loop *)n)->posted, *q = (request *)(uintptr_t)r->word[0];
+    while (q != NULL && *at != q) at = &(*at)->next;
+    if (q != NULL) *at = q->next;
+    ctn__free(q);
+    r->word[0] = 0;
+    return true;
+}
+
 /* ---- regions --------------------------------------------------------------------------------------------------- */
 
 /* Readers hear of it by a message, whose lock orders the two. */
@@ -362,6 +372,7 @@ static const ctn__net_vt loopback = {.send = loop_send,
                                      .put = loop_put,
                                      .heard = loop_heard,
                                      .test = loop_test,
+                                     .cancel = loop_cancel,
                                      .region = loop_region,
                                      .threads = loop_threads,
                                      .free = loop_free};

@@ -15,7 +15,7 @@
 #include <catena/base.h>
 #include <catena/tensor.h>
 
-#define CTN__NET_ABI 3
+#define CTN__NET_ABI 4
 #define CTN__NET_TAGS 32768 /* tags are below it */
 
 typedef struct ctn__net ctn__net;
@@ -40,10 +40,16 @@ typedef struct {
     ctn_status (*heard)(ctn__net *n, int tag, void *buf, size_t bytes, bool *got);
     /* Progress of everything; *done: this request is complete and gone. */
     ctn_status (*test)(ctn__net *n, ctn__net_req *r, bool *done);
+    /* After a failure: give a request up. True: it is gone, and its memory is the caller's again; false: the transport may still use the
+     * memory. Local, does not block. */
+    bool (*cancel)(ctn__net *n, ctn__net_req *r);
+    /* After a failure: take in and drop a message that nobody has asked for, so that its sender's request ends. True: one is dropped, there may be
+     * more. Local, does not block. NULL: sends end by themselves. */
+    bool (*drop)(ctn__net *n);
     /* Memory of `bytes` on each rank that other ranks put into and ranks of the same node see: at[i] is the region of rank i, NULL on
      * another node. Zeroed. Once per communicator; collective, blocks. */
     ctn_status (*region)(ctn__net *n, size_t bytes, void **at);
-    /* The progress of a request may be asked for by another thread, one at a time (MPI_THREAD_SERIALIZED). */
+    /* Another thread may call, one at a time, whatever the caller's own threads do. */
     bool (*threads)(const ctn__net *n);
     void (*free)(ctn__net *n); /* collective */
     bool together;             /* free waits for the other ranks: not after a failure */

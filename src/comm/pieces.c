@@ -35,7 +35,7 @@ struct ctn__piece {
     bool busy;                  /* in round r */
     ctn__round r;
     int shares;
-    bool sending, receiving;
+    bool sending, receiving, begun; /* begun: the transport's own sum, in `send` */
     ctn__net_req send, recv;
     char *out, *in; /* what is sent and received, where it is not the vector itself */
     size_t out_bytes, in_bytes;
@@ -113,13 +113,19 @@ static int tag_of(const ctn__piece *p)
     return (int)(p->number % CTN__TAG_PIECES);
 }
 
+/* What comes is added to what is still being sent. */
+static bool overlaps(const ctn__round *r)
+{
+    return r->add && r->sbegin < r->rbegin + r->rcount && r->rbegin < r->sbegin + r->scount;
+}
+
 /* What is sent. A rounded final value takes its place here too, so that all ranks end with the same bits. */
 static ctn_status outgoing(ctn__piece *p, bool final, const void **from)
 {
     const ctn__coll *x = p->x;
     char *v = p->at + (size_t)p->r.sbegin * size_of(x->type);
     *from = v;
-    if (x->wire == x->type) return CTN_OK;
+    if (x->wire == x->type && !overlaps(&p->r)) return CTN_OK;
     if (!room(&p->out, &p->out_bytes, (size_t)p->r.scount * size_of(x->wire))) return CTN_ENOMEM;
     ctn__to_wire(p->out, v, p->r.scount, x->type, x->wire);
     if (final) ctn__from_wire(v, p->out, p->r.scount, x->type, x->wire);
@@ -148,6 +154,7 @@ static ctn_status begin_exchange(ctn_comm *c, ctn__piece *p)
         CTN_TRY(outgoing(p, !r->add, &from));
         CTN_TRY(net->vt->send(net, from, bytes, r->to, tag_of(p), &p->send));
         p->sending = true;
+        c->messages++;
         c->sent += bytes;
     }
     return CTN_OK;
@@ -190,12 +197,16 @@ static ctn_status begin_native(ctn_comm *c, ctn__piece *p)
         v = p->out;
     }
     c->sent += (uint64_t)p->n * size_of(x->wire);
-    return c->net->vt->allreduce(c->net, v, p->n, x->wire, again, &p->send);
+    CTN_TRY(c->net->vt->allreduce(c->net, v, p->n, x->wire, again, &p->send));
+    p->begun = true;
+    c->messages++;
+    return CTN_OK;
 }
 
 static ctn_status move_native(ctn_comm *c, ctn__piece *p, bool *done)
 {
     CTN_TRY(c->net->vt->test(c->net, &p->send, done));
+    p->begun = !*done;
     if (*done && p->x->wire != p->x->type)
         ctn__from_wire(p->at, p->out, p->n, p->x->type, p->x->wire);
     return CTN_OK;
@@ -271,6 +282,7 @@ static ctn_status begin_put(ctn_comm *c, ctn__piece *p)
         CTN_TRY(net->vt->recv(net, &p->notice, 1, row_rank(c, i), tag_of(p), &p->row[3 * i + 2]));
         CTN_TRY(net->vt->put(net, from, bytes, row_rank(c, i), offset, &p->row[3 * i]));
         p->row_state[i] = PUTTING | HEARING;
+        c->messages += 2; /* and the notice */
         c->sent += bytes;
     }
     return CTN_OK;
@@ -500,6 +512,8 @@ ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
 {
     *out = NULL;
     if (c->failed) return broken(c);
+    if (!alg && !c->alg) /* set to auto since the last operation: all ranks come here */
+        CTN_TRY(ctn__comm_choose(c, count * (int64_t)size_of(type), false, NULL, NULL, 0));
     ctn__coll *x = take_coll(c);
     if (!x) return CTN_ENOMEM;
     *x = (ctn__coll){.c = c,
@@ -541,20 +555,33 @@ void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end)
     *end = x->t1;
 }
 
-ctn_status ctn__coll_await(ctn__coll *x)
+static bool busy(ctn_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    const bool any = c->first != NULL;
+    pthread_mutex_unlock(&c->lock);
+    return any;
+}
+
+/* Until x is done; NULL: until all are. */
+static ctn_status await(ctn_comm *c, const ctn__coll *x)
 {
     ctn_status st = CTN_OK;
     int turns = 0;
-    ctn_comm *c = x->c;
-    const ctn__coreset *cores = ctn__coll_done(x) ? NULL : ctn__cores_pause();
+    const ctn__coreset *cores = ctn__cores_pause();
     c->waiting++;
-    while (!ctn__coll_done(x) && st == CTN_OK) {
+    while (st == CTN_OK && (x ? !ctn__coll_done(x) : busy(c))) {
         st = ctn__comm_poll(c);
-        if (st == CTN_OK && !ctn__coll_done(x)) st = ctn__comm_turn(c, &turns);
+        if (st == CTN_OK && !(x && ctn__coll_done(x))) st = ctn__comm_turn(c, &turns);
     }
     c->waiting--;
     ctn__cores_resume(cores);
     return st;
+}
+
+ctn_status ctn__coll_await(ctn__coll *x)
+{
+    return ctn__coll_done(x) ? CTN_OK : await(x->c, x);
 }
 
 void ctn__coll_release(ctn__coll *x)
@@ -574,29 +601,84 @@ void ctn__coll_release(ctn__coll *x)
 ctn_status ctn__coll_wait(ctn__coll *x)
 {
     if (!x) return CTN_OK;
-    CTN_TRY(ctn__coll_await(x)); /* failed: the transport may still use its memory */
-    ctn__coll_release(x);
-    return CTN_OK;
+    ctn_status st = ctn__coll_await(x);
+    if (st < 0) (void)ctn__comm_abandon(x->c); /* the memory is the caller's, who may free it */
+    else ctn__coll_release(x);
+    return st;
+}
+
+/* ---- after a failure ---------------------------------------------------------------------------------------- */
+
+/* What of the piece the transport still has. */
+static bool give_up(ctn_comm *c, ctn__piece *p)
+{
+    ctn__net *net = c->net;
+    bool gone = true;
+    if (!p->x || !p->busy) return true;
+    if (p->receiving) p->receiving = !net->vt->cancel(net, &p->recv);
+    if (p->sending) p->sending = !net->vt->cancel(net, &p->send);
+    if (p->r.kind == CTN__ROUND_NATIVE && p->begun) p->begun = !net->vt->cancel(net, &p->send);
+    for (int i = 0; p->r.kind == CTN__ROUND_PUT && p->row_state && i < c->place.cols; i++) {
+        char *s = &p->row_state[i];
+        if ((*s & PUTTING) && net->vt->cancel(net, &p->row[3 * i])) *s &= ~PUTTING;
+        if ((*s & TELLING) && net->vt->cancel(net, &p->row[3 * i + 1])) *s &= ~TELLING;
+        if ((*s & HEARING) && net->vt->cancel(net, &p->row[3 * i + 2])) *s &= ~HEARING;
+        gone &= *s == 0;
+    }
+    return gone && !p->receiving && !p->sending && !p->begun;
+}
+
+bool ctn__pieces_abandon(ctn_comm *c)
+{
+    bool all = true;
+    for (int i = 0; i < c->window; i++) {
+        const bool gone = give_up(c, &c->piece[i]);
+        if (gone) c->piece[i].x = NULL;
+        all &= gone;
+    }
+    return all;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------ */
 
 ctn_status ctn__pieces_make(ctn_comm *c)
 {
-    int size = c->place.size;
     c->window = c->opt.window;
-    c->piece = ctn__calloc((size_t)c->window, sizeof *c->piece);
-    if (!c->piece) return CTN_ENOMEM;
-    if (size == 1) return CTN_OK;
-    c->region = ctn__calloc((size_t)size, sizeof *c->region);
-    if (!c->region) return CTN_ENOMEM;
     c->slot_bytes = 4 * (size_t)c->opt.segment;
-    return c->net->vt->region(c->net, slot_offset(c, c->window), c->region);
+    c->piece = ctn__calloc((size_t)c->window, sizeof *c->piece);
+    return c->piece ? CTN_OK : CTN_ENOMEM;
+}
+
+/* Pieces so far have used the slots without counters: they begin where the others expect them. */
+static void set_counters(ctn_comm *c)
+{
+    for (int slot = 0; slot < c->window; slot++) {
+        const uint64_t window = (uint64_t)c->window, s = (uint64_t)slot;
+        const uint64_t uses = c->next_piece / window + (c->next_piece % window > s);
+        atomic_store_explicit(counter(c, c->place.rank, slot), 4 * uses, memory_order_release);
+    }
+}
+
+ctn_status ctn__regions_make(ctn_comm *c)
+{
+    if (c->region || c->place.size == 1) return CTN_OK;
+    void **region = ctn__calloc((size_t)c->place.size, sizeof *region);
+    if (!region) return CTN_ENOMEM;
+    ctn_status st = await(c, NULL); /* making them blocks: others may wait for what is on its way */
+    pthread_mutex_lock(&c->lock);
+    if (st == CTN_OK) st = c->net->vt->region(c->net, slot_offset(c, c->window), region);
+    if (st == CTN_OK) {
+        c->region = region;
+        set_counters(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (st < 0) ctn__free(region);
+    return st;
 }
 
 void ctn__pieces_free(ctn_comm *c)
 {
-    for (int i = 0; c->piece && i < c->window; i++) {
+    for (int i = 0; c->piece && !c->stuck && i < c->window; i++) {
         ctn__free(c->piece[i].in);
         ctn__free(c->piece[i].out);
         ctn__free(c->piece[i].row);
@@ -612,6 +694,6 @@ void ctn__pieces_free(ctn_comm *c)
         c->spare = x->next;
         ctn__free(x);
     }
-    ctn__free(c->piece);
+    if (!c->stuck) ctn__free(c->piece); /* messages come into it */
     ctn__free(c->region);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The progress thread: neither Open MPI nor MPICH moves messages unless it is called, and a kernel may take longer than what the
- * network has buffered. The thread sleeps until an operation starts, then looks again and again, and the less often the more
- * often it finds nothing, since every look takes the core from a kernel. While somebody waits, who polls, it stays away. It
- * shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough.
+ * network has buffered. The thread sleeps until an operation starts, then polls, and backs off while it finds nothing, since every
+ * poll takes the core from a kernel. It stays away while another thread waits and polls, and it ends when the group fails. It
+ * shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough where only Catena calls MPI; a program that calls MPI itself
+ * needs MPI_THREAD_MULTIPLE.
  */
 #include <time.h>
 
@@ -24,7 +25,7 @@ static void *progress(void *arg)
 {
     ctn_comm *c = arg;
     long rest = SHORTEST;
-    while (called(c)) {
+    while (called(c) && !c->failed) {
         uint64_t moves = c->moves;
         if (c->waiting == 0 && ctn__comm_poll(c) < 0) ctn_error_clear(); /* kept in c */
         rest = c->moves != moves ? rest * 3 / 4 : rest * 4 / 3;

@@ -6,20 +6,31 @@
  *
  *     scatter, step s of m - 1:  send block i-s-1, add what comes to block i-s-2;  after it member i has the sum of block i
  *     gather,  step s of m - 1:  send block i-s, take block i-s-1
+ *
+ * Where 16-bit values are sent, a partial sum that goes round would be rounded at every hop. There the scatter is pairwise: everybody sends
+ * what it has of a block to the block's owner, rounded once, and the owner adds in f32. As many messages and bytes, between more pairs.
+ *
+ *     pairwise, step s of m - 1: send block i+s+1 to its owner, add what comes from i-s-1 to block i
  */
 #ifndef CTN_COMM_RING_H
 #define CTN_COMM_RING_H
 
 #include "comm/comm.h"
 
-static inline void ctn__ring_step(ctn__round *r, int64_t begin, int64_t n, int m, int i, int s,
-                                  bool scatter)
+static inline void ctn__ring_step(const ctn__place *me, ctn__round *r, int64_t begin, int64_t n,
+                                  int m, int i, int s, bool scatter)
 {
+    const bool pairwise = scatter && me->pairwise;
+    const int far = pairwise ? s + 1 : 1;
     int out = (i - s - scatter + 2 * m) % m, in = (out + m - 1) % m;
+    if (pairwise) {
+        out = (i + far) % m;
+        in = i;
+    }
     int64_t sbegin = ctn__part(n, m, out), rbegin = ctn__part(n, m, in);
     *r = (ctn__round){.kind = CTN__ROUND_EXCHANGE,
-                      .to = (i + 1) % m,
-                      .from = (i + m - 1) % m,
+                      .to = (i + far) % m,
+                      .from = (i + m - far) % m,
                       .sbegin = begin + sbegin,
                       .scount = ctn__part(n, m, out + 1) - sbegin,
                       .rbegin = begin + rbegin,
@@ -28,10 +39,11 @@ static inline void ctn__ring_step(ctn__round *r, int64_t begin, int64_t n, int m
 }
 
 /* Step k of both halves, the first m - 1 of them the scatter's. */
-static inline void ctn__ring_both(ctn__round *r, int64_t begin, int64_t n, int m, int i, int k)
+static inline void ctn__ring_both(const ctn__place *me, ctn__round *r, int64_t begin, int64_t n,
+                                  int m, int i, int k)
 {
     bool scatter = k < m - 1;
-    ctn__ring_step(r, begin, n, m, i, scatter ? k : k - (m - 1), scatter);
+    ctn__ring_step(me, r, begin, n, m, i, scatter ? k : k - (m - 1), scatter);
 }
 
 #endif

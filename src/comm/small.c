@@ -1,33 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sum of a short vector: recursive doubling. With q the largest power of two that is at most p,
- * ranks from q on first give theirs to rank - q and get the result at the end; the others meet rank
- * xor 1, 2, 4, ... and both add. Addition is commutative, so both have the same bits.
- *
- * Cost: log2(q) (alpha + n beta + n gamma), and 2 alpha + 2 n beta where p is no power of two.
+ * Sums and maxima that are waited for, as messages with a tag of their own: by recursive doubling where they are short, by a ring where they
+ * are long.
  */
 #include "comm/comm.h"
 
-ctn_status ctn__comm_sum_small(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, void *scratch)
+typedef void combine_fn(void *y, const void *x, int64_t n, ctn_dtype type);
+
+static void add(void *y, const void *x, int64_t n, ctn_dtype type)
 {
-    const int rank = c->place.rank, size = c->place.size;
-    const size_t bytes = (size_t)count * ctn_dtype_size(type);
-    int q = 1;
-    while (2 * q <= size) q *= 2;
-    if (count == 0) return CTN_OK;
-    if (rank >= q) {
-        CTN_TRY(ctn__comm_swap(c, CTN__TAG_SMALL, buf, bytes, rank - q, NULL, 0, 0));
-        return ctn__comm_swap(c, CTN__TAG_SMALL, NULL, 0, 0, buf, bytes, rank - q);
+    ctn__sum_into(y, x, n, type, type);
+}
+
+static void larger(void *y, const void *x, int64_t n, ctn_dtype type)
+{
+    const double *a = x;
+    double *b = y;
+    (void)type;
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] > b[i]) b[i] = a[i];
+}
+
+/* Rounds of an algorithm that only exchanges, one after another. scratch: as long as buf. */
+static ctn_status reduce(ctn_comm *c, const ctn__algorithm *alg, void *buf, int64_t count,
+                         ctn_dtype type, void *scratch, combine_fn *combine)
+{
+    const size_t size = ctn_dtype_size(type);
+    ctn__round r;
+    for (int k = 0; count > 0 && alg->round(&c->place, count, k, &r); k++) {
+        char *out = (char *)buf + (size_t)r.sbegin * size,
+             *to = (char *)buf + (size_t)r.rbegin * size;
+        void *in = r.add ? scratch : to;
+        CTN_TRY(ctn__comm_swap(c, CTN__TAG_SMALL, out, (size_t)r.scount * size, r.to, in,
+                               (size_t)r.rcount * size, r.from));
+        if (r.add && r.rcount > 0) combine(to, in, r.rcount, type);
     }
-    if (rank + q < size) {
-        CTN_TRY(ctn__comm_swap(c, CTN__TAG_SMALL, NULL, 0, 0, scratch, bytes, rank + q));
-        ctn__sum_into(buf, scratch, count, type, type);
-    }
-    for (int bit = 1; bit < q; bit *= 2) {
-        CTN_TRY(
-            ctn__comm_swap(c, CTN__TAG_SMALL, buf, bytes, rank ^ bit, scratch, bytes, rank ^ bit));
-        ctn__sum_into(buf, scratch, count, type, type);
-    }
-    if (rank + q < size) return ctn__comm_swap(c, CTN__TAG_SMALL, buf, bytes, rank + q, NULL, 0, 0);
     return CTN_OK;
+}
+
+ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, void *scratch)
+{
+    enum { SHORT = 64 * 1024 }; /* bytes */
+    const bool few = (size_t)count * ctn_dtype_size(type) <= SHORT;
+    return reduce(c, few ? &ctn__doubling : &ctn__ring, buf, count, type, scratch, add);
+}
+
+ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
+                                 void *scratch)
+{
+    return reduce(c, &ctn__ring_scatter, buf, count, type, scratch, add);
+}
+
+ctn_status ctn__comm_max_small(ctn_comm *c, int n, double *value)
+{
+    double theirs[16];
+    if (n < 0 || n > 16) return ctn_fail(CTN_EARG, "comm: got %d values, expected 0 to 16", n);
+    return reduce(c, &ctn__doubling, value, n, CTN_F64, theirs, larger);
 }

@@ -15,9 +15,14 @@ struct ctn_sampler {
     int64_t total;            /* positions of an epoch over all ranks, also the number of samples */
     bool shuffle;             /* else in order */
     struct ctn__alias *alias; /* weighted: draws instead of an order; else NULL */
-    int rank, size;           /* this rank's positions are rank, rank + size, ... of all */
-    ctn_sampler_state state;  /* position: among this rank's */
+    int rank, size;           /* this rank's positions are rank, rank + size, ... of what is left */
+    ctn_sampler_state state;  /* position: of all ranks */
 };
+
+/* Samples of this rank from a position of the whole order to the end of the epoch. */
+int64_t ctn__sampler_left(const ctn_sampler *s, uint64_t position);
+/* The one with number i of them; i is less than ctn__sampler_left(s, begin). */
+int64_t ctn__sampler_sample(const ctn_sampler *s, uint64_t epoch, uint64_t begin, uint64_t i);
 
 /* A table of draws from weights of samples. Errors: EARG, ENOMEM. */
 ctn_status ctn__alias_new(struct ctn__alias **out, int64_t count, const double *weight);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dataset over arrays in files, one field per file: .npy files, mapped, and arrays of HDF5 files,
- * through the plug-in. Dimension 0 counts the samples. A sample is converted as it is read.
+ * Dataset over arrays in files, one field per file: .npy files, and arrays of HDF5 files through
+ * the plug-in. Dimension 0 counts the samples. A sample is converted as it is read.
  */
-#include <sys/mman.h>
-
 #include <catena/datasets.h>
 #include "data/source.h"
 
@@ -12,8 +10,7 @@ struct column {
     char *path; /* as the user gave it */
     ctn_field field;
     int64_t count;
-    const char *map; /* of a .npy file */
-    size_t map_bytes;
+    ctn__array_file file; /* .npy */
     ctn__npy npy;
     void *array; /* of an HDF5 file */
 };
@@ -73,6 +70,21 @@ static ctn_status open_hdf5(struct files *x, struct column *c, const char *part,
     return set_field(c, info.kind, info.bytes, keep_f64, info.ndim, info.shape);
 }
 
+/* Elements of a sample of a column-major file are far apart: each is a read of its own unless the
+ * file is in memory. */
+static ctn_status hold(struct column *c)
+{
+    const bool apart = c->npy.fortran && c->npy.ndim > 1;
+    size_t sample = (size_t)c->npy.bytes;
+    for (int d = 1; d < c->npy.ndim; d++) sample *= (size_t)c->npy.shape[d];
+    CTN_TRY(ctn__array_file_hold(&c->file, apart ? 0 : sample));
+    if (apart && !c->file.held)
+        ctn__warn("files: %s is column-major and too large to be held in memory: every number is "
+                  "read by itself, which is slow; save it with numpy.ascontiguousarray",
+                  c->path);
+    return CTN_OK;
+}
+
 static ctn_status open_column(struct files *x, struct column *c, const char *path, bool keep_f64)
 {
     if (!path) return ctn_fail(CTN_EARG, "files: path of field %d is NULL", x->fields - 1);
@@ -80,9 +92,10 @@ static ctn_status open_column(struct files *x, struct column *c, const char *pat
     if (!c->path) return CTN_ENOMEM;
     const char *part = hdf5_part(c->path);
     if (part) return open_hdf5(x, c, part, keep_f64);
-    CTN_TRY(ctn__file_map("files", path, &c->map, &c->map_bytes));
-    CTN_TRY(ctn__npy_parse(&c->npy, path, c->map, c->map_bytes));
-    return set_field(c, c->npy.kind, c->npy.bytes, keep_f64, c->npy.ndim, c->npy.shape);
+    CTN_TRY(ctn__array_file_open(&c->file, "files", path));
+    CTN_TRY(ctn__npy_parse(&c->npy, &c->file));
+    CTN_TRY(set_field(c, c->npy.kind, c->npy.bytes, keep_f64, c->npy.ndim, c->npy.shape));
+    return hold(c);
 }
 
 /* ---- the dataset ----------------------------------------------------------------------------- */
@@ -124,7 +137,7 @@ static ctn_status files_get(void *self, const ctn_sample *s, void *const *dst)
     for (int f = 0; f < x->fields; f++) {
         const struct column *c = &x->column[f];
         if (c->array) CTN_TRY(read_hdf5(x, c, s->index, dst[f]));
-        else CTN_TRY(ctn__npy_read(&c->npy, c->path, c->map, s->index, c->field.dtype, dst[f]));
+        else CTN_TRY(ctn__npy_read(&c->npy, &c->file, s->index, c->field.dtype, dst[f]));
     }
     return CTN_OK;
 }
@@ -136,7 +149,7 @@ static void files_free(void *self)
     for (int f = 0; f < x->fields; f++) {
         struct column *c = &x->column[f];
         if (c->array) x->hdf5->close(c->array);
-        if (c->map) munmap((void *)c->map, c->map_bytes);
+        else ctn__array_file_close(&c->file);
         ctn__free(c->path);
     }
     ctn__free(x);
@@ -172,6 +185,7 @@ ctn_status ctn_files_open(ctn_dataset **ds, int fields, const char *const *path,
     if (!x) return CTN_ENOMEM;
     for (int f = 0; f < fields; f++) {
         struct column *c = &x->column[x->fields++];
+        c->file.fd = -1;
         CTN_TRY_GOTO(st, done, open_column(x, c, path[f], o.keep_f64));
         if (c->count != x->column[0].count) {
             st = ctn_fail(CTN_ESHAPE, "files: %s has %lld samples, %s has %lld", path[0],

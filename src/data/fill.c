@@ -42,7 +42,7 @@ static void fill(ctn_loader *l, struct ctn__slot *slot)
     const bool had_error = ctn_error_status() != CTN_OK;
     for (int64_t i = 0; i < slot->claimed; i++) {
         if (atomic_load_explicit(&l->drop, memory_order_relaxed)) return;
-        int64_t sample = ctn_sampler_at(&l->sampler, slot->epoch, slot->position + (uint64_t)i);
+        int64_t sample = ctn__sampler_sample(&l->sampler, slot->epoch, slot->position, (uint64_t)i);
         atomic_store_explicit(&slot->at, sample, memory_order_relaxed);
         void *dst[CTN_DATA_FIELDS] = {0};
         place(l, slot, slot->n, dst);
@@ -65,8 +65,7 @@ static void mix(const ctn_loader *l, struct ctn__slot *slot)
 {
     const bool had_error = ctn_error_status() != CTN_OK;
     const ctn_sampler *s = &l->sampler;
-    const ctn_sampler_state at = {s->state.seed, slot->epoch,
-                                  slot->position * (uint64_t)s->size + (uint64_t)s->rank};
+    const ctn_sampler_state at = {s->state.seed, slot->epoch, slot->position + (uint64_t)s->rank};
     void *images = slot->memory + l->offset[0], *labels = slot->memory + l->labels,
          *parts = slot->memory + l->offset[1];
     const ctn_status st =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Dataset over an image folder: one folder per class, classes and files by name. Folders are listed
- * once, files are neither opened nor asked about before a sample is wanted: on a parallel file
- * system each such question costs as much as reading a small file.
+ * once, by one rank, which sends the names to the others; files are neither opened nor asked about
+ * before a sample is wanted: on a parallel file system each such question costs as much as reading
+ * a small file.
  *
  * Memory per file: its bare name and four bytes.
  */
@@ -139,6 +140,47 @@ done:
     return st;
 }
 
+/* n bytes of names, one behind the other, as they were packed. */
+static ctn_status take_names(ctn__class *c, const char *names, size_t n)
+{
+    if (n > 0 && names[n - 1] != 0)
+        return ctn_fail(CTN_EFORMAT, "folder: the list given is not whole");
+    for (size_t i = 0; i < n; i++) c->n += names[i] == 0;
+    uint32_t *at = ctn__malloc((size_t)c->n * sizeof *at + n);
+    if (!at) return CTN_ENOMEM;
+    c->at = at;
+    c->names = (char *)(at + c->n);
+    if (n) memcpy(at + c->n, names, n);
+    size_t begin = 0;
+    for (int64_t i = 0; i < c->n; i++, begin += strlen(names + begin) + 1) at[i] = (uint32_t)begin;
+    return CTN_OK;
+}
+
+ctn_status ctn__folder_take(ctn__folder *f, const char *dir, const void *list, size_t bytes)
+{
+    ctn__blocks b = {.at = (char *)list, .room = bytes};
+    const char *name, *names;
+    int64_t all[2] = {0}; /* samples and classes */
+    size_t n = 0;
+    f->dir = ctn__strdup(dir);
+    if (!f->dir) return CTN_ENOMEM;
+    const void *head = ctn__take_block(&b, &n);
+    if (head && n == sizeof all) memcpy(all, head, n);
+    while ((name = ctn__take_text(&b)) != NULL && (names = ctn__take_block(&b, &n)) != NULL) {
+        const ctn__class c = {.name = ctn__strdup(name), .first = f->n};
+        if (!c.name) return CTN_ENOMEM;
+        if (!ctn__vec_push(&f->classes, c)) {
+            ctn__free((void *)c.name);
+            return CTN_ENOMEM;
+        }
+        CTN_TRY(take_names(&f->classes.at[f->classes.n - 1], names, n));
+        f->n += f->classes.at[f->classes.n - 1].n;
+    }
+    if (b.n != b.room || f->n == 0 || f->n != all[0] || (int64_t)f->classes.n != all[1])
+        return ctn_fail(CTN_EFORMAT, "folder: the list given is not whole");
+    return CTN_OK;
+}
+
 void ctn__folder_free(ctn__folder *f)
 {
     for (size_t i = 0; i < f->classes.n; i++) {
@@ -241,18 +283,51 @@ static const ctn_dataset_vt folder_vt = {
     .class_name = folder_class_name,
 };
 
-ctn_status ctn_image_folder_open(ctn_dataset **ds, const char *dir, const ctn_image_opt *opt)
+/* list: what another rank has found; NULL: look. */
+static ctn_status open_folder(ctn_dataset **ds, const char *dir, const void *list, size_t bytes,
+                              const ctn_image_opt *opt)
 {
-    if (!ds || !dir) return ctn_fail(CTN_EARG, "folder: NULL argument");
-    *ds = NULL;
     ctn_status st = CTN_OK;
     struct folder *f = ctn__calloc(1, sizeof *f);
     if (!f) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__image_opt("folder", &f->opt, opt, 224, 224));
-    CTN_TRY_GOTO(st, done, ctn__folder_read(&f->list, dir));
+    CTN_TRY_GOTO(st, done,
+                 list ? ctn__folder_take(&f->list, dir, list, bytes)
+                      : ctn__folder_read(&f->list, dir));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &folder_vt, f));
     f = NULL; /* the dataset's now */
 done:
     folder_free(f);
     return st;
+}
+
+ctn_status ctn_image_folder_open(ctn_dataset **ds, const char *dir, const ctn_image_opt *opt)
+{
+    if (!ds || !dir) return ctn_fail(CTN_EARG, "folder: NULL argument");
+    *ds = NULL;
+    return open_folder(ds, dir, NULL, 0, opt);
+}
+
+ctn_status ctn_image_folder_open_list(ctn_dataset **ds, const char *dir, const void *list,
+                                      size_t bytes, const ctn_image_opt *opt)
+{
+    if (!ds || !dir || !list) return ctn_fail(CTN_EARG, "folder: NULL argument");
+    *ds = NULL;
+    return open_folder(ds, dir, list, bytes, opt);
+}
+
+/* Blocks: the numbers of samples and classes; of every class its name, and the names of its files. */
+size_t ctn_image_folder_list(const ctn_dataset *ds, void *buf, size_t n)
+{
+    ctn__blocks b = {.at = buf, .room = buf ? n : 0};
+    const struct folder *f = ctn__dataset_self(ds, folder_get);
+    if (!f) return 0;
+    ctn__put_block(&b, (int64_t[]){f->list.n, (int64_t)f->list.classes.n}, 2 * sizeof(int64_t));
+    for (size_t i = 0; i < f->list.classes.n; i++) {
+        const ctn__class *c = &f->list.classes.at[i];
+        const char *last = c->n ? c->names + c->at[c->n - 1] : NULL;
+        ctn__put_block(&b, c->name, strlen(c->name) + 1);
+        ctn__put_block(&b, c->names, last ? (size_t)(last - c->names) + strlen(last) + 1 : 0);
+    }
+    return b.n;
 }

@@ -18,15 +18,28 @@
 #include "data/loader.h"
 #include "data/mix.h"
 
-/* Samples in the batch at a state, 0 at the end of the epoch. drop_last leaves out what is no full
+/* Is there a batch at a state, of this rank or of another? drop_last leaves out what is no full
  * batch on some rank, so that all ranks have as many. */
+static bool any_left(const ctn_loader *l, const ctn_sampler_state *s)
+{
+    const int64_t left = l->sampler.total - (int64_t)s->position;
+    return l->drop_last ? left / l->sampler.size >= l->batch : left > 0;
+}
+
+/* Samples of this rank in the batch at a state; 0 where other ranks may still have some. */
 static int64_t batch_size(const ctn_loader *l, const ctn_sampler_state *s)
 {
-    const ctn_sampler *p = &l->sampler;
-    int64_t end = l->drop_last ? p->total / p->size : ctn_sampler_count(p);
-    int64_t rest = end - (int64_t)s->position;
-    if (rest >= l->batch) return l->batch;
-    return l->drop_last || rest < 0 ? 0 : rest;
+    if (!any_left(l, s)) return 0;
+    const int64_t left = ctn__sampler_left(&l->sampler, s->position);
+    return left < l->batch ? left : l->batch;
+}
+
+/* Behind the batch at a state, which is a batch of each rank: positions are the same on all. */
+static void advance(const ctn_loader *l, ctn_sampler_state *s)
+{
+    const uint64_t left = (uint64_t)l->sampler.total - s->position;
+    const uint64_t step = ctn__mul((size_t)l->batch, (size_t)l->sampler.size);
+    s->position += step < left ? step : left;
 }
 
 static void next_epoch(ctn_sampler_state *s)
@@ -35,15 +48,15 @@ static void next_epoch(ctn_sampler_state *s)
     s->position = 0;
 }
 
-/* Slot gets the batch at s, of n samples; s moves behind it. */
-static void assign(struct ctn__slot *slot, ctn_sampler_state *s, int64_t n)
+/* Slot gets the batch at s; s moves behind it. */
+static void assign(const ctn_loader *l, struct ctn__slot *slot, ctn_sampler_state *s)
 {
     slot->epoch = s->epoch;
     slot->position = s->position;
-    slot->claimed = n;
+    slot->claimed = batch_size(l, s);
     atomic_store_explicit(&slot->at, -1, memory_order_relaxed);
     slot->ready = false;
-    s->position += (uint64_t)n;
+    advance(l, s);
 }
 
 static void *thread_main(void *arg)
@@ -56,7 +69,7 @@ static void *thread_main(void *arg)
         if (l->stop) break;
         struct ctn__slot *slot = &l->slot[l->claimed++ % l->slots];
         if (batch_size(l, &l->ahead) == 0) next_epoch(&l->ahead);
-        assign(slot, &l->ahead, batch_size(l, &l->ahead));
+        assign(l, slot, &l->ahead);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
         ctn__fill(l, slot);
@@ -312,21 +325,20 @@ static void wait_ready(ctn_loader *l, const struct ctn__slot *slot)
 }
 
 /* The slot of the batch at l->next, filled; l->next moves behind it. The caller's last batch goes
- * back. NULL at the end of the epoch. */
+ * back. NULL when this rank has no more samples of the epoch. */
 static struct ctn__slot *take(ctn_loader *l)
 {
-    const int64_t n = batch_size(l, &l->next);
     const uint64_t start = ctn__now_ns();
     pthread_mutex_lock(&l->lock);
     if (l->held) pthread_cond_signal(&l->work);
     l->held = false;
-    struct ctn__slot *slot = n ? &l->slot[l->taken % l->slots] : NULL;
+    struct ctn__slot *slot = batch_size(l, &l->next) ? &l->slot[l->taken % l->slots] : NULL;
     if (slot && l->threads) {
         wait_ready(l, slot);
         slot->ready = false; /* until it is filled again, one round later */
-        l->next.position += (uint64_t)n;
+        advance(l, &l->next);
     } else if (slot) {
-        assign(slot, &l->next, n);
+        assign(l, slot, &l->next);
         ctn__fill(l, slot);
     }
     l->taken += slot != NULL;
@@ -336,21 +348,15 @@ static struct ctn__slot *take(ctn_loader *l)
     return slot;
 }
 
-ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b)
+static ctn_status end_epoch(ctn_loader *l)
 {
-    if (!l || !b) return ctn_fail(CTN_EARG, "loader: NULL argument");
-    *b = (ctn_batch){0};
-    struct ctn__slot *slot;
-    do { /* a batch from which all is left out is passed over */
-        slot = take(l);
-        if (!slot) {
-            ctn__fill_epoch_end(l);
-            next_epoch(&l->next);
-            return CTN_END;
-        }
-        ctn_status st = ctn__fill_result(l, slot);
-        if (st < 0) return st;
-    } while (slot->n == 0);
+    ctn__fill_epoch_end(l);
+    next_epoch(&l->next);
+    return CTN_END;
+}
+
+static void give(ctn_loader *l, const struct ctn__slot *slot, ctn_batch *b)
+{
     l->stats.batches++;
     l->stats.samples += (uint64_t)slot->n;
     b->n = slot->n;
@@ -360,7 +366,35 @@ ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b)
         b->field[f] = l->field[f];
         b->field[f].shape[0] = slot->n;
     }
+}
+
+ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b)
+{
+    if (!l || !b) return ctn_fail(CTN_EARG, "loader: NULL argument");
+    *b = (ctn_batch){0};
+    struct ctn__slot *slot;
+    do { /* a batch from which all is left out is passed over */
+        slot = take(l);
+        if (!slot) return end_epoch(l);
+        ctn_status st = ctn__fill_result(l, slot);
+        if (st < 0) return st;
+    } while (slot->n == 0);
+    give(l, slot, b);
     return CTN_OK;
+}
+
+ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b)
+{
+    *b = (ctn_batch){0};
+    if (!any_left(l, &l->next)) return end_epoch(l);
+    struct ctn__slot *slot = take(l);
+    if (!slot) {
+        advance(l, &l->next);
+        return CTN_OK;
+    }
+    ctn_status st = ctn__fill_result(l, slot);
+    if (st == CTN_OK && slot->n > 0) give(l, slot, b);
+    return st;
 }
 
 void ctn_loader_stats_get(const ctn_loader *l, ctn_loader_stats *out)

@@ -23,8 +23,8 @@ struct ctn__left_out {
 
 struct ctn__slot {
     char *memory;             /* field f of the batch at offset[f] */
-    uint64_t epoch, position; /* of the first sample */
-    int64_t claimed, n;       /* positions, and samples that came of them */
+    uint64_t epoch, position; /* of the batch of all ranks */
+    int64_t claimed, n;       /* positions of this rank, and samples that came of them */
     _Atomic int64_t at;       /* sample being read, for the warning of a stall */
     bool ready;
     int64_t skipped;                      /* samples left out, and the first of them */
@@ -71,6 +71,11 @@ struct ctn_loader {
     int busy;                /* threads filling */
     bool pause, stop;
 };
+
+/* The batch of this rank at the next step of all ranks: as ctn_loader_next, but *b is empty (and the
+ * result CTN_OK) when only others have samples left, or when all of this rank's were left out.
+ * CTN_END comes on every rank after as many batches. */
+ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b);
 
 /* Read the samples of a slot whose epoch, position and claimed are set. On any thread. */
 void ctn__fill(ctn_loader *l, struct ctn__slot *slot);

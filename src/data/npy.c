@@ -14,7 +14,7 @@
 #define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #define MAGIC "\x93NUMPY"
 
-enum { MAGIC_BYTES = 6, PADDING = 64 };
+enum { MAGIC_BYTES = 6, PADDING = 64, HEADER_MOST = 1 << 20 };
 
 ctn_dtype ctn__array_dtype(char kind, int bytes, bool keep_f64)
 {
@@ -164,24 +164,43 @@ static ctn_status check_shape(const ctn__npy *a, const char *path, size_t size)
     return CTN_OK;
 }
 
-ctn_status ctn__npy_parse(ctn__npy *a, const char *path, const void *file, size_t size)
+/* Where the header's text begins, and its length. */
+static ctn_status find_text(const ctn__array_file *f, size_t *start, size_t *n)
 {
-    const uint8_t *p = file;
-    memset(a, 0, sizeof *a);
+    uint8_t p[12] = {0};
+    const size_t size = f->bytes;
+    CTN_TRY(ctn__array_file_read(f, p, size < sizeof p ? size : sizeof p, 0));
     if (size < MAGIC_BYTES + 4 || memcmp(p, MAGIC, MAGIC_BYTES) != 0)
-        return ctn_fail(CTN_EFORMAT, "npy: %s: is not a .npy file", path);
+        return ctn_fail(CTN_EFORMAT, "npy: %s: is not a .npy file", f->path);
     const int major = p[6];
     if (major < 1 || major > 3)
-        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: version %d, 1 to 3 are read", path, major);
-    const size_t start = major == 1 ? 10 : 12;
-    size_t n = p[8] | (size_t)p[9] << 8;
-    if (major > 1 && size >= start) n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
-    if (size < start || n > size - start)
-        return ctn_fail(CTN_EFORMAT, "npy: %s: ends within its header", path);
-    const char *text = (const char *)p + start;
+        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: version %d, 1 to 3 are read", f->path, major);
+    *start = major == 1 ? 10 : 12;
+    *n = p[8] | (size_t)p[9] << 8;
+    if (major > 1) *n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
+    if (size < *start || *n > size - *start)
+        return ctn_fail(CTN_EFORMAT, "npy: %s: ends within its header", f->path);
+    if (*n > HEADER_MOST)
+        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: header of %zu bytes, at most %d are read",
+                        f->path, *n, HEADER_MOST);
+    return CTN_OK;
+}
+
+ctn_status ctn__npy_parse(ctn__npy *a, const ctn__array_file *f)
+{
+    ctn_status st = CTN_OK;
+    size_t start = 0, n = 0;
+    memset(a, 0, sizeof *a);
+    CTN_TRY(find_text(f, &start, &n));
+    char *text = ctn__malloc(n);
+    if (!text) return CTN_ENOMEM;
     a->offset = start + n;
-    CTN_TRY(parse_dictionary(a, path, (struct text){text, text + n}));
-    return check_shape(a, path, size);
+    CTN_TRY_GOTO(st, done, ctn__array_file_read(f, text, n, start));
+    CTN_TRY_GOTO(st, done, parse_dictionary(a, f->path, (struct text){text, text + n}));
+    CTN_TRY_GOTO(st, done, check_shape(a, f->path, f->bytes));
+done:
+    ctn__free(text);
+    return st;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -252,35 +271,78 @@ static bool convert(const ctn__npy *a, const char *src, ptrdiff_t step, int64_t 
     }
 }
 
-ctn_status ctn__npy_read(const ctn__npy *a, const char *path, const void *file, int64_t index,
+/* n elements that stand together in the file, from offset on. *good: all of them fit. */
+static ctn_status read_row(const ctn__npy *a, const ctn__array_file *f, uint64_t offset, int64_t n,
+                           ctn_dtype dtype, char *dst, bool *good)
+{
+    char piece[CTN__PIECE];
+    const int64_t es = a->bytes, most = CTN__PIECE / es;
+    const bool same = !a->swap && ctn_dtype_size(dtype) == (size_t)es && dtype != CTN_BOOL;
+    *good = true;
+    if (same && a->kind != 'u') return ctn__array_file_read(f, dst, (size_t)(n * es), offset);
+    if (f->held) {
+        *good = convert(a, f->held + offset, (ptrdiff_t)es, n, dtype, dst);
+        return CTN_OK;
+    }
+    for (int64_t k; *good && n > 0; n -= k) {
+        k = n < most ? n : most;
+        CTN_TRY(ctn__array_file_read(f, piece, (size_t)(k * es), offset));
+        *good = convert(a, piece, (ptrdiff_t)es, k, dtype, dst);
+        offset += (uint64_t)(k * es);
+        dst += (size_t)k * ctn_dtype_size(dtype);
+    }
+    return CTN_OK;
+}
+
+/* n elements that are `step` bytes apart in the file: without memory to hold it, a read for each. */
+static ctn_status read_apart(const ctn__npy *a, const ctn__array_file *f, uint64_t offset,
+                             int64_t step, int64_t n, ctn_dtype dtype, char *dst, bool *good)
+{
+    char piece[8];
+    *good = true;
+    if (f->held) {
+        *good = convert(a, f->held + offset, (ptrdiff_t)step, n, dtype, dst);
+        return CTN_OK;
+    }
+    for (int64_t i = 0; *good && i < n; i++, dst += ctn_dtype_size(dtype)) {
+        CTN_TRY(ctn__array_file_read(f, piece, (size_t)a->bytes, offset + (uint64_t)(i * step)));
+        *good = convert(a, piece, 0, 1, dtype, dst);
+    }
+    return CTN_OK;
+}
+
+/* A sample of a column-major file, row by row of the result. */
+static ctn_status read_column_major(const ctn__npy *a, const ctn__array_file *f, int64_t index,
+                                    int64_t inner, ctn_dtype dtype, char *dst, bool *good)
+{
+    const int last = a->ndim - 1;
+    int64_t step[CTN_MAX_DIMS] = {0}, at[CTN_MAX_DIMS] = {0}; /* bytes; position in a sample */
+    int64_t s = a->bytes;
+    for (int d = 0; d < a->ndim; s *= a->shape[d++]) step[d] = s;
+    for (int64_t done = 0; *good && done < inner; done += a->shape[last]) {
+        uint64_t offset = a->offset + (uint64_t)(index * a->bytes);
+        for (int d = 1; d < last; d++) offset += (uint64_t)(at[d] * step[d]);
+        CTN_TRY(read_apart(a, f, offset, step[last], a->shape[last], dtype, dst, good));
+        dst += (size_t)a->shape[last] * ctn_dtype_size(dtype);
+        for (int d = last - 1; d > 0 && ++at[d] == a->shape[d]; d--) at[d] = 0;
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t index,
                          ctn_dtype dtype, void *dst)
 {
-    const char *data = (const char *)file + a->offset;
-    const int64_t es = a->bytes;
-    const int last = a->ndim - 1;
-    int64_t inner = 1, step[CTN_MAX_DIMS] = {0},
-            at[CTN_MAX_DIMS] = {0}; /* bytes; position in a sample */
-    for (int d = 1; d < a->ndim; d++) inner *= a->shape[d];
+    int64_t inner = 1;
     bool good = true;
-    const size_t plain = a->swap || ctn_dtype_size(dtype) != (size_t)es ? 0 : (size_t)es;
-    if (!a->fortran || last == 0) {
-        const char *src = data + index * inner * es;
-        if (plain && dtype != CTN_BOOL && a->kind != 'u') memcpy(dst, src, (size_t)inner * plain);
-        else good = convert(a, src, (ptrdiff_t)es, inner, dtype, dst);
+    for (int d = 1; d < a->ndim; d++) inner *= a->shape[d];
+    if (a->fortran && a->ndim > 1) {
+        CTN_TRY(read_column_major(a, f, index, inner, dtype, dst, &good));
     } else {
-        const size_t size = ctn_dtype_size(dtype);
-        int64_t s = es;
-        for (int d = 0; d < a->ndim; s *= a->shape[d++]) step[d] = s;
-        for (int64_t done = 0; good && done < inner; done += a->shape[last]) {
-            int64_t off = index * es;
-            for (int d = 1; d < last; d++) off += at[d] * step[d];
-            good = convert(a, data + off, (ptrdiff_t)step[last], a->shape[last], dtype,
-                           (char *)dst + (size_t)done * size);
-            for (int d = last - 1; d > 0 && ++at[d] == a->shape[d]; d--) at[d] = 0;
-        }
+        const uint64_t offset = a->offset + (uint64_t)(index * inner * a->bytes);
+        CTN_TRY(read_row(a, f, offset, inner, dtype, dst, &good));
     }
     if (good) return CTN_OK;
-    return ctn_fail(CTN_EFORMAT, "npy: %s: sample %lld has numbers too large for i64", path,
+    return ctn_fail(CTN_EFORMAT, "npy: %s: sample %lld has numbers too large for i64", f->path,
                     (long long)index);
 }
 

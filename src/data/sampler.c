@@ -6,7 +6,12 @@
  * keeps it a permutation. So the state is three integers, resuming and sharding cost nothing, and
  * any thread can ask for any position. Cost: ROUNDS Philox calls per walk, fewer than 2 walks on
  * average, but at least 256 walks per epoch (MIN_BITS). Weighted draws take two numbers of a Philox
- * stream per position. Sharding picks every size-th position of the whole order.
+ * stream per position.
+ *
+ * Sharding picks every size-th position of the whole order, beginning at the state's position. That
+ * position counts in the whole order and is therefore the same on all ranks: those before it have
+ * been taken by somebody, whatever the number of ranks was, and those behind it are dealt out to the
+ * ranks that there are now.
  */
 #include "data/data.h"
 
@@ -94,11 +99,8 @@ ctn_status ctn_sampler_shard(ctn_sampler *s, int rank, int size)
     if (!s) return ctn_fail(CTN_EARG, "sampler: NULL argument");
     if (size < 1 || rank < 0 || rank >= size)
         return ctn_fail(CTN_EARG, "sampler: part %d of %d, expected 0 to size - 1", rank, size);
-    ctn_sampler part = *s;
-    part.rank = rank;
-    part.size = size;
-    CTN_TRY(ctn_sampler_state_set(&part, &s->state)); /* the position is within this part */
-    *s = part;
+    s->rank = rank;
+    s->size = size;
     return CTN_OK;
 }
 
@@ -107,15 +109,26 @@ int64_t ctn_sampler_total(const ctn_sampler *s)
     return s ? s->total : 0;
 }
 
+int64_t ctn__sampler_left(const ctn_sampler *s, uint64_t position)
+{
+    const int64_t left = s->total - (int64_t)position; /* of all ranks */
+    return left > s->rank ? (left - s->rank - 1) / s->size + 1 : 0;
+}
+
 int64_t ctn_sampler_count(const ctn_sampler *s)
 {
-    return s && s->total > s->rank ? (s->total - s->rank - 1) / s->size + 1 : 0;
+    return s ? ctn__sampler_left(s, 0) : 0;
 }
 
 int64_t ctn_sampler_at(const ctn_sampler *s, uint64_t epoch, uint64_t position)
 {
     if (position >= (uint64_t)ctn_sampler_count(s)) return -1;
-    position = position * (uint64_t)s->size + (uint64_t)s->rank;
+    return ctn__sampler_sample(s, epoch, 0, position);
+}
+
+int64_t ctn__sampler_sample(const ctn_sampler *s, uint64_t epoch, uint64_t begin, uint64_t i)
+{
+    const uint64_t position = begin + i * (uint64_t)s->size + (uint64_t)s->rank;
     const uint64_t seed = s->state.seed;
     if (s->alias) {
         const uint64_t key = ctn__mix(seed, WEIGHTED_STREAM);
@@ -133,12 +146,11 @@ ctn_sampler_state ctn_sampler_state_get(const ctn_sampler *s)
 ctn_status ctn_sampler_state_set(ctn_sampler *s, const ctn_sampler_state *state)
 {
     if (!s || !state) return ctn_fail(CTN_EARG, "sampler: NULL argument");
-    if (state->position > (uint64_t)ctn_sampler_count(s))
-        return ctn_fail(
-            CTN_EARG,
-            "sampler: state is at position %llu of an epoch, but there are %lld samples: "
-            "was it saved with other data, or on another number of ranks?",
-            (unsigned long long)state->position, (long long)ctn_sampler_count(s));
+    if (state->position > (uint64_t)s->total)
+        return ctn_fail(CTN_EARG,
+                        "sampler: the state is at position %llu of an epoch, but there are %lld "
+                        "samples: was it saved with other data?",
+                        (unsigned long long)state->position, (long long)s->total);
     s->state = *state;
     return CTN_OK;
 }

@@ -18,8 +18,8 @@ bool ctn__shard_index_check(ctn__shard_index *x, ctn__shard_head *h, size_t byte
 {
     const uint64_t body = bytes - sizeof *h;
     if (bytes < sizeof *h || memcmp(h->magic, CTN__SHARD_MAGIC, sizeof h->magic) != 0) return false;
-    if (h->tar_bytes != (uint64_t)info->st_size || h->tar_s != info->st_mtim.tv_sec ||
-        h->tar_ns != info->st_mtim.tv_nsec)
+    if (info && (h->tar_bytes != (uint64_t)info->st_size || h->tar_s != info->st_mtim.tv_sec ||
+                 h->tar_ns != info->st_mtim.tv_nsec))
         return false;
     if (h->n > body / sizeof(ctn__shard_entry) ||
         h->name_bytes != body - h->n * sizeof(ctn__shard_entry) ||

@@ -3,11 +3,15 @@
  * Dataset over tar files of images (WebDataset convention): index in memory, images read by offset.
  * Memory per image: 24 bytes and its name.
  *
+ * A rank that gets the indexes from another opens a shard when it first reads from it, so the
+ * number of opens at the start does not grow with the ranks. At most KEEP_OPEN stay open.
+ *
  * stage.c copies the files to node-local storage first when asked to; then that copy is read, under
  * the name of the original in messages.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "data/image.h"
@@ -16,22 +20,22 @@
 enum {
     PATH = 4096,
     KEEP_OPEN = 256, /* shards of one dataset; others are opened for each image */
+    TIME_STEP = 2,   /* seconds: the coarsest times that file systems keep */
 };
 
 struct shard {
     const char *path;  /* what the user knows it by */
     const char *local; /* what is read */
-    int fd;            /* -1: not kept open */
+    _Atomic int fd;    /* -1: not open */
     int64_t first;     /* its samples in the whole */
     ctn__shard_index index;
-    const void *given; /* its index as another rank has it; NULL: none */
-    size_t given_bytes;
 };
 
 struct shards {
     ctn__arena mem;
     CTN__VEC(struct shard) list;
     int64_t n;
+    _Atomic int open; /* shards that are */
     CTN__VEC(const char *) classes;
     ctn_image_opt image;
 };
@@ -136,89 +140,64 @@ static ctn_status read_classes(struct shards *x, const char *shard)
 
 /* ---- from rank to rank ----------------------------------------------------------------------- */
 
-/* Blocks, each its length and its bytes up to a multiple of 8: of every shard its path and its index,
- * an empty one, then every class. */
-struct blocks {
-    char *at;
-    size_t n, room; /* written: all that there would be */
-};
+/* Blocks: of every shard its path and its index; an empty one; then every class. */
 
-static void put_block(struct blocks *b, const void *p, size_t bytes)
+/* The index of a shard that another rank has read. Its tar file is not looked at here. */
+static ctn_status take_index(ctn__blocks *b, ctn__shard_index *x)
 {
-    const uint64_t length = bytes;
-    const size_t whole = sizeof length + (bytes + 7) / 8 * 8;
-    if (b->at && b->n + whole <= b->room) {
-        memset(b->at + b->n, 0, whole);
-        memcpy(b->at + b->n, &length, sizeof length);
-        if (bytes) memcpy(b->at + b->n + sizeof length, p, bytes);
-    }
-    b->n += whole;
-}
-
-static const void *take_block(struct blocks *b, size_t *bytes)
-{
-    uint64_t length = 0;
-    if (b->room - b->n < sizeof length) return NULL;
-    memcpy(&length, b->at + b->n, sizeof length);
-    b->n += sizeof length;
-    if (length > b->room - b->n || (length + 7) / 8 * 8 > b->room - b->n) return NULL;
-    const void *p = b->at + b->n;
-    b->n += (size_t)(length + 7) / 8 * 8;
-    *bytes = (size_t)length;
-    return p;
-}
-
-static const char *take_name(struct shards *x, struct blocks *b, size_t *n)
-{
-    const char *p = take_block(b, n);
-    return p && *n > 0 && p[*n - 1] == 0 ? ctn__arena_str(&x->mem, p) : NULL;
+    size_t n = 0;
+    const void *p = ctn__take_block(b, &n);
+    ctn__shard_head *h = p ? ctn__malloc(n) : NULL;
+    if (!p) return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
+    if (!h) return CTN_ENOMEM;
+    memcpy(h, p, n);
+    if (ctn__shard_index_check(x, h, n, NULL)) return CTN_OK;
+    ctn__free(h);
+    return ctn_fail(CTN_EFORMAT, "shards: the index given is of another build");
 }
 
 static ctn_status add_given(struct shards *x, const ctn_shards_opt *o)
 {
-    struct blocks b = {.at = (char *)o->index, .room = o->index_bytes};
-    size_t n = 0;
+    ctn__blocks b = {.at = (char *)o->index, .room = o->index_bytes};
     const char *name;
-    while ((name = take_name(x, &b, &n)) != NULL) {
-        struct shard s = {.path = name, .local = name, .fd = -1};
-        s.given = take_block(&b, &s.given_bytes);
-        if (!s.given) return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
-        if (!ctn__vec_push(&x->list, s)) return CTN_ENOMEM;
+    while ((name = ctn__take_text(&b)) != NULL) {
+        CTN_TRY(add_shard(x, name));
+        struct shard *s = &x->list.at[x->list.n - 1];
+        CTN_TRY(take_index(&b, &s->index));
+        if (o->stage) CTN_TRY(ctn__stage(&x->mem, s->path, o->stage, s->index.head, &s->local));
     }
-    while ((name = take_name(x, &b, &n)) != NULL)
-        if (!ctn__vec_push(&x->classes, name)) return CTN_ENOMEM;
+    while ((name = ctn__take_text(&b)) != NULL) {
+        name = ctn__arena_str(&x->mem, name);
+        if (!name || !ctn__vec_push(&x->classes, name)) return CTN_ENOMEM;
+    }
     if (b.n != b.room || x->list.n == 0)
         return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
     return CTN_OK;
 }
 
-/* The index given fits when the tar file is the one it was made of. */
-static bool use_given(struct shard *s, const struct stat *info)
+/* ---- the dataset ----------------------------------------------------------------------------- */
+
+/* Lets a shard stay open; false: there are enough, or another thread was faster. */
+static bool keep_open(struct shards *x, struct shard *s, int fd)
 {
-    ctn__shard_head *h = s->given ? ctn__malloc(s->given_bytes) : NULL;
-    if (!h) return false;
-    memcpy(h, s->given, s->given_bytes);
-    if (ctn__shard_index_check(&s->index, h, s->given_bytes, info)) return true;
-    ctn__free(h);
+    int none = -1;
+    if (atomic_fetch_add(&x->open, 1) < KEEP_OPEN &&
+        atomic_compare_exchange_strong(&s->fd, &none, fd))
+        return true;
+    atomic_fetch_sub(&x->open, 1);
     return false;
 }
 
-/* ---- the dataset ----------------------------------------------------------------------------- */
-
-static ctn_status open_shard(struct shards *x, struct shard *s, const ctn_shards_opt *o)
+/* Finds or makes the index of a shard that nobody has read before. */
+static ctn_status index_shard(struct shards *x, struct shard *s, const ctn_shards_opt *o)
 {
     struct stat info = {0};
-    ctn_status st = CTN_OK;
-    if (o->stage) CTN_TRY(ctn__stage(&x->mem, s->path, o->stage, &s->local));
-    CTN_TRY(ctn__file_open("shards", s->local, &s->fd, &info));
+    int fd = -1;
+    if (o->stage) CTN_TRY(ctn__stage(&x->mem, s->path, o->stage, NULL, &s->local));
+    CTN_TRY(ctn__file_open("shards", s->local, &fd, &info));
     /* A staged copy has the size and time of its original, whose index therefore fits it. */
-    if (!use_given(s, &info))
-        st = ctn__shard_index_get(&s->index, s->path, s->fd, &info, o->index_dir);
-    s->first = x->n;
-    x->n += s->index.n;
-    if (s - x->list.at < KEEP_OPEN) return st;
-    close(s->fd);
-    s->fd = -1;
+    ctn_status st = ctn__shard_index_get(&s->index, s->path, fd, &info, o->index_dir);
+    if (st < 0 || !keep_open(x, s, fd)) close(fd);
     return st;
 }
 
@@ -257,21 +236,37 @@ static int shards_name(void *self, int64_t index, char *buf, size_t n)
                     s->index.names + s->index.entry[index - s->first].name);
 }
 
-static ctn_status read_image(const struct shard *s, const ctn__shard_entry *e, void *file)
+/* Is an open shard the one that its index was made of? Copies have the time as their file system
+ * keeps it. */
+static bool is_indexed(const ctn__shard_head *h, const struct stat *info)
+{
+    return h->tar_bytes == (uint64_t)info->st_size &&
+           llabs((long long)h->tar_s - (long long)info->st_mtim.tv_sec) <= TIME_STEP;
+}
+
+static ctn_status read_image(struct shards *x, struct shard *s, const ctn__shard_entry *e,
+                             void *file)
 {
     struct stat info = {0};
-    if (s->fd >= 0) return ctn__file_read("shards", s->local, s->fd, file, e->bytes, e->offset);
-    int fd = -1;
+    int fd = atomic_load(&s->fd);
+    if (fd >= 0) return ctn__file_read("shards", s->local, fd, file, e->bytes, e->offset);
     CTN_TRY(ctn__file_open("shards", s->local, &fd, &info));
-    ctn_status st = ctn__file_read("shards", s->local, fd, file, e->bytes, e->offset);
-    close(fd);
+    ctn_status st = CTN_OK;
+    if (!is_indexed(s->index.head, &info))
+        st = ctn_fail(CTN_EIO,
+                      "shards: %s: was changed after it was indexed (%lld bytes, then %llu): start "
+                      "again",
+                      s->local, (long long)info.st_size,
+                      (unsigned long long)s->index.head->tar_bytes);
+    else st = ctn__file_read("shards", s->local, fd, file, e->bytes, e->offset);
+    if (st < 0 || !keep_open(x, s, fd)) close(fd);
     return st;
 }
 
 static ctn_status shards_get(void *self, const ctn_sample *s, void *const *dst)
 {
-    const struct shards *x = self;
-    const struct shard *h = shard_of(x, s->index);
+    struct shards *x = self;
+    struct shard *h = shard_of(x, s->index);
     const ctn__shard_entry *e = &h->index.entry[s->index - h->first];
     char name[PATH];
     shards_name(self, s->index, name, sizeof name);
@@ -280,7 +275,7 @@ static ctn_status shards_get(void *self, const ctn_sample *s, void *const *dst)
                         name);
     void *file = ctn__malloc(e->bytes);
     if (!file) return CTN_ENOMEM;
-    ctn_status st = read_image(h, e, file);
+    ctn_status st = read_image(x, h, e, file);
     if (st >= 0) st = ctn__image_load(&x->image, file, e->bytes, s, dst[0]);
     ctn__free(file);
     *(int64_t *)dst[1] = e->label;
@@ -329,8 +324,12 @@ ctn_status ctn_shards_open(ctn_dataset **ds, const char *path, const ctn_shards_
     if (!x) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__image_opt("shards", &x->image, o.image, 224, 224));
     CTN_TRY_GOTO(st, done, o.index ? add_given(x, &o) : add_all(x, path));
-    for (size_t i = 0; i < x->list.n; i++)
-        CTN_TRY_GOTO(st, done, open_shard(x, &x->list.at[i], &o));
+    for (size_t i = 0; i < x->list.n; i++) {
+        struct shard *s = &x->list.at[i];
+        if (!o.index) CTN_TRY_GOTO(st, done, index_shard(x, s, &o));
+        s->first = x->n;
+        x->n += s->index.n;
+    }
     if (x->n == 0)
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_ENOTFOUND, "shards: %s: no JPEG or PNG files", path));
     if (!o.index) CTN_TRY_GOTO(st, done, read_classes(x, x->list.at[0].path));
@@ -343,18 +342,18 @@ done:
 
 size_t ctn_shards_index(const ctn_dataset *ds, void *buf, size_t n)
 {
-    struct blocks b = {.at = buf, .room = buf ? n : 0};
+    ctn__blocks b = {.at = buf, .room = buf ? n : 0};
     const struct shards *x = ctn__dataset_self(ds, shards_get);
     if (!x) return 0;
     for (size_t i = 0; i < x->list.n; i++) {
         const struct shard *s = &x->list.at[i];
         const ctn__shard_head *h = s->index.head;
-        put_block(&b, s->path, strlen(s->path) + 1);
-        put_block(&b, h,
-                  sizeof *h + (size_t)h->n * sizeof(ctn__shard_entry) + (size_t)h->name_bytes);
+        ctn__put_block(&b, s->path, strlen(s->path) + 1);
+        ctn__put_block(&b, h,
+                       sizeof *h + (size_t)h->n * sizeof(ctn__shard_entry) + (size_t)h->name_bytes);
     }
-    put_block(&b, "", 0);
+    ctn__put_block(&b, "", 0);
     for (size_t i = 0; i < x->classes.n; i++)
-        put_block(&b, x->classes.at[i], strlen(x->classes.at[i]) + 1);
+        ctn__put_block(&b, x->classes.at[i], strlen(x->classes.at[i]) + 1);
     return b.n;
 }

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the datasets over files share: reading files whole or in part, the list of an image folder,
- * the index of a tar file, arrays in files. Everything read here is treated as hostile.
+ * What the datasets over files share: the list of an image folder, the index of a tar file, arrays
+ * in files. Everything read here is treated as hostile.
  */
 #ifndef CTN_DATA_SOURCE_H
 #define CTN_DATA_SOURCE_H
 
-#include <sys/stat.h>
-
+#include "base/readfile.h"
 #include "data/data.h"
 #include "data/hdf5.h"
 
-/* ---- reading (readfile.c); `who` starts messages, path names the file ------------------------ */
-
-/* Opens a regular file for reading and tells its size and time. Errors: EIO. */
-ctn_status ctn__file_open(const char *who, const char *path, int *fd, struct stat *info);
-/* bytes at offset; fewer are an error. Errors: EIO. */
-ctn_status ctn__file_read(const char *who, const char *path, int fd, void *dst, size_t bytes,
-                          uint64_t offset);
-/* All of a file of at most `most` bytes, with a 0 behind it; free it. Errors: EIO, EUNSUPPORTED
- * (larger), ENOMEM. */
-ctn_status ctn__file_whole(const char *who, const char *path, size_t most, char **out, size_t *n);
-/* A read-only map of all of a file that is not empty. Errors: EIO, EFORMAT (empty). */
-ctn_status ctn__file_map(const char *who, const char *path, const char **map, size_t *n);
-/* Puts the name of its file before the message of an error that was reported without it. */
-ctn_status ctn__file_blame(ctn_status st, const char *who, const char *path);
-
 #define CTN__IMAGE_MOST ((size_t)1 << 30) /* bytes of an image file */
+
+/* ---- from rank to rank (blocks.c) ------------------------------------------------------------ */
+
+typedef struct {
+    char *at;
+    size_t n, room; /* bytes put or taken so far; of `at` */
+} ctn__blocks;
+/* One more block; without room only n grows. */
+void ctn__put_block(ctn__blocks *b, const void *p, size_t bytes);
+/* The next block, borrowed, aligned to 8 when `at` is. NULL: none, or it is not whole. */
+const void *ctn__take_block(ctn__blocks *b, size_t *bytes);
+const char *ctn__take_text(ctn__blocks *b); /* the same for a text with its 0 */
 
 /* ---- image folders (folder.c) ---------------------------------------------------------------- */
 
@@ -48,6 +44,9 @@ typedef struct {
  * too: numbers stay those of the training set. *f starts zeroed; free it also after an error.
  * Errors: EIO, ENOTFOUND (no images), ENOMEM. */
 ctn_status ctn__folder_read(ctn__folder *f, const char *dir);
+/* The same from the names that ctn_image_folder_list gave; no folder is listed. Errors: EFORMAT,
+ * ENOMEM. */
+ctn_status ctn__folder_take(ctn__folder *f, const char *dir, const void *list, size_t bytes);
 void ctn__folder_free(ctn__folder *f);
 int64_t ctn__folder_class(const ctn__folder *f, int64_t sample);
 /* Path of a sample, as snprintf. */
@@ -89,8 +88,8 @@ typedef struct {
  * EUNSUPPORTED (a build without libarchive). */
 ctn_status ctn__shard_index_make(ctn__shard_index *x, const char *path, int fd,
                                  const struct stat *info);
-/* Checks `bytes` of an index of a tar file with this info and points x into them. False: not to be
- * used, whatever the reason. */
+/* Checks `bytes` of an index of a tar file with this info (NULL: of any) and points x into them.
+ * False: not to be used, whatever the reason. */
 bool ctn__shard_index_check(ctn__shard_index *x, ctn__shard_head *head, size_t bytes,
                             const struct stat *info);
 /* The kept index of the tar file fd, known as path, else a new one, which is kept when there is a
@@ -99,9 +98,33 @@ ctn_status ctn__shard_index_get(ctn__shard_index *x, const char *path, int fd,
                                 const struct stat *info, const char *index_dir);
 void ctn__shard_index_free(ctn__shard_index *x);
 
-/* The copy of a shard in folder dir, made when there is none of the same size and time. Result:
+/* The copy of a shard in folder dir, made when there is none of the same size and time. known: its
+ * index, which has both, so that a shard with a copy is not even looked at; NULL: none. Result:
  * *local, in mem. Errors: EIO, ENOMEM. */
-ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir, const char **local);
+ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
+                      const ctn__shard_head *known, const char **local);
+
+/* ---- files of samples of equal size (array_file.c) ------------------------------------------- */
+
+#define CTN__HELD_FILE ((size_t)256 << 20)  /* bytes of a file that is held in memory, at most */
+#define CTN__HELD_SAMPLE ((size_t)64 << 10) /* its samples are shorter */
+enum { CTN__PIECE = 16 << 10 };             /* bytes of a sample that are converted at a time */
+
+typedef struct {
+    const char *who; /* starts messages */
+    char *path;
+    size_t bytes; /* when it was opened */
+    int fd;       /* -1: held */
+    char *held;   /* all of it, or NULL */
+} ctn__array_file;
+
+/* f starts without a value; close it also after an error. Errors: EIO, EFORMAT (empty), ENOMEM. */
+ctn_status ctn__array_file_open(ctn__array_file *f, const char *who, const char *path);
+/* Takes the file into memory if it is small and its samples, of `sample` bytes, are. Errors: EIO. */
+ctn_status ctn__array_file_hold(ctn__array_file *f, size_t sample);
+/* bytes at offset, which lie within f->bytes. Errors: EIO. */
+ctn_status ctn__array_file_read(const ctn__array_file *f, void *dst, size_t bytes, uint64_t offset);
+void ctn__array_file_close(ctn__array_file *f);
 
 /* ---- .npy (npy.c) ---------------------------------------------------------------------------- */
 
@@ -114,12 +137,12 @@ typedef struct {
     int64_t shape[CTN_MAX_DIMS];
     size_t offset; /* of the data in the file */
 } ctn__npy;
-/* The header at the beginning of `size` bytes, which must also hold the data. path is for messages.
- * Errors: EFORMAT, EDTYPE, EUNSUPPORTED. */
-ctn_status ctn__npy_parse(ctn__npy *a, const char *path, const void *file, size_t size);
-/* Sample `index` in row-major order as dtype, what ctn__array_dtype says. Errors: EFORMAT (a number
- * that does not fit). */
-ctn_status ctn__npy_read(const ctn__npy *a, const char *path, const void *file, int64_t index,
+/* The header of a file, which must also hold the data. Errors: EIO, EFORMAT, EDTYPE, EUNSUPPORTED,
+ * ENOMEM. */
+ctn_status ctn__npy_parse(ctn__npy *a, const ctn__array_file *f);
+/* Sample `index` in row-major order as dtype, what ctn__array_dtype says. Errors: EIO, EFORMAT (a
+ * number that does not fit). */
+ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t index,
                          ctn_dtype dtype, void *dst);
 /* What elements of a file become; 0: cannot be read. */
 ctn_dtype ctn__array_dtype(char kind, int bytes, bool keep_f64);

@@ -2,7 +2,8 @@
  *
  * Copies of shards on node-local storage. A copy has the size and time of its original, which is
  * how it is known again, and appears under its name only when complete. Of the processes of a node
- * one copies, the others wait for it.
+ * one copies, the others wait for it; a process that has the size and time from another rank leaves
+ * the original alone when there is a copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,17 +46,22 @@ static bool same(const char *path, const struct stat *info)
            there.st_mtim.tv_nsec == info->st_mtim.tv_nsec;
 }
 
-/* dir/HASH-NAME: files of one name in different folders do not meet. */
+/* dir/HASH-NAME: files of one name in different folders do not meet. The path is taken as it is
+ * written; to resolve links the shared file system would have to be asked. */
 static const char *local_name(ctn__arena *mem, const char *path, const char *dir)
 {
-    char full[PATH_MAX];
-    const char *p = realpath(path, full) ? full : path, *slash = strrchr(path, '/');
+    char here[PATH_MAX] = "";
+    const char *slash = strrchr(path, '/');
+    const bool relative = path[0] != '/' && getcwd(here, sizeof here);
+    const char *full = relative ? ctn__arena_printf(mem, "%s/%s", here, path) : path;
+    if (!full) return NULL;
     return ctn__arena_printf(mem, "%s/%016llx-%s", dir,
-                             (unsigned long long)ctn__hash(p, strlen(p)).lo,
+                             (unsigned long long)ctn__hash(full, strlen(full)).lo,
                              slash ? slash + 1 : path);
 }
 
-ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir, const char **local)
+ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
+                      const ctn__shard_head *known, const char **local)
 {
     ctn_status st = CTN_OK;
     struct stat info = {0};
@@ -63,6 +69,12 @@ ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir, const 
     const char *to = local_name(mem, path, dir);
     const char *lock_path = to ? ctn__arena_printf(mem, "%s.lock", to) : NULL;
     if (!lock_path) return CTN_ENOMEM;
+    *local = to;
+    if (known) {
+        info.st_size = (off_t)known->tar_bytes;
+        info.st_mtim = (struct timespec){(time_t)known->tar_s, (long)known->tar_ns};
+        if (same(to, &info)) return CTN_OK;
+    }
     st = ctn__make_folder(dir, 0777);
     if (st == CTN_EIO) return ctn_fail(st, "stage: cannot make %s: %s", dir, strerror(errno));
     CTN_TRY(st);
@@ -73,7 +85,6 @@ ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir, const 
         while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
         if (!same(to, &info)) CTN_TRY_GOTO(st, done, copy(path, to, fd, &info));
     }
-    *local = to;
 done:
     if (lock >= 0) close(lock);
     close(fd);

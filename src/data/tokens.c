@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dataset over a token file, by memory map: sample i is tokens i*stride .. i*stride+length-1, and
- * the same one later as the target. A file is nothing but little-endian tokens of 2 or 4 bytes, or
- * bytes of text; hundreds of GB cost no memory.
+ * Dataset over a token file: sample i is tokens i*stride .. i*stride+length-1, and the same one
+ * later as the target. A file is nothing but little-endian tokens of 2 or 4 bytes, or bytes of
+ * text; hundreds of GB cost no memory.
  */
-#include <sys/mman.h>
-
 #include <catena/datasets.h>
 #include "data/source.h"
 
 struct tokens {
-    char *path;
-    const uint8_t *map;
-    size_t bytes; /* of the file */
+    ctn__array_file file;
     int64_t count;
     ctn_tokens_opt opt;
 };
@@ -42,16 +38,24 @@ static int64_t token(const uint8_t *p, int bytes)
     return v;
 }
 
+/* The first token goes to x, all others to y, from where x gets what it lacks. */
 static ctn_status tokens_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct tokens *t = self;
-    const int64_t n = t->opt.length;
+    const char *held = t->file.held;
     const int bytes = t->opt.bytes;
+    const int64_t n = t->opt.length, most = held ? n + 1 : CTN__PIECE / bytes;
+    char piece[CTN__PIECE];
     int64_t *x = dst[0], *y = dst[1];
-    const uint8_t *p = t->map + (size_t)(s->index * t->opt.stride) * (size_t)bytes;
-    for (int64_t i = 0; i < n; i++) x[i] = token(p + i * bytes, bytes);
-    memcpy(y, x + 1, (size_t)(n - 1) * sizeof *y);
-    y[n - 1] = token(p + n * bytes, bytes);
+    for (int64_t done = 0, k; done <= n; done += k) {
+        const uint64_t offset = (uint64_t)(s->index * t->opt.stride + done) * (uint64_t)bytes;
+        k = n + 1 - done < most ? n + 1 - done : most;
+        if (!held) CTN_TRY(ctn__array_file_read(&t->file, piece, (size_t)(k * bytes), offset));
+        const uint8_t *p = (const uint8_t *)(held ? held + offset : piece);
+        if (done == 0) x[0] = token(p, bytes);
+        for (int64_t i = done == 0; i < k; i++) y[done + i - 1] = token(p + i * bytes, bytes);
+    }
+    memcpy(x + 1, y, (size_t)(n - 1) * sizeof *x);
     return CTN_OK;
 }
 
@@ -59,8 +63,7 @@ static void tokens_free(void *self)
 {
     struct tokens *t = self;
     if (!t) return;
-    if (t->map) munmap((void *)t->map, t->bytes);
-    ctn__free(t->path);
+    ctn__array_file_close(&t->file);
     ctn__free(t);
 }
 
@@ -68,7 +71,7 @@ static int tokens_name(void *self, int64_t index, char *buf, size_t n)
 {
     const struct tokens *t = self;
     const int64_t first = index * t->opt.stride;
-    return snprintf(buf, n, "%s[%lld]", t->path, (long long)first);
+    return snprintf(buf, n, "%s[%lld]", t->file.path, (long long)first);
 }
 
 static const ctn_dataset_vt tokens_vt = {
@@ -84,7 +87,6 @@ static const ctn_dataset_vt tokens_vt = {
 static ctn_status open_file(struct tokens *t, const char *path)
 {
     ctn_tokens_opt *o = &t->opt;
-    const char *map = NULL;
     if (o->length == 0) o->length = 256;
     if (o->stride == 0) o->stride = o->length;
     if (o->bytes == 0) o->bytes = 2;
@@ -93,19 +95,16 @@ static ctn_status open_file(struct tokens *t, const char *path)
                         "tokens: length %lld, stride %lld, %d bytes; expected positive ones and 1, "
                         "2 or 4 bytes",
                         (long long)o->length, (long long)o->stride, o->bytes);
-    t->path = ctn__strdup(path);
-    if (!t->path) return CTN_ENOMEM;
-    CTN_TRY(ctn__file_map("tokens", path, &map, &t->bytes));
-    t->map = (const uint8_t *)map;
-    if (t->bytes % (size_t)o->bytes)
+    CTN_TRY(ctn__array_file_open(&t->file, "tokens", path));
+    if (t->file.bytes % (size_t)o->bytes)
         return ctn_fail(CTN_EFORMAT, "tokens: %s: %zu bytes are no whole number of %d-byte tokens",
-                        path, t->bytes, o->bytes);
-    const int64_t n = (int64_t)(t->bytes / (size_t)o->bytes);
+                        path, t->file.bytes, o->bytes);
+    const int64_t n = (int64_t)(t->file.bytes / (size_t)o->bytes);
     if (n <= o->length) /* the target needs one more than a sample */
         return ctn_fail(CTN_EARG, "tokens: %s: has %lld tokens, a sample of %lld needs one more",
                         path, (long long)n, (long long)o->length);
     t->count = (n - o->length - 1) / o->stride + 1;
-    return CTN_OK;
+    return ctn__array_file_hold(&t->file, (size_t)(o->length * o->bytes));
 }
 
 ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path, const ctn_tokens_opt *opt)
@@ -115,6 +114,7 @@ ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path, const ctn_tokens_
     ctn_status st = CTN_OK;
     struct tokens *t = ctn__calloc(1, sizeof *t);
     if (!t) return CTN_ENOMEM;
+    t->file.fd = -1;
     CTN_TRY_GOTO(st, done, ctn__opt("tokens", &t->opt, sizeof t->opt, opt));
     CTN_TRY_GOTO(st, done, open_file(t, path));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &tokens_vt, t));

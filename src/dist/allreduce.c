@@ -53,24 +53,18 @@ static ctn_status allreduce_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* Short vectors do not wait behind buckets of gradients that are on their way. */
-enum { SMALL = 64 * 1024 };
-
 ctn_status ctn__dist_sum_prepare(ctn_prepare_args *a)
 {
-    const size_t bytes = ctn__bytes(&a->dout[0]);
-    if (bytes <= SMALL) a->scratch = bytes;
+    a->scratch = ctn__bytes(&a->dout[0]);
     return CTN_OK;
 }
 
+/* Not in the line of buckets: where in the backward pass these start depends on the plan, and ranks may run different ones. */
 ctn_status ctn__dist_sum(const ctn_run_args *a)
 {
     const ctn_desc *d = &a->dout[0];
-    ctn_comm *c = ctn__dist_comm(a->attr);
     ctn__dist_copy(a);
-    return ctn__bytes(d) <= SMALL
-               ? ctn__comm_sum_small(c, a->out[0], ctn__count(d), d->dtype, a->scratch)
-               : ctn_comm_allreduce(c, a->out[0], ctn__count(d), d->dtype);
+    return ctn__comm_sum(ctn__dist_comm(a->attr), a->out[0], ctn__count(d), d->dtype, a->scratch);
 }
 
 static ctn_status allreduce_grad(const ctn_grad_args *a)

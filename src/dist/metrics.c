@@ -16,7 +16,7 @@ static ctn_status add_up(ctn_comm *c, int n, double *sum, double *weight)
     if (!all) return CTN_ENOMEM;
     memcpy(all, sum, (size_t)n * sizeof *all);
     memcpy(all + n, weight, (size_t)n * sizeof *all);
-    ctn_status st = ctn__comm_sum_small(c, all, 2 * (int64_t)n, CTN_F64, all + 2 * n);
+    ctn_status st = ctn__comm_sum(c, all, 2 * (int64_t)n, CTN_F64, all + 2 * n);
     memcpy(sum, all, (size_t)n * sizeof *all);
     memcpy(weight, all + n, (size_t)n * sizeof *all);
     ctn__free(all);
@@ -36,9 +36,9 @@ ctn_status ctn_dist_mean(ctn_comm *c, int n, double *value, double *weight)
 
 /* ---- by name: a rank without samples has none ------------------------------------------------ */
 
-/* Names of all ranks, each once, in the order of ranks: the same list everywhere. */
+/* Names of all ranks, each once: the same list everywhere. */
 typedef struct {
-    char *text; /* size * longest */
+    char *text; /* where they stand */
     CTN__VEC(const char *) name;
 } names;
 
@@ -49,52 +49,94 @@ static bool add_name(names *s, const char *name)
     return ctn__vec_push(&s->name, name);
 }
 
-static int64_t text_length(int n, const ctn__weighted *v)
+static bool add_names(names *s, const char *text, int64_t bytes)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < n; i++) bytes += strlen(v[i].name) + 1;
-    return (int64_t)bytes;
+    for (const char *p = text; p < text + bytes; p += strlen(p) + 1)
+        if (!add_name(s, p)) return false;
+    return true;
 }
 
-static ctn_status gather_names(names *s, ctn_comm *c, int n, const ctn__weighted *v)
+/* The names of v one after another, in at least `room` bytes. NULL: no memory. */
+static char *join_names(int n, const ctn__weighted *v, int64_t room, int64_t *bytes)
 {
-    const int size = ctn_comm_size(c);
-    const int64_t mine = text_length(n, v);
-    int64_t longest = 0, *length = ctn__calloc((size_t)size, sizeof *length);
-    char *text = NULL;
-    ctn_status st = CTN_OK;
-    if (!length) return CTN_ENOMEM;
-    CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &mine, sizeof mine, length));
-    for (int r = 0; r < size; r++)
-        if (length[r] > longest) longest = length[r];
-    text = ctn__calloc((size_t)longest + 1, 1);
-    s->text = ctn__calloc((size_t)size * (size_t)longest + 1, 1);
-    if (!text || !s->text) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    char *to = text;
-    for (int i = 0; i < n; i++) {
+    *bytes = 0;
+    for (int i = 0; i < n; i++) *bytes += (int64_t)strlen(v[i].name) + 1;
+    char *text = ctn__calloc((size_t)(*bytes > room ? *bytes : room) + 1, 1), *to = text;
+    for (int i = 0; text && i < n; i++) {
         const size_t k = strlen(v[i].name) + 1;
         memcpy(to, v[i].name, k);
         to += k;
     }
-    CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, text, (size_t)longest, s->text));
-    for (int r = 0; r < size; r++) {
-        const char *p = s->text + (int64_t)r * longest, *end = p + length[r];
-        for (; p < end; p += strlen(p) + 1)
-            if (!add_name(s, p)) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    return text;
+}
+
+static bool all_named(const names *s, int n, const ctn__weighted *v)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < s->name.n; k++) found += strcmp(s->name.at[k], v[i].name) == 0;
+    return found == n;
+}
+
+/* Rank 0's names are usually those of all: ranks have reported the same, or nothing. */
+static ctn_status names_of_root(names *s, ctn_comm *c, int n, const ctn__weighted *v, bool *all)
+{
+    int64_t bytes, missing, scratch;
+    s->text = join_names(n, v, 0, &bytes);
+    if (!s->text) return CTN_ENOMEM;
+    CTN_TRY(ctn_comm_broadcast(c, &bytes, sizeof bytes, 0));
+    if (ctn_comm_rank(c) != 0) {
+        ctn__free(s->text);
+        s->text = ctn__calloc((size_t)bytes + 1, 1);
+        if (!s->text) return CTN_ENOMEM;
     }
+    CTN_TRY(ctn_comm_broadcast(c, s->text, (size_t)bytes, 0));
+    if (!add_names(s, s->text, bytes)) return CTN_ENOMEM;
+    missing = !all_named(s, n, v);
+    CTN_TRY(ctn__comm_sum(c, &missing, 1, CTN_I64, &scratch));
+    *all = missing == 0;
+    return CTN_OK;
+}
+
+/* In the order of ranks. */
+static ctn_status names_of_all(names *s, ctn_comm *c, int n, const ctn__weighted *v)
+{
+    const int size = ctn_comm_size(c);
+    int64_t mine, longest = 0, *length = ctn__calloc((size_t)size, sizeof *length);
+    char *own = join_names(n, v, 0, &mine), *text = NULL;
+    ctn_status st = CTN_OK;
+    if (!length || !own) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &mine, sizeof mine, length));
+    for (int r = 0; r < size; r++)
+        if (length[r] > longest) longest = length[r];
+    ctn__free(own);
+    own = join_names(n, v, longest, &mine);
+    text = ctn__calloc((size_t)size * (size_t)longest + 1, 1);
+    if (!own || !text) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, own, (size_t)longest, text));
+    s->name.n = 0;
+    for (int r = 0; r < size; r++)
+        if (!add_names(s, text + (int64_t)r * longest, length[r]))
+            CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    ctn__free(s->text);
+    s->text = text;
+    text = NULL;
 done:
     ctn__free(length);
+    ctn__free(own);
     ctn__free(text);
     return st;
 }
 
-static ctn_status merge(void *comm, int n, const ctn__weighted *v, ctn_value_fn fn, void *user)
+static ctn_status merge(void *comm, int n, const ctn__weighted *v, ctn__weighted_fn to, void *user)
 {
     ctn_comm *c = comm;
     names s = {0};
     double *value = NULL;
     ctn_status st = CTN_OK;
-    CTN_TRY_GOTO(st, done, gather_names(&s, c, n, v));
+    bool all_there = false;
+    CTN_TRY_GOTO(st, done, names_of_root(&s, c, n, v, &all_there));
+    if (!all_there) CTN_TRY_GOTO(st, done, names_of_all(&s, c, n, v));
     const size_t all = s.name.n;
     value = ctn__calloc(2 * all + 1, sizeof *value);
     if (!value) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
@@ -106,7 +148,8 @@ static ctn_status merge(void *comm, int n, const ctn__weighted *v, ctn_value_fn 
                 weight[k] = v[i].weight;
             }
     CTN_TRY_GOTO(st, done, ctn_dist_mean(c, (int)all, value, weight));
-    for (size_t k = 0; k < all && st == CTN_OK; k++) st = fn(user, s.name.at[k], value[k]);
+    for (size_t k = 0; k < all && st == CTN_OK; k++)
+        st = to(user, &(ctn__weighted){s.name.at[k], value[k], weight[k]});
 done:
     ctn__vec_free(&s.name);
     ctn__free(s.text);
@@ -123,12 +166,12 @@ ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx, ctn_loader *loader, 
     return ctn__evaluate(ctx, loader, loss, self, fn, user, &(ctn__merge){merge, c});
 }
 
-static ctn_status take_mean(void *user, const char *name, double value)
+static ctn_status take_mean(void *user, const ctn__weighted *mean)
 {
     ctn__observed *v = NULL;
-    ctn_status st = ctn__value_get(user, name, &v);
+    ctn_status st = ctn__value_get(user, mean->name, &v);
     if (!v) return st;
-    v->value = value;
+    v->value = mean->value;
     v->sum = v->weight = 0;
     v->count++;
     v->fresh = v->reported = true;
@@ -139,17 +182,8 @@ static ctn_status take_mean(void *user, const char *name, double value)
  * no samples. */
 static ctn_status call(void *self, ctn_trainer *tr)
 {
-    CTN__VEC(ctn__weighted) own = {0};
-    ctn_status st = CTN_OK;
-    for (size_t i = 0; i < tr->values.n && st == CTN_OK; i++) {
-        const ctn__observed *v = &tr->values.at[i];
-        if (v->weight <= 0) continue;
-        if (!ctn__vec_push(&own, ((ctn__weighted){v->name, v->sum / v->weight, v->weight})))
-            st = CTN_ENOMEM;
-    }
-    if (st == CTN_OK) st = merge(self, (int)own.n, own.at, take_mean, tr);
-    ctn__vec_free(&own);
-    return st;
+    (void)self;
+    return ctn__values_merge(tr, take_mean, tr);
 }
 
 ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c, const ctn_trigger *when)

@@ -7,22 +7,28 @@
 
 #include "optim/optim.h"
 
-/* A digest of the pool's layout on every rank. */
+/* A digest of the pool's layout on every rank: one message down the tree, one maximum. */
 static ctn_status compare(const ctn_optim *o, ctn_comm *c)
 {
-    ctn_status st = CTN_OK;
-    int size = ctn_comm_size(c);
     const ctn__pool *p = o->pool;
-    ctn__hash128 mine = ctn__hash(p->begin, ((size_t)p->nvar + 1) * sizeof *p->begin);
-    ctn__hash128 *all = ctn__calloc((size_t)size, sizeof *all);
-    if (!all) return CTN_ENOMEM;
-    CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &mine, sizeof mine, all));
-    for (int r = 0; r < size && st == CTN_OK; r++)
-        if (memcmp(&all[r], &all[0], sizeof mine) != 0)
-            st = ctn_fail(CTN_EARG, "dist_optim: ranks 0 and %d have different parameters", r);
-done:
-    ctn__free(all);
-    return st;
+    const ctn__hash128 mine = ctn__hash(p->begin, ((size_t)p->nvar + 1) * sizeof *p->begin);
+    ctn__hash128 first = mine;
+    CTN_TRY(ctn_comm_broadcast(c, &first, sizeof first, 0));
+    const int size = ctn_comm_size(c);
+    const bool differs = memcmp(&first, &mine, sizeof mine) != 0;
+    double lowest = differs ? size - ctn_comm_rank(c) : 0; /* the largest is of the lowest rank */
+    CTN_TRY(ctn__comm_max_small(c, 1, &lowest));
+    if (lowest == 0) return CTN_OK;
+    return ctn_fail(CTN_EARG, "dist_optim: ranks 0 and %d have different parameters",
+                    size - (int)lowest);
+}
+
+/* What a step may leave in flight: nothing on a communicator that the caller brought, unless the caller asks for it. Whoever reads a parameter then
+ * waits for nobody, while the others may be in MPI calls of their own. */
+static int hold(const ctn_comm *c, const ctn_dist_opt *d)
+{
+    const bool defer = d->defer == 0 ? !c->guest : d->defer == CTN_DIST_DEFER;
+    return defer && d->when == CTN_DIST_OVERLAP ? CTN__HOLD : 0;
 }
 
 ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
@@ -37,37 +43,40 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
     CTN_TRY(compare(o, c));
     CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
-    CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, d.bucket, c->opt.wire,
-                              d.shard != 0));
-    ctn__exchange *x = p->exchange;
-    x->late = d.when != CTN_DIST_OVERLAP;
-    x->one_by_one = d.when == CTN_DIST_PER_PARAMETER;
-    if (x->one_by_one) CTN_TRY(ctn__exchange_cut_at(x, p->nvar, p->begin));
-    if (!x->late && !x->shard) ctn__exchange_hold(x, ctn__update_range, o);
+    const bool one_by_one = d.when == CTN_DIST_PER_PARAMETER;
+    const ctn__exchange_opt e = {.bucket = d.bucket,
+                                 .n = one_by_one ? p->nvar : 0,
+                                 .at = p->begin,
+                                 .wire = c->opt.wire,
+                                 .shard = d.shard != 0,
+                                 .late = d.when != CTN_DIST_OVERLAP,
+                                 .one_by_one = one_by_one,
+                                 .hold = hold(c, &d),
+                                 .update = ctn__update_range,
+                                 .owner = o,
+                                 .progress = d.progress};
+    CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, &e));
     for (int i = 0; i < p->nvar; i++) /* plans made before know nothing of it */
         if (p->var[i]) ctn__plan_runner.forget(p->ctx, p->var[i]);
     ctn__plan_runner.forget(p->ctx, p);
-    if (d.shard) CTN_TRY(ctn__shard_state(o));
-    x->polls = d.progress == CTN_DIST_POLLS;
-    if (!x->polls) CTN_TRY(ctn__progress_start(c));
-    x->trial.on = c->threaded && d.progress == 0 && !x->late;
-    return CTN_OK;
+    return d.shard ? ctn__shard_state(o) : CTN_OK;
 }
 
 void ctn_dist_look(const ctn_optim *o, ctn_dist_stats *out)
 {
     const ctn__exchange *x = o->pool->exchange;
     ctn_dist_stats s = {.struct_size = out->struct_size};
-    if (x)
+    if (x) {
+        const ctn__exchange_stats e = ctn__exchange_look(x);
+        const ctn__buckets *k = ctn__exchange_buckets(x);
         s = (ctn_dist_stats){.struct_size = out->struct_size,
-                             .exposed_s = (double)x->exposed_ns * 1e-9,
-                             .hidden_s = (double)x->hidden_ns * 1e-9,
-                             .buckets = x->nbucket,
-                             .bucket = (x->begin[0] - x->begin[1]) * (int64_t)sizeof(float),
-                             .progress = x->trial.on                      ? 0
-                                         : x->polls || !x->comm->threaded ? CTN_DIST_POLLS
-                                                                          : CTN_DIST_THREAD,
+                             .exposed_s = e.exposed_s,
+                             .hidden_s = e.hidden_s,
+                             .buckets = k->n,
+                             .bucket = ctn__bucket_length(k, 0) * (int64_t)sizeof(float),
+                             .progress = e.progress,
                              .state_bytes = ctn__state_bytes(o)};
+    }
     memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
 }
 

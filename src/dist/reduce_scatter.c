@@ -23,7 +23,7 @@ static ctn_status reduce_scatter_infer(ctn_infer_args *a)
 
 static ctn_status reduce_scatter_prepare(ctn_prepare_args *a)
 {
-    a->scratch = ctn__bytes(&a->din[0]);
+    a->scratch = 2 * ctn__bytes(&a->din[0]);
     return CTN_OK;
 }
 
@@ -32,11 +32,9 @@ static ctn_status reduce_scatter_run(const ctn_run_args *a)
     ctn_comm *c = ctn__dist_comm(a->attr);
     const size_t part = ctn__bytes(&a->dout[0]);
     char *sum = a->scratch;
-    ctn__coll *x = NULL;
-    memcpy(sum, a->in[0], ctn__bytes(&a->din[0]));
-    CTN_TRY(ctn__coll_start(c, &x, &ctn__ring_scatter, sum, ctn__count(&a->din[0]), a->din[0].dtype,
-                            c->opt.wire));
-    CTN_TRY(ctn__coll_wait(x));
+    const size_t bytes = ctn__bytes(&a->din[0]);
+    memcpy(sum, a->in[0], bytes);
+    CTN_TRY(ctn__comm_sum_scatter(c, sum, ctn__count(&a->din[0]), a->din[0].dtype, sum + bytes));
     memcpy(a->out[0], sum + (size_t)a->attr[CTN__DIST_RANK] * part, part);
     return CTN_OK;
 }

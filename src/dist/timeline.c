@@ -6,7 +6,10 @@
  *
  * A step ends where the kernel of an optimizer ends. Ranks take the same number of steps, so they
  * cut the same ones out of their rings by counting from the end. Clocks are compared once, right
- * behind these steps, so that they have little time to drift.
+ * after these steps, so that they have little time to drift.
+ *
+ * Of many ranks a sample is in the file. Cost: for a rank of the sample four messages and those of
+ * its clock, for rank 0 these times the ranks of the sample, for the other ranks one broadcast.
  */
 #include "dist/timeline.h"
 
@@ -18,54 +21,7 @@
 #include "optim/optim.h"
 #include "train/train.h"
 
-enum {
-    ROUNDS = 32, /* of messages to a clock; the fastest counts */
-    ROW_STEPS = 3
-};
-
-/* ---- clocks ---------------------------------------------------------------------------------- */
-
-/* Rank 0: rank r's clock was read between t0 and t1 of this one. */
-static ctn_status ask(ctn_comm *c, int r, ctn__clock *now, void *user, ctn__clock_offset *of)
-{
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < ROUNDS; i++) {
-        char go = 0;
-        uint64_t theirs = 0, t0 = now(user);
-        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, &go, 1, r, &theirs, sizeof theirs, r));
-        uint64_t t1 = now(user), took = t1 - t0;
-        if (took >= best) continue;
-        best = took;
-        of->ahead_ns = (int64_t)(theirs - (t0 + took / 2));
-        of->within_ns = (int64_t)(took / 2);
-    }
-    return CTN_OK;
-}
-
-static ctn_status answer(ctn_comm *c, ctn__clock *now, void *user)
-{
-    for (int i = 0; i < ROUNDS; i++) {
-        char go = 0;
-        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, NULL, 0, 0, &go, 1, 0));
-        uint64_t t = now(user);
-        CTN_TRY(ctn__comm_swap(c, CTN__TAG_CLOCK, &t, sizeof t, 0, NULL, 0, 0));
-    }
-    return CTN_OK;
-}
-
-ctn_status ctn__clock_offsets(ctn_comm *c, ctn__clock *now, void *user, ctn__clock_offset *of)
-{
-    const ctn__place *me = &c->place;
-    if (me->rank > 0) return me->local == 0 && me->my_node > 0 ? answer(c, now, user) : CTN_OK;
-    for (int n = 0; n < me->nodes; n++) {
-        const int *member = me->members + me->first[n];
-        const int count = (n + 1 < me->nodes ? me->first[n + 1] : me->size) - me->first[n];
-        of[member[0]] = (ctn__clock_offset){0, 0};
-        if (n > 0) CTN_TRY(ask(c, member[0], now, user, &of[member[0]]));
-        for (int i = 1; i < count; i++) of[member[i]] = of[member[0]];
-    }
-    return CTN_OK;
-}
+enum { ROW_STEPS = 3 };
 
 static uint64_t own_clock(void *unused)
 {
@@ -199,6 +155,7 @@ typedef struct {
     char host[64];
     int64_t records, text, lost;
     uint64_t first; /* of all spans */
+    int64_t st;     /* an error: no spans follow */
 } summary;
 
 typedef struct {
@@ -320,61 +277,114 @@ static void put_spans(output *o, int r, const summary *s, const record *at, cons
 
 typedef struct {
     ctn_comm *c; /* NULL: one rank */
-    int rank, size;
-    int64_t steps;            /* that all ranks have */
-    summary *all;             /* [size] */
-    ctn__clock_offset *clock; /* [size], on rank 0 */
+    int rank;
+    ctn__sample sample;
+    int mine;                 /* this rank's number in it; -1: none */
+    int64_t steps;            /* that all of it have */
+    summary *all;             /* [sample.n], on rank 0 */
+    ctn__clock_offset *clock; /* the same */
 } group;
 
+static ctn_status group_room(group *g)
+{
+    g->all = ctn__calloc((size_t)g->sample.n, sizeof *g->all);
+    g->clock = ctn__calloc((size_t)g->sample.n, sizeof *g->clock);
+    return g->all && g->clock ? CTN_OK : CTN_ENOMEM;
+}
+
+static group group_of(ctn_comm *c, int ranks)
+{
+    group g = {.c = c, .rank = c ? ctn_comm_rank(c) : 0};
+    g.sample = ctn__sample_of(c ? ctn_comm_size(c) : 1, ranks);
+    g.mine = ctn__sample_number(g.sample, g.rank);
+    return g;
+}
+
+/* One message of every rank of the sample to rank 0, whose own is there already. */
 static ctn_status gather(const group *g, const void *mine, size_t bytes, void *all)
 {
-    if (g->c) return ctn_comm_allgather(g->c, mine, bytes, all);
-    memcpy(all, mine, bytes);
+    if (g->rank > 0) return ctn__comm_swap(g->c, CTN__TAG_SPANS, mine, bytes, 0, NULL, 0, 0);
+    for (int i = 1; i < g->sample.n; i++)
+        CTN_TRY(ctn__comm_swap(g->c, CTN__TAG_SPANS, NULL, 0, 0, (char *)all + (size_t)i * bytes,
+                               bytes, ctn__sample_rank(g->sample, i)));
     return CTN_OK;
 }
 
-static ctn_status agree(group *g, int64_t kept, int64_t most)
+/* What rank 0 tells everybody: nobody then sends what is not taken. */
+typedef struct {
+    int64_t steps;
+    int32_t st, rank; /* of whom */
+} verdict;
+
+/* kept: steps of this rank, or its error. */
+static ctn_status ask_all(const group *g, int64_t kept, int64_t most, verdict *v)
 {
-    int64_t *all = ctn__calloc((size_t)g->size, sizeof *all);
+    int64_t *all = ctn__calloc((size_t)g->sample.n, sizeof *all);
     if (!all) return CTN_ENOMEM;
+    all[0] = kept;
     ctn_status st = gather(g, &kept, sizeof kept, all);
-    g->steps = most;
-    for (int r = 0; r < g->size; r++)
-        if (all[r] < g->steps) g->steps = all[r];
+    v->steps = most;
+    for (int i = 0; i < g->sample.n; i++) {
+        if (all[i] < v->steps) v->steps = all[i];
+        if (all[i] < 0 && v->st == CTN_OK)
+            *v = (verdict){.st = (int32_t)all[i], .rank = ctn__sample_rank(g->sample, i)};
+    }
     ctn__free(all);
     return st;
 }
 
-static ctn_status summarise(group *g, const own *o, const ctn_context *ctx)
+/* Which steps are written, or why none are: an error of one rank is one of all. Costs ranks that are
+ * not in the sample a broadcast. */
+static ctn_status agree(group *g, output *o, const char *path, ctn_status mine, int64_t kept,
+                        int64_t most)
 {
-    summary mine = {.records = (int64_t)o->record.n,
+    verdict v = {0};
+    if (mine < 0) kept = mine;
+    if (g->rank == 0) {
+        CTN_TRY(ask_all(g, kept, most, &v));
+        if (v.st == CTN_OK) v.st = ctn__newfile_open(&o->file, path);
+    } else if (g->mine >= 0) {
+        CTN_TRY(gather(g, &kept, sizeof kept, NULL));
+    }
+    if (g->c) CTN_TRY(ctn_comm_broadcast(g->c, &v, sizeof v, 0));
+    g->steps = v.steps;
+    if (mine < 0) return mine;
+    if (v.st >= 0 || v.rank == g->rank) return (ctn_status)v.st;
+    return ctn_fail((ctn_status)v.st, "timeline: rank %d failed, %s is not written", v.rank, path);
+}
+
+/* What rank 0 has to know before it takes the spans of a rank. */
+static ctn_status summarise(group *g, const own *o, const ctn_context *ctx, ctn_status st)
+{
+    summary mine = {.st = st,
+                    .records = (int64_t)o->record.n,
                     .text = (int64_t)o->text.n,
                     .lost = ctn__trace_lost(ctx->trace),
                     .first = UINT64_MAX};
     if (gethostname(mine.host, sizeof mine.host - 1) != 0) strcpy(mine.host, "?");
     for (size_t i = 0; i < o->record.n; i++)
         if (o->record.at[i].t0 < mine.first) mine.first = o->record.at[i].t0;
-    g->all = ctn__calloc((size_t)g->size, sizeof *g->all);
-    g->clock = ctn__calloc((size_t)g->size, sizeof *g->clock);
-    if (!g->all || !g->clock) return CTN_ENOMEM;
+    if (g->rank == 0) g->all[0] = mine;
     CTN_TRY(gather(g, &mine, sizeof mine, g->all));
-    return g->c ? ctn__clock_offsets(g->c, own_clock, NULL, g->clock) : CTN_OK;
+    if (!g->c) return CTN_OK;
+    return ctn__clock_offsets(g->c, g->sample, own_clock, NULL, g->clock);
 }
 
 /* When the picture begins, by rank 0's clock. */
 static uint64_t beginning(const group *g)
 {
     uint64_t start = UINT64_MAX;
-    for (int r = 0; r < g->size; r++) {
-        const uint64_t t = g->all[r].first - (uint64_t)g->clock[r].ahead_ns;
-        if (g->all[r].records > 0 && t < start) start = t;
+    for (int i = 0; i < g->sample.n; i++) {
+        const uint64_t t = g->all[i].first - (uint64_t)g->clock[i].ahead_ns;
+        if (g->all[i].records > 0 && t < start) start = t;
     }
     return start;
 }
 
-static ctn_status put_rank(const group *g, output *o, int r, uint64_t start)
+static ctn_status put_rank(const group *g, output *o, int i, uint64_t start)
 {
-    const summary *s = &g->all[r];
+    const summary *s = &g->all[i];
+    const int r = ctn__sample_rank(g->sample, i);
     const size_t bytes = (size_t)s->records * sizeof(record);
     ctn_status st = CTN_OK;
     record *at = ctn__malloc(bytes + 1);
@@ -383,69 +393,56 @@ static ctn_status put_rank(const group *g, output *o, int r, uint64_t start)
     CTN_TRY_GOTO(st, done, ctn__comm_swap(g->c, CTN__TAG_SPANS, NULL, 0, 0, at, bytes, r));
     CTN_TRY_GOTO(st, done,
                  ctn__comm_swap(g->c, CTN__TAG_SPANS, NULL, 0, 0, text, (size_t)s->text, r));
-    put_spans(o, r, s, at, text, start + (uint64_t)g->clock[r].ahead_ns);
+    put_spans(o, r, s, at, text, start + (uint64_t)g->clock[i].ahead_ns);
 done:
     ctn__free(at);
     ctn__free(text);
     return st;
 }
 
-/* One number of each rank; which of them, in the order of `names`. */
+/* One number of each rank that is in the file; which of them, in the order of `names`. */
 static void put_facts(const group *g, output *o)
 {
-    static const char *const names[] = {"clock_ahead_ns", "clock_within_ns", "lost_spans"};
+    static const char *const names[] = {"recorded_ranks", "clock_ahead_ns", "clock_within_ns",
+                                        "lost_spans"};
     ctn__text_add(&o->text,
                   "],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"catena_timeline\":1");
-    ctn__text_add(&o->text, ",\n\"ranks\":%d,\n\"steps\":%" PRId64, g->size, g->steps);
-    for (int k = 0; k < 3; k++) {
+    ctn__text_add(&o->text, ",\n\"ranks\":%d,\n\"steps\":%" PRId64, g->sample.size, g->steps);
+    for (int k = 0; k < 4; k++) {
         ctn__text_add(&o->text, ",\n\"%s\":[", names[k]);
-        for (int r = 0; r < g->size; r++)
-            ctn__text_add(&o->text, "%s%" PRId64, r > 0 ? "," : "",
-                          k == 0   ? g->clock[r].ahead_ns
-                          : k == 1 ? g->clock[r].within_ns
-                                   : g->all[r].lost);
+        for (int i = 0; i < g->sample.n; i++)
+            ctn__text_add(&o->text, "%s%" PRId64, i > 0 ? "," : "",
+                          k == 0   ? (int64_t)ctn__sample_rank(g->sample, i)
+                          : k == 1 ? g->clock[i].ahead_ns
+                          : k == 2 ? g->clock[i].within_ns
+                                   : g->all[i].lost);
         ctn__text_add(&o->text, "]");
     }
     ctn__text_add(&o->text, "}}\n");
     flush(o, 0);
 }
 
-/* Rank 0 says whether the file could be opened, so that nobody sends what is not taken. */
-static ctn_status open_together(const group *g, output *o, const char *path)
+static ctn_status send_spans(const group *g, const own *mine)
 {
-    if (g->rank == 0) o->st = ctn__newfile_open(&o->file, path);
-    int32_t st = o->st;
-    if (g->c) CTN_TRY(ctn_comm_broadcast(g->c, &st, sizeof st, 0));
-    if (g->rank > 0 && st < 0)
-        return ctn_fail((ctn_status)st, "timeline: rank 0 cannot write %s", path);
-    return o->st;
+    const size_t bytes = mine->record.n * sizeof(record);
+    CTN_TRY(ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->record.at, bytes, 0, NULL, 0, 0));
+    return ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->text.s, mine->text.n, 0, NULL, 0, 0);
 }
 
-static ctn_status write_all(const group *g, const own *mine, const char *path)
+static ctn_status write_all(const group *g, const own *mine, output *o)
 {
-    output o = {.file = {.fd = -1}};
-    ctn_status st = CTN_OK;
-    CTN_TRY_GOTO(st, done, open_together(g, &o, path));
-    if (g->rank > 0) {
-        CTN_TRY_GOTO(st, done,
-                     ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->record.at,
-                                    mine->record.n * sizeof(record), 0, NULL, 0, 0));
-        CTN_TRY_GOTO(st, done,
-                     ctn__comm_swap(g->c, CTN__TAG_SPANS, mine->text.s, mine->text.n, 0, NULL, 0,
-                                    0));
-        goto done;
-    }
     const uint64_t start = beginning(g);
-    ctn__text_add(&o.text, "{\"traceEvents\":[");
-    put_spans(&o, 0, &g->all[0], mine->record.at, mine->text.s, start);
-    for (int r = 1; r < g->size; r++) CTN_TRY_GOTO(st, done, put_rank(g, &o, r, start));
-    put_facts(g, &o);
-    st = o.st;
-    if (st == CTN_OK) st = ctn__newfile_commit(&o.file);
-done:
-    ctn__newfile_close(&o.file);
-    ctn__text_free(&o.text);
-    return st;
+    ctn__text_add(&o->text, "{\"traceEvents\":[");
+    for (int i = 0; i < g->sample.n; i++) {
+        const summary *s = &g->all[i];
+        if (s->st < 0 && o->st == CTN_OK)
+            o->st = ctn_fail((ctn_status)s->st, "timeline: rank %d failed",
+                             ctn__sample_rank(g->sample, i));
+        if (i == 0) put_spans(o, 0, s, mine->record.at, mine->text.s, start);
+        else if (s->st >= 0) CTN_TRY(put_rank(g, o, i, start));
+    }
+    put_facts(g, o);
+    return o->st == CTN_OK ? ctn__newfile_commit(&o->file) : o->st;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -462,28 +459,37 @@ ctn_status ctn_dist_timeline_begin(ctn_context *ctx)
 {
     CTN_TRY(check(ctx, "dist_timeline_begin"));
     for (ctn__pool *p = ctx->pools; p; p = p->next)
-        if (p->exchange) p->exchange->trace = ctx->trace;
+        if (p->exchange) ctn__exchange_trace(p->exchange, ctx->trace);
     return CTN_OK;
 }
 
-ctn_status ctn_dist_timeline_write(ctn_context *ctx, ctn_comm *c, const char *path, int64_t steps)
+/* Of a rank in the sample, when all have agreed. One that has no memory says so instead of its spans. */
+static ctn_status give_part(group *g, own *mine, output *o, const ctn_context *ctx)
+{
+    const ctn_status st = cut(mine, g->steps);
+    if (g->rank == 0 && (!g->all || !g->clock)) return CTN_ENOMEM; /* told before, to all */
+    CTN_TRY(summarise(g, mine, ctx, st));
+    if (g->rank == 0) return write_all(g, mine, o);
+    return st < 0 ? st : send_spans(g, mine);
+}
+
+ctn_status ctn_dist_timeline_write(ctn_context *ctx, ctn_comm *c, const char *path, int64_t steps,
+                                   int ranks)
 {
     own mine = {0};
-    group g = {.c = c, .size = 1};
+    output o = {.file = {.fd = -1}};
     ctn_status st = CTN_OK;
-    CTN_TRY(check(ctx, "dist_timeline_write"));
-    if (!path || steps < 1)
-        return ctn_fail(CTN_EARG, "dist_timeline_write: a path and at least one step are needed");
-    if (c) {
-        g.rank = ctn_comm_rank(c);
-        g.size = ctn_comm_size(c);
-    }
-    CTN_TRY_GOTO(st, done, look_back(&mine, ctx));
-    CTN_TRY_GOTO(st, done, agree(&g, steps_kept(&mine), steps));
-    CTN_TRY_GOTO(st, done, cut(&mine, g.steps));
-    CTN_TRY_GOTO(st, done, summarise(&g, &mine, ctx));
-    CTN_TRY_GOTO(st, done, write_all(&g, &mine, path));
-done:
+    if (!ctx || !path || steps < 1 || ranks < 0)
+        return ctn_fail(CTN_EARG, "dist_timeline_write: a context, a path and at least one step "
+                                  "are needed, and no negative number of ranks");
+    group g = group_of(c, ranks);
+    if (g.mine >= 0) st = check(ctx, "dist_timeline_write");
+    if (g.mine >= 0 && st == CTN_OK) st = look_back(&mine, ctx);
+    if (g.rank == 0 && st == CTN_OK) st = group_room(&g);
+    st = agree(&g, &o, path, st, steps_kept(&mine), steps);
+    if (st == CTN_OK && g.mine >= 0) st = give_part(&g, &mine, &o, ctx);
+    ctn__newfile_close(&o.file);
+    ctn__text_free(&o.text);
     own_free(&mine);
     ctn__free(g.all);
     ctn__free(g.clock);
@@ -495,6 +501,8 @@ done:
 typedef struct {
     char *path;
     int64_t steps;
+    int ranks;
+    bool records;   /* this rank is in the timeline */
     double input_s; /* waited for input before this step */
 } extension;
 
@@ -509,7 +517,7 @@ static ctn_status start(void *self, ctn_trainer *tr)
         ctn__newfile_close(&f);
         CTN_TRY(st);
     }
-    return ctn_dist_timeline_begin(tr->ctx);
+    return x->records ? ctn_dist_timeline_begin(tr->ctx) : CTN_OK;
 }
 
 /* The first extension behind a step, so right behind the wait for the next batch. The waits of a
@@ -519,7 +527,8 @@ static ctn_status call(void *self, ctn_trainer *tr)
     extension *x = self;
     const uint64_t now = ctn__now_ns(), ns = (uint64_t)((tr->input_s - x->input_s) * 1e9);
     /* Horovod's name: nothing can go on before it. */
-    ctn__trace_span(tr->ctx->trace, "WAIT_FOR_DATA", now - ns, now, CTN__LANE_INPUT);
+    if (x->records)
+        ctn__trace_span(tr->ctx->trace, "WAIT_FOR_DATA", now - ns, now, CTN__LANE_INPUT);
     x->input_s = tr->input_s;
     return CTN_OK;
 }
@@ -528,7 +537,7 @@ static ctn_status finish(void *self, ctn_trainer *tr)
 {
     const extension *x = self;
     if (tr->status < 0) return CTN_OK; /* the others may not come */
-    return ctn_dist_timeline_write(tr->ctx, ctn__trainer_comm(tr), x->path, x->steps);
+    return ctn_dist_timeline_write(tr->ctx, ctn__trainer_comm(tr), x->path, x->steps, x->ranks);
 }
 
 static void release(void *self)
@@ -538,14 +547,18 @@ static void release(void *self)
     ctn__free(x);
 }
 
-ctn_status ctn_extend_timeline(ctn_trainer *tr, const char *path, int64_t steps)
+ctn_status ctn_extend_timeline(ctn_trainer *tr, const char *path, int64_t steps, int ranks)
 {
-    if (!tr || !path || steps < 1)
-        return ctn_fail(CTN_EARG, "extend_timeline: a trainer, a path and a number of steps");
-    CTN_TRY(check(tr->ctx, "extend_timeline"));
+    if (!tr || !path || steps < 1 || ranks < 0)
+        return ctn_fail(CTN_EARG, "extend_timeline: a trainer, a path and at least one step are "
+                                  "needed, and no negative number of ranks");
+    const bool records = group_of(ctn__trainer_comm(tr), ranks).mine >= 0;
+    if (records) CTN_TRY(check(tr->ctx, "extend_timeline"));
     extension *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
     x->steps = steps;
+    x->ranks = ranks;
+    x->records = records;
     if (!(x->path = ctn__strdup(path))) {
         release(x);
         return CTN_ENOMEM;

@@ -123,6 +123,7 @@ struct ctn__pool {
     int64_t *begin;  /* element offset of each, multiple of 16; begin[nvar] = count */
     int64_t count;   /* elements with padding */
     float *w, *g;    /* both 64-byte aligned */
+    ctn__slab *slab; /* of w; the pool's own share in it */
     ctn_op *step_op; /* run with a->priv == owner */
     void *owner;
     ctn__exchange *exchange; /* with other ranks; NULL: none. dist/ installs it */
@@ -237,8 +238,10 @@ void ctn__slab_release(ctn__slab *s);
 /* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
 void ctn__pool_free(ctn__pool *pool); /* variables keep their values */
-/* Until the values of all variables are here (sharded updates bring them behind the step). */
+/* Wait until nothing of the pool is in flight. Whoever reads or writes values or gradients outside of a plan calls it first. NULL: nothing to
+ * wait for. Errors: EPEER. */
 ctn_status ctn__pool_settle(ctn__pool *pool);
+void ctn__pool_leave(ctn__pool *pool); /* the same before something is freed: not after a failure */
 
 /* ---- differentiation (grad.c) ------------------------------------------------------------------------ */
 

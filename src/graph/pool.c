@@ -47,9 +47,10 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
         p->count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
     }
     p->begin[n] = p->count;
-    slab = ctn__slab_new((size_t)p->count * sizeof(float), n);
+    slab = ctn__slab_new((size_t)p->count * sizeof(float), n + 1);
     p->g = ctn__aligned((size_t)p->count * sizeof(float));
     if (!slab || !p->g) goto nomem;
+    p->slab = slab;
     p->w = slab->mem;
     memset(p->g, 0, (size_t)p->count * sizeof(float));
     for (int i = 0; i < n; i++) {
@@ -83,7 +84,7 @@ nomem:
 /* Updates round as they would in a run. */
 ctn_status ctn__pool_settle(ctn__pool *p)
 {
-    if (!p || !p->exchange || p->exchange->awaited == 0) return CTN_OK;
+    if (!p || !p->exchange || ctn__exchange_rest(p->exchange) == p->count) return CTN_OK;
     ctn__fpmode *fp = ctn__fpmode_new(1);
     if (!fp) return CTN_ENOMEM;
     ctn__fpmode_enter(fp);
@@ -93,10 +94,16 @@ ctn_status ctn__pool_settle(ctn__pool *p)
     return st;
 }
 
+/* Values of a broken group stay as they are, and so does the error that tells of it. */
+void ctn__pool_leave(ctn__pool *p)
+{
+    if (p && p->exchange && !ctn__exchange_broken(p->exchange)) (void)ctn__pool_settle(p);
+}
+
 void ctn__pool_free(ctn__pool *p)
 {
     if (!p) return;
-    if (ctn__pool_settle(p) < 0) ctn_error_clear(); /* of a broken group: values stay as they are */
+    ctn__pool_leave(p);
     ctn__plan_runner.forget(p->ctx, p);
     for (int i = 0; i < p->nvar; i++) {
         if (!p->var[i]) continue;
@@ -106,8 +113,10 @@ void ctn__pool_free(ctn__pool *p)
     }
     *p->link = p->next;
     if (p->next) p->next->link = p->link;
-    ctn__exchange_free(p->exchange);
-    ctn__free(p->g);
+    if (!ctn__exchange_free(p->exchange)) {
+        ctn__slab_release(p->slab);
+        ctn__free(p->g);
+    }
     ctn__free(p->var);
     ctn__free(p->begin);
     ctn__free(p);

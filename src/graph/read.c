@@ -23,6 +23,7 @@ ctn_status ctn_flush(ctn_context *ctx)
 static ctn_status copy_leaf(ctn_tensor *t)
 {
     ctn_context *ctx = t->ctx;
+    CTN_TRY(ctn__pool_settle(t->var->pool));
     if (!ctn__tape_add(ctx, CTN__EV_LEAF, t->id, 1)) return CTN_ENOMEM;
     t->data = ctn__storage_get(&ctx->storage, ctn__bytes(&t->d));
     if (!t->data) return CTN_ENOMEM;

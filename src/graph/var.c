@@ -61,6 +61,7 @@ void ctn_var_free(ctn_var *v)
 {
     if (!v) return;
     if (v->pool) { /* the pool stays, without it */
+        ctn__pool_leave(v->pool);
         for (int i = 0; i < v->pool->nvar; i++)
             if (v->pool->var[i] == v) v->pool->var[i] = NULL;
     }

@@ -4,13 +4,10 @@
  * header text is safetensors_json.c's. Invariant of an open file: every array has the bytes its
  * shape needs, they lie inside the file, and the arrays cover the data one after another.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/newfile.h"
+#include "base/readfile.h"
 #include "io/safetensors_json.h"
 
 static int compare_pairs(const void *a, const void *b)
@@ -33,7 +30,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Sorts by offset and checks that the arrays cover the data exactly. */
-static ctn_status index_offsets(ctn__st_file *f, const char *data, size_t bytes)
+static ctn_status index_offsets(ctn__st_file *f, size_t bytes)
 {
     uint64_t at = 0;
     qsort(f->entry, f->n, sizeof *f->entry, compare_offsets);
@@ -44,14 +41,13 @@ static ctn_status index_offsets(ctn__st_file *f, const char *data, size_t bytes)
                 CTN_EFORMAT,
                 "safetensors: %s: '%s' is at %llu to %llu, expected to begin at %llu and to "
                 "end within %zu bytes of data: overlap, hole or truncated file",
-                f->label, e->a.name, (unsigned long long)e->begin, (unsigned long long)e->end,
+                f->path, e->a.name, (unsigned long long)e->begin, (unsigned long long)e->end,
                 (unsigned long long)at, bytes);
         at = e->end;
-        e->a.data = data + e->begin;
     }
     if (at != bytes)
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes of data, the arrays cover %llu",
-                        f->label, bytes, (unsigned long long)at);
+                        f->path, bytes, (unsigned long long)at);
     return CTN_OK;
 }
 
@@ -64,33 +60,38 @@ static ctn_status index_names(ctn__st_file *f)
     qsort(f->by_name, f->n, sizeof(void *), compare_names);
     for (size_t i = 1; i < f->n; i++)
         if (!strcmp(f->by_name[i - 1]->a.name, f->by_name[i]->a.name))
-            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' is there twice", f->label,
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' is there twice", f->path,
                             f->by_name[i]->a.name);
     if (f->pairs) qsort(f->pair, f->pairs, sizeof *f->pair, compare_pairs);
     for (size_t i = 1; i < f->pairs; i++)
         if (!strcmp(f->pair[i - 1].key, f->pair[i].key))
             return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ key '%s' is there twice",
-                            f->label, f->pair[i].key);
+                            f->path, f->pair[i].key);
     return CTN_OK;
 }
 
-static ctn_status parse_file(ctn__st_file *f, const unsigned char *p, size_t n)
+/* The length of the header, from the first 8 bytes of a file of `size`. */
+static ctn_status header_length(const ctn__st_file *f, const unsigned char *p, size_t size,
+                                size_t *bytes)
 {
-    if (n < 8)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes are too few for the header length",
-                        f->label, n);
-    uint64_t header = 0;
-    for (int i = 7; i >= 0; i--) header = header << 8 | p[i];
-    if (header > n - 8)
+    uint64_t n = 0;
+    for (int i = 7; i >= 0; i--) n = n << 8 | p[i];
+    if (n > size - 8)
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: header of %llu bytes in a file of %zu",
-                        f->label, (unsigned long long)header, n);
-    if (header > CTN__ST_HEADER_MAX)
+                        f->path, (unsigned long long)n, size);
+    if (n > CTN__ST_HEADER_MAX)
         return ctn_fail(CTN_EFORMAT,
-                        "safetensors: %s: header of %llu bytes, at most %d are allowed", f->label,
-                        (unsigned long long)header, CTN__ST_HEADER_MAX);
-    CTN_TRY(ctn__st_json_read(f, (const char *)p + 8, (size_t)header));
-    CTN_TRY(index_offsets(f, (const char *)p + 8 + header, n - 8 - (size_t)header));
-    CTN_TRY(index_names(f));
+                        "safetensors: %s: header of %llu bytes, at most %d are allowed", f->path,
+                        (unsigned long long)n, CTN__ST_HEADER_MAX);
+    *bytes = (size_t)n;
+    return CTN_OK;
+}
+
+/* Bytes of the file, wherever it is. */
+static ctn_status get(const ctn__st_file *f, void *dst, size_t bytes, uint64_t offset)
+{
+    if (!f->memory) return ctn__file_read("safetensors", f->path, f->fd, dst, bytes, offset);
+    if (bytes > 0) memcpy(dst, f->memory + offset, bytes);
     return CTN_OK;
 }
 
@@ -103,18 +104,44 @@ static ctn_status check_machine(void)
 #endif
 }
 
-/* map is p when the file becomes the owner of the mapping, which happens only on success. */
-static ctn_status file_new(ctn__st_file **out, const char *name, const void *p, size_t n, void *map)
+static ctn_status parse_file(ctn__st_file *f, size_t size)
 {
+    ctn_status st = CTN_OK;
+    unsigned char start[8];
+    size_t header = 0;
     CTN_TRY(check_machine());
+    if (size < 8)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes are too few for the header length",
+                        f->path, size);
+    CTN_TRY(get(f, start, sizeof start, 0));
+    CTN_TRY(header_length(f, start, size, &header));
+    char *json = ctn__malloc(header);
+    if (!json) return CTN_ENOMEM;
+    CTN_TRY_GOTO(st, done, get(f, json, header, 8));
+    CTN_TRY_GOTO(st, done, ctn__st_json_read(f, json, header));
+    f->data = 8 + header;
+    CTN_TRY_GOTO(st, done, index_offsets(f, size - 8 - header));
+    CTN_TRY_GOTO(st, done, index_names(f));
+done:
+    ctn__free(json);
+    return st;
+}
+
+/* Takes fd over; -1: the bytes are in memory. */
+static ctn_status file_new(ctn__st_file **out, const char *path, int fd, const void *memory,
+                           size_t size)
+{
     ctn_status st = CTN_OK;
     ctn__st_file *f = ctn__calloc(1, sizeof *f);
-    if (!f) return CTN_ENOMEM;
-    f->label = name;
-    CTN_TRY_GOTO(st, done, parse_file(f, p, n));
-    f->label = NULL;
-    f->map = map;
-    f->map_bytes = n;
+    if (!f) {
+        if (fd >= 0) close(fd);
+        return CTN_ENOMEM;
+    }
+    f->fd = fd;
+    f->memory = memory;
+    f->path = ctn__strdup(path);
+    if (!f->path) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, parse_file(f, size));
     *out = f;
     f = NULL;
 done:
@@ -126,49 +153,30 @@ ctn_status ctn__st_parse(ctn__st_file **out, const char *name, const void *p, si
 {
     if (!out || !name || (!p && n)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     *out = NULL;
-    return file_new(out, name, p, n, NULL);
+    return file_new(out, name, -1, p, n);
 }
 
 ctn_status ctn__st_open(ctn__st_file **out, const char *path)
 {
     if (!out || !path) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     *out = NULL;
-    ctn_status st = CTN_OK;
-    struct stat info;
-    size_t bytes = 0;
-    void *map = MAP_FAILED;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hang us */
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        st = ctn_fail(CTN_EIO, "safetensors: %s: %s", path, strerror(errno));
-        goto done;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        st = ctn_fail(CTN_EIO, "safetensors: %s: is not a regular file", path);
-        goto done;
-    }
-    if (info.st_size < 8) {
-        st = ctn_fail(CTN_EFORMAT, "safetensors: %s: %lld bytes are too few for the header length",
-                      path, (long long)info.st_size);
-        goto done;
-    }
-    bytes = (size_t)info.st_size;
-    map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-        st = ctn_fail(CTN_EIO, "safetensors: %s: cannot be mapped: %s", path, strerror(errno));
-        goto done;
-    }
-    CTN_TRY_GOTO(st, done, file_new(out, path, map, bytes, map));
-    map = MAP_FAILED; /* the file's now */
-done:
-    if (map != MAP_FAILED) munmap(map, bytes);
-    if (fd >= 0) close(fd);
-    return st;
+    struct stat info = {0};
+    int fd = -1;
+    CTN_TRY(ctn__file_open("safetensors", path, &fd, &info));
+    return file_new(out, path, fd, NULL, (size_t)info.st_size);
+}
+
+ctn_status ctn__st_read(const ctn__st_file *f, const ctn__st_array *a, void *dst)
+{
+    const ctn__st_entry *e = (const ctn__st_entry *)a; /* its first member */
+    return get(f, dst, a->bytes, f->data + e->begin);
 }
 
 void ctn__st_close(ctn__st_file *f)
 {
     if (!f) return;
-    if (f->map) munmap(f->map, f->map_bytes);
+    if (f->fd >= 0) close(f->fd);
+    ctn__free(f->path);
     ctn__st_json_free(f);
     ctn__free(f->entry);
     ctn__free(f->by_name);

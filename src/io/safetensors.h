@@ -4,8 +4,8 @@
  *     u64 N (little-endian)   N bytes of JSON   data
  * with {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]}, .., "__metadata__":{..}};
  * the arrays cover the data without holes. Files are hostile until parsed; after a successful open
- * every array lies inside the file. Without yyjson open, parse
- * and finish return EUNSUPPORTED.
+ * every array lies inside the file as it was then. Without yyjson open, parse and finish return
+ * EUNSUPPORTED.
  */
 #ifndef CTN_IO_SAFETENSORS_H
 #define CTN_IO_SAFETENSORS_H
@@ -23,17 +23,20 @@ typedef struct {
     ctn_dtype dtype;
     int ndim;
     int64_t shape[CTN_MAX_DIMS];
-    const void *data; /* may be unaligned in files of other writers: memcpy from it */
+    const void *data; /* of a writer: what is to be written, borrowed; else NULL */
     size_t bytes;
 } ctn__st_array;
 
-/* Map a file and check its header. The file must not be shortened while it is open. Errors: EIO,
- * EFORMAT, EDTYPE (a type of the format that Catena does not have), EUNSUPPORTED, ENOMEM. */
+/* Open a file and check its header. Errors: EIO, EFORMAT, EDTYPE (a type of the format that Catena
+ * does not have), EUNSUPPORTED, ENOMEM. */
 CTN_MUST_CHECK ctn_status ctn__st_open(ctn__st_file **f, const char *path);
 /* The same over memory that the caller keeps until close; `name` is used in messages only. */
 CTN_MUST_CHECK ctn_status ctn__st_parse(ctn__st_file **f, const char *name, const void *p,
                                         size_t n);
 void ctn__st_close(ctn__st_file *f); /* NULL is fine; arrays of it are gone */
+/* The values of an array of f, straight from the file into dst. Errors: EIO, which names the offset
+ * (the disk fails, or the file was shortened after it was opened). */
+CTN_MUST_CHECK ctn_status ctn__st_read(const ctn__st_file *f, const ctn__st_array *a, void *dst);
 
 /* Arrays in file order (ascending offset); find gives NULL when there is none, without an error. */
 size_t ctn__st_count(const ctn__st_file *f);

@@ -129,9 +129,9 @@ static ctn_status parse_metadata(ctn__st_file *f, yyjson_val *v)
     size_t i, max;
     yyjson_val *key, *value;
     if (f->pair)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is there twice", f->label);
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is there twice", f->path);
     if (!yyjson_is_obj(v))
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is not an object", f->label);
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is not an object", f->path);
     f->pair = ctn__calloc(yyjson_obj_size(v), sizeof *f->pair);
     if (!f->pair) return CTN_ENOMEM;
     yyjson_obj_foreach(v, i, max, key, value)
@@ -140,7 +140,7 @@ static ctn_status parse_metadata(ctn__st_file *f, yyjson_val *v)
         if (!p.key || !p.value)
             return ctn_fail(
                 CTN_EFORMAT,
-                "safetensors: %s: __metadata__ entry %zu is not a string without U+0000", f->label,
+                "safetensors: %s: __metadata__ entry %zu is not a string without U+0000", f->path,
                 i);
         f->pair[f->pairs++] = p;
     }
@@ -151,15 +151,15 @@ ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
 {
     if (bytes == 0 || json[0] != '{')
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: the header does not start with '{'",
-                        f->label);
+                        f->path);
     yyjson_read_err err = {0};
     /* never written to without the in-situ flag */
     f->doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &json_memory, &err);
     if (!f->doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-        return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", f->label);
+        return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", f->path);
     if (!f->doc)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header is not JSON: %s at byte %zu",
-                        f->label, err.msg, err.pos);
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header is not JSON: %s at byte %zu", f->path,
+                        err.msg, err.pos);
     yyjson_val *root = yyjson_doc_get_root(f->doc), *key, *v;
     f->entry = ctn__calloc(yyjson_obj_size(root), sizeof *f->entry);
     if (!f->entry) return CTN_ENOMEM;
@@ -171,7 +171,7 @@ ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
             continue;
         }
         f->entry[f->n].order = i;
-        CTN_TRY(parse_entry(f->label, key, v, &f->entry[f->n]));
+        CTN_TRY(parse_entry(f->path, key, v, &f->entry[f->n]));
         f->n++;
     }
     return CTN_OK;

@@ -13,16 +13,17 @@ typedef struct {
 } ctn__st_pair;
 
 typedef struct {
-    ctn__st_array a;     /* data is set once the offsets are checked */
+    ctn__st_array a;     /* first: ctn__st_read gets here from it */
     uint64_t begin, end; /* data_offsets */
     size_t order;        /* in the header text: makes sorting stable */
 } ctn__st_entry;
 
 struct ctn__st_file {
-    const char *label; /* for messages, valid while parsing */
-    void *map;         /* NULL when the bytes are the caller's */
-    size_t map_bytes;
-    void *doc; /* yyjson's; names and metadata point into it */
+    char *path;         /* for messages */
+    int fd;             /* -1: the bytes are the caller's, in memory */
+    const char *memory; /* all of the file; NULL: behind fd */
+    uint64_t data;      /* offset of the data in the file */
+    void *doc;          /* yyjson's; names and metadata point into it */
     size_t n, pairs;
     ctn__st_entry *entry;          /* by offset */
     const ctn__st_entry **by_name; /* the same, by name */

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of a training in one safetensors file. Every part is visited by name: once to save; to
- * load, once to check that each array is there as it must be, and once more to copy. Values are
+ * load, once to check that each array is there as it must be, and once more to read it. Values are
  * bytes, never converted, so a training goes on exactly as it would have.
+ *
+ * On several ranks the file is rank 0's. Every rank visits the same arrays in the same order, which is
+ * compared first; a visit may itself be collective (of a sharded optimizer), so that no rank may end one
+ * before the others do. Cost for an array: two broadcasts.
  */
-#include <catena/io.h>
+#include "io/state.h"
 
+#include "comm/comm.h"
 #include "graph/graph.h"
 #include "io/safetensors.h"
+
+enum { PIECE = 4 << 20 }; /* bytes that are sent at a time */
 
 typedef struct {
     const char *prefix;
@@ -16,6 +23,9 @@ typedef struct {
     const ctn__st_file *file; /* load */
     bool write;               /* load: the second visit */
     size_t found;             /* load: arrays of this part */
+    ctn_comm *comm;           /* load: of several ranks; only the first has `file` */
+    ctn_status st;     /* load: what is wrong with the file, in the second visit for all ranks */
+    ctn__hash128 seen; /* load: names, types and shapes of this part */
 } visit;
 
 static ctn_status full_name(const visit *s, const char *name, char *buf, size_t n)
@@ -70,13 +80,12 @@ done:
     return st;
 }
 
-static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int ndim,
-                             const int64_t *dims, void *data)
+/* The array of the file that is to become this one. Errors: ENOTFOUND, ESHAPE, EDTYPE. */
+static ctn_status find_array(const visit *s, const char *full, ctn_dtype dtype, int ndim,
+                             const int64_t *dims, const ctn__st_array **out)
 {
-    visit *s = user;
-    char full[1024], want[128], have[128];
-    CTN_TRY(full_name(s, name, full, sizeof full));
-    const ctn__st_array *a = ctn__st_find(s->file, full);
+    char want[128], have[128];
+    const ctn__st_array *a = *out = ctn__st_find(s->file, full);
     if (!a) return ctn_fail(CTN_ENOTFOUND, "state_load: %s is not in the file", full);
     ctn_desc w = {.ndim = ndim}, h = {.ndim = a->ndim};
     if (ndim > 0) memcpy(w.dim, dims, (size_t)ndim * sizeof *dims);
@@ -88,9 +97,50 @@ static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int 
     if (a->dtype != dtype)
         return ctn_fail(CTN_EDTYPE, "state_load: %s is %s here and %s in the file", full,
                         ctn_dtype_name(dtype), ctn_dtype_name(a->dtype));
-    s->found++;
-    if (s->write && a->bytes > 0) memcpy(data, a->data, a->bytes);
     return CTN_OK;
+}
+
+/* Rank 0's bytes to all. */
+static ctn_status share(ctn_comm *c, char *data, size_t bytes)
+{
+    for (size_t n; bytes > 0; data += n, bytes -= n) {
+        n = bytes < PIECE ? bytes : PIECE;
+        CTN_TRY(ctn_comm_broadcast(c, data, n, 0));
+    }
+    return CTN_OK;
+}
+
+static void note_array(visit *s, const char *full, ctn_dtype dtype, int ndim, const int64_t *dims)
+{
+    const int32_t word[2] = {(int32_t)dtype, ndim};
+    const ctn__hash128 part[4] = {s->seen, ctn__hash(full, strlen(full)),
+                                  ctn__hash(word, sizeof word),
+                                  ctn__hash(ndim > 0 ? (const void *)dims : word,
+                                            (size_t)ndim * sizeof *dims)};
+    s->seen = ctn__hash(part, sizeof part);
+}
+
+/* The first visit never fails: what is wrong is kept until all ranks are through. */
+static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                             const int64_t *dims, void *data)
+{
+    visit *s = user;
+    char full[1024];
+    const ctn__st_array *a = NULL;
+    ctn_status st = full_name(s, name, full, sizeof full);
+    if (st == CTN_OK && s->file && s->st == CTN_OK) st = find_array(s, full, dtype, ndim, dims, &a);
+    if (!s->write) {
+        s->found++;
+        note_array(s, full, dtype, ndim, dims);
+        if (s->st == CTN_OK) s->st = st;
+        return CTN_OK;
+    }
+    if (st == CTN_OK && a) st = ctn__st_read(s->file, a, data);
+    if (!s->comm) return st;
+    size_t bytes = ctn_dtype_size(dtype);
+    for (int i = 0; i < ndim; i++) bytes *= (size_t)dims[i];
+    s->st = ctn__comm_root_status(s->comm, st);
+    return s->st < 0 ? s->st : share(s->comm, data, bytes);
 }
 
 /* A part must take every array under its prefix: one left over is state that would be lost. */
@@ -108,28 +158,51 @@ static ctn_status check_all_used(const visit *s, const char *path)
                     path, under, s->prefix, s->found);
 }
 
-static ctn_status load_part(visit *s, const ctn_state_part *part, const char *path, bool write)
+/* In the first visit s->st becomes rank 0's opinion of the file. */
+static ctn_status visit_parts(visit *s, const char *path, int n, const ctn_state_part *parts,
+                              ctn__text *arrays)
 {
-    s->prefix = part->prefix;
-    s->write = write;
-    s->found = 0;
-    CTN_TRY(part->visit(part->object, load_array, s));
-    return write ? CTN_OK : check_all_used(s, path);
+    for (int i = 0; i < n; i++) {
+        s->prefix = parts[i].prefix;
+        s->found = 0;
+        s->seen = (ctn__hash128){0};
+        ctn_status st = parts[i].visit(parts[i].object, load_array, s);
+        CTN_TRY(st);
+        if (s->write) continue;
+        if (s->st == CTN_OK && s->file) s->st = check_all_used(s, path);
+        ctn__text_add(arrays, "%zu arrays in '%s' with the hash %016llx\n", s->found, s->prefix,
+                      (unsigned long long)s->seen.lo);
+    }
+    return arrays->failed ? CTN_ENOMEM : CTN_OK;
+}
+
+ctn_status ctn__state_load(ctn_comm *c, const char *path, int n, const ctn_state_part *parts)
+{
+    ctn_status st = CTN_OK;
+    visit s = {.comm = c};
+    ctn__st_file *file = NULL;
+    ctn__text arrays = {0};
+    if (!c || ctn_comm_rank(c) == 0) s.st = ctn__st_open(&file, path);
+    s.file = file;
+    st = visit_parts(&s, path, n, parts, &arrays);
+    bool alone = st < 0; /* the others know nothing of it */
+    if (st == CTN_OK) st = ctn__comm_root_status(c, s.st);
+    if (st == CTN_OK && c) st = ctn_comm_agree(c, arrays.s ? arrays.s : "");
+    s.write = true;
+    if (st == CTN_OK) {
+        st = visit_parts(&s, path, n, parts, &arrays);
+        alone = st < 0 && s.st == CTN_OK;
+    }
+    if (alone && c) ctn_comm_break(c, ctn_error_message());
+    ctn__text_free(&arrays);
+    ctn__st_close(file);
+    return st;
 }
 
 ctn_status ctn_state_load(const char *path, int n, const ctn_state_part *parts)
 {
-    ctn_status st = CTN_OK;
-    visit s = {0};
-    ctn__st_file *file = NULL;
     CTN_TRY(check_parts("state_load", path, n, parts));
-    CTN_TRY_GOTO(st, done, ctn__st_open(&file, path));
-    s.file = file;
-    for (int i = 0; i < n; i++) CTN_TRY_GOTO(st, done, load_part(&s, &parts[i], path, false));
-    for (int i = 0; i < n; i++) CTN_TRY_GOTO(st, done, load_part(&s, &parts[i], path, true));
-done:
-    ctn__st_close(file);
-    return st;
+    return ctn__state_load(NULL, path, n, parts);
 }
 
 /* ---- the parts Catena knows ------------------------------------------------------------------ */

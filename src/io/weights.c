@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Weights of a module in a safetensors file. A load first pairs every variable with an array and
- * collects whatever does not fit; only when nothing is left to fail are values written.
+ * collects whatever does not fit; only then are values read, straight into the variables, so that
+ * nothing but an error of the disk can come after the first of them has changed.
  */
 #include <stdarg.h>
 
@@ -47,6 +48,8 @@ typedef struct {
     ctn_vars all;
     const ctn__st_array **from; /* of each name of all; NULL: not loaded */
     bool *used;                 /* arrays of the file that some name stands for */
+    int next;                   /* name of all whose values are read next */
+    char *converted;            /* room for an array of another type than its variable's */
     problems missing, unexpected, shape, dtype;
 } loading;
 
@@ -179,41 +182,32 @@ static ctn_status report(const loading *l, const char *path, int loaded)
     return st;
 }
 
-/* Nothing fails from here on. */
-static ctn_status write_values(const loading *l, char *from, char *to)
+/* The next variable: ctn_module_visit gives them in the order of the names, each under its first. */
+static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                             const int64_t *dims, void *data)
 {
-    for (int i = 0; i < l->all.n; i++) {
-        const ctn__st_array *a = l->from[i];
-        ctn_var *v = l->all.var[i];
-        if (!a) continue;
-        const void *data = a->data;
-        if (a->dtype != v->d.dtype) {
-            int64_t n = ctn__count(&v->d);
-            if (a->bytes > 0) memcpy(from, a->data, a->bytes); /* it may be unaligned */
-            for (int64_t k = 0; k < n; k++)
-                ctn__elem_set(to, v->d.dtype, k, ctn__elem_get(from, a->dtype, k));
-            data = to;
-        }
-        size_t bytes = ctn__bytes(&v->d);
-        if (bytes > 0) CTN_TRY(ctn_var_set(v, data, bytes));
-    }
+    loading *l = user;
+    (void)name, (void)ndim, (void)dims;
+    while (first_name(l, l->next) != l->next) l->next++;
+    const ctn__st_array *a = l->from[l->next++];
+    if (!a) return CTN_OK;
+    if (a->dtype == dtype) return ctn__st_read(l->file, a, data);
+    CTN_TRY(ctn__st_read(l->file, a, l->converted));
+    const int64_t n = (int64_t)(a->bytes / ctn_dtype_size(a->dtype));
+    for (int64_t k = 0; k < n; k++)
+        ctn__elem_set(data, dtype, k, ctn__elem_get(l->converted, a->dtype, k));
     return CTN_OK;
 }
 
-static ctn_status convert_and_write(const loading *l)
+static ctn_status read_values(loading *l)
 {
-    size_t in = 0, out = 0;
+    size_t most = 0; /* bytes of an array that is converted */
     for (int i = 0; i < l->all.n; i++)
-        if (l->from[i] && l->from[i]->dtype != l->all.var[i]->d.dtype) {
-            size_t bytes = ctn__bytes(&l->all.var[i]->d);
-            in = l->from[i]->bytes > in ? l->from[i]->bytes : in;
-            out = bytes > out ? bytes : out;
-        }
-    char *from = ctn__aligned(in), *to = ctn__aligned(out);
-    ctn_status st = from && to ? write_values(l, from, to) : CTN_ENOMEM;
-    ctn__free(from);
-    ctn__free(to);
-    return st;
+        if (l->from[i] && l->from[i]->dtype != l->all.var[i]->d.dtype && l->from[i]->bytes > most)
+            most = l->from[i]->bytes;
+    l->converted = ctn__aligned(most);
+    if (!l->converted) return CTN_ENOMEM;
+    return ctn_module_visit(l->m, read_array, l);
 }
 
 ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_opt *opt)
@@ -231,7 +225,7 @@ ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_o
     if (!l.from || !l.used) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     int loaded = pair(&l);
     CTN_TRY_GOTO(st, done, report(&l, path, loaded));
-    CTN_TRY_GOTO(st, done, convert_and_write(&l));
+    CTN_TRY_GOTO(st, done, read_values(&l));
 done:
     ctn__text_free(&l.missing.text);
     ctn__text_free(&l.unexpected.text);
@@ -239,6 +233,7 @@ done:
     ctn__text_free(&l.dtype.text);
     ctn__free(l.from);
     ctn__free(l.used);
+    ctn__free(l.converted);
     ctn__st_close(l.file);
     return st;
 }

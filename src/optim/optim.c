@@ -74,7 +74,7 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
 static double total_weight(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
-    double sum = x ? x->total[CTN__GIVE_WEIGHT] : o->weights;
+    double sum = x ? ctn__exchange_total(x, CTN__GIVE_WEIGHT) : o->weights;
     return sum > 0 ? sum : 1;
 }
 
@@ -82,7 +82,7 @@ static double total_weight(const ctn_optim *o)
 static int64_t there(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
-    return x ? x->begin[x->awaited] : o->pool->count;
+    return x ? ctn__exchange_rest(x) : o->pool->count;
 }
 
 static ctn_status step_run(const ctn_run_args *a)
@@ -90,7 +90,7 @@ static ctn_status step_run(const ctn_run_args *a)
     ctn_optim *o = owner(a);
     double lr = o->lr * ctn_sched_factor(&o->sched, o->t), clip = 1;
     double unscale = 1 / (o->seed * total_weight(o));
-    bool shard = o->pool->exchange && o->pool->exchange->shard;
+    bool shard = o->pool->exchange && ctn__exchange_sharded(o->pool->exchange);
     o->norm = 0;
     if (wants_norm(o)) {
         bool finite;
@@ -197,7 +197,8 @@ static void first_contribution(ctn_optim *o)
 /* An error of one rank is one of all: they would wait for it. */
 static ctn_status for_all(const ctn_optim *o, ctn_status st)
 {
-    if (st < 0 && o->pool->exchange) ctn__comm_break(o->pool->exchange->comm, ctn_error_message());
+    if (st < 0 && o->pool->exchange)
+        ctn_comm_break(ctn__exchange_comm(o->pool->exchange), ctn_error_message());
     return st;
 }
 
@@ -224,8 +225,8 @@ ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
     if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
     ctn__exchange *x = o->pool->exchange;
     if (x) {
-        x->give[CTN__GIVE_WEIGHT] = o->weights > 0 ? o->weights : 1;
-        x->whole = wants_norm(o);
+        ctn__exchange_give(x, CTN__GIVE_WEIGHT, o->weights > 0 ? o->weights : 1);
+        ctn__exchange_want_all(x, wants_norm(o));
     }
     return for_all(o, ctn__record_step(at, o->pool));
 }
@@ -235,8 +236,8 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
     ctn__pool *p = o->pool;
     CTN_TRY(for_all(o, ctn__pool_settle(p)));
     memset(p->g, 0, (size_t)p->count * sizeof *p->g);
-    p->exchange->give[CTN__GIVE_WEIGHT] = 0;
-    p->exchange->whole = wants_norm(o);
+    ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, 0);
+    ctn__exchange_want_all(p->exchange, wants_norm(o));
     first_contribution(o);
     p->contributions = 1; /* of nothing */
     ctn_status st = for_all(o, ctn__record_step(at, p));
@@ -345,7 +346,8 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
         if (v) CTN_TRY(fn(user, names[i], CTN_F64, 0, NULL, v));
     }
     set_decay(o, o->decay);
-    if (o->pool->exchange && o->pool->exchange->shard) return ctn__shard_visit(o, fn, user);
+    if (o->pool->exchange && ctn__exchange_sharded(o->pool->exchange))
+        return ctn__shard_visit(o, fn, user);
     return ctn__visit_states(o, o->state, fn, user);
 }
 

@@ -27,6 +27,7 @@ struct ctn_optim {
     float *state[3]; /* pools of pool->count floats; sharded: of this rank's blocks */
     float *whole[3]; /* sharded: all of it, while it is saved */
     float *master;   /* sharded, values given to the others in 16 bits: this rank's in f32 */
+    ctn_dtype given; /* the type in which they were given last */
     char **name;     /* of each variable of the pool */
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */

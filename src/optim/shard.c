@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Updates of parts of the pool, of sharded ones before all: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps optimizer state for those blocks
- * only, packed in bucket order, updates their values and gives them to the other ranks, which go on meanwhile.
+ * Updates of parts of the pool, of sharded ones before all: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps
+ * optimizer state for those blocks only, packed in bucket order, updates their values and gives them to the other ranks, which go on
+ * meanwhile.
  *
  * Where values are given in 16 bits, the pool has what all ranks have, rounded, and the f32 that updates add up in are state too, the masters.
  * A master is good as long as it rounds to the value in the pool; otherwise somebody has set the value, and the master follows.
@@ -23,8 +24,10 @@ static const block before_first = {.bucket = -1};
 static bool next_block(const ctn__exchange *x, block *k)
 {
     k->packed += (k->end - k->begin + 15) / 16 * 16;
-    if (++k->bucket >= x->nbucket) return false;
-    ctn__exchange_own(x, k->bucket, &k->begin, &k->end);
+    if (++k->bucket >= ctn__exchange_buckets(x)->n) return false;
+    const ctn__range own = ctn__exchange_own(x, k->bucket);
+    k->begin = own.begin;
+    k->end = own.end;
     return true;
 }
 
@@ -38,7 +41,7 @@ static int64_t own_count(const ctn__exchange *x)
 int64_t ctn__state_bytes(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
-    int64_t n = x && x->shard ? own_count(x) : o->pool->count;
+    int64_t n = x && ctn__exchange_sharded(x) ? own_count(x) : o->pool->count;
     return n * (o->nstates + (o->master != NULL)) * (int64_t)sizeof(float);
 }
 
@@ -72,7 +75,7 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
             sum[1] += !ok;
         }
     }
-    CTN_TRY(ctn__comm_sum_small(x->comm, sum, 2, CTN_F64, theirs));
+    CTN_TRY(ctn__comm_sum(ctn__exchange_comm(x), sum, 2, CTN_F64, theirs));
     o->norm = sqrt(sum[0]);
     *finite = sum[1] == 0;
     return CTN_OK;
@@ -92,18 +95,20 @@ static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out
 static ctn_status make_masters(ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
-    if (x->values == CTN_F32 || o->master) return CTN_OK;
+    if (ctn__exchange_values(x) == CTN_F32 || o->master) return CTN_OK;
     o->master = ctn__aligned((size_t)own_count(x) * sizeof *o->master + 64);
     if (!o->master) return CTN_ENOMEM;
     copy_blocks(o, o->master, o->pool->w, false);
+    o->given = CTN_F32;
     return CTN_OK;
 }
 
 static void follow(float *master, const float *w, int64_t n, ctn_dtype type)
 {
     for (int64_t i = 0; i < n; i++) {
-        float seen = type == CTN_BF16 ? ctn__bf16_get(ctn__bf16_put(master[i]))
-                                      : ctn__f16_get(ctn__f16_put(master[i]));
+        float seen = type == CTN_BF16  ? ctn__bf16_get(ctn__bf16_put(master[i]))
+                     : type == CTN_F16 ? ctn__f16_get(ctn__f16_put(master[i]))
+                                       : master[i];
         if (seen != w[i]) master[i] = w[i];
     }
 }
@@ -115,7 +120,7 @@ static void sweep_block(ctn_optim *o, const block *k, int threads)
     ctn__sweep_pool at = {.w = p->w + k->begin, .g = p->g + k->begin};
     if (o->master) {
         at.w = o->master + k->packed;
-        follow(at.w, p->w + k->begin, k->end - k->begin, p->exchange->values);
+        follow(at.w, p->w + k->begin, k->end - k->begin, o->given);
     }
     if (o->nstates > 0) at.s1 = o->state[0] + k->packed;
     if (o->nstates > 1) at.s2 = o->state[1] + k->packed;
@@ -151,16 +156,18 @@ ctn_status ctn__shard_sweep(ctn_optim *o, int threads)
     ctn__shard_forget(o);
     CTN_TRY(make_masters(o));
     for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, threads);
+    o->given = ctn__exchange_values(x);
     return ctn__exchange_publish(x);
 }
 
 static ctn_status gather(ctn_optim *o, float *whole)
 {
-    ctn__exchange *x = o->pool->exchange;
-    for (int b = 0; b < x->nbucket; b++) {
+    const ctn__buckets *k = ctn__exchange_buckets(o->pool->exchange);
+    for (int b = 0; b < k->n; b++) {
         ctn__coll *c = NULL;
-        CTN_TRY(ctn__coll_start(x->comm, &c, &ctn__ring_gather, whole + x->begin[b + 1],
-                                x->begin[b] - x->begin[b + 1], CTN_F32, CTN_F32));
+        CTN_TRY(ctn__coll_start(ctn__exchange_comm(o->pool->exchange), &c, &ctn__ring_gather,
+                                whole + k->begin[b + 1], ctn__bucket_length(k, b), CTN_F32,
+                                CTN_F32));
         CTN_TRY(ctn__coll_wait(c));
     }
     return CTN_OK;
@@ -171,8 +178,7 @@ ctn_status ctn__shard_values(ctn_optim *o)
     CTN_TRY(ctn__pool_settle(o->pool));
     if (!o->master) return CTN_OK;
     for (block k = before_first; next_block(o->pool->exchange, &k);)
-        follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin,
-               o->pool->exchange->values);
+        follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
     return gather(o, o->pool->w);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchange: places communication in a plan that steps an optimizer whose gradients are exchanged. A bucket starts behind the last kernel that
- * writes into it, never before the bucket ahead of it (rule 13); one node before the step waits. What it does not wait for, values of sharded
- * updates and sums of buckets that are held back, is waited for in front of the first use, in this plan or a later one.
+ * Exchange: makes what is in flight in a pool a dependency of the plan. A gradient is handed to the exchange after the last kernel that
+ * writes or reads it; one node before the step waits. What the step leaves in flight, values of sharded updates and sums of
+ * buckets that are held back, is waited for in front of the first kernel that reads or writes such a value or gradient, in this plan or a later one.
  */
 #include "plan/plan.h"
 
-static ctn_status start_run(const ctn_run_args *a)
+static ctn_status ready_run(const ctn_run_args *a)
 {
-    return ctn__exchange_start(a->priv, (int)a->attr[0]);
+    return ctn__exchange_ready(a->priv, a->attr[0], a->attr[1]);
 }
 
 static ctn_status finish_run(const ctn_run_args *a)
@@ -21,76 +21,116 @@ static ctn_status need_run(const ctn_run_args *a)
     return ctn__exchange_need(a->priv, a->attr[0], a->env->threads);
 }
 
-static ctn_op op_start = {sizeof(ctn_op), "allreduce", 0, 0, .run = start_run};
+static ctn_status decide_run(const ctn_run_args *a);
+
+static ctn_op op_ready = {sizeof(ctn_op), "allreduce", 0, 0, .run = ready_run};
+static ctn_op op_decide = {sizeof(ctn_op), "choose_allreduce", 0, 0, .run = decide_run};
 static ctn_op op_finish = {sizeof(ctn_op), "wait_allreduce", 0, 0, .run = finish_run};
 static ctn_op op_need = {sizeof(ctn_op), "wait_allgather", 0, 0, .run = need_run};
 static ctn_op op_update = {sizeof(ctn_op), "wait_update", 0, 0, .run = need_run};
 
 typedef struct {
     int before; /* goes in front of this node */
-    ctn__exchange *x;
+    void *priv;
     ctn_op *op;
-    int64_t attr;
+    int64_t attr[2];
 } insertion;
 
 typedef CTN__VEC(insertion) insertions;
 
-static bool writes_into(const ctn__plan *p, const ctn__pnode *n, const ctn__pool *pool, int b)
+/* What a node reads or writes of a pool, as one range of its elements each; begin == end: nothing. */
+typedef struct {
+    ctn__range value, grad;
+} touched;
+
+static void widen(ctn__range *r, int64_t begin, int64_t end)
 {
-    const ctn__exchange *x = pool->exchange;
-    for (int k = 0; k < n->nout; k++) {
-        const ctn__value *v = &p->values.at[ctn__value_base(p, n->out[k])];
-        if (v->kind != CTN__V_GRAD || v->var->pool != pool) continue;
-        int64_t begin = (float *)v->var->grad - pool->g, end = begin + ctn__count(&v->var->d);
-        if (begin < x->begin[b] && end > x->begin[b + 1]) return true;
-    }
-    return false;
+    const bool empty = r->begin == r->end;
+    if (empty || begin < r->begin) r->begin = begin;
+    if (empty || end > r->end) r->end = end;
 }
 
-/* Starts of all buckets of the step at node s, and the wait. */
-static ctn_status place_step(const ctn__plan *p, int s, insertions *out)
+static touched touches(const ctn__plan *p, const ctn__pnode *n, const ctn__pool *pool)
+{
+    touched t = {0};
+    if (n->pool == pool) t.value = t.grad = (ctn__range){0, pool->count}; /* its step */
+    for (int k = 0; k < n->nin + n->nout; k++) {
+        const int at = k < n->nin ? n->in[k] : n->out[k - n->nin];
+        const ctn__value *v = &p->values.at[ctn__value_base(p, at)];
+        const bool grad = v->kind == CTN__V_GRAD;
+        if ((!grad && v->kind != CTN__V_VAR) || v->var->pool != pool) continue;
+        const int64_t begin = (float *)v->var->data - pool->w;
+        widen(grad ? &t.grad : &t.value, begin, begin + ctn__count(&v->var->d));
+    }
+    return t;
+}
+
+/* The variable that has this element. */
+static int index_of(const ctn__pool *pool, int64_t element)
+{
+    int lo = 0, hi = pool->nvar;
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (pool->begin[mid] <= element) lo = mid;
+        else hi = mid;
+    }
+    return lo;
+}
+
+/* What the first step of all ranks decides needs its plan. */
+typedef struct {
+    ctn__plan *p;
+    const ctn__pool *pool;
+} decision;
+
+static ctn_status add_decision(ctn__plan *p, int s, const ctn__pool *pool, insertions *out)
+{
+    decision *d = ctn__arena_get(&p->mem, sizeof *d);
+    if (!d) return CTN_ENOMEM;
+    *d = (decision){p, pool};
+    insertion in = {s, d, &op_decide, {0, 0}};
+    return ctn__vec_push(out, in) ? CTN_OK : CTN_ENOMEM;
+}
+
+/* Of the step at node s: a parameter's gradient is ready after the last node that writes or reads it, since what is in flight changes; that of
+ * a parameter without one is ready at once. Then the wait. Neighbours that are ready at the same node are one range. */
+static ctn_status place_step(ctn__plan *p, int s, insertions *out)
 {
     const ctn__pool *pool = p->nodes.at[s].pool;
     ctn__exchange *x = pool->exchange;
-    int at = 0;
-    for (int k = 0; k < x->nbucket; k++) {
-        for (int i = s - 1; i >= at; i--) {
-            if (!writes_into(p, &p->nodes.at[i], pool, ctn__exchange_at(x, k))) continue;
-            at = i + 1;
-            break;
-        }
-        insertion start = {at, x, &op_start, k};
-        if (!ctn__vec_push(out, start)) return CTN_ENOMEM;
+    int *ready = ctn__calloc((size_t)pool->nvar + 1, sizeof *ready); /* in front of this node */
+    bool ok = ready != NULL;
+    for (int i = 0; ok && i < s; i++) {
+        const ctn__range g = touches(p, &p->nodes.at[i], pool).grad;
+        if (g.begin == g.end) continue;
+        for (int v = index_of(pool, g.begin); v < pool->nvar && pool->begin[v] < g.end; v++)
+            ready[v] = i + 1;
     }
-    insertion finish = {s, x, &op_finish, 0};
-    return ctn__vec_push(out, finish) ? CTN_OK : CTN_ENOMEM;
+    for (int v = pool->nvar - 1, end = v; ok && v >= 0; v--) {
+        if (v > 0 && ready[v - 1] == ready[v]) continue;
+        insertion in = {ready[v], x, &op_ready, {pool->begin[v], pool->begin[end + 1]}};
+        ok = ctn__vec_push(out, in);
+        end = v - 1;
+    }
+    ctn__free(ready);
+    insertion finish = {s, x, &op_finish, {0, 0}};
+    if (!ok || !ctn__vec_push(out, finish)) return CTN_ENOMEM;
+    return add_decision(p, s, pool, out);
 }
 
-/* How far into the pool the variables of this node reach: those it reads, and those whose gradients it writes, if updates may still want them. */
-static int64_t reach(const ctn__plan *p, const ctn__pnode *n, const ctn__pool *pool)
-{
-    int64_t end = 0;
-    if (n->pool == pool) return pool->count;
-    for (int k = 0; k < n->nin + (pool->exchange->shard ? 0 : n->nout); k++) {
-        const int at = k < n->nin ? n->in[k] : n->out[k - n->nin];
-        const ctn__value *v = &p->values.at[ctn__value_base(p, at)];
-        if (k < n->nin ? v->kind != CTN__V_VAR : v->kind != CTN__V_GRAD) continue;
-        if (v->var->pool != pool) continue;
-        int64_t e = (float *)v->var->data - pool->w + ctn__count(&v->var->d);
-        if (e > end) end = e;
-    }
-    return end;
-}
-
-/* Waits in front of the first use. One pool at a time is looked at. */
-static ctn_status place_needs(const ctn__plan *p, const ctn__pool *pool, insertions *out)
+/* Waits in front of the first node that touches what an earlier step may have left in flight. Within the plan nothing new is left: a step is the
+ * last node. */
+static ctn_status place_needs(ctn__plan *p, const ctn__pool *pool, insertions *out)
 {
     ctn__exchange *x = pool->exchange;
-    int64_t here = x->shard ? 0 : x->begin[x->held]; /* all before it has been waited for */
+    const bool shard = ctn__exchange_sharded(x); /* its gradients are at rest after a step */
+    int64_t here = ctn__exchange_prompt(x);
     for (size_t i = 0; i < p->nodes.n; i++) {
-        const int64_t end = reach(p, &p->nodes.at[i], pool);
+        const touched t = touches(p, &p->nodes.at[i], pool);
+        const int64_t end = shard || t.value.end > t.grad.end ? t.value.end : t.grad.end;
         if (end <= here) continue;
-        insertion need = {(int)i, x, x->shard ? &op_need : &op_update, end};
+        p->comm = ctn__exchange_comm(x);
+        insertion need = {(int)i, x, shard ? &op_need : &op_update, {end, 0}};
         if (!ctn__vec_push(out, need)) return CTN_ENOMEM;
         here = end;
     }
@@ -101,24 +141,23 @@ static ctn_status add_node(ctn__plan *p, ctn__pnode *to, const insertion *in)
 {
     *to = (ctn__pnode){.op = in->op,
                        .at = "exchange",
-                       .nattr = 1,
+                       .nattr = 2,
                        .effect = true,
                        .run = in->op->run,
                        .kernel = "comm",
-                       .priv = in->x};
+                       .priv = in->priv};
     to->in = to->out = ctn__arena_get(&p->mem, sizeof(int));
-    to->attr = ctn__arena_get(&p->mem, sizeof *to->attr);
+    to->attr = ctn__arena_get(&p->mem, sizeof in->attr);
     to->scalar = ctn__arena_get(&p->mem, sizeof *to->scalar);
     if (!to->in || !to->attr || !to->scalar) return CTN_ENOMEM;
-    to->attr[0] = in->attr;
-    p->comm = in->x->comm;
+    memcpy(to->attr, in->attr, sizeof in->attr);
     return CTN_OK;
 }
 
-/* At one place: what the step before has left, then starts, then the wait. */
+/* At one place: what the step before has left, then gradients that are ready, decisions, the wait. */
 static int kind_of(const insertion *i)
 {
-    return i->op == &op_finish ? 2 : i->op == &op_start;
+    return i->op == &op_finish ? 3 : i->op == &op_decide ? 2 : i->op == &op_ready;
 }
 
 static int by_place(const void *a, const void *b)
@@ -126,7 +165,7 @@ static int by_place(const void *a, const void *b)
     const insertion *x = a, *y = b;
     if (x->before != y->before) return x->before < y->before ? -1 : 1;
     if (x->op != y->op) return kind_of(x) - kind_of(y);
-    return x->attr < y->attr ? -1 : x->attr > y->attr;
+    return x->attr[0] > y->attr[0] ? -1 : x->attr[0] < y->attr[0]; /* from the pool's end */
 }
 
 static ctn_status insert(ctn__plan *p, insertions *list)
@@ -150,34 +189,23 @@ static ctn_status insert(ctn__plan *p, insertions *list)
 /* Algorithm and buckets, if the algorithm is left to us: the decision table's, or measured. */
 static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
 {
-    ctn_comm *c = x->comm;
+    ctn_comm *c = ctn__exchange_comm(x);
     const ctn__planner *pl = p->ctx->planner;
     ctn__engine *e = pl->engine;
-    const int64_t bytes = x->count * (int64_t)sizeof(float);
+    const int64_t bytes = ctn__exchange_buckets(x)->count * (int64_t)sizeof(float);
     char problem[256], chosen[64];
     if (c->alg) return CTN_OK;
     snprintf(problem, sizeof problem, "allreduce %s %lld bytes, %d ranks, %d nodes, %s",
-             ctn_dtype_name(x->wire), (long long)bytes, ctn_comm_size(c), ctn_comm_nodes(c),
-             ctn_comm_transport(c));
+             ctn_dtype_name(ctn__exchange_wire(x)), (long long)bytes, ctn_comm_size(c),
+             ctn_comm_nodes(c), ctn_comm_transport(c));
     const char *known = ctn__choice_find(e, problem);
     CTN_TRY(ctn__comm_choose(c, bytes, true, known, chosen, sizeof chosen));
     if (!ctn__engine_timing(e) || (known && strcmp(known, chosen) == 0)) return CTN_OK;
-    return ctn__choice_put(e, problem, chosen);
+    CTN_TRY(ctn__choice_put(e, problem, chosen));
+    return ctn__choices_save(e);
 }
 
 enum { LOW = 1, EXACT = 2 }; /* how a variable is read */
-
-static int index_of(const ctn__pool *pool, const ctn_var *v)
-{
-    int64_t at = (float *)v->data - pool->w;
-    int lo = 0, hi = pool->nvar;
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-        if (pool->begin[mid] <= at) lo = mid;
-        else hi = mid;
-    }
-    return lo;
-}
 
 static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
 {
@@ -188,7 +216,7 @@ static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
             if (v->kind != CTN__V_VAR || v->var->pool != pool || (n->op->flags & CTN_OP_VIEW))
                 continue;
             bool cast = n->op == &ctn__op_reorder && p->values.at[n->out[0]].d.dtype != CTN_F32;
-            how[index_of(pool, v->var)] |= cast ? LOW : EXACT;
+            how[index_of(pool, (float *)v->var->data - pool->w)] |= cast ? LOW : EXACT;
         }
     }
 }
@@ -208,7 +236,7 @@ static ctn_status narrow(const ctn__plan *p, const ctn__pool *pool)
              : policy == CTN_PRECISION_F16 ? CTN_F16
                                            : CTN_BF16;
     find_readers(p, pool, how);
-    CTN_TRY_GOTO(st, done, ctn_comm_broadcast(x->comm, how, n + 1, 0));
+    CTN_TRY_GOTO(st, done, ctn_comm_broadcast(ctn__exchange_comm(x), how, n + 1, 0));
     for (int i = 0; i < pool->nvar; i++) {
         if (how[i] == LOW) continue;
         if (ranges > 0 && exact[ranges - 1].end == pool->begin[i]) ranges--;
@@ -223,15 +251,33 @@ done:
     return st;
 }
 
-/* What the first plan decides. All ranks come here together, with the plan of their first step, whatever it computes. */
-static ctn_status settle(ctn__plan *p, const ctn__pool *pool)
+/* A variable that comes back in 16 bits and is read in f32 by this plan: the next step asks all ranks to send exact values from then on. */
+static ctn_status check_narrow(const ctn__plan *p, const ctn__pool *pool)
 {
     ctn__exchange *x = pool->exchange;
-    if (x->settled) return CTN_OK;
-    x->settled = true;
-    if (x->shard) return narrow(p, pool);
-    CTN_TRY(choose(p, x));
-    return x->given || x->comm->bucket == 0 ? CTN_OK : ctn__exchange_cut(x, x->comm->bucket);
+    if (ctn__exchange_values(x) == CTN_F32) return CTN_OK;
+    char *how = ctn__calloc((size_t)pool->nvar + 1, 1);
+    if (!how) return CTN_ENOMEM;
+    find_readers(p, pool, how);
+    for (int i = 0; i < pool->nvar; i++)
+        if ((how[i] & EXACT) &&
+            !ctn__exchange_exact(x, (ctn__range){pool->begin[i], pool->begin[i + 1]}))
+            ctn__exchange_give(x, CTN__GIVE_EXACT, 1);
+    ctn__free(how);
+    return CTN_OK;
+}
+
+/* In the first step, whatever plan each rank runs. Not while it is built: there one rank would wait for others that are still to run an op
+ * which communicates, and which stands in this plan here. */
+static ctn_status decide_run(const ctn_run_args *a)
+{
+    const decision *d = a->priv;
+    ctn__exchange *x = d->pool->exchange;
+    if (!ctn__exchange_decide(x)) return CTN_OK;
+    if (ctn__exchange_sharded(x)) return narrow(d->p, d->pool);
+    CTN_TRY(choose(d->p, x));
+    const int64_t bucket = ctn__exchange_comm(x)->bucket;
+    return bucket == 0 ? CTN_OK : ctn__exchange_cut(x, bucket);
 }
 
 ctn_status ctn__pass_exchange(ctn__plan *p)
@@ -242,11 +288,11 @@ ctn_status ctn__pass_exchange(ctn__plan *p)
         if (!pool->exchange) continue;
         for (size_t i = 0; i < p->nodes.n; i++)
             if (p->nodes.at[i].pool == pool) {
-                CTN_TRY_GOTO(st, done, settle(p, pool));
                 CTN_TRY_GOTO(st, done, place_step(p, (int)i, &list));
+                p->comm = ctn__exchange_comm(pool->exchange);
             }
-        if (pool->exchange->shard || pool->exchange->held > 0)
-            CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));
+        CTN_TRY_GOTO(st, done, check_narrow(p, pool));
+        CTN_TRY_GOTO(st, done, place_needs(p, pool, &list));
     }
     CTN_TRY_GOTO(st, done, insert(p, &list));
 done:

@@ -38,7 +38,9 @@ typedef struct {
     char **at;      /* [size]: regions of the node's ranks */
     prepared *sums; /* in the order in which they were first used */
     size_t nsums, sums_room, next_sum;
-    int active; /* of them on their way */
+    int active;     /* of them on their way */
+    char *dropping; /* a message that is taken in to be dropped; NULL: none */
+    MPI_Request drop;
 } mpi_net;
 
 /* What not every library of an ABI has; NULL where it is missing. Sums that are prepared once are of MPI 4; Fortran's handles are macros in
@@ -50,8 +52,9 @@ extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatyp
 #pragma weak MPI_Comm_f2c
 #endif
 
-/* How a ctn__net_req is used. */
-enum { REQUEST, COUNT, TARGET }; /* or an array of COUNT requests; TARGET: 1 + rank of a put */
+/* How a ctn__net_req is used: a request, or an array of COUNT requests; TARGET: 1 + rank of a put. */
+enum { REQUEST, COUNT, TARGET, KIND };
+enum { OTHER, RECEIVE }; /* KIND */
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits a word");
 
 static ctn__net_fail *fail;
@@ -90,6 +93,7 @@ static void keep(ctn__net_req *r, MPI_Request q, int target)
     memcpy(&r->word[REQUEST], &q, sizeof q);
     r->word[COUNT] = 1;
     r->word[TARGET] = (uint64_t)target + 1;
+    r->word[KIND] = OTHER;
 }
 
 static const ctn__net_req nothing;
@@ -129,6 +133,7 @@ static ctn_status post(mpi_net *n, bool send, void *buf, size_t bytes, int peer,
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, call, peer);
     keep(r, q, -1);
+    if (!send) r->word[KIND] = RECEIVE;
     return CTN_OK;
 }
 
@@ -174,6 +179,48 @@ static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
     /* The bytes have left; MPI has no question without waiting for whether they have arrived. */
     const int flushed = MPI_Win_flush(target, n->window);
     return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
+}
+
+/* A receive can be cancelled where nothing of it has come; what is sent, put or summed cannot, so it is only looked whether it is over. */
+static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
+{
+    (void)net;
+    const int count = (int)r->word[COUNT];
+    if (count == 0) return true;
+    MPI_Request one;
+    memcpy(&one, &r->word[REQUEST], sizeof one);
+    MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
+    int done = 0;
+    if (r->word[KIND] == RECEIVE) {
+        MPI_Cancel(&one);
+        r->word[KIND] = OTHER; /* once */
+    }
+    if (test_all(all, count, &done) != MPI_SUCCESS) return false;
+    if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
+    if (!done) return false;
+    if (count > 1) free(all);
+    *r = nothing;
+    return true;
+}
+
+static bool mpi_drop(ctn__net *net)
+{
+    mpi_net *n = (mpi_net *)net;
+    int there = 0, bytes = 0;
+    MPI_Status from;
+    if (!n->dropping) {
+        if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, n->comm, &there, &from) != MPI_SUCCESS ||
+            !there)
+            return false;
+        MPI_Get_count(&from, MPI_BYTE, &bytes);
+        if (!(n->dropping = malloc((size_t)bytes + 1))) return false;
+        MPI_Irecv(n->dropping, bytes, MPI_BYTE, from.MPI_SOURCE, from.MPI_TAG, n->comm, &n->drop);
+    }
+    there = 0;
+    if (MPI_Test(&n->drop, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return false;
+    free(n->dropping);
+    n->dropping = NULL;
+    return true;
 }
 
 static bool running(void)
@@ -302,6 +349,7 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
     } else {
         r->word[REQUEST] = (uint64_t)(uintptr_t)q;
         r->word[COUNT] = (uint64_t)parts;
+        r->word[KIND] = OTHER;
     }
     return CTN_OK;
 }
@@ -436,6 +484,8 @@ static const ctn__net_vt vt = {.send = mpi_send,
                                .put = mpi_put,
                                .heard = mpi_heard,
                                .test = mpi_test,
+                               .cancel = mpi_cancel,
+                               .drop = mpi_drop,
                                .region = mpi_region,
                                .threads = mpi_threads,
                                .free = mpi_free,
@@ -477,6 +527,8 @@ static ctn_status find_nodes(mpi_net *n)
     return CTN_OK;
 }
 
+static bool own_mpi; /* Catena has started it: a program without MPI calls of its own */
+
 static ctn_status fill(mpi_net *n, MPI_Comm from)
 {
     MPI_TRY(MPI_Comm_dup, from, &n->comm);
@@ -487,7 +539,8 @@ static ctn_status fill(mpi_net *n, MPI_Comm from)
         return fail(CTN_ENOMEM, "no memory for the nodes of %d ranks", n->net.size);
     int level = MPI_THREAD_SINGLE;
     MPI_TRY(MPI_Query_thread, &level);
-    n->threads = level >= MPI_THREAD_SERIALIZED;
+    /* Where the program calls MPI itself, nobody keeps its calls and the thread's apart but MPI. */
+    n->threads = level >= (own_mpi ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     name_of(n->net.name, sizeof n->net.name);
     return find_nodes(n);
 }
@@ -553,6 +606,7 @@ static ctn_status init(int *argc, char ***argv)
     if (begun || ended)
         return fail(CTN_ESTATE, "MPI was started in this process before, it starts once");
     MPI_TRY(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &level);
+    own_mpi = true;
     /* Some MPIs ask these for errors of calls without a communicator, MPI_Test among them. In a
      * guest they stay the program's. */
     MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);

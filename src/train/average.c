@@ -58,10 +58,13 @@ static ctn_status call(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
+/* Every rank keeps the average, because every rank evaluates with it; rank 0 writes it. */
 static ctn_status finish(void *self, ctn_trainer *tr)
 {
     ctn__text path = {0};
     if (!tr->o.out || tr->status < 0) return CTN_OK;
+    CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    if (!ctn__writes(tr)) return CTN_OK;
     ctn__text_add(&path, "%s/average.safetensors", tr->o.out);
     ctn_status st = CTN_ENOMEM;
     if (!path.failed) {

@@ -52,6 +52,17 @@ static ctn_status run_loader(evaluation *e, ctn_loader *loader, ctn_loss_fn loss
     return st < 0 ? st : CTN_OK;
 }
 
+typedef struct {
+    ctn_value_fn fn;
+    void *user;
+} listener;
+
+static ctn_status tell(void *user, const ctn__weighted *v)
+{
+    const listener *to = user;
+    return to->fn(to->user, v->name, v->value);
+}
+
 ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
                          ctn_value_fn fn, void *user, const ctn__merge *m)
 {
@@ -67,7 +78,7 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
     ctn_set_grad(ctx, grad);
     for (int i = 0; i < e->n; i++) e->value[i].value /= e->value[i].weight;
     if (st == CTN_OK && m && m->fn) {
-        st = m->fn(m->self, e->n, e->value, fn, user);
+        st = m->fn(m->self, e->n, e->value, tell, &(listener){fn, user});
     } else {
         for (int i = 0; i < e->n && st == CTN_OK; i++)
             st = fn(user, e->value[i].name, e->value[i].value);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Steps of several ranks. Every rank runs the same loop with its part of the samples and the same extensions; those that write or
- * show do so on rank 0 only. All ranks take the same number of steps: a rank whose samples are used up, or could not be read, takes
- * empty ones. What must be agreed on (the stop, the clock) goes with the gradients, so that a step sends no message for it.
+ * show do so on rank 0 only. What must be agreed on during the run (the stop, the clock) goes with the gradients, so that a step
+ * sends no message for it.
+ *
+ * Invariant: all ranks take the same number of steps. A rank whose samples are used up, or could not be read, takes empty ones. How
+ * many there are follows from what ctn__group_agree has compared: either all loaders deal out the same samples, and their position
+ * is the same on every rank; or each rank has samples of its own, and the rank that has most of them decides.
  */
+#include <math.h>
+
 #include "data/loader.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
@@ -16,54 +22,169 @@ static ctn__exchange *exchange(const ctn_trainer *tr)
 
 ctn_comm *ctn__trainer_comm(const ctn_trainer *tr)
 {
-    return exchange(tr) ? exchange(tr)->comm : NULL;
+    return exchange(tr) ? ctn__exchange_comm(exchange(tr)) : NULL;
 }
 
 bool ctn__writes(const ctn_trainer *tr)
 {
-    return !exchange(tr) || ctn_comm_rank(exchange(tr)->comm) == 0;
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    return !c || ctn_comm_rank(c) == 0;
 }
 
 void ctn__group_give(ctn_trainer *tr, int64_t samples)
 {
     ctn__exchange *x = exchange(tr);
     if (!x) return;
-    x->give[CTN__GIVE_SAMPLES] = (double)samples;
-    x->give[CTN__GIVE_STOP] = atomic_load(&tr->stop) != NULL;
-    x->give[CTN__GIVE_CLOCK] = ctn__writes(tr) ? (double)(ctn__now_ns() - tr->began) * 1e-9 : 0;
+    ctn__exchange_give(x, CTN__GIVE_SAMPLES, (double)samples);
+    ctn__exchange_give(x, CTN__GIVE_STOP, atomic_load(&tr->stop) != NULL);
+    ctn__exchange_give(x, CTN__GIVE_CLOCK,
+                       ctn__writes(tr) ? (double)(ctn__now_ns() - tr->began) * 1e-9 : 0);
 }
 
 void ctn__group_take(ctn_trainer *tr)
 {
     const ctn__exchange *x = exchange(tr);
     if (!x) return;
-    tr->samples += (int64_t)x->total[CTN__GIVE_SAMPLES];
-    tr->agreed = x->total[CTN__GIVE_STOP] > 0;
+    tr->samples += (int64_t)ctn__exchange_total(x, CTN__GIVE_SAMPLES);
+    tr->agreed = ctn__exchange_total(x, CTN__GIVE_STOP) > 0;
 }
 
 double ctn__group_clock(const ctn_trainer *tr)
 {
-    return exchange(tr)->total[CTN__GIVE_CLOCK];
+    return ctn__exchange_total(exchange(tr), CTN__GIVE_CLOCK);
 }
 
-/* Rank 0 has as many samples as any: the sampler deals them out in turn. */
-int64_t ctn__group_batches(const ctn_loader *l)
+/* Scopes of evaluation count too, and ranks have more or fewer of them. Random numbers shall follow from the iteration. */
+void ctn__group_step(ctn_trainer *tr)
+{
+    if (ctn__trainer_comm(tr))
+        tr->ctx->step = (uint64_t)tr->iteration * ((uint64_t)tr->o.accumulate + 1);
+}
+
+/* ---- what all ranks have in common ---------------------------------------------------------------------- */
+
+bool ctn__group_apart(const ctn_trainer *tr)
+{
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    return c && ctn_comm_size(c) > 1 && tr->loader->sampler.size == 1;
+}
+
+static void add_setup(const ctn_trainer *tr, ctn__text *t)
+{
+    const ctn_loader *l = tr->loader;
+    ctn__text_add(t, "Catena %s\na loader for %d rank%s\n", ctn_version_text(), l->sampler.size,
+                  l->sampler.size == 1 ? "" : "s");
+    if (!ctn__group_apart(tr))
+        ctn__text_add(t, "%lld training samples\n", (long long)l->sampler.total);
+    ctn__text_add(t, "batches of %lld samples%s\n%lld batches to a step\n", (long long)l->batch,
+                  l->drop_last ? " without the last smaller one" : "", (long long)tr->o.accumulate);
+}
+
+/* The state of a sharded optimizer differs between ranks by design. */
+static void add_weights(const ctn_trainer *tr, ctn__text *t)
+{
+    const ctn_optim *o = tr->optim;
+    const size_t bytes = (size_t)o->pool->count * sizeof(float);
+    ctn__hash128 h[4] = {ctn__hash(o->pool->w, bytes)};
+    ctn__text_add(t, "weights with the hash %016llx\n", (unsigned long long)h[0].lo);
+    if (ctn__exchange_sharded(exchange(tr))) return;
+    for (int k = 0; k < o->nstates; k++) h[k + 1] = ctn__hash(o->state[k], bytes);
+    ctn__text_add(t, "an optimizer state with the hash %016llx\n",
+                  (unsigned long long)ctn__hash(h, sizeof h).lo);
+}
+
+static void add_place(const ctn_trainer *tr, ctn__text *t)
+{
+    const ctn_sampler_state s = ctn_loader_state_get(tr->loader);
+    const ctn_trainer_opt *o = &tr->o;
+    ctn__text_add(t, "the optimizer %s with a learning rate of %.9g, %lld steps taken\n",
+                  tr->optim->step_op.name, ctn_optim_lr(tr->optim),
+                  (long long)ctn_optim_steps(tr->optim));
+    ctn__text_add(t, "an end after %lld epochs, %lld iterations and %g seconds\n",
+                  (long long)o->epochs, (long long)o->iterations, o->seconds);
+    ctn__text_add(t, "%lld iterations, %lld epochs and %lld samples done\n",
+                  (long long)tr->iteration, (long long)tr->epoch, (long long)tr->samples);
+    if (!ctn__group_apart(tr))
+        ctn__text_add(t, "samples in the order of seed %llu, epoch %llu, from position %llu\n",
+                      (unsigned long long)s.seed, (unsigned long long)s.epoch,
+                      (unsigned long long)s.position);
+    add_weights(tr, t);
+}
+
+static int64_t own_batches(const ctn_loader *l)
 {
     const ctn_sampler *s = &l->sampler;
     if (l->drop_last) return s->total / s->size / l->batch;
     return ((s->total + s->size - 1) / s->size + l->batch - 1) / l->batch;
 }
 
+/* A count with the rank that has it as one number: the larger count is the larger number, of equal ones that of the lower rank. */
+static const double RANKS = 1 << 22;
+
+static double with_rank(double count, int rank)
+{
+    return count * RANKS + (RANKS - 1 - rank);
+}
+
+static int rank_in(double x)
+{
+    return (int)(RANKS - 1 - (x - floor(x / RANKS) * RANKS));
+}
+
+/* With samples of their own, ranks may have more or fewer of them. */
+static ctn_status find_most(ctn_trainer *tr)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    const double mine = (double)own_batches(tr->loader);
+    double ends[2] = {with_rank(mine, ctn_comm_rank(c)), with_rank(-mine, ctn_comm_rank(c))};
+    CTN_TRY(ctn__comm_max_small(c, 2, ends));
+    const int64_t most = (int64_t)floor(ends[0] / RANKS), least = -(int64_t)floor(ends[1] / RANKS);
+    tr->batches = most;
+    if (least < most && ctn__writes(tr))
+        ctn__warn(
+            "trainer: rank %d has %lld batches in an epoch, rank %d has %lld: ranks with fewer "
+            "take part in the last steps without samples",
+            rank_in(ends[1]), (long long)least, rank_in(ends[0]), (long long)most);
+    return CTN_OK;
+}
+
+ctn_status ctn__group_agree(ctn_trainer *tr, bool state)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    ctn__text t = {0};
+    if (!c) return CTN_OK;
+    if (state) CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    add_setup(tr, &t);
+    if (state) add_place(tr, &t);
+    ctn_status st = t.failed ? CTN_ENOMEM : ctn_comm_agree(c, t.s);
+    if (t.failed) ctn_comm_break(c, ctn_error_message());
+    ctn__text_free(&t);
+    if (st == CTN_OK && state && ctn__group_apart(tr)) st = find_most(tr);
+    return st;
+}
+
+/* ---- batches -------------------------------------------------------------------------------------------- */
+
+int64_t ctn__group_batches(const ctn_trainer *tr)
+{
+    return tr->batches > 0 ? tr->batches : own_batches(tr->loader);
+}
+
+int64_t ctn__group_used(const ctn_trainer *tr)
+{
+    if (ctn__group_apart(tr)) return tr->in_epoch - tr->held;
+    const ctn_loader *l = tr->loader;
+    const uint64_t at = (tr->held ? tr->at : ctn_loader_state_get(l)).position;
+    const uint64_t step = ctn__mul((size_t)l->batch, (size_t)l->sampler.size);
+    return (int64_t)(at / step + (at % step > 0));
+}
+
 ctn_status ctn__group_next(ctn_trainer *tr)
 {
-    ctn_status st = CTN_OK;
-    const int64_t batch = tr->loader->batch;
-    if (tr->in_epoch == 0) tr->in_epoch = ((int64_t)tr->at.position + batch - 1) / batch;
-    if (!tr->dry) st = ctn_loader_next(tr->loader, &tr->batch);
-    if (st < 0) return st;
-    bool ended = tr->in_epoch >= ctn__group_batches(tr->loader);
-    tr->dry = !ended && (tr->dry || st == CTN_END);
-    if (ended) {
+    ctn_status st = tr->dry ? CTN_END : ctn__loader_next_of_all(tr->loader, &tr->batch);
+    if (st < 0 || !ctn__group_apart(tr)) return st;
+    tr->dry = st == CTN_END && tr->in_epoch < tr->batches;
+    if (st == CTN_END && !tr->dry) {
         tr->in_epoch = 0;
         return CTN_END;
     }
@@ -72,19 +193,44 @@ ctn_status ctn__group_next(ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Rank 0's position counts whole batches of all; this rank may have fewer samples. */
-ctn_status ctn__group_resume(ctn_trainer *tr)
+/* ---- states --------------------------------------------------------------------------------------------- */
+
+/* Rank 0's place in the samples of all is everybody's. In samples of their own all ranks are behind as many batches. */
+ctn_status ctn__group_resume(ctn_trainer *tr, const uint64_t shift[2])
 {
-    tr->dry = false;
-    tr->in_epoch = 0;
-    if (!exchange(tr)) return CTN_OK;
-    ctn_sampler_state s = ctn_loader_state_get(tr->loader);
-    int64_t most = ctn_sampler_count(&tr->loader->sampler);
-    int64_t position = (int64_t)s.position, batch = tr->loader->batch;
-    if (position <= most) return CTN_OK;
-    tr->in_epoch = (position + batch - 1) / batch;
-    s.position = (uint64_t)most;
+    ctn_context_state c;
+    ctn_sampler_state s = tr->restored, now = ctn_loader_state_get(tr->loader);
+    ctn_context_save(tr->ctx, &c);
+    c.seed += shift[0];
+    CTN_TRY(ctn_context_load(tr->ctx, &c));
+    s.seed += shift[1];
+    tr->held = tr->dry = false;
+    tr->in_epoch = tr->loaded.batches;
+    if (ctn__group_apart(tr)) {
+        const uint64_t total = (uint64_t)tr->loader->sampler.total;
+        const uint64_t at = ctn__mul((size_t)tr->in_epoch, (size_t)tr->loader->batch);
+        s.position = at < total ? at : total;
+    }
+    /* What is loaded ahead stays where the loader is there already. */
+    if (s.seed == now.seed && s.epoch == now.epoch && s.position == now.position) return CTN_OK;
     return ctn_loader_state_set(tr->loader, &s);
+}
+
+static ctn_status take_sum(void *user, const ctn__weighted *v)
+{
+    ctn_trainer *tr = user;
+    ctn__observed *o = NULL;
+    ctn_status st = ctn__value_get(tr, v->name, &o);
+    if (!o) return st;
+    o->sum = ctn__writes(tr) ? v->value * v->weight : 0;
+    o->weight = ctn__writes(tr) ? v->weight : 0;
+    o->reported = true;
+    return CTN_OK;
+}
+
+ctn_status ctn__group_values(ctn_trainer *tr)
+{
+    return ctn__trainer_comm(tr) && tr->merge.fn ? ctn__values_merge(tr, take_sum, tr) : CTN_OK;
 }
 
 ctn_status ctn__group_states(ctn_trainer *tr)

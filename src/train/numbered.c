@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,23 +56,22 @@ static ctn_status path_of(ctn__text *out, const char *dir, int64_t n)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-typedef struct {
-    const void *p;
-    size_t n;
-} mapping;
+enum { CHUNK = 1 << 20 };
 
-/* errno says why not. */
-static bool map(const char *path, mapping *m)
+/* Calls fn with the bytes of a file, a chunk at a time. They are read, not mapped: a disk that fails is then an
+ * error and not a signal. False: errno says why not. */
+static bool read_file(const char *path, char *chunk,
+                      bool (*fn)(void *user, const char *p, size_t n), void *user)
 {
     struct stat info;
-    *m = (mapping){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hang us */
     if (fd < 0) return false;
+    errno = EINVAL;
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    if (ok && info.st_size > 0) {
-        void *p = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        ok = p != MAP_FAILED;
-        *m = (mapping){ok ? p : NULL, ok ? (size_t)info.st_size : 0};
+    for (ssize_t k = 1; ok && k != 0;) {
+        k = read(fd, chunk, CHUNK);
+        if (k < 0 && errno == EINTR) continue;
+        ok = k == 0 || (k > 0 && fn(user, chunk, (size_t)k));
     }
     int error = errno;
     close(fd);
@@ -81,27 +79,32 @@ static bool map(const char *path, mapping *m)
     return ok;
 }
 
-static void unmap(mapping *m)
+static bool add_text(void *user, const char *p, size_t n)
 {
-    if (m->p) munmap((void *)m->p, m->n);
+    ctn__text *t = user;
+    ctn__text_add(t, "%.*s", (int)n, p);
+    errno = ENOMEM;
+    return !t->failed;
 }
 
 ctn_status ctn__numbered_read(const char *path, const char *file, char **text, size_t *n)
 {
     ctn_status st = CTN_OK;
-    ctn__text full = {0};
-    mapping m = {0};
+    ctn__text full = {0}, all = {0};
+    char *chunk = ctn__malloc(CHUNK);
     *text = NULL;
     ctn__text_add(&full, "%s/%s", path, file);
-    if (full.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    if (!map(full.s, &m)) CTN_TRY_GOTO(st, done, failed("read", full.s));
-    *text = ctn__malloc(m.n + 1);
-    if (!*text) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    if (m.n > 0) memcpy(*text, m.p, m.n);
-    (*text)[m.n] = 0;
-    *n = m.n;
+    if (full.failed || !chunk) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    ctn__text_add(&all, "%s", ""); /* an empty file is a text too */
+    const bool ok = read_file(full.s, chunk, add_text, &all);
+    if (all.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    if (!ok) CTN_TRY_GOTO(st, done, failed("read", full.s));
+    *text = all.s;
+    *n = all.n;
+    all = (ctn__text){0};
 done:
-    unmap(&m);
+    ctn__free(chunk);
+    ctn__text_free(&all);
     ctn__text_free(&full);
     return st;
 }
@@ -124,35 +127,64 @@ done:
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* size and hash of a file as text of the list; false with errno. */
-static bool describe(const char *path, const char *file, ctn__text *full, ctn__text *out)
+/* What it takes to describe files. */
+typedef struct {
+    char *chunk;
+    ctn__hasher *hash;
+    ctn__text full;
+    size_t bytes;
+} reader;
+
+static bool reader_make(reader *r)
 {
-    mapping m;
-    full->n = 0;
-    ctn__text_add(full, "%s/%s", path, file);
-    if (full->failed || !map(full->s, &m)) return false;
-    const ctn__hash128 h = ctn__hash(m.p ? m.p : "", m.n);
-    ctn__text_add(out, "%s\t%zu\t%016llx%016llx\n", file, m.n, (unsigned long long)h.hi,
+    *r = (reader){.chunk = ctn__malloc(CHUNK), .hash = ctn__hasher_new()};
+    return r->chunk && r->hash;
+}
+
+static void reader_free(reader *r)
+{
+    ctn__free(r->chunk);
+    ctn__hasher_free(r->hash);
+    ctn__text_free(&r->full);
+}
+
+static bool add_bytes(void *user, const char *p, size_t n)
+{
+    reader *r = user;
+    ctn__hasher_add(r->hash, p, n);
+    r->bytes += n;
+    return true;
+}
+
+/* size and hash of a file as text of the list; false with errno. */
+static bool describe(const char *path, const char *file, reader *r, ctn__text *out)
+{
+    r->full.n = r->bytes = 0;
+    ctn__hasher_reset(r->hash);
+    ctn__text_add(&r->full, "%s/%s", path, file);
+    if (r->full.failed || !read_file(r->full.s, r->chunk, add_bytes, r)) return false;
+    const ctn__hash128 h = ctn__hasher_value(r->hash);
+    ctn__text_add(out, "%s\t%zu\t%016llx%016llx\n", file, r->bytes, (unsigned long long)h.hi,
                   (unsigned long long)h.lo);
-    unmap(&m);
     return true;
 }
 
 static ctn_status write_list(const char *path)
 {
-    ctn_status st = CTN_OK;
-    ctn__text full = {0}, out = {0};
+    ctn__text out = {0};
+    reader r;
+    ctn_status st = reader_make(&r) ? CTN_OK : CTN_ENOMEM;
     DIR *d = opendir(path);
-    if (!d) return failed("read the folder", path);
+    if (!d && st == CTN_OK) st = failed("read the folder", path);
     ctn__text_add(&out, MAGIC);
-    for (const struct dirent *e; st == CTN_OK && (e = readdir(d)) != NULL;) {
+    for (const struct dirent *e; d && st == CTN_OK && (e = readdir(d)) != NULL;) {
         if (e->d_name[0] == '.') continue;
-        if (!describe(path, e->d_name, &full, &out))
-            st = full.failed ? CTN_ENOMEM : failed("read", full.s);
+        if (!describe(path, e->d_name, &r, &out))
+            st = r.full.failed ? CTN_ENOMEM : failed("read", r.full.s);
     }
-    closedir(d);
+    if (d) closedir(d);
     if (st == CTN_OK) st = ctn__numbered_write(path, LIST, &out);
-    ctn__text_free(&full);
+    reader_free(&r);
     ctn__text_free(&out);
     return st;
 }
@@ -166,8 +198,10 @@ static int whole(const char *path)
     ctn_status st = ctn__numbered_read(path, LIST, &list, &n);
     if (st == CTN_EIO && !had_error) ctn_error_clear();
     if (st < 0) return st == CTN_EIO ? 0 : CTN_ENOMEM;
-    ctn__text full = {0}, out = {0};
-    int ok = strncmp(list, MAGIC, strlen(MAGIC)) == 0;
+    ctn__text out = {0};
+    reader r;
+    const bool room = reader_make(&r);
+    int ok = room && strncmp(list, MAGIC, strlen(MAGIC)) == 0;
     char *line = list + (ok ? strlen(MAGIC) : 0), *end;
     for (; ok && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = 0;
@@ -178,12 +212,12 @@ static int whole(const char *path)
         if (!ok) break;
         memcpy(name, line, k);
         name[k] = 0;
-        ok = describe(path, name, &full, &out) && !out.failed &&
+        ok = describe(path, name, &r, &out) && !out.failed &&
              strncmp(out.s, line, strlen(line)) == 0 && out.n == strlen(line) + 1;
     }
     ok &= *line == 0 && line > list + strlen(MAGIC);
-    if (full.failed || out.failed) ok = CTN_ENOMEM;
-    ctn__text_free(&full);
+    if (!room || r.full.failed || out.failed) ok = CTN_ENOMEM;
+    reader_free(&r);
     ctn__text_free(&out);
     ctn__free(list);
     return ok;

@@ -14,6 +14,7 @@
 typedef struct {
     char *hyper;
     ctn_sched_opt s;
+    bool whole; /* it is as long as the training */
     double base;
 } scheduled;
 
@@ -22,6 +23,17 @@ static ctn_status set(void *self, ctn_trainer *tr)
     const scheduled *x = self;
     return ctn_optim_set_hyper(tr->optim, x->hyper,
                                x->base * ctn_sched_factor(&x->s, tr->iteration));
+}
+
+/* Only now do ranks that have samples of their own know how many steps there are. */
+static ctn_status start(void *self, ctn_trainer *tr)
+{
+    scheduled *x = self;
+    if (x->whole && ctn__group_apart(tr)) {
+        x->s.steps = 0;
+        CTN_TRY(ctn__sched_check(&x->s, &x->s, ctn__trainer_length(tr)));
+    }
+    return set(self, tr);
 }
 
 static ctn_status visit(void *self, ctn_state_fn fn, void *user)
@@ -49,21 +61,26 @@ static ctn_status check_hyper(const ctn_trainer *tr, const char *who, const char
 ctn_status ctn_extend_schedule(ctn_trainer *tr, const char *hyper, const ctn_sched_opt *s)
 {
     char name[128];
+    ctn_sched_opt given;
+    CTN_TRY(ctn__opt("schedule", &given, sizeof given, s));
     CTN_TRY(check_hyper(tr, "extend_schedule", hyper));
     scheduled *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
     x->base = ctn_optim_hyper(tr->optim, hyper);
     x->hyper = ctn__strdup(hyper);
-    ctn_status st = x->hyper ? ctn__sched_check(&x->s, s, ctn__trainer_length(tr)) : CTN_ENOMEM;
+    int64_t length = ctn__trainer_length(tr);
+    if (ctn__group_apart(tr) && length <= given.warmup) length = given.warmup + 1; /* see start */
+    ctn_status st = x->hyper ? ctn__sched_check(&x->s, s, length) : CTN_ENOMEM;
     if (st < 0) {
         release(x);
         return st;
     }
+    x->whole = given.steps == 0;
     snprintf(name, sizeof name, "schedule:%s", hyper);
     return ctn__extend(tr,
                        &(ctn_extension){.name = name,
                                         .priority = CTN_PRIORITY_CHANGE,
-                                        .start = set,
+                                        .start = start,
                                         .call = set,
                                         .visit = visit,
                                         .release = release,

@@ -5,31 +5,36 @@
  *   trainer.txt         counters, values, triggers, and what the training was made of
  *   decisions.txt       which kernels are in use
  * Loading reads and checks all of it before it changes anything.
+ *
+ * On several ranks the state is rank 0's, which alone writes and reads it; what the others have follows from
+ * it and from their number. A state serves any number of ranks as long as a step keeps its samples: the
+ * position in the order of samples is that of all ranks together (data/sampler.c).
  */
 #include "train/train.h"
 
+#include "comm/comm.h"
 #include "data/loader.h"
+#include "io/state.h"
 #include "optim/optim.h"
 #include "plan/plan.h"
 
 #define ARRAYS "state.safetensors"
 #define TRAINER "trainer.txt"
 #define DECISIONS "decisions.txt"
-#define MAGIC "catena-trainer 1"
+#define MAGIC "catena-trainer 2"
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Where the batch that the trainer holds came from, not where the loader is by now. */
+/* Where the batch that the trainer holds came from, not where the loader is by now. Loading only takes
+ * note of it: the loader goes there in ctn__group_resume. */
 static ctn_status visit_loader(void *object, ctn_state_fn fn, void *user)
 {
     ctn_trainer *tr = object;
-    const ctn_sampler_state was = tr->held ? tr->at : ctn_loader_state_get(tr->loader);
-    ctn_sampler_state s = was;
-    CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s.seed));
-    CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s.epoch));
-    CTN_TRY(fn(user, "position", CTN_I64, 0, NULL, &s.position));
-    if (s.seed == was.seed && s.epoch == was.epoch && s.position == was.position) return CTN_OK;
-    return ctn_loader_state_set(tr->loader, &s);
+    ctn_sampler_state *s = &tr->restored;
+    *s = tr->held ? tr->at : ctn_loader_state_get(tr->loader);
+    CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s->seed));
+    CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s->epoch));
+    return fn(user, "position", CTN_I64, 0, NULL, &s->position);
 }
 
 typedef struct {
@@ -64,20 +69,30 @@ static void free_parts(part_list *l)
 
 /* ---- trainer.txt ----------------------------------------------------------------------------- */
 
-/* What must be the same for the state to mean the same. */
+static ctn__saved_by saved_by(const ctn_trainer *tr)
+{
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    return (ctn__saved_by){c ? ctn_comm_size(c) : 1, tr->loader->sampler.size, ctn__group_used(tr)};
+}
+
+/* What must be the same for the state to mean the same. A step is one of all ranks. */
 static void add_setup(const ctn_trainer *tr, ctn__text *t)
 {
-    ctn__text_add(t, "%lld samples in batches of %lld%s, %lld batches to a step",
-                  (long long)tr->loader->sampler.total, (long long)tr->loader->batch,
-                  tr->loader->drop_last ? " without the last smaller one" : "",
-                  (long long)tr->o.accumulate);
+    const ctn_loader *l = tr->loader;
+    const long long batch = (long long)l->batch * l->sampler.size;
+    if (ctn__group_apart(tr)) ctn__text_add(t, "samples of its own for each rank");
+    else ctn__text_add(t, "%lld samples", (long long)l->sampler.total);
+    ctn__text_add(t, " in steps of %lld", batch * (long long)tr->o.accumulate);
+    if (l->drop_last) ctn__text_add(t, ", of which smaller batches than %lld are left out", batch);
 }
 
 static void write_trainer(const ctn_trainer *tr, ctn__text *t)
 {
     ctn_progress p;
     ctn_trainer_progress(tr, &p);
-    ctn__text_add(t, MAGIC "\nsetup\t");
+    const ctn__saved_by by = saved_by(tr);
+    ctn__text_add(t, MAGIC "\nranks\t%lld %lld %lld\nsetup\t", (long long)by.ranks,
+                  (long long)by.parts, (long long)by.batches);
     add_setup(tr, t);
     ctn__text_add(t, "\ncount\t%lld %lld %lld\n", (long long)tr->iteration, (long long)tr->epoch,
                   (long long)tr->samples);
@@ -123,6 +138,7 @@ static ctn_status read_value(ctn_trainer *tr, const char *name, const char *rest
     v.count = count;
     v.fresh = fresh != 0;
     v.reported = reported != 0;
+    if (!ctn__writes(tr)) v.sum = v.weight = 0; /* rank 0 has those of all ranks */
     *to = v;
     return CTN_OK;
 }
@@ -135,7 +151,7 @@ static ctn_status read_extension(ctn_trainer *tr, const char *name, const char *
     if (sscanf(rest, "%d %la %lld %d", &has_state, &best, &seen, &has_best) != 4)
         return malformed(rest);
     ctn__extended *x = find_extension(tr, name);
-    if (!x && has_state)
+    if (!x && has_state && !apply)
         return ctn_fail(CTN_ESTATE,
                         "trainer_load: the state was saved with the extension %s, which this "
                         "trainer does not have",
@@ -147,14 +163,41 @@ static ctn_status read_extension(ctn_trainer *tr, const char *name, const char *
     return CTN_OK;
 }
 
+/* Ranks with samples of their own take them along: what was used of an epoch has no meaning for others. */
+static ctn_status read_ranks(ctn_trainer *tr, const char *rest)
+{
+    long long n[3];
+    if (sscanf(rest, "%lld %lld %lld", &n[0], &n[1], &n[2]) != 3 || n[0] < 1 || n[1] < 1 ||
+        n[2] < 0)
+        return malformed(rest);
+    const ctn__saved_by by = {n[0], n[1], n[2]}, here = saved_by(tr);
+    tr->loaded = by;
+    if ((by.ranks == here.ranks && by.parts == here.parts) || by.batches == 0 ||
+        (by.ranks == by.parts && here.ranks == here.parts))
+        return CTN_OK;
+    return ctn_fail(
+        CTN_ESTATE,
+        "trainer_load: the state was saved in the middle of an epoch by %lld ranks with "
+        "%s; here there are %lld ranks with %s, so the samples that are left cannot be "
+        "told: load it on %lld ranks",
+        n[0], by.parts == by.ranks ? "a part of the samples each" : "samples of their own",
+        (long long)here.ranks,
+        here.parts == here.ranks ? "a part of the samples each" : "samples of their own", n[0]);
+}
+
 static ctn_status read_setup(const ctn_trainer *tr, const char *rest)
 {
     ctn__text now = {0};
     add_setup(tr, &now);
     ctn_status st = now.failed ? CTN_ENOMEM : CTN_OK;
     if (st == CTN_OK && strcmp(now.s, rest) != 0)
-        st = ctn_fail(CTN_ESTATE, "trainer_load: the state was saved with %s; here there are %s",
-                      rest, now.s);
+        st = ctn_fail(
+            CTN_ESTATE,
+            "trainer_load: the state was saved with %s, by %lld rank%s; here there are %s, "
+            "on %lld. The samples must be the same, and how many of them make a step: ranks x "
+            "batch x accumulate",
+            rest, (long long)tr->loaded.ranks, tr->loaded.ranks == 1 ? "" : "s", now.s,
+            (long long)saved_by(tr).ranks);
     ctn__text_free(&now);
     return st;
 }
@@ -190,6 +233,7 @@ static ctn_status read_line(ctn_trainer *tr, char *line, bool apply)
     char *rest = strchr(line, '\t');
     if (!rest) return malformed(line);
     *rest++ = 0;
+    if (strcmp(line, "ranks") == 0) return read_ranks(tr, rest);
     if (strcmp(line, "setup") == 0) return read_setup(tr, rest);
     if (strcmp(line, "count") == 0) return read_counts(tr, rest, apply);
     if (strcmp(line, "seconds") == 0) return read_seconds(tr, rest, apply);
@@ -211,7 +255,11 @@ static ctn_status read_trainer(ctn_trainer *tr, const char *text, bool apply)
     for (bool first = true; st == CTN_OK && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = 0;
         if (!first) st = read_line(tr, line, apply);
-        else if (strcmp(line, MAGIC) != 0) st = malformed(line);
+        else if (strcmp(line, MAGIC) != 0)
+            st = ctn_fail(CTN_EFORMAT,
+                          "trainer_load: the state is of another version of Catena: it is %.40s, "
+                          "expected " MAGIC,
+                          line);
         first = false;
     }
     ctn__free(copy);
@@ -260,7 +308,7 @@ static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim
     return CTN_OK;
 }
 
-/* Rank 0 writes; what is spread over the ranks is brought there. */
+/* What is spread over the ranks is brought to rank 0, which writes. */
 static ctn_status take_part(ctn_trainer *tr)
 {
     return ctn_optim_visit(tr->optim, nothing, NULL);
@@ -272,6 +320,7 @@ ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir)
     ctn__text path = {0};
     CTN_TRY(check(tr, dir, "trainer_save"));
     CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(ctn__group_values(tr));
     if (!ctn__writes(tr)) return take_part(tr);
     CTN_TRY_GOTO(st, done, ctn__numbered_begin(&path, dir));
     CTN_TRY_GOTO(st, done, write_files(tr, path.s));
@@ -288,47 +337,99 @@ static void forget_values(ctn_trainer *tr)
     tr->values.n = 0;
 }
 
-/* From a folder whose files are whole. */
-static ctn_status load(ctn_trainer *tr, const char *path)
+/* What is read of a state besides its arrays: by rank 0, for all. */
+typedef struct {
+    ctn__text path;
+    char *trainer, *decisions;
+    uint64_t seed[2]; /* of context and sampler before loading */
+} source;
+
+static void free_source(source *s)
 {
-    ctn_status st = CTN_OK;
-    ctn__text arrays = {0};
-    char *text = NULL, *decisions = NULL;
+    ctn__text_free(&s->path);
+    ctn__free(s->trainer);
+    ctn__free(s->decisions);
+}
+
+static ctn_status open_newest(ctn_trainer *tr, const char *dir, source *s)
+{
     size_t n;
-    part_list parts = {0};
-    ctn__text_add(&arrays, "%s/" ARRAYS, path);
-    if (arrays.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    CTN_TRY_GOTO(st, done, ctn__numbered_read(path, TRAINER, &text, &n));
-    CTN_TRY_GOTO(st, done, ctn__numbered_read(path, DECISIONS, &decisions, &n));
-    CTN_TRY_GOTO(st, done, read_trainer(tr, text, false));
-    CTN_TRY_GOTO(st, done, make_parts(&parts, tr));
-    CTN_TRY_GOTO(st, done, ctn_state_load(arrays.s, parts.n, parts.at));
+    CTN_TRY(ctn__numbered_latest(&s->path, dir));
+    CTN_TRY(ctn__numbered_read(s->path.s, TRAINER, &s->trainer, &n));
+    CTN_TRY(ctn__numbered_read(s->path.s, DECISIONS, &s->decisions, &n));
+    CTN_TRY(read_trainer(tr, s->trainer, false));
+    ctn__text_add(&s->path, "/" ARRAYS);
+    return s->path.failed ? CTN_ENOMEM : CTN_OK;
+}
+
+/* What only this rank has found: the others would wait for it. */
+static ctn_status alone(ctn_comm *c, ctn_status st)
+{
+    if (st < 0 && c) ctn_comm_break(c, ctn_error_message());
+    return st;
+}
+
+/* Rank 0's text on all. */
+static ctn_status share_text(ctn_comm *c, char **text)
+{
+    uint64_t n = *text ? strlen(*text) : 0;
+    CTN_TRY(ctn_comm_broadcast(c, &n, sizeof n, 0));
+    if (!*text) *text = ctn__calloc((size_t)n + 1, 1);
+    return *text ? ctn_comm_broadcast(c, *text, (size_t)n, 0) : alone(c, CTN_ENOMEM);
+}
+
+static ctn_status share(ctn_comm *c, source *s)
+{
+    if (!c) return CTN_OK;
+    CTN_TRY(share_text(c, &s->trainer));
+    CTN_TRY(share_text(c, &s->decisions));
+    return ctn_comm_broadcast(c, s->seed, sizeof s->seed, 0);
+}
+
+/* Everything has been checked. */
+static ctn_status apply(ctn_trainer *tr, const source *s, const char *dir)
+{
     forget_values(tr);
-    CTN_TRY_GOTO(st, done, read_trainer(tr, text, true));
-    CTN_TRY_GOTO(st, done, ctn__decisions_replace(tr->ctx, decisions));
+    CTN_TRY(read_trainer(tr, s->trainer, true));
+    ctn_status st = ctn__decisions_replace(tr->ctx, s->decisions);
+    CTN_TRY(st);
     if (st == CTN_END)
-        ctn__warn("%s was saved on another machine, with another version or number of threads; the "
-                  "training goes on, but not bit by bit",
-                  path);
-    st = CTN_OK;
+        ctn__warn("the state in %s was saved on another machine, with another version or number of "
+                  "threads; the training goes on, but not bit by bit",
+                  dir);
     tr->resumed = true;
-done:
+    return CTN_OK;
+}
+
+static ctn_status load(ctn_trainer *tr, const char *dir, source *s)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    part_list parts = {0};
+    const uint64_t own[2] = {s->seed[0], s->seed[1]};
+    ctn_status st = share(c, s);
+    const uint64_t *first = s->seed; /* rank 0's by now */
+    if (st == CTN_OK) st = alone(c, make_parts(&parts, tr));
+    if (st == CTN_OK) st = ctn__state_load(c, s->path.s, parts.n, parts.at);
+    if (st == CTN_OK) st = alone(c, apply(tr, s, dir));
+    if (st == CTN_OK)
+        st = alone(c, ctn__group_resume(tr, (uint64_t[]){own[0] - first[0], own[1] - first[1]}));
     free_parts(&parts);
-    ctn__text_free(&arrays);
-    ctn__free(text);
-    ctn__free(decisions);
     return st;
 }
 
 ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
 {
-    ctn__text path = {0};
     CTN_TRY(check(tr, dir, "trainer_load"));
     if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_load: the trainer runs");
-    ctn_status st = ctn__numbered_latest(&path, dir);
-    if (st == CTN_OK) st = load(tr, path.s);
-    if (st == CTN_OK) st = ctn__group_resume(tr);
-    ctn__text_free(&path);
+    ctn_comm *c = ctn__trainer_comm(tr);
+    ctn_context_state now;
+    ctn_context_save(tr->ctx, &now);
+    source s = {.seed = {now.seed, ctn_loader_state_get(tr->loader).seed}};
+    ctn_status st = ctn__writes(tr) ? open_newest(tr, dir, &s) : CTN_OK;
+    st = ctn__comm_root_status(c, st);
+    if (st == CTN_OK) st = ctn__group_agree(tr, false);
+    if (st == CTN_OK) st = load(tr, dir, &s);
+    free_source(&s);
     return st;
 }
 
@@ -336,21 +437,19 @@ ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
 
 typedef struct {
     ctn__text dir;
-    int64_t saved; /* iteration, -1: none */
 } saver;
 
 static ctn_status call(void *self, ctn_trainer *tr)
 {
-    saver *s = self;
+    const saver *s = self;
     CTN_TRY(ctn_trainer_save(tr, s->dir.s));
-    s->saved = tr->iteration;
+    tr->saved = tr->iteration;
     return CTN_OK;
 }
 
 static ctn_status finish(void *self, ctn_trainer *tr)
 {
-    const saver *s = self;
-    return tr->status < 0 || s->saved == tr->iteration ? CTN_OK : call(self, tr);
+    return tr->status < 0 || tr->saved == tr->iteration ? CTN_OK : call(self, tr);
 }
 
 static void release(void *self)
@@ -366,7 +465,6 @@ ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_trigger *when)
     CTN_TRY(check(tr, tr->o.out, "extend_state"));
     saver *s = ctn__calloc(1, sizeof *s);
     if (!s) return CTN_ENOMEM;
-    s->saved = -1;
     ctn__text_add(&s->dir, "%s/state", tr->o.out);
     if (s->dir.failed) {
         release(s);

@@ -71,11 +71,14 @@ typedef struct {
 } ctn__weighted;
 
 /* Calls `to` with the means over all ranks, the same on each; names may differ between them. */
+typedef ctn_status (*ctn__weighted_fn)(void *user, const ctn__weighted *v);
 typedef struct {
-    ctn_status (*fn)(void *self, int n, const ctn__weighted *v, ctn_value_fn to, void *user);
+    ctn_status (*fn)(void *self, int n, const ctn__weighted *v, ctn__weighted_fn to, void *user);
     void *self;
 } ctn__merge;
 
+/* What was reported since the last log as means over all ranks, by tr->merge (report.c). Collective. */
+ctn_status ctn__values_merge(ctn_trainer *tr, ctn__weighted_fn to, void *user);
 /* ctn_evaluate over several ranks; m NULL, or without a function: over this one. */
 ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
                          ctn_value_fn fn, void *user, const ctn__merge *m);
@@ -146,16 +149,29 @@ ctn_status ctn__patience_visit(ctn__patience *p, ctn_state_fn fn, void *user);
 
 ctn_comm *ctn__trainer_comm(const ctn_trainer *tr); /* NULL: one rank */
 bool ctn__writes(const ctn_trainer *tr);            /* files and terminal are rank 0's */
+/* Before the first step of a run, and before a state is loaded: every rank was made of the same; with
+ * `state` it is also at the same place with the same weights. Collective. Errors: EARG, on all ranks,
+ * which names the rank that differs and in what. */
+ctn_status ctn__group_agree(ctn_trainer *tr, bool state);
+/* Does each rank have samples of its own, and not a part of those of all? */
+bool ctn__group_apart(const ctn_trainer *tr);
+/* Before a step: its random numbers do not depend on what this rank did otherwise. */
+void ctn__group_step(ctn_trainer *tr);
 /* Around a step: what goes with the gradients, and what came. */
 void ctn__group_give(ctn_trainer *tr, int64_t samples);
 void ctn__group_take(ctn_trainer *tr);
 double ctn__group_clock(const ctn_trainer *tr); /* rank 0's, as of the last step */
 /* Batches of an epoch, on the rank that has most. */
-int64_t ctn__group_batches(const ctn_loader *l);
-/* The next batch of this rank, an empty one while others still have some. CTN_END: the epoch ended, for all. */
+int64_t ctn__group_batches(const ctn_trainer *tr);
+/* Batches of this epoch that are used. */
+int64_t ctn__group_used(const ctn_trainer *tr);
+/* The next batch of this rank, an empty one while only others have some. CTN_END: the epoch ended, for all. */
 ctn_status ctn__group_next(ctn_trainer *tr);
-/* The loader goes to this rank's place, after a state of rank 0 was loaded. */
-ctn_status ctn__group_resume(ctn_trainer *tr);
+/* Everything goes to this rank's place after a state of rank 0 was loaded. shift: what is added to the seeds of context and
+ * sampler, by which those of this rank differ from rank 0's. */
+ctn_status ctn__group_resume(ctn_trainer *tr, const uint64_t shift[2]);
+/* What was reported since the last log goes to rank 0, whose state is saved. Collective. */
+ctn_status ctn__group_values(ctn_trainer *tr);
 /* States of the net (running statistics) become rank 0's. Collective. */
 ctn_status ctn__group_states(ctn_trainer *tr);
 
@@ -174,6 +190,15 @@ ctn_status ctn__numbered_latest(ctn__text *path, const char *dir);
 /* A file of a folder as text that ends in 0, to be freed. Errors: EIO, ENOMEM. */
 ctn_status ctn__numbered_read(const char *path, const char *file, char **text, size_t *n);
 ctn_status ctn__numbered_write(const char *path, const char *file, const ctn__text *text);
+
+/* ---- states (state.c) ----------------------------------------------------------------------------- */
+
+/* Of a saved state: who saved it. */
+typedef struct {
+    int64_t ranks;
+    int64_t parts;   /* of the samples, one for each rank; 1: each rank had samples of its own */
+    int64_t batches; /* of the epoch that were used */
+} ctn__saved_by;
 
 typedef struct ctn__average ctn__average;
 /* Exchange the weights with their moving average; a second call takes it back. NULL: nothing. */
@@ -194,9 +219,11 @@ struct ctn_trainer {
     ctn__merge merge;      /* of what evaluators find */
 
     int64_t iteration, epoch, samples;
+    int64_t saved;        /* iteration of the last state that the extension saved, -1: none */
     double was;           /* ctn__trainer_epochs before the step just done */
     bool epoch_ended;     /* by the step just done */
     bool last;            /* the step just done was the last: triggers at the end fire */
+    bool complete;        /* the run has ended and reached its end: it was not stopped before */
     bool running;         /* inside ctn_trainer_run */
     bool resumed;         /* a state was loaded */
     ctn_status status;    /* of the run that ends: what finish finds */
@@ -207,9 +234,14 @@ struct ctn_trainer {
     ctn_status ahead;     /* the loader's error, told by the next step */
 
     /* on several ranks (group.c) */
-    int64_t in_epoch; /* batches of this epoch taken, empty ones too */
+    bool agreed; /* all ranks stop: one of them was asked to */
+    /* with samples of their own: */
+    int64_t batches;  /* of an epoch, on the rank that has most; 0: not known yet */
+    int64_t in_epoch; /* of this epoch taken, empty ones too */
     bool dry;         /* this rank's samples of the epoch are used up */
-    bool agreed;      /* all ranks stop: one of them was asked to */
+
+    ctn__saved_by loaded;       /* the state that was loaded */
+    ctn_sampler_state restored; /* where its loader was */
 
     double seconds;                     /* of earlier runs */
     double compute_s, input_s, other_s; /* of all */

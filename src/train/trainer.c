@@ -24,10 +24,12 @@ static ctn_status check_options(const ctn_trainer_opt *o)
     return CTN_OK;
 }
 
+/* The folder is rank 0's: the others need not even see it. */
 static ctn_status make_out(ctn_trainer *tr, const char *out)
 {
     if (!out) return CTN_OK;
     if (!(tr->o.out = ctn__strdup(out))) return CTN_ENOMEM;
+    if (!ctn__writes(tr)) return CTN_OK;
     ctn_status st = ctn__make_folder(out, 0777);
     if (st == CTN_EIO)
         return ctn_fail(st, "trainer: cannot make the folder %s: %s", out, strerror(errno));
@@ -54,6 +56,7 @@ ctn_status ctn_trainer_new(ctn_trainer **out, ctn_optim *opt, ctn_loader *loader
     tr->ctx = tr->step.ctx = opt->ctx;
     tr->o = options;
     tr->o.out = NULL;
+    tr->saved = -1;
     if (tr->o.accumulate == 0) tr->o.accumulate = 1;
     atomic_init(&tr->stop, NULL);
     CTN_TRY_GOTO(st, done, make_out(tr, options.out));
@@ -165,20 +168,19 @@ static ctn_sampler_state position(const ctn_trainer *tr)
 
 double ctn__trainer_epochs(const ctn_trainer *tr)
 {
-    if (ctn__trainer_comm(tr)) { /* the same number on all ranks */
-        const int64_t n = ctn__group_batches(tr->loader), done = tr->in_epoch - tr->held;
-        return (double)tr->epoch + (n > 0 && done > 0 ? (double)done / (double)n : 0);
+    double all = (double)tr->loader->sampler.total, done = (double)position(tr).position;
+    if (ctn__group_apart(tr)) { /* samples that only this rank has; batches are the same on all */
+        all = (double)ctn__group_batches(tr);
+        done = (double)ctn__group_used(tr);
     }
-    const int64_t count = ctn_sampler_count(&tr->loader->sampler);
-    const double part = count > 0 ? (double)position(tr).position / (double)count : 0;
-    return (double)tr->epoch + fmin(part, 1);
+    return (double)tr->epoch + (all > 0 ? fmin(done / all, 1) : 0);
 }
 
 int64_t ctn__trainer_length(const ctn_trainer *tr)
 {
     const int64_t k = tr->o.accumulate;
     int64_t n = tr->o.iterations;
-    const int64_t by_epochs = tr->o.epochs * ((ctn__group_batches(tr->loader) + k - 1) / k);
+    const int64_t by_epochs = tr->o.epochs * ((ctn__group_batches(tr) + k - 1) / k);
     if (by_epochs > 0 && (n == 0 || by_epochs < n)) n = by_epochs;
     return n;
 }
@@ -212,6 +214,8 @@ void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out)
         .input_s = tr->input_s,
         .other_s = tr->other_s,
         .epoch_ended = tr->epoch_ended,
+        .complete = tr->complete,
+        .saved = tr->saved,
     };
 }
 
@@ -246,8 +250,10 @@ void ctn_trainer_stop(ctn_trainer *tr, const char *why)
     atomic_store(&tr->stop, why);
 }
 
+/* A request that came when nothing was left to do has stopped nothing. */
 const char *ctn_trainer_stopped(const ctn_trainer *tr)
 {
+    if (tr->complete) return tr->ended;
     const char *why = atomic_load(&((ctn_trainer *)tr)->stop);
     if (!why && tr->agreed) why = "another rank was asked to stop";
     return why ? why : tr->ended;
@@ -272,7 +278,7 @@ static ctn_status take(ctn_trainer *tr)
     const uint64_t t0 = ctn__now_ns();
     ctn_status st;
     do {
-        tr->at = ctn_loader_state_get(tr->loader);
+        if (!tr->dry) tr->at = ctn_loader_state_get(tr->loader);
         st = ctn__trainer_comm(tr) ? ctn__group_next(tr) : ctn_loader_next(tr->loader, &tr->batch);
     } while (st == CTN_OK && tr->batch.n == 0 && !ctn__trainer_comm(tr));
     tr->held = st == CTN_OK;
@@ -301,7 +307,8 @@ static ctn_status need_batch(ctn_trainer *tr)
 static ctn_status put_back(ctn_trainer *tr)
 {
     if (!tr->held) return CTN_OK;
-    tr->held = false;
+    tr->in_epoch = ctn__group_used(tr);
+    tr->held = tr->dry = false;
     return ctn_loader_state_set(tr->loader, &tr->at);
 }
 
@@ -358,6 +365,7 @@ static ctn_status run_step(ctn_trainer *tr)
     int64_t samples = 0;
     double first = 0;
     tr->epoch_ended = false;
+    ctn__group_step(tr);
     CTN_TRY(need_batch(tr));
     tr->was = ctn__trainer_epochs(tr);
     for (int64_t k = 0; k < group; k++) {
@@ -431,6 +439,13 @@ static bool asked_to_stop(const ctn_trainer *tr)
     return ctn__trainer_comm(tr) ? tr->agreed : atomic_load(&((ctn_trainer *)tr)->stop) != NULL;
 }
 
+/* The others would wait for a rank that cannot go on. */
+static void tell_others(ctn_trainer *tr, ctn_status st)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    if (st < 0 && c) ctn_comm_break(c, ctn_error_message());
+}
+
 ctn_status ctn_trainer_run(ctn_trainer *tr)
 {
     size_t started = 0;
@@ -440,16 +455,21 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
     if (tr->o.epochs == 0 && tr->o.iterations == 0 && tr->o.seconds <= 0 && tr->ext.n == 0)
         return ctn_fail(CTN_EARG, "trainer_run: it would never end; set epochs, iterations or "
                                   "seconds, or add an extension that ends it");
+    CTN_TRY(ctn__group_agree(tr, true));
     tr->running = true;
-    tr->last = tr->epoch_ended = false;
+    tr->last = tr->epoch_ended = tr->complete = tr->agreed = false;
     tr->began = ctn__now_ns();
     tr->seconds += tr->ran;
     ctn_status st = start_extensions(tr, &started);
-    while (st == CTN_OK && !reached_end(tr) && !asked_to_stop(tr)) {
+    bool end = reached_end(tr); /* of a state that was saved there */
+    while (st == CTN_OK && !end && !asked_to_stop(tr)) {
         st = run_step(tr);
         if (st == CTN_OK) st = after_step(tr);
+        end = tr->last;
     }
     tr->status = st;
+    tr->complete = st == CTN_OK && end;
+    tell_others(tr, st);
     ctn_status back = put_back(tr);
     if (st == CTN_OK) st = back;
     for (size_t i = 0; i < started; i++) {
@@ -458,6 +478,8 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
         ctn_status f = called ? x->e.finish(x->e.self, tr) : CTN_OK;
         if (st == CTN_OK) st = f;
     }
+    tr->complete = tr->complete && st >= 0;
+    tell_others(tr, st);
     tr->ran = ctn__trainer_clock(tr);
     tr->running = false;
     return st < 0 ? st : CTN_OK;

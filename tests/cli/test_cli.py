@@ -349,7 +349,17 @@ def test_timeline():
                        [10, 6, 3, 0.5, 0.5, 2, 3]), first
     assert np.allclose([second[k + "_ms"] for k in ("compute", "exposed", "optimizer", "hidden", "ahead")], [10, 0, 1, 1, 0])
     assert np.isclose(split["imbalance_ms"], 3) and split["slowest_rank"] == 1 and np.isclose(split["hidden_share"], 0.5)
-    assert np.isclose(split["clock_within_us"], 5)
+    assert np.isclose(split["clock_within_us"], 5) and split["ranks"] == split["job_ranks"] == 2
+
+    # A sample of a larger job: ranks 0 and 70 of 140.
+    for event in events:
+        event["pid"] *= 70
+    hand["otherData"]["ranks"] = 140
+    Path("hand.json").write_text(json.dumps(hand))
+    split = json.loads(run("timeline", "hand.json", "--json").stdout)
+    assert split["ranks"] == 2 and split["job_ranks"] == 140 and split["slowest_rank"] == 70, split
+    assert [r["rank"] for r in split["by_rank"]] == [0, 70] and np.isclose(split["imbalance_ms"], 3)
+    assert "2 of 140 ranks, 1 steps" in run("timeline", "hand.json").stdout
 
     run("bench", "mlp", "--batch", 4, "--steps", 3, "--timeline", "b.json")
     assert json.loads(run("timeline", "b.json", "--json").stdout)["steps"] == 5
@@ -382,6 +392,114 @@ def test_folder_is_refused():
     assert Path("r/weights.safetensors").read_bytes() != before
 
 
+# ---- one job at a time in a folder
+
+
+STARTED = []  # ended by main(), whatever happens
+
+
+def start(*words, env=None):
+    STARTED.append(subprocess.Popen([CATENA, "train", *words, "--quiet"], env={**ENV, **(env or {})}, text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    return STARTED[-1]
+
+
+def output(job):
+    return job.communicate(timeout=60)[1]
+
+
+def wait_for(condition, what):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"waited 60 s for {what}")
+
+
+def wait_for_rows(job):
+    """Until a job has the folder and has logged some epochs of its own: at its start it cuts the log to its state."""
+    wait_for(lambda: f"pid {job.pid}\n" in Path("r/job.txt").read_text(), "the folder")
+    rows = Path("r/log.jsonl").stat().st_size
+    wait_for(lambda: Path("r/log.jsonl").stat().st_size > rows + 1000 or job.poll() is not None, "some epochs")
+
+
+FOREVER = ["mlp", *ARRAYS, "--epochs", "0", "--hours", "0.03", "--out", "r", "--resume"]
+
+
+def test_folder_of_another_job():
+    make_arrays()
+    job = start(*FOREVER, env={"SLURM_JOB_ID": "4711"})
+    wait_for(lambda: Path("r/plan.txt").exists(), "the first job")
+    for words in ([], ["--force"]):
+        error = run("train", "mlp", *ARRAYS, "--out", "r", *(words or ["--resume"]), code=3).stderr
+        assert f"process {job.pid}, Slurm job 4711, since 20" in error and "--out" in error, error
+        assert error.count("\n") == 1, error
+    assert "not empty" in run("train", "mlp", *ARRAYS, "--out", "r", code=2).stderr
+    # A killed job leaves no lock; its successor waits for nothing.
+    job.kill()
+    output(job)
+    began = time.time()
+    job = start(*FOREVER)
+    wait_for_rows(job)
+    assert time.time() - began < 20
+    job.terminate()
+    text = output(job)
+    assert job.returncode == 85, text
+    assert Path("r/job.txt").read_text().startswith("ended\n")
+    # Nothing was lost by those who were refused.
+    assert train("--resume", "--hours", "0", "--iterations", "1000000", "--epochs", "1", "--out", "r")["epochs"] >= 1
+
+
+def test_jobs_that_start_together():
+    make_arrays()
+    jobs = [start(*FOREVER) for _ in range(4)]
+    wait_for(lambda: sum(job.poll() is not None for job in jobs) == 3, "three refusals")
+    assert sorted(job.poll() or 0 for job in jobs) == [0, 3, 3, 3], [job.poll() for job in jobs]
+    for job in jobs:
+        if job.poll() is None:
+            wait_for(lambda: Path("r/plan.txt").exists(), "the one that runs")
+            job.terminate()
+        text = output(job)
+        assert job.returncode == 85 or "another job works in r" in text, (job.returncode, text)
+
+
+FOREIGN = "running\nhost far\npid 12\njob PBS job 5.far\nsince 2026-01-02T03:04:05Z\nboot elsewhere\nbeat %03d\n"
+
+
+def test_folder_of_another_host():
+    """Locks that other hosts do not see: a job that rewrites its file lives."""
+    make_arrays()
+    os.mkdir("r")
+    Path("r/job.txt").write_text(FOREIGN % 0)
+    job = start(*FOREVER)
+    assert "belongs to a job" in job.stderr.readline()
+    job.terminate()
+    text = output(job)
+    assert job.returncode == 3 and "stopped by a signal while it waited for r" in text, text
+    job = start(*FOREVER)
+    for beat in range(1, 300):
+        if job.poll() is not None:
+            break
+        with open("r/job.txt", "r+") as f:  # in place, as a job does it
+            f.write(FOREIGN % beat)
+        time.sleep(0.1)
+    text = output(job)
+    assert job.returncode == 3 and "(on far, process 12, PBS job 5.far, since 2026-01-02T03:04:05Z)" in text, text
+    assert Path("r/job.txt").read_text().startswith("running\nhost far\n")
+
+
+def test_folder_that_is_lost():
+    """Another job took the folder while this one did not beat: this one ends and leaves everything as it is."""
+    make_arrays()
+    job = start(*FOREVER)
+    wait_for(lambda: Path("r/plan.txt").exists(), "the job")
+    Path("other").write_text(FOREIGN % 1)
+    os.replace("other", "r/job.txt")
+    text = output(job)
+    assert job.returncode == 3 and "another job has taken r (on far, process 12" in text, (job.returncode, text)
+    assert Path("r/job.txt").read_text() == FOREIGN % 1
+
+
 LONG = ["mlp", *ARRAYS, "--val-share", "0.2", "--schedule", "cosine", "--optimizer", "adam", "--epochs", "6"]
 
 
@@ -394,11 +512,9 @@ def test_resume():
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM):
         p = subprocess.Popen([CATENA, "train", *words, "--out", "parts", "--resume", "--json"], env=ENV,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(600):  # until it runs
-            if Path("parts/plan.txt").exists() or p.poll() is not None:
-                break
-            time.sleep(0.02)
-        time.sleep(0.15)
+        wait_for(lambda: p.poll() is not None or Path("parts/job.txt").exists() and
+                 f"pid {p.pid}\n" in Path("parts/job.txt").read_text(), "the training")
+        time.sleep(0.3)
         p.send_signal(number)
         out, err = p.communicate(timeout=60)
         if p.returncode == 0:
@@ -420,6 +536,35 @@ def test_resume():
     rows = [[{k: v for k, v in json.loads(line).items() if not k.endswith(drop)}
              for line in Path(out, "log.jsonl").read_text().splitlines()] for out in ("whole", "parts")]
     assert rows[0] == rows[1]
+
+
+def test_unfinished():
+    """The mark of a job script: this run has saved a state and not come to its end."""
+    make_arrays()
+    mark = Path("r/unfinished")
+    job = start(*FOREVER)
+    wait_for(mark.exists, "the first state")
+    assert list(Path("r/state").glob("0*"))
+    job.kill()
+    output(job)
+    assert mark.exists()
+    # A run that saves nothing before it is killed is not worth another one.
+    job = start(*FOREVER, "--save-minutes", "1000")
+    wait_for_rows(job)
+    job.kill()
+    output(job)
+    assert not mark.exists()
+    job = start(*FOREVER, "--save-minutes", "1000")
+    wait_for_rows(job)
+    job.terminate()
+    text = output(job)
+    assert job.returncode == 85 and mark.exists(), text
+    # At the end, and after an error that another run would meet again, nothing is left to do.
+    train("--resume", "--hours", "0", "--iterations", "1", "--out", "r")
+    assert not mark.exists()
+    run("train", "mlp", *ARRAYS, "--optimizer", "sgd", "--lr", "1e30", "--save-minutes", "0.00001", "--out", "s",
+        "--quiet", code=6)
+    assert not Path("s/unfinished").exists()
 
 
 def test_kill():
@@ -485,6 +630,9 @@ def main():
             except Exception as e:  # pylint: disable=broad-except
                 failed.append(name)
                 print(f"FAILED  {name}: {type(e).__name__}: {e}\n", flush=True)
+            for job in STARTED:
+                job.kill()
+            STARTED.clear()
             os.chdir("/")
     print(f"{len(tests) - len(failed)} of {len(tests)} passed")
     return 1 if failed or not tests else 0

@@ -5,6 +5,7 @@
 Open MPI's mpirun starts the ranks; hosts, Slurm and cut links are tested by tests/cluster. Every test runs in an empty
 folder. Without mpirun or NumPy: skipped (77).
 """
+import fcntl
 import json
 import os
 import re
@@ -26,6 +27,7 @@ except ImportError:
     sys.exit(77)
 
 CATENA = Path(sys.argv[1]).resolve()
+SOURCE = Path(__file__).resolve().parents[2]
 MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 if not MPIRUN or "Open" not in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout:
     print("skipped: no mpirun of Open MPI here")
@@ -51,6 +53,13 @@ def run(*words, **more):
 
 def ranks(n, *words, **more):
     return call([MPIRUN, "--oversubscribe", "-np", n, *words], **more)
+
+
+def has_bf16():
+    """Whether this CPU, or the limit ONEDNN_MAX_CPU_ISA, leaves kernels for bf16."""
+    done = run("bench", "mlp", "--steps", "1", "--precision", "bf16", code=None)
+    assert done.returncode == 0 or "no kernels for bf16" in done.stderr, done.stderr
+    return done.returncode == 0
 
 
 def own_lines(done):
@@ -121,6 +130,34 @@ def test_memory():
     assert found and abs(float(found[1]) - float(found[2]) - 0.05) < 0.011, done.stderr
 
 
+def test_memory_of_files():
+    """Pages of files can be taken back: neither data nor what a library has mapped counts."""
+    count = 400000
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, 250), }}\n".encode()
+    with open("x.npy", "wb") as f:  # 400 MB of zeros, which take no room on the disk
+        f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head)
+        f.truncate(f.tell() + 4 * 250 * count)
+    np.save("y.npy", np.zeros(count, dtype=np.float32))
+    words = ["train", "mlp", "--data", "x.npy", "--target", "y.npy", "--hidden", "2500", "--batch", "4096", "--iterations",
+             "2", "--quiet", "--memory-gb", "0.4"]
+    run(*words, "--out", "data")
+    if not shutil.which("cc"):
+        print("  no cc: a mapped file not looked at")
+        return
+    Path("mapped.c").write_text("""
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        static volatile char sum;
+        __attribute__((constructor)) static void touch(void) {
+            const char *p = mmap(NULL, 400000000, PROT_READ, MAP_SHARED, open("x.npy", O_RDONLY), 0);
+            if (p == MAP_FAILED) abort();
+            for (long i = 0; i < 400000000; i += 4096) sum += p[i];
+        }""")
+    call(["cc", "-shared", "-fPIC", "-o", "mapped.so", "mapped.c"])
+    run(*words, "--out", "mapped", env={"LD_PRELOAD": "./mapped.so"})
+
+
 # ---- with one
 
 
@@ -141,7 +178,8 @@ def test_same_losses():
 
 def test_resume():
     make_arrays()
-    for k, words in enumerate(([], ["--shard", "--precision", "bf16"])):
+    low = ["--precision", "bf16"] if has_bf16() else []
+    for k, words in enumerate(([], ["--shard", *low])):
         whole = json.loads(ranks(2, CATENA, "train", *ARRAYS, *words, "--epochs", "4", "--out", f"a{k}").stdout)
         ranks(2, CATENA, "train", *ARRAYS, *words, "--epochs", "2", "--out", f"b{k}")
         rest = json.loads(ranks(2, CATENA, "train", *ARRAYS, "--epochs", "4", "--resume", "--out", f"b{k}").stdout)
@@ -150,8 +188,71 @@ def test_resume():
         assert files[0] == files[1], words
 
 
+def elsewhere():
+    """A script that starts rank 1 in another folder: relative paths lead it to other files than rank 0."""
+    Path("other").mkdir()
+    Path("rank").write_text(f'[ "$OMPI_COMM_WORLD_RANK" != 1 ] || cd other\nexec "{CATENA}" "$@"\n')
+    return ["sh", "rank", "train"]
+
+
+def test_resume_where_one_rank_sees_nothing():
+    """Rank 0 reads the state, the others have it from there and need no result folder."""
+    make_arrays()
+    words = [w if w not in ("x.npy", "y.npy") else Path(w).resolve() for w in ARRAYS]
+    for k, more in enumerate(([], ["--shard"])):
+        whole = json.loads(ranks(2, CATENA, "train", *words, *more, "--batch", "16", "--iterations", "30", "--out",
+                                 f"a{k}").stdout)
+        ranks(2, CATENA, "train", *words, *more, "--batch", "16", "--iterations", "20", "--out", f"b{k}")
+        start = elsewhere() if k == 0 else ["sh", "rank", "train"]
+        done = ranks(2, *start, "--resume", "--iterations", "30", "--out", f"b{k}", "--quiet", "--json")
+        assert "resuming at iteration 20" in done.stderr, done.stderr
+        rest = json.loads(done.stdout)
+        assert rest["iterations"] == 30 and abs(rest["train/loss"] / whole["train/loss"] - 1) < 1e-9, (whole, rest)
+        files = [Path(f"{run}{k}/weights.safetensors").read_bytes() for run in "ab"]
+        assert files[0] == files[1]
+    assert not list(Path("other").iterdir())
+
+
+def test_resume_on_other_ranks():
+    """2, 3 and 1 ranks in one epoch: a step keeps its samples, and the epoch has each of its samples once."""
+    make_arrays(480)
+    words = [w for w in ARRAYS if w not in ("--val-share", "0.1")] + ["--oversubscribe"]
+    whole = json.loads(run("train", *words, "--batch", "24", "--epochs", "2", "--out", "whole").stdout)
+    assert whole["iterations"] == 40 and whole["samples"] == 960
+    ranks(2, CATENA, "train", *words, "--batch", "12", "--epochs", "2", "--iterations", "5", "--out", "a")
+    again = ["train", "--resume", "--out", "a", "--quiet", "--json", "--epochs", "2"]
+    done = ranks(3, CATENA, *again, "--iterations", "12", "--oversubscribe")
+    assert "--batch 8 instead of 12" in done.stderr and json.loads(done.stdout)["samples"] == 12 * 24, done.stderr
+    done = ranks(5, CATENA, *again, "--iterations", "0", "--oversubscribe", code=2)
+    assert len(own_lines(done)) == 1 and "24 samples in a step (3 ranks x --batch 8" in done.stderr, done.stderr
+    run(*again, "--iterations", "15", "--batch", "8", "--accumulate", "3")
+    assert "ranks: 1\n" in Path("a/config.yaml").read_text()
+    rest = json.loads(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1", "--oversubscribe").stdout)
+    assert rest["iterations"] == 40 and rest["samples"] == 960 and rest["epochs"] == 2, rest
+    assert abs(rest["train/loss"] / whole["train/loss"] - 1) < 1e-4, (whole, rest)
+    log = [json.loads(line) for line in Path("a/log.jsonl").read_text().splitlines()]
+    assert [(row["iteration"], row["samples"]) for row in log] == [(20, 480), (40, 960)], log
+
+
+def test_other_data():
+    """A rank that sees other data is named, by all ranks at once."""
+    make_arrays()
+    start = elsewhere()
+    os.chdir("other")
+    make_arrays(580)
+    os.chdir("..")
+    done = ranks(3, *start, *ARRAYS, "--val-share", "0", "--batch", "16", "--oversubscribe", code=4)
+    lines = [line for line in own_lines(done) if "error:" in line]
+    assert len(lines) == 1 and "error: rank 1 has 580 training samples, rank 0 has 515 training samples" in lines[0], \
+        done.stderr
+    assert not Path("result/state").exists()
+
+
 def test_sharded_weights():
     """Sharded under bf16 the ranks have 16 bits of each weight; the file has all that the optimizers have."""
+    if not has_bf16():
+        print("no kernels for bf16 here")
+        return
     make_arrays()
     words = [*ARRAYS, "--precision", "bf16", "--epochs", "2"]
     ranks(2, CATENA, "train", *words, "--out", "whole")
@@ -184,6 +285,40 @@ def test_more_ranks_than_cores():
     assert done.stderr.count("OVERSUBSCRIBED") == 1, done.stderr
 
 
+def cpus_of(text):
+    """The CPUs of "0-3,8"."""
+    return {c for part in text.split(",") for c in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)}
+
+
+def test_ranks_bound_in_groups():
+    """As mpirun binds by itself on machines with several NUMA nodes: two ranks to the first half, two to the second."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        print("  one CPU: not looked at")
+        return
+    make_arrays()
+    halves = cpus[:len(cpus) // 2], cpus[len(cpus) // 2:]
+    first, second = (",".join(map(str, half)) for half in halves)
+    Path("rank").write_text(f'[ $OMPI_COMM_WORLD_RANK -lt 2 ] && set -- {first} "$@" || set -- {second} "$@"\n'
+                            f'cpus=$1; shift; exec taskset -c "$cpus" "{CATENA}" "$@"\n')
+    words = ["--bind-to", "none", "sh", "rank", "train", *ARRAYS, "--iterations", "2"]
+    done = ranks(4, *words, code=None)
+    if done.returncode != 0:  # a half is one core
+        assert done.returncode == 3 and "2 ranks share 1 core (CPUs " in done.stderr, done.stderr
+        done = ranks(4, *words, "--oversubscribe")
+    rows = [line.split() for line in done.stderr.splitlines() if re.match(r"^ +[0-3]  ", line)]
+    sets = [cpus_of(row[2]) for row in rows]
+    assert len(sets) == 4 and all(sets[r] <= set(halves[r // 2]) for r in range(4)), (halves, sets)
+    if "OVERSUBSCRIBED" not in done.stderr:
+        assert sum(map(len, sets)) == len(cpus) and set().union(*sets) == set(cpus), sets
+    if len(cpus) < 3:
+        return
+    Path("rank").write_text(f'[ $OMPI_COMM_WORLD_RANK = 0 ] && set -- {cpus[0]},{cpus[1]} "$@" || '
+                            f'set -- {cpus[1]},{cpus[2]} "$@"\ncpus=$1; shift; exec taskset -c "$cpus" "{CATENA}" "$@"\n')
+    done = ranks(2, *words, code=3)
+    assert "overlap but are not the same" in done.stderr and len(own_lines(done)) == 1, done.stderr
+
+
 def test_files_of_other_ranks():
     """Configuration, indexes and weights are opened by rank 0 only."""
     if not shutil.which("strace"):
@@ -200,11 +335,74 @@ def test_files_of_other_ranks():
         assert what in ours, f"rank 0 did not open {what}"
         assert what not in others, [line for line in others.splitlines() if what in line]
     assert ".tar" in others and "second/" not in others, [line for line in others.splitlines() if "second/" in line]
+    ranks(2, "sh", "rank", "train", "--resume", "--iterations", "4", "--quiet", "--out", "second")
+    ours, others = (Path(f"trace.{r}").read_text(errors="replace") for r in (0, 1))
+    assert ours.count("second/state/0") >= 3, "rank 0 did not read the state"
+    assert "second/" not in others, [line for line in others.splitlines() if "second/" in line]
     words = ["eval", "lenet5", "--weights", "first/weights.safetensors", "--data", "shards", "--quiet"][:-1]
     ranks(2, "sh", "rank", *words)
     others = Path("trace.1").read_text(errors="replace")
     for what in ("first/config.yaml", ".tar.index", "first/weights.safetensors"):
         assert what not in others, [line for line in others.splitlines() if what in line]
+
+
+def test_only_rank_0_writes():
+    """With every extension that writes files, the other ranks change nothing on the disk."""
+    if not shutil.which("strace"):
+        print("  no strace: not looked at")
+        return
+    make_arrays()
+    Path("rank").write_text(f'exec strace -f -s 4096 -e trace=%file -o trace.$OMPI_COMM_WORLD_RANK "{CATENA}" "$@"\n')
+    writes = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|^\d+ +(?:mkdir|rename|unlink|link|symlink|truncate|rmdir)")
+    here = str(Path.cwd())
+    for words in ([], ["--shard", "--resume", "--epochs", "3"]):
+        ranks(2, "bash", "rank", "train", *ARRAYS, "--epochs", "2", "--ema", "0.9", "--tensorboard", "--timeline",
+              f"{here}/timeline.json", "--early-stop", "9", "--schedule", "plateau", "--save-minutes", "0.0001",
+              "--log-iterations", "3", "--out", f"{here}/out", *words)
+        ours, others = ([line for line in Path(f"trace.{r}").read_text(errors="replace").splitlines()
+                         if writes.search(line) and here in line and "execve" not in line] for r in (0, 1))
+        for what in ("average.safetensors", "best.safetensors", "log.jsonl", "tensorboard", "timeline.json", "state"):
+            assert any(what in line for line in ours), f"rank 0 did not write {what}"
+        assert not others, others
+
+
+def test_others_do_not_look():
+    """Folders are listed by rank 0 only; another rank opens the files it reads samples from, when it reads them."""
+    if not shutil.which("strace"):
+        print("  no strace: not looked at")
+        return
+    make_shards()
+    names = sorted(Path("images").glob("*/*.png"))
+    Path("many").mkdir()
+    for k in range(12):
+        with tarfile.open(f"many/{k:03d}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+            for name in names[4 * k:4 * k + 4]:
+                tar.add(name, f"{name.parent.name}{name.stem}.png")
+                Path("cls").write_text(str(k % 2))
+                tar.add("cls", f"{name.parent.name}{name.stem}.cls")
+    Path("rank").write_text('exec strace -f -y -e trace=file,getdents64,getdents -o trace.$OMPI_COMM_WORLD_RANK '
+                            f'"{CATENA}" "$@"\n')
+    words = ["train", "lenet5", "--size", "28", "--batch", "2", "--iterations", "1", "--loader-threads", "0", "--quiet",
+             "--force", "--classes", "2", "--val-share"]
+
+    def traces(data, share):
+        ranks(2, "sh", "rank", *words, share, "--data", data)
+        lines = [Path(f"trace.{r}").read_text(errors="replace").splitlines() for r in (0, 1)]
+        about = re.compile(f'"{data}[/"]|{os.path.realpath(data)}[/">]')
+        ours, others = ([x for x in one if about.search(x) and " execve(" not in x] for one in lines)
+        assert any("getdents" in line for line in ours), "rank 0 did not list the folder"
+        return ours, others
+
+    for share in ("0", "0.25"):
+        _, others = traces("images", share)  # the samples of one batch, and of one more if the trainer looks ahead
+        assert 2 <= len(others) <= 4 and all("open" in x and '.png"' in x for x in others), others
+        ours, others = traces("many", share)
+        assert sum(".tar.index" in x for x in ours) >= 12
+        assert 1 <= len(others) <= 4 and all("open" in x and '.tar"' in x for x in others), others
+    # A rank that has the index asks nothing of a shard that lies on the local disk already.
+    words[-1:-1] = ["--stage", "local"]
+    traces("many", "0")
+    assert traces("many", "0")[1] == []
 
 
 def test_killed_rank():
@@ -227,6 +425,145 @@ def test_killed_rank():
     assert Path("code.0").read_text() == "7\n" and Path("code.2").read_text() == "7\n"
 
 
+def listening(pid):
+    """(address, port) of the TCP sockets on which a process listens."""
+    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    inodes = {link[8:-1] for link in links if link.startswith("socket:")}
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    return [tuple(row[1].split(":")) for row in rows if row[3] == "0A" and row[9] in inodes]
+
+
+def test_watchdog_listens_no_more():
+    """Rank 0 has listened on the loopback, and only until all ranks had joined. MPI's own sockets are not counted."""
+    make_arrays()
+    strace = shutil.which("strace")
+    watch = f'{strace} -f -e trace=bind,listen -o trace.$OMPI_COMM_WORLD_RANK' if strace else ""
+    Path("rank").write_text(f'echo $$ > pid.$OMPI_COMM_WORLD_RANK\nexec "{CATENA}" "$@"\n')
+    start = [MPIRUN, "--oversubscribe", "-np", "2", "bash", "rank", "train", *ARRAYS]
+    job = subprocess.Popen([*start, "--epochs", "0", "--hours", "1"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    log = Path("result/log.jsonl")
+    while time.monotonic() < end and not (log.exists() and log.stat().st_size > 200):
+        time.sleep(0.05)
+    ours = listening(Path("pid.0").read_text().strip())
+    os.kill(int(Path("pid.0").read_text()), signal.SIGUSR1)
+    job.communicate(timeout=60)
+    assert not ours, ours
+    if not strace:
+        print("  no strace: not looked at where it listened")
+        return
+    Path("rank").write_text(f'exec {watch} "{CATENA}" "$@"\n')
+    call([*start, "--iterations", "2", "--out", "other"])
+    bound = re.findall(r'bind\(.*AF_INET, .*inet_addr\("([^"]*)"\)', Path("trace.0").read_text(errors="replace"))
+    assert bound == ["127.0.0.1"], bound
+
+
+# ---- the result folder
+
+
+STARTED = []  # ended by main(), whatever happens
+
+
+def start(*words):
+    STARTED.append(subprocess.Popen([str(w) for w in words], env=ENV, text=True, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE))
+    return STARTED[-1]
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, f"waited 60 s for {what}"
+        time.sleep(0.05)
+
+
+FOREVER = [*ARRAYS, "--epochs", "0", "--hours", "0.03", "--resume"]
+
+
+def test_two_jobs_in_a_folder():
+    """All ranks of the second job end with the same code, and rank 0 says why."""
+    make_arrays()
+    first = start(MPIRUN, "--oversubscribe", "-np", 2, CATENA, "train", *FOREVER)
+    wait_for(lambda: Path("result/plan.txt").exists(), "the first job")
+    done = ranks(2, CATENA, "train", *FOREVER, code=3)
+    lines = own_lines(done)
+    assert len(lines) == 1 and "another job works in result (on " in lines[0], done.stderr
+    assert first.poll() is None
+    first.send_signal(signal.SIGUSR1)
+    out, err = first.communicate(timeout=60)
+    assert first.returncode == 85, (first.returncode, err)
+
+
+def test_signal_to_the_launcher():
+    """mpirun may lose the exit code, and the time to save: what is in the folder tells whether to go on."""
+    make_arrays(64)
+    words = [CATENA, "train", *ARRAYS, "--epochs", "0", "--iterations", "100000", "--resume"]
+    launchers = [[MPIRUN, "--oversubscribe"]] + [[m] for m in [shutil.which("mpirun.mpich")] if m]
+    for launcher in launchers:
+        for number, code in ((signal.SIGUSR1, 85), (signal.SIGTERM, None)):
+            shutil.rmtree("result", ignore_errors=True)
+            job = start(*launcher, "-np", 2, *words)
+            wait_for(lambda: Path("result/unfinished").exists(), "the first saved state")
+            assert list(Path("result/state").glob("0*"))
+            job.send_signal(number)
+            err = job.communicate(timeout=60)[1]
+            assert job.returncode == code if code else job.returncode != 0, (launcher, number, job.returncode, err)
+            assert Path("result/unfinished").exists(), (launcher, number, err)
+            done = call([*launcher, "-np", 2, *words, "--iterations", "1"])
+            assert json.loads(done.stdout)["iterations"] > 1 and not Path("result/unfinished").exists(), done.stdout
+
+
+FOREIGN = "running\nhost far\npid 12\njob PBS job 5.far\nsince 2026-01-02T03:04:05Z\nboot elsewhere\nbeat 7\n"
+
+
+def test_folder_after_a_crash():
+    """Nobody is there any more: how a job finds out. Under strace a second of waiting takes 20 ms."""
+    if not shutil.which("strace"):
+        print("  no strace: not looked at")
+        return
+    make_arrays()
+    words = ["strace", "-f", "-o", "trace", "-e", "trace=clock_nanosleep", "-e",
+             "inject=clock_nanosleep:retval=0:delay_exit=20000", CATENA, "train", *ARRAYS, "--iterations", "2", "--resume"]
+    Path("result").mkdir()
+    file = Path("result/job.txt")
+    # A job of another host that was killed: silent, and the lock is free.
+    file.write_text(FOREIGN)
+    done = call(words)
+    assert "a job that has not given it back (on far, process 12, PBS job 5.far" in done.stderr, done.stderr
+    assert file.read_text().startswith("ended\n")
+    # A host that crashed: the server keeps its lock for a while, or for ever.
+    for kept in (True, False):
+        file.write_text(FOREIGN)
+        with file.open("r+") as held:
+            fcntl.fcntl(held, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))  # F_OFD_SETLK
+            job = start(*words)
+            if not kept:
+                time.sleep(1.5)
+                held.close()
+            text = job.communicate(timeout=60)[1]
+            assert job.returncode == (3 if kept else 0), (job.returncode, text)
+            assert not kept or f"no sign of life for 150 s: if you are sure that it is gone, remove {file}" in text, text
+
+
+def test_folder_without_locks():
+    """A warning, and a job that lives is found by its beat."""
+    if not shutil.which("strace"):
+        print("  no strace: not looked at")
+        return
+    make_arrays()
+    no_locks = ["strace", "-f", "-o", "trace", "-P", f"{Path.cwd().resolve()}/result/job.txt", "-e", "trace=fcntl", "-e",
+                "inject=fcntl:error=ENOLCK"]
+    words = [*no_locks, CATENA, "train", *FOREVER]
+    first = start(*words)
+    wait_for(lambda: Path("result/plan.txt").exists(), "the first job")
+    done = call(words, code=3)
+    assert "another job works in result" in done.stderr, done.stderr
+    pid = int(re.search(r"^pid (\d+)$", Path("result/job.txt").read_text(), re.M)[1])
+    os.kill(pid, signal.SIGTERM)
+    text = first.communicate(timeout=60)[1]
+    assert first.returncode == 85 and "warning: result has no file locks (No locks available)" in text, text
+
+
 def test_signal_to_one_rank():
     """All ranks stop after the same step, and the state is saved."""
     make_arrays()
@@ -246,6 +583,58 @@ def test_signal_to_one_rank():
     assert rest["iterations"] == stopped["iterations"] + 5, rest
 
 
+def test_timeline_of_some_ranks():
+    make_arrays()
+    words = ["train", *ARRAYS, "--iterations", "8", "--timeline-steps", "3", "--oversubscribe"]
+    for n, expected in (("2", [0, 1]), ("0", [0, 1, 2])):
+        ranks(3, CATENA, *words, "--timeline", "t.json", "--timeline-ranks", n, "--out", f"r{n}")
+        facts = json.loads(Path("t.json").read_text())["otherData"]
+        assert facts["ranks"] == 3 and facts["recorded_ranks"] == expected, (n, facts)
+        assert all(len(facts[key]) == len(expected) for key in ("clock_ahead_ns", "clock_within_ns", "lost_spans"))
+        split = json.loads(run("timeline", "t.json", "--json").stdout)
+        assert split["job_ranks"] == 3 and [r["rank"] for r in split["by_rank"]] == expected and split["steps"] == 3, split
+    ranks(2, CATENA, "bench", "mlp", "--batch", "4", "--steps", "3", "--timeline", "b.json", "--timeline-ranks", "1",
+          "--oversubscribe")
+    assert json.loads(run("timeline", "b.json", "--json").stdout)["ranks"] == 1
+
+
+def test_stop_near_the_end():
+    """Exit code 85 when work is left, 0 when the request came too late to leave any. A network that sends the signal
+    to its own process from a chosen forward pass: 3 batches of training and 1 of evaluation in each of 2 epochs."""
+    make_arrays(64)
+    text = (SOURCE / "examples/own_model/mymodel.c").read_text()
+    text = text.replace("#include <stdlib.h>", "#include <signal.h>\n#include <stdlib.h>")
+    text = text.replace("    mymodel *net = self;\n", """    mymodel *net = self;
+    static int calls;
+    const char *at = getenv("SIGNAL_AT"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (++calls == atoi(at ? at : "0") && (!rank || rank[0] == '1')) raise(SIGUSR1);
+""", 1)
+    Path("signal.c").write_text(text)
+    call(["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", "signal.c", "-o", "signal.so"])
+
+    def train(n, at, out, code):
+        words = [CATENA, "train", "./signal.so", "--data", "x.npy", "--target", "y.npy", "--val-share", "0.25",
+                 "--batch", 16 // n, "--epochs", "2", "--json", "--quiet", "--out", out, "--resume", "--allreduce", "ring"]
+        done = (ranks(n, *words, env={"SIGNAL_AT": str(at)}, code=None) if n > 1 else
+                call(words, env={"SIGNAL_AT": str(at)}, code=None))
+        assert done.returncode == code, (n, at, done.returncode, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    # t1 t2 t3 e1 t4 t5 t6 e2: the number of the forward pass, and the steps done when all ranks have stopped. Several
+    # ranks agree by a message that goes with the gradients of the next step.
+    for n, cases in ((1, {4: 3, 6: 5, 7: 6, 8: 6}), (2, {5: 5, 6: 6, 8: 6})):
+        whole = train(n, 0, f"whole{n}", 0)
+        for at, steps in cases.items():
+            out = f"part{n}.{at}"
+            done = train(n, at, out, 0 if steps == 6 else 85)
+            assert done["iterations"] == steps and (done["stopped"] is None) == (steps == 6), (n, at, done)
+            assert steps < 6 or "val/loss" in done, done
+            rest = train(n, 0, out, 0)
+            assert rest["iterations"] == 6 and rest["val/loss"] == whole["val/loss"], (n, at, whole, rest)
+            same = [Path(d, "weights.safetensors").read_bytes() for d in (f"whole{n}", out)]
+            assert same[0] == same[1], (n, at)
+
+
 def test_selftest():
     alone = json.loads(run("selftest", "--json").stdout)
     assert alone["ranks"] == 1 and alone["failed"] == 0
@@ -262,11 +651,16 @@ def main():
     tests = {name[5:]: fn for name, fn in globals().items() if name.startswith("test_")}
     chosen = sys.argv[2:] or list(tests)
     for name in chosen:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             os.chdir(folder)
-            start = time.monotonic()
-            tests[name]()
-            print(f"ok {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            began = time.monotonic()
+            try:
+                tests[name]()
+            finally:
+                for job in STARTED:
+                    job.kill()
+                STARTED.clear()
+            print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
             os.chdir("/")
 
 

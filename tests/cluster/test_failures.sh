@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/cluster/test_failures.sh CATENA [NAME ...]: what a job of four hosts does when one rank fails. Makes a cluster of
 # its own; each case prints what was done, the line that names the cause, how long until every rank had ended, and
-# the exit codes. Cases: kill segv error memory cut crash rank0 sleep. Exit 0, 1, or 77 skipped.
+# the exit codes. Cases: door kill segv error memory cut crash rank0 sleep. Exit 0, 1, or 77 skipped.
 set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 catena=$(realpath "${1:?usage: test_failures.sh CATENA [NAME ...]}")
 shift
-[ $# -gt 0 ] || set -- kill segv error memory cut crash rank0 sleep
+[ $# -gt 0 ] || set -- door kill segv error memory cut crash rank0 sleep
 work=$(mktemp -d /tmp/catena-failures.XXXXXX)
 export CATENA_CLUSTER_DIR=$work/state OMP_NUM_THREADS=1 CATENA_TUNE=0 OMP_WAIT_POLICY=passive
 cluster=$top/dev/cluster
@@ -138,6 +138,19 @@ own_code() {
 
 now() { since=$(date +%s.%N); }
 
+# Rank 0's host has an address that leads nowhere: the watchdogs find the other one.
+case_door() {
+    c exec node1 ip link add nowhere type bridge
+    c exec node1 ip address add 10.99.0.1/24 dev nowhere
+    c exec node1 ip link set nowhere up
+    start door "${ARRAYS[@]}" --iterations 20
+    local ok=yes
+    wait "$launcher" || ok="exit code $?"
+    ! grep -a "no connection" "$log/err" || ok="a rank has not joined"
+    [ "$ok" = yes ] && echo "ok      door: all ranks joined" || { echo "FAILED  door: $ok" && cat "$log/err" && bad=1; }
+    c exec node1 ip link del nowhere
+}
+
 case_kill() {
     start kill "${ARRAYS[@]}" --epochs 0 --hours 1
     now
@@ -204,20 +217,32 @@ case_rank0() {
     ended 'rank 0 on node1 died' 10 137 7 7 7
 }
 
+# said TEXT: until rank 0 has said it.
+said() {
+    for _ in $(seq 300); do
+        ! grep -aq "$1" "$log/err" || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
 # A stopped rank is reported, not ended; when it goes on, so does the training.
 case_sleep() {
-    start sleep "${ARRAYS[@]}" --epochs 0 --iterations 6000 --log-iterations 100 --stall-seconds 4
+    start sleep "${ARRAYS[@]}" --epochs 0 --hours 1 --stall-seconds 4
     training || { bad=1 && return; }
-    local pid ok=yes
+    local pid ok=yes code
     pid=$(pid_on node3)
     c exec node3 kill -STOP "$pid"
-    sleep 9
+    said 'missing: rank' || ok="no rank is missing"
     c exec node3 kill -CONT "$pid"
-    wait "$launcher" || ok="exit code $?"
+    said 'the job goes on' || ok="it does not say that it goes on"
+    c exec node1 kill -USR1 "$(pid_on node1)"
+    wait "$launcher"
+    code=$?
+    [ "$code" = 85 ] || ok="exit code $code, not 85"
     [ "$(grep -ac 'no progress for 4 s' "$log/err")" = 1 ] || ok="reported $(grep -ac 'no progress' "$log/err") times"
     grep -aq 'missing: rank 2' "$log/err" || ok="it does not say that rank 2 is missing"
-    grep -aq 'the job goes on' "$log/err" || ok="it does not say that it goes on"
-    [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code 0" || { echo "FAILED  sleep: $ok" && bad=1; }
+    [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code $code" || { echo "FAILED  sleep: $ok" && bad=1; }
     grep -ahE 'progress|missing|goes on|  rank' "$log/err" | sed 's/^/        /'
 }
 

@@ -31,8 +31,10 @@ def emit(name, values):
 
 
 def control_flow():
+    # The rate is one at which the program is well conditioned: random relative errors of 2^-24 in every operation move no
+    # value by more than 2e-6. At 0.1 they moved the last loss by 2e-4, and PyTorch's own f32 was 6e-5 off.
     w, b = param(1, 1.3, 4, 4), param(2, 0.1, 4)
-    opt = torch.optim.SGD([w, b], lr=0.1)
+    opt = torch.optim.SGD([w, b], lr=0.03)
     out = []
     for step in range(8):
         h = torch.tanh(F.linear(data(10 + step, 4, 4) * (0.25 * (step + 1)), w, b))

@@ -91,7 +91,7 @@ static void control_flow_run(void)
 {
     ctn_var *p[2] = {param(1, 1.3, 4, 4), param(2, 0.1, 4, 0)};
     ctn_optim *o;
-    OK(ctn_sgd_new(&o, (ctn_vars){2, p, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 0.1)));
+    OK(ctn_sgd_new(&o, (ctn_vars){2, p, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 0.03)));
     for (int step = 0; step < 8; step++) {
         begin();
         ctn_tensor *h = ctn_tanh(layer(p[0], p[1], data(10 + step, 4, 4, 0.25 * (step + 1))));

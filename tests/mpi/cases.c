@@ -113,6 +113,14 @@ void run_others(ctn_comm *c)
     CHECK(all);
     DONE(ctn_comm_allgather(c, &mine, sizeof mine, all));
     for (int r = 0; r < size; r++) CHECK(all[r] == r * 1000 + 5);
+    for (int root = 0; root < size; root++) {
+        memset(all, 0, (size_t)size * sizeof *all);
+        DONE(ctn_comm_gather(c, &mine, sizeof mine, all, root));
+        for (int r = 0; rank == root && r < size; r++) CHECK(all[r]++ == r * 1000 + 5);
+        int64_t back = 0;
+        DONE(ctn_comm_scatter(c, all, sizeof back, &back, root));
+        CHECK(back == mine + 1);
+    }
     free(all);
     DONE(ctn_comm_barrier(c));
 }

@@ -83,7 +83,7 @@ static void sums(int64_t n, ctn_dtype type)
     free(want);
 }
 
-/* The same vectors again and again, two on their way, and new ones under the numbers of those that are forgotten. */
+/* The same vectors again and again, three on their way, and new ones under the numbers of those that are forgotten. */
 static void prepared_sums(void)
 {
     enum { N = 777, VECTORS = 3 };

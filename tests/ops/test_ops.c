@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "check.h"
@@ -114,14 +113,6 @@ static void test_memory(void **state)
     if (!check_finish(&f)) fail_msg("%s", f.text);
 }
 
-/* Threads that spin at barriers make thousands of tiny plans slow where there are fewer cores than
- * threads. The runtime reads the variable when it is loaded, so the program starts once more with it. */
-static void wait_without_spinning(char **argv)
-{
-    if (getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
-    execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest all[] = {
@@ -151,7 +142,6 @@ int main(int argc, char **argv)
         print_error("usage: %s [OP | OP/CASE]\n", argv[0]);
         return 2;
     }
-    wait_without_spinning(argv);
     if (guard_install() < 0) {
         print_error("%s\n", ctn_error_message());
         return 1;

@@ -6,12 +6,22 @@
 
 #include <catena/catena.h>
 
-bool test_has_bf16(void)
+static bool has(ctn_precision p)
 {
     ctn_context *ctx = NULL;
     ctn_status st =
-        ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .precision = CTN_PRECISION_BF16));
+        ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .precision = p, .slow_precision = 1));
     ctn_context_free(ctx);
     if (st < 0) ctn_error_clear();
     return st != CTN_EUNSUPPORTED;
+}
+
+bool test_has_bf16(void)
+{
+    return has(CTN_PRECISION_BF16);
+}
+
+bool test_has_f16(void)
+{
+    return has(CTN_PRECISION_F16);
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
-bool test_has_bf16(void); /* training in bf16 is not refused */
+/* Training in this precision is not refused, be it slow. */
+bool test_has_bf16(void);
+bool test_has_f16(void);
 
 #endif

@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "support/tsan.h"
+
 #define OK(call)                                                           \
     do {                                                                   \
         ctn_status st_ = (call);                                           \
@@ -29,15 +31,6 @@
     } while (0)
 
 enum { MOST = 4 };
-
-#if defined(__SANITIZE_THREAD__)
-/* oneDNN is not compiled for the sanitizer, so the locks of its cache of kernels are invisible. */
-__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void)
-{
-    return "race:libdnnl.so\ncalled_from_lib:libdnnl.so\n";
-}
-#endif
 
 typedef struct job job;
 struct job {

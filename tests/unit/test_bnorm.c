@@ -87,18 +87,24 @@ static int64_t place(const form *f, int64_t c, int64_t k)
     return o + k * f->d.stride[0];
 }
 
-static double at(const form *f, const void *p, int64_t c, int64_t k)
+static double get(const form *f, const void *p, int64_t o)
 {
-    return ctn__elem_get(p, f->type, place(f, c, k));
+    return ctn__elem_get(p, f->type, o);
 }
 
+static double at(const form *f, const void *p, int64_t c, int64_t k)
+{
+    return get(f, p, place(f, c, k));
+}
+
+/* Loops over places have the channels innermost: most forms are channels-last, and in the order of their memory the
+ * checks take a sixth of the time. */
 static void *operand(const form *f, double offset, double spread)
 {
     void *p = guarded(f->bytes);
-    for (int64_t c = 0; c < f->C; c++)
-        for (int64_t k = 0; k < f->M; k++)
-            ctn__elem_set(p, f->type, place(f, c, k),
-                          offset + spread * (uniform(-1, 1) + uniform(-1, 1)));
+    for (int64_t k = 0; k < f->M; k++)
+        for (int64_t c = 0, o = place(f, 0, k); c < f->C; c++, o += f->d.stride[1])
+            ctn__elem_set(p, f->type, o, offset + spread * (uniform(-1, 1) + uniform(-1, 1)));
     return p;
 }
 
@@ -179,11 +185,11 @@ static void check_apply(subject *s, bool relu, bool add, bool bias, bool in_plac
     else x = s->x;
     ctn__bnorm_apply(arg(f, x), s->a, bias ? s->b : NULL, arg(f, add ? s->residual : NULL), relu,
                      arg(f, y), s->scratch);
-    for (int64_t c = 0; c < f->C; c++) {
-        for (int64_t k = 0; k < f->M; k++) {
-            double v = at(f, s->x, c, k) * s->a[c] + (bias ? s->b[c] : 0) +
-                       (add ? at(f, s->residual, c, k) : 0);
-            close_to("apply", relu && v < 0 ? 0 : v, at(f, y, c, k), rounding(f));
+    for (int64_t k = 0; k < f->M; k++) {
+        for (int64_t c = 0, o = place(f, 0, k); c < f->C; c++, o += f->d.stride[1]) {
+            double v = get(f, s->x, o) * s->a[c] + (bias ? s->b[c] : 0) +
+                       (add ? get(f, s->residual, o) : 0);
+            close_to("apply", relu && v < 0 ? 0 : v, get(f, y, o), rounding(f));
         }
     }
     release(y, f->bytes);
@@ -206,39 +212,45 @@ static ctn__bnorm_gradient gradient_of(const subject *s, mask by, bool join)
                                  .b = by == BY_X ? s->yb : NULL};
 }
 
-static double gradient(const subject *s, mask by, bool join, int64_t c, int64_t k)
+static double gradient(const subject *s, mask by, bool join, int64_t o)
 {
-    double g = at(s->f, s->gy, c, k) + (join ? at(s->f, s->gy2, c, k) : 0);
-    return by != NO_MASK && !(at(s->f, s->y, c, k) > 0) ? 0 : g;
+    double g = get(s->f, s->gy, o) + (join ? get(s->f, s->gy2, o) : 0);
+    return by != NO_MASK && !(get(s->f, s->y, o) > 0) ? 0 : g;
 }
 
 static void check_backward(subject *s, mask by, bool join, bool write)
 {
     const form *f = s->f;
     void *g = write ? guarded(f->bytes) : NULL, *gx = guarded(f->bytes);
-    double *sum = calloc((size_t)f->C + 1, sizeof *sum),
-           *dot = calloc((size_t)f->C + 1, sizeof *dot);
+    const size_t rows = (size_t)f->C + 1;
+    double *sum = calloc(rows, sizeof *sum), *dot = calloc(rows, sizeof *dot);
+    struct {
+        double sum, dot, size;
+    } *want = calloc(rows, sizeof *want);
     ctn__bnorm_gradient in = gradient_of(s, by, join);
     if (by == BY_X) make_y(s);
     ctn__bnorm_reduce(&in, arg(f, s->x), s->m, arg(f, g), sum, dot, s->scratch);
     memcpy(gx, s->gy, f->bytes); /* in place of gy */
     in.gy.p = gx;
     ctn__bnorm_grad_apply(&in, arg(f, s->x), s->a, s->b, s->c, arg(f, gx), s->scratch);
-    for (int64_t c = 0; c < f->C; c++) {
-        double es = 0, ed = 0, size = 1;
-        for (int64_t k = 0; k < f->M; k++) {
-            double v = gradient(s, by, join, c, k), x = at(f, s->x, c, k);
-            es += v;
-            ed += v * (x - s->m[c]);
-            size += fabs(v * (x - s->m[c]));
-            if (write) close_to("g", v, at(f, g, c, k), rounding(f));
-            close_to("gx", v * s->a[c] + x * s->b[c] + s->c[c], at(f, gx, c, k), 2 * rounding(f));
+    for (int64_t k = 0; k < f->M; k++) {
+        for (int64_t c = 0, o = place(f, 0, k); c < f->C; c++, o += f->d.stride[1]) {
+            double v = gradient(s, by, join, o), x = get(f, s->x, o);
+            want[c].sum += v;
+            want[c].dot += v * (x - s->m[c]);
+            want[c].size += fabs(v * (x - s->m[c]));
+            if (write) close_to("g", v, get(f, g, o), rounding(f));
+            close_to("gx", v * s->a[c] + x * s->b[c] + s->c[c], get(f, gx, o), 2 * rounding(f));
         }
-        close_to("sum", es / size, sum[c] / size, 1e-6);
-        close_to("dot", ed / size, dot[c] / size, 1e-6);
+    }
+    for (int64_t c = 0; c < f->C; c++) {
+        const double size = 1 + want[c].size;
+        close_to("sum", want[c].sum / size, sum[c] / size, 1e-6);
+        close_to("dot", want[c].dot / size, dot[c] / size, 1e-6);
     }
     free(sum);
     free(dot);
+    free(want);
     if (g) release(g, f->bytes);
     release(gx, f->bytes);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <catena/datasets.h>
 
@@ -371,6 +372,34 @@ static void test_tokens(void **state)
     assert_fails(ctn_tokens_open(&ds, "absent", NULL), CTN_EIO, "absent");
 }
 
+/* Long samples are read when they are asked for; a file that is cut off meanwhile is an error. */
+static void test_tokens_shortened(void **state)
+{
+    (void)state;
+    enum { LENGTH = 40000, TOKENS = 3 * LENGTH + 1 };
+    static uint8_t data[2 * TOKENS];
+    static int64_t x[LENGTH], y[LENGTH];
+    ctn_dataset *ds = NULL;
+    for (int i = 0; i < TOKENS; i++) {
+        data[2 * i] = (uint8_t)i;
+        data[2 * i + 1] = (uint8_t)(i >> 8);
+    }
+    write_bytes("long.bin", data, sizeof data);
+    assert_int_equal(ctn_tokens_open(&ds, "long.bin", CTN_OPT(ctn_tokens_opt, .length = LENGTH)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 3);
+    assert_int_equal(ctn_dataset_get(ds, 2, (void *[]){x, y}), CTN_OK);
+    for (int i = 0; i < LENGTH; i++)
+        assert_true(x[i] == ((2 * LENGTH + i) & 65535) && y[i] == ((2 * LENGTH + i + 1) & 65535));
+    assert_int_equal(truncate("long.bin", 100000), 0);
+    assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x, y}), CTN_OK);
+    assert_fails(ctn_dataset_get(ds, 2, (void *[]){x, y}), CTN_EIO,
+                 "tokens: long.bin: became shorter while it was in use: nothing to read at byte "
+                 "160000");
+    ctn_dataset_free(ds);
+    unlink("long.bin");
+}
+
 /* ---- a failing allocator --------------------------------------------------------------------- */
 
 static failing memory;
@@ -436,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_moments_of_constants),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_tokens_shortened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -381,6 +381,57 @@ static void test_evaluation(void **state)
     }
 }
 
+/* ---- a stop ---------------------------------------------------------------------------------- */
+
+enum { STEPS = 2 * ((DATA + 2 * BATCH - 1) / (2 * BATCH)) }; /* of two ranks in two epochs */
+
+static ctn_status stop_after(void *self, ctn_trainer *tr)
+{
+    ctn_progress p;
+    ctn_trainer_progress(tr, &p);
+    if (p.iteration == *(const int *)self) ctn_trainer_stop(tr, "told to");
+    return CTN_OK;
+}
+
+/* Rank 1 is asked after step `at`; the request goes with the gradients of the next step. */
+static void run_stop(job *j)
+{
+    const int at = *(const int *)j->arg, steps = at + 1 < STEPS ? at + 1 : STEPS;
+    ctn_dataset *ds = NULL;
+    ctn_loader *l = NULL;
+    ctn_var *w = NULL;
+    ctn_trainer *tr = NULL;
+    ctn_optim *o = NULL;
+    ctn_progress p;
+    TRY(j, open_part(j, &ds, &l, DATA));
+    TRY(j, ctn_var_new(&w, j->ctx, "w", CTN_PARAM, CTN_F32, CTN_SCALAR_SHAPE));
+    TRY(j, ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 0.1)));
+    TRY(j, ctn_dist_optim(o, j->c, NULL));
+    TRY(j, ctn_trainer_new(&tr, o, l, loss_of, w, CTN_OPT(ctn_trainer_opt, .epochs = 2)));
+    if (j->rank == 1)
+        TRY(j, ctn_trainer_extend(tr, CTN_OPT(ctn_extension, .name = "stop",
+                                              .trigger = {.kind = CTN_EVERY_ITERATIONS, .n = 1},
+                                              .call = stop_after, .self = j->arg)));
+    TRY(j, ctn_dist_trainer(tr, j->c, NULL));
+    TRY(j, ctn_trainer_run(tr));
+    ctn_trainer_progress(tr, &p);
+    CHECK(j, p.iteration == steps, "%d steps, expected %d", (int)p.iteration, steps);
+    CHECK(j, p.complete == (steps == STEPS) && (p.total == 1) == (steps == STEPS),
+          "after %d of %d steps complete is %d and total %g", steps, STEPS, p.complete, p.total);
+    CHECK(j, !ctn_trainer_stopped(tr) == (steps == STEPS), "stopped: %s", ctn_trainer_stopped(tr));
+    ctn_trainer_free(tr);
+    ctn_optim_free(o);
+    ctn_var_free(w);
+    ctn_loader_free(l);
+    ctn_dataset_free(ds);
+}
+
+static void test_stop(void **state)
+{
+    (void)state;
+    for (int at = 1; at <= STEPS; at++) on_ranks(2, CTN_MODE_PLANNED, run_stop, &(int){at});
+}
+
 /* ---- an error of one rank ------------------------------------------------------------------- */
 
 static void run_one_fails(job *j)
@@ -419,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_vars_and_means),
         cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_one_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <catena/datasets.h>
+#include <catena/log.h>
 
 #include <cmocka.h>
 
@@ -265,6 +266,137 @@ static void test_several(void **state)
     assert_int_not_equal(access("low.npy", F_OK), 0);
 }
 
+/* ---- files that are not held in memory -------------------------------------------------------- */
+
+enum { MANY = 40000 }; /* elements of a sample: more than are converted at a time */
+
+/* Long samples are read when they are asked for, in every type the same numbers as short ones. */
+static void test_long_samples(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"<f4", ">f4", "<f8", "<i2", "|u1", "<i4"};
+    static uint8_t data[2 * MANY * 8];
+    static float f[MANY];
+    static int64_t l[MANY];
+    static int32_t w[MANY];
+    static uint8_t b[MANY];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const int es = kinds[k][2] - '0';
+        const size_t n = (size_t)2 * MANY * (size_t)es;
+        char dict[128];
+        for (size_t i = 0; i < n; i++) data[i] = (uint8_t)(i * 7 % 61);
+        snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (2, %d)}",
+                 kinds[k], MANY);
+        write_npy("long.npy", 1, dict, "", 0);
+        FILE *out = fopen("long.npy", "ab");
+        assert_int_equal(fwrite(data, 1, n, out), n);
+        fclose(out);
+        ctn_dataset *ds = NULL;
+        assert_int_equal(open_one(&ds, "long.npy"), CTN_OK);
+        const ctn_dtype type = ctn_dataset_field(ds, 0)->dtype;
+        void *to = type == CTN_F32   ? (void *)f
+                   : type == CTN_I64 ? (void *)l
+                   : type == CTN_I32 ? (void *)w
+                                     : b;
+        assert_int_equal(ctn_dataset_get(ds, 1, &to), CTN_OK);
+        for (int i = 0; i < MANY; i++) {
+            uint8_t e[8] = {0};
+            double d;
+            float s;
+            for (int j = 0; j < es; j++)
+                e[kinds[k][0] == '>' ? es - 1 - j : j] = data[(MANY + i) * es + j];
+            memcpy(&d, e, 8);
+            memcpy(&s, e, 4);
+            bool good = es == 8           ? f[i] == (float)d
+                        : type == CTN_F32 ? f[i] == s
+                        : type == CTN_I64 ? l[i] == (e[0] | e[1] << 8)
+                        : type == CTN_I32 ? w[i] == (e[0] | e[1] << 8 | e[2] << 16 | e[3] << 24)
+                                          : b[i] == e[0];
+            if (!good) fail_msg("%s: element %d", kinds[k], i);
+        }
+        ctn_dataset_free(ds);
+    }
+    unlink("long.npy");
+}
+
+/* A file of zeros, of a size that no memory is taken for. */
+static int sparse(const char *path, const char *dict, off_t size)
+{
+    write_npy(path, 1, dict, "", 0);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), size), 0);
+    fclose(f);
+    return (int)(10 + strlen(dict)); /* where the data begin */
+}
+
+static void count_warnings(void *user, const char *text)
+{
+    ++*(int *)user;
+    assert_non_null(strstr(text, "column-major"));
+}
+
+static void test_large_column_major(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000000 };
+    int start = sparse("columns.npy",
+                       "{'descr': '<f4', 'fortran_order': True, 'shape': (20000000, 2, 2), }\n",
+                       (off_t)340000000);
+    FILE *out = fopen("columns.npy", "r+b");
+    for (int k = 0; k < 4; k++) { /* element (7, a, b), at 7 + COUNT (a + 2b), is 10a + b */
+        const int a = k % 2, b = k / 2;
+        const float v = (float)(10 * a + b);
+        fseek(out, start + 4L * (7 + (long)COUNT * k), SEEK_SET);
+        assert_int_equal(fwrite(&v, 4, 1, out), 1);
+    }
+    fclose(out);
+    ctn_dataset *ds = NULL;
+    int warnings = 0;
+    ctn_set_log(count_warnings, &warnings);
+    assert_int_equal(open_one(&ds, "columns.npy"), CTN_OK);
+    ctn_set_log(NULL, NULL);
+    assert_int_equal(warnings, 1);
+    float y[4] = {-1, -1, -1, -1};
+    assert_int_equal(ctn_dataset_get(ds, 7, (void *[]){y}), CTN_OK);
+    assert_true(y[0] == 0 && y[1] == 1 && y[2] == 10 && y[3] == 11);
+    ctn_dataset_free(ds);
+    unlink("columns.npy");
+}
+
+/* Another process cuts a file off while it is in use: an error with its name, no signal. */
+static void test_shortened(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dict;
+        off_t size, cut;
+        const char *part;
+    } cases[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 40000), }\n", 500000, 400000,
+         "files: cut.npy: became shorter while it was in use: nothing to read at byte 400000"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (20000000, 2), }\n", 340000000, 4096,
+         "nothing to read at byte 3"},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (40000000, 2), }\n", 340000000, 4096,
+         "nothing to read at byte"},
+    };
+    static float x[40000];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ctn_dataset *ds = NULL;
+        int64_t last;
+        sparse("cut.npy", cases[i].dict, cases[i].size);
+        assert_int_equal(open_one(&ds, "cut.npy"), CTN_OK);
+        last = ctn_dataset_count(ds) - 1;
+        assert_int_equal(ctn_dataset_get(ds, last, (void *[]){x}), CTN_OK);
+        assert_int_equal(truncate("cut.npy", cases[i].cut), 0);
+        assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x}), i == 2 ? CTN_EIO : CTN_OK);
+        ctn_error_clear();
+        assert_fails(ctn_dataset_get(ds, last, (void *[]){x}), CTN_EIO, cases[i].part);
+        ctn_dataset_free(ds);
+    }
+    unlink("cut.npy");
+}
+
 static bool have_python(const char *module)
 {
     char line[128];
@@ -354,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_fortran_and_f64), cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_several),         cmocka_unit_test(test_numpy),
         cmocka_unit_test(test_no_plugin),       cmocka_unit_test(test_hdf5),
+        cmocka_unit_test(test_long_samples),    cmocka_unit_test(test_large_column_major),
+        cmocka_unit_test(test_shortened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include <catena/data.h>
 
 #include "base/base.h"
+#include "data/loader.h"
 
 #define ok(call) assert_int_equal((call), CTN_OK)
 
@@ -269,50 +270,99 @@ static void test_ranks_epochs_differ(void **state)
             }
 }
 
-/* The rest of an epoch, and the one after it, through a loader that starts at a position. */
+/* The rest of an epoch, and the one after it, through a loader that starts at a position of the whole
+ * order: the samples behind it are dealt out to the ranks. */
 static void check_rest(ctn_dataset *ds, int kind, int rank, int size, uint64_t position)
 {
-    const int64_t n = ctn_dataset_count(ds);
-    ctn_sampler *s = make(kind, n, 0, rank, size); /* the seed comes with the state */
+    const uint64_t n = (uint64_t)ctn_dataset_count(ds), step = (uint64_t)size,
+                   first = (uint64_t)rank;
+    ctn_sampler *s = make(kind, (int64_t)n, 0, rank, size); /* the seed comes with the state */
+    ctn_sampler *whole = make(kind, (int64_t)n, 77, 0, 1);
     ctn_loader *l = NULL;
     ctn_batch b;
     ok(ctn_sampler_state_set(s, &(ctn_sampler_state){77, 4, position}));
     ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3)));
     for (uint64_t epoch = 4; epoch < 6; epoch++, position = 0) {
+        uint64_t k = position + first;
         while (ctn_loader_next(l, &b) == CTN_OK)
-            for (int64_t i = 0; i < b.n; i++)
-                assert_int_equal(((int64_t *)b.data[0])[i], ctn_sampler_at(s, epoch, position++));
-        assert_int_equal(position, ctn_sampler_count(s));
+            for (int64_t i = 0; i < b.n; i++, k += step)
+                assert_int_equal(((int64_t *)b.data[0])[i], ctn_sampler_at(whole, epoch, k));
+        assert_true(k >= n && k - n < step); /* all of them */
         const ctn_sampler_state now = ctn_loader_state_get(l);
         assert_true(now.seed == 77 && now.epoch == epoch + 1 && now.position == 0);
     }
     ctn_loader_free(l);
+    ctn_sampler_free(whole);
     ctn_sampler_free(s);
+}
+
+static ctn_dataset *numbers(int64_t n)
+{
+    static int64_t index[100];
+    ctn_dataset *ds = NULL;
+    for (int64_t i = 0; i < 100; i++) index[i] = i;
+    ok(ctn_arrays_open(&ds, n, 1, &(ctn_field){CTN_I64, 0, {0}, 0}, (const void *[]){index}));
+    return ds;
 }
 
 static void test_position_restores(void **state)
 {
     (void)state;
-    int64_t index[65];
-    for (int64_t i = 0; i < 65; i++) index[i] = i;
     const int64_t some[] = {0, 1, 5, 65};
     for (int i = 0; i < 4; i++) {
-        ctn_dataset *ds = NULL;
-        ok(ctn_arrays_open(&ds, some[i], 1, &(ctn_field){CTN_I64, 0, {0}, 0},
-                           (const void *[]){index}));
+        ctn_dataset *ds = numbers(some[i]);
         for (int kind = 0; kind < KINDS; kind++)
             for (int r = 0; r < RANKS; r++)
                 for (int rank = 0; rank < ranks[r]; rank++) {
                     ctn_sampler *s = make(kind, some[i], 77, rank, ranks[r]);
-                    const uint64_t count = (uint64_t)ctn_sampler_count(s);
-                    for (uint64_t p = 0; p <= count; p++) check_rest(ds, kind, rank, ranks[r], p);
-                    assert_fails(ctn_sampler_state_set(s,
-                                                       &(ctn_sampler_state){.position = count + 1}),
-                                 CTN_EARG, "number of ranks");
+                    const uint64_t n = (uint64_t)some[i];
+                    for (uint64_t p = 0; p <= n; p++) check_rest(ds, kind, rank, ranks[r], p);
+                    assert_fails(ctn_sampler_state_set(s, &(ctn_sampler_state){.position = n + 1}),
+                                 CTN_EARG, "other data");
                     ctn_sampler_free(s);
                 }
         ctn_dataset_free(ds);
     }
+}
+
+/* `size` ranks go on from a state for so many batches; *at becomes the state of all of them. */
+static void live(ctn_dataset *ds, int size, int batches, int threads, ctn_sampler_state *at,
+                 int *seen)
+{
+    const ctn_sampler_state from = *at;
+    for (int rank = 0; rank < size; rank++) {
+        ctn_sampler *s = make(SHUFFLED, ctn_dataset_count(ds), 0, rank, size);
+        ctn_loader *l = NULL;
+        ctn_batch b;
+        ok(ctn_sampler_state_set(s, &from));
+        ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads)));
+        for (int t = 0; t < batches && ctn__loader_next_of_all(l, &b) == CTN_OK; t++)
+            for (int64_t j = 0; j < b.n; j++) seen[((int64_t *)b.data[0])[j]]++;
+        const ctn_sampler_state now = ctn_loader_state_get(l);
+        if (rank == 0) *at = now;
+        assert_memory_equal(at, &now, sizeof now);
+        ctn_loader_free(l);
+        ctn_sampler_free(s);
+    }
+}
+
+/* One epoch in which the number of ranks changes after every two batches: rank 0's state goes to all of
+ * the next ones, and every sample comes once. */
+static void test_ranks_change(void **state)
+{
+    (void)state;
+    static const int lives[][4] = {{2, 3, 1}, {3, 2, 64, 1}, {7, 1, 7, 2}, {64, 3, 2, 7}};
+    for (int64_t n = 1; n < 90; n += 11)
+        for (int k = 0; k < 8; k++) {
+            ctn_dataset *ds = numbers(n);
+            const int *size = lives[k / 2];
+            int seen[100] = {0};
+            ctn_sampler_state at = {.seed = 9, .epoch = 2};
+            for (int i = 0; i < 4 && at.epoch == 2 && size[i] > 0; i++)
+                live(ds, size[i], i < 3 && size[i + 1] > 0 ? 2 : 1000, k % 2, &at, seen);
+            for (int64_t i = 0; i < n; i++) assert_int_equal(seen[i], 1);
+            ctn_dataset_free(ds);
+        }
 }
 
 static void test_shard_refuses(void **state)
@@ -323,8 +373,6 @@ static void test_shard_refuses(void **state)
     assert_fails(ctn_sampler_shard(s, 3, 3), CTN_EARG, "part 3 of 3");
     assert_fails(ctn_sampler_shard(s, -1, 3), CTN_EARG, "part -1 of 3");
     assert_fails(ctn_sampler_shard(s, 0, 0), CTN_EARG, "part 0 of 0");
-    ok(ctn_sampler_state_set(s, &(ctn_sampler_state){.position = 5}));
-    assert_fails(ctn_sampler_shard(s, 0, 3), CTN_EARG, "position 5");
     assert_int_equal(ctn_sampler_count(s), 10); /* and stays as it was */
     ctn_sampler_free(s);
     ok(ctn_sampler_sequential(&s, INT64_MAX));
@@ -392,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_ranks_share_the_epoch),
         cmocka_unit_test(test_ranks_epochs_differ),
         cmocka_unit_test(test_position_restores),
+        cmocka_unit_test(test_ranks_change),
         cmocka_unit_test(test_shard_refuses),
         cmocka_unit_test(test_no_memory),
     };

@@ -3,6 +3,7 @@
  * Image folders, tar shards, their kept indexes, staging, packing. Images are 4x4 PNG files of one
  * colour, made here, so a sample says which file it came from.
  */
+#include <dirent.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -430,6 +431,101 @@ static void test_stage(void **state)
                  CTN_EIO, "file/x");
 }
 
+static int open_files(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n;
+}
+
+/* What another rank gets: nothing is opened before a sample is read, and not too many stay open. */
+static void test_given_index(void **state)
+{
+    (void)state;
+    enum { SHARDS = 300, KEPT = 256 };
+    static char index[SHARDS * 400];
+    ctn_dataset *first = NULL, *ds = NULL;
+    char path[64];
+    assert_int_equal(system("rm -rf given given2 stage2; mkdir given"), 0);
+    for (int k = 0; k < SHARDS; k++) {
+        snprintf(path, sizeof path, "given/%03d.tar", k);
+        write_numbered(path, k % 100);
+    }
+    write_bytes("given/classes.txt", "cat\n", 4);
+    assert_int_equal(ctn_shards_open(&first, "given", /* keeps no index: 300 of them take time */
+                                     CTN_OPT(ctn_shards_opt, .image = SMALL, .index_dir = "none")),
+                     CTN_OK);
+    const size_t n = ctn_shards_index(first, NULL, 0);
+    assert_true(n > 0 && n < sizeof index);
+    assert_int_equal(ctn_shards_index(first, index, n), n);
+    ctn_dataset_free(first);
+
+    assert_int_equal(rename("given", "given2"), 0);
+    const ctn_shards_opt *opt =
+        CTN_OPT(ctn_shards_opt, .image = SMALL, .index = index, .index_bytes = n);
+    assert_int_equal(ctn_shards_open(&ds, "given", opt), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), SHARDS);
+    assert_string_equal(ctn_dataset_class(ds, 0), "cat");
+    uint8_t x[48];
+    int64_t t;
+    assert_fails(ctn_dataset_get(ds, 7, (void *[]){x, &t}), CTN_EIO, "given/007.tar: No such file");
+    assert_int_equal(rename("given2", "given"), 0);
+    const int before = open_files();
+    for (int k = 0; k < 5; k++) assert_int_equal(get(ds, 7).r, 107);
+    assert_int_equal(open_files(), before + 1);
+    for (int k = 0; k < SHARDS; k++) assert_int_equal(get(ds, k).r, 100 + k % 100);
+    assert_int_equal(open_files(), before + KEPT);
+    ctn_dataset_free(ds);
+    assert_int_equal(open_files(), before);
+
+    /* a shard that is no longer the one of the index */
+    assert_int_equal(ctn_shards_open(&ds, "given", opt), CTN_OK);
+    assert_int_equal(truncate("given/003.tar", 1000), 0);
+    assert_fails(ctn_dataset_get(ds, 3, (void *[]){x, &t}), CTN_EIO,
+                 "given/003.tar: was changed after it was indexed (1000 bytes");
+    assert_int_equal(system("touch -d '1 hour ago' given/004.tar"), 0);
+    assert_fails(ctn_dataset_get(ds, 4, (void *[]){x, &t}), CTN_EIO, "given/004.tar: was changed");
+    ctn_dataset_free(ds);
+
+    /* cut off or damaged on its way */
+    for (size_t i = 0; i < 2000; i += i < 200 ? 1 : 37) {
+        char *bad = malloc(n);
+        memcpy(bad, index, n);
+        bad[i] ^= 0x11;
+        const ctn_shards_opt *o =
+            CTN_OPT(ctn_shards_opt, .image = SMALL, .index = bad, .index_bytes = i % 2 ? n : i);
+        if (ctn_shards_open(&ds, "given", o) >= 0) ctn_dataset_free(ds); /* a name, a time */
+        else assert_int_equal(ctn_error_status(), CTN_EFORMAT);
+        ctn_error_clear();
+        free(bad);
+    }
+}
+
+/* A rank that has the index leaves the original of a staged shard alone. */
+static void test_given_index_staged(void **state)
+{
+    (void)state;
+    static char index[4096];
+    ctn_dataset *ds = NULL;
+    assert_int_equal(system("rm -rf stage2 u.tar*"), 0);
+    write_numbered("u.tar", 5);
+    const ctn_shards_opt *opt = CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = "stage2");
+    assert_int_equal(ctn_shards_open(&ds, "u.tar", opt), CTN_OK);
+    const size_t n = ctn_shards_index(ds, index, sizeof index);
+    assert_true(n > 0 && n <= sizeof index);
+    ctn_dataset_free(ds);
+    assert_int_equal(unlink("u.tar"), 0);
+    const ctn_shards_opt *given = CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = "stage2",
+                                          .index = index, .index_bytes = n);
+    assert_int_equal(ctn_shards_open(&ds, "u.tar", given), CTN_OK);
+    assert_int_equal(get(ds, 0).r, 105);
+    ctn_dataset_free(ds);
+    assert_int_equal(system("rm -rf stage2"), 0);
+    assert_fails(ctn_shards_open(&ds, "u.tar", given), CTN_EIO, "u.tar: No such file");
+}
+
 /* ---- folders and packing --------------------------------------------------------------------- */
 
 enum { IMAGES = 60 };
@@ -488,6 +584,47 @@ static void test_folder(void **state)
     assert_fails(ctn_image_folder_open(&ds, "absent", SMALL), CTN_EIO, "absent");
     mkdir("empty", 0777);
     assert_fails(ctn_image_folder_open(&ds, "empty", SMALL), CTN_ENOTFOUND, "0 folders");
+}
+
+/* What another rank gets: the same samples, and no folder is looked at. */
+static void test_folder_list(void **state)
+{
+    (void)state;
+    static char list[4096];
+    ctn_dataset *first = NULL, *ds = NULL;
+    char name[64];
+    make_folder();
+    assert_int_equal(ctn_image_folder_open(&first, "f", SMALL), CTN_OK);
+    const size_t n = ctn_image_folder_list(first, NULL, 0);
+    assert_true(n > 0 && n < sizeof list);
+    assert_int_equal(ctn_image_folder_list(first, list, n), n);
+    assert_int_equal(ctn_shards_index(first, NULL, 0), 0);
+    ctn_dataset_free(first);
+    assert_int_equal(rename("f", "moved"), 0);
+    assert_int_equal(ctn_image_folder_open_list(&ds, "f", list, n, SMALL), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), IMAGES);
+    assert_int_equal(ctn_dataset_classes(ds), 3);
+    assert_string_equal(ctn_dataset_class(ds, 1), "b");
+    ctn_dataset_name(ds, 20, name, sizeof name);
+    assert_string_equal(name, "f/c/001.png");
+    assert_int_equal(rename("moved", "f"), 0);
+    for (int i = 0; i < IMAGES; i++) {
+        const struct got x = get(ds, i);
+        assert_int_equal(x.label, i < 20 ? 0 : 2);
+        assert_int_equal(x.r, i < 20 ? 3 * i : (i - 20) / 2 * 3 + 1 + i % 2);
+    }
+    ctn_dataset_free(ds);
+    /* cut off or damaged on its way */
+    for (size_t i = 0; i < n; i++) {
+        char *bad = malloc(n);
+        memcpy(bad, list, n);
+        assert_fails(ctn_image_folder_open_list(&ds, "f", bad, i, SMALL), CTN_EFORMAT, "not whole");
+        bad[i] ^= 0x11;
+        if (ctn_image_folder_open_list(&ds, "f", bad, n, SMALL) >= 0) ctn_dataset_free(ds);
+        else assert_int_equal(ctn_error_status(), CTN_EFORMAT);
+        ctn_error_clear();
+        free(bad);
+    }
 }
 
 static int64_t told;
@@ -602,8 +739,10 @@ static void test_memory_per_file(void **state)
 
 static ctn_status use_all(void)
 {
+    static char list[4096];
     ctn_status st = CTN_OK;
-    ctn_dataset *a = NULL, *b = NULL;
+    ctn_dataset *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+    size_t n;
     uint8_t x[48];
     int64_t t;
     if (system("rm -rf oom oom_stage") != 0) return CTN_EIO;
@@ -614,9 +753,18 @@ static ctn_status use_all(void)
                  ctn_shards_open(&b, "oom",
                                  CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = "oom_stage")));
     CTN_TRY_GOTO(st, done, ctn_dataset_get(b, 3, (void *[]){x, &t}));
+    n = ctn_image_folder_list(a, list, sizeof list);
+    CTN_TRY_GOTO(st, done, ctn_image_folder_open_list(&c, "f", list, n, SMALL));
+    n = ctn_shards_index(b, list, sizeof list);
+    CTN_TRY_GOTO(st, done,
+                 ctn_shards_open(&d, "oom",
+                                 CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = "oom_stage",
+                                         .index = list, .index_bytes = n)));
 done:
     ctn_dataset_free(a);
     ctn_dataset_free(b);
+    ctn_dataset_free(c);
+    ctn_dataset_free(d);
     return st;
 }
 
@@ -664,7 +812,10 @@ int main(void)
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_stage),
+        cmocka_unit_test(test_given_index),
+        cmocka_unit_test(test_given_index_staged),
         cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_folder_list),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_memory_per_file),
     };

@@ -190,6 +190,29 @@ static void writers_keep_each_others_entries(void **state)
     ctn__store_close(a);
 }
 
+static void equal_choices_are_written_once(void **state)
+{
+    (void)state;
+    char folder[640];
+    struct stat first, second;
+    snprintf(folder, sizeof folder, "%s", below("equal"));
+    ctn__store *a = opened(folder, "m"), *b = opened(folder, "m");
+    OK(ctn__store_put(a, "x", "1"));
+    OK(ctn__store_put(b, "x", "1"));
+    OK(ctn__store_save(a));
+    assert_int_equal(stat(file_of(folder, "m"), &first), 0);
+    OK(ctn__store_save(b));
+    assert_int_equal(stat(file_of(folder, "m"), &second), 0);
+    assert_int_equal(first.st_ino, second.st_ino); /* a file that is written is a new one */
+    OK(ctn__store_put(b, "x", "2"));
+    OK(ctn__store_save(b));
+    ctn__store_close(a);
+    ctn__store_close(b);
+    a = opened(folder, "m");
+    assert_string_equal(ctn__store_find(a, "x"), "2");
+    ctn__store_close(a);
+}
+
 static void processes_at_the_same_time(void **state)
 {
     (void)state;
@@ -671,6 +694,7 @@ int main(void)
         cmocka_unit_test(many_entries),
         cmocka_unit_test(text_that_cannot_be_kept),
         cmocka_unit_test(writers_keep_each_others_entries),
+        cmocka_unit_test(equal_choices_are_written_once),
         cmocka_unit_test(processes_at_the_same_time),
         cmocka_unit_test(damaged_files_count_as_empty),
         cmocka_unit_test(cut_and_flipped_files),

@@ -2,13 +2,48 @@
  *
  * The timeline with threads as ranks: clocks that are hours apart are measured, all ranks have the
  * same steps in one file that is JSON, the parts of a step fit into it, a ring that is too small
- * leaves whole steps, and what cannot be written fails everywhere.
+ * leaves whole steps, and what cannot be written fails everywhere. Of many ranks a sample is in the
+ * file, and costs the others next to nothing.
  * Labels: threads
  */
 #include "dist/timeline.h"
 #include "ranks.h"
+#include "support/counted.h"
 
 #include <unistd.h>
+
+/* ---- the sample ------------------------------------------------------------------------------ */
+
+/* Rank 0 is in it, as many as there may be, with even distances. */
+static void test_sample(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 2, 63, 64, 65, 100, 128, 1000, 10000},
+                     most[] = {0, 1, 3, 64, 200};
+    for (int i = 0; i < 9; i++) {
+        for (int k = 0; k < 5; k++) {
+            const int size = sizes[i], limit = most[k] ? most[k] : 64;
+            const int want = size < limit ? size : limit;
+            const ctn__sample s = ctn__sample_of(size, most[k]);
+            int n = 0, last = 0;
+            assert_int_equal(s.n, want);
+            for (int r = 0; r < size; r++) {
+                const int number = ctn__sample_number(s, r);
+                assert_int_equal(ctn_dist_timeline_has(r, size, most[k]), number >= 0);
+                if (number < 0) continue;
+                assert_int_equal(number, n++);
+                assert_int_equal(ctn__sample_rank(s, number), r);
+                assert_true(r - last <= size / want + 1);
+                last = r;
+            }
+            assert_int_equal(n, want);
+            assert_int_equal(ctn__sample_number(s, 0), 0);
+            assert_true(size - last <= size / want + 1);
+        }
+    }
+    assert_int_equal(ctn_dist_timeline_has(-1, 4, 0), 0);
+    assert_int_equal(ctn_dist_timeline_has(4, 4, 0), 0);
+}
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
@@ -19,6 +54,7 @@ static const int64_t skew[RANKS] = {0, 0, 7200000000000, -3600000000000, -360000
 
 typedef struct {
     ctn_comm *c;
+    int ranks; /* of the sample */
     ctn_status st;
     ctn__clock_offset of[RANKS];
 } clock_job;
@@ -32,23 +68,25 @@ static void *measure(void *p)
 {
     clock_job *j = p;
     int rank = ctn_comm_rank(j->c);
-    j->st = ctn__clock_offsets(j->c, skewed, &rank, j->of);
+    j->st = ctn__clock_offsets(j->c, ctn__sample_of(RANKS, j->ranks), skewed, &rank, j->of);
     return NULL;
 }
 
-static void test_clocks(void **state)
+static void measure_all(int ranks)
 {
-    (void)state;
     ctn__net *net[RANKS];
     clock_job j[RANKS] = {{0}};
     pthread_t thread[RANKS];
+    const ctn__sample s = ctn__sample_of(RANKS, ranks);
     OK(ctn__net_loopback_nodes(net, RANKS, node_of));
     for (int r = 0; r < RANKS; r++) OK(ctn__comm_new(&j[r].c, net[r], NULL));
+    for (int r = 0; r < RANKS; r++) j[r].ranks = ranks;
     for (int r = 0; r < RANKS; r++) pthread_create(&thread[r], NULL, measure, &j[r]);
     for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
-    for (int r = 0; r < RANKS; r++) {
-        assert_int_equal(j[r].st, CTN_OK);
-        const ctn__clock_offset *of = &j[0].of[r];
+    for (int r = 0; r < RANKS; r++) assert_int_equal(j[r].st, CTN_OK);
+    for (int i = 0; i < s.n; i++) {
+        const int r = ctn__sample_rank(s, i);
+        const ctn__clock_offset *of = &j[0].of[i];
         const int64_t wrong = of->ahead_ns - skew[r];
         assert_true(wrong <= of->within_ns && -wrong <= of->within_ns);
         assert_true(of->within_ns < 1000000000);
@@ -57,12 +95,18 @@ static void test_clocks(void **state)
     for (int r = 0; r < RANKS; r++) ctn_comm_free(j[r].c);
 }
 
+static void test_clocks(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= RANKS; ranks++) measure_all(ranks);
+}
+
 /* ---- a file of a training -------------------------------------------------------------------- */
 
 typedef struct {
     const char *path;
     int64_t spans, steps; /* of the ring; asked for */
-    int trained, shard;
+    int trained, shard, ranks;
     ctn_status want;
 } training;
 
@@ -91,15 +135,17 @@ static void train(job *j)
     ctn_module *net = NULL;
     ctn_optim *o = NULL;
     ctn_comm *comm = j->size > 1 ? j->c : NULL;
-    TRY(j, ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .spans = c->spans)));
+    const bool has = ctn_dist_timeline_has(j->rank, j->size, c->ranks);
+    TRY(j,
+        ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .spans = has ? c->spans : 0)));
     TRY(j, ctn_linear_new(&net, ctx, FEATURES, 100, NULL));
     TRY(j, ctn_adam_new(&o, ctn_params(net), NULL));
     if (comm)
         TRY(j, ctn_dist_optim(o, comm, CTN_OPT(ctn_dist_opt, .bucket = 4096, .shard = c->shard)));
-    if (c->spans > 0) TRY(j, ctn_dist_timeline_begin(ctx));
+    if (has && c->spans > 0) TRY(j, ctn_dist_timeline_begin(ctx));
     run_steps(j, ctx, net, o, c->trained);
     if (j->why[0]) return;
-    ctn_status st = ctn_dist_timeline_write(ctx, comm, c->path, c->steps);
+    ctn_status st = ctn_dist_timeline_write(ctx, comm, c->path, c->steps, c->ranks);
     CHECK(j, st == c->want, "status %d, not %d: %s", st, c->want, ctn_error_message());
     ctn_optim_free(o);
     ctn_module_free(net);
@@ -270,6 +316,75 @@ static void test_ring(void **state)
     assert_int_equal(load(c.path, e), 0);
 }
 
+/* Ranks that are not in the file keep nothing and take part all the same. */
+static void test_some_ranks(void **state)
+{
+    (void)state;
+    static event e[EVENTS];
+    training c = {.path = "timeline.json", .spans = 1000, .steps = 2, .trained = 3, .ranks = 2};
+    on_ranks(4, CTN_MODE_PLANNED, train, &c);
+    const int n = load(c.path, e);
+    for (int r = 0; r < 4; r++) assert_int_equal(count(e, n, r, "step"), r % 2 == 0 ? 2 : 0);
+    c = (training){.path = "no/such/folder/t.json",
+                   .spans = 100,
+                   .steps = 2,
+                   .trained = 2,
+                   .ranks = 1,
+                   .want = CTN_EIO};
+    on_ranks(3, CTN_MODE_PLANNED, train, &c);
+    c.spans = 0; /* an error of rank 0 alone */
+    c.want = CTN_ESTATE;
+    on_ranks(3, CTN_MODE_PLANNED, train, &c);
+}
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+static void *write_nothing(void *p)
+{
+    ctn_comm *c = p;
+    ctn_context *ctx = NULL;
+    const bool has = ctn_dist_timeline_has(ctn_comm_rank(c), ctn_comm_size(c), 8);
+    ctn_status st =
+        ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .spans = has ? 100 : 0));
+    if (st == CTN_OK) st = ctn_dist_timeline_write(ctx, c, "timeline.json", 1, 8);
+    ctn_context_free(ctx);
+    return st == CTN_OK ? NULL : p;
+}
+
+/* Messages of eight ranks to rank 0, of the others a broadcast, however many they are. */
+static void test_cost(void **state)
+{
+    (void)state;
+    static ctn_comm *c[COUNTED_MOST];
+    long first = 0;
+    for (int size = 16; size <= COUNTED_MOST; size *= 4) {
+        ctn__net *net[COUNTED_MOST];
+        pthread_t thread[COUNTED_MOST];
+        int node[COUNTED_MOST], levels = 0;
+        while (1 << levels < size) levels++;
+        for (int r = 0; r < size; r++) node[r] = r / 2 * 2;
+        OK(ctn__net_loopback_nodes(net, size, node));
+        counted_use(net, size);
+        for (int r = 0; r < size; r++) OK(ctn__comm_new(&c[r], net[r], NULL));
+        for (int r = 0; r < size; r++)
+            assert_int_equal(pthread_create(&thread[r], NULL, write_nothing, c[r]), 0);
+        for (int r = 0; r < size; r++) {
+            void *wrong = NULL;
+            pthread_join(thread[r], &wrong);
+            assert_null(wrong);
+        }
+        if (size == 16) first = counted.received[0];
+        assert_true(counted.received[0] <= first && counted.sent[0] <= first + levels);
+        for (int r = 1; r < size; r++) {
+            if (ctn_dist_timeline_has(r, size, 8)) continue;
+            assert_int_equal(counted.received[r], 1);
+            assert_true(counted.sent[r] <= levels);
+        }
+        for (int r = 0; r < size; r++) ctn_comm_free(c[r]);
+    }
+    unlink("timeline.json");
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -285,9 +400,9 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_sample),     cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_training),   cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_some_ranks), cmocka_unit_test(test_cost),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

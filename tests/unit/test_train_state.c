@@ -558,7 +558,7 @@ static void test_refusals(void **state)
                                                  .visit = no_state,
                                                  .self = &x,
                                                  .trigger = {.kind = CTN_AT_END}}));
-    FAILS(ctn_trainer_load(t.tr, where), CTN_ESTATE, "batches of 4");
+    FAILS(ctn_trainer_load(t.tr, where), CTN_ESTATE, "in steps of 4");
     training_free(&t);
 
     o = options;

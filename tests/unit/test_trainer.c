@@ -467,6 +467,53 @@ static void test_stop(void **state)
     train_case_free(&c);
 }
 
+typedef struct {
+    train_case c;
+    ctn_trainer *tr;
+    int calls, stop_at; /* batches of the loss function */
+} stopping;
+
+static ctn_tensor *stopping_loss(void *self, ctn_step *s)
+{
+    stopping *t = self;
+    if (++t->calls == t->stop_at) ctn_trainer_stop(t->tr, "told to");
+    return train_loss(&t->c, s);
+}
+
+static ctn_status stop_now(void *self, ctn_trainer *tr)
+{
+    (void)self;
+    ctn_trainer_stop(tr, "told to");
+    return CTN_OK;
+}
+
+/* Of 6 steps: a request that comes in the fifth leaves work, one that comes later does not. */
+static void test_stop_near_the_end(void **state)
+{
+    (void)state;
+    for (int at = 4; at <= 7; at++) {
+        stopping t = {.stop_at = at};
+        firings end = {0};
+        ctn_progress p;
+        train_case_new(&t.c, &(train_opt){0});
+        OK(ctn_trainer_new(&t.tr, t.c.optim, t.c.loader, stopping_loss, &t,
+                           CTN_OPT(ctn_trainer_opt, .epochs = 1)));
+        add_note(t.tr, "end", &end, (ctn_trigger){.kind = CTN_AT_END});
+        if (at == 7) /* after the last step */
+            OK(ctn_trainer_extend(t.tr,
+                                  CTN_OPT(ctn_extension, .name = "stop", .priority = 1000,
+                                          .trigger = {.kind = CTN_AT_END}, .call = stop_now)));
+        OK(ctn_trainer_run(t.tr));
+        ctn_trainer_progress(t.tr, &p);
+        assert_int_equal(p.iteration, at < 6 ? at : 6);
+        assert_int_equal(p.complete, at >= 6);
+        assert_int_equal(end.n, at >= 6);
+        assert_int_equal(ctn_trainer_stopped(t.tr) == NULL, at >= 6);
+        ctn_trainer_free(t.tr);
+        train_case_free(&t.c);
+    }
+}
+
 static ctn_status observe_list(void *self, ctn_trainer *tr)
 {
     double **v = self;
@@ -691,6 +738,7 @@ int main(void)
                                        cmocka_unit_test(test_evaluation_changes_nothing),
                                        cmocka_unit_test(test_average),
                                        cmocka_unit_test(test_stop),
+                                       cmocka_unit_test(test_stop_near_the_end),
                                        cmocka_unit_test(test_patience),
                                        cmocka_unit_test(test_schedule),
                                        cmocka_unit_test(test_errors),

@@ -312,6 +312,47 @@ static void test_conversion(void **state)
     unlink(FILE_NAME);
 }
 
+/* ---- a file that is cut off while it is read --------------------------------------------------- */
+
+/* Called between the check of the file and the reading of its values. */
+static const char *cut_off(void *user, const char *name, char *buf, size_t n)
+{
+    (void)buf, (void)n;
+    assert_int_equal(truncate(user, 0), 0);
+    return name;
+}
+
+static void test_weights_shortened(void **state)
+{
+    (void)state;
+    model m;
+    ok(make(&m, 1));
+    ok(ctn_weights_save(m.net, FILE_NAME));
+    assert_fails(ctn_weights_load(m.net, FILE_NAME,
+                                  CTN_OPT(ctn_weights_opt, .map = cut_off, .user = FILE_NAME)),
+                 CTN_EIO, FILE_NAME ": became shorter");
+    end(&m);
+    unlink(FILE_NAME);
+}
+
+static ctn_status visit_and_cut_off(void *object, ctn_state_fn fn, void *user)
+{
+    float *x = object;
+    CTN_TRY(fn(user, "x", CTN_F32, 1, (int64_t[]){2}, x));
+    assert_int_equal(truncate(FILE_NAME, 0), 0);
+    return CTN_OK;
+}
+
+static void test_state_shortened(void **state)
+{
+    (void)state;
+    float x[2] = {1, 2};
+    const ctn_state_part part = {"p", visit_and_cut_off, x};
+    write_file(1, (entry[]){{"p.x", CTN_F32, 1, {2}}});
+    assert_fails(ctn_state_load(FILE_NAME, 1, &part), CTN_EIO, FILE_NAME ": became shorter");
+    unlink(FILE_NAME);
+}
+
 /* ---- the state of a training ----------------------------------------------------------------- */
 
 enum { SAMPLES = 23, BATCH = 4 };
@@ -526,10 +567,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_out_of_memory), /* first: nothing else may be allocated yet */
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_partial),        cmocka_unit_test(test_renamed),
-        cmocka_unit_test(test_conversion),     cmocka_unit_test(test_continues_exactly),
-        cmocka_unit_test(test_state_refusals),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_partial),         cmocka_unit_test(test_renamed),
+        cmocka_unit_test(test_conversion),      cmocka_unit_test(test_continues_exactly),
+        cmocka_unit_test(test_state_refusals),  cmocka_unit_test(test_weights_shortened),
+        cmocka_unit_test(test_state_shortened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

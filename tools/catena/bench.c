@@ -363,7 +363,7 @@ static ctn_status bench_model(const args *a)
     CTN_TRY_GOTO(st, done, model_new(&m, ctx, &opt));
     f.batch = m.batch;
     CTN_TRY_GOTO(st, done, share_gradients(a, &m, &comm, &f));
-    if (timeline[0]) CTN_TRY_GOTO(st, done, ctn_dist_timeline_begin(ctx));
+    if (timeline_records(a)) CTN_TRY_GOTO(st, done, ctn_dist_timeline_begin(ctx));
     if (args_flag(a, "dynamic")) {
         CTN_TRY_GOTO(st, done, bench_dynamic(&f, &m, args_flag(a, "json")));
         goto done;
@@ -374,7 +374,7 @@ static ctn_status bench_model(const args *a)
         if (timeline[0])
             CTN_TRY_GOTO(st, done,
                          ctn_dist_timeline_write(ctx, a->job->comm, timeline,
-                                                 args_int(a, "timeline-steps")));
+                                                 args_int(a, "timeline-steps"), timeline_ranks(a)));
         if (f.ranks > 1) goto told;
         ctn_set_training(ctx, 0); /* running statistics are effects: they would run */
         CTN_TRY_GOTO(st, done, time_per_op(&f.record_ns, ctx, record_model, &m, RECORD_STEPS));

@@ -171,9 +171,15 @@ const char *join(char *buf, size_t n, const char *folder, const char *name);
 /* ---- timeline.c ---------------------------------------------------------------------------------- */
 
 #define TIMELINE_OPTIONS                                                                     \
-    {"timeline", "FILE", "", "write a trace of all ranks for Perfetto or chrome://tracing"}, \
-        {"timeline-steps", "N", "20", "the last so many steps are in the timeline"}
+    {"timeline", "FILE", "", "write a trace of the ranks for Perfetto or chrome://tracing"}, \
+        {"timeline-steps", "N", "20", "number of steps in the timeline, the last ones"},     \
+        {"timeline-ranks", "N", "64",                                                        \
+         "maximum number of ranks in the timeline, rank 0 and others evenly spread; 0: all"}
 
+/* As the library counts them. */
+int timeline_ranks(const args *a);
+/* Whether there is a timeline and this rank is in it. */
+bool timeline_records(const args *a);
 /* Spans that a context has to keep for --timeline; 0: nobody asked for it. */
 int64_t timeline_room(const args *a);
 

@@ -1,36 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core plan of a job: which cores each rank of a machine computes on. Sets that the launcher
- * bound and that do not overlap are kept; a set that all ranks of a machine have in common is
- * divided into contiguous shares, whole cores in the order of NUMA nodes. Anything else, and fewer
- * cores than ranks, is refused unless --oversubscribe.
+ * Which cores each rank of a machine computes on. Rank 0 makes the plan (cores_plan.c) from what each
+ * rank may use and knows of its topology; each rank is told its share only. Sets that the launcher
+ * bound and that do not overlap are kept; ranks with the same set divide it into contiguous shares,
+ * whole cores in the order of NUMA nodes. Sets that overlap without being equal, and fewer cores
+ * than ranks, are refused unless --oversubscribe.
  *
  * A machine is what booted once: hosts that are containers of one machine share its cores too.
- * Invariant: every rank computes the same plan from the same gathered sets, so all go on or none
- * does.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* cpu_set_t */
-#endif
+#include "cores.h"
+
 #include <dirent.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <catena/info.h>
-
 #include "launch.h"
 #include "watchdog.h"
 
-typedef struct {
-    char machine[48];
-    cpu_set_t cpus;
-} seat;
-
 struct cores {
     cpu_set_t mine;
-    seat *all; /* [size]; one rank: NULL */
 };
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -99,135 +88,144 @@ static int order(const cpu_set_t *set, place *p, int *at)
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-typedef enum { PLAN_KEEP, PLAN_DIVIDE, PLAN_OVERLAP } plan;
-
-static bool together(const seat *all, int a, int b)
+static void set_text(const cpu_set_t *set, char *buf, size_t n)
 {
-    return all && strcmp(all[a].machine, all[b].machine) == 0;
-}
-
-/* How the ranks of the machine of `rank` are bound; how many there are, and how many stand before
- * it. */
-static plan look(const launch *l, int rank, int *ranks, int *before)
-{
-    const seat *all = l->cores->all;
-    *ranks = *before = 0;
-    bool equal = true, apart = true;
-    cpu_set_t both;
-    for (int i = 0; i < l->size; i++) {
-        if (!together(all, rank, i)) continue;
-        ++*ranks;
-        *before += i < rank;
-        equal = equal && CPU_EQUAL(&all[i].cpus, &all[rank].cpus);
-        for (int k = 0; k < i && apart; k++) {
-            if (!together(all, i, k)) continue;
-            CPU_AND(&both, &all[i].cpus, &all[k].cpus);
-            apart = CPU_COUNT(&both) == 0;
-        }
+    size_t used = 0;
+    buf[0] = 0;
+    for (int i = 0; i < CPU_SETSIZE && used + 16 < n; i++) {
+        if (!CPU_ISSET((size_t)i, set)) continue;
+        int end = i;
+        while (end + 1 < CPU_SETSIZE && CPU_ISSET((size_t)end + 1, set)) end++;
+        used += (size_t)snprintf(buf + used, n - used, end > i ? "%s%d-%d" : "%s%d",
+                                 used ? "," : "", i, end);
+        i = end;
     }
-    return apart ? PLAN_KEEP : equal ? PLAN_DIVIDE : PLAN_OVERLAP;
 }
 
-static void set_share(cpu_set_t *share, const place *p, const int *at, int first, int end)
+static void refuse(const launch *l, const args *a, const core_report *r)
 {
-    CPU_ZERO(share);
-    for (int i = at[first]; i < at[end]; i++) CPU_SET((size_t)p[i].cpu, share);
-}
-
-static int refuse(const launch *l, const args *a, int rank, plan how, int ranks, int cores)
-{
-    watchdog_agree(); /* every rank comes to the same end */
-    if (l->rank != 0) return EXIT_ENVIRONMENT;
-    const char *host = l->hosts[rank];
-    if (how == PLAN_OVERLAP)
-        fprintf(
-            stderr,
-            "catena %s: the launcher bound the %d ranks of %s to cores that overlap: give each its "
-            "own (mpirun --bind-to core --map-by slot:pe=N, srun --cpus-per-task=N), or bind none "
-            "(--bind-to none, --cpu-bind=none) and Catena divides them; --oversubscribe takes it as it is\n",
-            a->cmd->name, ranks, host);
+    char one[128], other[128];
+    set_text(&r->one.cpus, one, sizeof one);
+    set_text(&r->other.cpus, other, sizeof other);
+    if (r->kind == CORES_OVERLAP)
+        fprintf(stderr,
+                "catena %s: the launcher bound rank %d to CPUs %s and rank %d to CPUs %s of %s, "
+                "which overlap but are not the same: give each rank its own cores (mpirun "
+                "--bind-to core --map-by slot:pe=N, srun --cpus-per-task=N); or bind several ranks "
+                "to the same cores (mpirun --bind-to numa) or none of them (--bind-to none, "
+                "--cpu-bind=none), and Catena divides the cores among them; --oversubscribe "
+                "accepts it as it is\n",
+                a->cmd->name, r->one.rank, one, r->other.rank, other, l->hosts[r->one.rank]);
     else
-        fprintf(
-            stderr,
-            "catena %s: %d ranks on the %d core%s of %s: they would wait for each other; start fewer "
-            "ranks there (mpirun --map-by ppr:%d:node, srun --ntasks-per-node=%d) or ask for more "
-            "cores (--cpus-per-task); "
-            "--oversubscribe takes it as it is\n",
-            a->cmd->name, ranks, cores, cores == 1 ? "" : "s", host, cores, cores);
-    return EXIT_ENVIRONMENT;
+        fprintf(stderr,
+                "catena %s: %d ranks share %d core%s (CPUs %s) of %s and would wait for each "
+                "other: start fewer ranks there (mpirun --map-by ppr:%d:node, srun "
+                "--ntasks-per-node=%d) or ask for more cores (--cpus-per-task); --oversubscribe "
+                "accepts it as it is\n",
+                a->cmd->name, r->ranks, r->one.cores, r->one.cores == 1 ? "" : "s", one,
+                l->hosts[r->one.rank], r->room, r->room);
 }
 
-/* Whether the ranks of the machine of `rank` can have cores of their own, or need not. Only on the
- * machine itself is its topology to be seen; elsewhere the count of CPUs is good enough to refuse.
- */
-static int check(const launch *l, const args *a, int rank, room *r)
+static void warn(const launch *l, const core_report *r)
 {
-    int ranks, before;
-    const cpu_set_t *set = &l->cores->all[rank].cpus;
-    plan how = look(l, rank, &ranks, &before);
-    int cores = together(l->cores->all, rank, l->rank) ? order(set, r->p, r->at) : CPU_COUNT(set);
-    if (how == PLAN_KEEP || (how == PLAN_DIVIDE && cores >= ranks)) return -1;
-    if (!args_flag(a, "oversubscribe")) return refuse(l, a, rank, how, ranks, cores);
-    if (l->rank == 0)
-        log_line(
-            "warning: OVERSUBSCRIBED: %d ranks share the %d core%s of %s; times mean nothing, and "
-            "OMP_WAIT_POLICY=passive keeps waiting threads from burning them",
-            ranks, cores, cores == 1 ? "" : "s", l->hosts[rank]);
-    return -1;
+    char what[128], more[64] = "";
+    if (r->count > 1) snprintf(more, sizeof more, ", and %d other groups of ranks", r->count - 1);
+    if (r->kind == CORES_OVERLAP)
+        snprintf(what, sizeof what, "ranks %d and %d share cores", r->one.rank, r->other.rank);
+    else
+        snprintf(what, sizeof what, "%d ranks share the %d core%s", r->ranks, r->one.cores,
+                 r->one.cores == 1 ? "" : "s");
+    log_line("warning: OVERSUBSCRIBED: %s of %s%s; times mean nothing, and OMP_WAIT_POLICY=passive "
+             "keeps waiting threads from burning them",
+             what, l->hosts[r->one.rank], more);
 }
 
-static void take_share(launch *l, room *r)
+/* On rank 0: what each rank is told. */
+static ctn_status plan(const launch *l, const args *a, const seat *me, seat *seats, share *shares)
 {
-    int before;
-    const cpu_set_t *set = &l->cores->all[l->rank].cpus;
-    plan how = look(l, l->rank, &l->machine_ranks, &before);
-    const int cores = order(set, r->p, r->at), ranks = l->machine_ranks;
-    cpu_set_t *share = &l->cores->mine;
-    *share = *set;
-    if (how != PLAN_DIVIDE) return;
-    if (cores < ranks) set_share(share, r->p, r->at, before % cores, before % cores + 1);
-    else set_share(share, r->p, r->at, cores * before / ranks, cores * (before + 1) / ranks);
+    CTN_TRY(ctn_comm_gather(l->comm, me, sizeof *me, seats, 0));
+    const core_report r = cores_plan(seats, l->size, shares);
+    const bool refused = r.kind != CORES_FIT && !args_flag(a, "oversubscribe");
+    if (refused) refuse(l, a, &r);
+    else if (r.kind != CORES_FIT) warn(l, &r);
+    for (int i = 0; refused && i < l->size; i++) shares[i].code = EXIT_ENVIRONMENT;
+    return CTN_OK;
+}
+
+/* Rank 0 makes the plan and gives each rank its share: the others know nothing of other ranks. */
+static ctn_status agree(const launch *l, const args *a, const seat *me, share *mine)
+{
+    ctn_status st = CTN_OK;
+    seat *seats = NULL;
+    share *shares = NULL;
+    if (l->rank != 0) {
+        CTN_TRY(ctn_comm_gather(l->comm, me, sizeof *me, NULL, 0));
+        return ctn_comm_scatter(l->comm, NULL, sizeof *mine, mine, 0);
+    }
+    seats = calloc((size_t)l->size, sizeof *seats);
+    shares = calloc((size_t)l->size, sizeof *shares);
+    if (!seats || !shares) {
+        st = ctn_fail(CTN_ENOMEM, "no memory for the core plan of %d ranks", l->size);
+        goto done;
+    }
+    CTN_TRY_GOTO(st, done, plan(l, a, me, seats, shares));
+    CTN_TRY_GOTO(st, done, ctn_comm_scatter(l->comm, shares, sizeof *mine, mine, 0));
+done:
+    free(seats);
+    free(shares);
+    return st;
+}
+
+/* Whole cores; where there are more parts than cores, some get the same one. */
+static void take_share(cpu_set_t *set, const room *r, int cores, int part, int parts)
+{
+    const int first = parts > cores ? part % cores : cores * part / parts;
+    const int end = parts > cores ? first + 1 : cores * (part + 1) / parts;
+    CPU_ZERO(set);
+    for (int i = r->at[first]; i < r->at[end]; i++) CPU_SET((size_t)r->p[i].cpu, set);
 }
 
 /* All threads there are: MPI has started some, and later ones inherit from the one that makes them.
  */
-static void bind_threads(const cpu_set_t *share)
+static void bind_threads(const cpu_set_t *set)
 {
     DIR *d = opendir("/proc/self/task");
-    sched_setaffinity(0, sizeof *share, share);
+    sched_setaffinity(0, sizeof *set, set);
     if (!d) return;
     for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.') sched_setaffinity((pid_t)atoi(e->d_name), sizeof *share, share);
+        if (e->d_name[0] != '.') sched_setaffinity((pid_t)atoi(e->d_name), sizeof *set, set);
     closedir(d);
 }
 
-static ctn_status gather(launch *l)
+static seat look(const launch *l)
 {
-    seat me = {0};
-    l->cores = calloc(1, sizeof *l->cores);
-    if (l->cores) l->cores->all = calloc((size_t)l->size, sizeof *l->cores->all);
-    if (!l->cores || !l->cores->all)
-        return ctn_fail(CTN_ENOMEM, "no memory for the core plan of %d ranks", l->size);
+    seat me = {.rank = l->rank};
     if (!read_line("/proc/sys/kernel/random/boot_id", me.machine, sizeof me.machine))
-        snprintf(me.machine, sizeof me.machine, "%.47s", l->host);
+        snprintf(me.machine, sizeof me.machine, "%.39s", l->host);
     if (sched_getaffinity(0, sizeof me.cpus, &me.cpus) != 0)
         for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN); i++) CPU_SET((size_t)i, &me.cpus);
-    return ctn_comm_allgather(l->comm, &me, sizeof me, l->cores->all);
+    return me;
 }
 
 int cores_divide(launch *l, const args *a)
 {
     static room r;
-    int ranks, before;
+    share mine = {0};
     if (!l->comm) return -1;
-    if (gather(l) < 0) return report_failure(a->cmd->name, DOING_SETUP);
-    for (int i = 0; i < l->size; i++) {
-        look(l, i, &ranks, &before);
-        int code =
-            before > 0 ? -1 : check(l, a, i, &r); /* the first rank of a machine stands for it */
-        if (code >= 0) return code;
+    seat me = look(l);
+    me.cores = order(&me.cpus, r.p, r.at);
+    if (agree(l, a, &me, &mine) < 0) return report_failure(a->cmd->name, DOING_SETUP);
+    if (mine.code >= 0) {
+        watchdog_agree(); /* every rank comes to the same end */
+        return mine.code;
     }
-    take_share(l, &r);
+    l->cores = calloc(1, sizeof *l->cores);
+    if (!l->cores) {
+        (void)ctn_fail(CTN_ENOMEM, "no memory for the core plan");
+        return report_failure(a->cmd->name, DOING_SETUP);
+    }
+    l->machine_ranks = mine.machine_ranks;
+    take_share(&l->cores->mine, &r, me.cores, mine.part, mine.parts);
     bind_threads(&l->cores->mine);
     return -1;
 }
@@ -256,26 +254,12 @@ ctn_status cores_verify(const launch *l)
 
 /* ---- shown ----------------------------------------------------------------------------------- */
 
-static void set_text(const cpu_set_t *set, char *buf, size_t n)
-{
-    size_t used = 0;
-    buf[0] = 0;
-    for (int i = 0; i < CPU_SETSIZE && used + 16 < n; i++) {
-        if (!CPU_ISSET((size_t)i, set)) continue;
-        int end = i;
-        while (end + 1 < CPU_SETSIZE && CPU_ISSET((size_t)end + 1, set)) end++;
-        used += (size_t)snprintf(buf + used, n - used, end > i ? "%s%d-%d" : "%s%d",
-                                 used ? "," : "", i, end);
-        i = end;
-    }
-}
-
-void cores_text(const launch *l, int rank, char *buf, size_t n)
+void cores_text(const launch *l, char *buf, size_t n)
 {
     cpu_set_t now;
     CPU_ZERO(&now);
-    if (!l->cores) sched_getaffinity(0, sizeof now, &now);
-    else now = rank == l->rank ? l->cores->mine : l->cores->all[rank].cpus;
+    if (l->cores) now = l->cores->mine;
+    else sched_getaffinity(0, sizeof now, &now);
     set_text(&now, buf, n);
 }
 
@@ -290,13 +274,12 @@ ctn_status cores_show(launch *l, int threads, int loaders)
     ctn_status st = CTN_OK;
     row me = {.threads = threads, .loaders = loaders};
     if (!l->comm) return CTN_OK;
+    /* As the kernel has it, not as it was planned. */
+    sched_getaffinity(0, sizeof me.cpus, &me.cpus);
+    if (l->rank != 0) return ctn_comm_gather(l->comm, &me, sizeof me, NULL, 0);
     row *rows = calloc((size_t)l->size, sizeof *rows);
     if (!rows) return ctn_fail(CTN_ENOMEM, "no memory for the core plan");
-    sched_getaffinity(0, sizeof me.cpus,
-                      &me.cpus); /* as the kernel has it, not as it was planned */
-    CTN_TRY_GOTO(st, done, ctn_comm_allgather(l->comm, &me, sizeof me, rows));
-    for (int i = 0; i < l->size; i++) l->cores->all[i].cpus = rows[i].cpus;
-    if (l->rank != 0) goto done;
+    CTN_TRY_GOTO(st, done, ctn_comm_gather(l->comm, &me, sizeof me, rows, 0));
     log_line("%d ranks by %s over %s", l->size, l->launcher, ctn_comm_transport(l->comm));
     fprintf(stderr, "  %5s  %-20s %-20s %8s %8s\n", "rank", "host", "cores", "threads", "loader");
     for (int i = 0; i < l->size; i++) {
@@ -311,7 +294,6 @@ done:
 
 void cores_free(launch *l)
 {
-    if (l->cores) free(l->cores->all);
     free(l->cores);
     l->cores = NULL;
 }

@@ -66,7 +66,8 @@ ctn_status distribute_trainer(training *r, const ctn_trigger *log)
                                                 .self = r}));
     const char *timeline = args_text(r->t.a, "timeline");
     if (timeline[0])
-        CTN_TRY(ctn_extend_timeline(r->trainer, timeline, args_int(r->t.a, "timeline-steps")));
+        CTN_TRY(ctn_extend_timeline(r->trainer, timeline, args_int(r->t.a, "timeline-steps"),
+                                    timeline_ranks(r->t.a)));
     return r->comm ? ctn_dist_trainer(r->trainer, r->comm, log) : CTN_OK;
 }
 

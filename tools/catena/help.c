@@ -104,7 +104,7 @@ static void troff_exit_codes(void)
         {"6", "a value is not finite"},
         {"7", "another rank failed"},
         {"70", "internal error"},
-        {"85", "the state was saved; run again with --resume"},
+        {"85", "stopped with work left, the state was saved; run again with --resume"},
     };
     printf(".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {

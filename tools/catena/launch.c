@@ -85,14 +85,24 @@ static int told(const command *cmd, const announced *by)
     return report_failure(cmd->name, DOING_SETUP);
 }
 
-/* Names of all hosts, and which rank is the first that does not depend on rank 0's. */
+/* Rank 0 has the names of all hosts; every rank knows the one of rank 0, and which rank is the first
+ * that does not depend on it. */
 static ctn_status learn_hosts(launch *l)
 {
-    l->hosts = calloc((size_t)l->size, sizeof *l->hosts);
+    struct {
+        char host[sizeof l->host];
+        int first_elsewhere;
+    } first = {.first_elsewhere = 0};
+    l->hosts = calloc(l->rank == 0 ? (size_t)l->size : 1, sizeof *l->hosts);
     if (!l->hosts) return ctn_fail(CTN_ENOMEM, "no memory for the names of %d hosts", l->size);
-    CTN_TRY(ctn_comm_allgather(l->comm, l->host, sizeof l->host, l->hosts));
-    while (l->first_elsewhere < l->size && strcmp(l->hosts[l->first_elsewhere], l->hosts[0]) == 0)
-        l->first_elsewhere++;
+    CTN_TRY(ctn_comm_gather(l->comm, l->host, sizeof l->host, l->hosts, 0));
+    memcpy(first.host, l->host, sizeof first.host);
+    while (l->rank == 0 && first.first_elsewhere < l->size &&
+           strcmp(l->hosts[first.first_elsewhere], l->host) == 0)
+        first.first_elsewhere++;
+    CTN_TRY(ctn_comm_broadcast(l->comm, &first, sizeof first, 0));
+    memcpy(l->hosts[0], first.host, sizeof first.host);
+    l->first_elsewhere = first.first_elsewhere;
     return CTN_OK;
 }
 
@@ -208,6 +218,13 @@ int launch_share(launch *l, args *a, int code)
     if (st < 0) return report_failure(a->cmd->name, DOING_SETUP);
     if (code >= 0) watchdog_agree(); /* all ranks end the same way, rank 0 has said why */
     return code;
+}
+
+ctn_status launch_agree(launch *l, const char *text)
+{
+    ctn_status st = ctn_comm_agree(l->comm, text);
+    if (st == CTN_EARG) watchdog_agree();
+    return st;
 }
 
 /* The library warns of variables it does not know; these are the command's, and rank 0 has read

@@ -20,7 +20,7 @@ typedef struct launch {
     const char *launcher; /* "mpirun", "srun"; NULL: none */
     int machine_ranks;    /* ranks on this machine, whatever its hosts are called */
     int first_elsewhere;  /* the lowest rank on another host than rank 0; size: none is */
-    char (*hosts)[64];    /* of each rank; NULL: one rank */
+    char (*hosts)[64];    /* of each rank on rank 0, elsewhere of rank 0 only; NULL: one rank */
     struct cores *cores;  /* cores.c */
 } launch;
 
@@ -28,7 +28,7 @@ typedef struct launch {
 #define LAUNCH_OPTIONS                                                                      \
     {"oversubscribe", NULL, NULL, "several ranks: take more of them than there are cores"}, \
         {"stall-seconds", "N", "120",                                                       \
-         "several ranks: tell when one does not move so long; 0: never"},                   \
+         "several ranks: report where each is after N seconds without progress; 0: never"}, \
         {"memory-gb", "X", "0",                                                             \
          "memory of this host for all its ranks; 0: the limit of its cgroup"}
 
@@ -44,6 +44,8 @@ int launch_share(launch *l, args *a, int code);
 /* Bytes of rank 0, whose number only it knows; elsewhere *p is allocated (free). Collective.
  * Errors: ENOMEM, EPEER. */
 ctn_status launch_bytes(launch *l, void **p, size_t *n);
+/* ctn_comm_agree. When ranks differ they end together, with the same exit code. Collective. Errors: EARG, ENOMEM, EPEER. */
+ctn_status launch_agree(launch *l, const char *text);
 /* End the job: together when all is well, else at once, without MPI, which would wait for the
  * others. */
 int launch_end(launch *l, int code);
@@ -58,8 +60,8 @@ ctn_status cores_show(launch *l, int threads, int loaders);
 /* Every thread of this process may run on its rank's cores only: they are asked one by one. Errors:
  * EENGINE. */
 ctn_status cores_verify(const launch *l);
-/* "0-3,8" of a mask of CPUs, as the kernel writes it. */
-void cores_text(const launch *l, int rank, char *buf, size_t n);
+/* The CPUs of this rank as the kernel writes them: "0-3,8". */
+void cores_text(const launch *l, char *buf, size_t n);
 void cores_free(launch *l);
 
 /* ---- distribute.c ---------------------------------------------------------------------------- */

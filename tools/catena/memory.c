@@ -3,7 +3,7 @@
  * Memory functions for the library that refuse what the host cannot hold. What counts is what the
  * process has in use when a large block is asked for, and that block, times the ranks on the host;
  * against it stand the limits of the cgroups (v2 and v1, every one up the tree), and what the
- * machine has left.
+ * machine has left. Pages of files do not count: the system takes them back when it needs them.
  *
  * Blocks of the library are touched as a whole soon after, so a refusal is no false alarm. Memory
  * that others (MPI, oneDNN) take later is not foreseen.
@@ -11,6 +11,7 @@
 #include "memory.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -81,38 +82,32 @@ static void cgroup_limit(limit *least)
     fclose(f);
 }
 
-/* "MemTotal:" or "MemAvailable:" in bytes. */
-static double machine_has(const char *what)
+/* A line of a file of /proc, such as "MemTotal:" of meminfo, in bytes; below 0: there is none. */
+static double line_of(const char *path, const char *what)
 {
     char line[256];
-    double kb = 0;
-    FILE *f = fopen("/proc/meminfo", "r");
-    if (!f) return 0;
-    while (kb == 0 && fgets(line, sizeof line, f))
+    double kb = -1;
+    FILE *f = fopen(path, "r");
+    if (!f) return kb;
+    while (kb < 0 && fgets(line, sizeof line, f))
         if (strncmp(line, what, strlen(what)) == 0) kb = strtod(line + strlen(what), NULL);
     fclose(f);
     return kb * 1024;
-}
-
-static double resident(void)
-{
-    double all = 0, here = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f) return 0;
-    if (fscanf(f, "%lf %lf", &all, &here) != 2) here = 0;
-    fclose(f);
-    return here * (double)sysconf(_SC_PAGESIZE);
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
 static const double GB = 1e9;
 
-static void refuse(double now, double more, int ranks, double most, const char *what)
+typedef struct {
+    char text[sizeof memory.refused];
+} reason;
+
+static void refuse(reason *why, double now, double more, int ranks, double most, const char *what)
 {
     double sum = (now + more) * ranks;
     snprintf(
-        memory.refused, sizeof memory.refused,
+        why->text, sizeof why->text,
         "not enough memory on %s: %.2f GB in use and %.2f GB that come next, in %d rank%s, make "
         "%.2f GB; %s %.2f GB: %.2f GB too much; use a smaller --batch, --recompute, --precision "
         "bf16, or fewer ranks per host",
@@ -120,21 +115,35 @@ static void refuse(double now, double more, int ranks, double most, const char *
         (sum - most) / GB);
 }
 
-static bool fits(size_t bytes)
+static bool within(double now, double more, reason *why)
 {
     limit least = {.bytes = memory.given};
-    const double now = resident(), more = (double)bytes;
-    const double all = machine_has("MemTotal:"), left = machine_has("MemAvailable:");
+    const double all = line_of("/proc/meminfo", "MemTotal:");
+    const double left = line_of("/proc/meminfo", "MemAvailable:");
     char what[PATH_MAX + 64] = "--memory-gb is";
     if (least.bytes == 0) cgroup_limit(&least);
     if (least.from[0]) snprintf(what, sizeof what, "the limit (%s) is", least.from);
     if (least.bytes > 0 && (now + more) * memory.host_ranks > least.bytes)
-        refuse(now, more, memory.host_ranks, least.bytes, what);
+        refuse(why, now, more, memory.host_ranks, least.bytes, what);
     else if (all > 0 && (now + more) * memory.machine_ranks > all)
-        refuse(now, more, memory.machine_ranks, all, "the machine has");
+        refuse(why, now, more, memory.machine_ranks, all, "the machine has");
     else if (left > 0 && more > left) /* the other ranks may have theirs already */
-        refuse(now, more, 1, left + now, "the machine has left");
+        refuse(why, now, more, 1, left + now, "the machine has left");
     else return true;
+    return false;
+}
+
+/* In use is what cannot be taken back: memory of this process alone, and its part of what the ranks
+ * of a host share. That part takes time to find, so all that is shared is counted first. */
+static bool fits(double more)
+{
+    reason why;
+    const double own = fmax(line_of("/proc/self/status", "RssAnon:"), 0);
+    const double shared = fmax(line_of("/proc/self/status", "RssShmem:"), 0);
+    if (within(own + shared, more, &why)) return true;
+    const double part = line_of("/proc/self/smaps_rollup", "Pss_Shmem:"); /* from Linux 5.3 on */
+    if (part >= 0 && within(own + part, more, &why)) return true;
+    memcpy(memory.refused, why.text, sizeof why.text);
     return false;
 }
 
@@ -144,7 +153,7 @@ static void *get(void *user, size_t bytes, size_t align)
     (void)user;
     void *p = NULL;
     bool huge = bytes >= HUGE;
-    if (bytes >= LARGE && !fits(bytes)) return NULL;
+    if (bytes >= LARGE && !fits((double)bytes)) return NULL;
     if (posix_memalign(&p, huge ? HUGE : align, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
     if (huge) (void)madvise(p, bytes & ~((size_t)HUGE - 1), MADV_HUGEPAGE);

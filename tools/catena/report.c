@@ -53,6 +53,10 @@ static int tell_error(const char *name, int code, int n, const char *message)
 {
     char text[2048];
     snprintf(text, sizeof text, "%.*s", n, message);
+    if (watchdog_agreed()) { /* the others say the same */
+        if (log_rank == 0) log_line("error: %s", text);
+        return code;
+    }
     if (watchdog_runs()) return watchdog_failed(ctn_error_status(), code, text);
     if (log_stamped) log_line("error: %s", text);
     else fprintf(stderr, "catena %s: %s\n", name, text);

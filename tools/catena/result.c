@@ -7,22 +7,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "training.h"
 
 /* ---- the folder -------------------------------------------------------------------------------------- */
-
-static bool has_entries(const char *path)
-{
-    bool found = false;
-    DIR *d = opendir(path);
-    if (!d) return false;
-    for (struct dirent *e; !found && (e = readdir(d));)
-        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return found;
-}
 
 /* With all below it: the state is a folder of folders of files. */
 static void remove_folder(const char *path)
@@ -40,25 +28,32 @@ static void remove_folder(const char *path)
     remove(path);
 }
 
+static int refuse_full(const args *a)
+{
+    const char *out = args_text(a, "out");
+    if (args_flag(a, "resume") || args_flag(a, "force") || folder_empty(out)) return -1;
+    fprintf(stderr,
+            "catena train: %s is not empty: --resume goes on with it, --force begins again in it, "
+            "--out names another\n",
+            out);
+    return EXIT_USAGE;
+}
+
 int result_check(const args *a)
 {
-    char state[4096];
+    char path[4096];
     const char *out = args_text(a, "out");
     if (!out[0]) {
         fprintf(stderr, "catena train: --out wants a folder\n");
         return EXIT_USAGE;
     }
-    if (args_flag(a, "resume") || !has_entries(out)) return -1;
-    if (!args_flag(a, "force")) {
-        fprintf(
-            stderr,
-            "catena train: %s is not empty: --resume goes on with it, --force begins again in it, "
-            "--out names another\n",
-            out);
-        return EXIT_USAGE;
-    }
+    int code = refuse_full(a); /* a folder that is refused stays as it is */
+    if (code < 0) code = folder_take(a->job, out);
+    if (code < 0) code = refuse_full(a); /* another job may have ended there meanwhile */
+    if (code >= 0) return code;
+    remove(join(path, sizeof path, out, UNFINISHED));
     /* A later --resume must not find the state of what was here before. */
-    remove_folder(join(state, sizeof state, out, "state"));
+    if (!args_flag(a, "resume")) remove_folder(join(path, sizeof path, out, "state"));
     return -1;
 }
 
@@ -121,8 +116,42 @@ static ctn_status write_plan(void *self, ctn_trainer *tr)
     return write_text(self, "plan.txt", ctn_plan_text);
 }
 
+/* Made as soon as this run has saved a state: whatever happens afterwards, resuming pays. A run that ends without
+ * having saved anything leaves no mark, so that a job script does not restart it forever. */
+static ctn_status mark_unfinished(void *self, ctn_trainer *tr)
+{
+    training *r = self;
+    char path[4096];
+    FILE *f = NULL;
+    ctn_progress p;
+    ctn_trainer_progress(tr, &p);
+    if (r->marked || p.saved < 0 || p.complete) return CTN_OK;
+    CTN_TRY(file_open(&f, join(path, sizeof path, r->out, UNFINISHED)));
+    fputs(
+        "This training has a saved state and is not complete: run its command again with --resume.\n",
+        f);
+    r->marked = true;
+    return file_close(f, path);
+}
+
+void result_mark(const args *a, int code)
+{
+    char path[4096];
+    if (a->job->rank != 0 || code == EXIT_REQUEUE || code == EXIT_OTHER_RANK) return;
+    remove(join(path, sizeof path, args_text(a, "out"), UNFINISHED));
+}
+
 ctn_status result_extend(training *r)
 {
+    CTN_TRY(ctn_trainer_extend(r->trainer,
+                               &(ctn_extension){.struct_size = sizeof(ctn_extension),
+                                                .name = UNFINISHED,
+                                                .priority = -1, /* behind the state */
+                                                .trigger = {.kind = CTN_EVERY_ITERATIONS, .n = 1},
+                                                .call = mark_unfinished,
+                                                .finish = mark_unfinished,
+                                                .rank0_only = 1,
+                                                .self = r}));
     /* Before evaluation, whose plan would be the last one that ran. */
     return ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),
                                                            .name = "plan",

@@ -354,7 +354,7 @@ static finding check_binding(selftest *s)
     ctn_machine m;
     ctn_machine_get(&m);
     if (cores_verify(s->l) < 0) return failed();
-    cores_text(s->l, s->l->rank, text, sizeof text);
+    cores_text(s->l, text, sizeof text);
     return well("%d threads on CPUs %s", ctn_context_threads(s->ctx), text);
 }
 

@@ -2,6 +2,9 @@
  *
  * Datasets and loaders of a task. Training data is augmented, other data is not; a share of the
  * training data that is kept for validation is therefore opened a second time.
+ *
+ * Only rank 0 looks what the data is and where, lists folders and reads indexes; the others are
+ * told. The file system answers one rank instead of thousands, and all see the same samples.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -150,6 +153,14 @@ done:
     return st;
 }
 
+/* Rank 0 reads all classes; the others get the number. */
+static ctn_status count_classes(task *t, const char *path)
+{
+    const launch *l = t->a->job;
+    if (l->rank == 0) CTN_TRY(largest_class(&t->classes, path));
+    return l->comm ? ctn_comm_broadcast(l->comm, &t->classes, sizeof t->classes, 0) : CTN_OK;
+}
+
 static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const char *target)
 {
     bool plain = args_is(t->a, "standardize", "none");
@@ -174,7 +185,7 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
     if (y && t->classify && y->ndim != 0)
         return ctn_fail(CTN_EARG, "%s: classes are whole numbers, one for each sample", target);
     if (y && t->classify && t->classes == 0 && t->use == FOR_TRAINING)
-        CTN_TRY(largest_class(&t->classes, target));
+        CTN_TRY(count_classes(t, target));
     return fit_arrays(t, ds);
 }
 
@@ -190,29 +201,65 @@ static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
                                    .bytes = (int)bytes));
 }
 
-/* Rank 0 finds the shards and reads their indexes; the others get both from it. */
-static ctn_status open_shards(task *t, ctn_dataset **ds, const char *path,
-                              const ctn_image_opt *image)
+/* What rank 0 knows of an image folder or of shards, in one piece. As snprintf. */
+static size_t list_of(const task *t, const ctn_dataset *ds, void *buf, size_t n)
+{
+    return t->kind == DATA_SHARDS ? ctn_shards_index(ds, buf, n)
+                                  : ctn_image_folder_list(ds, buf, n);
+}
+
+/* list: NULL to look for oneself. */
+static ctn_status open_list(const task *t, ctn_dataset **ds, const char *path,
+                            const ctn_image_opt *image, const void *list, size_t n)
 {
     const char *stage = args_text(t->a, "stage");
+    if (t->kind == DATA_SHARDS)
+        return ctn_shards_open(ds, path,
+                               CTN_OPT(ctn_shards_opt, .image = image,
+                                       .stage = stage[0] ? stage : NULL, .index = list,
+                                       .index_bytes = n));
+    return list ? ctn_image_folder_open_list(ds, path, list, n, image)
+                : ctn_image_folder_open(ds, path, image);
+}
+
+static ctn_status copy_list(const task *t, const ctn_dataset *ds, const char *path, void **list,
+                            size_t *n)
+{
+    *n = list_of(t, ds, NULL, 0);
+    *list = malloc(*n);
+    if (!*list) return ctn_fail(CTN_ENOMEM, "no memory for the %zu bytes of names of %s", *n, path);
+    list_of(t, ds, *list, *n);
+    return CTN_OK;
+}
+
+/* Rank 0 lists an image folder, or finds the shards and reads their indexes. */
+static ctn_status open_images(task *t, ctn_dataset **ds, const char *path,
+                              const ctn_image_opt *image)
+{
     launch *l = t->a->job;
-    ctn_shards_opt o = {.struct_size = sizeof o, .image = image, .stage = stage[0] ? stage : NULL};
-    void *index = NULL;
+    void *list = NULL;
     size_t n = 0;
     ctn_status st = CTN_OK;
-    if (l->rank == 0) {
-        CTN_TRY(ctn_shards_open(ds, path, &o));
-        n = l->comm ? ctn_shards_index(*ds, NULL, 0) : 0;
-        if (n > 0) index = malloc(n);
-        if (n > 0 && !index) return ctn_fail(CTN_ENOMEM, "no memory for the index of %s", path);
-        if (n > 0) ctn_shards_index(*ds, index, n);
-    }
-    CTN_TRY_GOTO(st, done, launch_bytes(l, &index, &n));
-    o.index = index;
-    o.index_bytes = n;
-    if (l->rank != 0) CTN_TRY_GOTO(st, done, ctn_shards_open(ds, path, &o));
+    if (l->rank == 0) CTN_TRY(open_list(t, ds, path, image, NULL, 0));
+    if (!l->comm) return CTN_OK;
+    if (l->rank == 0) CTN_TRY(copy_list(t, *ds, path, &list, &n));
+    CTN_TRY_GOTO(st, done, launch_bytes(l, &list, &n));
+    if (l->rank != 0) CTN_TRY_GOTO(st, done, open_list(t, ds, path, image, list, n));
 done:
-    free(index);
+    free(list);
+    return st;
+}
+
+/* The samples of `from` once more, without augmentation; nobody looks for them again. */
+static ctn_status open_plain(task *t, ctn_dataset **ds, const char *path, const ctn_dataset *from)
+{
+    const ctn_image_opt image = image_options(t, false);
+    void *list = NULL;
+    size_t n = 0;
+    if (t->kind == DATA_CIFAR) return open_cifar(t, ds, path, CTN_TRAIN, false);
+    CTN_TRY(copy_list(t, from, path, &list, &n));
+    ctn_status st = open_list(t, ds, path, &image, list, n);
+    free(list);
     return st;
 }
 
@@ -223,9 +270,9 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     switch (t->kind) {
     case DATA_MNIST: return ctn_mnist_open(ds, path, split);
     case DATA_CIFAR: return open_cifar(t, ds, path, split, augment);
-    case DATA_FOLDER: return ctn_image_folder_open(ds, path, &image);
+    case DATA_FOLDER:
+    case DATA_SHARDS: return open_images(t, ds, path, &image);
     case DATA_IMAGES: return images_open(ds, path, &image);
-    case DATA_SHARDS: return open_shards(t, ds, path, &image);
     case DATA_ARRAYS: return open_arrays(t, ds, path, target);
     case DATA_TOKENS: return open_tokens(t, ds, path);
     default: break;
@@ -244,7 +291,7 @@ static void keep_base(task *t, ctn_dataset *ds)
 }
 
 /* Validation data from a share of the training data, the same samples of the set without augmentation. */
-static ctn_status split_share(task *t, const char *path, const char *target, double share)
+static ctn_status split_share(task *t, const char *path, double share)
 {
     ctn_dataset *plain = NULL, *rest = NULL, *train = NULL, *val = NULL, *unused = NULL;
     ctn_status st = CTN_OK;
@@ -256,7 +303,7 @@ static ctn_status split_share(task *t, const char *path, const char *target, dou
     t->set[0] = train;
     t->set[1] = val;
     if (t->kind != DATA_FOLDER && t->kind != DATA_SHARDS && t->kind != DATA_CIFAR) return CTN_OK;
-    CTN_TRY(open_set(t, &plain, path, target, CTN_TRAIN, false));
+    CTN_TRY(open_plain(t, &plain, path, all));
     keep_base(t, plain);
     CTN_TRY_GOTO(st, done, ctn_dataset_split(&unused, &rest, plain, share, seed));
     ctn_dataset_free(t->set[1]);
@@ -266,64 +313,127 @@ done:
     return st;
 }
 
+/* ---- where the data is -------------------------------------------------------------------------------- */
+
+/* What rank 0 finds under --data. */
+typedef struct {
+    data_kind kind;
+    char path[4096], val[4096]; /* val: validation data that lies beside it; "": none */
+} place;
+
 /* DIR/train with DIR/val or DIR/test, as ImageNet is often laid out. */
-static bool has_parts(const task *t, const char *path, char *train, char *val, size_t n)
+static void look_for_parts(const task *t, place *p)
 {
-    if (t->kind != DATA_FOLDER) return false;
-    if (!is_folder(join(train, n, path, "train"))) return false;
-    if (is_folder(join(val, n, path, "val")) || is_folder(join(val, n, path, "test"))) return true;
-    val[0] = 0;
-    return true;
+    char train[sizeof p->path], part[sizeof p->path];
+    if (!is_folder(join(train, sizeof train, p->path, "train"))) return;
+    if (!is_folder(join(part, sizeof part, p->path, "val")) &&
+        !is_folder(join(part, sizeof part, p->path, "test")))
+        part[0] = 0;
+    if (t->use == FOR_TRAINING) {
+        p->kind = guess_kind(train, "auto");
+        snprintf(p->path, sizeof p->path, "%s", train);
+        snprintf(p->val, sizeof p->val, "%s", part);
+    } else if (part[0]) {
+        snprintf(p->path, sizeof p->path, "%s", args_is(t->a, "split", "train") ? train : part);
+    }
 }
 
-static ctn_status open_training(task *t, const char *path, const char *target)
+static ctn_status find_place(const task *t, place *p)
 {
-    char train[4096], part[4096];
+    const launch *l = t->a->job;
+    const char *path = args_text(t->a, "data");
+    if (snprintf(p->path, sizeof p->path, "%s", path) >= (int)sizeof p->path)
+        return ctn_fail(CTN_EARG, "--data is longer than %zu bytes: %s", sizeof p->path - 1, path);
+    if (l->rank == 0) p->kind = guess_kind(path, args_text(t->a, "format"));
+    if (l->rank == 0 && p->kind == DATA_FOLDER) look_for_parts(t, p);
+    return l->comm ? ctn_comm_broadcast(l->comm, p, sizeof *p, 0) : CTN_OK;
+}
+
+static ctn_status open_training(task *t, const place *p, const char *target)
+{
     const char *val = args_text(t->a, "val");
     double share = args_real(t->a, "val-share");
-    if (has_parts(t, path, train, part, sizeof train)) {
-        t->kind = guess_kind(train, "auto");
-        path = train;
-        if (!val[0]) val = part;
-    }
-    CTN_TRY(open_set(t, &t->set[0], path, target, CTN_TRAIN, true));
+    if (!val[0]) val = p->val;
+    CTN_TRY(open_set(t, &t->set[0], p->path, target, CTN_TRAIN, true));
     if (val[0]) return open_set(t, &t->set[1], val, args_text(t->a, "val-target"), CTN_TEST, false);
-    if (share > 0) return split_share(t, path, target, share);
+    if (share > 0) return split_share(t, p->path, share);
     if (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)
-        return open_set(t, &t->set[1], path, target, CTN_TEST, false);
+        return open_set(t, &t->set[1], p->path, target, CTN_TEST, false);
     return CTN_OK;
+}
+
+static void add_field(FILE *f, const ctn_field *field)
+{
+    fprintf(f, " (");
+    for (int i = 0; field && i < field->ndim; i++)
+        fprintf(f, "%s%lld", i ? "," : "", (long long)field->shape[i]);
+    fprintf(f, ") of %s", field ? ctn_dtype_name(field->dtype) : "nothing");
+}
+
+/* The order of classes comes from names of files. */
+static uint64_t class_hash(const ctn_dataset *ds)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (int64_t k = 0; k < ctn_dataset_classes(ds); k++)
+        for (const char *p = ctn_dataset_class(ds, k); p && *p; p++)
+            h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Ranks that see other data would take samples twice or never, and steps that nobody else takes. */
+static ctn_status compare_data(const task *t)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (!t->a->job->comm) return CTN_OK;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return ctn_fail(CTN_ENOMEM, "no memory to compare the data of ranks");
+    fprintf(f, "Catena %s\n", ctn_version_text());
+    for (int k = 0; k < 2; k++) {
+        const char *what = t->use != FOR_TRAINING ? "" : k ? "validation " : "training ";
+        if (!t->set[k]) continue;
+        fprintf(f, "%lld %ssamples\n%ssamples of shape", (long long)ctn_dataset_count(t->set[k]),
+                what, what);
+        add_field(f, ctn_dataset_field(t->set[k], 0));
+        fprintf(f, " with targets of shape");
+        add_field(f, ctn_dataset_field(t->set[k], 1));
+        fputc('\n', f);
+    }
+    fprintf(f, "%lld classes, whose names have the hash %016llx\n", (long long)t->classes,
+            (unsigned long long)class_hash(t->set[0]));
+    const bool bad = fclose(f) != 0;
+    ctn_status st = bad ? ctn_fail(CTN_ENOMEM, "no memory to compare the data of ranks")
+                        : launch_agree(t->a->job, text);
+    free(text);
+    return st;
 }
 
 ctn_status task_data(task *t)
 {
-    char train[4096], part[4096];
+    place p = {.kind = DATA_UNKNOWN};
     const char *path = args_text(t->a, "data"), *target = args_text(t->a, "target");
     if (!path[0]) {
         t->now = DOING_SETUP;
         return ctn_fail(CTN_EARG, "name the data: --data PATH");
     }
     t->now = DOING_DATA;
-    t->kind = guess_kind(path, args_text(t->a, "format"));
+    CTN_TRY(find_place(t, &p));
+    t->kind = p.kind;
     if (t->kind == DATA_IMAGES && t->use != FOR_PREDICTION)
         return ctn_fail(CTN_ENOTFOUND,
-                        "%s: images without classes; one folder per class is expected", path);
+                        "%s: images without classes; one folder per class is expected", p.path);
     t->classes = args_int(t->a, "classes");
     t->classify = t->kind != DATA_ARRAYS;
     ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
-    if (t->use == FOR_TRAINING) {
-        CTN_TRY(open_training(t, path, target));
-    } else {
-        if (has_parts(t, path, train, part, sizeof train) && part[0])
-            path = split == CTN_TRAIN ? train : part;
-        CTN_TRY(open_set(t, &t->set[0], path, target, split, false));
-    }
+    if (t->use == FOR_TRAINING) CTN_TRY(open_training(t, &p, target));
+    else CTN_TRY(open_set(t, &t->set[0], p.path, target, split, false));
     t->input = *ctn_dataset_field(t->set[0], 0);
     const ctn_field *y = ctn_dataset_field(t->set[0], 1);
     if (y) t->target = *y;
     if (t->classes == 0 && t->classify) t->classes = ctn_dataset_classes(t->set[0]);
     if (t->classes == 0 && (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)) t->classes = 10;
     if (ctn_dataset_count(t->set[0]) == 0) return ctn_fail(CTN_ENOTFOUND, "%s: no samples", path);
-    return CTN_OK;
+    return compare_data(t);
 }
 
 /* ---- loaders -------------------------------------------------------------------------------------------- */
@@ -361,10 +471,11 @@ static int usual_threads(const task *t)
     return !decodes ? 1 : m.cpus < 8 ? m.cpus : 8;
 }
 
-/* Statistics over all ranks need all of them in every step. */
+/* Statistics over all ranks need all of them in every step; on one rank too, so that a training means the same on any
+ * number of ranks. */
 bool drops_last(const args *a)
 {
-    return args_flag(a, "drop-last") || (a->job->size > 1 && args_flag(a, "sync-batch-norm"));
+    return args_flag(a, "drop-last") || args_flag(a, "sync-batch-norm");
 }
 
 static ctn_status open_loader(task *t, int k, bool training)

@@ -7,9 +7,14 @@
  */
 #include "timeline.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <catena/dist.h>
+
+#include "launch.h"
 
 /* ---- sets of time: sorted, without overlap --------------------------------------------------- */
 
@@ -166,8 +171,9 @@ static void print_row(const char *name, const split *s)
 static void print_text(const result *s, const timeline *t, const char *path)
 {
     const double step = s->mean.ms[STEP];
-    printf("%s: %d rank%s, %zu steps of %.3f ms", path, s->ranks, s->ranks == 1 ? "" : "s",
-           s->steps, step);
+    printf("%s: %d", path, s->ranks);
+    if (t->job_ranks > s->ranks) printf(" of %d", t->job_ranks);
+    printf(" rank%s, %zu steps of %.3f ms", t->job_ranks == 1 ? "" : "s", s->steps, step);
     if (t->clock_within_us > 0) printf(", clocks known to %.1f us", t->clock_within_us);
     printf("\n\n%-20s", "ms per step");
     for (int i = 0; i < PARTS; i++) printf(" %10s", parts[i]);
@@ -203,15 +209,17 @@ static void print_json(const result *s, const timeline *t, const char *path)
     json_open(&j, NULL, '{');
     json_text(&j, "file", path);
     json_int(&j, "ranks", s->ranks);
+    json_int(&j, "job_ranks", t->job_ranks);
     json_int(&j, "steps", (int64_t)s->steps);
     json_split(&j, &s->mean);
     json_real(&j, "imbalance_ms", s->imbalance_ms);
-    json_int(&j, "slowest_rank", s->slowest);
+    json_int(&j, "slowest_rank", t->rank[s->slowest].rank);
     json_real(&j, "clock_within_us", t->clock_within_us);
     json_int(&j, "lost_spans", t->lost);
     json_open(&j, "by_rank", '[');
     for (int r = 0; r < s->ranks; r++) {
         json_open(&j, NULL, '{');
+        json_int(&j, "rank", t->rank[r].rank);
         json_text(&j, "name", t->rank[r].name);
         json_split(&j, &s->rank[r]);
         json_close(&j, '}');
@@ -234,11 +242,23 @@ static int run(args *a)
     return st < 0 ? report_failure("timeline", DOING_DATA) : EXIT_DONE;
 }
 
+int timeline_ranks(const args *a)
+{
+    const int64_t n = args_int(a, "timeline-ranks");
+    return n <= 0 || n > INT_MAX ? INT_MAX : (int)n;
+}
+
+bool timeline_records(const args *a)
+{
+    return args_text(a, "timeline")[0] &&
+           ctn_dist_timeline_has(a->job->rank, a->job->size, timeline_ranks(a));
+}
+
 /* The largest networks of the zoo have some thousand kernels in a step. */
 int64_t timeline_room(const args *a)
 {
     const int64_t per_step = 10000, least = 100000, steps = args_int(a, "timeline-steps");
-    if (!args_text(a, "timeline")[0]) return 0;
+    if (!timeline_records(a)) return 0;
     return steps * per_step > least ? steps * per_step : least;
 }
 

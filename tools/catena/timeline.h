@@ -31,13 +31,14 @@ typedef struct {
 } spans;
 
 typedef struct {
+    int rank;
     char name[100]; /* "rank 0 (host)" */
     spans of[SPAN_KINDS];
 } rank_spans;
 
 typedef struct {
-    int ranks;
-    rank_spans *rank;
+    int ranks, job_ranks;   /* in the file; of the job, of which these may be a sample */
+    rank_spans *rank;       /* [ranks] */
     double clock_within_us; /* of the worst rank */
     int64_t lost;           /* spans that rings had no room for */
 } timeline;

@@ -165,6 +165,21 @@ static bool add_event(timeline *t, const event *e)
     return true;
 }
 
+/* Of a sample of ranks only: those that are there. */
+static void drop_absent(timeline *t)
+{
+    int n = 0;
+    for (int r = 0; r < t->ranks; r++) {
+        bool here = t->rank[r].name[0];
+        for (int k = 0; k < SPAN_KINDS; k++) here = here || t->rank[r].of[k].n > 0;
+        if (!here) continue;
+        t->rank[n] = t->rank[r];
+        t->rank[n++].rank = r;
+    }
+    t->ranks = n;
+    if (t->job_ranks < n) t->job_ranks = n;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* An array of numbers, one of each rank: the largest or the sum. */
@@ -179,6 +194,12 @@ static double numbers(scan *s, bool sum)
     return v;
 }
 
+static int read_count(scan *s)
+{
+    const double x = number(s);
+    return x >= 0 && x < MOST_RANKS ? (int)x : 0;
+}
+
 static bool read_facts(scan *s, timeline *t)
 {
     char key[32];
@@ -188,6 +209,7 @@ static bool read_facts(scan *s, timeline *t)
         else if (strcmp(key, "lost_spans") == 0 && (blank(s), *s->p == '['))
             t->lost = (int64_t)numbers(s, true);
         else if (strcmp(key, "catena_timeline") == 0) ours = number(s) == 1;
+        else if (strcmp(key, "ranks") == 0) t->job_ranks = read_count(s);
         else skip(s, 0);
     }
     return ours;
@@ -217,6 +239,7 @@ static ctn_status read_all(timeline *t, const char *path, scan *s)
                         (long long)(s->p - s->begin));
     if (!ours)
         return ctn_fail(CTN_EFORMAT, "%s is not a timeline of catena train --timeline", path);
+    drop_absent(t);
     return CTN_OK;
 }
 

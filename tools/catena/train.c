@@ -2,7 +2,7 @@
  *
  * catena train: a network, data, a result folder. SIGTERM, SIGUSR1 and SIGINT end the training after the
  * step that runs: the state is saved and the exit code is 85, so that a queue may run the same command
- * again with --resume.
+ * again with --resume. If that step was the last one, the training is complete and the exit code is 0.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +27,11 @@ static void on_signal(int number)
         ctn_trainer_stop(running, number == SIGUSR1  ? "SIGUSR1"
                                   : number == SIGINT ? "SIGINT"
                                                      : "SIGTERM");
+}
+
+bool stop_asked(void)
+{
+    return caught != 0;
 }
 
 /* A second SIGINT does what it always does; queues and timeout(1) send SIGTERM twice, to a process and to its
@@ -82,31 +87,23 @@ static ctn_status resume(training *r)
     return CTN_OK;
 }
 
-/* The signal came to another rank only. */
-static bool stopped_elsewhere(const ctn_trainer *tr)
-{
-    const char *why = ctn_trainer_stopped(tr);
-    return why && strncmp(why, "another rank", 12) == 0;
-}
-
+/* All ranks come to the same code: they have taken the same steps. */
 static int finish(training *r, ctn_status st)
 {
     ctn_progress p;
     if (st < 0) return report_failure("train", r->t.now);
     ctn_trainer_progress(r->trainer, &p);
-    bool early = (caught || (r->comm && stopped_elsewhere(r->trainer))) && !(p.total >= 1);
-    result_print(r, early ? ctn_trainer_stopped(r->trainer) : NULL);
-    if (!early) return EXIT_DONE;
+    const char *stopped = p.complete ? NULL : ctn_trainer_stopped(r->trainer);
+    result_print(r, stopped);
+    if (p.complete) return EXIT_DONE;
     if (log_rank == 0)
-        log_line("stopped by %s: the state is in %s/state; go on with --resume",
-                 ctn_trainer_stopped(r->trainer), r->out);
+        log_line("stopped (%s): the state is in %s/state; go on with --resume", stopped, r->out);
     return EXIT_REQUEUE;
 }
 
 static int train(args *a)
 {
     training r = {.out = args_text(a, "out")};
-    watch_signals(); /* what comes before the loop is remembered: reading data may take its time */
     watchdog_stall(args_real(a, "stall-seconds"));
     memory_limit(a->job, args_real(a, "memory-gb"));
     ctn_status st = prepare(&r, a);
@@ -131,11 +128,46 @@ static int train(args *a)
     return code;
 }
 
-/* What a training was begun with is in its state: a flag that says something else would be without effect. */
-static int check_resumed(const args *a)
+static bool by_flag(const args *a, const char *name)
 {
-    static const char *const fixed[] = {"optimizer", "lr",   "momentum", "decay",      "nesterov",
-                                        "batch",     "seed", "schedule", "accumulate", "ema"};
+    return a->from[option_find(a->cmd, name, strlen(name))] == FROM_FLAG;
+}
+
+/* On another number of ranks a step keeps its samples: each rank takes a larger or smaller batch, so that steps, schedule
+ * and the order of samples go on as before. */
+static int keep_step(args *a, const args *saved)
+{
+    const int64_t ranks = args_int(saved, "ranks"), batch = args_int(saved, "batch");
+    const int64_t most = args_int(saved, "accumulate"), step = ranks * batch * most;
+    const int64_t size = a->job->size, n = size * args_int(a, "accumulate");
+    if (step <= 0 || n <= 0) return -1; /* it does not say */
+    const int64_t now = by_flag(a, "batch") ? args_int(a, "batch") : step / n, made = now * n;
+    if (made != step) {
+        fprintf(
+            stderr,
+            "catena train: %s has %lld samples in a step (%lld ranks x --batch %lld x --accumulate "
+            "%lld), which must stay so; %lld ranks x --batch %lld x --accumulate %lld are %lld: use a "
+            "number of ranks that divides %lld, or another --accumulate\n",
+            args_text(a, "out"), (long long)step, (long long)ranks, (long long)batch,
+            (long long)most, (long long)size, (long long)now, (long long)args_int(a, "accumulate"),
+            (long long)made, (long long)step);
+        return EXIT_USAGE;
+    }
+    args_settle(a, "batch", "%lld", (long long)now);
+    if (ranks != size)
+        log_line(
+            "resuming on %lld rank%s after %lld: --batch %lld instead of %lld, so that a step keeps "
+            "its %lld samples",
+            (long long)size, size == 1 ? "" : "s", (long long)ranks, (long long)now,
+            (long long)batch, (long long)step);
+    return -1;
+}
+
+/* What a training was begun with is in its state: a flag that says something else would be without effect. */
+static int check_resumed(args *a)
+{
+    static const char *const fixed[] = {"optimizer", "lr",   "momentum", "decay",
+                                        "nesterov",  "seed", "schedule", "ema"};
     char path[4096];
     args saved = {.cmd = a->cmd};
     join(path, sizeof path, args_text(a, "out"), "config.yaml");
@@ -155,6 +187,7 @@ static int check_resumed(const args *a)
             fixed[i], now, args_text(a, "out"), then);
         code = EXIT_USAGE;
     }
+    if (code < 0) code = keep_step(a, &saved);
     args_free(&saved);
     return code;
 }
@@ -164,6 +197,7 @@ static int check(args *a)
 {
     int code = check_resumed(a);
     if (code >= 0) return code;
+    args_settle(a, "ranks", "%d", a->job->size);
     bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
     if (other_end && !args_given(a, "epochs")) args_settle(a, "epochs", "0");
     if (args_int(a, "epochs") == 0 && args_int(a, "iterations") == 0 &&
@@ -176,12 +210,17 @@ static int check(args *a)
 
 static int run(args *a)
 {
+    watch_signals(); /* what comes before the loop is remembered: reading data may take its time */
     int code = launch_share(a->job, a, a->job->rank == 0 ? check(a) : -1);
     if (code < 0) code = cores_divide(a->job, a);
     if (code < 0) code = check_threads(a);
-    if (code >= 0) return code;
-    log_stamped = true;
-    return train(a);
+    if (code < 0) {
+        log_stamped = true;
+        code = train(a);
+        result_mark(a, code);
+    }
+    folder_release();
+    return code;
 }
 
 static const option options[] = {
@@ -197,6 +236,7 @@ static const option options[] = {
     {"cutmix", "X", "0", "alpha of cutmix; 0: off"},
     {"drop-last", NULL, NULL, "leave out the smaller batch at the end of an epoch"},
     TASK_NET_OPTIONS,
+    {"ranks", "N", "0", "key of configuration files: the number of ranks that --batch was for"},
     {"weights", "FILE", "", "begin with these weights"},
     {"model-hash", "HASH", "", "key of configuration files: content of a network of your own"},
     {"optimizer", "auto|sgd|adam|adamw", "auto",

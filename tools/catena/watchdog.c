@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The watchdog, seen by the rest of the command: what the main thread does, how an error becomes
- * one line of the whole job, and how a process ends when another one failed. The thread and its
- * connections are in watchdog_net.c.
+ * one line of the whole job, and how a process ends when another one failed. How ranks find rank 0 is
+ * in watchdog_join.c, their thread in watchdog_net.c, rank 0's in watchdog_hub.c.
  *
  * Invariant: the first cause is set once per rank. After that the communicator is broken, and the
  * watchdog ends the process as soon as whoever must know does: files appear whole or not at all, so
@@ -140,7 +140,7 @@ int watchdog_failed(ctn_status st, int code, const char *text)
     const int64_t step = atomic_load(&dog.step);
     /* A broken exchange is what a failure looks like from outside; the cause comes by another way.
      */
-    if (st == CTN_EPEER) await(&dog.broken, CAUSE_S);
+    if (st == CTN_EPEER) await(&dog.broken, cause_s(dog.l->size));
     if (watchdog_broken()) return EXIT_OTHER_RANK;
     snprintf(line, sizeof line, "rank %d on %s, step %lld: %s", dog.l->rank, dog.l->host,
              (long long)step, text);
@@ -164,7 +164,7 @@ int watchdog_leave(int code)
     if (!dog.l) return code;
     if (code == EXIT_DONE || code == EXIT_REQUEUE) code = EXIT_OTHER_RANK;
     if (!watchdog_broken() && !atomic_load(&dog.failing)) {
-        if (code == EXIT_OTHER_RANK) await(&dog.broken, CAUSE_S);
+        if (code == EXIT_OTHER_RANK) await(&dog.broken, cause_s(dog.l->size));
         snprintf(text, sizeof text, "it ended with exit code %d", code);
         if (!watchdog_broken()) code = watchdog_failed(CTN_OK, code, text);
     }

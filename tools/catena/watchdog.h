@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The watchdog of a job: a thread in every rank, connected to rank 0's by TCP, outside of MPI. When
- * one rank fails, all end soon and rank 0 says which was first and why; when nothing moves, rank 0
- * says where each rank is.
+ * one rank fails, all end soon and rank 0 says which was first and why; when rank 0 does not move, it
+ * asks where each rank is and says that.
  */
 #ifndef CATENA_WATCHDOG_H
 #define CATENA_WATCHDOG_H
@@ -14,7 +14,7 @@ typedef enum { AT_START, AT_DATA, AT_INPUT, AT_COMPUTE, AT_EVALUATE, AT_END } ac
 
 /* Connect all ranks. Collective. Errors: EIO, ENOMEM, EPEER. */
 ctn_status watchdog_begin(launch *l);
-/* Report a job in which some rank does not move for so long; 0: never. */
+/* Report a job in which rank 0 does not move for so long; 0: never. */
 void watchdog_stall(double seconds);
 /* The first cause is also written to the end of this file: a launcher that ends a job may lose what it says last. */
 void watchdog_file(const char *path);

@@ -1,44 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rank 0's watchdog: a thread that holds a connection to every other rank. It finds the first cause
- * of a failure, writes it once and tells all; and it knows how far each rank is, for a report when
- * the job does not move.
+ * of a failure, writes it once and tells all. When rank 0 does not move, it asks every rank where it
+ * is and writes that: ranks keep step, so none moves on without the others.
  *
- * Invariant: a rank has at most one connection; what comes without the token is closed unheard.
+ * Invariants: a rank has at most one connection. What comes without the token is closed unheard; it
+ * can hold only so many files for so long, and waits for nobody. Nothing listens when all have
+ * joined. While all is well the thread only looks at its own rank twice a second, whatever the number of
+ * ranks.
  */
 #include "watchdog_net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-enum { STRANGERS = 64, REMEMBERED = 64 };
+enum {
+    STRANGERS = 256,  /* without the token at a time; the oldest goes when one more comes */
+    GREETED = 128,    /* taken from the door at a time: ranks that have joined are heard too */
+    EVENTS = 64,      /* taken from the kernel at a time */
+    REMEMBERED = 64,  /* lines that are not repeated */
+    REPORT_LINES = 64 /* of a report on where ranks are */
+};
 
 typedef struct {
-    int fd;   /* -1: none */
-    int rank; /* -1: has not said its name */
+    int fd; /* -1: none */
     double since;
-    bool bye;
-    message in;
-    uint32_t have;
-} connection;
+} stranger;
 
+/* What is known of a rank. */
 typedef struct {
-    message last;
-    double heard, moved;
-    bool known, gone;
-} rank_state;
+    int fd; /* -1: none */
+    bool known, bye, answered;
+    int32_t activity, waiting;
+    int64_t step;
+    uint64_t started, finished;
+} member;
 
+/* Names of connections: 0 the wake, below `size` ranks, then strangers, then doors. */
 typedef struct {
-    const char *token;
-    int size, most;
-    connection *c; /* [most] */
-    struct pollfd *p;
-    rank_state *r; /* [size] */
-    bool told, stalled;
-    connection *first; /* whose rank failed, and is to end before the others */
+    const invitation *v; /* of the main thread; all but the token only when it is complete */
+    int size;
+    member *r; /* [size] */
+    stranger s[STRANGERS];
+    uint64_t came;       /* strangers so far: each takes the place of the oldest */
+    bool more;           /* there may be more at the door */
+    int joined;          /* ranks that have */
+    int staying;         /* of them neither gone nor about to go */
+    bool open;           /* the door */
+    bool complete;       /* every rank has joined or given up */
+    bool told;           /* the cause */
+    int first;           /* the rank that failed, and is to end before the others; 0: none */
+    uint64_t moves;      /* of rank 0 when it was last looked at */
+    double moved, asked; /* when rank 0 last moved; when all were asked where they are, 0: not */
+    bool stalled, reported;
+    int answers;
 } hub;
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -46,32 +65,37 @@ typedef struct {
 static void tell_all(hub *h, message_kind kind, const char *text)
 {
     message m = {.kind = kind, .code = atomic_load(&dog.code)};
-    message_fill(&m);
     snprintf(m.text, sizeof m.text, "%s", text);
-    for (int i = 0; i < h->most; i++)
-        if (h->c[i].fd >= 0 && h->c[i].rank >= 0) (void)message_send(h->c[i].fd, &m);
+    for (int i = 1; i < h->size; i++)
+        if (h->r[i].fd >= 0) (void)message_send(h->r[i].fd, &m);
 }
 
 static void tell_cause(hub *h)
 {
-    if (h->told || (h->first && h->first->fd >= 0 && now_s() < dog.broken_at + FIRST_S)) return;
+    if (h->told || (h->first && h->r[h->first].fd >= 0 && now_s() < dog.broken_at + FIRST_S))
+        return;
     tell_all(h, MSG_FAILED, dog.cause);
     h->told = true;
 }
 
-static void ended(hub *h, connection *c, int why)
+static void goes(hub *h, member *r)
+{
+    if (!r->bye) h->staying--;
+    r->bye = true;
+}
+
+static void ended(hub *h, int rank, int why)
 {
     char text[TEXT];
-    const int rank = c->rank;
-    close(c->fd);
-    c->fd = -1;
-    if (rank < 0) return;
-    h->r[rank].gone = true;
-    if (c->bye || watchdog_broken()) return;
+    member *r = &h->r[rank];
+    const bool expected = r->bye || watchdog_broken();
+    close(r->fd);
+    r->fd = -1;
+    goes(h, r);
+    if (expected) return;
     const bool closed = why == 0 || why == ECONNRESET || why == EPIPE;
-    /* Ranks keep step, so one that has told nothing newer was at least where this one is. */
-    const int64_t here = atomic_load(&dog.step), told = h->r[rank].last.step;
-    const long long step = here > told ? here : told;
+    /* Ranks keep step: it was about where this one is. */
+    const long long step = atomic_load(&dog.step);
     if (closed)
         snprintf(text, sizeof text, "rank %d on %s died, step %lld (its connection closed)", rank,
                  dog.l->hosts[rank], step);
@@ -99,57 +123,156 @@ bool watchdog_new(const char *text)
     return !found;
 }
 
-static void greet(hub *h, connection *c)
+static void note(member *r, const message *m)
 {
-    const message *m = &c->in;
+    r->activity = m->activity;
+    r->waiting = m->waiting;
+    r->step = m->step;
+    r->started = m->started;
+    r->finished = m->finished;
+}
+
+static void take(hub *h, int rank, const message *m)
+{
+    member *r = &h->r[rank];
     message answer = {.kind = MSG_TAKEN};
-    bool right = m->kind == MSG_HELLO && strcmp(m->text, h->token) == 0 && m->rank > 0 &&
-                 m->rank < h->size && !h->r[m->rank].known;
-    if (!right || !message_send(c->fd, &answer)) {
-        close(c->fd);
-        c->fd = -1;
+    if (m->kind == MSG_HERE) {
+        note(r, m);
+        h->answers += !r->answered;
+        r->answered = true;
+    }
+    if (m->kind == MSG_BYE) goes(h, r);
+    if (m->kind == MSG_LINE && watchdog_new(m->text))
+        log_line_of(stderr, rank, dog.l->hosts[rank], m->text);
+    if (m->kind != MSG_FAILED) return;
+    goes(h, r);
+    if (watchdog_cause(m->text, false, false)) h->first = rank;
+    (void)message_send(r->fd, &answer);
+}
+
+static void hear(hub *h, int rank, uint32_t events)
+{
+    message m;
+    int r = 0;
+    const int fd = h->r[rank].fd;
+    if (fd < 0) return;
+    while ((r = message_receive(fd, &m)) == 1) take(h, rank, &m);
+    if (r < 0) ended(h, rank, errno);
+    else if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) ended(h, rank, hung_up(fd));
+}
+
+/* ---- who joins ------------------------------------------------------------------------------- */
+
+static void close_door(hub *h)
+{
+    for (int i = 0; i < dog.doors; i++) {
+        if (dog.door[i] >= 0) close(dog.door[i]);
+        dog.door[i] = -1;
+    }
+    for (int i = 0; i < STRANGERS; i++) {
+        if (h->s[i].fd >= 0) close(h->s[i].fd);
+        h->s[i].fd = -1;
+    }
+    h->open = false;
+}
+
+/* In a time that does not depend on where they differ. */
+static bool same_token(const char *a, const char *b)
+{
+    unsigned char differ = 0;
+    const size_t n = strlen(b);
+    if (n == 0 || strlen(a) != n) return false;
+    for (size_t i = 0; i < n; i++) differ |= (unsigned char)(a[i] ^ b[i]);
+    return differ == 0;
+}
+
+/* A stranger said something: it is a rank, or leaves. */
+static void greet(hub *h, stranger *s, const message *m)
+{
+    message answer = {.kind = MSG_TAKEN};
+    const int fd = s->fd;
+    s->fd = -1;
+    if (m->kind != MSG_HELLO || m->rank <= 0 || m->rank >= h->size || h->r[m->rank].known ||
+        !same_token(m->text, h->v->token) || !watchdog_listen(fd, (uint64_t)m->rank) ||
+        !message_send(fd, &answer)) {
+        close(fd);
         return;
     }
-    c->rank = m->rank;
-    h->r[c->rank].known = true;
-    h->r[c->rank].moved = now_s();
+    h->r[m->rank] = (member){.fd = fd, .known = true};
+    h->joined++;
+    h->staying++;
+    hear(h, m->rank, 0);
+    if (h->joined == h->size - 1 || h->joined >= dog.room) close_door(h);
 }
 
-static void take(hub *h, connection *c)
+static void read_stranger(hub *h, stranger *s, uint32_t events)
 {
-    const message *m = &c->in;
-    rank_state *r = &h->r[c->rank];
-    message answer = {.kind = MSG_TAKEN};
-    if (m->moves != r->last.moves || m->activity != r->last.activity) r->moved = now_s();
-    memcpy(&r->last, m, offsetof(message, text));
-    r->heard = now_s();
-    if (m->kind == MSG_BYE) c->bye = true;
-    if (m->kind == MSG_LINE && watchdog_new(m->text))
-        log_line_of(stderr, c->rank, dog.l->hosts[c->rank], m->text);
-    if (m->kind != MSG_FAILED) return;
-    c->bye = true;
-    if (watchdog_cause(m->text, false, false)) h->first = c;
-    (void)message_send(c->fd, &answer);
-}
-
-static void read_one(hub *h, connection *c)
-{
-    int r = 0;
-    while (c->fd >= 0 && (r = message_receive(c->fd, &c->in, &c->have)) == 1) {
-        if (c->rank < 0) greet(h, c);
-        else take(h, c);
+    message m;
+    if (s->fd < 0) return;
+    const int r = message_receive(s->fd, &m);
+    if (r == 1) {
+        greet(h, s, &m);
+    } else if (r < 0 || events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) {
+        close(s->fd);
+        s->fd = -1;
     }
-    if (r < 0) ended(h, c, errno);
 }
 
-static void accept_all(hub *h)
+static void accept_from(hub *h, int door)
 {
-    for (int i = 0; i < h->most; i++) {
-        if (h->c[i].fd >= 0) continue;
-        int fd = watchdog_accept(dog.to);
+    for (int n = 0; n < GREETED && h->open; n++) {
+        const int fd = door >= 0 ? watchdog_accept(door) : -1;
         if (fd < 0) return;
-        h->c[i] = (connection){.fd = fd, .rank = -1, .since = now_s()};
+        const int k = (int)(h->came++ % STRANGERS);
+        if (h->s[k].fd >= 0) close(h->s[k].fd);
+        h->s[k] = (stranger){.fd = fd, .since = now_s()};
+        watchdog_listen(fd, (uint64_t)h->size + (uint64_t)k);
+        read_stranger(h, &h->s[k], 0); /* a rank has mostly said its name by now */
     }
+    h->more = true;
+}
+
+/* Not all are here, and those that are missing have given up. */
+static void tell_missing(const hub *h)
+{
+    char why[192] = "is a port of its host blocked?", address[INET_ADDRSTRLEN] = "";
+    int first = 1;
+    while (h->r[first].known) first++;
+    if (h->v->n == 1) inet_ntop(AF_INET, &h->v->at[0].sin_addr, address, sizeof address);
+    if (address[0]) snprintf(why, sizeof why, "at %s: is a port blocked there?", address);
+    if (h->v->n == 0) snprintf(why, sizeof why, "%s", dog.no_door);
+    else if (h->joined >= dog.room)
+        snprintf(why, sizeof why,
+                 "rank 0 may open files for %lld connections only: raise the limit (ulimit -Hn)",
+                 (long long)dog.room);
+    log_line("warning: %d of %d ranks, the first is rank %d on %s, have no connection to the "
+             "watchdog of rank 0 (%s): when they fail, only MPI will notice",
+             h->size - 1 - h->joined, h->size, first, dog.l->hosts[first], why);
+}
+
+/* While it is open: who says nothing leaves. */
+static void keep_door(hub *h)
+{
+    const int keep = atomic_load(&dog.keep);
+    for (int i = 0; i < dog.doors; i++) {
+        if (keep >= 0 && i != keep && dog.door[i] >= 0) {
+            close(dog.door[i]);
+            dog.door[i] = -1;
+        }
+        accept_from(h, dog.door[i]);
+    }
+    for (int i = 0; i < STRANGERS; i++)
+        if (h->s[i].fd >= 0 && now_s() - h->s[i].since > HELLO_S) {
+            close(h->s[i].fd);
+            h->s[i].fd = -1;
+        }
+}
+
+static void complete(hub *h)
+{
+    close_door(h);
+    if (h->joined < h->size - 1) tell_missing(h);
+    h->complete = true;
 }
 
 /* ---- a job that does not move ---------------------------------------------------------------- */
@@ -165,119 +288,164 @@ static const char *activity_name(int what)
     return what >= 0 && what <= AT_END ? names[what] : "?";
 }
 
-static void report_stall(const hub *h, double now, double limit)
+static void print_member(const hub *h, int rank)
 {
-    uint64_t most = 0;
-    char missing[512] = "";
-    size_t used = 0;
+    const member *r = &h->r[rank];
+    if (!r->answered)
+        fprintf(stderr, "  rank %d on %s: %s\n", rank, dog.l->hosts[rank],
+                r->fd >= 0 ? "does not answer" : "has no connection");
+    else
+        fprintf(stderr, "  rank %d on %s: step %lld, %s, collective %llu (%llu done)%s\n", rank,
+                dog.l->hosts[rank], (long long)r->step, activity_name(r->activity),
+                (unsigned long long)r->started, (unsigned long long)r->finished,
+                r->waiting ? ", waiting for others" : "");
+}
+
+/* The others wait for it: it does not answer, or has started less and waits for nobody. */
+static bool is_missing(const member *r, uint64_t most)
+{
+    return r->answered ? r->started < most && !r->waiting : r->fd >= 0;
+}
+
+/* Where all wait: those that started other collectives than most ranks did. */
+static bool is_odd(const member *r, uint64_t most, bool few_at_most)
+{
+    return r->answered && (r->started == most) == few_at_most;
+}
+
+/* Ranks that are to be looked at, and why. */
+typedef struct {
+    uint64_t most;
+    bool missing, odd, few_at_most;
+} suspicion;
+
+static suspicion suspect(const hub *h)
+{
+    suspicion s = {0};
+    int at_most = 0, answered = 0;
     for (int i = 0; i < h->size; i++)
-        if (h->r[i].last.started > most) most = h->r[i].last.started;
+        if (h->r[i].answered && h->r[i].started > s.most) s.most = h->r[i].started;
+    for (int i = 0; i < h->size; i++) {
+        s.missing = s.missing || is_missing(&h->r[i], s.most);
+        answered += h->r[i].answered;
+        at_most += h->r[i].answered && h->r[i].started == s.most;
+    }
+    s.odd = !s.missing && at_most < answered;
+    s.few_at_most = 2 * at_most <= answered;
+    return s;
+}
+
+static void report_stall(const hub *h, double limit)
+{
+    const suspicion s = suspect(h);
+    char list[512] = "";
+    size_t used = 0;
+    int lines = 0;
     log_line("warning: no progress for %.0f s; where each rank is:", limit);
     for (int i = 0; i < h->size; i++) {
-        const rank_state *r = &h->r[i];
-        const bool silent = now - r->heard > 4 * BEAT_S;
-        const bool behind = silent || (r->last.started < most && !r->last.waiting);
-        char heard[64] = "";
-        if (silent) snprintf(heard, sizeof heard, ", not heard of for %.0f s", now - r->heard);
-        fprintf(stderr, "  rank %d on %s: step %lld, %s, collective %llu (%llu done)%s%s\n", i,
-                dog.l->hosts[i], (long long)r->last.step, activity_name(r->last.activity),
-                (unsigned long long)r->last.started, (unsigned long long)r->last.finished,
-                r->last.waiting ? ", waiting for others" : "", heard);
-        if (behind && used + 32 < sizeof missing)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%d",
-                                     used ? ", " : "", i);
+        const bool look = s.missing ? is_missing(&h->r[i], s.most)
+                                    : s.odd && is_odd(&h->r[i], s.most, s.few_at_most);
+        if (look && used + 32 < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", i);
+        if (lines == REPORT_LINES || (h->size > REPORT_LINES && i > 0 && !look)) continue;
+        print_member(h, i);
+        lines++;
     }
-    if (used) log_line("warning: missing: rank %s", missing);
+    if (lines < h->size) fprintf(stderr, "  %d other ranks are not listed\n", h->size - lines);
+    if (s.missing) log_line("warning: missing: rank %s", list);
+    else if (s.odd)
+        log_line("warning: all ranks wait, but not in the same collective: look at rank %s", list);
+}
+
+static void ask_all(hub *h, double now)
+{
+    message m = {0};
+    message_fill(&m);
+    for (int i = 0; i < h->size; i++) h->r[i].answered = false;
+    note(&h->r[0], &m);
+    h->r[0].answered = true;
+    h->answers = 0;
+    h->asked = now;
+    tell_all(h, MSG_WHERE, "");
 }
 
 static void watch(hub *h)
 {
     const double now = now_s(), limit = (double)atomic_load(&dog.stall_ms) / 1e3;
-    rank_state *own = &h->r[0];
-    message m = {0};
-    bool still = false;
-    message_fill(&m);
-    if (m.moves != own->last.moves || m.activity != own->last.activity) own->moved = now;
-    own->last = m;
-    own->heard = now;
-    for (int i = 0; i < h->size; i++)
-        still = still || (!h->r[i].gone && h->r[i].known && now - h->r[i].moved > limit);
-    if (limit <= 0) still = false;
-    if (still && !h->stalled) report_stall(h, now, limit);
-    if (!still && h->stalled) log_line("the job goes on");
+    const uint64_t moves = atomic_load(&dog.moves);
+    if (moves != h->moves) h->moved = now;
+    h->moves = moves;
+    const bool still = limit > 0 && now - h->moved > limit && !watchdog_broken();
+    if (still && !h->stalled) ask_all(h, now);
     h->stalled = still;
+    if (!still) {
+        if (h->reported) log_line("the job goes on");
+        h->reported = false;
+        h->asked = 0;
+    } else if (h->asked > 0 && (h->answers == h->staying || now - h->asked > ROLL_S)) {
+        report_stall(h, limit);
+        h->reported = true;
+        h->asked = 0;
+    }
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static void wait_for_any(hub *h, int ms)
 {
-    uint64_t count;
-    h->p[0] = (struct pollfd){.fd = dog.to, .events = POLLIN};
-    h->p[1] = (struct pollfd){.fd = dog.wake, .events = POLLIN};
-    for (int i = 0; i < h->most; i++)
-        h->p[i + 2] = (struct pollfd){.fd = h->c[i].fd, .events = POLLIN};
-    poll(h->p, (nfds_t)h->most + 2, ms);
-    if (h->p[1].revents && read(dog.wake, &count, sizeof count) < 0) count = 0;
-    if (h->p[0].revents) accept_all(h);
-    for (int i = 0; i < h->most; i++)
-        if (h->p[i + 2].revents && h->c[i].fd == h->p[i + 2].fd) read_one(h, &h->c[i]);
-    for (int i = 0; i < h->most; i++)
-        if (h->c[i].fd >= 0 && h->c[i].rank < 0 && now_s() - h->c[i].since > CONNECT_S)
-            ended(h, &h->c[i], 0);
-}
-
-/* Whether every rank has said that it knows, or is gone. */
-static bool all_left(const hub *h)
-{
-    for (int i = 0; i < h->most; i++)
-        if (h->c[i].fd >= 0 && h->c[i].rank >= 0 && !h->c[i].bye) return false;
-    return true;
+    struct epoll_event e[EVENTS];
+    const int n = epoll_wait(dog.epoll, e, EVENTS, h->more ? 0 : ms);
+    h->more = false;
+    for (int i = 0; i < n; i++) {
+        const uint64_t name = e[i].data.u64, size = (uint64_t)h->size;
+        if (name == 0) continue;
+        if (name < size) hear(h, (int)name, e[i].events);
+        else if (name < size + STRANGERS) read_stranger(h, &h->s[name - size], e[i].events);
+    }
+    if (h->open) keep_door(h);
 }
 
 static void say_goodbye(hub *h)
 {
     tell_all(h, MSG_BYE, "");
-    for (double end = now_s() + TAKEN_S; !all_left(h) && now_s() < end;) wait_for_any(h, 10);
+    for (double end = now_s() + TAKEN_S; h->staying > 0 && now_s() < end;) wait_for_any(h, 10);
 }
 
 static void serve(hub *h)
 {
-    for (double next = 0; !atomic_load(&dog.stop);) {
-        const bool broken = watchdog_broken();
-        wait_for_any(h, broken ? 10 : (int)(1e3 * BEAT_S));
-        if (now_s() >= next) {
-            tell_all(h, MSG_BEAT, "");
-            watch(h);
-            next = now_s() + BEAT_S;
-        }
+    while (!atomic_load(&dog.stop)) {
+        wait_for_any(h, watchdog_broken() ? 10 : (int)(1e3 * TURN_S));
+        if (!h->complete && atomic_load(&dog.joined)) complete(h);
+        watch(h);
         if (!watchdog_broken()) continue;
         tell_cause(h);
         const bool late = now_s() > dog.broken_at + TOLD_S;
-        if (!h->told || (!all_left(h) && !late)) continue;
+        if (!h->told || (h->staying > 0 && !late)) continue;
         atomic_store(&dog.told, true);
         if (!atomic_load(&dog.failing) || now_s() > dog.broken_at + TOLD_S + TAKEN_S)
             end_process(EXIT_OTHER_RANK);
     }
 }
 
-void *watchdog_hub(void *token)
+void *watchdog_hub(void *v)
 {
-    hub h = {.token = token, .size = dog.l->size, .most = dog.l->size + STRANGERS};
-    h.c = calloc((size_t)h.most, sizeof *h.c);
-    h.p = calloc((size_t)h.most + 2, sizeof *h.p);
+    hub h = {.v = v, .size = dog.l->size, .open = true, .moved = now_s()};
+    for (int i = 0; i < STRANGERS; i++) h.s[i].fd = -1;
     h.r = calloc((size_t)h.size, sizeof *h.r);
-    if (h.c && h.p && h.r) {
-        for (int i = 0; i < h.most; i++) h.c[i].fd = -1;
-        h.r[0].known = true;
-        h.r[0].moved = now_s();
-        serve(&h);
-        say_goodbye(&h);
-        for (int i = 0; i < h.most; i++)
-            if (h.c[i].fd >= 0) close(h.c[i].fd);
+    if (!h.r) {
+        log_line("warning: no memory for the watchdog: when a rank fails, only MPI will notice");
+        close_door(&h);
+        return NULL;
     }
-    free(h.c);
-    free(h.p);
+    for (int i = 0; i < h.size; i++) h.r[i].fd = -1;
+    for (int i = 0; i < dog.doors; i++)
+        watchdog_listen(dog.door[i], (uint64_t)h.size + STRANGERS + (uint64_t)i);
+    if (dog.room == 0) close_door(&h);
+    serve(&h);
+    say_goodbye(&h);
+    close_door(&h);
+    for (int i = 0; i < h.size; i++)
+        if (h.r[i].fd >= 0) close(h.r[i].fd);
     free(h.r);
     return NULL;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading of files for datasets: whole, in part, mapped. Errors name the file and the system's
- * reason. Called by loader threads; nothing is kept between calls.
+ * Reads files for datasets, weights and states: whole or in part, never through a mapping. A page
+ * of a mapping that the disk cannot deliver, or that another process has cut off, ends the program
+ * by SIGBUS, and a library must not catch signals; pread returns an error. Called by loader
+ * threads; nothing is kept between calls.
  */
+#include "base/readfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#include "data/source.h"
 
 ctn_status ctn__file_open(const char *who, const char *path, int *fd, struct stat *info)
 {
@@ -29,11 +30,17 @@ ctn_status ctn__file_read(const char *who, const char *path, int fd, void *dst, 
 {
     for (size_t got = 0; got < bytes;) {
         const size_t most = (size_t)1 << 30, rest = bytes - got;
-        ssize_t k = pread(fd, (char *)dst + got, rest < most ? rest : most, (off_t)(offset + got));
+        const uint64_t at = offset + got;
+        ssize_t k = pread(fd, (char *)dst + got, rest < most ? rest : most, (off_t)at);
         if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return ctn_fail(CTN_EIO, "%s: %s: %s", who, path, strerror(errno));
+        if (k < 0)
+            return ctn_fail(CTN_EIO, "%s: %s: cannot read at byte %llu: %s", who, path,
+                            (unsigned long long)at, strerror(errno));
         if (k == 0)
-            return ctn_fail(CTN_EIO, "%s: %s: became shorter while it was in use", who, path);
+            return ctn_fail(CTN_EIO,
+                            "%s: %s: became shorter while it was in use: nothing to read at byte "
+                            "%llu",
+                            who, path, (unsigned long long)at);
         got += (size_t)k;
     }
     return CTN_OK;
@@ -65,26 +72,6 @@ done:
     close(fd);
     ctn__free(text);
     return st;
-}
-
-ctn_status ctn__file_map(const char *who, const char *path, const char **map, size_t *n)
-{
-    struct stat info = {0};
-    int fd = -1;
-    *map = NULL;
-    *n = 0;
-    CTN_TRY(ctn__file_open(who, path, &fd, &info));
-    if (info.st_size == 0) {
-        close(fd);
-        return ctn_fail(CTN_EFORMAT, "%s: %s: is empty", who, path);
-    }
-    void *p = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int error = errno;
-    close(fd);
-    if (p == MAP_FAILED) return ctn_fail(CTN_EIO, "%s: %s: %s", who, path, strerror(error));
-    *map = p;
-    *n = (size_t)info.st_size;
-    return CTN_OK;
 }
 
 ctn_status ctn__file_blame(ctn_status st, const char *who, const char *path)

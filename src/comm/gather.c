@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gather and scatter: one part of each rank to one rank, the root, and back. Parts travel by way of
+ * the first rank of each node, so that the root hears of nodes and not of ranks: a transport over
+ * TCP would need a connection for each.
+ *
+ * Cost: one message for a rank, one for each rank of its node for the first of a node, and for the
+ * root one for each rank of its node and each other node.
+ */
+#include "comm/comm.h"
+
+/* Who speaks for node n. */
+static int leader(const ctn__place *p, int n, int root)
+{
+    return n == p->node_of[root] ? root : p->members[p->first[n]];
+}
+
+/* Ranks of node n, in order; returns how many. */
+static int ranks_of(const ctn__place *p, int n, const int **r)
+{
+    *r = p->members + p->first[n];
+    return p->first[n + 1] - p->first[n];
+}
+
+static int longest_node(const ctn__place *p)
+{
+    int most = 0;
+    for (int n = 0; n < p->nodes; n++) {
+        const int count = p->first[n + 1] - p->first[n];
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+static ctn_status send(ctn_comm *c, const void *buf, size_t bytes, int to)
+{
+    return ctn__comm_swap(c, CTN__TAG_GATHER, buf, bytes, to, NULL, 0, 0);
+}
+
+static ctn_status receive(ctn_comm *c, void *buf, size_t bytes, int from)
+{
+    return ctn__comm_swap(c, CTN__TAG_GATHER, NULL, 0, 0, buf, bytes, from);
+}
+
+static ctn_status check_root(const ctn_comm *c, const char *who, int root)
+{
+    if (root >= 0 && root < c->place.size) return CTN_OK;
+    return ctn_fail(CTN_EARG, "%s: root %d of %d ranks", who, root, c->place.size);
+}
+
+/* block: parts of the ranks of one node, in order. */
+static ctn_status gather(ctn_comm *c, const char *mine, size_t bytes, char *all, int root,
+                         char *block)
+{
+    const ctn__place *p = &c->place;
+    const bool is_root = p->rank == root;
+    const int *r;
+    int n = ranks_of(p, p->my_node, &r);
+    for (int i = 0; i < n; i++) {
+        char *to = is_root ? all + (size_t)r[i] * bytes : block + (size_t)i * bytes;
+        if (r[i] == p->rank) memmove(to, mine, bytes);
+        else CTN_TRY(receive(c, to, bytes, r[i]));
+    }
+    if (!is_root) return send(c, block, (size_t)n * bytes, root);
+    for (int node = 0; node < p->nodes; node++) {
+        if (node == p->my_node) continue;
+        n = ranks_of(p, node, &r);
+        CTN_TRY(receive(c, block, (size_t)n * bytes, r[0]));
+        for (int i = 0; i < n; i++)
+            memcpy(all + (size_t)r[i] * bytes, block + (size_t)i * bytes, bytes);
+    }
+    return CTN_OK;
+}
+
+/* The same way back. */
+static ctn_status scatter(ctn_comm *c, const char *all, size_t bytes, char *mine, int root,
+                          char *block)
+{
+    const ctn__place *p = &c->place;
+    const bool is_root = p->rank == root;
+    const int *r;
+    int n = ranks_of(p, p->my_node, &r);
+    if (!is_root) CTN_TRY(receive(c, block, (size_t)n * bytes, root));
+    for (int i = 0; i < n; i++) {
+        const char *from = is_root ? all + (size_t)r[i] * bytes : block + (size_t)i * bytes;
+        if (r[i] == p->rank) memmove(mine, from, bytes);
+        else CTN_TRY(send(c, from, bytes, r[i]));
+    }
+    for (int node = 0; is_root && node < p->nodes; node++) {
+        if (node == p->my_node) continue;
+        n = ranks_of(p, node, &r);
+        for (int i = 0; i < n; i++)
+            memcpy(block + (size_t)i * bytes, all + (size_t)r[i] * bytes, bytes);
+        CTN_TRY(send(c, block, (size_t)n * bytes, r[0]));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn_comm_gather(ctn_comm *c, const void *mine, size_t bytes, void *all, int root)
+{
+    CTN_TRY(check_root(c, "comm_gather", root));
+    const int lead = leader(&c->place, c->place.my_node, root);
+    if (bytes == 0) return CTN_OK;
+    if (c->place.rank != lead) return send(c, mine, bytes, lead);
+    char *block = ctn__malloc(ctn__mul((size_t)longest_node(&c->place), bytes));
+    if (!block) return CTN_ENOMEM;
+    ctn_status st = gather(c, mine, bytes, all, root, block);
+    ctn__free(block);
+    return st;
+}
+
+ctn_status ctn_comm_scatter(ctn_comm *c, const void *all, size_t bytes, void *mine, int root)
+{
+    CTN_TRY(check_root(c, "comm_scatter", root));
+    const int lead = leader(&c->place, c->place.my_node, root);
+    if (bytes == 0) return CTN_OK;
+    if (c->place.rank != lead) return receive(c, mine, bytes, lead);
+    char *block = ctn__malloc(ctn__mul((size_t)longest_node(&c->place), bytes));
+    if (!block) return CTN_ENOMEM;
+    ctn_status st = scatter(c, all, bytes, mine, root, block);
+    ctn__free(block);
+    return st;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks of bytes in one piece, for what one rank finds out about data and the others are told: the
+ * names of an image folder, the indexes of shards. Each block is its length (u64 of this machine)
+ * and its bytes, up to a multiple of 8, so that structures in it are aligned.
+ */
+#include "data/source.h"
+
+static size_t whole(uint64_t bytes)
+{
+    return (size_t)(bytes + 7) / 8 * 8;
+}
+
+void ctn__put_block(ctn__blocks *b, const void *p, size_t bytes)
+{
+    const uint64_t length = bytes;
+    const size_t all = sizeof length + whole(length);
+    if (b->at && b->n <= b->room && all <= b->room - b->n) {
+        memset(b->at + b->n, 0, all);
+        memcpy(b->at + b->n, &length, sizeof length);
+        if (bytes) memcpy(b->at + b->n + sizeof length, p, bytes);
+    }
+    b->n += all;
+}
+
+const void *ctn__take_block(ctn__blocks *b, size_t *bytes)
+{
+    uint64_t length = 0;
+    if (b->room - b->n < sizeof length) return NULL;
+    memcpy(&length, b->at + b->n, sizeof length);
+    b->n += sizeof length;
+    if (length > b->room - b->n || whole(length) > b->room - b->n) return NULL;
+    const void *p = b->at + b->n;
+    b->n += whole(length);
+    *bytes = (size_t)length;
+    return p;
+}
+
+const char *ctn__take_text(ctn__blocks *b)
+{
+    size_t n = 0;
+    const char *p = ctn__take_block(b, &n);
+    return p && n > 0 && p[n - 1] == 0 ? p : NULL;
+}

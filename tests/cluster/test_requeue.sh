@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/cluster/test_requeue.sh CATENA: the job scripts of docs/cluster.md under a real Slurm. A job that is asked to stop, or whose
+# launcher is ended and loses the exit code, is requeued and goes on; one that is complete or cancelled is not.
+# Exit 0, 1, or 77 skipped.
+set -uo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+catena=$(realpath "${1:?usage: test_requeue.sh CATENA}")
+work=$(mktemp -d /tmp/catena-requeue.XXXXXX)
+export CATENA_CLUSTER_DIR=$work/state OMP_NUM_THREADS=1 CATENA_TUNE=0 OMP_WAIT_POLICY=passive
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+cluster=$top/dev/cluster
+bad=0
+trap '"$cluster" down; rm -rf "$work"' EXIT
+
+python3 - "$work" << 'PYTHON' || exit 1
+import random, struct, sys
+def npy(name, shape, data):
+    head = repr({"descr": "<f4", "fortran_order": False, "shape": shape})
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    open(f"{sys.argv[1]}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+random.seed(1)
+x = [random.gauss(0, 1) for _ in range(503 * 6)]
+npy("x.npy", (503, 6), struct.pack(f"<{len(x)}f", *x))
+npy("y.npy", (503,), struct.pack("<503f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(503)]))
+PYTHON
+
+"$cluster" up --hosts 2 --rate 1gbit || exit $?
+"$cluster" slurm up || { echo "skipped: no Slurm here" && exit 77; }
+
+c() { timeout 60 "$cluster" exec head "$@"; }
+job() { c scontrol show job "$(< "$work/$1/id")" 2> /dev/null | grep -oE "\b$2=[^ ]*" | cut -d= -f2; }
+# await SECONDS COMMAND...: until it succeeds.
+await() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.2
+    done
+}
+saved() { [ -e "$work/$1/result/unfinished" ]; }
+again() { [ "$(job "$1" Restarts)" = 1 ]; }
+over() { [[ $(job "$1" JobState) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
+failed() { echo "FAILED  $1: $2" && cat "$work/$1/log" && bad=1; }
+
+# submit NAME BLOCK: the script of the documentation with a small training on two hosts, which ends when the file `steps` says so.
+submit() {
+    local dir=$work/$1
+    local train="$catena train mlp --data $work/x.npy --target $work/y.npy --hidden 16 --batch 16 --epochs 0"
+    mkdir "$dir"
+    echo 100000000 > "$dir/steps"
+    python3 "$top/tests/consumer/docs.py" --print "$2" "$top/docs/cluster.md" |
+        sed "s|catena train resnet50 --data shards|$train --iterations \$(cat steps) --oversubscribe --quiet|" > "$dir/job"
+    grep -qF "$train" "$dir/job" || failed "$1" "the script is not in docs/cluster.md"
+    c sbatch --parsable --oversubscribe -D "$dir" -N2 --ntasks-per-node=1 --cpus-per-task=1 --time=20 -o "$dir/log" \
+        --open-mode=append "$dir/job" > "$dir/id"
+}
+
+# requeued NAME TEXT: it goes on once, with what it had saved, and is complete then.
+requeued() {
+    local ok=yes
+    await 60 again "$1" || ok="it was not requeued"
+    await 90 over "$1" || ok="it does not end"
+    [ "$(job "$1" JobState)" = COMPLETED ] || ok="its state is $(job "$1" JobState)"
+    [ ! -e "$work/$1/result/unfinished" ] || ok="unfinished is still there"
+    grep -q 'resuming at iteration' "$work/$1/log" || ok="it did not resume"
+    [ "$ok" = yes ] && echo "ok      $2: requeued once, then complete" || failed "$1" "$ok"
+}
+
+# Side by side: Slurm lets a requeued job wait for 11 s.
+submit term slurm-mpirun
+await 60 saved term || failed term "no state after 60 s"
+echo 1 > "$work/term/steps" # whatever was saved is beyond this end
+timeout 60 "$cluster" exec node1 bash -c 'for p in /proc/[0-9]*; do
+    [[ $(readlink "$p/exe") != */@(mpirun*|prte|prterun) ]] || kill -TERM "${p#/proc/}"; done' 2> /dev/null
+submit srun slurm-srun
+submit mpirun slurm-mpirun
+submit cancel slurm-srun
+for name in srun mpirun cancel; do await 60 saved $name || failed $name "no state after 60 s"; done
+echo 1 | tee "$work/srun/steps" > "$work/mpirun/steps"
+c scancel --signal=USR1 "$(< "$work/srun/id")"
+c scancel --batch --signal=USR1 "$(< "$work/mpirun/id")"
+c scancel "$(< "$work/cancel/id")"
+
+requeued term "mpirun, TERM to mpirun itself"
+requeued srun "srun, USR1 to the ranks"
+requeued mpirun "mpirun, USR1 to the script"
+grep -q 'stopped (SIGUSR1)' "$work/mpirun/log" || failed mpirun "the ranks were not asked to stop"
+if over cancel && [ "$(job cancel JobState)" = CANCELLED ] && [ "$(job cancel Restarts)" = 0 ]; then
+    echo "ok      scancel: not requeued"
+else
+    failed cancel "$(job cancel JobState), restarts $(job cancel Restarts)"
+fi
+exit $bad

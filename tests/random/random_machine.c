@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs a random program in Catena: see random_machine.h.
+ */
+#include "random_machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <catena/ops.h>
+#include <catena/optim.h>
+
+static _Noreturn void failed(machine *m, int at, const char *call)
+{
+    snprintf(m->why, sizeof m->why, "seed %u, %s, run %d, line %d: %s: %s", m->g->seed, m->name,
+             m->run, at, call, ctn_error_message());
+    longjmp(m->out, 1);
+}
+
+#define OK(call)                                    \
+    do {                                            \
+        if ((call) != CTN_OK) failed(m, at, #call); \
+    } while (0)
+
+/* ---- several ranks --------------------------------------------------------------------------- */
+
+static int rank_of(const machine *m)
+{
+    return m->twisted ? ctn_comm_rank(m->comm) : 0;
+}
+
+/* Of what data and branches depend on: another one on each rank of a twisted program. */
+static int data_run(const machine *m)
+{
+    return m->run + RUNS * rank_of(m);
+}
+
+static int branch(const machine *m)
+{
+    return (m->run + rank_of(m)) % RUNS;
+}
+
+static ctn_tensor *averaged(const machine *m, ctn_tensor *x)
+{
+    if (!m->twisted) return x;
+    return ctn_scale(ctn_dist_allreduce(m->comm, x), 1.0 / ctn_comm_size(m->comm));
+}
+
+static void backward(machine *m, int at, const ins *i, ctn_tensor *loss)
+{
+    if (rank_of(m) == 1 && (at + m->run) % 5 == 0) {
+        OK(ctn_keep(loss) ? CTN_OK : CTN_ESTATE);
+        return;
+    }
+    OK(ctn_backward(m->optims[i->pool], loss));
+    m->contributed[i->pool]++;
+}
+
+static void step(machine *m, int at, const ins *i)
+{
+    ctn_optim *o = m->optims[i->pool];
+    if (m->contributed[i->pool] > 0) OK(ctn_optim_step(o));
+    else OK(ctn_dist_step_empty(o));
+    m->contributed[i->pool] = 0;
+}
+
+typedef struct {
+    machine *m;
+    int at;
+} visitor;
+
+static ctn_status note_state(void *user, const char *name, ctn_dtype type, int ndim,
+                             const int64_t *dims, void *data)
+{
+    const visitor *v = user;
+    shape s = {.nd = ndim < MAXDIM ? ndim : MAXDIM};
+    (void)name;
+    if (type != CTN_F32) return CTN_OK;
+    for (int i = 0; i < s.nd; i++) s.d[i] = dims[i];
+    float *to = rp_note(&v->m->log, v->at, v->m->run, rp_count(&s), true);
+    memcpy(to, data, (size_t)rp_count(&s) * sizeof *to);
+    return CTN_OK;
+}
+
+/* Between scopes: what is saved, on all ranks, since states of sharded optimizers are gathered. */
+static void save(machine *m, int at)
+{
+    visitor v = {m, at};
+    for (int p = 0; p < POOLS && m->comm; p++) {
+        if ((at + m->run) % 7 == 0) OK(ctn_dist_values(m->optims[p]));
+        if ((at + m->run) % 3 == 0) OK(ctn_optim_visit(m->optims[p], note_state, &v));
+    }
+}
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+
+static size_t bytes_of(const shape *s)
+{
+    return (size_t)rp_count(s) * sizeof(float);
+}
+
+static ctn_tensor *input(machine *m, int at, const ins *i)
+{
+    int64_t n = rp_count(&i->sh), stride[MAXDIM], s = 1, idx[MAXDIM];
+    float *x = m->data[at];
+    if (!x) x = m->data[at] = malloc((size_t)n * sizeof(float) + 8);
+    if (!i->flag[0]) {
+        rp_fill(x, data_run(m), at, n);
+        return ctn_input(m->ctx, x, CTN_F32, i->sh.nd, i->sh.d);
+    }
+    for (int k = 0; k < i->sh.nd; k++) {
+        stride[k] = s;
+        s *= i->sh.d[k];
+    }
+    for (int64_t e = 0; e < n; e++) {
+        int64_t off = 0;
+        rp_unravel(&i->sh, e, idx);
+        for (int k = 0; k < i->sh.nd; k++) off += idx[k] * stride[k];
+        x[off] = rp_value(data_run(m), at, e);
+    }
+    return ctn_input_strided(m->ctx, x, CTN_F32, i->sh.nd, i->sh.d, stride);
+}
+
+static ctn_tensor *gather(machine *m, int at, const ins *i, ctn_tensor *x)
+{
+    int64_t n = rp_count(&i->sh), *idx = m->data[at];
+    if (!idx) idx = m->data[at] = malloc((size_t)n * sizeof *idx + 8);
+    for (int64_t e = 0; e < n; e++) idx[e] = rp_gather_index(data_run(m), at, e, i->sh.d[i->axis]);
+    return ctn_gather(x, ctn_input(m->ctx, idx, CTN_I64, i->sh.nd, i->sh.d), i->axis);
+}
+
+static void read_tensor(machine *m, int at, ctn_tensor *t)
+{
+    int64_t n = ctn_count(t);
+    float *v = rp_note(&m->log, at, m->run, n < 0 ? 0 : n, true);
+    OK(ctn_read(t, v, (size_t)n * sizeof(float)));
+}
+
+static void assign_old(machine *m, int at, const ins *i)
+{
+    const bool eager = m->opt.mode == CTN_MODE_EAGER;
+    ctn_tensor *a = averaged(m, m->r[i->in[0]]), *x = ctn_use(m->var[i->var]);
+    if (eager) x = ctn_detach(x);
+    OK(ctn_assign(m->var[i->var], a));
+    if (i->flag[0]) { /* a value between two assigns */
+        x = ctn_use(m->var[i->var]);
+        if (eager) x = ctn_detach(x);
+        OK(ctn_assign(m->var[i->var], ctn_neg(x)));
+    }
+    m->r[i->out] = ctn_detach(ctn_tanh(x));
+    if (i->flag[1]) read_tensor(m, at, x);
+}
+
+static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
+{
+    ctn_tensor *a = i->nin > 0 ? m->r[i->in[0]] : NULL, *b = i->nin > 1 ? m->r[i->in[1]] : NULL;
+    const shape *s = &i->sh;
+    switch (op) {
+    case INPUT: return input(m, at, i);
+    case NUMBER: return ctn_number(m->ctx, i->s);
+    case FULL: return ctn_full(m->ctx, i->s * (1 + m->run), CTN_F32, s->nd, s->d);
+    case USE: return ctn_use(m->var[i->var]);
+    case DETACH: return ctn_detach(a);
+    case WITH_GRAD: return ctn_with_grad(a);
+    case RETAINED_VALUE: return ctn_retained_value(m->kept[i->var]);
+    case RELU: return ctn_relu(a);
+    case TANH: return ctn_tanh(a);
+    case NEG: return ctn_neg(a);
+    case SQUARE: return ctn_square(a);
+    case ABS: return ctn_abs(a);
+    case SIGMOID: return ctn_sigmoid(a);
+    case SCALE: return ctn_scale(a, i->s * (1 + m->run));
+    case SHIFT: return ctn_shift(a, i->s);
+    case ADD: return ctn_add(a, b);
+    case SUB: return ctn_sub(a, b);
+    case MUL: return ctn_mul(a, b);
+    case MAXIMUM: return ctn_maximum(a, b);
+    case WHERE: return ctn_where(ctn_less(m->r[i->in[2]], ctn_number(m->ctx, 0)), a, b);
+    case MATMUL: return ctn_matmul(a, b, i->flag[0], i->flag[1]);
+    case LINEAR: return ctn_linear(a, b, NULL);
+    case TRANSPOSE: return ctn_transpose(a, i->n, i->axes);
+    case RESHAPE: return ctn_reshape(a, s->nd, s->d);
+    case BROADCAST: return ctn_broadcast_to(a, s->nd, s->d);
+    case SUM: return ctn_sum(a, i->n, i->axes, i->flag[0]);
+    case MEAN: return ctn_mean(a, i->n, i->axes, i->flag[0]);
+    case SLICE: return ctn_slice(a, i->axis, i->at, s->d[i->axis]);
+    case CONCAT: return ctn_concat(2, (ctn_tensor *[]){a, b}, i->axis);
+    case SPLIT: {
+        ctn_tensor *o[CTN_MAX_OUT] = {NULL};
+        int64_t n = ctn_dim(a, (int)i->axis), size[2] = {n / 2, n - n / 2};
+        OK(ctn_split(a, i->axis, 2, size, o));
+        m->r[i->out2] = o[1];
+        return o[0];
+    }
+    case GATHER: return gather(m, at, i, a);
+    case RANDOM: return ctn_random_uniform(m->ctx, -1, 1, CTN_F32, s->nd, s->d);
+    case DROPOUT: return ctn_dropout(a, 0.3);
+    case GRAD: {
+        ctn_tensor *gx = NULL;
+        OK(ctn_grad(a, 1, &b, &gx));
+        return gx;
+    }
+    default: return NULL;
+    }
+}
+
+static void swap(machine *m, int at, const ins *i)
+{
+    ctn_tensor *a = ctn_use(m->var[i->var]), *b = ctn_use(m->var[i->var2]);
+    if (m->opt.mode == CTN_MODE_EAGER) {
+        a = ctn_detach(a);
+        b = ctn_detach(b);
+    }
+    OK(ctn_assign(m->var[i->var], b));
+    OK(ctn_assign(m->var[i->var2], a));
+}
+
+static void effect(machine *m, int at, const ins *i)
+{
+    ctn_tensor *a = m->r[i->in[0]];
+    const shape *vs = i->var >= 0 && i->var < VARS ? &m->g->var[i->var] : NULL;
+    float *v;
+    if (!(i->cond >> branch(m) & 1)) return;
+    switch (i->op) {
+    case ASSIGN: OK(ctn_assign(m->var[i->var], averaged(m, a))); break;
+    case SWAP: swap(m, at, i); break;
+    case ASSIGN_OLD: assign_old(m, at, i); break;
+    case READ: read_tensor(m, at, a); break;
+    case READ_VAR:
+        v = rp_note(&m->log, at, m->run, rp_count(vs), true);
+        OK(ctn_var_get(m->var[i->var], v, bytes_of(vs)));
+        break;
+    case READ_GRAD:
+        if (m->contributed[rp_pool_of(i->var)] == 0) break;
+        v = rp_note(&m->log, at, m->run, rp_count(vs), true);
+        OK(ctn_var_grad(m->var[i->var], v, bytes_of(vs)));
+        break;
+    case SET_VAR:
+        v = malloc(bytes_of(vs) + 8);
+        rp_fill(v, m->run, at, rp_count(vs));
+        OK(ctn_var_set(m->var[i->var], v, bytes_of(vs)));
+        free(v);
+        break;
+    case FLUSH: OK(ctn_flush(m->ctx)); break;
+    case BEGIN: OK(ctn_scope_begin(m->ctx)); break;
+    case RETURN: OK(ctn_scope_return(m->ctx, a) == a ? CTN_OK : CTN_ESTATE); break;
+    case KEEP: OK(ctn_keep(a) ? CTN_OK : CTN_ESTATE); break;
+    case KEEP_GRAPH: OK(ctn_keep_graph(a) ? CTN_OK : CTN_ESTATE); break;
+    case BACKWARD: backward(m, at, i, a); break;
+    case STEP: step(m, at, i); break;
+    case RETAIN: OK(ctn_retain(&m->kept[i->var], a)); break;
+    case GRAD_OFF: ctn_set_grad(m->ctx, 0); break;
+    case GRAD_ON: ctn_set_grad(m->ctx, 1); break;
+    case NEW_SCOPE:
+        OK(ctn_scope_end(m->ctx));
+        save(m, at);
+        OK(ctn_scope_begin(m->ctx));
+        break;
+    default: failed(m, at, "unknown instruction");
+    }
+}
+
+static void run_once(machine *m)
+{
+    const program *g = m->g;
+    int at = -1;
+    for (int v = 0; v < VARS; v++) {
+        float *x = malloc(bytes_of(&g->var[v]) + 8);
+        rp_fill(x, m->run, 1000 + v, rp_count(&g->var[v]));
+        OK(ctn_var_set(m->var[v], x, bytes_of(&g->var[v])));
+        free(x);
+    }
+    OK(ctn_scope_begin(m->ctx));
+    for (at = 0; at < g->n; at++) {
+        const ins *i = &g->p[at];
+        if (i->op >= ASSIGN) {
+            effect(m, at, i);
+            continue;
+        }
+        m->r[i->out] = emit(m, at, i, i->cond >> branch(m) & 1 ? i->op : i->other);
+        if (!m->r[i->out]) failed(m, at, rp_op_name[i->op]);
+    }
+    OK(ctn_scope_end(m->ctx));
+    for (int v = 0; v < VARS; v++) {
+        float *x = rp_note(&m->log, g->n + v, m->run, rp_count(&g->var[v]), true);
+        OK(ctn_var_get(m->var[v], x, bytes_of(&g->var[v])));
+    }
+}
+
+static void make_optimizer(machine *m, int p, ctn_vars vars)
+{
+    const int at = -1;
+    ctn_optim **o = &m->optims[p];
+    if (m->optim == ADAM) OK(ctn_adam_new(o, vars, CTN_OPT(ctn_adam_opt, .lr = rp_rate)));
+    else
+        OK(ctn_sgd_new(o, vars,
+                       CTN_OPT(ctn_sgd_opt, .lr = rp_rate,
+                               .momentum = m->optim == MOMENTUM ? 0.9 : 0)));
+    if (m->clip > 0) ctn_optim_set_clip(*o, m->clip);
+    if (m->distribute) OK(m->distribute(*o, p, m->user));
+}
+
+static void run_all(machine *m)
+{
+    const int at = -1;
+    const program *g = m->g;
+    m->opt.struct_size = sizeof m->opt;
+    m->opt.seed = 3;
+    OK(ctn_context_new(&m->ctx, &m->opt));
+    for (int v = 0; v < VARS; v++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%d", v);
+        OK(ctn_var_new(&m->var[v], m->ctx, name, v < PARAMS ? CTN_PARAM : CTN_STATE, CTN_F32,
+                       g->var[v].nd, g->var[v].d));
+    }
+    make_optimizer(m, 0, (ctn_vars){2, m->var, NULL});
+    make_optimizer(m, 1, (ctn_vars){1, m->var + 2, NULL});
+    for (m->run = 0; m->run < RUNS; m->run++) run_once(m);
+    for (int p = 0; p < POOLS && m->look; p++) m->look(m->optims[p], &m->looked[p]);
+}
+
+void rm_run(machine *m)
+{
+    if (setjmp(m->out) == 0) run_all(m);
+    else if (m->comm) ctn_comm_break(m->comm, m->why);
+    for (int p = 0; p < POOLS; p++) ctn_optim_free(m->optims[p]);
+    for (int v = 0; v < VARS; v++) ctn_var_free(m->var[v]);
+    for (int k = 0; k < RETAINED; k++) ctn_retained_free(m->kept[k]);
+    ctn_context_free(m->ctx);
+    for (int k = 0; k < LEN; k++) free(m->data[k]);
+}

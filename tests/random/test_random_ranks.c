@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random programs on several ranks. Each is run with tiny buckets, gradients that start in the backward pass, updates that are left to the next
+ * forward pass, reads, assigns and saves in between; and again with CTN_DIST_AFTER, where a step leaves nothing in flight. Both
+ * must observe the same bits, and all ranks must have the same parameters. Programs that are the same on 2 or 4 ranks must also
+ * observe what one rank alone observes: sums of equal gradients are exact there.
+ *   test_random_ranks COUNT [SEED]  runs that many programs from a seed on; COUNT 1 prints the program
+ *   mpirun -n N test_random_ranks mpi COUNT [SEED]  the same on the ranks of an MPI. Labels: threads
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "comm/flight.h"
+#include "optim/optim.h"
+#include "random_machine.h"
+#include "support/machine.h"
+#include "support/tsan.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { PROGRAMS = 60 };
+#else
+enum { PROGRAMS = 2000 };
+#endif
+
+enum { MOST = 4 };
+
+/* How a program is distributed. */
+typedef struct {
+    uint32_t s;
+    int size; /* ranks */
+    const char *algorithm;
+    bool twisted, shard, recut;
+    int64_t bucket;
+    int hold, progress;
+    ctn_dtype wire;
+    optimizer optim;
+    double clip;
+    ctn_context_opt opt;
+} setting;
+
+static uint32_t draw(setting *c, uint32_t n)
+{
+    c->s ^= c->s << 13;
+    c->s ^= c->s >> 17;
+    c->s ^= c->s << 5;
+    return (c->s >> 3) % n;
+}
+
+static bool has_bf16; /* the CPU, asked once */
+
+static setting setting_of(uint32_t seed, int size)
+{
+    static const char *const names[] = {"flat",  "ring", "rabenseifner", "hierarchical",
+                                        "torus", "rsap", "ring",         "auto"};
+    setting c = {.s = seed * 2246822519u ^ 0x5bd1e995u, .opt = {.threads = 1}};
+    if (c.s == 0) c.s = 1;
+    for (int k = 0; k < 8; k++) draw(&c, 2);
+    c.size = size > 0 ? size : 2 + (int)draw(&c, MOST - 1);
+    c.twisted = c.size == 3 || c.size > 4 || draw(&c, 2);
+    c.shard = draw(&c, 3) == 0;
+    c.algorithm = c.shard ? "ring" : names[draw(&c, 8)];
+    if (strcmp(c.algorithm, "auto") == 0 && draw(&c, 8) != 0) c.algorithm = "ring";
+    c.bucket = 64 << draw(&c, 7);
+    c.recut = !c.shard && draw(&c, 3) == 0;
+    c.hold = 1 + (int)draw(&c, 8); /* 1: all */
+    c.progress = draw(&c, 4) ? CTN_DIST_POLLS : CTN_DIST_THREAD;
+    if (c.twisted && draw(&c, 6) == 0) c.wire = draw(&c, 2) ? CTN_BF16 : CTN_F16;
+    if (c.wire && strcmp(c.algorithm, "flat") == 0) c.algorithm = "ring";
+    c.optim = (optimizer)draw(&c, 3);
+    if (c.twisted && draw(&c, 8) == 0) c.clip = 0.1;
+    if (draw(&c, 6) == 0) c.opt.mode = CTN_MODE_EAGER;
+    if (draw(&c, 6) == 0) c.opt.no_fuse = 1;
+    if (draw(&c, 6) == 0) c.opt.max_plans = 2;
+    if (c.twisted && draw(&c, 10) == 0 && has_bf16) c.opt.precision = CTN_PRECISION_BF16;
+    return c;
+}
+
+/* ---- one rank ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    const setting *c;
+    const program *g;
+    bool after;            /* the plain way */
+    int64_t bucket[POOLS]; /* after: as the other run had them */
+    ctn_comm *comm;
+    machine *m;
+    pthread_t thread;
+} rank_job;
+
+/* More is held back, and cut into shorter buckets, than a program could ask for. */
+static ctn_status distribute(ctn_optim *o, int pool, void *user)
+{
+    rank_job *j = user;
+    const setting *c = j->c;
+    if (j->after)
+        return ctn_dist_optim(o, j->comm,
+                              CTN_OPT(ctn_dist_opt, .bucket = j->bucket[pool], .shard = c->shard,
+                                      .when = CTN_DIST_AFTER, .progress = CTN_DIST_POLLS));
+    CTN_TRY(
+        ctn_dist_optim(o, j->comm,
+                       CTN_OPT(ctn_dist_opt, .bucket = c->recut ? 0 : c->bucket, .shard = c->shard,
+                               .progress = c->progress, .defer = CTN_DIST_DEFER)));
+    ctn__exchange *x = o->pool->exchange;
+    x->opt.hold = c->hold;
+    if (c->recut) j->comm->bucket = c->bucket; /* as if it had been measured */
+    if (c->shard || c->recut) return CTN_OK;
+    x->buckets.prompt = x->buckets.count - x->buckets.count / c->hold;
+    x->opt.bucket = 0;
+    ctn_status st = ctn__exchange_cut(x, c->bucket);
+    x->opt.bucket = c->bucket;
+    return st;
+}
+
+static void look(ctn_optim *o, int64_t *bucket)
+{
+    ctn_dist_stats d = {.struct_size = sizeof d};
+    ctn_dist_look(o, &d);
+    *bucket = d.bucket > 0 ? d.bucket : 64;
+}
+
+static void *run_rank(void *arg)
+{
+    rank_job *j = arg;
+    machine *m = j->m = calloc(1, sizeof *m);
+    ctn_error_clear();
+    m->g = j->g;
+    m->name = j->after ? "after" : "overlapped";
+    m->opt = j->c->opt;
+    m->optim = j->c->optim;
+    m->clip = j->c->clip;
+    m->comm = j->comm;
+    m->twisted = j->c->twisted;
+    m->distribute = distribute;
+    m->user = j;
+    m->look = look;
+    m->looked = j->bucket;
+    rm_run(m);
+    return NULL;
+}
+
+/* ---- comparing ---------------------------------------------------------------------------------- */
+
+static char difference[1000]; /* empty: none */
+static long compared;
+
+static uint32_t bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static void compare(const program *g, const record *a, const record *b, const char *what)
+{
+    if (difference[0]) return;
+    for (int k = 0; k < a->n || k < b->n; k++) {
+        const observation *x = &a->s[k], *y = &b->s[k];
+        if (k >= a->n || k >= b->n || x->at != y->at || x->n != y->n) {
+            snprintf(difference, sizeof difference, "seed %u, %s: %d and %d observations", g->seed,
+                     what, a->n, b->n);
+            return;
+        }
+        compared++;
+        for (int64_t e = 0; e < x->n; e++) {
+            if (bits(x->v[e]) == bits(y->v[e])) continue;
+            snprintf(difference, sizeof difference,
+                     "seed %u, %s: run %d, line %d (%s), element %lld of %lld: %.9g and %.9g",
+                     g->seed, what, x->run, x->at,
+                     x->at < g->n ? rp_op_name[g->p[x->at].op] : "variable", (long long)e,
+                     (long long)x->n, (double)x->v[e], (double)y->v[e]);
+            return;
+        }
+    }
+}
+
+/* What all ranks must have alike: the parameters at the end of a run. */
+static record parameters(const program *g, const record *all)
+{
+    record some = {.s = calloc((size_t)all->n + 1, sizeof *some.s)};
+    for (int k = 0; k < all->n; k++)
+        if (all->s[k].at >= g->n && all->s[k].at < g->n + PARAMS) some.s[some.n++] = all->s[k];
+    return some;
+}
+
+static void compare_ranks(const program *g, const record *a, const record *b)
+{
+    record x = parameters(g, a), y = parameters(g, b);
+    compare(g, &x, &y, "rank 0 against another");
+    free(x.s);
+    free(y.s);
+}
+
+static void check(const machine *m)
+{
+    const bool theirs = strstr(m->why, "rank ") != NULL; /* tells of another's */
+    if (m->why[0] && (!difference[0] || !theirs))
+        snprintf(difference, sizeof difference, "%s", m->why);
+}
+
+/* ---- threads as ranks ----------------------------------------------------------------------------- */
+
+static void run_group(const program *g, const setting *c, const char *algorithm, bool after,
+                      rank_job *j)
+{
+    ctn_comm *comm[MOST] = {0};
+    const ctn_comm_opt opt = {.struct_size = sizeof opt,
+                              .algorithm = algorithm,
+                              .wire = c->wire,
+                              .segment = 1024,
+                              .window = c->bucket % 3 ? 2 : 8};
+    if (ctn_comm_loopback(comm, c->size, &opt) < 0) {
+        snprintf(difference, sizeof difference, "seed %u: %s", g->seed, ctn_error_message());
+        return;
+    }
+    for (int r = 0; r < c->size; r++) {
+        j[r] = (rank_job){.c = c,
+                          .g = g,
+                          .after = after,
+                          .comm = comm[r],
+                          .bucket = {j[r].bucket[0], j[r].bucket[1]}};
+        pthread_create(&j[r].thread, NULL, run_rank, &j[r]);
+    }
+    for (int r = 0; r < c->size; r++) pthread_join(j[r].thread, NULL);
+    for (int r = 0; r < c->size; r++) check(j[r].m);
+}
+
+static void forget(rank_job *j)
+{
+    if (!j->m) return;
+    rp_forget(&j->m->log);
+    free(j->m);
+    j->m = NULL;
+}
+
+static void run_alone(const program *g, const setting *c, const rank_job *j)
+{
+    rank_job one = {.c = c, .g = g};
+    machine *m = one.m = calloc(1, sizeof *m);
+    m->g = g;
+    m->name = "one rank";
+    m->opt = c->opt;
+    m->optim = c->optim;
+    rm_run(m);
+    check(m);
+    record log = {.s = calloc((size_t)j->m->log.n + 1, sizeof *log.s)};
+    for (int k = 0; k < j->m->log.n; k++) { /* it saves nothing */
+        const observation *o = &j->m->log.s[k];
+        if (o->at >= g->n || g->p[o->at].op != NEW_SCOPE) log.s[log.n++] = *o;
+    }
+    compare(g, &m->log, &log, "one rank against several");
+    free(log.s);
+    forget(&one);
+}
+
+static void one_program(uint32_t seed, bool print)
+{
+    program *g = malloc(sizeof *g);
+    rank_job some[MOST] = {{0}}, all[MOST] = {{0}};
+    char algorithm[32];
+    rp_generate(g, seed);
+    setting c = setting_of(seed, 0);
+    if (print) rp_print_program(g);
+    if (print)
+        print_message("%d ranks, %s, buckets of %lld bytes%s, 1 of %d held back%s%s, wire %d, "
+                      "optimizer %d, clip %g, mode %d\n",
+                      c.size, c.algorithm, (long long)c.bucket, c.recut ? " cut later" : "", c.hold,
+                      c.shard ? ", sharded" : "", c.twisted ? ", twisted" : "", c.wire, c.optim,
+                      c.clip, c.opt.mode);
+    run_group(g, &c, c.algorithm, false, some);
+    if (!difference[0]) {
+        snprintf(algorithm, sizeof algorithm, "%s", ctn_comm_algorithm(some[0].comm));
+        if (strcmp(algorithm, "auto") == 0) snprintf(algorithm, sizeof algorithm, "ring");
+        for (int r = 0; r < c.size; r++)
+            memcpy(all[r].bucket, some[r].bucket, sizeof all[r].bucket);
+        run_group(g, &c, algorithm, true, all);
+    }
+    for (int r = 0; r < c.size && !difference[0]; r++)
+        compare(g, &all[r].m->log, &some[r].m->log, "after against overlapped");
+    for (int r = 1; r < c.size && !difference[0]; r++)
+        compare_ranks(g, &some[0].m->log, &some[r].m->log);
+    if (!difference[0] && !c.twisted) run_alone(g, &c, &some[0]);
+    for (int r = 0; r < c.size; r++) {
+        ctn_comm_free(some[r].comm);
+        ctn_comm_free(all[r].comm);
+        forget(&some[r]);
+        forget(&all[r]);
+    }
+    free(g);
+}
+
+static uint32_t first = 1;
+static int count = PROGRAMS;
+
+static void ranks_agree(void **state)
+{
+    (void)state;
+    int k = 0;
+    for (; k < count && !difference[0]; k++) one_program(first + (uint32_t)k, count == 1);
+    print_message("%d programs on several ranks, seeds from %u on, %ld values compared\n", k, first,
+                  compared);
+    if (difference[0]) fail_msg("%s", difference);
+}
+
+/* ---- ranks of an MPI -------------------------------------------------------------------------------- */
+
+static int on_mpi(void)
+{
+    int k = 0, rank = 0;
+    ctn_comm *world = NULL;
+    if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&world, NULL) < 0) {
+        fprintf(stderr, "%s\n", ctn_error_message());
+        return 2;
+    }
+    rank = ctn_comm_rank(world);
+    for (; k < count && !difference[0]; k++) {
+        program *g = malloc(sizeof *g);
+        rank_job j[2] = {{0}};
+        rp_generate(g, first + (uint32_t)k);
+        const setting c = setting_of(first + (uint32_t)k, ctn_comm_size(world));
+        for (int i = 0; i < 2 && !difference[0]; i++) {
+            const char *name = i == 0 ? c.algorithm : ctn_comm_algorithm(j[0].comm);
+            const ctn_comm_opt opt = {.struct_size = sizeof opt,
+                                      .algorithm = strcmp(name, "auto") ? name : "ring",
+                                      .wire = c.wire,
+                                      .segment = 1024};
+            j[i] =
+                (rank_job){.c = &c, .g = g, .after = i, .bucket = {j[0].bucket[0], j[0].bucket[1]}};
+            if (ctn_comm_open(&j[i].comm, &opt) < 0) {
+                snprintf(difference, sizeof difference, "%s", ctn_error_message());
+                break;
+            }
+            run_rank(&j[i]);
+            check(j[i].m);
+        }
+        if (!difference[0]) compare(g, &j[1].m->log, &j[0].m->log, "after against overlapped");
+        for (int i = 0; i < 2; i++) {
+            ctn_comm_free(j[i].comm);
+            forget(&j[i]);
+        }
+        free(g);
+    }
+    if (difference[0]) {
+        fprintf(stderr, "rank %d: %s\n", rank, difference);
+        _Exit(1);
+    }
+    if (rank == 0)
+        printf("%d programs on %d ranks, seeds from %u on, %ld values compared\n", k,
+               ctn_comm_size(world), first, compared);
+    ctn_comm_free(world);
+    return ctn_mpi_finalize() < 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_agree)};
+    const bool mpi = argc > 1 && strcmp(argv[1], "mpi") == 0;
+    has_bf16 = test_has_bf16();
+    if (argc > 1 + mpi) count = atoi(argv[1 + mpi]);
+    if (argc > 2 + mpi) first = (uint32_t)strtoul(argv[2 + mpi], NULL, 10);
+    return mpi ? on_mpi() : cmocka_run_group_tests(tests, NULL, NULL);
+}

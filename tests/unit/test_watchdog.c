@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The watchdog of the command with processes as ranks, and strangers at rank 0's door: where it
+ * listens and until when, who is let in, what it costs while all is well, at the limit of open
+ * files, and its report of a rank that does not answer.
+ * Labels: threads
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "watchdog_net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- processes as ranks ---------------------------------------------------------------------- */
+
+enum { RANKS = 3, STRANGERS = 80, CROWD = 1000 };
+
+/* What all processes of a case see. */
+static struct board {
+    pthread_barrier_t all;
+    char data[4096]; /* of a broadcast */
+    invitation v;
+    atomic_int invited, outside; /* rank 0 listens; what a stranger did, counted by it */
+    atomic_bool go, last;        /* ranks may join; the last of them */
+    pid_t pid[RANKS];
+    int nodes;
+    uint64_t started[RANKS]; /* collectives of each rank */
+    bool waiting;
+    pthread_mutex_t lock; /* of the log */
+    char log[4096];       /* what rank 0 said */
+    char wrong[256];
+} *board;
+
+static int my_rank;
+
+int log_rank;
+bool log_stamped;
+
+double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void log_line_of(FILE *f, int rank, const char *host, const char *text)
+{
+    (void)f;
+    pthread_mutex_lock(&board->lock);
+    const size_t n = strlen(board->log);
+    snprintf(board->log + n, sizeof board->log - n, "rank %d %s: %s\n", rank, host, text);
+    pthread_mutex_unlock(&board->lock);
+}
+
+void log_line(const char *fmt, ...)
+{
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    log_line_of(stderr, my_rank, "here", line);
+}
+
+static void nap(double s)
+{
+    nanosleep(&(struct timespec){(time_t)s, (long)(1e9 * (s - (double)(time_t)s))}, NULL);
+}
+
+void ctn_comm_look(const ctn_comm *c, ctn_comm_state *s)
+{
+    (void)c;
+    s->started = board->started[my_rank];
+    s->waiting = board->waiting;
+}
+
+void ctn_comm_fail(ctn_comm *c, const char *text)
+{
+    (void)c;
+    (void)text;
+}
+
+int ctn_comm_nodes(const ctn_comm *c)
+{
+    (void)c;
+    return board->nodes;
+}
+
+static void meet(void)
+{
+    pthread_barrier_wait(&board->all);
+}
+
+ctn_status ctn_comm_barrier(ctn_comm *c)
+{
+    (void)c;
+    meet();
+    return CTN_OK;
+}
+
+/* Once rank 0 has sent its invitation, ranks are held back until the case lets them go; the last one also when
+ * the address is known. */
+ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
+{
+    if (my_rank == root) memcpy(board->data, buf, bytes);
+    meet();
+    if (my_rank != root) memcpy(buf, board->data, bytes);
+    const bool first = bytes == sizeof(invitation);
+    if (first && my_rank == root) memcpy(&board->v, buf, bytes);
+    meet();
+    if (first) atomic_store(&board->invited, 1);
+    while (first && my_rank > 0 && !atomic_load(&board->go)) nap(0.01);
+    while (!first && my_rank == RANKS - 1 && !atomic_load(&board->last)) nap(0.01);
+    (void)c;
+    return CTN_OK;
+}
+
+/* The first thing that is wrong ends the process. */
+#define CHECK(ok, ...)                                                                            \
+    do {                                                                                          \
+        if (!(ok)) {                                                                              \
+            int n_ = snprintf(board->wrong, sizeof board->wrong, "line %d: %s: ", __LINE__, #ok); \
+            snprintf(board->wrong + n_, sizeof board->wrong - (size_t)n_, __VA_ARGS__);           \
+            _exit(1);                                                                             \
+        }                                                                                         \
+    } while (0)
+
+static char host_names[CROWD][64];
+static launch job = {.comm = (ctn_comm *)&job};
+
+static void be_rank(int rank, int size, int first_elsewhere)
+{
+    my_rank = rank;
+    for (int i = 0; i < size; i++) snprintf(host_names[i], sizeof *host_names, "host%d", i);
+    job.rank = rank;
+    job.size = size;
+    job.first_elsewhere = first_elsewhere;
+    job.hosts = host_names;
+    snprintf(job.host, sizeof job.host, "%s", host_names[rank]);
+}
+
+/* A process; 0 in it. It ends with this one, and soon in any case. */
+static pid_t spawn(void)
+{
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) alarm(60);
+    return pid;
+}
+
+/* processes: how many meet in collective calls. */
+static void open_board(int processes, int nodes)
+{
+    pthread_barrierattr_t shared;
+    pthread_mutexattr_t also;
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(board != MAP_FAILED);
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&board->all, &shared, (unsigned)processes);
+    pthread_mutexattr_init(&also);
+    pthread_mutexattr_setpshared(&also, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&board->lock, &also);
+    board->nodes = nodes;
+    board->last = true;
+}
+
+static void close_board(void)
+{
+    munmap(board, sizeof *board);
+    board = NULL;
+}
+
+/* Each of them ended well; when one does not, the others have nobody to wait for. */
+static void await(const pid_t *pid, int n)
+{
+    bool bad = false;
+    for (int left = n; left > 0; left--) {
+        int status = -1;
+        const pid_t ended = wait(&status);
+        if (status != 0 && !bad) {
+            print_error("process %d ended with status %d: %s\n", ended, status, board->wrong);
+            for (int i = 0; i < n; i++)
+                if (pid[i] != ended) kill(pid[i], SIGKILL);
+        }
+        bad = bad || status != 0;
+    }
+    assert_false(bad);
+}
+
+/* All ranks run `work` between the beginning and the end of the watchdog; `outside` runs beside
+ * them. */
+static void run_job(int first_elsewhere, void (*work)(void), void (*outside)(void))
+{
+    pid_t pid[RANKS + 1];
+    for (int r = 0; r < RANKS; r++) {
+        if ((pid[r] = spawn()) == 0) {
+            be_rank(r, RANKS, first_elsewhere);
+            board->pid[r] = getpid();
+            CHECK(watchdog_begin(&job) == CTN_OK, "rank %d", r);
+            CHECK(watchdog_runs(), "rank %d has not joined", r);
+            if (work) work();
+            meet();
+            watchdog_end();
+            _exit(0);
+        }
+    }
+    if ((pid[RANKS] = spawn()) == 0) {
+        while (!atomic_load(&board->invited)) nap(0.01);
+        if (outside) outside();
+        atomic_store(&board->go, true);
+        _exit(0);
+    }
+    await(pid, RANKS + 1);
+}
+
+/* ---- strangers ------------------------------------------------------------------------------- */
+
+static int connect_to(const struct sockaddr_in *a)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Whether the other side closes it within so long, without a word. */
+static bool is_closed(int fd, double s)
+{
+    char c;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, (int)(1e3 * s)) == 1 && recv(fd, &c, 1, 0) <= 0;
+}
+
+static double cpu_of(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t = {0};
+    CHECK(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0, "no clock");
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void stand_around(void)
+{
+    int fd[STRANGERS];
+    for (int i = 0; i < STRANGERS; i++)
+        CHECK((fd[i] = connect_to(&board->v.at[0])) >= 0, "stranger %d: %s", i, strerror(errno));
+    const double before = cpu_of(board->pid[0]), t0 = now_s();
+    nap(1);
+    const double used = cpu_of(board->pid[0]) - before;
+    CHECK(used < 0.2 * (now_s() - t0), "rank 0 used %.2f s of %.2f s", used, now_s() - t0);
+    for (int i = 0; i < STRANGERS; i++)
+        CHECK(is_closed(fd[i], 2 * HELLO_S + 2 * TURN_S), "stranger %d may stay", i);
+    for (int i = 0; i < STRANGERS; i++) /* and once more while ranks join */
+        CHECK((fd[i] = connect_to(&board->v.at[0])) >= 0, "stranger %d", i);
+}
+
+/* Nobody listens at the address any more; connections that are there stay. */
+static void door_is_closed(void)
+{
+    const double end = now_s() + 5;
+    int fd;
+    while ((fd = connect_to(&board->v.at[0])) >= 0 && now_s() < end) close(fd);
+    CHECK(fd < 0 && errno == ECONNREFUSED, "rank 0 still listens: %s", strerror(errno));
+}
+
+static void idle_strangers(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    run_job(RANKS, door_is_closed, stand_around);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+static void say(message m, size_t bytes)
+{
+    int fd = connect_to(&board->v.at[0]);
+    m.bytes = m.bytes ? m.bytes : (uint32_t)(offsetof(message, text) + strlen(m.text) + 1);
+    CHECK(fd >= 0, "%s", strerror(errno));
+    CHECK(send(fd, &m, bytes ? bytes : m.bytes, MSG_NOSIGNAL) > 0, "%s", strerror(errno));
+    if (bytes == 0) CHECK(is_closed(fd, 1), "rank %d, token '%.64s' was taken", m.rank, m.text);
+    close(fd);
+}
+
+static void lie(void)
+{
+    message right = {.kind = MSG_HELLO, .rank = 1}, m;
+    snprintf(right.text, sizeof right.text, "%s", board->v.token);
+    m = right;
+    m.text[0] = m.text[0] == 'a' ? 'b' : 'a';
+    say(m, 0); /* a wrong token, a part of it, none */
+    m = right;
+    m.text[8] = 0;
+    say(m, 0);
+    m.text[0] = 0;
+    say(m, 0);
+    m = right;
+    m.rank = RANKS; /* no such rank; rank 0 itself; what is no hello */
+    say(m, 0);
+    m.rank = 0;
+    say(m, 0);
+    m.rank = 1;
+    m.kind = MSG_FAILED;
+    say(m, 0);
+    m = right;
+    m.bytes = 0x7fffffff; /* a length that no message has */
+    say(m, sizeof m);
+    say(right, 10); /* the beginning only, and gone */
+}
+
+static void wrong_tokens(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    run_job(RANKS, NULL, lie);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+/* ---- where it listens ------------------------------------------------------------------------ */
+
+/* Sockets of this machine that listen at this port: their addresses; how many there are. */
+static int listening_at(in_port_t port, in_addr_t *address)
+{
+    char line[512];
+    int n = 0;
+    FILE *f = fopen("/proc/net/tcp", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned at, number, state;
+        if (sscanf(line, " %*d: %x:%x %*x:%*x %x", &at, &number, &state) != 3) continue;
+        if (state != 0x0a || number != ntohs(port)) continue;
+        *address = at;
+        n++;
+    }
+    if (f) fclose(f);
+    return n;
+}
+
+/* At no address but those it offers. */
+static void look_at_doors(void)
+{
+    const in_addr_t loopback = htonl(INADDR_LOOPBACK);
+    CHECK(board->v.n > 0, "no address");
+    for (int i = 0; i < board->v.n; i++) {
+        const struct sockaddr_in *a = &board->v.at[i];
+        in_addr_t at = 0;
+        const int n = listening_at(a->sin_port, &at);
+        CHECK(n == 1 && at == a->sin_addr.s_addr, "%d listen at port %d", n, ntohs(a->sin_port));
+        CHECK(at != htonl(INADDR_ANY), "on all interfaces");
+        if (board->nodes == 1) CHECK(at == loopback && board->v.n == 1, "not the loopback alone");
+        if (board->nodes > 1 && board->v.n > 1) CHECK(at != loopback, "on the loopback");
+    }
+}
+
+/* Nothing listens any more, and all ranks came by the same address. */
+static void doors_are_closed(void)
+{
+    struct sockaddr_in peer = {.sin_port = 0};
+    socklen_t n = sizeof peer;
+    bool found = false;
+    const double end = now_s() + 5;
+    for (int i = 0; i < board->v.n; i++) {
+        in_addr_t at;
+        while (listening_at(board->v.at[i].sin_port, &at) > 0 && now_s() < end) nap(0.05);
+        CHECK(listening_at(board->v.at[i].sin_port, &at) == 0, "address %d is open", i);
+    }
+    if (my_rank > 0)
+        CHECK(getpeername(dog.to, (struct sockaddr *)&peer, &n) == 0, "%s", strerror(errno));
+    for (int i = 0; i < board->v.n; i++)
+        found = found || (peer.sin_addr.s_addr == board->v.at[i].sin_addr.s_addr &&
+                          peer.sin_port == board->v.at[i].sin_port);
+    CHECK(found || my_rank == 0, "rank %d is connected to another address", my_rank);
+    if (my_rank == 1) atomic_store(&board->outside, peer.sin_port);
+    meet();
+    CHECK(my_rank == 0 || atomic_load(&board->outside) == peer.sin_port, "several addresses");
+}
+
+static void one_host(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    run_job(RANKS, doors_are_closed, look_at_doors);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+static void several_hosts(void **state)
+{
+    (void)state;
+    open_board(RANKS, 2);
+    run_job(1, doors_are_closed, look_at_doors);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+/* Two networks: as soon as the first rank of another host has come by one, the other is closed. */
+static void find_the_network(void)
+{
+    int open = 2;
+    in_addr_t at;
+    look_at_doors();
+    CHECK(board->v.n == 2, "%d addresses", board->v.n);
+    atomic_store(&board->go, true);
+    for (double end = now_s() + 10; open > 1 && now_s() < end; nap(0.02)) {
+        open = 0;
+        for (int i = 0; i < 2; i++) open += listening_at(board->v.at[i].sin_port, &at);
+    }
+    CHECK(open == 1, "rank 0 listens on %d networks", open);
+    atomic_store(&board->last, true);
+}
+
+static void two_networks(void **state)
+{
+    (void)state;
+    if (unshare(CLONE_NEWNET) != 0 || /* as root; for this and later cases */
+        system("ip link set lo up && for i in 1 2; do ip link add d$i type bridge && "
+               "ip address add 10.$i.0.1/24 dev d$i && ip link set d$i up || exit 1; done") != 0)
+        skip();
+    open_board(RANKS, 2);
+    board->last = false;
+    run_job(1, doors_are_closed, find_the_network);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+/* ---- what it costs --------------------------------------------------------------------------- */
+
+static uint32_t data_segments(void)
+{
+    struct tcp_info t = {0};
+    socklen_t n = sizeof t;
+    CHECK(getsockopt(dog.to, IPPROTO_TCP, TCP_INFO, &t, &n) == 0, "%s", strerror(errno));
+    return t.tcpi_data_segs_in + t.tcpi_data_segs_out;
+}
+
+static void do_nothing(void)
+{
+    if (my_rank == 0) {
+        for (int i = 0; i < 20; i++) {
+            watchdog_at(AT_COMPUTE, i);
+            nap(0.1);
+        }
+        return;
+    }
+    const uint32_t before = data_segments();
+    nap(1.5);
+    CHECK(data_segments() == before, "%u messages while all is well", data_segments() - before);
+}
+
+static void silent_while_well(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    run_job(RANKS, do_nothing, NULL);
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+/* ---- many ranks ------------------------------------------------------------------------------ */
+
+static void limit_files(rlim_t soft, rlim_t hard)
+{
+    struct rlimit r;
+    CHECK(getrlimit(RLIMIT_NOFILE, &r) == 0, "%s", strerror(errno));
+    if (hard > 0 && hard < r.rlim_max) r.rlim_max = hard;
+    r.rlim_cur = soft < r.rlim_max ? soft : r.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &r) == 0, "%s", strerror(errno));
+}
+
+/* Ranks 1 to CROWD - 1 in one process: how many were taken. */
+static int join_as_crowd(int *fd)
+{
+    int joined = 0;
+    for (int i = 1; i < CROWD; i++) {
+        message m = {.kind = MSG_HELLO, .rank = i};
+        snprintf(m.text, sizeof m.text, "%s", board->v.token);
+        fd[i] = connect_to(&board->v.at[0]);
+        if (fd[i] >= 0) (void)message_send(fd[i], &m);
+    }
+    for (int i = 1; i < CROWD; i++) {
+        message m;
+        struct pollfd p = {.fd = fd[i], .events = POLLIN};
+        if (fd[i] >= 0) poll(&p, 1, 5000);
+        joined += fd[i] >= 0 && message_receive(fd[i], &m) == 1 && m.kind == MSG_TAKEN;
+    }
+    return joined;
+}
+
+/* Rank 0 and a crowd; returns how many have joined. */
+static int run_crowd(rlim_t soft, rlim_t hard)
+{
+    pid_t pid[2];
+    open_board(2, 1);
+    if ((pid[0] = spawn()) == 0) {
+        be_rank(0, CROWD, CROWD);
+        limit_files(soft, hard);
+        board->pid[0] = getpid();
+        CHECK(watchdog_begin(&job) == CTN_OK, "rank 0");
+        meet();
+        _exit(0);
+    }
+    if ((pid[1] = spawn()) == 0) {
+        static int fd[CROWD];
+        invitation v;
+        my_rank = 1;
+        atomic_store(&board->go, true);
+        limit_files(CROWD + 100, 0);
+        if (ctn_comm_broadcast(NULL, &v, sizeof v, 0) != CTN_OK) _exit(1);
+        atomic_store(&board->outside, join_as_crowd(fd));
+        meet();
+        const double before = cpu_of(board->pid[0]);
+        nap(1);
+        CHECK(cpu_of(board->pid[0]) - before < 0.2, "%d connections take %.2f s of a second",
+              atomic_load(&board->outside), cpu_of(board->pid[0]) - before);
+        meet();
+        CHECK(is_closed(fd[1], 30), "rank 0 is to end first: it is not the crowd that died");
+        _exit(0);
+    }
+    await(pid, 2);
+    return atomic_load(&board->outside);
+}
+
+static void a_thousand_ranks(void **state)
+{
+    (void)state;
+    struct rlimit r;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
+    if (r.rlim_max < 2 * CROWD) skip();
+    assert_int_equal(run_crowd(256, 0), CROWD - 1); /* the soft limit is raised */
+    assert_string_equal(board->log, "");
+    close_board();
+}
+
+/* What does not fit is told, and files are left to the training. */
+static void limit_of_files(void **state)
+{
+    (void)state;
+    assert_int_equal(run_crowd(256, 600), 88);
+    assert_non_null(strstr(board->log, "911 of 1000 ranks, the first is rank 89 on host89"));
+    assert_non_null(strstr(board->log, "raise the limit (ulimit -Hn)"));
+    close_board();
+}
+
+/* ---- a rank that does not answer ------------------------------------------------------------- */
+
+static bool was_said(const char *text)
+{
+    pthread_mutex_lock(&board->lock);
+    const bool found = strstr(board->log, text) != NULL;
+    pthread_mutex_unlock(&board->lock);
+    return found;
+}
+
+static void wait_for_log(const char *text)
+{
+    for (double end = now_s() + 20; !was_said(text) && now_s() < end;) nap(0.05);
+    CHECK(was_said(text), "%s not in: %.150s", text, board->log);
+}
+
+static void stop_one(void)
+{
+    watchdog_stall(0.3);
+    if (my_rank == 2) {
+        raise(SIGSTOP);
+        return;
+    }
+    if (my_rank == 1) return;
+    wait_for_log("no progress for 0 s");
+    wait_for_log("missing: rank 2\n");
+    kill(board->pid[2], SIGCONT);
+    while (!was_said("the job goes on")) {
+        watchdog_at(AT_COMPUTE, 1);
+        nap(0.05);
+    }
+    watchdog_stall(0);
+}
+
+static void stopped_rank(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    run_job(RANKS, stop_one, NULL);
+    assert_null(strstr(board->log, "died"));
+    close_board();
+}
+
+static void wait_for_each_other(void)
+{
+    watchdog_stall(0.3);
+    if (my_rank == 0) wait_for_log("not in the same collective: look at rank 1\n");
+    watchdog_stall(0);
+    meet();
+}
+
+/* One rank has one batch more: all answer, and all wait. */
+static void different_collectives(void **state)
+{
+    (void)state;
+    open_board(RANKS, 1);
+    board->waiting = true;
+    for (int r = 0; r < RANKS; r++) board->started[r] = r == 1 ? 5 : 4;
+    run_job(RANKS, wait_for_each_other, NULL);
+    assert_null(strstr(board->log, "missing"));
+    close_board();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_host),
+        cmocka_unit_test(several_hosts),
+        cmocka_unit_test(wrong_tokens),
+        cmocka_unit_test(idle_strangers),
+        cmocka_unit_test(silent_while_well),
+        cmocka_unit_test(a_thousand_ranks),
+        cmocka_unit_test(limit_of_files),
+        cmocka_unit_test(stopped_rank),
+        cmocka_unit_test(different_collectives),
+        cmocka_unit_test(two_networks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
