@@ -145,7 +145,7 @@ typedef struct {
 } ctn_vars;
 
 /* Called for one array of a module's, optimizer's or other state, row-major; it may read or overwrite
- * data. Scalars may be temporaries of the visit; larger arrays live as long as what they belong to. */
+ * data, which is valid until it returns. */
 typedef ctn_status (*ctn_state_fn)(void *user, const char *name, ctn_dtype dtype, int ndim,
                                    const int64_t *dims, void *data);
 

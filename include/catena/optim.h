@@ -136,7 +136,9 @@ CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);
 /* Follow a schedule from the optimizer's own step count (NULL: none). Copied. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s);
 
-/* Every array and counter of the state, by name, for checkpoints. Between scopes only. Local. */
+/* Every array and counter of the state, by name, for checkpoints. Between scopes only. Local; of a sharded optimizer
+ * collective: its arrays are brought from all ranks one after another, so that no rank ever has all of them. When fn
+ * fails it is not called again, and the failure is returned at the end. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 
 #ifdef __cplusplus

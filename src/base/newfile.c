@@ -13,6 +13,7 @@
 ctn_status ctn__newfile_open(ctn__newfile *f, const char *path)
 {
     f->path = path;
+    f->at = 0;
     for (int i = 0; i < 1000; i++) {
         f->temporary.n = 0;
         ctn__text_add(&f->temporary, "%s.tmp-%ld-%d", path, (long)getpid(), i);
@@ -24,17 +25,25 @@ ctn_status ctn__newfile_open(ctn__newfile *f, const char *path)
     return ctn_fail(CTN_EIO, "cannot create %s: %s", f->temporary.s, strerror(errno));
 }
 
-ctn_status ctn__newfile_write(ctn__newfile *f, const void *data, size_t bytes)
+ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes, uint64_t offset)
 {
-    const size_t most = (size_t)1 << 30; /* one write() takes no more than 2 GB */
+    const size_t most = (size_t)1 << 30; /* one call takes no more than 2 GB */
     const char *p = data;
     while (bytes) {
-        ssize_t n = write(f->fd, p, bytes < most ? bytes : most);
+        ssize_t n = pwrite(f->fd, p, bytes < most ? bytes : most, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return ctn_fail(CTN_EIO, "cannot write %s: %s", f->temporary.s, strerror(errno));
         p += n;
         bytes -= (size_t)n;
+        offset += (uint64_t)n;
     }
+    return CTN_OK;
+}
+
+ctn_status ctn__newfile_write(ctn__newfile *f, const void *data, size_t bytes)
+{
+    CTN_TRY(ctn__newfile_put(f, data, bytes, f->at));
+    f->at += bytes;
     return CTN_OK;
 }
 

@@ -26,3 +26,19 @@ bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c)
     if (a->native && c->opt.wire != CTN_F32 && c->place.size > 1) return false;
     return !a->fits || a->fits(&c->place);
 }
+
+/* A message of 4 kB costs hardly more than an empty one, on anything from shared memory to TCP. */
+static bool long_blocks(const ctn_comm *c, int64_t count)
+{
+    return count / c->place.size >= 4096 / (int64_t)sizeof(float);
+}
+
+const ctn__algorithm *ctn__scatter_of(const ctn_comm *c, int64_t count)
+{
+    return long_blocks(c, count) ? &ctn__ring_scatter : &ctn__halving_scatter;
+}
+
+const ctn__algorithm *ctn__gather_of(const ctn_comm *c, int64_t count)
+{
+    return long_blocks(c, count) ? &ctn__ring_gather : &ctn__doubling_gather;
+}

@@ -59,6 +59,7 @@ typedef struct {
     bool blocks;
     /* The longest message of any rank is one of so many parts of a piece: the same on all ranks, who must cut alike. NULL: size. */
     int (*parts)(const ctn__place *me);
+    bool whole;  /* the vector is one piece: rounds send several blocks at once */
     bool region; /* pieces go through slots of regions */
     bool native; /* the transport adds, in the type that it sends */
 } ctn__algorithm;
@@ -71,8 +72,14 @@ bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c);
 extern const ctn__algorithm ctn__flat, ctn__ring, ctn__rabenseifner, ctn__hierarchical, ctn__torus,
     ctn__rsap;
 extern const ctn__algorithm ctn__ring_scatter,
-    ctn__ring_gather;                      /* halves of ring: rank r owns block r */
+    ctn__ring_gather; /* halves of ring: rank r owns block r */
+extern const ctn__algorithm ctn__halving_scatter,
+    ctn__doubling_gather;                  /* the same for short blocks */
 extern const ctn__algorithm ctn__doubling; /* for a few numbers */
+/* Reduce-scatter and allgather of `count` elements, f32 at most: by a ring as long as its messages are worth one, else in
+ * log2(size) rounds. The same on all ranks. Rank r owns block r. */
+const ctn__algorithm *ctn__scatter_of(const ctn_comm *c, int64_t count);
+const ctn__algorithm *ctn__gather_of(const ctn_comm *c, int64_t count);
 
 /* Part i of n elements cut into `parts`: the first n % parts have one more. */
 static inline int64_t ctn__part(int64_t n, int parts, int i)

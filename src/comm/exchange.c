@@ -202,8 +202,9 @@ static ctn_status start_one(ctn__exchange *x, int s)
     const int b = ctn__buckets_order(k, s);
     if (x->sum[b]) CTN_TRY(ctn__exchange_need(x, k->count, 1)); /* nobody has used it since */
     if (s == 0) CTN_TRY(start_control(x));
-    return ctn__coll_again(x->comm, &x->sum[b], x->opt.shard ? &ctn__ring_scatter : NULL,
-                           x->g + k->begin[b + 1], ctn__bucket_length(k, b), CTN_F32, x->opt.wire,
+    const int64_t n = ctn__bucket_length(k, b);
+    return ctn__coll_again(x->comm, &x->sum[b], x->opt.shard ? ctn__scatter_of(x->comm, n) : NULL,
+                           x->g + k->begin[b + 1], n, CTN_F32, x->opt.wire,
                            x->number + (uint64_t)b);
 }
 
@@ -295,9 +296,11 @@ ctn_status ctn__exchange_publish(ctn__exchange *x)
 {
     const ctn__buckets *k = &x->buckets;
     CTN_TRY(ctn__aside_start(x));
-    for (int b = k->n; b-- > 0;)
-        CTN_TRY(ctn__coll_start(x->comm, &x->values[b], &ctn__ring_gather, x->w + k->begin[b + 1],
-                                ctn__bucket_length(k, b), CTN_F32, x->narrow.type));
+    for (int b = k->n; b-- > 0;) {
+        const int64_t n = ctn__bucket_length(k, b);
+        CTN_TRY(ctn__coll_start(x->comm, &x->values[b], ctn__gather_of(x->comm, n),
+                                x->w + k->begin[b + 1], n, CTN_F32, x->narrow.type));
+    }
     x->awaited = k->n;
     return x->opt.hold > 0 ? CTN_OK : ctn__exchange_need(x, k->count, 1);
 }

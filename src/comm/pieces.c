@@ -526,7 +526,7 @@ ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
                      .t0 = ctn__now_ns()};
     bool nothing = count == 0 || c->place.size == 1;
     x->length = x->alg->blocks ? ctn__part(count, c->place.size, 1) : count;
-    x->step = piece_length(c, x->alg, type, x->wire);
+    x->step = x->alg->whole ? count : piece_length(c, x->alg, type, x->wire);
     c->started++;
     *out = x;
     if (nothing) {

@@ -6,7 +6,6 @@
  */
 #include <unistd.h>
 
-#include "base/newfile.h"
 #include "base/readfile.h"
 #include "io/safetensors_json.h"
 
@@ -234,6 +233,7 @@ ctn_status ctn__st_begin(ctn__st_writer **out, const char *path)
         ctn__free(w);
         return CTN_ENOMEM;
     }
+    w->file.fd = -1;
     *out = w;
     return CTN_OK;
 }
@@ -241,18 +241,21 @@ ctn_status ctn__st_begin(ctn__st_writer **out, const char *path)
 void ctn__st_writer_free(ctn__st_writer *w)
 {
     if (!w) return;
-    for (size_t i = 0; i < w->arrays.n; i++) ctn__free((char *)(uintptr_t)w->arrays.at[i].name);
+    for (size_t i = 0; i < w->slots.n; i++) ctn__free((char *)(uintptr_t)w->slots.at[i].a.name);
     for (size_t i = 0; i < w->strings.n; i++) ctn__free(w->strings.at[i]);
-    ctn__vec_free(&w->arrays);
+    ctn__newfile_close(&w->file);
+    ctn__vec_free(&w->slots);
     ctn__vec_free(&w->strings);
     ctn__free(w->path);
     ctn__free(w);
 }
 
 ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int ndim,
-                       const int64_t *shape, const void *data)
+                       const int64_t *shape)
 {
     if (!w || !name || (ndim && !shape)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
+    if (w->file.fd >= 0 || w->finished)
+        return ctn_fail(CTN_ESTATE, "safetensors: '%s' is added after the first put", name);
     if (!*name || !strcmp(name, "__metadata__"))
         return ctn_fail(CTN_EARG, "safetensors: an array cannot be named '%s'", name);
     if (!ctn__st_type_name(dtype))
@@ -261,7 +264,7 @@ ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int
     if (ndim < 0 || ndim > CTN_MAX_DIMS)
         return ctn_fail(CTN_EARG, "safetensors: '%s' has %d dimensions, expected 0 to %d", name,
                         ndim, CTN_MAX_DIMS);
-    ctn__st_array a = {.dtype = dtype, .ndim = ndim, .data = data, .bytes = ctn_dtype_size(dtype)};
+    ctn__st_array a = {.dtype = dtype, .ndim = ndim, .bytes = ctn_dtype_size(dtype)};
     for (int d = 0; d < ndim; d++) {
         if (shape[d] < 0)
             return ctn_fail(CTN_EARG, "safetensors: '%s' has size %lld in dimension %d", name,
@@ -269,23 +272,22 @@ ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int
         a.shape[d] = shape[d];
         a.bytes = ctn__mul(a.bytes, (size_t)shape[d]);
     }
-    if (a.bytes > INT64_MAX || (a.bytes && !data))
-        return ctn_fail(CTN_EARG, "safetensors: '%s' has %zu bytes at address %p", name, a.bytes,
-                        data);
-    for (size_t i = 0; i < w->arrays.n; i++)
-        if (!strcmp(w->arrays.at[i].name, name))
+    if (a.bytes > INT64_MAX)
+        return ctn_fail(CTN_EARG, "safetensors: '%s' has %zu bytes", name, a.bytes);
+    for (size_t i = 0; i < w->slots.n; i++)
+        if (!strcmp(w->slots.at[i].a.name, name))
             return ctn_fail(CTN_EARG, "safetensors: '%s' was added before", name);
     a.name = ctn__strdup(name);
     if (!a.name) return CTN_ENOMEM;
-    if (!ctn__vec_push(&w->arrays, a)) {
+    if (!ctn__vec_push(&w->slots, (ctn__st_slot){.a = a})) {
         ctn__free((char *)(uintptr_t)a.name);
         return CTN_ENOMEM;
     }
     /* Down to its place: larger elements first, so that all are aligned; equal ones as added. */
-    size_t i = w->arrays.n - 1;
-    for (; i > 0 && ctn_dtype_size(w->arrays.at[i - 1].dtype) < ctn_dtype_size(dtype); i--)
-        w->arrays.at[i] = w->arrays.at[i - 1];
-    w->arrays.at[i] = a;
+    size_t i = w->slots.n - 1;
+    for (; i > 0 && ctn_dtype_size(w->slots.at[i - 1].a.dtype) < ctn_dtype_size(dtype); i--)
+        w->slots.at[i] = w->slots.at[i - 1];
+    w->slots.at[i] = (ctn__st_slot){.a = a};
     return CTN_OK;
 }
 
@@ -306,24 +308,59 @@ ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *
     return CTN_OK;
 }
 
+/* Writes the header: from here on every array has its place. */
+static ctn_status open_file(ctn__st_writer *w)
+{
+    ctn_status st = CTN_OK;
+    char *header = NULL;
+    size_t bytes = 0;
+    CTN_TRY_GOTO(st, done, ctn__st_json_write(w, &header, &bytes));
+    CTN_TRY_GOTO(st, done, ctn__newfile_open(&w->file, w->path));
+    CTN_TRY_GOTO(st, done, ctn__newfile_write(&w->file, header, bytes));
+    for (size_t i = 0; i < w->slots.n; i++) {
+        w->slots.at[i].begin = bytes;
+        bytes += w->slots.at[i].a.bytes;
+    }
+done:
+    ctn__free(header);
+    return st;
+}
+
+/* Arrays mostly come in the order they were added. */
+static ctn__st_slot *find_slot(ctn__st_writer *w, const char *name)
+{
+    for (size_t k = 0; k < w->slots.n; k++) {
+        const size_t i = (w->next + k) % w->slots.n;
+        if (strcmp(w->slots.at[i].a.name, name) != 0) continue;
+        w->next = i + 1;
+        return &w->slots.at[i];
+    }
+    return NULL;
+}
+
+ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)
+{
+    ctn__st_slot *s = w && name && !w->finished ? find_slot(w, name) : NULL;
+    if (!s || s->put || (!data && s->a.bytes > 0))
+        return ctn_fail(CTN_ESTATE, "safetensors: '%s' %s", name ? name : "NULL",
+                        !s       ? "was not added"
+                        : s->put ? "was put before"
+                                 : "has no data");
+    if (w->file.fd < 0) CTN_TRY(open_file(w));
+    CTN_TRY(ctn__newfile_put(&w->file, data, s->a.bytes, s->begin));
+    s->put = true;
+    return CTN_OK;
+}
+
 ctn_status ctn__st_finish(ctn__st_writer *w)
 {
     if (!w) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     if (w->finished) return ctn_fail(CTN_ESTATE, "safetensors: %s: is finished already", w->path);
-    ctn_status st = CTN_OK;
-    char *header = NULL;
-    size_t bytes = 0;
-    ctn__newfile file = {.fd = -1};
-    CTN_TRY_GOTO(st, done, ctn__st_json_write(w, &header, &bytes));
-    CTN_TRY_GOTO(st, done, ctn__newfile_open(&file, w->path));
-    CTN_TRY_GOTO(st, done, ctn__newfile_write(&file, header, bytes));
-    for (size_t i = 0; i < w->arrays.n; i++)
-        CTN_TRY_GOTO(st, done,
-                     ctn__newfile_write(&file, w->arrays.at[i].data, w->arrays.at[i].bytes));
-    CTN_TRY_GOTO(st, done, ctn__newfile_commit(&file));
+    for (size_t i = 0; i < w->slots.n; i++)
+        if (!w->slots.at[i].put)
+            return ctn_fail(CTN_ESTATE, "safetensors: '%s' was never put", w->slots.at[i].a.name);
+    if (w->file.fd < 0) CTN_TRY(open_file(w));
+    CTN_TRY(ctn__newfile_commit(&w->file));
     w->finished = true;
-done:
-    ctn__newfile_close(&file);
-    ctn__free(header);
-    return st;
+    return CTN_OK;
 }

@@ -23,7 +23,6 @@ typedef struct {
     ctn_dtype dtype;
     int ndim;
     int64_t shape[CTN_MAX_DIMS];
-    const void *data; /* of a writer: what is to be written, borrowed; else NULL */
     size_t bytes;
 } ctn__st_array;
 
@@ -48,15 +47,16 @@ const char *ctn__st_metadata(const ctn__st_file *f, const char *key);
 size_t ctn__st_metadata_count(const ctn__st_file *f);
 const char *ctn__st_metadata_at(const ctn__st_file *f, size_t i, const char **key);
 
-/* Write: begin, add and add_metadata in any order, finish, free. Names are copied; data is
- * borrowed until finish. The file appears under its name complete or not at all. Same input,
- * same bytes: arrays in the order added, those of larger elements first, so that all are
- * aligned. */
+/* Write: begin, add and add_metadata in any order, put of every array in any order, finish, free. Names are
+ * copied, data is written at once. The file appears under its name complete or not at all. Same input, same
+ * bytes: arrays in the order added, those of larger elements first, so that all are aligned. */
 CTN_MUST_CHECK ctn_status ctn__st_begin(ctn__st_writer **w, const char *path);
 CTN_MUST_CHECK ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype,
-                                      int ndim, const int64_t *shape, const void *data);
+                                      int ndim, const int64_t *shape);
 CTN_MUST_CHECK ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key,
                                                const char *value);
+/* The bytes of an array that was added; after the first put nothing can be added. */
+CTN_MUST_CHECK ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data);
 CTN_MUST_CHECK ctn_status ctn__st_finish(ctn__st_writer *w);
 void ctn__st_writer_free(ctn__st_writer *w); /* NULL is fine; without finish nothing is written */
 

@@ -213,8 +213,8 @@ ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes
     ok = ok && (meta || !w->strings.n);
     for (size_t i = 0; ok && i < w->strings.n; i += 2)
         ok = yyjson_mut_obj_add_str(doc, meta, w->strings.at[i], w->strings.at[i + 1]);
-    for (size_t i = 0; ok && i < w->arrays.n; i++)
-        ok = json_array(doc, root, &w->arrays.at[i], &at);
+    for (size_t i = 0; ok && i < w->slots.n; i++)
+        ok = json_array(doc, root, &w->slots.at[i].a, &at);
     yyjson_write_err err = {0};
     if (ok) json = yyjson_mut_write_opts(doc, 0, &json_memory, &n, &err);
     if (!ok || (!json && err.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION)) {

@@ -6,6 +6,7 @@
 #ifndef CTN_IO_SAFETENSORS_JSON_H
 #define CTN_IO_SAFETENSORS_JSON_H
 
+#include "base/newfile.h"
 #include "io/safetensors.h"
 
 typedef struct {
@@ -30,10 +31,18 @@ struct ctn__st_file {
     ctn__st_pair *pair;            /* __metadata__ by key; NULL when there is none */
 };
 
+typedef struct {
+    ctn__st_array a; /* its name is owned */
+    uint64_t begin;  /* offset in the file, once that is open */
+    bool put;
+} ctn__st_slot;
+
 struct ctn__st_writer {
     char *path;
-    CTN__VEC(ctn__st_array) arrays; /* in the order of the file; names are owned */
-    CTN__VEC(char *) strings;       /* metadata: key, value, key, value, ... */
+    ctn__newfile file;            /* open from the first put on */
+    CTN__VEC(ctn__st_slot) slots; /* arrays in the order of the file */
+    CTN__VEC(char *) strings;     /* metadata: key, value, key, value, ... */
+    size_t next;                  /* slot behind the one put last */
     bool finished;
 };
 

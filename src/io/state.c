@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of a training in one safetensors file. Every part is visited by name: once to save; to
- * load, once to check that each array is there as it must be, and once more to read it. Values are
- * bytes, never converted, so a training goes on exactly as it would have.
+ * The state of a training in one safetensors file. Every part is visited twice: to save, once for names
+ * and shapes and once for the values, of which no more than one array is needed at a time; to load, once
+ * to check that each array is there as it must be, and once more to read it. Values are bytes, never
+ * converted, so a training goes on exactly as it would have.
  *
  * On several ranks the file is rank 0's. Every rank visits the same arrays in the same order, which is
  * compared first; a visit may itself be collective (of a sharded optimizer), so that no rank may end one
@@ -13,15 +14,15 @@
 #include "comm/comm.h"
 #include "graph/graph.h"
 #include "io/safetensors.h"
+#include "optim/optim.h"
 
 enum { PIECE = 4 << 20 }; /* bytes that are sent at a time */
 
 typedef struct {
     const char *prefix;
     ctn__st_writer *writer;   /* save */
-    ctn__arena scalars;       /* save: copies of what may be a temporary */
     const ctn__st_file *file; /* load */
-    bool write;               /* load: the second visit */
+    bool values;              /* the second visit */
     size_t found;             /* load: arrays of this part */
     ctn_comm *comm;           /* load: of several ranks; only the first has `file` */
     ctn_status st;     /* load: what is wrong with the file, in the second visit for all ranks */
@@ -39,15 +40,11 @@ static ctn_status full_name(const visit *s, const char *name, char *buf, size_t 
 static ctn_status save_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                              const int64_t *dims, void *data)
 {
-    visit *s = user;
+    const visit *s = user;
     char full[1024];
     CTN_TRY(full_name(s, name, full, sizeof full));
-    if (ndim == 0) {
-        void *copy = ctn__arena_get(&s->scalars, ctn_dtype_size(dtype));
-        if (!copy) return CTN_ENOMEM;
-        data = memcpy(copy, data, ctn_dtype_size(dtype));
-    }
-    return ctn__st_add(s->writer, full, dtype, ndim, dims, data);
+    return s->values ? ctn__st_put(s->writer, full, data)
+                     : ctn__st_add(s->writer, full, dtype, ndim, dims);
 }
 
 static ctn_status check_parts(const char *who, const char *path, int n, const ctn_state_part *parts)
@@ -63,20 +60,32 @@ static ctn_status check_parts(const char *who, const char *path, int n, const ct
     return CTN_OK;
 }
 
+static ctn_status visit_optim(void *object, ctn_state_fn fn, void *user)
+{
+    return ctn_optim_visit(object, fn, user);
+}
+
+/* The first visit needs no values: sharded ones are not brought for it. */
+static ctn_status visit_part(visit *s, const ctn_state_part *p, ctn_state_fn fn)
+{
+    s->prefix = p->prefix;
+    if (!s->values && p->visit == visit_optim) return ctn__optim_list(p->object, fn, s);
+    return p->visit(p->object, fn, s);
+}
+
 ctn_status ctn_state_save(const char *path, int n, const ctn_state_part *parts)
 {
     ctn_status st = CTN_OK;
     visit s = {0};
     CTN_TRY(check_parts("state_save", path, n, parts));
     CTN_TRY_GOTO(st, done, ctn__st_begin(&s.writer, path));
-    for (int i = 0; i < n; i++) {
-        s.prefix = parts[i].prefix;
-        CTN_TRY_GOTO(st, done, parts[i].visit(parts[i].object, save_array, &s));
+    for (int pass = 0; pass < 2; pass++) {
+        s.values = pass == 1;
+        for (int i = 0; i < n; i++) CTN_TRY_GOTO(st, done, visit_part(&s, &parts[i], save_array));
     }
     CTN_TRY_GOTO(st, done, ctn__st_finish(s.writer));
 done:
     ctn__st_writer_free(s.writer);
-    ctn__arena_free(&s.scalars);
     return st;
 }
 
@@ -129,7 +138,7 @@ static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int 
     const ctn__st_array *a = NULL;
     ctn_status st = full_name(s, name, full, sizeof full);
     if (st == CTN_OK && s->file && s->st == CTN_OK) st = find_array(s, full, dtype, ndim, dims, &a);
-    if (!s->write) {
+    if (!s->values) {
         s->found++;
         note_array(s, full, dtype, ndim, dims);
         if (s->st == CTN_OK) s->st = st;
@@ -163,12 +172,10 @@ static ctn_status visit_parts(visit *s, const char *path, int n, const ctn_state
                               ctn__text *arrays)
 {
     for (int i = 0; i < n; i++) {
-        s->prefix = parts[i].prefix;
         s->found = 0;
         s->seen = (ctn__hash128){0};
-        ctn_status st = parts[i].visit(parts[i].object, load_array, s);
-        CTN_TRY(st);
-        if (s->write) continue;
+        CTN_TRY(visit_part(s, &parts[i], load_array));
+        if (s->values) continue;
         if (s->st == CTN_OK && s->file) s->st = check_all_used(s, path);
         ctn__text_add(arrays, "%zu arrays in '%s' with the hash %016llx\n", s->found, s->prefix,
                       (unsigned long long)s->seen.lo);
@@ -188,7 +195,7 @@ ctn_status ctn__state_load(ctn_comm *c, const char *path, int n, const ctn_state
     bool alone = st < 0; /* the others know nothing of it */
     if (st == CTN_OK) st = ctn__comm_root_status(c, s.st);
     if (st == CTN_OK && c) st = ctn_comm_agree(c, arrays.s ? arrays.s : "");
-    s.write = true;
+    s.values = true;
     if (st == CTN_OK) {
         st = visit_parts(&s, path, n, parts, &arrays);
         alone = st < 0 && s.st == CTN_OK;
@@ -210,11 +217,6 @@ ctn_status ctn_state_load(const char *path, int n, const ctn_state_part *parts)
 static ctn_status visit_module(void *object, ctn_state_fn fn, void *user)
 {
     return ctn_module_visit(object, fn, user);
-}
-
-static ctn_status visit_optim(void *object, ctn_state_fn fn, void *user)
-{
-    return ctn_optim_visit(object, fn, user);
 }
 
 static ctn_status visit_context(void *object, ctn_state_fn fn, void *user)

@@ -14,7 +14,15 @@
 static ctn_status add_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                             const int64_t *dims, void *data)
 {
-    return ctn__st_add(user, name, dtype, ndim, dims, data);
+    (void)data;
+    return ctn__st_add(user, name, dtype, ndim, dims);
+}
+
+static ctn_status put_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                            const int64_t *dims, void *data)
+{
+    (void)dtype, (void)ndim, (void)dims;
+    return ctn__st_put(user, name, data);
 }
 
 ctn_status ctn_weights_save(ctn_module *m, const char *path)
@@ -26,6 +34,7 @@ ctn_status ctn_weights_save(ctn_module *m, const char *path)
     /* Names and layouts are PyTorch's, and some of its readers insist on this mark. */
     CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "format", "pt"));
     CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, w));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, w));
     CTN_TRY_GOTO(st, done, ctn__st_finish(w));
 done:
     ctn__st_writer_free(w);

@@ -181,7 +181,6 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o->seg);
     ctn__free(o->partial);
     for (int i = 0; i < 3; i++) ctn__free(o->state[i]);
-    ctn__shard_forget(o);
     ctn__free(o->master);
     ctn__free(o);
 }
@@ -335,9 +334,32 @@ int64_t ctn_optim_steps(const ctn_optim *o)
     return o->t;
 }
 
-ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
+/* view: sharded state is brought from all ranks. Then all of it is brought, whatever fn says (st: has said), because
+ * the others take part. */
+static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status st, ctn_state_fn fn,
+                               void *user)
 {
-    CTN_TRY(ctn__pool_settle(o->pool));
+    const ctn__pool *p = o->pool;
+    const bool sharded = p->exchange && ctn__exchange_sharded(p->exchange);
+    for (int i = 0; i < p->nvar && (view || st == CTN_OK); i++) {
+        const ctn_var *v = p->var[i];
+        char name[512];
+        for (int k = 0; v && k < o->nstates; k++) {
+            float *data = sharded ? NULL : o->state[k] + p->begin[i];
+            if (view) CTN_TRY(ctn__shard_bring(view, i, k, &data));
+            snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
+            if (st == CTN_OK) st = fn(user, name, CTN_F32, v->d.ndim, v->d.dim, data);
+            if (view && st == CTN_OK) ctn__shard_keep(view, i, k);
+        }
+        if (!v || o->nstates == 0) continue; /* plain SGD: its steps change nothing */
+        snprintf(name, sizeof name, "%s.steps", o->name[i]);
+        if (st == CTN_OK) st = fn(user, name, CTN_I64, 0, NULL, &o->group[i].t);
+    }
+    return st;
+}
+
+static ctn_status visit_scalars(ctn_optim *o, ctn_state_fn fn, void *user)
+{
     if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first: it may refuse */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
     static const char *const names[] = {"lr", "decay", "momentum", "beta1", "beta2", "eps"};
@@ -346,23 +368,24 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
         if (v) CTN_TRY(fn(user, names[i], CTN_F64, 0, NULL, v));
     }
     set_decay(o, o->decay);
-    if (o->pool->exchange && ctn__exchange_sharded(o->pool->exchange))
-        return ctn__shard_visit(o, fn, user);
-    return ctn__visit_states(o, o->state, fn, user);
+    return CTN_OK;
 }
 
-ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user)
+ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user)
 {
-    for (int i = 0; i < o->pool->nvar; i++) {
-        const ctn_var *v = o->pool->var[i];
-        char name[512];
-        for (int k = 0; v && k < o->nstates; k++) {
-            snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
-            CTN_TRY(fn(user, name, CTN_F32, v->d.ndim, v->d.dim, state[k] + o->pool->begin[i]));
-        }
-        if (!v || o->nstates == 0) continue; /* plain SGD: its steps change nothing */
-        snprintf(name, sizeof name, "%s.steps", o->name[i]);
-        CTN_TRY(fn(user, name, CTN_I64, 0, NULL, &o->group[i].t));
-    }
-    return CTN_OK;
+    CTN_TRY(ctn__pool_settle(o->pool));
+    CTN_TRY(visit_scalars(o, fn, user));
+    return visit_states(o, NULL, CTN_OK, fn, user);
+}
+
+ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
+{
+    ctn__shard_view *view = NULL;
+    if (!o->pool->exchange || !ctn__exchange_sharded(o->pool->exchange))
+        return ctn__optim_list(o, fn, user);
+    CTN_TRY(ctn__pool_settle(o->pool));
+    CTN_TRY(ctn__shard_view_new(&view, o));
+    ctn_status st = visit_states(o, view, visit_scalars(o, fn, user), fn, user);
+    ctn__shard_view_free(view);
+    return st;
 }

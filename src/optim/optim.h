@@ -25,7 +25,6 @@ struct ctn_optim {
     ctn__sweep_kind kind;
     int nstates;
     float *state[3]; /* pools of pool->count floats; sharded: of this rank's blocks */
-    float *whole[3]; /* sharded: all of it, while it is saved */
     float *master;   /* sharded, values given to the others in 16 bits: this rank's in f32 */
     ctn_dtype given; /* the type in which they were given last */
     char **name;     /* of each variable of the pool */
@@ -76,12 +75,21 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads,
                            bool *finite); /* of all ranks' blocks, into o->norm */
 /* The segments of this step, as far as they are this rank's; then the new values go to all ranks. */
 ctn_status ctn__shard_sweep(ctn_optim *o, int threads);
-void ctn__shard_forget(ctn_optim *o); /* what a visit gathered */
 /* Values in f32 on every rank, where they came in 16 bits. Collective. */
 ctn_status ctn__shard_values(ctn_optim *o);
-/* State as whole pools, from all ranks; what fn changes goes back into the own blocks. Collective. */
-ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user);
-ctn_status ctn__visit_states(ctn_optim *o, float *const *state, ctn_state_fn fn, void *user);
+
+/* Whole arrays of sharded state, one at a time and the same on every rank: room for one parameter and one bucket of
+ * each state, never for all of it. */
+typedef struct ctn__shard_view ctn__shard_view;
+CTN_MUST_CHECK ctn_status ctn__shard_view_new(ctn__shard_view **v, ctn_optim *o);
+void ctn__shard_view_free(ctn__shard_view *v);
+/* State k of parameter i, until the next call. Collective. */
+CTN_MUST_CHECK ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data);
+/* What was brought last was changed: keep this rank's part of it. Local. */
+void ctn__shard_keep(ctn__shard_view *v, int i, int k);
+
+/* As ctn_optim_visit, but arrays of sharded state come without their data, NULL. Local once the pool is settled. */
+ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user);
 
 /* ---- schedules (schedule.c) ---------------------------------------------------------------------- */
 

@@ -153,24 +153,21 @@ void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads)
 ctn_status ctn__shard_sweep(ctn_optim *o, int threads)
 {
     ctn__exchange *x = o->pool->exchange;
-    ctn__shard_forget(o);
     CTN_TRY(make_masters(o));
     for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, threads);
     o->given = ctn__exchange_values(x);
     return ctn__exchange_publish(x);
 }
 
-static ctn_status gather(ctn_optim *o, float *whole)
+/* Every rank's block of a bucket that lies at `at`. */
+static ctn_status gather(const ctn_optim *o, int b, float *at)
 {
-    const ctn__buckets *k = ctn__exchange_buckets(o->pool->exchange);
-    for (int b = 0; b < k->n; b++) {
-        ctn__coll *c = NULL;
-        CTN_TRY(ctn__coll_start(ctn__exchange_comm(o->pool->exchange), &c, &ctn__ring_gather,
-                                whole + k->begin[b + 1], ctn__bucket_length(k, b), CTN_F32,
-                                CTN_F32));
-        CTN_TRY(ctn__coll_wait(c));
-    }
-    return CTN_OK;
+    const ctn__exchange *x = o->pool->exchange;
+    ctn_comm *c = ctn__exchange_comm(x);
+    const int64_t n = ctn__bucket_length(ctn__exchange_buckets(x), b);
+    ctn__coll *k = NULL;
+    CTN_TRY(ctn__coll_start(c, &k, ctn__gather_of(c, n), at, n, CTN_F32, CTN_F32));
+    return ctn__coll_wait(k);
 }
 
 ctn_status ctn__shard_values(ctn_optim *o)
@@ -180,29 +177,110 @@ ctn_status ctn__shard_values(ctn_optim *o)
     for (block k = before_first; next_block(o->pool->exchange, &k);)
         follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
-    return gather(o, o->pool->w);
-}
-
-void ctn__shard_forget(ctn_optim *o)
-{
-    for (int k = 0; k < 3; k++) {
-        ctn__free(o->whole[k]);
-        o->whole[k] = NULL;
-    }
-}
-
-/* Whoever saves keeps pointers: the whole pools live until the next step. */
-ctn_status ctn__shard_visit(ctn_optim *o, ctn_state_fn fn, void *user)
-{
-    ctn__shard_forget(o);
-    for (int k = 0; k < o->nstates; k++) {
-        o->whole[k] = ctn__aligned((size_t)o->pool->count * sizeof *o->whole[k]);
-        if (!o->whole[k]) return CTN_ENOMEM;
-        memset(o->whole[k], 0, (size_t)o->pool->count * sizeof *o->whole[k]);
-        copy_blocks(o, o->state[k], o->whole[k], true);
-        CTN_TRY(gather(o, o->whole[k]));
-    }
-    CTN_TRY(ctn__visit_states(o, o->whole, fn, user));
-    for (int k = 0; k < o->nstates; k++) copy_blocks(o, o->state[k], o->whole[k], false);
+    const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
+    for (int b = 0; b < all->n; b++) CTN_TRY(gather(o, b, o->pool->w + all->begin[b + 1]));
     return CTN_OK;
+}
+
+/* ---- whole arrays of state, one at a time -------------------------------------------------------- */
+
+struct ctn__shard_view {
+    ctn_optim *o;
+    float *array;     /* room for the longest parameter */
+    float *bucket[3]; /* of each state, the bucket gathered last */
+    int have[3];      /* its number, -1: none */
+    int64_t *packed;  /* of each bucket: where this rank's block begins in the packed state */
+};
+
+void ctn__shard_view_free(ctn__shard_view *v)
+{
+    if (!v) return;
+    for (int k = 0; k < 3; k++) ctn__free(v->bucket[k]);
+    ctn__free(v->array);
+    ctn__free(v->packed);
+    ctn__free(v);
+}
+
+static ctn_status view_room(ctn__shard_view *v)
+{
+    const ctn__pool *p = v->o->pool;
+    const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
+    int64_t longest = 0, widest = 0;
+    for (int i = 0; i < p->nvar; i++)
+        if (p->begin[i + 1] - p->begin[i] > longest) longest = p->begin[i + 1] - p->begin[i];
+    for (int b = 0; b < all->n; b++)
+        if (ctn__bucket_length(all, b) > widest) widest = ctn__bucket_length(all, b);
+    v->array = ctn__aligned((size_t)longest * sizeof *v->array);
+    v->packed = ctn__calloc((size_t)all->n, sizeof *v->packed);
+    if (!v->array || !v->packed) return CTN_ENOMEM;
+    for (int k = 0; k < v->o->nstates; k++) {
+        v->bucket[k] = ctn__aligned((size_t)widest * sizeof *v->bucket[k]);
+        if (!v->bucket[k]) return CTN_ENOMEM;
+        v->have[k] = -1;
+    }
+    for (block k = before_first; next_block(p->exchange, &k);) v->packed[k.bucket] = k.packed;
+    return CTN_OK;
+}
+
+ctn_status ctn__shard_view_new(ctn__shard_view **out, ctn_optim *o)
+{
+    ctn__shard_view *v = *out = ctn__calloc(1, sizeof *v);
+    if (!v) return CTN_ENOMEM;
+    v->o = o;
+    ctn_status st = view_room(v);
+    if (st == CTN_OK) return CTN_OK;
+    ctn__shard_view_free(v);
+    *out = NULL;
+    return st;
+}
+
+static ctn__range overlap(ctn__range a, ctn__range b)
+{
+    return (ctn__range){a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+static ctn_status bring_bucket(ctn__shard_view *v, int k, int b)
+{
+    const ctn__exchange *x = v->o->pool->exchange;
+    const ctn__buckets *all = ctn__exchange_buckets(x);
+    const ctn__range own = ctn__exchange_own(x, b);
+    if (v->have[k] == b) return CTN_OK;
+    v->have[k] = -1;
+    memcpy(v->bucket[k] + (own.begin - all->begin[b + 1]), v->o->state[k] + v->packed[b],
+           (size_t)(own.end - own.begin) * sizeof *v->bucket[k]);
+    CTN_TRY(gather(v->o, b, v->bucket[k]));
+    v->have[k] = b;
+    return CTN_OK;
+}
+
+/* Buckets lie from the end of the pool to its beginning. */
+ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data)
+{
+    const ctn__pool *p = v->o->pool;
+    const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
+    const ctn__range want = {p->begin[i], p->begin[i + 1]};
+    ctn__range part = {0};
+    for (int b = ctn__buckets_find(all, want.begin); part.end < want.end; b--) {
+        part = overlap(want, (ctn__range){all->begin[b + 1], all->begin[b]});
+        CTN_TRY(bring_bucket(v, k, b));
+        memcpy(v->array + (part.begin - want.begin),
+               v->bucket[k] + (part.begin - all->begin[b + 1]),
+               (size_t)(part.end - part.begin) * sizeof *v->array);
+    }
+    *data = v->array;
+    return CTN_OK;
+}
+
+void ctn__shard_keep(ctn__shard_view *v, int i, int k)
+{
+    const ctn__pool *p = v->o->pool;
+    const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
+    const ctn__range have = {p->begin[i], p->begin[i + 1]};
+    for (int b = ctn__buckets_find(all, have.begin); b >= 0 && all->begin[b + 1] < have.end; b--) {
+        const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(have, own);
+        if (part.begin >= part.end) continue;
+        memcpy(v->o->state[k] + v->packed[b] + (part.begin - own.begin),
+               v->array + (part.begin - have.begin),
+               (size_t)(part.end - part.begin) * sizeof *v->array);
+    }
 }

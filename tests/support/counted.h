@@ -16,6 +16,7 @@ static struct {
     const ctn__net_vt *real;
     ctn__net_vt vt;
     atomic_long sent[COUNTED_MOST], received[COUNTED_MOST]; /* messages of each rank */
+    atomic_long bytes[COUNTED_MOST];                        /* that a rank has sent */
 } counted;
 
 static ctn_status counted_send(ctn__net *n, const void *buf, size_t bytes, int to, int tag,
@@ -23,6 +24,7 @@ static ctn_status counted_send(ctn__net *n, const void *buf, size_t bytes, int t
 {
     counted.sent[n->rank]++;
     counted.received[to]++;
+    counted.bytes[n->rank] += (long)bytes;
     return counted.real->send(n, buf, bytes, to, tag, r);
 }
 
@@ -34,7 +36,7 @@ static void counted_use(ctn__net **net, int n)
     counted.vt.send = counted_send;
     for (int i = 0; i < n; i++) {
         net[i]->vt = &counted.vt;
-        counted.sent[i] = counted.received[i] = 0;
+        counted.sent[i] = counted.received[i] = counted.bytes[i] = 0;
     }
 }
 

@@ -96,7 +96,7 @@ static bool exchange(sim *s, int me)
         assert_true(r->to != me && r->to >= 0 && r->to < s->size);
         assert_true(r->sbegin >= 0 && r->sbegin + r->scount <= s->n && !out->full);
         /* blocks differ by an element, and a message has at most `size` of them */
-        int parts = s->alg->parts ? s->alg->parts(&q->c.place) : s->size;
+        int parts = s->alg->whole ? 1 : s->alg->parts ? s->alg->parts(&q->c.place) : s->size;
         assert_true(r->scount * parts <= s->n + s->size * parts);
         *out = (letter){.full = true, .n = r->scount, .data = q->x + r->sbegin};
         q->total += r->scount;
@@ -353,9 +353,8 @@ static void ranks_in_nodes(void **state)
 }
 
 /* Each half alone: rank r ends with the sum of block r; every rank ends with block r of rank r. */
-static void halves_of_the_ring(void **state)
+static void run_halves(bool halving)
 {
-    (void)state;
     static const int node[MOST] = {0};
     sim *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -363,13 +362,13 @@ static void halves_of_the_ring(void **state)
         s->size = sizes[a];
         places(s, node, 0);
         for (s->n = 0; s->n < 40; s->n++) {
-            s->alg = &ctn__ring_scatter;
+            s->alg = halving ? &ctn__halving_scatter : &ctn__ring_scatter;
             run(s, whole);
             for (int r = 0; r < s->size; r++)
                 for (int64_t i = ctn__part(s->n, s->size, r); i < ctn__part(s->n, s->size, r + 1);
                      i++)
                     assert_true(s->rank[r].x[i] == total(s->size, i));
-            s->alg = &ctn__ring_gather;
+            s->alg = halving ? &ctn__doubling_gather : &ctn__ring_gather;
             run(s, broken);
             for (int r = 0; r < s->size * s->size; r++) {
                 int owner = r % s->size;
@@ -381,6 +380,18 @@ static void halves_of_the_ring(void **state)
         free_places(s);
     }
     free(s);
+}
+
+static void halves_of_the_ring(void **state)
+{
+    (void)state;
+    run_halves(false);
+}
+
+static void halving_and_doubling(void **state)
+{
+    (void)state;
+    run_halves(true);
 }
 
 static void table_of_algorithms(void **state)
@@ -504,10 +515,11 @@ static void conversions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conversions),       cmocka_unit_test(table_of_algorithms),
-        cmocka_unit_test(where_ranks_stand), cmocka_unit_test(grids_and_maps_that_are_refused),
-        cmocka_unit_test(ranks_in_a_line),   cmocka_unit_test(ranks_on_a_grid),
-        cmocka_unit_test(ranks_in_nodes),    cmocka_unit_test(halves_of_the_ring),
+        cmocka_unit_test(conversions),          cmocka_unit_test(table_of_algorithms),
+        cmocka_unit_test(where_ranks_stand),    cmocka_unit_test(grids_and_maps_that_are_refused),
+        cmocka_unit_test(ranks_in_a_line),      cmocka_unit_test(ranks_on_a_grid),
+        cmocka_unit_test(ranks_in_nodes),       cmocka_unit_test(halves_of_the_ring),
+        cmocka_unit_test(halving_and_doubling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

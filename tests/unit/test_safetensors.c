@@ -56,22 +56,35 @@ static const uint16_t half[3] = {0x3c00, 0xbc00, 1};
 static const int64_t ids[1] = {INT64_MIN};
 static const uint8_t bytes[5] = {0, 1, 2, 254, 255};
 
+static const struct {
+    const char *name;
+    ctn_dtype dtype;
+    int ndim;
+    int64_t shape[2];
+    const void *data;
+} sample[] = {{"b", CTN_U8, 1, {5}, bytes},
+              {"w", CTN_F32, 2, {2, 3}, weight},
+              {"caf\xc3\xa9 \"q\"\n", CTN_BF16, 1, {3}, half},
+              {"half", CTN_F16, 2, {3, 1}, half},
+              {"scalar", CTN_I64, 0, {0}, ids},
+              {"empty", CTN_I32, 2, {0, 4}, NULL},
+              {"wide", CTN_F64, 1, {2}, wide},
+              {"flags", CTN_BOOL, 1, {2}, bytes}};
+enum { SAMPLE = sizeof sample / sizeof *sample };
+
 static ctn_status write_sample(const char *path)
 {
     ctn_status st = CTN_OK;
     ctn__st_writer *w = NULL;
     CTN_TRY_GOTO(st, done, ctn__st_begin(&w, path));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "b", CTN_U8, 1, (int64_t[]){5}, bytes));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "w", CTN_F32, 2, (int64_t[]){2, 3}, weight));
-    CTN_TRY_GOTO(st, done,
-                 ctn__st_add(w, "caf\xc3\xa9 \"q\"\n", CTN_BF16, 1, (int64_t[]){3}, half));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "half", CTN_F16, 2, (int64_t[]){3, 1}, half));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "scalar", CTN_I64, 0, NULL, ids));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "empty", CTN_I32, 2, (int64_t[]){0, 4}, NULL));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "wide", CTN_F64, 1, (int64_t[]){2}, wide));
-    CTN_TRY_GOTO(st, done, ctn__st_add(w, "flags", CTN_BOOL, 1, (int64_t[]){2}, bytes));
+    for (int i = 0; i < SAMPLE; i++)
+        CTN_TRY_GOTO(st, done,
+                     ctn__st_add(w, sample[i].name, sample[i].dtype, sample[i].ndim,
+                                 sample[i].shape));
     CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "format", "pt"));
     CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "epoch", "12"));
+    for (int i = SAMPLE - 1; i >= 0; i--) /* in any order */
+        CTN_TRY_GOTO(st, done, ctn__st_put(w, sample[i].name, sample[i].data));
     CTN_TRY_GOTO(st, done, ctn__st_finish(w));
 done:
     ctn__st_writer_free(w);
@@ -143,8 +156,12 @@ static void test_exact_bytes(void **state)
     ctn__st_writer *w = NULL;
     unsigned char got[200];
     ok(ctn__st_begin(&w, "exact.safetensors"));
-    ok(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){2}, "\7\10"));
+    ok(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){2}));
     ok(ctn__st_add_metadata(w, "k", "v"));
+    assert_fails(ctn__st_finish(w), CTN_ESTATE, "'x' was never put");
+    ok(ctn__st_put(w, "x", "\7\10"));
+    assert_fails(ctn__st_put(w, "x", "\7\10"), CTN_ESTATE, "put before");
+    assert_fails(ctn__st_add(w, "y", CTN_U8, 0, NULL), CTN_ESTATE, "after the first put");
     ok(ctn__st_finish(w));
     assert_fails(ctn__st_finish(w), CTN_ESTATE, "finished already");
     ctn__st_writer_free(w);
@@ -365,19 +382,19 @@ static void test_writer_refuses(void **state)
     (void)state;
     ctn__st_writer *w = NULL;
     ok(ctn__st_begin(&w, "no/such/folder/x"));
-    assert_fails(ctn__st_add(w, "__metadata__", CTN_U8, 0, NULL, bytes), CTN_EARG, "__metadata__");
-    assert_fails(ctn__st_add(w, "", CTN_U8, 0, NULL, bytes), CTN_EARG, "named ''");
-    assert_fails(ctn__st_add(w, "x", (ctn_dtype)0, 0, NULL, bytes), CTN_EDTYPE, "dtype 0");
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 9, (int64_t[9]){0}, bytes), CTN_EARG, "9 dimensions");
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){-1}, bytes), CTN_EARG, "size -1");
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){1}, NULL), CTN_EARG, "1 bytes at");
-    assert_fails(ctn__st_add(w, "x", CTN_F32, 2, (int64_t[]){INT64_MAX, 9}, bytes), CTN_EARG,
-                 "'x'");
-    ok(ctn__st_add(w, "x", CTN_U8, 0, NULL, bytes));
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 0, NULL, bytes), CTN_EARG, "added before");
+    assert_fails(ctn__st_add(w, "__metadata__", CTN_U8, 0, NULL), CTN_EARG, "__metadata__");
+    assert_fails(ctn__st_add(w, "", CTN_U8, 0, NULL), CTN_EARG, "named ''");
+    assert_fails(ctn__st_add(w, "x", (ctn_dtype)0, 0, NULL), CTN_EDTYPE, "dtype 0");
+    assert_fails(ctn__st_add(w, "x", CTN_U8, 9, (int64_t[9]){0}), CTN_EARG, "9 dimensions");
+    assert_fails(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){-1}), CTN_EARG, "size -1");
+    assert_fails(ctn__st_add(w, "x", CTN_F32, 2, (int64_t[]){INT64_MAX, 9}), CTN_EARG, "'x'");
+    ok(ctn__st_add(w, "x", CTN_U8, 0, NULL));
+    assert_fails(ctn__st_add(w, "x", CTN_U8, 0, NULL), CTN_EARG, "added before");
     ok(ctn__st_add_metadata(w, "k", "v"));
     assert_fails(ctn__st_add_metadata(w, "k", "v"), CTN_EARG, "added before");
-    assert_fails(ctn__st_finish(w), CTN_EIO, "no/such/folder");
+    assert_fails(ctn__st_put(w, "x", NULL), CTN_ESTATE, "has no data");
+    assert_fails(ctn__st_put(w, "y", bytes), CTN_ESTATE, "'y' was not added");
+    assert_fails(ctn__st_put(w, "x", bytes), CTN_EIO, "no/such/folder");
     ctn__st_writer_free(w);
     ctn__st_writer_free(NULL);
 
@@ -386,8 +403,8 @@ static void test_writer_refuses(void **state)
     ok(write_sample("kept.safetensors"));
     size_t n = read_file("kept.safetensors", a, sizeof a);
     ok(ctn__st_begin(&w, "kept.safetensors"));
-    ok(ctn__st_add(w, "\xff", CTN_U8, 0, NULL, bytes));
-    assert_fails(ctn__st_finish(w), CTN_EARG, "UTF-8");
+    ok(ctn__st_add(w, "\xff", CTN_U8, 0, NULL));
+    assert_fails(ctn__st_put(w, "\xff", bytes), CTN_EARG, "UTF-8");
     ctn__st_writer_free(w);
     assert_int_equal(read_file("kept.safetensors", b, sizeof b), n);
     assert_memory_equal(a, b, n);

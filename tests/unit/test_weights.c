@@ -165,8 +165,8 @@ static void write_file(int n, const entry *e)
 {
     ctn__st_writer *w = NULL;
     ok(ctn__st_begin(&w, FILE_NAME));
-    for (int i = 0; i < n; i++)
-        ok(ctn__st_add(w, e[i].name, e[i].dtype, e[i].ndim, e[i].shape, some_data));
+    for (int i = 0; i < n; i++) ok(ctn__st_add(w, e[i].name, e[i].dtype, e[i].ndim, e[i].shape));
+    for (int i = 0; i < n; i++) ok(ctn__st_put(w, e[i].name, some_data));
     ok(ctn__st_finish(w));
     ctn__st_writer_free(w);
 }
@@ -301,7 +301,8 @@ static void test_conversion(void **state)
         ctn__st_writer *w = NULL;
         ok(make(&m, 1));
         ok(ctn__st_begin(&w, FILE_NAME));
-        ok(ctn__st_add(w, "fc2.bias", cases[i].dtype, 1, (int64_t[]){3}, cases[i].data));
+        ok(ctn__st_add(w, "fc2.bias", cases[i].dtype, 1, (int64_t[]){3}));
+        ok(ctn__st_put(w, "fc2.bias", cases[i].data));
         ok(ctn__st_finish(w));
         ctn__st_writer_free(w);
         ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1)));
