@@ -381,6 +381,7 @@ ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user)
 ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     ctn__shard_view *view = NULL;
+    if (o->ctx->level > 0) return ctn_fail(CTN_ESTATE, "optim_visit: a scope is open");
     if (!o->pool->exchange || !ctn__exchange_sharded(o->pool->exchange))
         return ctn__optim_list(o, fn, user);
     CTN_TRY(ctn__pool_settle(o->pool));

@@ -6,7 +6,9 @@
  */
 #include "ranks.h"
 
-enum { LAYERS = 6, WIDTH = 600, ROWS = 2 };
+#include "comm/comm.h"
+
+enum { LAYERS = 6, WIDTH = 600, ROWS = 8 };
 
 static float noise(int s, int i)
 {
@@ -103,16 +105,18 @@ static int64_t apart(net *a, net *b)
 
 static const ctn_dist_opt after = {.struct_size = sizeof after, .when = CTN_DIST_AFTER};
 
-/* `auto` cuts the pool anew in the first step, after the plans of evaluation and of the first contribution were made. */
+/* The first step cuts the pool anew, after the plans of evaluation and of the first contribution were made: as `auto` measures, or (arg)
+ * into short buckets, as if that had been measured. */
 static void plans_before_the_first_step(job *j)
 {
     net plain, n;
     double want = 0, got = 0;
     TRY(j, net_new(&plain, j, WIDTH, &after)); /* by ring: sums of two are the same by any way */
-    TRY(j, ctn_comm_set_algorithm(j->c, "auto"));
+    if (!j->arg) TRY(j, ctn_comm_set_algorithm(j->c, "auto"));
     TRY(j, net_new(&n, j, WIDTH, CTN_OPT(ctn_dist_opt, .progress = CTN_DIST_POLLS)));
     TRY(j, evaluate(&plain, &want));
     TRY(j, evaluate(&n, &got));
+    if (j->arg) j->c->bucket = 65536;
     for (int s = 0; s < 4; s++) {
         TRY(j, step(&n, 100 * s + j->rank, 2));
         TRY(j, step(&plain, 100 * s + j->rank, 2));
@@ -129,6 +133,7 @@ static void test_plans_before_the_first_step(void **state)
 {
     (void)state;
     on_ranks(2, CTN_MODE_PLANNED, plans_before_the_first_step, NULL);
+    on_ranks(2, CTN_MODE_PLANNED, plans_before_the_first_step, "short");
 }
 
 /* ---- gradients that others read ---------------------------------------------------------------------- */
