@@ -106,7 +106,9 @@ ctn_tensor *ctn_input_strided_at(const char *at, ctn_context *ctx, const void *d
     ctn_tensor *t = ctn__tensor_new(ctx, at);
     if (!t) return NULL;
     t->d = d;
-    t->data = (void *)(uintptr_t)data; /* never written: inputs are read-only in every plan */
+    static const char nothing; /* where an empty input lies whose memory is not given */
+    const void *from = data ? data : &nothing;
+    t->data = (void *)(uintptr_t)from; /* never written: inputs are read-only in every plan */
     if (!ctn__tape_add(ctx, CTN__EV_INPUT, 0, 0) || !tape_desc(ctx, &d)) return NULL;
     return t;
 }
