@@ -125,7 +125,8 @@ typedef struct ctn_op {
     ctn_status (*grad)(const ctn_grad_args *a);
     ctn_status (*prepare)(ctn_prepare_args *a); /* NULL: run, on row-major elements */
     ctn_status (*run)(const ctn_run_args *a);
-    uint64_t uid; /* 0 in a custom op: set at its first use */
+    uint64_t uid;                   /* 0 in a custom op: set at its first use */
+    const struct ctn__tiles *tiles; /* of the library's own ops; NULL in a custom op */
 } ctn_op;
 
 typedef struct {

@@ -196,9 +196,6 @@ dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
 {
     switch (f) {
     case CTN__ELT_RELU: return dnnl_eltwise_relu;
-    case CTN__ELT_TANH: return dnnl_eltwise_tanh;
-    case CTN__ELT_SIGMOID: return dnnl_eltwise_logistic;
-    case CTN__ELT_SWISH: return dnnl_eltwise_swish;
     case CTN__ELT_NONE: break;
     }
     return dnnl_alg_kind_undef;

@@ -48,15 +48,8 @@ size_t ctn__prim_bytes(const ctn__prim *p);
 /* ptr[i] belongs to argument i of the maker's list; NULL for one that is not there. */
 ctn_status ctn__prim_run(const ctn__prim *p, void *const *ptr, void *scratch);
 
-/* Element-wise functions taken from oneDNN, alone or after a matmul. Its gelu, log, softplus and elu are not
- * here: they lose digits in their tails (src/ops/vmath.h has ours). */
-typedef enum {
-    CTN__ELT_NONE = 0,
-    CTN__ELT_RELU,
-    CTN__ELT_TANH,
-    CTN__ELT_SIGMOID,
-    CTN__ELT_SWISH
-} ctn__elt;
+/* Elementwise functions that oneDNN does after a product. All others are our own kernels (ops/map.c), which can be fused. */
+typedef enum { CTN__ELT_NONE = 0, CTN__ELT_RELU } ctn__elt;
 
 /* C = act(A B + bias): batched (any number of leading dimensions, 1 broadcasts), any strides. bias may be
  * NULL. Arguments of run: A, B, bias, C. */
@@ -90,9 +83,6 @@ ctn_status ctn__prim_conv(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
 /* dst = src in another layout or type. Arguments of run: src, dst. */
 ctn_status ctn__prim_reorder(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst);
-/* dst = f(src), dense f32. Arguments of run: src, dst. */
-ctn_status ctn__prim_eltwise(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
-                             const ctn_desc *dst, ctn__elt f, float alpha);
 /* dst = softmax of src along axis. Arguments of run: src, dst. */
 ctn_status ctn__prim_softmax(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst, int axis);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN primitives with one source and one destination: reorder, eltwise, softmax.
+ * oneDNN primitives with one source and one destination: reorder, softmax.
  */
 #include "engine/dnnl.h"
 
-typedef struct {
-    ctn__elt f;
-    float alpha;
-    int axis;
-} how;
 typedef dnnl_status_t (*make_pd)(dnnl_primitive_desc_t *pd, const ctn__engine *e,
                                  const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
-                                 const how *h);
+                                 int axis);
 
 /* d, in groups where the layout of the other side has them */
 static ctn_status describe(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d,
@@ -28,7 +23,7 @@ static ctn_status describe(dnnl_memory_desc_t *md, const ctn__engine *e, const c
 }
 
 static ctn_status one_to_one(ctn__prim **out, ctn__engine *e, const ctn_desc *src,
-                             const ctn_desc *dst, const char *what, make_pd make, const how *h)
+                             const ctn_desc *dst, const char *what, make_pd make, int axis)
 {
     static const int args[2] = {DNNL_ARG_FROM, DNNL_ARG_TO}; /* equal to SRC and DST */
     ctn_status st = CTN_OK;
@@ -39,7 +34,7 @@ static ctn_status one_to_one(ctn__prim **out, ctn__engine *e, const ctn_desc *sr
     CTN_TRY_GOTO(st, done, describe(&md[0], e, src, dst));
     CTN_TRY_GOTO(st, done, describe(&md[1], e, dst, src));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
-    CTN__DNNL(st, done, what, make(&pd, e, md, attr, h));
+    CTN__DNNL(st, done, what, make(&pd, e, md, attr, axis));
     st = ctn__prim_make(out, e, pd, 2, args, (const_dnnl_memory_desc_t *)md, what);
 done:
     if (attr) dnnl_primitive_attr_destroy(attr);
@@ -50,44 +45,29 @@ done:
 
 static dnnl_status_t make_reorder(dnnl_primitive_desc_t *pd, const ctn__engine *e,
                                   const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
-                                  const how *h)
+                                  int axis)
 {
-    (void)h;
+    (void)axis;
     return dnnl_reorder_primitive_desc_create(pd, md[0], e->engine, md[1], e->engine, attr);
 }
 
 ctn_status ctn__prim_reorder(ctn__prim **out, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst)
 {
-    return one_to_one(out, e, src, dst, "reorder", make_reorder, NULL);
-}
-
-static dnnl_status_t make_eltwise(dnnl_primitive_desc_t *pd, const ctn__engine *e,
-                                  const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
-                                  const how *h)
-{
-    return dnnl_eltwise_forward_primitive_desc_create(pd, e->engine, dnnl_forward_inference,
-                                                      ctn__dnnl_alg(h->f), md[0], md[1], h->alpha,
-                                                      0, attr);
-}
-
-ctn_status ctn__prim_eltwise(ctn__prim **out, ctn__engine *e, const ctn_desc *src,
-                             const ctn_desc *dst, ctn__elt f, float alpha)
-{
-    return one_to_one(out, e, src, dst, "eltwise", make_eltwise, &(how){.f = f, .alpha = alpha});
+    return one_to_one(out, e, src, dst, "reorder", make_reorder, 0);
 }
 
 static dnnl_status_t make_softmax(dnnl_primitive_desc_t *pd, const ctn__engine *e,
                                   const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
-                                  const how *h)
+                                  int axis)
 {
     return dnnl_softmax_forward_primitive_desc_create(pd, e->engine, dnnl_forward_inference,
-                                                      dnnl_softmax_accurate, md[0], md[1], h->axis,
+                                                      dnnl_softmax_accurate, md[0], md[1], axis,
                                                       attr);
 }
 
 ctn_status ctn__prim_softmax(ctn__prim **out, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst, int axis)
 {
-    return one_to_one(out, e, src, dst, "softmax", make_softmax, &(how){.axis = axis});
+    return one_to_one(out, e, src, dst, "softmax", make_softmax, axis);
 }

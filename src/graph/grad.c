@@ -6,15 +6,25 @@
  */
 #include "graph/graph.h"
 
-/* Depth-first over producers without recursion: networks are deep. */
+ctn__walked ctn__walked_none(ctn_context *ctx)
+{
+    ctx->marks += 2;
+    return (ctn__walked){ctx->marks - 1, ctx->marks};
+}
+
 ctn_status ctn__history(ctn_tensor *y, ctn__node_list *out)
 {
-    ctn_context *ctx = y->ctx;
-    uint32_t seen = ++ctx->marks, done = ++ctx->marks;
+    return ctn__history_more(y, ctn__walked_none(y->ctx), out);
+}
+
+/* Depth-first over producers without recursion: networks are deep. */
+ctn_status ctn__history_more(ctn_tensor *y, ctn__walked w, ctn__node_list *out)
+{
+    const uint32_t seen = w.seen, done = w.done;
     ctn__node_list stack = {0};
     ctn_status st = CTN_OK;
     ctn__node *top = ctn__real(y)->node;
-    if (top && top->needs_grad && !ctn__vec_push(&stack, top)) st = CTN_ENOMEM;
+    if (top && top->needs_grad && top->mark != done && !ctn__vec_push(&stack, top)) st = CTN_ENOMEM;
     while (st == CTN_OK && stack.n > 0) {
         ctn__node *n = stack.at[stack.n - 1];
         if (n->mark == done) {
@@ -176,12 +186,33 @@ static ctn_status contribute(ctn_context *ctx, const ctn__node *b, ctn_var *v, c
 
 typedef CTN__VEC(ctn_tensor *) tensor_list;
 
-/* Gradient k goes to no other leaf, and its variable gets no other: memory of the pool can hold it. */
-static bool sole(const tensor_list *xs, ctn_tensor *const *gx, size_t k)
+/* The place of a variable in its pool. */
+static int index_of(const ctn__pool *pool, const ctn_var *v)
 {
-    for (size_t j = 0; j < xs->n; j++)
-        if (j != k && (gx[j] == gx[k] || xs->at[j]->var == xs->at[k]->var)) return false;
-    return true;
+    const int64_t at = (float *)v->data - pool->w;
+    int lo = 0, hi = pool->nvar;
+    while (hi - lo > 1) {
+        const int mid = (lo + hi) / 2;
+        if (pool->begin[mid] <= at) lo = mid;
+        else hi = mid;
+    }
+    while (pool->var[lo] != v) lo--; /* empty ones begin where the next does */
+    return lo;
+}
+
+/* What the leaves of one variable get. */
+typedef struct {
+    int leaves;
+    bool got;
+} share;
+
+/* Marks gradients that go to several leaves. */
+static uint32_t mark_shared(ctn_context *ctx, size_t n, ctn_tensor *const *gx)
+{
+    const uint32_t once = ++ctx->marks, more = ++ctx->marks;
+    for (size_t k = 0; k < n; k++)
+        if (gx[k]) gx[k]->mark = gx[k]->mark == once || gx[k]->mark == more ? more : once;
+    return more;
 }
 
 /* t, if it is a leaf of one of the pool's trainable variables and not in the list yet. */
@@ -201,8 +232,8 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     tensor_list xs = {0};
     ctn_tensor **gx = NULL;
     ctn_status st = CTN_OK;
-    bool *got = ctn__calloc((size_t)pool->nvar + 1, sizeof *got);
-    if (!got) return CTN_ENOMEM;
+    share *of = ctn__calloc((size_t)pool->nvar + 1, sizeof *of);
+    if (!of) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__history(b->in[0], &hist));
     uint32_t seen = ++ctx->marks;
     CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(b->in[0]), pool, seen)); /* itself a parameter */
@@ -220,21 +251,24 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     ctn_tensor *seed = make_seed(b->at, ctn__real(b->in[0]), b->scalar);
     if (!seed) CTN_TRY_GOTO(st, done, ctn_error_status());
     CTN_TRY_GOTO(st, done, ctn__differentiate(b->at, b->in[0], seed, (int)xs.n, xs.at, gx));
+    for (size_t k = 0; k < xs.n; k++) of[index_of(pool, xs.at[k]->var)].leaves++;
+    const uint32_t shared = mark_shared(ctx, xs.n, gx);
     for (size_t k = 0; k < xs.n; k++) {
-        int v = 0;
-        while (pool->var[v] != xs.at[k]->var) v++;
+        share *v = &of[index_of(pool, xs.at[k]->var)];
         if (!gx[k]) continue;
+        /* the only gradient of its variable, and of no other: memory of the pool can hold it */
+        const bool sole = v->leaves == 1 && gx[k]->mark != shared;
         CTN_TRY_GOTO(st, done,
-                     contribute(ctx, b, pool->var[v], gx[k], b->first && !got[v],
-                                b->first && sole(&xs, gx, k)));
-        got[v] = true;
+                     contribute(ctx, b, xs.at[k]->var, gx[k], b->first && !v->got,
+                                b->first && sole));
+        v->got = true;
     }
     for (int v = 0; v < pool->nvar && b->first; v++) /* rule 13: zeros where there is no gradient */
-        if (pool->var[v] && !got[v])
+        if (pool->var[v] && !of[v].got)
             CTN_TRY_GOTO(st, done, contribute(ctx, b, pool->var[v], NULL, true, false));
 done:
     ctn__free(gx);
-    ctn__free(got);
+    ctn__free(of);
     ctn__vec_free(&xs);
     ctn__vec_free(&hist);
     return st;

@@ -251,6 +251,12 @@ ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int
 /* Nodes reachable from y through tensors that carry gradients, inputs first. */
 typedef CTN__VEC(ctn__node *) ctn__node_list;
 ctn_status ctn__history(ctn_tensor *y, ctn__node_list *out);
+/* The same without what earlier calls with these marks have found. */
+typedef struct {
+    uint32_t seen, done;
+} ctn__walked;
+ctn__walked ctn__walked_none(ctn_context *ctx);
+ctn_status ctn__history_more(ctn_tensor *y, ctn__walked w, ctn__node_list *out);
 /* Expand the macro nodes (backward, grad) of nodes [begin,end): every node of the segment with what it
  * became, in order. Contributions are nodes of event CTN__EV_ASSIGN with var and pool set. */
 ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_list *out);

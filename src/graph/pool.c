@@ -52,7 +52,8 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
     if (!slab || !p->g) goto nomem;
     p->slab = slab;
     p->w = slab->mem;
-    memset(p->g, 0, (size_t)p->count * sizeof(float));
+    ctn__zero(p->g, (size_t)p->count * sizeof(float), ctx->threads);
+    ctn__zero(p->w, (size_t)p->count * sizeof(float), ctx->threads);
     for (int i = 0; i < n; i++) {
         ctn_var *v = p->var[i] = vars[i];
         memcpy(p->w + p->begin[i], v->data, ctn__bytes(&v->d));

@@ -6,10 +6,9 @@
 
 #include "ops/ops.h"
 
-static ctn_status abs_run(const ctn_run_args *a)
+CTN__KERNEL(abs)
 {
     CTN__MAP1(a, fabsf, fabs);
-    return CTN_OK;
 }
 
 static ctn_status abs_grad(const ctn_grad_args *a)
@@ -30,6 +29,7 @@ ctn_op ctn__op_abs = {
     .infer = ctn__infer_same,
     .grad = abs_grad,
     .run = abs_run,
+    .tiles = &abs_tiles,
 };
 
 ctn_tensor *ctn_abs_at(const char *at, ctn_tensor *x)

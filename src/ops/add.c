@@ -6,10 +6,9 @@
 
 #define ADD(x, z) ((x) + (z))
 
-static ctn_status add_run(const ctn_run_args *a)
+CTN__KERNEL(add)
 {
-    CTN__BCAST2(a, ADD, ADD);
-    return CTN_OK;
+    CTN__MAP2(a, ADD, ADD);
 }
 
 static ctn_status add_grad(const ctn_grad_args *a)
@@ -33,6 +32,7 @@ ctn_op ctn__op_add = {
     .infer = ctn__infer_broadcast,
     .grad = add_grad,
     .run = add_run,
+    .tiles = &add_tiles,
 };
 
 ctn_tensor *ctn_add_at(const char *at, ctn_tensor *a, ctn_tensor *b)

@@ -10,7 +10,7 @@ enum { LO, HI, NSCALAR };
 #define ABOVE(x) ((x) < lo ? lo : (x))
 #define CLIP(x) (ABOVE(x) > hi ? hi : ABOVE(x))
 
-static ctn_status clip_run(const ctn_run_args *a)
+CTN__KERNEL(clip)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float lo = (float)a->scalar[LO], hi = (float)a->scalar[HI];
@@ -19,7 +19,6 @@ static ctn_status clip_run(const ctn_run_args *a)
         const double lo = a->scalar[LO], hi = a->scalar[HI];
         CTN__MAP1_T(a, double, CLIP);
     }
-    return CTN_OK;
 }
 
 static ctn_tensor *clip_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *g)
@@ -46,21 +45,21 @@ ctn_op ctn__op_clip = {
     .infer = ctn__infer_same,
     .grad = clip_grad_of,
     .run = clip_run,
+    .tiles = &clip_tiles,
 };
 
 /* clip_grad(x, gy) = gy where lo <= x <= hi: linear in gy, so its own gradient is itself. */
 #define PASS(x, g) ((x) >= lo && (x) <= hi ? (g) : 0)
 
-static ctn_status clip_grad_run(const ctn_run_args *a)
+CTN__KERNEL(clip_grad)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float lo = (float)a->scalar[LO], hi = (float)a->scalar[HI];
-        CTN__MAP2_T(a, float, PASS);
+        CTN__MAP2_T(a, float, float, PASS);
     } else {
         const double lo = a->scalar[LO], hi = a->scalar[HI];
-        CTN__MAP2_T(a, double, PASS);
+        CTN__MAP2_T(a, double, double, PASS);
     }
-    return CTN_OK;
 }
 
 static ctn_status clip_grad_grad(const ctn_grad_args *a)
@@ -82,6 +81,7 @@ ctn_op ctn__op_clip_grad = {
     .infer = ctn__infer_same,
     .grad = clip_grad_grad,
     .run = clip_grad_run,
+    .tiles = &clip_grad_tiles,
 };
 
 ctn_tensor *ctn_clip_at(const char *at, ctn_tensor *x, double lo, double hi)

@@ -54,6 +54,14 @@ ctn_status ctn__run_prim(const ctn_run_args *a)
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
+void ctn__ask_spread(ctn_desc *d)
+{
+    bool spread = true;
+    for (int i = 0; i < d->ndim && d->layout == 0; i++)
+        spread &= d->stride[i] > 0 || d->dim[i] <= 1;
+    if (!spread) ctn__plain(d);
+}
+
 ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
                           ctn_status (*run)(const ctn_run_args *a))
 {
@@ -64,13 +72,4 @@ ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
     a->priv_bytes = ctn__prim_bytes(p);
     a->run = run;
     return CTN_OK;
-}
-
-ctn_status ctn__prepare_eltwise(ctn_prepare_args *a, ctn__elt f, float alpha)
-{
-    if (a->din[0].dtype != CTN_F32 || ctn__count(&a->din[0]) == 0) return CTN_OK;
-    ctn_desc flat = {.dtype = CTN_F32, .ndim = 1, .dim = {ctn__count(&a->din[0])}, .stride = {1}};
-    ctn__prim *p;
-    CTN_TRY(ctn__prim_eltwise(&p, a->engine, &flat, &flat, f, alpha));
-    return ctn__with_prim(a, p, ctn__run_prim);
 }

@@ -27,17 +27,17 @@ static ctn_status compare_infer(ctn_infer_args *a)
 #define IS_NE(x, z) ((x) != (z))
 #define IS_LT(x, z) ((x) < (z))
 #define IS_LE(x, z) ((x) <= (z))
-#define RELATIONS(T)                                         \
-    do {                                                     \
-        switch (a->attr[RELATION]) {                         \
-        case EQ: CTN__BCAST2_T(a, T, uint8_t, IS_EQ); break; \
-        case NE: CTN__BCAST2_T(a, T, uint8_t, IS_NE); break; \
-        case LT: CTN__BCAST2_T(a, T, uint8_t, IS_LT); break; \
-        default: CTN__BCAST2_T(a, T, uint8_t, IS_LE); break; \
-        }                                                    \
+#define RELATIONS(T)                                       \
+    do {                                                   \
+        switch (a->attr[RELATION]) {                       \
+        case EQ: CTN__MAP2_T(a, T, uint8_t, IS_EQ); break; \
+        case NE: CTN__MAP2_T(a, T, uint8_t, IS_NE); break; \
+        case LT: CTN__MAP2_T(a, T, uint8_t, IS_LT); break; \
+        default: CTN__MAP2_T(a, T, uint8_t, IS_LE); break; \
+        }                                                  \
     } while (0)
 
-static ctn_status compare_run(const ctn_run_args *a)
+CTN__KERNEL(compare)
 {
     switch (a->din[0].dtype) {
     case CTN_F32: RELATIONS(float); break;
@@ -46,7 +46,6 @@ static ctn_status compare_run(const ctn_run_args *a)
     case CTN_I32: RELATIONS(int32_t); break;
     default: RELATIONS(uint8_t); break;
     }
-    return CTN_OK;
 }
 
 ctn_op ctn__op_compare = {
@@ -59,6 +58,7 @@ ctn_op ctn__op_compare = {
     .attr_names = attr_names,
     .infer = compare_infer,
     .run = compare_run,
+    .tiles = &compare_tiles,
 };
 
 static ctn_tensor *compare(const char *at, ctn_tensor *a, ctn_tensor *b, int64_t relation)

@@ -7,10 +7,9 @@
 
 #define DIV(x, z) ((x) / (z))
 
-static ctn_status div_run(const ctn_run_args *a)
+CTN__KERNEL(div)
 {
-    CTN__BCAST2(a, DIV, DIV);
-    return CTN_OK;
+    CTN__MAP2(a, DIV, DIV);
 }
 
 static ctn_status div_grad(const ctn_grad_args *a)
@@ -41,6 +40,7 @@ ctn_op ctn__op_div = {
     .infer = ctn__infer_broadcast,
     .grad = div_grad,
     .run = div_run,
+    .tiles = &div_tiles,
 };
 
 ctn_tensor *ctn_div_at(const char *at, ctn_tensor *a, ctn_tensor *b)

@@ -18,7 +18,7 @@ static const char *const attr_names[] = {"derivative"};
 #define ELUF(x) ((x) > 0 ? (x) : alpha * ctn__expm1f(BELOW(x)))
 #define ELU(x) ((x) > 0 ? (x) : alpha * expm1(BELOW(x)))
 
-static ctn_status elu_run(const ctn_run_args *a)
+CTN__KERNEL(elu)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float alpha = (float)a->scalar[0];
@@ -27,7 +27,6 @@ static ctn_status elu_run(const ctn_run_args *a)
         const double alpha = a->scalar[0];
         CTN__MAP1_T(a, double, ELU);
     }
-    return CTN_OK;
 }
 
 static ctn_tensor *derivative(const ctn_grad_args *a, ctn_tensor *g, int64_t order)
@@ -55,21 +54,21 @@ ctn_op ctn__op_elu = {
     .infer = ctn__infer_same,
     .grad = elu_grad_of,
     .run = elu_run,
+    .tiles = &elu_tiles,
 };
 
 #define PASSF(x, g) ((g) * ((x) > 0 ? above : alpha * ctn__expf(BELOW(x))))
 #define PASS(x, g) ((g) * ((x) > 0 ? above : alpha * exp(BELOW(x))))
 
-static ctn_status elu_grad_run(const ctn_run_args *a)
+CTN__KERNEL(elu_grad)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float alpha = (float)a->scalar[0], above = a->attr[ORDER] == 1;
-        CTN__MAP2_T(a, float, PASSF);
+        CTN__MAP2_T(a, float, float, PASSF);
     } else {
         const double alpha = a->scalar[0], above = a->attr[ORDER] == 1;
-        CTN__MAP2_T(a, double, PASS);
+        CTN__MAP2_T(a, double, double, PASS);
     }
-    return CTN_OK;
 }
 
 static ctn_status elu_grad_grad(const ctn_grad_args *a)
@@ -97,6 +96,7 @@ ctn_op ctn__op_elu_grad = {
     .infer = ctn__infer_same,
     .grad = elu_grad_grad,
     .run = elu_grad_run,
+    .tiles = &elu_grad_tiles,
 };
 
 ctn_tensor *ctn_elu_at(const char *at, ctn_tensor *x, double alpha)

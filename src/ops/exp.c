@@ -5,10 +5,9 @@
 #include "ops/ops.h"
 #include "ops/vmath.h"
 
-static ctn_status exp_run(const ctn_run_args *a)
+CTN__KERNEL(exp)
 {
     CTN__MAP1(a, ctn__expf, exp);
-    return CTN_OK;
 }
 
 static ctn_status exp_grad(const ctn_grad_args *a)
@@ -30,6 +29,7 @@ ctn_op ctn__op_exp = {
     .infer = ctn__infer_same,
     .grad = exp_grad,
     .run = exp_run,
+    .tiles = &exp_tiles,
 };
 
 ctn_tensor *ctn_exp_at(const char *at, ctn_tensor *x)

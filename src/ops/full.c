@@ -13,16 +13,16 @@ static ctn_status full_infer(ctn_infer_args *a)
                          a->attr + DIM0);
 }
 
-static ctn_status full_run(const ctn_run_args *a)
+CTN__KERNEL(full)
 {
-    int64_t n = ctn__count(&a->dout[0]);
-    if (a->dout[0].dtype == CTN_F32) {
-        float v = (float)a->scalar[0], *y = a->out[0];
+    const ctn_dtype t = a->dout[0].dtype;
+    if (t == CTN_F32) {
+        const float v = (float)a->scalar[0];
+        float *y = a->out[0];
         for (int64_t i = 0; i < n; i++) y[i] = v;
     } else {
-        for (int64_t i = 0; i < n; i++) ctn__elem_set(a->out[0], a->dout[0].dtype, i, a->scalar[0]);
+        for (int64_t i = 0; i < n; i++) ctn__elem_set(a->out[0], t, i, a->scalar[0]);
     }
-    return CTN_OK;
 }
 
 ctn_op ctn__op_full = {

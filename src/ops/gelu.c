@@ -12,10 +12,9 @@
 #define GELUF(x) ((x) * ctn__normcdff(x))
 #define GELU(x) ((x) * ctn__normcdf(x))
 
-static ctn_status gelu_run(const ctn_run_args *a)
+CTN__KERNEL(gelu)
 {
     CTN__MAP1(a, GELUF, GELU);
-    return CTN_OK;
 }
 
 static ctn_status gelu_grad_of(const ctn_grad_args *a)
@@ -36,6 +35,7 @@ ctn_op ctn__op_gelu = {
     .infer = ctn__infer_same,
     .grad = gelu_grad_of,
     .run = gelu_run,
+    .tiles = &gelu_tiles,
 };
 
 /* gelu_grad(x, g) = g (P(x) + x p(x)). Gradients: by x gy g p(x) (2 - x^2), by g itself. */
@@ -43,10 +43,9 @@ ctn_op ctn__op_gelu = {
     ((g) * (ctn__normcdff(x) + (x) * ((float)INV_SQRT_2PI * ctn__expf(-0.5f * (x) * (x)))))
 #define PASS(x, g) ((g) * (ctn__normcdf(x) + (x) * (INV_SQRT_2PI * exp(-0.5 * (x) * (x)))))
 
-static ctn_status gelu_grad_run(const ctn_run_args *a)
+CTN__KERNEL(gelu_grad)
 {
     CTN__MAP2(a, PASSF, PASS);
-    return CTN_OK;
 }
 
 static ctn_status gelu_grad_grad(const ctn_grad_args *a)
@@ -77,6 +76,7 @@ ctn_op ctn__op_gelu_grad = {
     .infer = ctn__infer_same,
     .grad = gelu_grad_grad,
     .run = gelu_grad_run,
+    .tiles = &gelu_grad_tiles,
 };
 
 ctn_tensor *ctn_gelu_at(const char *at, ctn_tensor *x)

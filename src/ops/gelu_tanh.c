@@ -25,10 +25,9 @@ static inline double inner(double x)
 #define GELUF(x) ((x) * ctn__sigmoidf(innerf(x)))
 #define GELU(x) ((x) * ctn__sigmoid(inner(x)))
 
-static ctn_status gelu_tanh_run(const ctn_run_args *a)
+CTN__KERNEL(gelu_tanh)
 {
     CTN__MAP1(a, GELUF, GELU);
-    return CTN_OK;
 }
 
 static ctn_status gelu_tanh_grad_of(const ctn_grad_args *a)
@@ -49,6 +48,7 @@ ctn_op ctn__op_gelu_tanh = {
     .infer = ctn__infer_same,
     .grad = gelu_tanh_grad_of,
     .run = gelu_tanh_run,
+    .tiles = &gelu_tanh_tiles,
 };
 
 static inline float slopef(float x)
@@ -67,10 +67,9 @@ static inline double slope(double x)
 #define PASSF(x, g) ((g) * slopef(x))
 #define PASS(x, g) ((g) * slope(x))
 
-static ctn_status gelu_tanh_grad_run(const ctn_run_args *a)
+CTN__KERNEL(gelu_tanh_grad)
 {
     CTN__MAP2(a, PASSF, PASS);
-    return CTN_OK;
 }
 
 static ctn_status gelu_tanh_grad_grad(const ctn_grad_args *a)
@@ -106,6 +105,7 @@ ctn_op ctn__op_gelu_tanh_grad = {
     .infer = ctn__infer_same,
     .grad = gelu_tanh_grad_grad,
     .run = gelu_tanh_grad_run,
+    .tiles = &gelu_tanh_grad_tiles,
 };
 
 ctn_tensor *ctn_gelu_tanh_at(const char *at, ctn_tensor *x)

@@ -7,7 +7,7 @@
 
 #define LEAKY(x) ((x) > 0 ? (x) : slope * (x))
 
-static ctn_status leaky_relu_run(const ctn_run_args *a)
+CTN__KERNEL(leaky_relu)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float slope = (float)a->scalar[0];
@@ -16,7 +16,6 @@ static ctn_status leaky_relu_run(const ctn_run_args *a)
         const double slope = a->scalar[0];
         CTN__MAP1_T(a, double, LEAKY);
     }
-    return CTN_OK;
 }
 
 static ctn_tensor *leaky_relu_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *g)
@@ -43,22 +42,22 @@ ctn_op ctn__op_leaky_relu = {
     .infer = ctn__infer_same,
     .grad = leaky_relu_grad_of,
     .run = leaky_relu_run,
+    .tiles = &leaky_relu_tiles,
 };
 
 /* leaky_relu_grad(x, gy) = gy where x > 0, else slope gy: linear in gy, so its own gradient is
  * itself. */
 #define PASS(x, g) ((x) > 0 ? (g) : slope * (g))
 
-static ctn_status leaky_relu_grad_run(const ctn_run_args *a)
+CTN__KERNEL(leaky_relu_grad)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float slope = (float)a->scalar[0];
-        CTN__MAP2_T(a, float, PASS);
+        CTN__MAP2_T(a, float, float, PASS);
     } else {
         const double slope = a->scalar[0];
-        CTN__MAP2_T(a, double, PASS);
+        CTN__MAP2_T(a, double, double, PASS);
     }
-    return CTN_OK;
 }
 
 static ctn_status leaky_relu_grad_grad(const ctn_grad_args *a)
@@ -80,6 +79,7 @@ ctn_op ctn__op_leaky_relu_grad = {
     .infer = ctn__infer_same,
     .grad = leaky_relu_grad_grad,
     .run = leaky_relu_grad_run,
+    .tiles = &leaky_relu_grad_tiles,
 };
 
 ctn_tensor *ctn_leaky_relu_at(const char *at, ctn_tensor *x, double slope)

@@ -67,15 +67,13 @@ static ctn_status prim_run(const ctn_run_args *a)
 
 static ctn_status linear_prepare(ctn_prepare_args *a)
 {
+    for (int i = 0; i < a->nin; i++) ctn__ask_spread(&a->din[i]);
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
     ctn_desc wt = transposed(&a->din[1]);
     a->flops = 2 * ctn__count(y) * x->dim[1];
     a->kernel = "reference";
-    bool engine = y->dtype != CTN_F64 && ctn__count(y) > 0 && x->dim[1] > 0;
-    for (int i = 0; i < 2; i++)
-        engine &= (x->stride[i] > 0 || x->dim[i] == 1) && (wt.stride[i] > 0 || wt.dim[i] == 1);
-    engine &= a->nin < 3 || a->din[2].stride[0] == 1;
-    if (!engine) return CTN_OK;
+    if (y->dtype == CTN_F64 || ctn__count(y) == 0 || x->dim[1] == 0) return CTN_OK;
+    if (a->nin > 2) ctn__plain(&a->din[2]);
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, x, &wt, a->nin > 2 ? &a->din[2] : NULL, y,
                              (ctn__elt)a->attr[ACT], 0));

@@ -6,10 +6,9 @@
 #include "ops/ops.h"
 #include "ops/vmath.h"
 
-static ctn_status log_run(const ctn_run_args *a)
+CTN__KERNEL(log)
 {
     CTN__MAP1(a, ctn__logf, log);
-    return CTN_OK;
 }
 
 static ctn_status log_grad(const ctn_grad_args *a)
@@ -31,6 +30,7 @@ ctn_op ctn__op_log = {
     .infer = ctn__infer_same,
     .grad = log_grad,
     .run = log_run,
+    .tiles = &log_tiles,
 };
 
 ctn_tensor *ctn_log_at(const char *at, ctn_tensor *x)

@@ -30,11 +30,10 @@ static ctn_status logical_infer(ctn_infer_args *a)
 #define IS_AND(x, z) ((x) != 0 && (z) != 0)
 #define IS_OR(x, z) ((x) != 0 || (z) != 0)
 
-static ctn_status logical_run(const ctn_run_args *a)
+CTN__KERNEL(logical)
 {
-    if (a->attr[RELATION] == AND) CTN__BCAST2_T(a, uint8_t, uint8_t, IS_AND);
-    else CTN__BCAST2_T(a, uint8_t, uint8_t, IS_OR);
-    return CTN_OK;
+    if (a->attr[RELATION] == AND) CTN__MAP2_T(a, uint8_t, uint8_t, IS_AND);
+    else CTN__MAP2_T(a, uint8_t, uint8_t, IS_OR);
 }
 
 ctn_op ctn__op_logical = {
@@ -48,6 +47,7 @@ ctn_op ctn__op_logical = {
     .attr_names = attr_names,
     .infer = logical_infer,
     .run = logical_run,
+    .tiles = &logical_tiles,
 };
 
 static ctn_tensor *logical(const char *at, ctn_tensor *a, ctn_tensor *b, int64_t relation)
@@ -75,10 +75,9 @@ static ctn_status logical_not_infer(ctn_infer_args *a)
 
 #define NOT(x) ((x) == 0)
 
-static ctn_status logical_not_run(const ctn_run_args *a)
+CTN__KERNEL(logical_not)
 {
     CTN__MAP1_T(a, uint8_t, NOT);
-    return CTN_OK;
 }
 
 ctn_op ctn__op_logical_not = {
@@ -91,6 +90,7 @@ ctn_op ctn__op_logical_not = {
     .inplace = 1,
     .infer = logical_not_infer,
     .run = logical_not_run,
+    .tiles = &logical_not_tiles,
 };
 
 ctn_tensor *ctn_logical_not_at(const char *at, ctn_tensor *x)

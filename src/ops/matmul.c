@@ -93,17 +93,24 @@ static ctn_status prim_run(const ctn_run_args *a)
 static ctn_status matmul_prepare(ctn_prepare_args *a)
 {
     const ctn_desc *c = &a->dout[0];
+    for (int i = 0; i < 2; i++) ctn__ask_spread(&a->din[i]);
     ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
     int64_t K = p.dim[p.ndim - 1];
     a->flops = 2 * ctn__count(c) * K;
     a->kernel = "reference";
-    bool engine = c->dtype != CTN_F64 && ctn__count(c) > 0 && K > 0;
-    for (int i = 0; i < p.ndim; i++) engine &= p.stride[i] > 0 || p.dim[i] == 1;
-    for (int i = 0; i < q.ndim; i++) engine &= q.stride[i] > 0 || q.dim[i] == 1;
-    if (!engine) return CTN_OK;
+    if (c->dtype == CTN_F64 || ctn__count(c) == 0 || K == 0) return CTN_OK;
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, &p, &q, NULL, c, CTN__ELT_NONE, 0));
     return ctn__with_prim(a, prim, prim_run);
+}
+
+/* (batch, M, K) as (batch M, K). */
+static ctn_tensor *rows_of(const char *at, ctn_tensor *x)
+{
+    const int64_t last = x ? x->d.dim[x->d.ndim - 1] : 0;
+    int64_t rows = 1;
+    for (int i = 0; x && i < x->d.ndim - 1; i++) rows *= x->d.dim[i];
+    return ctn_reshape_at(at, x, CTN_SHAPE(rows, last));
 }
 
 static ctn_status matmul_grad(const ctn_grad_args *a)
@@ -116,7 +123,12 @@ static ctn_status matmul_grad(const ctn_grad_args *a)
         a->gin[0] = ctn__sum_to(a->at, gA, &A->d);
         if (!a->gin[0]) return ctn_error_status();
     }
-    if (a->need[1]) { /* gB = op(A)^T gC, or its transpose */
+    if (a->need[1] && B->d.ndim == 2 && A->d.ndim > 2 && !ta) { /* the batch is more rows */
+        A = rows_of(a->at, A);
+        g = rows_of(a->at, g);
+        a->gin[1] = tb ? ctn_matmul_at(a->at, g, A, 1, 0) : ctn_matmul_at(a->at, A, g, 1, 0);
+        if (!a->gin[1]) return ctn_error_status();
+    } else if (a->need[1]) { /* gB = op(A)^T gC, or its transpose */
         ctn_tensor *gB =
             tb ? ctn_matmul_at(a->at, g, A, 1, ta) : ctn_matmul_at(a->at, A, g, !ta, 0);
         a->gin[1] = ctn__sum_to(a->at, gB, &B->d);

@@ -7,10 +7,9 @@
 
 #define MAXIMUM(x, z) ((x) > (z) || (x) != (x) ? (x) : (z))
 
-static ctn_status maximum_run(const ctn_run_args *a)
+CTN__KERNEL(maximum)
 {
-    CTN__BCAST2(a, MAXIMUM, MAXIMUM);
-    return CTN_OK;
+    CTN__MAP2(a, MAXIMUM, MAXIMUM);
 }
 
 static ctn_status maximum_grad_of(const ctn_grad_args *a)
@@ -36,22 +35,22 @@ ctn_op ctn__op_maximum = {
     .infer = ctn__infer_broadcast,
     .grad = maximum_grad_of,
     .run = maximum_run,
+    .tiles = &maximum_tiles,
 };
 
 /* maximum_grad(a, b): the share of the gradient that a gets, 1, 1/2 or 0. A constant almost
  * everywhere, so no gradient flows. minimum uses it with its inputs the other way round. */
 #define SHARE(x, z) ((x) < (z) ? 0 : (x) == (z) ? half : one)
 
-static ctn_status maximum_grad_run(const ctn_run_args *a)
+CTN__KERNEL(maximum_grad)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float half = 0.5f, one = 1;
-        CTN__BCAST2_T(a, float, float, SHARE);
+        CTN__MAP2_T(a, float, float, SHARE);
     } else {
         const double half = 0.5, one = 1;
-        CTN__BCAST2_T(a, double, double, SHARE);
+        CTN__MAP2_T(a, double, double, SHARE);
     }
-    return CTN_OK;
 }
 
 ctn_op ctn__op_maximum_grad = {
@@ -64,6 +63,7 @@ ctn_op ctn__op_maximum_grad = {
     .inplace = 3,
     .infer = ctn__infer_broadcast,
     .run = maximum_grad_run,
+    .tiles = &maximum_grad_tiles,
 };
 
 ctn_tensor *ctn_maximum_at(const char *at, ctn_tensor *a, ctn_tensor *b)

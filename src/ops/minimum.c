@@ -7,10 +7,9 @@
 
 #define MINIMUM(x, z) ((x) < (z) || (x) != (x) ? (x) : (z))
 
-static ctn_status minimum_run(const ctn_run_args *a)
+CTN__KERNEL(minimum)
 {
-    CTN__BCAST2(a, MINIMUM, MINIMUM);
-    return CTN_OK;
+    CTN__MAP2(a, MINIMUM, MINIMUM);
 }
 
 static ctn_status minimum_grad(const ctn_grad_args *a)
@@ -36,6 +35,7 @@ ctn_op ctn__op_minimum = {
     .infer = ctn__infer_broadcast,
     .grad = minimum_grad,
     .run = minimum_run,
+    .tiles = &minimum_tiles,
 };
 
 ctn_tensor *ctn_minimum_at(const char *at, ctn_tensor *a, ctn_tensor *b)

@@ -6,10 +6,9 @@
 
 #define MUL(x, z) ((x) * (z))
 
-static ctn_status mul_run(const ctn_run_args *a)
+CTN__KERNEL(mul)
 {
-    CTN__BCAST2(a, MUL, MUL);
-    return CTN_OK;
+    CTN__MAP2(a, MUL, MUL);
 }
 
 static ctn_status mul_grad(const ctn_grad_args *a)
@@ -35,6 +34,7 @@ ctn_op ctn__op_mul = {
     .infer = ctn__infer_broadcast,
     .grad = mul_grad,
     .run = mul_run,
+    .tiles = &mul_tiles,
 };
 
 ctn_tensor *ctn_mul_at(const char *at, ctn_tensor *a, ctn_tensor *b)

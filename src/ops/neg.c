@@ -6,10 +6,9 @@
 
 #define NEG(x) (-(x))
 
-static ctn_status neg_run(const ctn_run_args *a)
+CTN__KERNEL(neg)
 {
     CTN__MAP1(a, NEG, NEG);
-    return CTN_OK;
 }
 
 static ctn_status neg_grad(const ctn_grad_args *a)
@@ -29,6 +28,7 @@ ctn_op ctn__op_neg = {
     .infer = ctn__infer_same,
     .grad = neg_grad,
     .run = neg_run,
+    .tiles = &neg_tiles,
 };
 
 ctn_tensor *ctn_neg_at(const char *at, ctn_tensor *x)

@@ -27,8 +27,9 @@ ctn_tensor *ctn__unary(const char *at, ctn_op *op, ctn_tensor *x);
 ctn_tensor *ctn__binary(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b);
 /* g summed down to the shape of d: the gradient of broadcasting. Result: g itself where equal. */
 ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d);
-/* prepare for f32 by a oneDNN eltwise, f64 by the op's own run; alpha is the scalar of oneDNN's function */
-ctn_status ctn__prepare_eltwise(ctn_prepare_args *a, ctn__elt f, float alpha);
+/* In a prepare: an operand that is broadcast is wanted with every element in a place of its own, which the plan then makes. The
+ * engine has only reference kernels for strides of 0. */
+void ctn__ask_spread(ctn_desc *d);
 /* The node is done by primitive p, which it owns from now on; the end of a prepare. */
 ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
                           ctn_status (*run)(const ctn_run_args *a));
@@ -44,50 +45,126 @@ typedef struct {
 /* prepare by the best of the n ways (choose.c); work: operations of the node. */
 ctn_status ctn__choose(ctn_prepare_args *a, int64_t work, int n, const ctn__way *w);
 
-/* ---- element loops ------------------------------------------------------------------------------- */
+/* ---- elementwise work (map.c) -------------------------------------------------------------------- */
 
 #define CTN__GRAIN 16384 /* elements below which a second thread costs more than it brings */
+enum {
+    CTN__TILE = 1024,
+    CTN__TILE_IN = 4
+}; /* elements of a tile, most operands of a tile kernel */
 
-/* out[i] = f(in0[i]) on row-major float tensors; f32 and f64 are functions or macros of one argument. */
+/* Tile kernels of an op for each instruction set (engine/isa.h): one output from up to CTN__TILE_IN inputs, every operand n
+ * elements in a row, on one thread. Of `a` only in, out, the types of in[0] and out[0], attributes and scalars count. out[0] may
+ * be one of the inputs. */
+typedef void ctn__tile_fn(const ctn_run_args *a, int64_t n);
+struct ctn__tiles {
+    ctn__tile_fn *fn[3];
+};
+typedef struct ctn__tiles ctn__tiles;
+const ctn__tiles *ctn__tiles_of(const ctn_op *op); /* NULL: it has its run only */
+
+/* Elementwise ops one after another on each tile. Slots are what a stage reads and writes: first the inputs of the program, then its
+ * buffers, then its result. */
+typedef struct {
+    const ctn__tiles *tiles; /* NULL: by the op's run */
+    ctn_op *op;
+    const int64_t *attr;
+    int scalar0; /* where its scalars begin */
+    uint8_t nin, nattr, nscalar, din[CTN__TILE_IN], dout;
+    int in[CTN__TILE_IN], out; /* slots */
+} ctn__map_stage;
+
+typedef struct {
+    int nin, buffers, n;
+    bool widens; /* stages see low types as f32; else elements as they are */
+    ctn__map_stage *stage;
+} ctn__map_program;
+
+/* Run it over whole tensors: inputs of any strides, broadcast, as the descriptions of `a` say; threads share the tiles. scratch: ctn__map_scratch bytes, NULL: on the stack, for a program of one stage. */
+ctn_status ctn__map_run(const ctn__map_program *p, const ctn_run_args *a, void *scratch);
+size_t ctn__map_scratch(const ctn__map_program *p, int threads);
+/* One op. */
+ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CTN__FOR_AVX2 __attribute__((target("avx2")))
+#define CTN__FOR_AVX512 \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+#else
+#define CTN__FOR_AVX2
+#define CTN__FOR_AVX512
+#endif
+
+/* CTN__KERNEL(name) { loops } makes name_run and name_tiles, the loops compiled for each instruction set. Only IEEE operations
+ * in them, so the bits are the same for all. */
+#define CTN__KERNEL(name)                                                                   \
+    static inline                                                                           \
+        __attribute__((always_inline)) void name##_tile(const ctn_run_args *a, int64_t n);  \
+    static void name##_portable(const ctn_run_args *a, int64_t n)                           \
+    {                                                                                       \
+        name##_tile(a, n);                                                                  \
+    }                                                                                       \
+    CTN__FOR_AVX2 static void name##_avx2(const ctn_run_args *a, int64_t n)                 \
+    {                                                                                       \
+        name##_tile(a, n);                                                                  \
+    }                                                                                       \
+    CTN__FOR_AVX512 static void name##_avx512(const ctn_run_args *a, int64_t n)             \
+    {                                                                                       \
+        name##_tile(a, n);                                                                  \
+    }                                                                                       \
+    static const ctn__tiles name##_tiles = {{name##_portable, name##_avx2, name##_avx512}}; \
+    static ctn_status name##_run(const ctn_run_args *a)                                     \
+    {                                                                                       \
+        return ctn__map(a, &name##_tiles);                                                  \
+    }                                                                                       \
+    static inline void name##_tile(const ctn_run_args *a, int64_t n)
+
+/* A loop of a kernel over i_, several vectors at a time: a store for every few instructions is what limits cheap ops. */
+enum { CTN__STRIDE = 64 };
+#define CTN__EACH(statement)                                                 \
+    do {                                                                     \
+        int64_t at_ = 0;                                                     \
+        for (; at_ + CTN__STRIDE <= n; at_ += CTN__STRIDE) {                 \
+            _Pragma("omp simd") for (int64_t k_ = 0; k_ < CTN__STRIDE; k_++) \
+            {                                                                \
+                const int64_t i_ = at_ + k_;                                 \
+                statement                                                    \
+            }                                                                \
+        }                                                                    \
+        _Pragma("omp simd") for (int64_t i_ = at_; i_ < n; i_++)             \
+        {                                                                    \
+            statement                                                        \
+        }                                                                    \
+    } while (0)
+
+/* out[i] = f(in0[i]) and out[i] = f(in0[i], in1[i]), by type: T, or f32 and f64. Operands are loaded unconditionally, so that f can be
+ * a blend. */
+#define CTN__MAP1_T(a, T, f)                                  \
+    do {                                                      \
+        const T *x_ = (a)->in[0];                             \
+        T *y_ = (a)->out[0];                                  \
+        CTN__EACH(const T p_ = x_[i_]; y_[i_] = (T)(f(p_));); \
+    } while (0)
 #define CTN__MAP1(a, f32, f64)                                         \
     do {                                                               \
         if ((a)->dout[0].dtype == CTN_F32) CTN__MAP1_T(a, float, f32); \
         else CTN__MAP1_T(a, double, f64);                              \
     } while (0)
-#define CTN__MAP1_T(a, T, f)                                                                       \
-    do {                                                                                           \
-        int64_t n_ = ctn__count(&(a)->dout[0]);                                                    \
-        const T *x_ = (a)->in[0];                                                                  \
-        T *y_ = (a)->out[0];                                                                       \
-        _Pragma("omp parallel for simd schedule(static) if (n_ > CTN__GRAIN)") for (int64_t i_ =   \
-                                                                                        0;         \
-                                                                                    i_ < n_; i_++) \
-            y_[i_] = f(x_[i_]);                                                                    \
+#define CTN__MAP2_T(a, TI, TO, f)                                                         \
+    do {                                                                                  \
+        const TI *x_ = (a)->in[0], *z_ = (a)->in[1];                                      \
+        TO *y_ = (a)->out[0];                                                             \
+        CTN__EACH(const TI p_ = x_[i_]; const TI q_ = z_[i_]; y_[i_] = (TO)(f(p_, q_));); \
     } while (0)
-
-/* out[i] = f(in0[i], in1[i]) where both inputs are row-major and of the shape of out. */
-#define CTN__MAP2(a, f32, f64)                                         \
-    do {                                                               \
-        if ((a)->dout[0].dtype == CTN_F32) CTN__MAP2_T(a, float, f32); \
-        else CTN__MAP2_T(a, double, f64);                              \
-    } while (0)
-#define CTN__MAP2_T(a, T, f)                                                                       \
-    do {                                                                                           \
-        int64_t n_ = ctn__count(&(a)->dout[0]);                                                    \
-        const T *x_ = (a)->in[0], *z_ = (a)->in[1];                                                \
-        T *y_ = (a)->out[0];                                                                       \
-        _Pragma("omp parallel for simd schedule(static) if (n_ > CTN__GRAIN)") for (int64_t i_ =   \
-                                                                                        0;         \
-                                                                                    i_ < n_; i_++) \
-        {                                                                                          \
-            T p_ = x_[i_], q_ = z_[i_]; /* loaded unconditionally, so that f can be a blend */     \
-            y_[i_] = f(p_, q_);                                                                    \
-        }                                                                                          \
+#define CTN__MAP2(a, f32, f64)                                                \
+    do {                                                                      \
+        if ((a)->dout[0].dtype == CTN_F32) CTN__MAP2_T(a, float, float, f32); \
+        else CTN__MAP2_T(a, double, double, f64);                             \
     } while (0)
 
 /* Broadcasting walk (walk.c): out is row-major; inputs have any strides. Dimensions are merged so that the
  * innermost run is as long as possible. */
-enum { CTN__WALK_MAX = 3 };
+enum { CTN__WALK_MAX = 4 };
 typedef struct {
     int nd, nin;
     int64_t dim[CTN_MAX_DIMS];
@@ -98,36 +175,8 @@ void ctn__walk_init(ctn__walk *w, const ctn_desc *out, int nin, const ctn_desc *
 /* element offset of input k at outer iteration row */
 int64_t ctn__walk_offset(const ctn__walk *w, int k, int64_t row);
 
-/* out[i] = f(in0[..], in1[..]) with broadcasting; TI is the input type, TO the output's. */
-#define CTN__BCAST2_T(a, TI, TO, f)                                                             \
-    do {                                                                                        \
-        ctn__walk w_;                                                                           \
-        ctn__walk_init(&w_, &(a)->dout[0], 2, (a)->din);                                        \
-        int64_t s0_ = w_.stride[0][w_.nd - 1], s1_ = w_.stride[1][w_.nd - 1], m_ = w_.run;      \
-        _Pragma("omp parallel for schedule(static) if (w_.rows * w_.run > CTN__GRAIN)") for (   \
-            int64_t r_ = 0; r_ < w_.rows; r_++)                                                 \
-        {                                                                                       \
-            const TI *x_ = (const TI *)(a)->in[0] + ctn__walk_offset(&w_, 0, r_);               \
-            const TI *z_ = (const TI *)(a)->in[1] + ctn__walk_offset(&w_, 1, r_);               \
-            TO *y_ = (TO *)(a)->out[0] + r_ * m_;                                               \
-            if (s0_ == 1 && s1_ == 1) {                                                         \
-                _Pragma("omp simd") for (int64_t i_ = 0; i_ < m_; i_++) y_[i_] =                \
-                    f(x_[i_], z_[i_]);                                                          \
-            } else if (s0_ == 1 && s1_ == 0) {                                                  \
-                TI c_ = z_[0];                                                                  \
-                _Pragma("omp simd") for (int64_t i_ = 0; i_ < m_; i_++) y_[i_] = f(x_[i_], c_); \
-            } else if (s0_ == 0 && s1_ == 1) {                                                  \
-                TI c_ = x_[0];                                                                  \
-                _Pragma("omp simd") for (int64_t i_ = 0; i_ < m_; i_++) y_[i_] = f(c_, z_[i_]); \
-            } else {                                                                            \
-                for (int64_t i_ = 0; i_ < m_; i_++) y_[i_] = f(x_[i_ * s0_], z_[i_ * s1_]);     \
-            }                                                                                   \
-        }                                                                                       \
-    } while (0)
-#define CTN__BCAST2(a, f32, f64)                                                \
-    do {                                                                        \
-        if ((a)->dout[0].dtype == CTN_F32) CTN__BCAST2_T(a, float, float, f32); \
-        else CTN__BCAST2_T(a, double, double, f64);                             \
-    } while (0)
+/* Elements [first, first + n) of the output's order of input k, which has elements of `size` bytes, in a row. */
+void ctn__walk_copy(const ctn__walk *w, int k, const void *src, size_t size, int64_t first,
+                    int64_t n, void *dst);
 
 #endif

@@ -10,10 +10,9 @@
 
 #include "ops/ops.h"
 
-static ctn_status pow_run(const ctn_run_args *a)
+CTN__KERNEL(pow)
 {
-    CTN__BCAST2(a, powf, pow);
-    return CTN_OK;
+    CTN__MAP2(a, powf, pow);
 }
 
 static ctn_tensor *constant(const ctn_grad_args *a, double v)
@@ -56,6 +55,7 @@ ctn_op ctn__op_pow = {
     .infer = ctn__infer_broadcast,
     .grad = pow_grad,
     .run = pow_run,
+    .tiles = &pow_tiles,
 };
 
 ctn_tensor *ctn_pow_at(const char *at, ctn_tensor *a, ctn_tensor *b)

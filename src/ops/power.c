@@ -35,13 +35,12 @@ static const char *const attr_names[] = {"derivative"};
         else CTN__MAP1_T(a, T, general);                       \
     } while (0)
 
-static ctn_status power_run(const ctn_run_args *a)
+CTN__KERNEL(power)
 {
     double p = a->scalar[0], factor = 1, expo = p - (double)a->attr[ORDER];
     for (int64_t i = 0; i < a->attr[ORDER]; i++) factor *= p - (double)i;
     if (a->dout[0].dtype == CTN_F32) RUN(float, ROOTF, GENERALF);
     else RUN(double, ROOT, GENERAL);
-    return CTN_OK;
 }
 
 static ctn_tensor *derivative(const char *at, ctn_tensor *x, const ctn_scalar *p, int64_t order)
@@ -70,6 +69,7 @@ ctn_op ctn__op_power = {
     .infer = ctn__infer_same,
     .grad = power_grad,
     .run = power_run,
+    .tiles = &power_tiles,
 };
 
 ctn_tensor *ctn_power_at(const char *at, ctn_tensor *x, double p)

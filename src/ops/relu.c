@@ -6,10 +6,9 @@
 
 #define RELU(x) ((x) < 0 ? 0 : (x))
 
-static ctn_status relu_run(const ctn_run_args *a)
+CTN__KERNEL(relu)
 {
     CTN__MAP1(a, RELU, RELU);
-    return CTN_OK;
 }
 
 static ctn_status relu_grad_of(const ctn_grad_args *a)
@@ -30,15 +29,15 @@ ctn_op ctn__op_relu = {
     .infer = ctn__infer_same,
     .grad = relu_grad_of,
     .run = relu_run,
+    .tiles = &relu_tiles,
 };
 
 /* relu_grad(y, gy) = gy where y > 0: linear in gy, so its own gradient is itself. */
 #define PASS(y, g) ((y) > 0 ? (g) : 0)
 
-static ctn_status relu_grad_run(const ctn_run_args *a)
+CTN__KERNEL(relu_grad)
 {
     CTN__MAP2(a, PASS, PASS);
-    return CTN_OK;
 }
 
 static ctn_status relu_grad_grad(const ctn_grad_args *a)
@@ -60,6 +59,7 @@ ctn_op ctn__op_relu_grad = {
     .infer = ctn__infer_same,
     .grad = relu_grad_grad,
     .run = relu_grad_run,
+    .tiles = &relu_grad_tiles,
 };
 
 ctn_tensor *ctn_relu_at(const char *at, ctn_tensor *x)

@@ -9,10 +9,9 @@
 #define RSQRTF(x) (1.0f / sqrtf(x))
 #define RSQRT(x) (1.0 / sqrt(x))
 
-static ctn_status rsqrt_run(const ctn_run_args *a)
+CTN__KERNEL(rsqrt)
 {
     CTN__MAP1(a, RSQRTF, RSQRT);
-    return CTN_OK;
 }
 
 static ctn_status rsqrt_grad(const ctn_grad_args *a)
@@ -36,6 +35,7 @@ ctn_op ctn__op_rsqrt = {
     .infer = ctn__infer_same,
     .grad = rsqrt_grad,
     .run = rsqrt_run,
+    .tiles = &rsqrt_tiles,
 };
 
 ctn_tensor *ctn_rsqrt_at(const char *at, ctn_tensor *x)

@@ -6,7 +6,7 @@
 
 #define SCALE(x) (c * (x))
 
-static ctn_status scale_run(const ctn_run_args *a)
+CTN__KERNEL(scale)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float c = (float)a->scalar[0];
@@ -15,7 +15,6 @@ static ctn_status scale_run(const ctn_run_args *a)
         const double c = a->scalar[0];
         CTN__MAP1_T(a, double, SCALE);
     }
-    return CTN_OK;
 }
 
 static ctn_status scale_grad(const ctn_grad_args *a)
@@ -35,6 +34,7 @@ ctn_op ctn__op_scale = {
     .infer = ctn__infer_same,
     .grad = scale_grad,
     .run = scale_run,
+    .tiles = &scale_tiles,
 };
 
 ctn_tensor *ctn_scale_at(const char *at, ctn_tensor *x, double a)

@@ -4,7 +4,8 @@
  * src[i,j,k] for every position of index. Gradients: gx = gy, gsrc = gather(gy, index).
  *
  * Only elements that differ along the axis alone can meet. A unit owns whole lines along the
- * axis and adds in the order of the index, so the result is the same for any number of threads.
+ * axis, or, where lines are fewer than threads, a part of each; it adds in the order of the index, so the
+ * result is the same for any number of threads.
  */
 #include "ops/along.h"
 
@@ -37,6 +38,7 @@ enum { LINES = 64 }; /* neighbouring lines of a unit, walked together for the ca
 typedef struct {
     int64_t y[LINES], index[LINES], src[LINES]; /* where each line begins */
     int64_t n;
+    int64_t begin, end; /* what of a line of y is the unit's */
 } unit;
 
 static void unit_set(unit *u, const ctn_run_args *a, int axis, int64_t first, int64_t lines)
@@ -67,6 +69,7 @@ static void unit_set(unit *u, const ctn_run_args *a, int axis, int64_t first, in
             for (int64_t k = 0; k < u->n; k++) {                                               \
                 int64_t to =                                                                   \
                     ctn__index_get(a->in[1], d[1].dtype, u->index[k] + i * d[1].stride[axis]); \
+                if (to < u->begin || to >= u->end) continue;                                   \
                 y[u->y[k] + to * d[0].stride[axis]] += src[u->src[k] + i * d[2].stride[axis]]; \
             }                                                                                  \
     }
@@ -86,10 +89,14 @@ static ctn_status scatter_add_run(const ctn_run_args *a)
                                            .len = ctn__count(x),
                                            .inner = 1,
                                            .es = ctn_dtype_size(x->dtype)});
+    const int64_t units = (lines + LINES - 1) / LINES, threads = a->env ? a->env->threads : 1;
+    const int64_t parts = units > 0 && units < threads ? (threads + units - 1) / units : 1;
 #pragma omp parallel for schedule(static) if (lines * n > CTN__GRAIN)
-    for (int64_t l = 0; l < lines; l += LINES) {
+    for (int64_t k = 0; k < units * parts; k++) {
         unit u;
-        unit_set(&u, a, axis, l, lines);
+        unit_set(&u, a, axis, k / parts * LINES, lines);
+        u.begin = x->dim[axis] * (k % parts) / parts;
+        u.end = x->dim[axis] * (k % parts + 1) / parts;
         if (x->dtype == CTN_F32) add_float(a, &u, axis);
         else add_double(a, &u, axis);
     }

@@ -6,7 +6,7 @@
 
 #define SHIFT(x) ((x) + c)
 
-static ctn_status shift_run(const ctn_run_args *a)
+CTN__KERNEL(shift)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float c = (float)a->scalar[0];
@@ -15,7 +15,6 @@ static ctn_status shift_run(const ctn_run_args *a)
         const double c = a->scalar[0];
         CTN__MAP1_T(a, double, SHIFT);
     }
-    return CTN_OK;
 }
 
 static ctn_status shift_grad(const ctn_grad_args *a)
@@ -35,6 +34,7 @@ ctn_op ctn__op_shift = {
     .infer = ctn__infer_same,
     .grad = shift_grad,
     .run = shift_run,
+    .tiles = &shift_tiles,
 };
 
 ctn_tensor *ctn_shift_at(const char *at, ctn_tensor *x, double a)

@@ -5,15 +5,9 @@
 #include "ops/ops.h"
 #include "ops/vmath.h"
 
-static ctn_status sigmoid_run(const ctn_run_args *a)
+CTN__KERNEL(sigmoid)
 {
     CTN__MAP1(a, ctn__sigmoidf, ctn__sigmoid);
-    return CTN_OK;
-}
-
-static ctn_status sigmoid_prepare(ctn_prepare_args *a)
-{
-    return ctn__prepare_eltwise(a, CTN__ELT_SIGMOID, 0);
 }
 
 static ctn_status sigmoid_grad_of(const ctn_grad_args *a)
@@ -29,21 +23,21 @@ ctn_op ctn__op_sigmoid = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
+    .prec = CTN_PREC_F32,
     .grad_out = 1,
     .inplace = 1,
     .infer = ctn__infer_same,
     .grad = sigmoid_grad_of,
-    .prepare = sigmoid_prepare,
     .run = sigmoid_run,
+    .tiles = &sigmoid_tiles,
 };
 
 /* sigmoid_grad(y, g) = g y (1 - y). Gradients: by y gy g (1 - 2 y), by g itself. */
 #define PASS(y, g) ((g) * ((y) * (1 - (y))))
 
-static ctn_status sigmoid_grad_run(const ctn_run_args *a)
+CTN__KERNEL(sigmoid_grad)
 {
     CTN__MAP2(a, PASS, PASS);
-    return CTN_OK;
 }
 
 static ctn_status sigmoid_grad_grad(const ctn_grad_args *a)
@@ -72,6 +66,7 @@ ctn_op ctn__op_sigmoid_grad = {
     .infer = ctn__infer_same,
     .grad = sigmoid_grad_grad,
     .run = sigmoid_grad_run,
+    .tiles = &sigmoid_grad_tiles,
 };
 
 ctn_tensor *ctn_sigmoid_at(const char *at, ctn_tensor *x)

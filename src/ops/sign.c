@@ -6,10 +6,9 @@
 
 #define SIGN(x) ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
 
-static ctn_status sign_run(const ctn_run_args *a)
+CTN__KERNEL(sign)
 {
     CTN__MAP1(a, SIGN, SIGN);
-    return CTN_OK;
 }
 
 ctn_op ctn__op_sign = {
@@ -22,6 +21,7 @@ ctn_op ctn__op_sign = {
     .inplace = 1,
     .infer = ctn__infer_same,
     .run = sign_run,
+    .tiles = &sign_tiles,
 };
 
 ctn_tensor *ctn_sign_at(const char *at, ctn_tensor *x)

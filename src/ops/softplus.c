@@ -10,10 +10,9 @@
 #define SOFTPLUSF(x) (POSITIVE(x) + ctn__log1pf(ctn__expf(-fabsf(x))))
 #define SOFTPLUS(x) (POSITIVE(x) + log1p(exp(-fabs(x))))
 
-static ctn_status softplus_run(const ctn_run_args *a)
+CTN__KERNEL(softplus)
 {
     CTN__MAP1(a, SOFTPLUSF, SOFTPLUS);
-    return CTN_OK;
 }
 
 static ctn_status softplus_grad(const ctn_grad_args *a)
@@ -35,6 +34,7 @@ ctn_op ctn__op_softplus = {
     .infer = ctn__infer_same,
     .grad = softplus_grad,
     .run = softplus_run,
+    .tiles = &softplus_tiles,
 };
 
 ctn_tensor *ctn_softplus_at(const char *at, ctn_tensor *x)

@@ -6,10 +6,9 @@
 
 #include "ops/ops.h"
 
-static ctn_status sqrt_run(const ctn_run_args *a)
+CTN__KERNEL(sqrt)
 {
     CTN__MAP1(a, sqrtf, sqrt);
-    return CTN_OK;
 }
 
 static ctn_status sqrt_grad(const ctn_grad_args *a)
@@ -30,6 +29,7 @@ ctn_op ctn__op_sqrt = {
     .infer = ctn__infer_same,
     .grad = sqrt_grad,
     .run = sqrt_run,
+    .tiles = &sqrt_tiles,
 };
 
 ctn_tensor *ctn_sqrt_at(const char *at, ctn_tensor *x)

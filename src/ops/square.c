@@ -6,10 +6,9 @@
 
 #define SQUARE(x) ((x) * (x))
 
-static ctn_status square_run(const ctn_run_args *a)
+CTN__KERNEL(square)
 {
     CTN__MAP1(a, SQUARE, SQUARE);
-    return CTN_OK;
 }
 
 static ctn_status square_grad(const ctn_grad_args *a)
@@ -30,6 +29,7 @@ ctn_op ctn__op_square = {
     .infer = ctn__infer_same,
     .grad = square_grad,
     .run = square_run,
+    .tiles = &square_tiles,
 };
 
 ctn_tensor *ctn_square_at(const char *at, ctn_tensor *x)

@@ -6,10 +6,9 @@
 
 #define SUB(x, z) ((x) - (z))
 
-static ctn_status sub_run(const ctn_run_args *a)
+CTN__KERNEL(sub)
 {
-    CTN__BCAST2(a, SUB, SUB);
-    return CTN_OK;
+    CTN__MAP2(a, SUB, SUB);
 }
 
 static ctn_status sub_grad(const ctn_grad_args *a)
@@ -36,6 +35,7 @@ ctn_op ctn__op_sub = {
     .infer = ctn__infer_broadcast,
     .grad = sub_grad,
     .run = sub_run,
+    .tiles = &sub_tiles,
 };
 
 ctn_tensor *ctn_sub_at(const char *at, ctn_tensor *a, ctn_tensor *b)

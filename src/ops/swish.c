@@ -8,15 +8,9 @@
 #define SWISHF(x) ((x) * ctn__sigmoidf(x))
 #define SWISH(x) ((x) * ctn__sigmoid(x))
 
-static ctn_status swish_run(const ctn_run_args *a)
+CTN__KERNEL(swish)
 {
     CTN__MAP1(a, SWISHF, SWISH);
-    return CTN_OK;
-}
-
-static ctn_status swish_prepare(ctn_prepare_args *a)
-{
-    return ctn__prepare_eltwise(a, CTN__ELT_SWISH, 1); /* x sigmoid(1 x) */
 }
 
 static ctn_status swish_grad_of(const ctn_grad_args *a)
@@ -32,12 +26,13 @@ ctn_op ctn__op_swish = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
+    .prec = CTN_PREC_F32,
     .grad_in = 1,
     .inplace = 1,
     .infer = ctn__infer_same,
     .grad = swish_grad_of,
-    .prepare = swish_prepare,
     .run = swish_run,
+    .tiles = &swish_tiles,
 };
 
 static inline float slopef(float x)
@@ -56,10 +51,9 @@ static inline double slope(double x)
 #define PASSF(x, g) ((g) * slopef(x))
 #define PASS(x, g) ((g) * slope(x))
 
-static ctn_status swish_grad_run(const ctn_run_args *a)
+CTN__KERNEL(swish_grad)
 {
     CTN__MAP2(a, PASSF, PASS);
-    return CTN_OK;
 }
 
 static ctn_status swish_grad_grad(const ctn_grad_args *a)
@@ -90,6 +84,7 @@ ctn_op ctn__op_swish_grad = {
     .infer = ctn__infer_same,
     .grad = swish_grad_grad,
     .run = swish_grad_run,
+    .tiles = &swish_grad_tiles,
 };
 
 ctn_tensor *ctn_swish_at(const char *at, ctn_tensor *x)

@@ -2,19 +2,12 @@
  *
  * tanh: y = hyperbolic tangent of x. Gradient: gx = gy (1 - y^2).
  */
-#include <math.h>
-
 #include "ops/ops.h"
+#include "ops/vmath.h"
 
-static ctn_status tanh_run(const ctn_run_args *a)
+CTN__KERNEL(tanh)
 {
-    CTN__MAP1(a, tanhf, tanh);
-    return CTN_OK;
-}
-
-static ctn_status tanh_prepare(ctn_prepare_args *a)
-{
-    return ctn__prepare_eltwise(a, CTN__ELT_TANH, 0);
+    CTN__MAP1(a, ctn__tanhf, tanh);
 }
 
 static ctn_status tanh_grad_of(const ctn_grad_args *a)
@@ -30,21 +23,21 @@ ctn_op ctn__op_tanh = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
+    .prec = CTN_PREC_F32,
     .grad_out = 1,
     .inplace = 1,
     .infer = ctn__infer_same,
     .grad = tanh_grad_of,
-    .prepare = tanh_prepare,
     .run = tanh_run,
+    .tiles = &tanh_tiles,
 };
 
 /* tanh_grad(y, g) = g (1 - y^2). Gradients: by y -2 gy g y, by g itself. */
 #define PASS(y, g) ((g) * (1 - (y) * (y)))
 
-static ctn_status tanh_grad_run(const ctn_run_args *a)
+CTN__KERNEL(tanh_grad)
 {
     CTN__MAP2(a, PASS, PASS);
-    return CTN_OK;
 }
 
 static ctn_status tanh_grad_grad(const ctn_grad_args *a)
@@ -72,6 +65,7 @@ ctn_op ctn__op_tanh_grad = {
     .infer = ctn__infer_same,
     .grad = tanh_grad_grad,
     .run = tanh_grad_run,
+    .tiles = &tanh_grad_tiles,
 };
 
 ctn_tensor *ctn_tanh_at(const char *at, ctn_tensor *x)

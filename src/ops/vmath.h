@@ -16,9 +16,11 @@
 
 #include "tensor/half.h"
 
+#define CTN__VECTOR static inline __attribute__((always_inline)) /* a call would end the vectors */
+
 /* x = n log 2 + r; e^x = 2^n e^r, e^r by Cephes' polynomial. 0 where the result would be
  * subnormal. */
-static inline float ctn__expf(float x)
+CTN__VECTOR float ctn__expf(float x)
 {
     const float shift =
         12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
@@ -40,7 +42,7 @@ static inline float ctn__expf(float x)
 }
 
 /* x = 2^e m, m in [sqrt(1/2), sqrt 2); log m by Cephes' polynomial in m - 1 */
-static inline float ctn__logf(float x)
+CTN__VECTOR float ctn__logf(float x)
 {
     float small = x < FLT_MIN ? 8388608.0f : 1.0f; /* 2^23 lifts subnormals */
     uint32_t u = ctn__bits_of(x * small);
@@ -64,14 +66,14 @@ static inline float ctn__logf(float x)
 }
 
 /* log(1 + e) for e in [0, 1]: what rounding 1 + e lost is added to first order */
-static inline float ctn__log1pf(float e)
+CTN__VECTOR float ctn__log1pf(float e)
 {
     float u = 1.0f + e;
     return ctn__logf(u) + (e - (u - 1.0f)) / u;
 }
 
 /* e^x - 1 for x <= 0: by Taylor near 0, where the difference would cancel */
-static inline float ctn__expm1f(float x)
+CTN__VECTOR float ctn__expm1f(float x)
 {
     float p = 2.48015873e-5f;
     p = p * x + 1.98412698e-4f;
@@ -86,9 +88,24 @@ static inline float ctn__expm1f(float x)
 }
 
 /* 1 / (1 + e^-x) */
-static inline float ctn__sigmoidf(float x)
+CTN__VECTOR float ctn__sigmoidf(float x)
 {
     return 1.0f / (1.0f + ctn__expf(-x));
+}
+
+/* Near 0 by Cephes' polynomial, where the quotient would cancel. */
+CTN__VECTOR float ctn__tanhf(float x)
+{
+    const float a = fabsf(x), z = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    p = p * z * x + x;
+    float y = 1.0f - 2.0f / (ctn__expf(2.0f * a) + 1.0f);
+    y = x < 0.0f ? -y : y;
+    return a < 0.625f ? p : y;
 }
 
 static inline double ctn__sigmoid(double x)
@@ -98,7 +115,7 @@ static inline double ctn__sigmoid(double x)
 
 /* Normal distribution function. With z = |x|/sqrt 2: erfc(z) = t exp(-z^2) Q(t), t = 1/(1 +
  * z/2), Q of degree 8 fitted to 4e-8. In the tail the rounding of z^2 shows: x^2 * 6e-8. */
-static inline float ctn__normcdff(float x)
+CTN__VECTOR float ctn__normcdff(float x)
 {
     float z = fabsf(x) * 0.707106781f, t = 1.0f / (1.0f + 0.5f * z);
     float q = -0.0588909136f;

@@ -44,3 +44,42 @@ int64_t ctn__walk_offset(const ctn__walk *w, int k, int64_t row)
     }
     return off;
 }
+
+#define COPY_RUN(T)                                               \
+    do {                                                          \
+        const T *x = src;                                         \
+        T *y = dst;                                               \
+        const T c = x[0];                                         \
+        if (stride == 0)                                          \
+            for (int64_t i = 0; i < n; i++) y[i] = c;             \
+        else                                                      \
+            for (int64_t i = 0; i < n; i++) y[i] = x[i * stride]; \
+    } while (0)
+
+static void copy_run(const void *src, int64_t stride, size_t size, int64_t n, void *dst)
+{
+    if (stride == 1) {
+        memcpy(dst, src, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+    case 1: COPY_RUN(uint8_t); break;
+    case 2: COPY_RUN(uint16_t); break;
+    case 4: COPY_RUN(uint32_t); break;
+    default: COPY_RUN(uint64_t); break;
+    }
+}
+
+void ctn__walk_copy(const ctn__walk *w, int k, const void *src, size_t size, int64_t first,
+                    int64_t n, void *dst)
+{
+    const int64_t stride = w->stride[k][w->nd - 1];
+    int64_t row = first / w->run, at = first % w->run;
+    for (char *to = dst; n > 0; row++, at = 0) {
+        const int64_t m = w->run - at < n ? w->run - at : n;
+        const int64_t off = ctn__walk_offset(w, k, row) + at * stride;
+        copy_run((const char *)src + off * (int64_t)size, stride, size, m, to);
+        to += m * (int64_t)size;
+        n -= m;
+    }
+}

@@ -21,57 +21,26 @@ static ctn_status where_infer(ctn_infer_args *a)
     return ctn__broadcast(&a->out[0], a->name, a->in[0], &values);
 }
 
-/* A constant on one side is what the gradient asks for. */
-#define WHERE(T)                                                                                   \
-    do {                                                                                           \
-        _Pragma(                                                                                   \
-            "omp parallel for schedule(static) if (w.rows * w.run > CTN__GRAIN)") for (int64_t r = \
-                                                                                           0;      \
-                                                                                       r < w.rows; \
-                                                                                       r++)        \
-        {                                                                                          \
-            const uint8_t *c = (const uint8_t *)a->in[0] + ctn__walk_offset(&w, 0, r);             \
-            const T *x = (const T *)a->in[1] + ctn__walk_offset(&w, 1, r);                         \
-            const T *z = (const T *)a->in[2] + ctn__walk_offset(&w, 2, r);                         \
-            T *y = (T *)a->out[0] + r * w.run;                                                     \
-            if (sc == 1 && sx == 1 && sz == 1) {                                                   \
-                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
-                {                                                                                  \
-                    T p = x[i], q = z[i];                                                          \
-                    y[i] = c[i] ? p : q;                                                           \
-                }                                                                                  \
-            } else if (sc == 1 && sx == 1 && sz == 0) {                                            \
-                T k = z[0];                                                                        \
-                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
-                {                                                                                  \
-                    T p = x[i], q = k;                                                             \
-                    y[i] = c[i] ? p : q;                                                           \
-                }                                                                                  \
-            } else if (sc == 1 && sx == 0 && sz == 1) {                                            \
-                T k = x[0];                                                                        \
-                _Pragma("omp simd") for (int64_t i = 0; i < w.run; i++)                            \
-                {                                                                                  \
-                    T p = k, q = z[i];                                                             \
-                    y[i] = c[i] ? p : q;                                                           \
-                }                                                                                  \
-            } else {                                                                               \
-                for (int64_t i = 0; i < w.run; i++) y[i] = c[i * sc] ? x[i * sx] : z[i * sz];      \
-            }                                                                                      \
-        }                                                                                          \
+#define WHERE(T)                                            \
+    do {                                                    \
+        const uint8_t *c = a->in[0];                        \
+        const T *x = a->in[1], *z = a->in[2];               \
+        T *y = a->out[0];                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) \
+        {                                                   \
+            const T p = x[i], q = z[i];                     \
+            y[i] = c[i] ? p : q;                            \
+        }                                                   \
     } while (0)
 
-static ctn_status where_run(const ctn_run_args *a)
+CTN__KERNEL(where)
 {
-    ctn__walk w;
-    ctn__walk_init(&w, &a->dout[0], 3, a->din);
-    int64_t sc = w.stride[0][w.nd - 1], sx = w.stride[1][w.nd - 1], sz = w.stride[2][w.nd - 1];
     switch (ctn_dtype_size(a->dout[0].dtype)) {
     case 1: WHERE(uint8_t); break;
     case 2: WHERE(uint16_t); break;
     case 4: WHERE(uint32_t); break;
     default: WHERE(uint64_t); break;
     }
-    return CTN_OK;
 }
 
 static ctn_status where_grad(const ctn_grad_args *a)
@@ -100,6 +69,7 @@ ctn_op ctn__op_where = {
     .infer = where_infer,
     .grad = where_grad,
     .run = where_run,
+    .tiles = &where_tiles,
 };
 
 ctn_tensor *ctn_where_at(const char *at, ctn_tensor *cond, ctn_tensor *a, ctn_tensor *b)

@@ -156,7 +156,7 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
     for (int i = 0; i < o->nstates; i++) {
         o->state[i] = ctn__aligned((size_t)o->pool->count * sizeof(float));
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
-        memset(o->state[i], 0, (size_t)o->pool->count * sizeof(float));
+        ctn__zero(o->state[i], (size_t)o->pool->count * sizeof(float), o->ctx->threads);
     }
     for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay};
     o->decay = decay;
@@ -234,7 +234,7 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
 {
     ctn__pool *p = o->pool;
     CTN_TRY(for_all(o, ctn__pool_settle(p)));
-    memset(p->g, 0, (size_t)p->count * sizeof *p->g);
+    ctn__zero(p->g, (size_t)p->count * sizeof *p->g, o->ctx->threads);
     ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, 0);
     ctn__exchange_want_all(p->exchange, wants_norm(o));
     first_contribution(o);

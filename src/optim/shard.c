@@ -52,7 +52,7 @@ ctn_status ctn__shard_state(ctn_optim *o)
     for (int k = 0; k < o->nstates; k++) {
         float *s = ctn__aligned((size_t)n * sizeof *s + 64);
         if (!s) return CTN_ENOMEM;
-        memset(s, 0, (size_t)n * sizeof *s);
+        ctn__zero(s, (size_t)n * sizeof *s, o->ctx->threads);
         ctn__free(o->state[k]);
         o->state[k] = s;
     }

@@ -58,15 +58,17 @@ ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d)
     return r;
 }
 
+void ctn__node_uses(ctn__plan *p, const ctn__pnode *n, int by)
+{
+    for (int k = 0; k < n->nin && !n->dead; k++)
+        for (int v = n->in[k]; v >= 0; v = p->values.at[v].base) /* and what a view shows */
+            p->values.at[v].uses += by;
+}
+
 void ctn__plan_uses(ctn__plan *p)
 {
     for (size_t i = 0; i < p->values.n; i++) p->values.at[i].uses = 0;
-    for (size_t i = 0; i < p->nodes.n; i++) {
-        ctn__pnode *n = &p->nodes.at[i];
-        for (int k = 0; k < n->nin && !n->dead; k++)
-            for (int v = n->in[k]; v >= 0; v = p->values.at[v].base) /* and what a view shows */
-                p->values.at[v].uses++;
-    }
+    for (size_t i = 0; i < p->nodes.n; i++) ctn__node_uses(p, &p->nodes.at[i], 1);
 }
 
 static int *slot_of(builder *b, const ctn_tensor *t)
@@ -216,18 +218,24 @@ static bool stepped(const ctn__node *n, const ctn_var *v)
 /* A read of a variable after an assign in the same segment sees the assigned tensor. */
 static ctn_status forward_reads(builder *b)
 {
-    for (size_t k = 0; k < b->late.n; k++) {
+    CTN__VEC(ctn_tensor *) leaf = {0};
+    bool ok = true;
+    for (size_t i = b->first; i < b->ctx->tensors.n && b->late.n > 0 && ok; i++) {
+        ctn_tensor *t = b->ctx->tensors.at[i];
+        if (t->var && !t->data) ok = ctn__vec_push(&leaf, t);
+    }
+    for (size_t k = 0; k < b->late.n && ok; k++) {
         ctn__node *a = b->late.at[k];
         if (a->event != CTN__EV_ASSIGN) continue;
         uint64_t version = a->var->version;
         for (size_t j = k + 1; j < b->late.n; j++) /* later writes of the same variable */
             version -= b->late.at[j]->var == a->var || stepped(b->late.at[j], a->var);
-        for (size_t i = b->first; i < b->ctx->tensors.n; i++) {
-            ctn_tensor *t = b->ctx->tensors.at[i];
-            if (t->var == a->var && t->version == version && !t->data) t->alias = a->in[0];
-        }
+        for (size_t i = 0; i < leaf.n; i++)
+            if (leaf.at[i]->var == a->var && leaf.at[i]->version == version)
+                leaf.at[i]->alias = a->in[0];
     }
-    return CTN_OK;
+    ctn__vec_free(&leaf);
+    return ok ? CTN_OK : CTN_ENOMEM;
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------------ */
@@ -260,13 +268,13 @@ static ctn_status make_output(builder *b, ctn_tensor *t)
     return CTN_OK;
 }
 
-/* What the gradient of y may need of values computed here. */
-static ctn_status make_saved(builder *b, ctn_tensor *y)
+/* What the gradient of y may need of values computed here; w: where other calls have been. */
+static ctn_status make_saved(builder *b, ctn_tensor *y, ctn__walked w)
 {
     ctn__node_list hist = {0};
     ctn_status st = CTN_OK;
     if (!(y->flags & CTN__T_GRAD)) return CTN_OK;
-    CTN_TRY_GOTO(st, done, ctn__history(y, &hist));
+    CTN_TRY_GOTO(st, done, ctn__history_more(y, w, &hist));
     for (size_t k = 0; k < hist.n; k++) {
         ctn__node *n = hist.at[k];
         if (n->event != CTN__EV_OP) continue;
@@ -294,6 +302,7 @@ static ctn_status choose_outputs(builder *b)
 {
     size_t n = b->ctx->tensors.n;
     bool grads = false; /* there are gradients made by ctn_grad */
+    const ctn__walked w = ctn__walked_none(b->ctx);
     for (size_t i = b->first; i < n; i++) {
         const ctn__node *node = b->ctx->tensors.at[i]->node;
         grads |= node && node->event == CTN__EV_GRAD;
@@ -306,7 +315,7 @@ static ctn_status choose_outputs(builder *b)
         bool history = (t->flags & CTN__T_KEPT_GRAPH) || b->kind == CTN__FLUSH_READ;
         CTN_TRY(make_output(b, history && !t->var ? ctn__real(t) : t));
         if (!history || t->var) continue;
-        CTN_TRY(make_saved(b, ctn__real(t)));
+        CTN_TRY(make_saved(b, ctn__real(t), w));
         b->p->keeps_emitted |=
             grads; /* its history may lead through one, even if nothing is saved */
     }

@@ -7,10 +7,29 @@
 
 #include "ops/ops.h"
 
+enum { CHUNK = 16384 }; /* elements a thread takes at a time */
+
+/* Into a row-major tensor: any part of it by any thread. */
+static void copy_to_row(const ctn_run_args *a)
+{
+    const size_t es = ctn_dtype_size(a->dout[0].dtype);
+    const int64_t n = ctn__count(&a->dout[0]);
+    ctn__walk w;
+    ctn__walk_init(&w, &a->dout[0], 1, a->din);
+#pragma omp parallel for schedule(static) if (n > CHUNK)
+    for (int64_t at = 0; at < n; at += CHUNK)
+        ctn__walk_copy(&w, 0, a->in[0], es, at, n - at < CHUNK ? n - at : CHUNK,
+                       (char *)a->out[0] + at * (int64_t)es);
+}
+
 static ctn_status copy_run(const ctn_run_args *a)
 {
     const ctn_desc *s = &a->din[0], *d = &a->dout[0];
     int64_t rows = d->ndim > 1 ? d->dim[0] : 1;
+    if (ctn__is_plain(d) && ctn__count(d) > CHUNK) {
+        copy_to_row(a);
+        return CTN_OK;
+    }
     if (d->ndim < 2 || ctn__bytes(d) < 65536) {
         ctn__copy_strided(a->out[0], d, a->in[0], s);
         return CTN_OK;
@@ -66,7 +85,7 @@ ctn_op ctn__op_accumulate = {sizeof(ctn_op), "accumulate", 1, 1, .run = accumula
 
 static ctn_status clear_run(const ctn_run_args *a)
 {
-    memset(a->out[0], 0, ctn__bytes(&a->dout[0]));
+    ctn__zero(a->out[0], ctn__bytes(&a->dout[0]), a->env->threads);
     return CTN_OK;
 }
 

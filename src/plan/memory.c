@@ -56,8 +56,12 @@ static size_t take(space *s, size_t bytes)
 
 static ctn_status give(space *s, size_t at, size_t bytes)
 {
-    size_t i = 0;
-    while (i < s->free.n && s->free.at[i].at < at) i++;
+    size_t i = 0; /* the first range behind */
+    for (size_t end = s->free.n; i < end;) {
+        const size_t mid = (i + end) / 2;
+        if (s->free.at[mid].at < at) i = mid + 1;
+        else end = mid;
+    }
     if (!insert_range(s, i, (range){at, bytes})) return CTN_ENOMEM;
     if (i + 1 < s->free.n && at + bytes == s->free.at[i + 1].at) {
         s->free.at[i].size += s->free.at[i + 1].size;

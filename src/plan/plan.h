@@ -78,12 +78,15 @@ typedef struct {
     uint64_t ns;    /* profiled */
 } ctn__pnode;
 
+typedef struct ctn__readers ctn__readers;
+
 struct ctn__plan {
     ctn__hash128 key;
     ctn_context *ctx;
     ctn__arena mem; /* everything the plan owns but kernels */
     CTN__VEC(ctn__pnode) nodes;
     CTN__VEC(ctn__value) values;
+    ctn__readers *readers;          /* while fusing */
     size_t arena_bytes, temp_bytes; /* with and without sharing */
     size_t bytes;                   /* what it counts in the cache's budget */
     int reorders, fused;
@@ -132,6 +135,8 @@ int ctn__plan_node(ctn__plan *p, ctn_op *op, const char *at, int nin, const int 
                    const int *outs);
 /* Recount uses; after a pass that changed edges. */
 void ctn__plan_uses(ctn__plan *p);
+/* The same for one node: -1 before its edges change or it goes, 1 after. */
+void ctn__node_uses(ctn__plan *p, const ctn__pnode *n, int by);
 int ctn__value_base(const ctn__plan *p, int v); /* follows views */
 /* d as the kernel of n sees it */
 ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d);
@@ -151,6 +156,8 @@ ctn_status ctn__pass_memory(ctn__plan *p);
 bool ctn__node_move(ctn__plan *p, int i, int to);
 /* The inputs of n and one more; false: ENOMEM. */
 bool ctn__node_append(ctn__plan *p, ctn__pnode *n, int value);
+/* The nodes that read v, as they were when fusing began: some may be dead, and one that was moved is not listed. */
+int ctn__plan_readers(const ctn__plan *p, int v, const int **at);
 /* A fusion rule looks at one node and rewrites the plan around it; true when it did. */
 typedef bool (*ctn__fuse_rule)(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st);

@@ -13,28 +13,53 @@ static bool can_sink(const ctn__plan *p, const ctn__pnode *n)
     return p->values.at[n->out[0]].kind == CTN__V_TEMP;
 }
 
-static int first_reader(const ctn__plan *p, int v, int from)
+/* For each node that sinks: the first node that reads what it makes; -1 for all others. */
+static void first_readers(const ctn__plan *p, int *reader)
 {
-    for (size_t i = (size_t)from; i < p->nodes.n; i++) {
+    for (size_t i = 0; i < p->nodes.n; i++) reader[i] = -1;
+    for (size_t i = 0; i < p->nodes.n; i++) {
         const ctn__pnode *n = &p->nodes.at[i];
-        for (int k = 0; k < n->nin; k++)
-            if (ctn__value_base(p, n->in[k]) == v) return (int)i;
+        for (int k = 0; k < n->nin; k++) {
+            const int maker = p->values.at[ctn__value_base(p, n->in[k])].node;
+            if (maker >= 0 && reader[maker] < 0 && can_sink(p, &p->nodes.at[maker]))
+                reader[maker] = (int)i;
+        }
     }
-    return -1;
+}
+
+/* Nodes in their order, each sinking one right in front of its reader; next: lists of what stands in front of a node. */
+static void order(const ctn__plan *p, const int *reader, int *next, ctn__pnode *out)
+{
+    const size_t n = p->nodes.n;
+    size_t to = 0;
+    int *head = next + n;
+    for (size_t i = 0; i < n; i++) head[i] = -1;
+    for (size_t i = n; i-- > 0;) {
+        if (reader[i] < 0) continue;
+        next[i] = head[reader[i]];
+        head[reader[i]] = (int)i;
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (int k = head[i]; k >= 0; k = next[k]) out[to++] = p->nodes.at[k];
+        if (reader[i] < 0) out[to++] = p->nodes.at[i];
+    }
 }
 
 ctn_status ctn__pass_schedule(ctn__plan *p)
 {
-    for (size_t i = p->nodes.n; i-- > 0;) {
-        if (!can_sink(p, &p->nodes.at[i])) continue;
-        int r = first_reader(p, p->nodes.at[i].out[0], (int)i + 1);
-        if (r <= (int)i + 1) continue;
-        ctn__pnode n = p->nodes.at[i];
-        memmove(&p->nodes.at[i], &p->nodes.at[i + 1], (size_t)(r - 1 - (int)i) * sizeof n);
-        p->nodes.at[r - 1] = n;
+    const size_t n = p->nodes.n;
+    int *room = ctn__malloc((3 * n + 1) * sizeof *room);
+    ctn__pnode *out = ctn__malloc((n + 1) * sizeof *out);
+    if (room && out) {
+        first_readers(p, room);
+        order(p, room, room + n, out);
+        if (n > 0) memcpy(p->nodes.at, out, n * sizeof *out);
     }
-    for (size_t i = 0; i < p->nodes.n; i++)
+    const bool ok = room && out;
+    ctn__free(room);
+    ctn__free(out);
+    for (size_t i = 0; i < n && ok; i++)
         for (int k = 0; k < p->nodes.at[i].nout; k++)
             p->values.at[p->nodes.at[i].out[k]].node = (int)i;
-    return CTN_OK;
+    return ok ? CTN_OK : CTN_ENOMEM;
 }

@@ -39,7 +39,8 @@ static uint64_t call_hash(const ctn__pnode *n)
     ctn__hash128 h = ctn__hash(n->in, (size_t)n->nin * sizeof(int));
     uint64_t x = h.lo ^ (uint64_t)(uintptr_t)n->op;
     for (int i = 0; i < n->nattr; i++) x = ctn__mix(x, (uint64_t)n->attr[i]);
-    return x;
+    for (int i = 0; i < n->nscalar; i++) x = ctn__mix(x, (uint64_t)n->scalar[i].slot);
+    return n->op->flags & CTN_OP_RANDOM ? ctn__mix(x, n->ordinal) : x;
 }
 
 /* Value numbering over a small open hash table of node numbers. Distinct scalar slots may hold the same

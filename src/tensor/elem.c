@@ -107,3 +107,18 @@ void ctn__copy_strided(void *dst, const ctn_desc *dd, const void *src, const ctn
     if (ctn__is_plain(dd) && ctn__is_plain(sd)) memcpy(dst, src, ctn__bytes(dd));
     else copy_dim(dst, dd, src, sd, 0, ctn_dtype_size(dd->dtype));
 }
+
+void ctn__zero(void *p, size_t bytes, int threads)
+{
+    const size_t worth = (size_t)1 << 20;
+    if (threads < 2 || bytes < worth) {
+        memset(p, 0, bytes);
+        return;
+    }
+    const size_t part = (bytes / (size_t)threads + 4095) / 4096 * 4096;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; t++) {
+        const size_t begin = (size_t)t * part, end = begin + part < bytes ? begin + part : bytes;
+        if (begin < end) memset((char *)p + begin, 0, end - begin);
+    }
+}

@@ -45,6 +45,8 @@ uint16_t ctn__f32_to_f16(float x);
 double ctn__elem_get(const void *p, ctn_dtype t, int64_t i);
 void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v);
 /* dst (row-major, or as dd says) = src (as sd says); shapes and types equal */
+/* Zeros, each thread the part that it will mostly use: memory goes to the socket of the thread that touches it first. */
+void ctn__zero(void *p, size_t bytes, int threads);
 void ctn__copy_strided(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
 
 /* ---- storage (storage.c): buffers of a scope, recycled -------------------------------------------- */

@@ -33,6 +33,8 @@ bool ctn__fuse_conv_affine(ctn__plan *p, int node, ctn_status *st)
     in[3] = n->in[B];
     if (n->attr[ADD]) in[4] = n->in[RESIDUAL];
     bool relu = n->attr[ACT] != 0;
+    ctn__node_uses(p, conv, -1);
+    ctn__node_uses(p, n, -1);
     n->nin = n->attr[ADD] ? 5 : 4;
     n->in = in;
     n->op = &ctn__op_conv_affine;
@@ -40,5 +42,6 @@ bool ctn__fuse_conv_affine(ctn__plan *p, int node, ctn_status *st)
     n->nattr = conv->nattr;
     n->attr[CTN__CONV_ACT] = relu ? CTN__ELT_RELU : CTN__ELT_NONE;
     conv->dead = true;
+    ctn__node_uses(p, n, 1);
     return true;
 }

@@ -1,156 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise chains into one loop: an elementwise node takes in producers that are elementwise too and that
- * nobody else reads. The fused node goes over its elements in tiles that stay in the nearest cache, and runs the
- * ops' own kernels on each tile, so the results are those of the unfused plan to the bit.
+ * Elementwise chains into one loop: an elementwise node takes in producers that are elementwise too and that nobody outside of the loop
+ * reads, any number of them. The fused node goes over its elements in tiles that stay in the nearest cache, and runs the ops' own
+ * kernels on each tile (ops/map.c), so the results are those of the unfused plan to the bit.
  */
-#include <omp.h>
-
+#include "ops/ops.h"
 #include "plan/plan.h"
-#include "tensor/half.h"
 
-enum { TILE = 4096, MAX_STAGES = 16 };
+enum { WORTH = 4096 }; /* elements below which a loop of its own saves nothing */
 
-typedef struct {
-    ctn_op *op;
-    int nin, nattr, nscalar, scalar0;
-    const int64_t *attr;
-    int in[4];      /* >= 0: external input of the chain; < 0: result of stage -1 - in */
-    bool single[4]; /* one element for all */
-    ctn_dtype din[4], dout;
-} stage;
-
-typedef struct {
-    int n, nin;
-    stage s[MAX_STAGES];
-    ctn_dtype
-        ext[CTN_MAX_IN]; /* types of the external inputs, and of the result, in memory: a low */
-    ctn_dtype result;    /* type is f32 inside the loop */
-    bool single[CTN_MAX_IN];
-} chain;
-
-static bool is_low(ctn_dtype t)
+static const ctn__map_program *program_of(const int64_t *attr)
 {
-    return t == CTN_BF16 || t == CTN_F16;
-}
-
-static ctn_dtype inside(ctn_dtype t)
-{
-    return is_low(t) ? CTN_F32 : t;
-}
-
-static void widen(const void *from, ctn_dtype t, float *to, int64_t n)
-{
-    const uint16_t *x = from;
-    if (t == CTN_BF16) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) to[i] = ctn__bf16_get(x[i]);
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) to[i] = ctn__f16_get(x[i]);
-    }
-}
-
-static void narrow(const float *from, void *to, ctn_dtype t, int64_t n)
-{
-    uint16_t *y = to;
-    if (t == CTN_BF16) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) y[i] = ctn__bf16_put(from[i]);
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) y[i] = ctn__f16_put(from[i]);
-    }
-}
-
-static ctn_desc tile_desc(ctn_dtype t, int64_t n, bool single)
-{
-    ctn_desc d = {.dtype = t, .ndim = single ? 0 : 1, .dim = {n}, .stride = {1}};
-    return d;
-}
-
-static void *tile_of(void *buf, int k)
-{
-    return (char *)buf + (size_t)k * TILE * 8;
-}
-
-/* One tile through all stages; buf holds TILE elements of at most 8 bytes per stage and per input. */
-static ctn_status run_tile(const ctn_run_args *a, const chain *c, int64_t first, int64_t n,
-                           char *buf)
-{
-    const void *ext[CTN_MAX_IN];
-    for (int i = 0; i < c->nin; i++) {
-        int64_t at = c->single[i] ? 0 : first * (int64_t)ctn_dtype_size(c->ext[i]);
-        ext[i] = (const char *)a->in[i] + at;
-        if (!is_low(c->ext[i])) continue;
-        widen(ext[i], c->ext[i], tile_of(buf, c->n + i), c->single[i] ? 1 : n);
-        ext[i] = tile_of(buf, c->n + i);
-    }
-    char *result = (char *)a->out[0] + first * (int64_t)ctn_dtype_size(c->result);
-    for (int k = 0; k < c->n; k++) {
-        const stage *s = &c->s[k];
-        const void *in[4];
-        ctn_desc din[4], dout = tile_desc(s->dout, n, false);
-        for (int i = 0; i < s->nin; i++) {
-            din[i] = tile_desc(s->din[i], n, s->single[i]);
-            in[i] = s->in[i] >= 0 ? ext[s->in[i]] : tile_of(buf, -1 - s->in[i]);
-        }
-        void *out = k == c->n - 1 && !is_low(c->result) ? result : tile_of(buf, k);
-        ctn_run_args r = {.nin = s->nin,
-                          .nout = 1,
-                          .nattr = s->nattr,
-                          .nscalar = s->nscalar,
-                          .in = in,
-                          .out = &out,
-                          .din = din,
-                          .dout = &dout,
-                          .attr = s->attr,
-                          .scalar = a->scalar + s->scalar0,
-                          .env = a->env};
-        CTN_TRY(s->op->run(&r));
-    }
-    if (is_low(c->result)) narrow(tile_of(buf, c->n - 1), result, c->result, n);
-    return CTN_OK;
-}
-
-static const chain *chain_of(const int64_t *attr)
-{
-    return (const chain *)(intptr_t)attr[0]; /* lives in the plan's memory */
+    return (const ctn__map_program *)(intptr_t)attr[0]; /* lives in the plan's memory */
 }
 
 static ctn_status chain_run(const ctn_run_args *a)
 {
-    const chain *c = chain_of(a->attr);
-    int64_t n = ctn__count(&a->dout[0]), tiles = (n + TILE - 1) / TILE;
-    ctn_status worst = CTN_OK;
-#pragma omp parallel for schedule(static) reduction(min : worst) if (n > 4 * TILE)
-    for (int64_t t = 0; t < tiles; t++) {
-        int64_t first = t * TILE, m = n - first < TILE ? n - first : TILE;
-        char *buf =
-            (char *)a->scratch + (size_t)omp_get_thread_num() * (size_t)(c->n + c->nin) * TILE * 8;
-        ctn_status st = run_tile(a, c, first, m, buf);
-        if (st < worst) worst = st;
-    }
-    return worst;
+    return ctn__map_run(program_of(a->attr), a, a->scratch);
 }
 
 static ctn_status chain_prepare(ctn_prepare_args *a)
 {
-    const chain *c = chain_of(a->attr);
-    a->scratch = (size_t)a->threads * (size_t)(c->n + c->nin) * TILE * 8;
+    a->scratch = ctn__map_scratch(program_of(a->attr), a->threads);
     a->kernel = "own:chain";
     return CTN_OK;
 }
 
-static ctn_op op_chain = {
-    sizeof(ctn_op),           "elementwise",   -1, 1, CTN_OP_ELEMENTWISE, .inplace = 0xffff,
-    .prepare = chain_prepare, .run = chain_run};
+static ctn_op op_chain = {sizeof(ctn_op),
+                          "elementwise",
+                          -1,
+                          1,
+                          CTN_OP_ELEMENTWISE | CTN_OP_STRIDED,
+                          .inplace = 0xffff,
+                          .prepare = chain_prepare,
+                          .run = chain_run};
 
-/* Elementwise with a kernel of its own, every operand whole or one element. */
+/* ---- what may be a stage ------------------------------------------------------------------------------ */
+
+static ctn_dtype inside(ctn_dtype t)
+{
+    return t == CTN_BF16 || t == CTN_F16 ? CTN_F32 : t;
+}
+
+/* Elementwise with a kernel of its own; operands that are broadcast only where it reads any strides. */
 bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnode *n)
 {
     if (n->dead || !(n->op->flags & CTN_OP_ELEMENTWISE) || n->op->prepare || !n->op->run ||
-        n->nout != 1 || n->nin > 4 || (n->op->flags & (CTN_OP_RANDOM | CTN_OP_ORDERED)))
+        n->nout != 1 || n->nin > CTN__TILE_IN || (n->op->flags & (CTN_OP_RANDOM | CTN_OP_ORDERED)))
         return false;
     const ctn_desc *o = &p->values.at[n->out[0]].d;
     for (int i = 0; i < n->nin; i++) {
@@ -165,114 +61,235 @@ bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnod
 /* Worth a loop of its own. */
 static bool fits(const ctn__plan *p, const ctn__pnode *n)
 {
-    return ctn__can_chain(p, p->nodes.at, n) && ctn__count(&p->values.at[n->out[0]].d) >= TILE;
+    return ctn__can_chain(p, p->nodes.at, n) && ctn__count(&p->values.at[n->out[0]].d) >= WORTH;
 }
+
+/* ---- growing ------------------------------------------------------------------------------------------ */
+
+/* A value that the loop reads. */
+typedef struct {
+    int value, uses; /* by nodes of the loop */
+    bool stays;      /* comes from outside */
+} outside;
 
 typedef struct {
     ctn__plan *p;
-    chain *c;
-    int in[CTN_MAX_IN], nin, nscalar;
-    ctn_scalar scalar[4 * MAX_STAGES];
-    int taken[MAX_STAGES]; /* nodes swallowed */
+    outside ext[CTN_MAX_IN];
+    int next;
+    CTN__VEC(int) taken; /* nodes, from the last to the first */
+    int nscalar;
 } grower;
 
-static int external(grower *g, int v)
+static int find(const grower *g, int v)
 {
-    for (int i = 0; i < g->nin; i++)
-        if (g->in[i] == v) return i;
-    if (g->nin == CTN_MAX_IN) return -1;
-    g->in[g->nin] = v;
-    return g->nin++;
+    int i = 0;
+    while (i < g->next && g->ext[i].value != v) i++;
+    return i;
 }
 
-/* Add node behind the producers it takes in; false when the chain gets too long: nothing is fused then. */
-static bool grow(grower *g, int node, const ctn_desc *shape, int *stage_out)
+/* How many more values the loop reads with node n in it. */
+static int more(const grower *g, const ctn__pnode *n)
+{
+    int count = 0;
+    for (int i = 0; i < n->nin; i++) {
+        bool known = find(g, n->in[i]) < g->next;
+        for (int k = 0; k < i && !known; k++) known = n->in[k] == n->in[i];
+        count += !known;
+    }
+    return count;
+}
+
+static bool take_in(grower *g, int node)
+{
+    const ctn__pnode *n = &g->p->nodes.at[node];
+    for (int i = 0; i < n->nin; i++) {
+        const int k = find(g, n->in[i]);
+        if (k == g->next) g->ext[g->next++] = (outside){.value = n->in[i]};
+        g->ext[k].uses++;
+    }
+    g->nscalar += n->nscalar;
+    return ctn__vec_push(&g->taken, node);
+}
+
+/* The value from outside that was made last and may yet be taken in; -1: none. From the last to the first, so that all readers of a value
+ * have been looked at before it. */
+static int last_made(const grower *g)
+{
+    int best = -1;
+    for (int i = 0; i < g->next; i++) {
+        const outside *e = &g->ext[i];
+        if (e->stays) continue;
+        if (best < 0 || g->p->values.at[e->value].node > g->p->values.at[g->ext[best].value].node)
+            best = i;
+    }
+    return best;
+}
+
+static bool can_take(const grower *g, const outside *e, const ctn_desc *shape)
+{
+    const ctn__plan *p = g->p;
+    const ctn__value *v = &p->values.at[e->value];
+    return v->kind == CTN__V_TEMP && v->uses == e->uses && v->node >= 0 &&
+           ctn__same_shape(&v->d, shape) && fits(p, &p->nodes.at[v->node]) &&
+           g->next - 1 + more(g, &p->nodes.at[v->node]) <= CTN_MAX_IN;
+}
+
+static ctn_status grow(grower *g, int node)
+{
+    const ctn_desc shape = g->p->values.at[g->p->nodes.at[node].out[0]].d;
+    if (!take_in(g, node)) return CTN_ENOMEM;
+    for (int i; (i = last_made(g)) >= 0;) {
+        if (!can_take(g, &g->ext[i], &shape)) {
+            g->ext[i].stays = true;
+            continue;
+        }
+        const int from = g->p->values.at[g->ext[i].value].node;
+        g->ext[i] = g->ext[--g->next];
+        if (!take_in(g, from)) return CTN_ENOMEM;
+    }
+    return CTN_OK;
+}
+
+/* ---- the program ---------------------------------------------------------------------------------------- */
+
+/* Stages are the taken nodes from the first to the last. While a program is made, first and last of a value that it makes are
+ * the stages that make it and read it last. */
+typedef struct {
+    grower *g;
+    ctn__map_program *to;
+    CTN__VEC(int) free; /* buffers */
+} maker;
+
+static ctn__pnode *node_of(const maker *m, int stage)
+{
+    return &m->g->p->nodes.at[m->g->taken.at[m->to->n - 1 - stage]];
+}
+
+static bool made_inside(const maker *m, const ctn__value *v)
+{
+    return v->node >= 0 && v->first >= 0 && v->first < m->to->n &&
+           m->g->taken.at[m->to->n - 1 - v->first] == v->node;
+}
+
+static void number(const maker *m)
+{
+    ctn__plan *p = m->g->p;
+    for (int k = 0; k < m->to->n; k++) p->values.at[node_of(m, k)->out[0]].first = k;
+    for (int k = 0; k < m->to->n; k++) {
+        const ctn__pnode *n = node_of(m, k);
+        for (int i = 0; i < n->nin; i++)
+            if (made_inside(m, &p->values.at[n->in[i]])) p->values.at[n->in[i]].last = k;
+    }
+}
+
+/* Buffers whose values are read by stage k for the last time. */
+static bool give_back(maker *m, int k)
+{
+    ctn__plan *p = m->g->p;
+    const ctn__pnode *n = node_of(m, k);
+    bool ok = true;
+    for (int i = 0; i < n->nin && ok; i++) {
+        ctn__value *v = &p->values.at[n->in[i]];
+        if (!made_inside(m, v) || v->last != k) continue;
+        ok = ctn__vec_push(&m->free, m->to->stage[v->first].out);
+        v->last = -1; /* once */
+    }
+    return ok;
+}
+
+/* Tile kernels may write where they read. */
+static bool place(maker *m, int k)
+{
+    ctn__map_stage *s = &m->to->stage[k];
+    if (s->tiles && !give_back(m, k)) return false;
+    s->out = m->free.n > 0 ? m->free.at[--m->free.n] : m->to->nin + m->to->buffers++;
+    return s->tiles || give_back(m, k);
+}
+
+static ctn_status fill(maker *m, ctn_scalar *scalar)
+{
+    ctn__plan *p = m->g->p;
+    int nscalar = 0;
+    for (int k = 0; k < m->to->n; k++) {
+        const ctn__pnode *n = node_of(m, k);
+        ctn__map_stage *s = &m->to->stage[k];
+        *s = (ctn__map_stage){.tiles = ctn__tiles_of(n->op),
+                              .op = n->op,
+                              .attr = n->attr,
+                              .scalar0 = nscalar,
+                              .nin = (uint8_t)n->nin,
+                              .nattr = (uint8_t)n->nattr,
+                              .nscalar = (uint8_t)n->nscalar,
+                              .dout = (uint8_t)inside(p->values.at[n->out[0]].d.dtype)};
+        for (int i = 0; i < n->nin; i++) {
+            const ctn__value *v = &p->values.at[n->in[i]];
+            s->din[i] = (uint8_t)inside(v->d.dtype);
+            s->in[i] = made_inside(m, v) ? m->to->stage[v->first].out : find(m->g, n->in[i]);
+        }
+        for (int i = 0; i < n->nscalar; i++) scalar[nscalar++] = n->scalar[i];
+        if (k == m->to->n - 1) s->out = m->to->nin + m->to->buffers;
+        else if (!place(m, k)) return CTN_ENOMEM;
+    }
+    return CTN_OK;
+}
+
+/* The last node becomes the loop, the others go. */
+static ctn_status replace(grower *g, ctn__map_program *to)
 {
     ctn__plan *p = g->p;
-    const ctn__pnode *n = &p->nodes.at[node];
-    stage s = {.op = n->op,
-               .nin = n->nin,
-               .nattr = n->nattr,
-               .nscalar = n->nscalar,
-               .attr = n->attr,
-               .dout = inside(p->values.at[n->out[0]].d.dtype)};
-    for (int i = 0; i < n->nin; i++) {
-        const ctn__value *v = &p->values.at[n->in[i]];
-        bool inner = v->kind == CTN__V_TEMP && v->uses == 1 && v->node >= 0 &&
-                     ctn__same_shape(&v->d, shape) && fits(p, &p->nodes.at[v->node]) &&
-                     g->c->n < MAX_STAGES - 4;
-        s.din[i] = inside(v->d.dtype);
-        s.single[i] = ctn__count(&v->d) == 1 && ctn__count(shape) != 1;
-        int k = 0;
-        if (inner ? !grow(g, v->node, shape, &k) : (k = external(g, n->in[i])) < 0) return false;
-        s.in[i] = inner ? -1 - k : k;
-    }
-    if (g->c->n == MAX_STAGES || g->nscalar + n->nscalar > 4 * MAX_STAGES) return false;
-    s.scalar0 = g->nscalar;
-    for (int i = 0; i < n->nscalar; i++) g->scalar[g->nscalar++] = n->scalar[i];
-    g->taken[g->c->n] = node;
-    *stage_out = g->c->n;
-    g->c->s[g->c->n++] = s;
-    return true;
-}
-
-static bool reader_fits(const ctn__plan *p, int node)
-{
-    int v = p->nodes.at[node].out[0];
-    for (size_t i = (size_t)node + 1; i < p->nodes.n; i++)
-        for (int k = 0; k < p->nodes.at[i].nin; k++)
-            if (p->nodes.at[i].in[k] == v && !p->nodes.at[i].dead) return fits(p, &p->nodes.at[i]);
-    return false;
-}
-
-/* Make node, with the producers it takes in, one loop of at least `least` stages. */
-static bool make_chain(ctn__plan *p, int node, int least, ctn_status *st)
-{
-    ctn__pnode *n = &p->nodes.at[node];
-    const ctn__value *o = &p->values.at[n->out[0]];
-    grower g = {.p = p, .c = ctn__arena_zero(&p->mem, sizeof(chain))};
-    int last;
-    if (!g.c) {
-        *st = CTN_ENOMEM;
-        return false;
-    }
-    if (!grow(&g, node, &o->d, &last) || g.c->n < least) return false;
-    int *edges = ctn__arena_get(&p->mem, (size_t)(g.nin + 1) * sizeof(int));
+    ctn__pnode *n = &p->nodes.at[g->taken.at[0]];
+    maker m = {.g = g, .to = to};
+    to->n = (int)g->taken.n;
+    to->nin = g->next;
+    to->widens = true;
+    to->stage = ctn__arena_get(&p->mem, (size_t)to->n * sizeof *to->stage);
+    int *edges = ctn__arena_get(&p->mem, (size_t)(g->next + 1) * sizeof(int));
     int64_t *attr = ctn__arena_get(&p->mem, sizeof *attr);
-    ctn_scalar *scalar = ctn__arena_get(&p->mem, (size_t)(g.nscalar + 1) * sizeof *scalar);
-    if (!edges || !attr || !scalar) {
-        *st = CTN_ENOMEM;
-        return false;
+    ctn_scalar *scalar = ctn__arena_get(&p->mem, (size_t)(g->nscalar + 1) * sizeof *scalar);
+    if (!to->stage || !edges || !attr || !scalar) return CTN_ENOMEM;
+    number(&m);
+    ctn_status st = fill(&m, scalar);
+    ctn__vec_free(&m.free);
+    CTN_TRY(st);
+    for (int i = 0; i < g->next; i++) edges[i] = g->ext[i].value;
+    for (size_t i = 0; i < g->taken.n; i++) {
+        ctn__node_uses(p, &p->nodes.at[g->taken.at[i]], -1);
+        p->nodes.at[g->taken.at[i]].dead = i > 0;
     }
-    memcpy(edges, g.in, (size_t)g.nin * sizeof(int));
-    memcpy(scalar, g.scalar, (size_t)g.nscalar * sizeof *scalar);
-    attr[0] = (int64_t)(intptr_t)g.c;
-    g.c->nin = g.nin;
-    g.c->result = o->d.dtype;
-    for (int i = 0; i < g.nin; i++) {
-        const ctn_desc *d = &p->values.at[g.in[i]].d;
-        g.c->ext[i] = d->dtype;
-        g.c->single[i] = ctn__count(d) == 1 && ctn__count(&o->d) != 1;
-    }
-    for (int i = 0; i < g.c->n - 1; i++) p->nodes.at[g.taken[i]].dead = true;
+    attr[0] = (int64_t)(intptr_t)to;
     n->op = &op_chain;
     n->in = edges;
-    n->nin = g.nin;
+    n->nin = g->next;
     n->attr = attr;
     n->nattr = 1;
     n->scalar = scalar;
-    n->nscalar = g.nscalar;
-    return true;
+    n->nscalar = g->nscalar;
+    ctn__node_uses(p, n, 1);
+    return CTN_OK;
+}
+
+/* Make node, with the producers it takes in, one loop of at least `least` stages. */
+static bool make_chain(ctn__plan *p, int node, size_t least, ctn_status *st)
+{
+    grower g = {.p = p};
+    *st = grow(&g, node);
+    const bool worth = *st == CTN_OK && g.taken.n >= least;
+    if (worth) {
+        ctn__map_program *to = ctn__arena_zero(&p->mem, sizeof *to);
+        *st = to ? replace(&g, to) : CTN_ENOMEM;
+    }
+    ctn__vec_free(&g.taken);
+    return worth && *st == CTN_OK;
 }
 
 bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st)
 {
-    ctn__pnode *n = &p->nodes.at[node];
-    if (!fits(p, n)) return false;
-    const ctn__value *o = &p->values.at[n->out[0]];
-    if (o->kind == CTN__V_TEMP && o->uses == 1 && reader_fits(p, node))
-        return false; /* it takes this in */
-    return make_chain(p, node, 2, st);
+    return fits(p, &p->nodes.at[node]) && make_chain(p, node, 2, st);
+}
+
+static bool is_low(ctn_dtype t)
+{
+    return inside(t) != t;
 }
 
 bool ctn__chain_low(ctn__plan *p, int node, ctn_status *st)

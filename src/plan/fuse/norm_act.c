@@ -47,17 +47,25 @@ bool ctn__fuse_norm_act(ctn__plan *p, int node, ctn_status *st)
         residual = add->in[1 - i];
     }
     if (norm < 0) return false;
-    bool effect = act->effect;
+    const bool effect = act->effect;
+    ctn__pnode gone = *act;
     if (sum >= 0) p->nodes.at[sum].dead = true;
     if (!ctn__node_move(p, norm, node)) {
         if (sum >= 0) p->nodes.at[sum].dead = false;
         return false;
+    }
+    ctn__node_uses(p, &gone, -1);
+    if (sum >= 0) {
+        gone = p->nodes.at[sum];
+        gone.dead = false;
+        ctn__node_uses(p, &gone, -1);
     }
     ctn__pnode *n = &p->nodes.at[node];
     if (residual >= 0 && !ctn__node_append(p, n, residual)) {
         *st = CTN_ENOMEM;
         return false;
     }
+    if (residual >= 0) p->values.at[residual].uses++;
     n->attr[ACT] = 1;
     n->attr[ADD] = residual >= 0;
     n->out[0] = y;

@@ -19,11 +19,14 @@ enum { BN_Y, BN_MEAN, BN_RSTD };                           /* its outputs */
 
 static int reader(const ctn__plan *p, int v, int after)
 {
-    for (size_t i = (size_t)after + 1; i < p->nodes.n; i++) {
-        const ctn__pnode *n = &p->nodes.at[i];
-        if (n->dead || n->op != &ctn__op_batch_norm_grad || n->attr[ACT] || n->attr[JOIN]) continue;
+    const int *at, count = ctn__plan_readers(p, v, &at);
+    for (int i = 0; i < count; i++) {
+        const ctn__pnode *n = &p->nodes.at[at[i]];
+        if (at[i] <= after || n->dead || n->op != &ctn__op_batch_norm_grad || n->attr[ACT] ||
+            n->attr[JOIN])
+            continue;
         if (n->in[GY] == v && n->nin == FIRST_OPTIONAL && p->values.at[n->out[G]].uses == 0)
-            return (int)i;
+            return at[i];
     }
     return -1;
 }
@@ -89,9 +92,13 @@ bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st)
     n.attr[ACT] = shift < 0 ? BY_Y : BY_X;
     n.attr[JOIN] = sum >= 0;
     if (shared) n.out[G] = out;
-    p->nodes.at[k].dead = true;
-    if (sum >= 0) p->nodes.at[sum].dead = true;
+    const int gone[] = {node, k, sum};
+    for (int i = 0; i < 3 && gone[i] >= 0; i++) {
+        ctn__node_uses(p, &p->nodes.at[gone[i]], -1);
+        p->nodes.at[gone[i]].dead = true;
+    }
     p->nodes.at[node] = n;
+    ctn__node_uses(p, &n, 1);
     for (int i = 0; i < n.nout; i++) p->values.at[n.out[i]].node = node;
     return true;
 }

@@ -23,6 +23,7 @@ bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st)
     product->out[0] = act->out[0]; /* it now makes the activated value */
     product->effect |= act->effect;
     p->values.at[act->out[0]].node = z->node;
+    ctn__node_uses(p, act, -1);
     act->dead = true;
     return true;
 }
