@@ -16,6 +16,7 @@
 #include <catena/ops.h>
 
 #include "bench_allreduce.h"
+#include "bench_elementwise.h"
 #include "bench_exchange.h"
 #include "bench_loader.h"
 #include "launch.h"
@@ -24,6 +25,7 @@
 /* The operands that are no networks. */
 #define LOADER "loader"
 #define ALLREDUCE "allreduce"
+#define ELEMENTWISE "elementwise"
 
 /* Steps that plan and grow what grows once; the third is measured. A macro, for the help text. */
 #define WARM_UP 2
@@ -408,22 +410,24 @@ static int run(args *a)
     if (code >= 0) return code;
     if (strcmp(a->operand, LOADER) == 0) return bench_loader(a);
     if (strcmp(a->operand, ALLREDUCE) == 0) return bench_allreduce(a);
+    if (strcmp(a->operand, ELEMENTWISE) == 0) return bench_elementwise(a);
     code = check_precision(a);
     if (code >= 0) return code;
     return bench_model(a) < 0 ? report_error("bench") : EXIT_DONE;
 }
 
-/* The networks, the loader, the sum over ranks. */
+/* The networks, the loader, the sum over ranks, chains of elementwise ops. */
 static const char *const *bench_words(void)
 {
     enum { MOST = 64 };
-    static const char *words[MOST + 3];
+    static const char *words[MOST + 4];
     const char *const *names = model_names();
     int n = 0;
     for (; n < MOST && names[n]; n++) words[n] = names[n];
     words[n] = LOADER;
     words[n + 1] = ALLREDUCE;
-    words[n + 2] = NULL;
+    words[n + 2] = ELEMENTWISE;
+    words[n + 3] = NULL;
     return words;
 }
 
@@ -459,7 +463,7 @@ static const option options[] = {
 
 const command cmd_bench = {
     .name = "bench",
-    .operands = "NETWORK|loader|allreduce",
+    .operands = "NETWORK|loader|allreduce|elementwise",
     .summary = "Time training steps on synthetic data, and what recording them costs.",
     .words = bench_words,
     .options = options,
@@ -469,6 +473,7 @@ const command cmd_bench = {
                 "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
                 "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n"
                 "  catena bench loader --data photos --threads 2\n"
+                "  catena bench elementwise --threads 1    chains of 1 to 64 ops against one loop\n"
                 "  mpirun -np 4 catena bench allreduce     102 MB summed over four ranks\n"
                 "  mpirun -np 4 catena bench resnet50 --exchange all --steps 6\n",
     .run = run,
