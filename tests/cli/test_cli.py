@@ -536,6 +536,11 @@ def test_resume():
     rows = [[{k: v for k, v in json.loads(line).items() if not k.endswith(drop)}
              for line in Path(out, "log.jsonl").read_text().splitlines()] for out in ("whole", "parts")]
     assert rows[0] == rows[1]
+    # What the state refuses has changed nothing: it can be gone on with.
+    before = Path("parts/config.yaml").read_text()
+    done = run("train", "--out", "parts", "--resume", "--hidden", "32", code=4)
+    assert Path("parts/config.yaml").read_text() == before, done.stderr
+    train("--out", "parts", "--resume", "--epochs", "41")
 
 
 def test_unfinished():

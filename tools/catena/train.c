@@ -63,8 +63,7 @@ static ctn_status prepare(training *r, args *a)
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
     CTN_TRY(setup_optimizer(r));
-    CTN_TRY(setup_trainer(r));
-    return result_begin(r);
+    return setup_trainer(r);
 }
 
 static ctn_status resume(training *r)
@@ -110,6 +109,7 @@ static int train(args *a)
     char file[4096];
     if (st >= 0 && a->job->comm) watchdog_file(join(file, sizeof file, r.out, "failures.txt"));
     if (st >= 0) st = resume(&r);
+    if (st >= 0) st = result_begin(&r); /* a state that was refused keeps its files */
     if (st >= 0) {
         r.t.now = DOING_RUN;
         running = r.trainer;
