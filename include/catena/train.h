@@ -131,7 +131,7 @@ CTN_API void ctn_trainer_row_progress(const ctn_trainer *tr, int64_t row, ctn_pr
 /* ---- triggers -------------------------------------------------------------------------------- */
 
 typedef enum {
-    CTN_EVERY_EPOCHS = 1,
+    CTN_EVERY_EPOCHS = 1, /* and after the last step, wherever that is */
     CTN_EVERY_ITERATIONS,
     CTN_EVERY_SECONDS,
     CTN_ONCE,     /* at iteration n */

@@ -61,7 +61,7 @@ static bool is_best(ctn__trigger *g, const ctn_trainer *tr)
 bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
 {
     switch (g->t.kind) {
-    case CTN_EVERY_EPOCHS: return passed(tr->was, ctn__trainer_epochs(tr), g->t.n);
+    case CTN_EVERY_EPOCHS: return tr->last || passed(tr->was, ctn__trainer_epochs(tr), g->t.n);
     case CTN_EVERY_ITERATIONS: return tr->iteration % (int64_t)g->t.n == 0;
     case CTN_EVERY_SECONDS: {
         double now = ctn__trainer_clock(tr);

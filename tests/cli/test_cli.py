@@ -543,6 +543,16 @@ def test_resume():
     train("--out", "parts", "--resume", "--epochs", "41")
 
 
+def test_shorter_than_an_epoch():
+    """The last step is an end like any other: it is logged, evaluated and reported."""
+    make_arrays()
+    values = train(*LONG, "--hidden", "8", "--epochs", "0", "--iterations", "3", "--val-share", "0.2", "--out", "short")
+    assert values["iterations"] == 3 and values["val/loss"] > 0, values
+    lines = [json.loads(line) for line in Path("short/log.jsonl").read_text().splitlines()]
+    assert len(lines) == 1 and lines[0]["train/loss"] > 0 and lines[0]["val/loss"] > 0, lines
+    assert Path("short/best.safetensors").exists()
+
+
 def test_unfinished():
     """The mark of a job script: this run has saved a state and not come to its end."""
     make_arrays()
