@@ -254,6 +254,10 @@ def test_classes():
     assert lines[0] == "sample,class,name,probability" and len(lines) == 201
     right = np.mean([int(line.split(",")[1]) == k for line, k in zip(lines[1:], labels)])
     assert right > 0.8, right
+    run("predict", "mlp", "--weights", "r8/best.safetensors", "--data", "x.npy", "--out", "p.npy")
+    p = np.load("p.npy")
+    assert p.dtype == np.float32 and len(p) == 200 and np.allclose(p.sum(axis=1), 1, atol=1e-5)
+    assert [int(line.split(",")[1]) for line in lines[1:]] == list(p.argmax(axis=1))
     found = json.loads(run("eval", "mlp", "--weights", "r8/best.safetensors", *ARRAYS[:4], "--json").stdout)
     assert abs(found["accuracy"] - right) < 1e-6, (found, right)
     mixed = train("mlp", *ARRAYS, "--epochs", "2", "--smoothing", "0.1", "--schedule", "one-cycle", "--warmup", "0.5",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * catena predict: results of a network for data without targets. Numbers come in the units of the training
- * targets, as .npy; classes with their probability as JSON lines or CSV.
+ * targets, as .npy; classes with their probability as JSON lines or CSV, or the probabilities of all as .npy.
  */
 #include <errno.h>
 #include <math.h>
@@ -55,6 +55,34 @@ static ctn_status predict_numbers(task *t, const char *out)
     if (st == CTN_OK) st = ctn_npy_save(out, count, &r.field, r.all);
     units_free(&r.u);
     free(r.all);
+    return st;
+}
+
+/* ---- probabilities of all classes ---------------------------------------------------------------------- */
+
+static ctn_status take_probabilities(void *user, const ctn_batch *b, const float *y, int64_t per,
+                                     int64_t first)
+{
+    for (int64_t i = 0; i < b->n; i++) {
+        const float *row = y + i * per;
+        float *to = (float *)user + (first + i) * per;
+        double most = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < per; k++) most = fmax(most, row[k]);
+        for (int64_t k = 0; k < per; k++) sum += exp(row[k] - most);
+        for (int64_t k = 0; k < per; k++) to[k] = (float)(exp(row[k] - most) / sum);
+    }
+    return CTN_OK;
+}
+
+static ctn_status predict_probabilities(task *t, const char *out)
+{
+    const int64_t count = ctn_dataset_count(t->set[0]);
+    const ctn_field field = {.dtype = CTN_F32, .ndim = 1, .shape = {t->classes}};
+    float *all = malloc((size_t)(count * t->classes + 1) * sizeof *all);
+    if (!all) return ctn_fail(CTN_ENOMEM, "no memory for %lld results", (long long)count);
+    ctn_status st = infer(t, take_probabilities, all);
+    if (st == CTN_OK) st = ctn_npy_save(out, count, &field, all);
+    free(all);
     return st;
 }
 
@@ -163,7 +191,9 @@ static ctn_status predict(task *t, args *a)
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, args_text(a, "weights")));
     CTN_TRY(task_loaders(t));
-    CTN_TRY(t->classify ? predict_classes(t, out) : predict_numbers(t, out));
+    if (!t->classify) CTN_TRY(predict_numbers(t, out));
+    else if (ends_with(out, ".npy")) CTN_TRY(predict_probabilities(t, out));
+    else CTN_TRY(predict_classes(t, out));
     if (!args_flag(a, "json") || !out[0]) return CTN_OK;
     json j = {0};
     json_open(&j, NULL, '{');
@@ -184,7 +214,8 @@ static const option options[] = {
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "which part of MNIST, CIFAR-10 or a folder with both"},
     {"out", "FILE", "",
-     "numbers: .npy; classes: .csv, or JSON lines (default: on standard output)"},
+     "numbers: .npy; classes: .csv, JSON lines (default: on standard output), or the "
+     "probabilities of all of them as .npy"},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,
     {"json", NULL, NULL, "tell what was written as one JSON object"},
