@@ -60,6 +60,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_split(ctn_dataset **first, ctn_dat
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_concat(ctn_dataset **ds, int n,
                                                      ctn_dataset *const *parts);
 
+/* base with its classes numbered as in `name` (n of them, copied): evaluation data whose folders are not exactly those that a
+ * network was trained on. base is taken over when it succeeds. Local. Errors: ENOTFOUND (base has a class that is not
+ * among the names; it is named), EARG (base has no names of classes), ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_relabel(ctn_dataset **ds, ctn_dataset *base,
+                                                      int64_t n, const char *const *name);
+
 /* fn gets a sample of base in src and writes one of the new fields to dst; called from several
  * threads at once. base is taken over; user is borrowed. Local. Errors: EARG, ENOMEM. */
 typedef ctn_status (*ctn_transform_fn)(void *user, const ctn_sample *s, void *const *src,

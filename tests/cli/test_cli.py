@@ -288,6 +288,17 @@ def test_images():
     lines = run("predict", "cifar-resnet20", "--weights", "r/best.safetensors", "--data", "photos/red").stdout
     found = [json.loads(line) for line in lines.splitlines()]
     assert len(found) == 8 and found[0]["sample"].endswith("0.png") and found[0]["name"] in colours, found
+    # Classes are known by name, not by their place among the folders that happen to be there.
+    shutil.copytree("photos/red", "some/red")
+    names = [line["name"] for line in found]
+    some = json.loads(run("eval", "cifar-resnet20", "--weights", "r/best.safetensors", "--data", "some", "--json").stdout)
+    assert some["accuracy"] == names.count("red") / 8, (some, names)
+    values = train("cifar-resnet20", "--data", "photos", *words, "--epochs", "1", "--val", "some", "--out", "v")
+    some = json.loads(run("eval", "cifar-resnet20", "--weights", "v/weights.safetensors", "--data", "some", "--json").stdout)
+    assert abs(values["val/accuracy"] - some["accuracy"]) < 1e-6, (values, some)
+    shutil.copytree("photos/red", "some/purple")
+    error = run("eval", "cifar-resnet20", "--weights", "r/best.safetensors", "--data", "some", code=4).stderr
+    assert "the class 'purple' is none of the 3 that are known" in error, error
     packed = json.loads(run("pack", "photos", "shards", "--json").stdout)
     assert packed["samples"] == 24 and Path("shards/shard-000000.tar").exists()
     train("cifar-resnet20", "--data", "shards", *words, "--epochs", "1", "--mixup", "0.2", "--out", "s")

@@ -92,13 +92,12 @@ typedef struct {
     task *t;
     FILE *to;
     bool csv;
-    char **name; /* of classes, or NULL */
-    int64_t names;
+    class_names known; /* to the training */
 } labels;
 
 static const char *name_of(const labels *l, int64_t k)
 {
-    if (k < l->names) return l->name[k];
+    if (k < l->known.n) return l->known.name[k];
     const char *s = ctn_dataset_class(l->t->set[0], k);
     return s ? s : "";
 }
@@ -148,35 +147,17 @@ static ctn_status take_classes(void *user, const ctn_batch *b, const float *y, i
     return CTN_OK;
 }
 
-/* classes.txt beside the weights: the names that the training knew. */
-static void read_names(labels *l, const char *weights)
-{
-    char path[4096], line[1024];
-    const char *slash = strrchr(weights, '/');
-    snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
-    FILE *f = fopen(path, "r");
-    if (!f) return;
-    l->name = calloc((size_t)l->t->classes, sizeof *l->name);
-    while (l->name && l->names < l->t->classes && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
-        if (!(l->name[l->names] = strdup(line))) break;
-        l->names++;
-    }
-    fclose(f);
-}
-
 static ctn_status predict_classes(task *t, const char *out)
 {
     labels l = {.t = t, .to = stdout, .csv = ends_with(out, ".csv")};
     if (out[0]) l.to = fopen(out, "w");
     if (!l.to) return ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
-    read_names(&l, args_text(t->a, "weights"));
+    ctn_status st = class_names_read(&l.known, t->a->job, args_text(t->a, "weights"));
     if (l.csv) fprintf(l.to, "sample,class,name,probability\n");
-    ctn_status st = infer(t, take_classes, &l);
+    if (st == CTN_OK) st = infer(t, take_classes, &l);
     if (out[0] && fclose(l.to) != 0 && st == CTN_OK)
         st = ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
-    for (int64_t k = 0; k < l.names; k++) free(l.name[k]);
-    free(l.name);
+    class_names_free(&l.known);
     return st;
 }
 

@@ -17,6 +17,7 @@
 #include <catena/train.h>
 
 #include "cli.h"
+#include "launch.h"
 
 typedef enum {
     DATA_MNIST,
@@ -118,6 +119,14 @@ const char *const *task_names(void);
 /* Are smaller batches at the end of an epoch left out? */
 bool drops_last(const args *a);
 int64_t field_elements(const ctn_field *f); /* of one sample */
+
+/* Names of classes, in their order, as the training has written them beside its weights; n 0: there are none. */
+typedef struct {
+    int64_t n;
+    char **name, *text;
+} class_names;
+ctn_status class_names_read(class_names *c, launch *l, const char *weights); /* collective */
+void class_names_free(class_names *c);
 
 ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);

@@ -349,13 +349,105 @@ static ctn_status find_place(const task *t, place *p)
     return l->comm ? ctn_comm_broadcast(l->comm, p, sizeof *p, 0) : CTN_OK;
 }
 
+/* ---- names of classes -------------------------------------------------------------------------------------- */
+
+void class_names_free(class_names *c)
+{
+    free(c->name);
+    free(c->text);
+    *c = (class_names){0};
+}
+
+/* One name in each line. */
+static ctn_status split_lines(class_names *c)
+{
+    for (const char *p = c->text; *p; p += *p == '\n') {
+        c->n++;
+        p += strcspn(p, "\n");
+    }
+    c->name = calloc((size_t)c->n + 1, sizeof *c->name);
+    if (!c->name) return ctn_fail(CTN_ENOMEM, "no memory for the names of classes");
+    char *p = c->text;
+    for (int64_t k = 0; k < c->n; k++) {
+        c->name[k] = p;
+        p += strcspn(p, "\n");
+        if (*p) *p++ = 0;
+    }
+    return CTN_OK;
+}
+
+/* Text of a file; NULL: there is none. */
+static char *read_text(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "r");
+    char *text = NULL;
+    long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+    if (size >= 0 && (text = calloc((size_t)size + 1, 1)) != NULL) {
+        rewind(f);
+        *n = fread(text, 1, (size_t)size, f);
+    }
+    if (f) fclose(f);
+    return text;
+}
+
+ctn_status class_names_read(class_names *c, launch *l, const char *weights)
+{
+    char path[4096];
+    const char *slash = strrchr(weights, '/');
+    void *text = NULL;
+    size_t n = 0;
+    *c = (class_names){0};
+    snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
+    if (l->rank == 0 && weights[0]) text = read_text(path, &n);
+    if (l->comm) CTN_TRY(launch_bytes(l, &text, &n));
+    c->text = text ? realloc(text, n + 1) : NULL;
+    if (!c->text) return CTN_OK;
+    c->text[n] = 0;
+    return split_lines(c);
+}
+
+/* Classes of *ds are numbered as those names are. Data without names of classes stays as it is. */
+static ctn_status number_classes(ctn_dataset **ds, int64_t n, const char *const *name)
+{
+    ctn_dataset *as = NULL;
+    if (n == 0 || ctn_dataset_classes(*ds) == 0) return CTN_OK;
+    CTN_TRY(ctn_dataset_relabel(&as, *ds, n, name));
+    *ds = as;
+    return CTN_OK;
+}
+
+/* As the training data numbers them. */
+static ctn_status number_as_trained(task *t, ctn_dataset **ds)
+{
+    const int64_t n = ctn_dataset_classes(t->set[0]);
+    const char **name = calloc((size_t)n + 1, sizeof *name);
+    if (!name) return ctn_fail(CTN_ENOMEM, "no memory for the names of classes");
+    for (int64_t k = 0; k < n; k++) name[k] = ctn_dataset_class(t->set[0], k);
+    ctn_status st = number_classes(ds, n, name);
+    free(name);
+    return st;
+}
+
+/* As the network of these weights does. */
+static ctn_status number_as_known(task *t, ctn_dataset **ds)
+{
+    class_names c;
+    CTN_TRY(class_names_read(&c, t->a->job, args_text(t->a, "weights")));
+    ctn_status st = number_classes(ds, c.n, (const char *const *)c.name);
+    class_names_free(&c);
+    return st;
+}
+
 static ctn_status open_training(task *t, const place *p, const char *target)
 {
     const char *val = args_text(t->a, "val");
     double share = args_real(t->a, "val-share");
     if (!val[0]) val = p->val;
     CTN_TRY(open_set(t, &t->set[0], p->path, target, CTN_TRAIN, true));
-    if (val[0]) return open_set(t, &t->set[1], val, args_text(t->a, "val-target"), CTN_TEST, false);
+    if (val[0]) {
+        CTN_TRY(open_set(t, &t->set[1], val, args_text(t->a, "val-target"), CTN_TEST, false));
+        return number_as_trained(t, &t->set[1]);
+    }
     if (share > 0) return split_share(t, p->path, share);
     if (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)
         return open_set(t, &t->set[1], p->path, target, CTN_TEST, false);
@@ -427,6 +519,7 @@ ctn_status task_data(task *t)
     ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
     if (t->use == FOR_TRAINING) CTN_TRY(open_training(t, &p, target));
     else CTN_TRY(open_set(t, &t->set[0], p.path, target, split, false));
+    if (t->use == FOR_EVALUATION) CTN_TRY(number_as_known(t, &t->set[0]));
     t->input = *ctn_dataset_field(t->set[0], 0);
     const ctn_field *y = ctn_dataset_field(t->set[0], 1);
     if (y) t->target = *y;
