@@ -66,18 +66,19 @@ static void narrow(const float *from, void *to, ctn_dtype t, int64_t n)
 }
 
 /* Elements [first, first + n) of input i in a row, in the type that stages see. */
-static const void *bring(const job *j, int i, int64_t first, int64_t n, char *room)
+static const void *bring(const job *j, int i, int64_t first, int64_t n, void *room)
 {
     const ctn_dtype t = j->a->din[i].dtype;
     const size_t size = ctn_dtype_size(t);
     const char *at = (const char *)j->a->in[i] + first * (int64_t)size;
     if (j->there[i] && !is_low(j->p, t)) return at;
     if (!j->there[i]) {
-        char *to = is_low(j->p, t) ? room + CTN__TILE * 4 : room; /* widened in front of it */
+        char *to =
+            (char *)room + (is_low(j->p, t) ? CTN__TILE * 4 : 0); /* widened in front of it */
         ctn__walk_copy(&j->walk[i], 0, j->a->in[i], size, first, n, to);
         at = to;
     }
-    if (is_low(j->p, t)) widen(at, t, (float *)(void *)room, n);
+    if (is_low(j->p, t)) widen(at, t, room, n);
     return room;
 }
 
@@ -149,25 +150,26 @@ static ctn_status run_tile(const job *j, int64_t first, int64_t n, void **slot, 
 
 static ctn_status run_tiles(const job *j, int64_t length, char *room)
 {
+    enum { USUAL = CTN_MAX_IN + 64 };
     const int slots = j->result + 1;
-    void *slot[CTN_MAX_IN + 64 + 1], **all = slot;
-    ctn_status st = CTN_OK;
     const int64_t tiles = (j->n + length - 1) / length;
-    if (slots > CTN_MAX_IN + 64) { /* a program that keeps many values at a time */
-        all = ctn__malloc((size_t)slots * sizeof *all);
-        if (!all) st = CTN_ENOMEM;
+    const int64_t some = j->n < CTN__TILE ? j->n : CTN__TILE;
+    void *slot[USUAL], **more = NULL, **all = slot;
+    if (slots > USUAL)
+        all = more = ctn__malloc((size_t)slots * sizeof *all); /* it keeps many values */
+    ctn_status st = all ? CTN_OK : CTN_ENOMEM;
+    for (int i = 0; i < slots && all; i++) {
+        char *own = room + (size_t)i * ROOM;
+        const bool once = i < j->p->nin && j->single[i];
+        all[i] = once ? (void *)(uintptr_t)bring(j, i, 0, some, own) : own;
     }
-    for (int i = 0; i < slots && st == CTN_OK; i++) all[i] = room + (size_t)i * ROOM;
-    for (int i = 0; i < j->p->nin && st == CTN_OK; i++)
-        if (j->single[i])
-            all[i] = (void *)(uintptr_t)bring(j, i, 0, j->n < CTN__TILE ? j->n : CTN__TILE, all[i]);
 #pragma omp for schedule(static)
     for (int64_t k = 0; k < tiles; k++) {
         const int64_t left = j->n - k * length;
         if (j->p->n > 1) fetch_ahead(j, (k + 1) * length, length);
         if (st == CTN_OK) st = run_tile(j, k * length, left < length ? left : length, all, room);
     }
-    if (all != slot) ctn__free(all);
+    ctn__free(more);
     return st;
 }
 
