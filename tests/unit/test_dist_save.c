@@ -42,7 +42,7 @@ static void counted_release(void *user, void *p)
 {
     (void)user;
     if (!p) return;
-    size_t *begin = (size_t *)(void *)((char *)p - 64);
+    size_t *begin = (size_t *)p - 64 / sizeof(size_t);
     atomic_fetch_sub(&live, (long long)*begin);
     free(begin);
 }

@@ -376,34 +376,26 @@ static ctn_status split_lines(class_names *c)
     return CTN_OK;
 }
 
-/* Text of a file; NULL: there is none. */
-static char *read_text(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "r");
-    char *text = NULL;
-    long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    if (size >= 0 && (text = calloc((size_t)size + 1, 1)) != NULL) {
-        rewind(f);
-        *n = fread(text, 1, (size_t)size, f);
-    }
-    if (f) fclose(f);
-    return text;
-}
-
 ctn_status class_names_read(class_names *c, launch *l, const char *weights)
 {
     char path[4096];
     const char *slash = strrchr(weights, '/');
-    void *text = NULL;
-    size_t n = 0;
+    size_t n = 0; /* with the 0 at the end; 0: there is no such file */
     *c = (class_names){0};
     snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
-    if (l->rank == 0 && weights[0]) text = read_text(path, &n);
-    if (l->comm) CTN_TRY(launch_bytes(l, &text, &n));
-    c->text = text ? realloc(text, n + 1) : NULL;
-    if (!c->text) return CTN_OK;
-    c->text[n] = 0;
-    return split_lines(c);
+    FILE *f = l->rank == 0 && weights[0] ? fopen(path, "r") : NULL;
+    if (f) {
+        size_t room = 0;
+        const ssize_t got = getdelim(&c->text, &room, 0, f); /* all of it */
+        n = got > 0 ? (size_t)got + 1 : 0;
+        fclose(f);
+    }
+    void *text = c->text;
+    ctn_status st = l->comm ? launch_bytes(l, &text, &n) : CTN_OK;
+    c->text = text;
+    if (st == CTN_OK && n > 0) st = split_lines(c);
+    if (st < 0 || n == 0) class_names_free(c);
+    return st;
 }
 
 /* Classes of *ds are numbered as those names are. Data without names of classes stays as it is. */
