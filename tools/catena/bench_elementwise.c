@@ -131,7 +131,8 @@ static ctn_status measure(const subject *s, figure *f, double *copy_ms)
             f[c].loop_ms = fmin(f[c].loop_ms, time_loop(loop_of(c), s->x, s->y, s->threads));
             for (int64_t i = 0; i < PIECE; i++)
                 if (some[i] != s->y[COUNT / 2 + i])
-                    return ctn_fail(CTN_EENGINE, "%d ops: the chain and the loop differ", lengths[c]);
+                    return ctn_fail(CTN_EENGINE, "%d ops: the chain and the loop differ",
+                                    lengths[c]);
         }
     }
     return CTN_OK;
