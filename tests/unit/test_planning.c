@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making plans of very long programs: on a small stack, and in time that grows with the length and not faster. Labels: threads
+ * Making plans of very long programs: on a small stack, and in time that grows with the length and not faster.
  */
 #include <pthread.h>
 #include <setjmp.h>
