@@ -85,16 +85,17 @@ static const void *bring(const job *j, int i, int64_t first, int64_t n, void *ro
 /* ---- tiles -------------------------------------------------------------------------------------------- */
 
 /* An op without tile kernels: its own run, on a tensor of one dimension. */
-static ctn_status run_op(const ctn__map_stage *s, ctn_run_args *r, int64_t n)
+static ctn_status run_op(const ctn__map_stage *s, const ctn_run_args *r, int64_t n)
 {
     ctn_desc din[CTN__TILE_IN], dout = {.dtype = s->dout, .ndim = 1, .dim = {n}, .stride = {1}};
     for (int i = 0; i < s->nin; i++) {
         din[i] = dout;
         din[i].dtype = s->din[i];
     }
-    r->din = din;
-    r->dout = &dout;
-    return s->op->run(r);
+    ctn_run_args own = *r;
+    own.din = din;
+    own.dout = &dout;
+    return s->op->run(&own);
 }
 
 static ctn_status run_stages(const job *j, void **slot, int64_t n)
