@@ -75,7 +75,7 @@ static const void *bring(const job *j, int i, int64_t first, int64_t n, void *ro
     if (!j->there[i]) {
         char *to =
             (char *)room + (is_low(j->p, t) ? CTN__TILE * 4 : 0); /* widened in front of it */
-        ctn__walk_copy(&j->walk[i], 0, j->a->in[i], size, first, n, to);
+        ctn__walk_copy(&j->walk[i], j->a->in[i], size, first, n, to);
         at = to;
     }
     if (is_low(j->p, t)) widen(at, t, room, n);
@@ -180,7 +180,7 @@ static void look_at_inputs(job *j)
     for (int i = 0; i < j->p->nin; i++) {
         j->there[i] = ctn__same_shape(&a->din[i], &a->dout[0]) && ctn__is_plain(&a->din[i]);
         j->single[i] = !j->there[i] && ctn__count(&a->din[i]) == 1;
-        if (!j->there[i]) ctn__walk_init(&j->walk[i], &a->dout[0], 1, &a->din[i]);
+        if (!j->there[i]) ctn__walk_init(&j->walk[i], &a->dout[0], &a->din[i]);
     }
 }
 

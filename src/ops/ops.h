@@ -162,21 +162,15 @@ enum { CTN__STRIDE = 64 };
         else CTN__MAP2_T(a, double, double, f64);                             \
     } while (0)
 
-/* Broadcasting walk (walk.c): out is row-major; inputs have any strides. Dimensions are merged so that the
- * innermost run is as long as possible. */
-enum { CTN__WALK_MAX = 4 };
+/* An input of any strides, seen in the output's shape (walk.c). Dimensions are merged, so that the innermost run is as long as
+ * possible. */
 typedef struct {
-    int nd, nin;
-    int64_t dim[CTN_MAX_DIMS];
-    int64_t stride[CTN__WALK_MAX][CTN_MAX_DIMS];
-    int64_t rows, run; /* outer iterations, elements of the innermost dimension */
+    int nd;
+    int64_t dim[CTN_MAX_DIMS], stride[CTN_MAX_DIMS];
 } ctn__walk;
-void ctn__walk_init(ctn__walk *w, const ctn_desc *out, int nin, const ctn_desc *din);
-/* element offset of input k at outer iteration row */
-int64_t ctn__walk_offset(const ctn__walk *w, int k, int64_t row);
-
-/* Elements [first, first + n) of the output's order of input k, which has elements of `size` bytes, in a row. */
-void ctn__walk_copy(const ctn__walk *w, int k, const void *src, size_t size, int64_t first,
-                    int64_t n, void *dst);
+void ctn__walk_init(ctn__walk *w, const ctn_desc *out, const ctn_desc *in);
+/* Copy elements [first, first + n) in the output's order into a row. size: bytes of an element. */
+void ctn__walk_copy(const ctn__walk *w, const void *src, size_t size, int64_t first, int64_t n,
+                    void *dst);
 
 #endif

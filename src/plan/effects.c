@@ -15,10 +15,10 @@ static void copy_to_row(const ctn_run_args *a)
     const size_t es = ctn_dtype_size(a->dout[0].dtype);
     const int64_t n = ctn__count(&a->dout[0]);
     ctn__walk w;
-    ctn__walk_init(&w, &a->dout[0], 1, a->din);
+    ctn__walk_init(&w, &a->dout[0], &a->din[0]);
 #pragma omp parallel for schedule(static) if (n > CHUNK)
     for (int64_t at = 0; at < n; at += CHUNK)
-        ctn__walk_copy(&w, 0, a->in[0], es, at, n - at < CHUNK ? n - at : CHUNK,
+        ctn__walk_copy(&w, a->in[0], es, at, n - at < CHUNK ? n - at : CHUNK,
                        (char *)a->out[0] + at * (int64_t)es);
 }
 
