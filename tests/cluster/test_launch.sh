@@ -12,17 +12,7 @@ cluster=$top/dev/cluster
 bad=0
 trap '"$cluster" down; rm -rf "$work"' EXIT
 
-python3 - "$work" << 'PYTHON' || exit 1
-import random, struct, sys
-def npy(name, shape, data):
-    head = repr({"descr": "<f4", "fortran_order": False, "shape": shape})
-    head += " " * (-(len(head) + 11) % 64) + "\n"
-    open(f"{sys.argv[1]}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
-random.seed(1)
-x = [random.gauss(0, 1) for _ in range(1003 * 6)]
-npy("x.npy", (1003, 6), struct.pack(f"<{len(x)}f", *x))
-npy("y.npy", (1003,), struct.pack("<1003f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(1003)]))
-PYTHON
+"$top/tests/cluster/make_arrays.py" "$work" 1003 || exit 1
 
 "$cluster" up --hosts 4 --rate 1gbit || exit $?
 "$cluster" slurm up || { echo "skipped: no Slurm here" && exit 77; }
