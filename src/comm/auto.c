@@ -80,10 +80,17 @@ static ctn_status shortest(const bench *b, int64_t bytes, choice *best)
     return CTN_OK;
 }
 
+/* Making regions blocks inside the transport: a rank that has failed before is heard of here, where a wait can still end. */
+static ctn_status make_regions(ctn_comm *c)
+{
+    if (!c->region) CTN_TRY(ctn_comm_barrier(c));
+    return ctn__regions_make(c);
+}
+
 /* An MPI may have no memory that others see: then the algorithms that need it are left out, on all ranks. */
 static ctn_status try_regions(bench *b)
 {
-    ctn_status st = ctn__regions_make(b->c);
+    ctn_status st = make_regions(b->c);
     if (b->c->failed) return st;
     double missing = st < 0;
     if (st < 0) ctn_error_clear();
@@ -127,7 +134,7 @@ ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *kn
     CTN_TRY(ctn_comm_broadcast(c, &k, sizeof k, 0));
     if (k.algorithm < 0) CTN_TRY(measure(c, bytes, cut, &k));
     const ctn__algorithm *a = ctn__algorithm_at(k.algorithm);
-    if (a->region) CTN_TRY(ctn__regions_make(c));
+    if (a->region) CTN_TRY(make_regions(c));
     c->alg = a;
     c->bucket = (int64_t)k.mb * MB;
     snprintf(chosen, room, "%s, %d MB", c->alg->name, k.mb);

@@ -664,10 +664,7 @@ ctn_status ctn__regions_make(ctn_comm *c)
     if (c->region || c->place.size == 1) return CTN_OK;
     void **region = ctn__calloc((size_t)c->place.size, sizeof *region);
     if (!region) return CTN_ENOMEM;
-    /* Making them blocks inside the transport: others may wait for what is on its way, and a rank that has failed before this must be heard
-     * of where a wait can still end. */
-    ctn_status st = await(c, NULL);
-    if (st == CTN_OK) st = ctn_comm_barrier(c);
+    ctn_status st = await(c, NULL); /* making them blocks: others may wait for what is on its way */
     pthread_mutex_lock(&c->lock);
     if (st == CTN_OK) st = c->net->vt->region(c->net, slot_offset(c, c->window), region);
     if (st == CTN_OK) {
