@@ -60,6 +60,10 @@ ctn_status ctn__prim_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, co
  * C. */
 ctn_status ctn__prim_outer(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
                            const ctn_desc *c);
+/* C = A B in f64 by our own kernel, as above but C row-major. scratch: as many bytes as asked for. */
+void ctn__product_f64(const ctn_desc *a, const ctn_desc *b, const ctn_desc *c, const double *pa,
+                      const double *pb, double *pc, int threads, void *scratch);
+size_t ctn__product_f64_scratch(int threads);
 /* Which of the three bilinear functions of a convolution is wanted; the other two operands are given. */
 typedef enum { CTN__CONV_FORWARD, CTN__CONV_DATA, CTN__CONV_WEIGHTS } ctn__conv_kind;
 typedef struct {

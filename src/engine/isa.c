@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Choice of the instruction set of our own kernels (isa.h). All users of it give the same bits with each.
+ * Choice of the instruction set of our own kernels (isa.h). All users of it but the products in f64 give the same bits with each.
  */
 #include "engine/isa.h"
 

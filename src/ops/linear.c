@@ -39,20 +39,35 @@ static ctn_desc transposed(const ctn_desc *d)
     return r;
 }
 
-/* Reference for f64 and empty sums. */
+/* Sums of nothing. */
 static ctn_status linear_run(const ctn_run_args *a)
 {
-    const ctn_desc *x = &a->din[0], *w = &a->din[1], *y = &a->dout[0];
-    int64_t N = y->dim[0], O = y->dim[1], I = x->dim[1];
-#pragma omp parallel for schedule(static) if (N * O * I > CTN__GRAIN)
+    const ctn_desc *y = &a->dout[0];
+    for (int64_t i = 0; i < ctn__count(y); i++) {
+        const int64_t o = i % y->dim[1];
+        double s =
+            a->nin > 2 ? ctn__elem_get(a->in[2], a->din[2].dtype, o * a->din[2].stride[0]) : 0;
+        if (a->attr[ACT] == CTN__ELT_RELU && s < 0) s = 0;
+        ctn__elem_set(a->out[0], y->dtype, i, s);
+    }
+    return CTN_OK;
+}
+
+static ctn_status run_f64(const ctn_run_args *a)
+{
+    const ctn_desc wt = transposed(&a->din[1]);
+    const int64_t N = a->dout[0].dim[0], O = a->dout[0].dim[1];
+    const double *bias = a->nin > 2 ? a->in[2] : NULL;
+    const bool relu = a->attr[ACT] == CTN__ELT_RELU;
+    ctn__product_f64(&a->din[0], &wt, &a->dout[0], a->in[0], a->in[1], a->out[0], a->env->threads,
+                     a->scratch);
+    if (!bias && !relu) return CTN_OK;
+#pragma omp parallel for schedule(static) if (N * O > CTN__GRAIN)
     for (int64_t n = 0; n < N; n++) {
+        double *y = (double *)a->out[0] + n * O;
         for (int64_t o = 0; o < O; o++) {
-            double s = a->nin > 2 ? ctn__elem_get(a->in[2], x->dtype, o * a->din[2].stride[0]) : 0;
-            for (int64_t i = 0; i < I; i++)
-                s += ctn__elem_get(a->in[0], x->dtype, n * x->stride[0] + i * x->stride[1]) *
-                     ctn__elem_get(a->in[1], x->dtype, o * w->stride[0] + i * w->stride[1]);
-            if (a->attr[ACT] == CTN__ELT_RELU && s < 0) s = 0;
-            ctn__elem_set(a->out[0], y->dtype, n * O + o, s);
+            const double s = y[o] + (bias ? bias[o] : 0);
+            y[o] = relu && s < 0 ? 0 : s;
         }
     }
     return CTN_OK;
@@ -71,9 +86,15 @@ static ctn_status linear_prepare(ctn_prepare_args *a)
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
     ctn_desc wt = transposed(&a->din[1]);
     a->flops = 2 * ctn__count(y) * x->dim[1];
-    a->kernel = "reference";
-    if (y->dtype == CTN_F64 || ctn__count(y) == 0 || x->dim[1] == 0) return CTN_OK;
+    a->kernel = "empty";
     if (a->nin > 2) ctn__plain(&a->din[2]);
+    if (ctn__count(y) == 0 || x->dim[1] == 0) return CTN_OK;
+    if (y->dtype == CTN_F64) {
+        a->kernel = "own:blocked";
+        a->scratch = ctn__product_f64_scratch(a->threads);
+        a->run = run_f64;
+        return CTN_OK;
+    }
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, x, &wt, a->nin > 2 ? &a->din[2] : NULL, y,
                              (ctn__elt)a->attr[ACT], 0));

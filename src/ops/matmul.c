@@ -48,39 +48,19 @@ bad:
                     a->attr[TRANS_B] ? " transposed" : "");
 }
 
-/* Reference for f64 and for what oneDNN cannot take: C is row-major. */
+/* Sums of nothing. */
 static ctn_status matmul_run(const ctn_run_args *a)
 {
-    ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
     const ctn_desc *c = &a->dout[0];
-    int nd = c->ndim;
-    int64_t M = c->dim[nd - 2], N = c->dim[nd - 1], K = p.dim[p.ndim - 1];
-    int64_t pm = p.stride[p.ndim - 2], pk = p.stride[p.ndim - 1];
-    int64_t qk = q.stride[q.ndim - 2], qn = q.stride[q.ndim - 1];
-    ctn_desc batch = *c;
-    batch.ndim = nd - 2;
-    p.ndim -= 2;
-    q.ndim -= 2;
-    ctn_desc pv = ctn__broadcast_view(&p, &batch), qv = ctn__broadcast_view(&q, &batch);
-    int64_t nb = ctn__count(&batch);
-#pragma omp parallel for collapse(2) schedule(static) if (nb * M * N * K > CTN__GRAIN)
-    for (int64_t b = 0; b < nb; b++) {
-        for (int64_t i = 0; i < M; i++) {
-            int64_t po = 0, qo = 0, r = b;
-            for (int k = nd - 3; k >= 0; k--) {
-                po += r % batch.dim[k] * pv.stride[k];
-                qo += r % batch.dim[k] * qv.stride[k];
-                r /= batch.dim[k];
-            }
-            for (int64_t j = 0; j < N; j++) {
-                double s = 0;
-                for (int64_t k = 0; k < K; k++)
-                    s += ctn__elem_get(a->in[0], p.dtype, po + i * pm + k * pk) *
-                         ctn__elem_get(a->in[1], q.dtype, qo + k * qk + j * qn);
-                ctn__elem_set(a->out[0], c->dtype, (b * M + i) * N + j, s);
-            }
-        }
-    }
+    memset(a->out[0], 0, (size_t)ctn__count(c) * ctn_dtype_size(c->dtype));
+    return CTN_OK;
+}
+
+static ctn_status run_f64(const ctn_run_args *a)
+{
+    ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
+    ctn__product_f64(&p, &q, &a->dout[0], a->in[0], a->in[1], a->out[0], a->env->threads,
+                     a->scratch);
     return CTN_OK;
 }
 
@@ -97,8 +77,14 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
     ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
     int64_t K = p.dim[p.ndim - 1];
     a->flops = 2 * ctn__count(c) * K;
-    a->kernel = "reference";
-    if (c->dtype == CTN_F64 || ctn__count(c) == 0 || K == 0) return CTN_OK;
+    a->kernel = "empty";
+    if (ctn__count(c) == 0 || K == 0) return CTN_OK;
+    if (c->dtype == CTN_F64) {
+        a->kernel = "own:blocked";
+        a->scratch = ctn__product_f64_scratch(a->threads);
+        a->run = run_f64;
+        return CTN_OK;
+    }
     ctn__prim *prim;
     CTN_TRY(ctn__prim_matmul(&prim, a->engine, &p, &q, NULL, c, CTN__ELT_NONE, 0));
     return ctn__with_prim(a, prim, prim_run);
