@@ -36,9 +36,9 @@ typedef struct {
 } job;
 
 /* Stages see f32 instead. */
-static bool is_low(const ctn__map_program *p, ctn_dtype t)
+static bool is_low(ctn_dtype t)
 {
-    return p->widens && (t == CTN_BF16 || t == CTN_F16);
+    return t == CTN_BF16 || t == CTN_F16;
 }
 
 static void widen(const void *from, ctn_dtype t, float *to, int64_t n)
@@ -71,14 +71,13 @@ static const void *bring(const job *j, int i, int64_t first, int64_t n, void *ro
     const ctn_dtype t = j->a->din[i].dtype;
     const size_t size = ctn_dtype_size(t);
     const char *at = (const char *)j->a->in[i] + first * (int64_t)size;
-    if (j->there[i] && !is_low(j->p, t)) return at;
+    if (j->there[i] && !is_low(t)) return at;
     if (!j->there[i]) {
-        char *to =
-            (char *)room + (is_low(j->p, t) ? CTN__TILE * 4 : 0); /* widened in front of it */
+        char *to = (char *)room + (is_low(t) ? CTN__TILE * 4 : 0); /* widened in front of it */
         ctn__walk_copy(&j->walk[i], j->a->in[i], size, first, n, to);
         at = to;
     }
-    if (is_low(j->p, t)) widen(at, t, room, n);
+    if (is_low(t)) widen(at, t, room, n);
     return room;
 }
 
@@ -193,14 +192,14 @@ ctn_status ctn__map_run(const ctn__map_program *p, const ctn_run_args *a, void *
              .n = ctn__count(&a->dout[0]),
              .isa = ctn__isa_in_use(),
              .result = p->nin + p->buffers,
-             .low_result = is_low(p, t),
+             .low_result = is_low(t),
              .type = type};
     if (j.n == 0) return CTN_OK;
     for (int i = 0; i <= CTN_BOOL; i++) type[i].dtype = (ctn_dtype)i;
     look_at_inputs(&j);
     int64_t length = p->n == 1 && !j.low_result ? CTN__TILE * FEW : CTN__TILE;
     for (int i = 0; i < p->nin; i++)
-        if (!j.there[i] || is_low(p, a->din[i].dtype)) length = CTN__TILE;
+        if (!j.there[i] || is_low(a->din[i].dtype)) length = CTN__TILE;
     ctn_status worst = CTN_OK;
 #pragma omp parallel reduction(min : worst) if (j.n > CTN__GRAIN)
     {
@@ -218,6 +217,11 @@ size_t ctn__map_scratch(const ctn__map_program *p, int threads)
     return (size_t)threads * (size_t)(p->nin + p->buffers + 1) * ROOM;
 }
 
+static uint8_t seen(ctn_dtype t)
+{
+    return (uint8_t)(is_low(t) ? CTN_F32 : t);
+}
+
 ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t)
 {
     ctn__map_stage s = {.tiles = t,
@@ -225,9 +229,9 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t)
                         .nin = (uint8_t)a->nin,
                         .nattr = (uint8_t)a->nattr,
                         .nscalar = (uint8_t)a->nscalar,
-                        .dout = (uint8_t)a->dout[0].dtype,
+                        .dout = seen(a->dout[0].dtype),
                         .in = {0, 1, 2, 3},
                         .out = a->nin};
-    for (int i = 0; i < a->nin; i++) s.din[i] = (uint8_t)a->din[i].dtype;
+    for (int i = 0; i < a->nin; i++) s.din[i] = seen(a->din[i].dtype);
     return ctn__map_run(&(ctn__map_program){.nin = a->nin, .n = 1, .stage = &s}, a, NULL);
 }

@@ -76,7 +76,6 @@ typedef struct {
 
 typedef struct {
     int nin, buffers, n;
-    bool widens; /* stages see low types as f32; else elements as they are */
     ctn__map_stage *stage;
 } ctn__map_program;
 
@@ -118,6 +117,25 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
         return ctn__map(a, &name##_tiles);                                                  \
     }                                                                                       \
     static inline void name##_tile(const ctn_run_args *a, int64_t n)
+
+/* CTN__PER_ISA(name, (parameters), (arguments)) { body } makes name[], the function compiled for each instruction set (engine/isa.h), for
+ * loops that are not elementwise. Sums in it are made in lanes of a fixed number, so that the bits are the same for all. */
+#define CTN__PER_ISA(name, parameters, arguments)                                          \
+    static inline __attribute__((always_inline)) void name##_body parameters;              \
+    static void name##_portable parameters                                                 \
+    {                                                                                      \
+        name##_body arguments;                                                             \
+    }                                                                                      \
+    CTN__FOR_AVX2 static void name##_avx2 parameters                                       \
+    {                                                                                      \
+        name##_body arguments;                                                             \
+    }                                                                                      \
+    CTN__FOR_AVX512 static void name##_avx512 parameters                                   \
+    {                                                                                      \
+        name##_body arguments;                                                             \
+    }                                                                                      \
+    static void(*const name[]) parameters = {name##_portable, name##_avx2, name##_avx512}; \
+    static inline void name##_body parameters
 
 /* A loop of a kernel over i_, several vectors at a time: a store for every few instructions is what limits cheap ops. */
 enum { CTN__STRIDE = 64 };

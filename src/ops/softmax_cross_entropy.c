@@ -6,11 +6,14 @@
  *   classes:  q_c = W_c ((1-s) [c == t] + s/C),  rows with t == ignore count nothing
  *   soft:     q_c = W_c ((1-s) t_c + s/C)
  *   loss = sum over rows of -sum_c q_c log p_c, divided for `mean` by the sum of W_t (classes) or rows (soft)
- * Gradient: gx_c = gy (p_c sum(q) - q_c) / divisor. p is a second output, so the gradient costs one pass.
+ * Gradient: gx_c = gy (p_c sum(q) - q_c) / divisor, with p made again from x and what the loss leaves of each row: a second output
+ * (...,2) with max(x) and 1 / sum(exp(x - max)). So nothing of the size of x is kept but x itself.
  */
 #include <math.h>
 
-#include "ops/ops.h"
+#include "engine/isa.h"
+#include "ops/loss.h"
+#include "ops/vmath.h"
 
 enum { REDUCTION, IGNORE, NATTR };
 enum { SMOOTHING, NSCALAR };
@@ -45,29 +48,42 @@ static ctn_status xent_infer(ctn_infer_args *a)
     a->out[0].dtype = x->dtype;
     a->out[0].ndim = 0;
     a->out[1] = *x;
+    a->out[1].dim[x->ndim - 1] = 2;
     return CTN_OK;
 }
+
+/* ---- targets ---------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const void *t, *w;
     ctn_dtype ft, tt; /* of x and w, of t */
-    int64_t C, ignore;
-    double smooth;
+    int64_t C, rows, ignore;
+    double smooth, all; /* all: sum of the class weights */
     bool soft, mean;
 } target;
 
-static target target_of(const ctn_run_args *a, int w_at)
+static double weight(const target *g, int64_t c)
 {
-    const ctn_desc *p = &a->din[0];
-    return (target){.t = a->in[1],
-                    .w = a->nin > w_at ? a->in[w_at] : NULL,
-                    .ft = p->dtype,
-                    .tt = a->din[1].dtype,
-                    .C = p->dim[p->ndim - 1],
-                    .ignore = a->attr[IGNORE],
-                    .smooth = a->scalar[SMOOTHING],
-                    .soft = is_soft(&a->din[1]),
-                    .mean = a->attr[REDUCTION] == CTN_MEAN};
+    return g->w ? ctn__elem_get(g->w, g->ft, c) : 1;
+}
+
+static target target_of(const ctn_run_args *a, const ctn_desc *x, int t_at, int w_at)
+{
+    const int64_t C = x->dim[x->ndim - 1];
+    target g = {.t = a->in[t_at],
+                .w = a->nin > w_at ? a->in[w_at] : NULL,
+                .ft = x->dtype,
+                .tt = a->din[t_at].dtype,
+                .C = C,
+                .rows = C > 0 ? ctn__count(x) / C : 0,
+                .ignore = a->attr[IGNORE],
+                .smooth = a->scalar[SMOOTHING],
+                .all = (double)C,
+                .soft = is_soft(&a->din[t_at]),
+                .mean = a->attr[REDUCTION] == CTN_MEAN};
+    if (g.w) g.all = 0;
+    for (int64_t c = 0; g.w && c < C; c++) g.all += weight(&g, c);
+    return g;
 }
 
 /* The class of a row: -1 for a row that counts nothing, -2 for one out of range. */
@@ -78,89 +94,151 @@ static int64_t class_of(const target *g, int64_t row)
     return c < 0 || c >= g->C ? -2 : c;
 }
 
-static double weight(const target *g, int64_t c)
-{
-    return g->w ? ctn__elem_get(g->w, g->ft, c) : 1;
-}
-
-static double q_of(const target *g, int64_t row, int64_t cls, int64_t c)
-{
-    double y = g->soft ? ctn__elem_get(g->t, g->ft, row * g->C + c) : (double)(c == cls);
-    return weight(g, c) * ((1 - g->smooth) * y + g->smooth / (double)g->C);
-}
-
-static double divisor(const target *g, int64_t rows)
+static double divisor(const target *g)
 {
     if (!g->mean) return 1;
-    if (g->soft) return (double)rows;
+    if (g->soft) return (double)g->rows;
     double d = 0;
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < g->rows; r++) {
         int64_t c = class_of(g, r);
         if (c >= 0) d += weight(g, c);
     }
     return d;
 }
 
-/* A row: p = softmax(x), returns log(sum exp). */
-#define SOFTMAX_ROW(T, EXP, LOG)                                   \
-    static double softmax_row_##T(const T *x, T *p, int64_t C)     \
-    {                                                              \
-        T m = x[0], s = 0;                                         \
-        for (int64_t c = 1; c < C; c++) m = x[c] > m ? x[c] : m;   \
-        for (int64_t c = 0; c < C; c++) s += p[c] = EXP(x[c] - m); \
-        T inv = 1 / s;                                             \
-        for (int64_t c = 0; c < C; c++) p[c] *= inv;               \
-        return (double)(m + LOG(s));                               \
-    }
-SOFTMAX_ROW(float, expf, logf)
-SOFTMAX_ROW(double, exp, log)
-
-static double row_loss(const target *g, const void *x, int64_t r, double lse, bool *bad)
+/* sum of q over the classes of a row */
+static double sum_of_q(const target *g, int64_t r)
 {
+    double even = g->smooth / (double)g->C * g->all, s = 0;
     int64_t cls = g->soft ? 0 : class_of(g, r);
-    *bad = cls == -2;
     if (cls < 0) return 0;
-    if (!g->soft && g->smooth == 0)
-        return weight(g, cls) * (lse - ctn__elem_get(x, g->ft, r * g->C + cls));
-    double l = 0;
-    for (int64_t c = 0; c < g->C; c++)
-        l += q_of(g, r, cls, c) * (lse - ctn__elem_get(x, g->ft, r * g->C + c));
-    return l;
+    if (!g->soft) return (1 - g->smooth) * weight(g, cls) + even;
+    for (int64_t c = 0; c < g->C; c++) s += weight(g, c) * ctn__elem_get(g->t, g->ft, r * g->C + c);
+    return (1 - g->smooth) * s + even;
 }
+
+/* ---- rows --------------------------------------------------------------------------------------------------- */
+
+enum { LANES = 16 };
+
+/* Of a row: m = max(x), s = sum(exp(x - m)), in double: there may be a million classes. And the gradient's pass over it,
+ * y = f exp(x - m) - b. */
+#define DEFINE_ROW(T, EXP)                                                                       \
+    CTN__PER_ISA(sum_exp_##T, (const T *x, int64_t C, T *m, double *s), (x, C, m, s))            \
+    {                                                                                            \
+        T most = (T) - INFINITY;                                                                 \
+        double lane[LANES] = {0}, total = 0;                                                     \
+        int64_t c = 0;                                                                           \
+        _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < C; i++) most =         \
+            x[i] > most ? x[i] : most;                                                           \
+        for (; c + LANES <= C; c += LANES) {                                                     \
+            _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] +=                       \
+                (double)EXP(x[c + j] - most);                                                    \
+        }                                                                                        \
+        for (; c < C; c++) total += (double)EXP(x[c] - most);                                    \
+        for (int j = 0; j < LANES; j++) total += lane[j];                                        \
+        *m = most;                                                                               \
+        *s = total;                                                                              \
+    }                                                                                            \
+    CTN__PER_ISA(slope_##T, (const T *x, T *y, int64_t n, T m, T f, T b), (x, y, n, m, f, b))    \
+    {                                                                                            \
+        CTN__EACH(y[i_] = f * EXP(x[i_] - m) - b;);                                              \
+    }                                                                                            \
+    /* sum of q_c (lse - x_c), cls -1: soft */                                                   \
+    static double soft_loss_##T(const target *g, const T *x, int64_t r, int64_t cls, double lse) \
+    {                                                                                            \
+        const T *w = g->w, *t = cls < 0 ? (const T *)g->t + r * g->C : NULL;                     \
+        const double even = g->smooth / (double)g->C, keep = 1 - g->smooth;                      \
+        double l = 0;                                                                            \
+        for (int64_t c = 0; c < g->C; c++) {                                                     \
+            double y = t ? (double)t[c] : (double)(c == cls);                                    \
+            l += (w ? (double)w[c] : 1) * (keep * y + even) * (lse - (double)x[c]);              \
+        }                                                                                        \
+        return l;                                                                                \
+    }                                                                                            \
+    /* A row of the gradient, `scale` being gy / divisor. stat: m and 1 / s. */                  \
+    static void grad_row_##T(const target *g, const T *x, const T *stat, T *y, int64_t r,        \
+                             double scale, ctn__isa isa)                                         \
+    {                                                                                            \
+        const T *w = g->w, *t = g->soft ? (const T *)g->t + r * g->C : NULL;                     \
+        const int64_t cls = g->soft ? 0 : class_of(g, r);                                        \
+        const double even = scale * g->smooth / (double)g->C, keep = scale * (1 - g->smooth);    \
+        if (cls < 0) memset(y, 0, (size_t)g->C * sizeof *y);                                     \
+        if (cls < 0) return;                                                                     \
+        const double f = scale * sum_of_q(g, r) * (double)stat[1];                               \
+        slope_##T[isa](x, y, g->C, stat[0], (T)f, w ? 0 : (T)even);                              \
+        for (int64_t c = 0; w && g->smooth != 0 && c < g->C; c++) y[c] -= (T)even * w[c];        \
+        for (int64_t c = 0; t && c < g->C; c++) y[c] -= (T)keep * (w ? w[c] : 1) * t[c];         \
+        if (!t) y[cls] -= (T)(keep * weight(g, cls));                                            \
+    }
+DEFINE_ROW(float, ctn__expf)
+DEFINE_ROW(double, exp)
+
+/* The loss of a row, and what is left of it for the gradient; stat may be NULL. */
+#define DEFINE_LOSS(T)                                                                     \
+    static double loss_row_##T(const target *g, const T *x, T *stat, int64_t r, bool *bad, \
+                               ctn__isa isa)                                               \
+    {                                                                                      \
+        T m;                                                                               \
+        double s;                                                                          \
+        const int64_t cls = g->soft ? -1 : class_of(g, r);                                 \
+        sum_exp_##T[isa](x, g->C, &m, &s);                                                 \
+        if (stat) {                                                                        \
+            stat[0] = m;                                                                   \
+            stat[1] = (T)(1 / s);                                                          \
+        }                                                                                  \
+        const double lse = (double)m + log(s);                                             \
+        *bad = cls == -2;                                                                  \
+        if (!g->soft && cls < 0) return 0;                                                 \
+        if (g->soft || g->smooth != 0) return soft_loss_##T(g, x, r, cls, lse);            \
+        return weight(g, cls) * (lse - (double)x[cls]);                                    \
+    }
+DEFINE_LOSS(float)
+DEFINE_LOSS(double)
+
+/* ---- the loss --------------------------------------------------------------------------------------------------- */
 
 static ctn_status xent_run(const ctn_run_args *a)
 {
-    target g = target_of(a, 2);
-    int64_t rows = g.C > 0 ? ctn__count(&a->din[0]) / g.C : 0, bad = -1;
+    const target g = target_of(a, &a->din[0], 1, 2);
+    const ctn__isa isa = ctn__isa_in_use();
+    int64_t bad = -1;
     double *loss = a->scratch; /* one per row, added in order */
-    void *p = a->out[1] ? a->out[1] : loss + rows;
-#pragma omp parallel for schedule(static) reduction(max : bad) if (rows * g.C > 4096)
-    for (int64_t r = 0; r < rows; r++) {
-        double lse;
+#pragma omp parallel for schedule(static) reduction(max : bad) if (g.rows * g.C > 4096)
+    for (int64_t r = 0; r < g.rows; r++) {
         bool wrong;
         if (g.ft == CTN_F32)
-            lse = softmax_row_float((const float *)a->in[0] + r * g.C, (float *)p + r * g.C, g.C);
+            loss[r] = loss_row_float(&g, (const float *)a->in[0] + r * g.C,
+                                     a->out[1] ? (float *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
         else
-            lse =
-                softmax_row_double((const double *)a->in[0] + r * g.C, (double *)p + r * g.C, g.C);
-        loss[r] = row_loss(&g, a->in[0], r, lse, &wrong);
+            loss[r] =
+                loss_row_double(&g, (const double *)a->in[0] + r * g.C,
+                                a->out[1] ? (double *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
         if (wrong && r > bad) bad = r;
     }
     if (bad >= 0)
         return ctn_fail(CTN_EARG,
                         "softmax_cross_entropy: the class of row %lld is outside 0 to %lld",
                         (long long)bad, (long long)g.C - 1);
-    double sum = 0, div = divisor(&g, rows);
-    for (int64_t r = 0; r < rows; r++) sum += loss[r];
-    ctn__elem_set(a->out[0], g.ft, 0, sum / div);
+    double sum = 0;
+    for (int64_t r = 0; r < g.rows; r++) sum += loss[r];
+    ctn__elem_set(a->out[0], g.ft, 0, sum / divisor(&g));
     return CTN_OK;
 }
 
 static ctn_status xent_prepare(ctn_prepare_args *a)
 {
     int64_t C = a->din[0].dim[a->din[0].ndim - 1], n = ctn__count(&a->din[0]);
-    a->scratch = (size_t)(C > 0 ? n / C : 0) * sizeof(double) + ctn__bytes(&a->din[0]);
+    a->scratch = (size_t)(C > 0 ? n / C : 0) * sizeof(double);
     return CTN_OK;
+}
+
+static ctn_tensor *slope(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *t, ctn_tensor *gy,
+                         ctn_tensor *stat, ctn_tensor *w)
+{
+    ctn_tensor *in[5] = {x, t, gy, stat, w};
+    return ctn__apply1(a->at, NULL, &ctn__op_softmax_cross_entropy_grad, w ? 5 : 4, in, NATTR,
+                       a->attr, NSCALAR, a->scalar);
 }
 
 static ctn_status xent_grad(const ctn_grad_args *a)
@@ -171,12 +249,7 @@ static ctn_status xent_grad(const ctn_grad_args *a)
     if (a->need[1])
         return ctn_fail(CTN_EGRAD,
                         "softmax_cross_entropy: targets have no gradient; detach them (%s)", a->at);
-    if (a->gout[1])
-        return ctn_fail(CTN_EGRAD, "softmax_cross_entropy: its probabilities have no gradient (%s)",
-                        a->at);
-    ctn_tensor *in[4] = {a->out[1], a->in[1], a->gout[0], a->nin > 2 ? a->in[2] : NULL};
-    a->gin[0] = ctn__apply1(a->at, NULL, &ctn__op_softmax_cross_entropy_grad, a->nin + 1, in, NATTR,
-                            a->attr, NSCALAR, a->scalar);
+    a->gin[0] = slope(a, a->in[0], a->in[1], a->gout[0], a->out[1], a->nin > 2 ? a->in[2] : NULL);
     return a->gin[0] ? CTN_OK : ctn_error_status();
 }
 
@@ -185,9 +258,9 @@ ctn_op ctn__op_softmax_cross_entropy = {
     .name = "softmax_cross_entropy",
     .nin = -1,
     .nout = 2,
-    .order = 1,
+    .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 6,
+    .grad_in = 7,
     .grad_out = 2,
     .attr_names = attr_names,
     .infer = xent_infer,
@@ -196,25 +269,46 @@ ctn_op ctn__op_softmax_cross_entropy = {
     .run = xent_run,
 };
 
-/* (p, t, gy, w) -> gx */
+/* ---- its gradient: (x, t, gy, stat, w) -> gx ---------------------------------------------------------------------- */
+
 static ctn_status xent_grad_run(const ctn_run_args *a)
 {
-    target g = target_of(a, 3);
-    int64_t rows = g.C > 0 ? ctn__count(&a->din[0]) / g.C : 0;
-    double scale = ctn__elem_get(a->in[2], g.ft, 0) / divisor(&g, rows);
-#pragma omp parallel for schedule(static) if (rows * g.C > 4096)
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t cls = g.soft ? 0 : class_of(&g, r);
-        double sum = 0;
-        for (int64_t c = 0; c < g.C && cls >= 0; c++) sum += q_of(&g, r, cls, c);
-        for (int64_t c = 0; c < g.C; c++) {
-            int64_t i = r * g.C + c;
-            double p = ctn__elem_get(a->in[0], g.ft, i);
-            double v = cls < 0 ? 0 : scale * (p * sum - q_of(&g, r, cls, c));
-            ctn__elem_set(a->out[0], g.ft, i, v);
-        }
+    const target g = target_of(a, &a->din[0], 1, 4);
+    const ctn__isa isa = ctn__isa_in_use();
+    const double scale = ctn__elem_get(a->in[2], g.ft, 0) / divisor(&g);
+#pragma omp parallel for schedule(static) if (g.rows * g.C > 4096)
+    for (int64_t r = 0; r < g.rows; r++) {
+        const int64_t at = r * g.C;
+        if (g.ft == CTN_F32)
+            grad_row_float(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
+                           (float *)a->out[0] + at, r, scale, isa);
+        else
+            grad_row_double(&g, (const double *)a->in[0] + at, (const double *)a->in[3] + 2 * r,
+                            (double *)a->out[0] + at, r, scale, isa);
     }
     return CTN_OK;
+}
+
+/* With v arriving. By gy: sum(v G(x, t, 1)). By x: gy f softmax_grad(p, v) with f = sum(q) / divisor of each row, from ops
+ * that have gradients of any order. What depends on x through stat is in it. */
+static ctn_status xent_grad_grad(const ctn_grad_args *a)
+{
+    const char *at = a->at;
+    ctn_tensor *x = a->in[0], *t = a->in[1], *gy = a->in[2], *w = a->nin > 4 ? a->in[4] : NULL;
+    if (a->need[2]) {
+        ctn_tensor *one = ctn_full_at(at, a->ctx, 1, x->d.dtype, 0, NULL);
+        ctn_tensor *g = slope(a, x, t, one, a->in[3], w);
+        a->gin[2] = ctn_sum_at(at, ctn_mul_at(at, a->gout[0], g), 0, NULL, 0);
+        if (!a->gin[2]) return ctn_error_status();
+    }
+    if (!a->need[0]) return CTN_OK;
+    const int64_t last = x->d.ndim - 1;
+    ctn_tensor *in[3] = {x, t, w}, *pv[2] = {ctn_softmax_at(at, x, -1), a->gout[0]};
+    ctn_tensor *f = ctn__apply1(at, NULL, &ctn__op_softmax_cross_entropy_grad_rows, w ? 3 : 2, in,
+                                NATTR, a->attr, NSCALAR, a->scalar);
+    ctn_tensor *g = ctn__apply1(at, NULL, &ctn__op_softmax_grad, 2, pv, 1, &last, 0, NULL);
+    a->gin[0] = ctn_mul_at(at, ctn_mul_at(at, f, gy), g);
+    return a->gin[0] ? CTN_OK : ctn_error_status();
 }
 
 ctn_op ctn__op_softmax_cross_entropy_grad = {
@@ -222,12 +316,50 @@ ctn_op ctn__op_softmax_cross_entropy_grad = {
     .name = "softmax_cross_entropy_grad",
     .nin = -1,
     .nout = 1,
-    .order = -1, /* has no gradient: asking for a second derivative is an error */
+    .order = -1,
     .prec = CTN_PREC_F32,
+    .grad_in = 31,
     .inplace = 1,
     .attr_names = attr_names,
     .infer = ctn__infer_same,
+    .grad = xent_grad_grad,
     .run = xent_grad_run,
+};
+
+/* ---- (x, t, w) -> sum(q) / divisor of each row, (...,1); of x only the shape and the type count -------------------- */
+
+static ctn_status xent_rows_infer(ctn_infer_args *a)
+{
+    a->out[0] = *a->in[0];
+    a->out[0].dim[a->in[0]->ndim - 1] = 1;
+    return CTN_OK;
+}
+
+static ctn_status xent_rows_run(const ctn_run_args *a)
+{
+    const target g = target_of(a, &a->din[0], 1, 2);
+    const double div = divisor(&g);
+    for (int64_t r = 0; r < g.rows; r++) ctn__elem_set(a->out[0], g.ft, r, sum_of_q(&g, r) / div);
+    return CTN_OK;
+}
+
+static ctn_status xent_rows_grad(const ctn_grad_args *a)
+{
+    (void)a; /* it does not depend on x, and targets and weights have no gradient */
+    return CTN_OK;
+}
+
+ctn_op ctn__op_softmax_cross_entropy_grad_rows = {
+    .struct_size = sizeof(ctn_op),
+    .name = "softmax_cross_entropy_grad_rows",
+    .nin = -1,
+    .nout = 1,
+    .order = -1,
+    .prec = CTN_PREC_F32,
+    .attr_names = attr_names,
+    .infer = xent_rows_infer,
+    .grad = xent_rows_grad,
+    .run = xent_rows_run,
 };
 
 ctn_tensor *ctn_softmax_cross_entropy_with_at(const char *at, ctn_tensor *x, ctn_tensor *t,

@@ -313,7 +313,7 @@ static ctn_tensor *xent_default_call(const op_case *c, ctn_context *ctx, ctn_ten
     {"broadcast_to", n, 1, {in}, p, .call = broadcast_to_call, .ref = broadcast_to_ref, .grad = 2}
 #define SUM(n, in, p) {"sum", n, 1, {in}, p, .call = sum_call, .ref = sum_ref, .grad = 2}
 #define XENT(n, nin, p, s, ...) \
-    {"softmax_cross_entropy", n, nin, {__VA_ARGS__}, p, {s}, xent_call, xent_ref, .grad = 1}
+    {"softmax_cross_entropy", n, nin, {__VA_ARGS__}, p, {s}, xent_call, xent_ref, .grad = 2}
 #define CLASSES(t, C, ...) {t, __VA_ARGS__, .fill = FILL_INDEX, .lo = 0, .hi = C}
 #define SOFT(...) {__VA_ARGS__, .fill = FILL_UNIFORM, .lo = 0, .hi = 1, .no_grad = 1}
 #define WEIGHTS(C) {S1(C), .fill = FILL_UNIFORM, .lo = 0.5, .hi = 2, .no_grad = 1}
@@ -419,7 +419,7 @@ case_table cases_core = {
     SUM("big_all", P({S2(170, 201)}), P({0, 0})),
 
     {"softmax_cross_entropy", "default", 2, {{S2(4, 5)}, CLASSES(CTN_I64, 5, S1(4))},
-     .call = xent_default_call, .ref = xent_ref, .grad = 1},
+     .call = xent_default_call, .ref = xent_ref, .grad = 2},
     XENT("classes_i32", 2, P({CTN_MEAN}), 0, {S2(4, 5)}, CLASSES(CTN_I32, 5, S1(4))),
     XENT("classes_3d", 2, P({CTN_MEAN}), 0, {S3(2, 3, 5)}, CLASSES(CTN_I64, 5, S2(2, 3))),
     XENT("classes_1d", 2, P({CTN_MEAN}), 0, {S1(5)}, CLASSES(CTN_I64, 5, S0())),

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "ops/ops.h"
@@ -301,6 +302,39 @@ static void test_accuracy_of_nan(void **state)
     ctn_context_free(ctx);
 }
 
+/* So many classes that a chain of f32 additions would be wrong by 1e-3, and nothing as large as the logits but the gradient. */
+static void test_many_classes(void **state)
+{
+    (void)state;
+    enum { ROWS = 3, CLASSES = 250000 };
+    ctn_context *ctx = context(2);
+    const int64_t t[ROWS] = {7, 0, CLASSES - 1};
+    float *x = malloc(sizeof(float[ROWS][CLASSES]));
+    double wanted = 0;
+    assert_non_null(x);
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int c = 0; c < CLASSES; c++) {
+            const float v = x[r * CLASSES + c] = (float)(c * 7919 % 1000) / 500 - 1;
+            sum += exp((double)v);
+        }
+        wanted += (log(sum) - (double)x[r * CLASSES + t[r]]) / ROWS;
+    }
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *in = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(ROWS, CLASSES)));
+    ctn_tensor *loss = ctn_softmax_cross_entropy(in, ctn_input(ctx, t, CTN_I64, CTN_SHAPE(ROWS)));
+    ctn_tensor *g = NULL;
+    assert_int_equal(ctn_grad(loss, 1, &in, &g), CTN_OK);
+    assert_true(fabs(ctn_item(loss) - wanted) < 2e-6);
+    assert_true(fabs(ctn_item(ctn_sum(g, 0, NULL, 0))) < 1e-6);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    ctn_plan_stats stats;
+    ctn_context_stats(ctx, &stats);
+    assert_true(stats.arena_bytes < (int64_t)sizeof(float[ROWS][CLASSES]) / 2);
+    free(x);
+    ctn_context_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_classes_out_of_range),
         cmocka_unit_test(test_accuracy_of_nan),
+        cmocka_unit_test(test_many_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

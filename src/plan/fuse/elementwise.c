@@ -241,7 +241,6 @@ static ctn_status replace(grower *g, ctn__map_program *to)
     maker m = {.g = g, .to = to};
     to->n = (int)g->taken.n;
     to->nin = g->next;
-    to->widens = true;
     to->stage = ctn__arena_get(&p->mem, (size_t)to->n * sizeof *to->stage);
     int *edges = ctn__arena_get(&p->mem, (size_t)(g->next + 1) * sizeof(int));
     int64_t *attr = ctn__arena_get(&p->mem, sizeof *attr);
