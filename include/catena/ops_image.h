@@ -17,8 +17,11 @@ extern "C" {
 
 #define CTN_MAX_SPATIAL 3
 
-/* Zero in a field means: stride 1, dilation 1, groups 1. One number per spatial dimension; the first is
- * taken for all where the others are 0. pad_end 0: the same as pad; -1: none. */
+/* In pad, pad_end and out_pad: nothing along this dimension, as in pad = {1, CTN_PAD_NONE}. */
+#define CTN_PAD_NONE (-1)
+
+/* Zero in a field means: stride 1, dilation 1, groups 1. One number per spatial dimension; the first is taken for all where
+ * the others are 0. pad_end 0: the same as pad. */
 typedef struct {
     size_t struct_size;
     int64_t stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL], pad_end[CTN_MAX_SPATIAL];
@@ -41,8 +44,8 @@ CTN_API ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_ten
 
 /* ---- pooling ---------------------------------------------------------------------------------- */
 
-/* One number per spatial dimension; the first is taken for all where the others are 0. stride 0: the
- * kernel. */
+/* One number per spatial dimension; the first is taken for all where the others are 0 (CTN_PAD_NONE: no padding along this
+ * one). stride 0: the kernel. */
 typedef struct {
     size_t struct_size;
     int64_t kernel[CTN_MAX_SPATIAL], stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL];

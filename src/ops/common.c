@@ -16,9 +16,9 @@ ctn_status ctn__infer_same(ctn_infer_args *a)
 
 ctn_status ctn__infer_broadcast(ctn_infer_args *a)
 {
-    if (a->in[0]->dtype != a->in[1]->dtype || !ctn__is_f32_f64(a->in[0]->dtype))
+    if (a->in[0]->dtype != a->in[1]->dtype || !ctn__is_float(a->in[0]->dtype))
         return ctn_fail(CTN_EDTYPE,
-                        "%s: inputs are %s and %s, both must be f32 or both f64; use ctn_cast",
+                        "%s: inputs are %s and %s, both must be of one float type; use ctn_cast",
                         a->name, ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype));
     a->out[0].dtype = a->in[0]->dtype;
     return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
@@ -42,7 +42,10 @@ ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d)
     int n = 0, extra = g->d.ndim - d->ndim;
     for (int i = 0; i < g->d.ndim; i++)
         if (i < extra || (d->dim[i - extra] == 1 && g->d.dim[i] != 1)) axes[n++] = i;
+    const bool low = !ctn__is_f32_f64(g->d.dtype);
+    if (n > 0 && low) g = ctn_cast_at(at, g, CTN_F32);
     if (n > 0) g = ctn_sum_at(at, g, n, axes, 1);
+    if (n > 0 && low) g = ctn_cast_at(at, g, d->dtype);
     return ctn_reshape_at(at, g, d->ndim, d->dim);
 }
 

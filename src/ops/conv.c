@@ -508,8 +508,10 @@ static ctn_status read_opt(int64_t *attr, ctn_conv_opt *o, const char *who, cons
     per_axis(attr + CTN__CONV_PAD_END, o->pad_end, 0);
     per_axis(attr + CTN__CONV_DILATION, o->dilation, 1);
     for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
-        int64_t *end = &attr[CTN__CONV_PAD_END + i];
-        *end = *end == 0 ? attr[CTN__CONV_PAD + i] : *end < 0 ? 0 : *end;
+        int64_t *pad = &attr[CTN__CONV_PAD + i], *end = &attr[CTN__CONV_PAD_END + i];
+        if (*end == 0) *end = *pad;
+        if (*pad == CTN_PAD_NONE) *pad = 0;
+        if (*end == CTN_PAD_NONE) *end = 0;
     }
     attr[CTN__CONV_GROUPS] = o->groups ? o->groups : 1;
     return CTN_OK;
@@ -536,7 +538,8 @@ ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w, 
     if (x && w) {
         for (int i = 0; i < CTN_MAX_SPATIAL && i < x->d.ndim - 2 && i < w->d.ndim - 2; i++)
             attr[CTN__CONV_SIZE + i] = (x->d.dim[2 + i] - 1) * attr[CTN__CONV_STRIDE + i] -
-                                       padding(attr, i) + span(attr, i, w->d.dim[2 + i]) + extra[i];
+                                       padding(attr, i) + span(attr, i, w->d.dim[2 + i]) +
+                                       (extra[i] == CTN_PAD_NONE ? 0 : extra[i]);
     }
     ctn_tensor *y =
         ctn__apply1(at, NULL, &ctn__op_conv_data, 2, in, CTN__CONV_NATTR, attr, 0, NULL);

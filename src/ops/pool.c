@@ -95,6 +95,7 @@ ctn_status ctn__pool_windows(const char *who, const char *at, const ctn_tensor *
         int64_t k = o.kernel[i] ? o.kernel[i] : o.kernel[0];
         int64_t s = o.stride[i] ? o.stride[i] : o.stride[0] ? o.stride[0] : k;
         int64_t p = o.pad[i] ? o.pad[i] : o.pad[0], len = x->d.dim[2 + i];
+        if (p == CTN_PAD_NONE) p = 0;
         if (k < 1 || k > most || s < 1 || s > most || p < 0 || p > k / 2)
             return ctn_fail(CTN_ESHAPE,
                             "%s: kernel %lld, stride %lld, padding %lld; kernel and stride must be "

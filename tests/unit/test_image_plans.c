@@ -329,8 +329,8 @@ static ctn_tensor *kept_relu_of_bn(run *r)
 static ctn_tensor *conv_bias_relu(run *r)
 {
     ctn_tensor *h = ctn_relu(ctn_conv(r->p[0], r->p[1], r->p[2], CONV(.pad = {1})));
-    return loss_of(r,
-                   ctn_relu(ctn_conv(h, r->p[3], r->p[4], CONV(.stride = {2}, .pad_end = {-1}))));
+    return loss_of(r, ctn_relu(ctn_conv(h, r->p[3], r->p[4],
+                                        CONV(.stride = {2}, .pad_end = {CTN_PAD_NONE}))));
 }
 
 static ctn_tensor *pools(run *r)

@@ -189,6 +189,54 @@ static void test_refused_calls(void **state)
     ctn_scope_end(ctx);
 }
 
+static void expect_size(const ctn_tensor *t, int64_t high, int64_t wide)
+{
+    assert_non_null(t);
+    assert_int_equal(ctn_dim(t, 2), high);
+    assert_int_equal(ctn_dim(t, 3), wide);
+}
+
+static void test_padding_along_one_dimension(void **state)
+{
+    (void)state;
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *x = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(1, 1, 4, 6));
+    ctn_tensor *w = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(1, 1, 3, 3));
+    const ctn_conv_opt *high = CTN_OPT(ctn_conv_opt, .pad = {1, CTN_PAD_NONE});
+    expect_size(ctn_conv(x, w, NULL, high), 4, 4);
+    expect_size(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {CTN_PAD_NONE, 1})), 2, 6);
+    expect_size(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {1}, .pad_end = {CTN_PAD_NONE})),
+                3, 5);
+    expect_size(ctn_conv_transpose(x, w, NULL, high), 4, 8);
+    expect_size(ctn_max_pool(x, CTN_OPT(ctn_pool_opt, .kernel = {3}, .stride = {1},
+                                        .pad = {1, CTN_PAD_NONE})),
+                4, 4);
+    assert_null(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {-2})));
+    ctn_error_clear();
+    /* the same numbers as with zeros that are there */
+    const int64_t one[4] = {0, 0, 1, 0};
+    ctn_tensor *d =
+        ctn_sub(ctn_conv(x, w, NULL, high), ctn_conv(ctn_pad(x, one, one, 0), w, NULL, NULL));
+    assert_true(ctn_item(ctn_max(ctn_abs(d), 0, NULL, 0)) == 0);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+}
+
+/* Its gradients are added, in f32, and rounded once. */
+static void test_low_tensor_used_twice(void **state)
+{
+    (void)state;
+    for (int low = CTN_BF16; low <= CTN_F16; low++) {
+        assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+        ctn_tensor *x = ctn_with_grad(matrix(2, 3)), *g = NULL;
+        ctn_tensor *h = ctn_cast(x, (ctn_dtype)low), *twice = ctn_add(ctn_mul(h, h), h);
+        assert_int_equal(ctn_grad(ctn_sum(ctn_cast(twice, CTN_F32), 0, NULL, 0), 1, &x, &g),
+                         CTN_OK);
+        assert_int_equal(ctn_read(g, result, 6 * sizeof(float)), CTN_OK);
+        for (int i = 0; i < 6; i++) assert_true(result[i] == 2 * values[i] + 1);
+        assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +245,8 @@ int main(void)
         cmocka_unit_test(test_slice_gradient_moves),
         cmocka_unit_test(test_nan_wins),
         cmocka_unit_test(test_refused_calls),
+        cmocka_unit_test(test_padding_along_one_dimension),
+        cmocka_unit_test(test_low_tensor_used_twice),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
