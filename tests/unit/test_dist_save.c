@@ -110,7 +110,7 @@ static ctn_status fails(void *user, const char *name, ctn_dtype type, int ndim, 
 
 static bool same_files(const char *a, const char *b)
 {
-    static char x[2 << 20], y[sizeof x];
+    static _Thread_local char x[2 << 20], y[sizeof x]; /* ranks are threads */
     FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
     const size_t n = f ? fread(x, 1, sizeof x, f) : 0, m = g ? fread(y, 1, sizeof y, g) : 0;
     if (f) fclose(f);
