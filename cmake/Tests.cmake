@@ -29,7 +29,8 @@ target_link_libraries(catena_internal INTERFACE catena_deps)
 
 # OpenMP threads sleep while they wait: where others use the cores too, spinning makes tests of many small plans take
 # up to twenty times as long.
-set(test_environment OMP_WAIT_POLICY=passive)
+# And none finds what another has tuned.
+set(test_environment OMP_WAIT_POLICY=passive CATENA_CACHE_DIR=none)
 
 # Seconds before a test counts as hung. On two cores of 2.5 GHz tests took up to 92 CPU seconds (unit.dist_exchange, tsan),
 # those with the label long up to 211 (golden.cifar, dev); the old 600 s were exceeded where other work shared the cores.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Warnings. The library never prints: what a user should know but is not an error goes to the host
- * program's function, or nowhere when there is none.
+ * Warnings and notices. The library never prints: what a user should know but is not an error goes to the host
+ * program's functions, or nowhere when there are none.
  */
 #ifndef CATENA_LOG_H
 #define CATENA_LOG_H
@@ -19,6 +19,8 @@ typedef void (*ctn_log_fn)(void *user, const char *message);
 /* Send warnings to fn (NULL: drop them, the default). Local; process-wide. A call of the former
  * function may still be running on another thread when this returns. */
 CTN_API void ctn_set_log(ctn_log_fn fn, void *user);
+/* The same for notices: that work which takes long has begun, or is over. */
+CTN_API void ctn_set_notice(ctn_log_fn fn, void *user);
 
 #ifdef __cplusplus
 }

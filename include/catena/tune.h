@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What tuning left on disk: where several kernels can do a piece of work, the choice is timed once and
- * kept in a folder (CATENA_CACHE_DIR, else catena in XDG_CACHE_HOME, else in TMPDIR, else nowhere), one
+ * kept in a folder (CATENA_CACHE_DIR, else catena in XDG_CACHE_HOME, else in HOME/.cache, else in TMPDIR), one
  * file for each machine, version and number of threads. For `catena tune` and programs of that kind; contexts
  * use the files by themselves.
  */

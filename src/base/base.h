@@ -143,6 +143,7 @@ void ctn__env_check(void);
 /* ---- log (log.c): the library never prints; warnings go to the host's sink ------------------- */
 
 void ctn__warn(const char *fmt, ...) CTN_PRINTF(1, 2);
+void ctn__notice(const char *fmt, ...) CTN_PRINTF(1, 2);
 
 /* ---- topology and threads (topology.c, threads.c) -------------------------------------------- */
 

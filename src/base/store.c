@@ -190,16 +190,19 @@ static ctn_status read_text(const char *path, int64_t most, char **out, size_t *
 /* Where files are: "" (no text at all) when nothing says where. */
 void ctn__cache_folder(ctn__text *out)
 {
-    static const char *const fallback[] = {"XDG_CACHE_HOME", "TMPDIR"};
+    static const struct {
+        const char *variable, *below;
+    } fallback[] = {{"XDG_CACHE_HOME", "catena"}, {"HOME", ".cache/catena"}, {"TMPDIR", "catena"}};
     const char *s = ctn__env_str(CTN__ENV_CACHE_DIR);
+    if (strcmp(s, "none") == 0) return;
     if (s[0] != 0) {
         ctn__text_add(out, "%s", s);
         return;
     }
-    for (int i = 0; i < 2; i++) {
-        s = getenv(fallback[i]);
+    for (size_t i = 0; i < sizeof fallback / sizeof *fallback; i++) {
+        s = getenv(fallback[i].variable);
         if (s == NULL || s[0] != '/') continue; /* relative ones are to be ignored */
-        ctn__text_add(out, "%s/catena", s);
+        ctn__text_add(out, "%s/%s", s, fallback[i].below);
         return;
     }
 }
@@ -492,6 +495,7 @@ ctn_status ctn__store_save(ctn__store *s)
     if (!fresh) return CTN_OK;
     s->problem[0] = 0;
     if (s->path.n == 0) {
+        if (strcmp(ctn__env_str(CTN__ENV_CACHE_DIR), "none") == 0) return CTN_OK;
         snprintf(s->problem, sizeof s->problem,
                  "tuning results are kept in memory only: set CATENA_CACHE_DIR to a folder");
         return CTN_OK;

@@ -46,6 +46,26 @@ ctn_status ctn__choice_put(ctn__engine *e, const char *problem, const char *choi
     return ctn__store_put(e->table, problem, choice);
 }
 
+/* Results are kept where the next program finds them. */
+static void tell_end(const ctn__engine *e)
+{
+    ctn__text folder = {0};
+    ctn__cache_folder(&folder);
+    if (!folder.failed && folder.n > 0)
+        ctn__notice("timed kernels for %.1f s; the results are kept in %s",
+                    (double)e->timed_ns * 1e-9, folder.s);
+    ctn__text_free(&folder);
+}
+
+void ctn__engine_timed(ctn__engine *e, uint64_t ns)
+{
+    e->timed_ns += ns;
+    if (e->timing_told || e->timed_ns < 1000000000) return;
+    e->timing_told = true;
+    ctn__notice("timing the kernels of this network, once for this machine; CATENA_TUNE=0 turns it "
+                "off");
+}
+
 ctn_status ctn__choices_save(ctn__engine *e)
 {
     if (!e->table_changed) return CTN_OK;
@@ -53,6 +73,7 @@ ctn_status ctn__choices_save(ctn__engine *e)
     CTN_TRY(ctn__store_save(e->table));
     const char *why = ctn__store_problem(e->table);
     if (why && !e->table_told) ctn__warn("%s", why);
+    else if (e->timing_told && !e->table_told) tell_end(e);
     e->table_told |= why != NULL;
     return CTN_OK;
 }

@@ -21,7 +21,8 @@ struct ctn__engine {
     int threads;
     CTN__VEC(dnnl_memory_desc_t) layouts; /* ctn_desc.layout - 1 is an index here */
     ctn__store *table;                    /* decisions; NULL until the first is asked for */
-    bool table_changed, table_told, timing;
+    bool table_changed, table_told, timing, timing_told;
+    uint64_t timed_ns; /* spent on timing */
 };
 
 struct ctn__prim {

@@ -35,6 +35,8 @@ ctn_status ctn__choices_replace(ctn__engine *e, const char *text, size_t n);
 /* May kernels be timed now? */
 void ctn__engine_set_timing(ctn__engine *e, bool on);
 bool ctn__engine_timing(const ctn__engine *e);
+/* Timing took so long: the user is told when it takes more than a moment. */
+void ctn__engine_timed(ctn__engine *e, uint64_t ns);
 
 /* A thread's OpenMP settings while a run lasts: enter sets the thread count, leave puts back the old. */
 int ctn__threads_enter(int threads);

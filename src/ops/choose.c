@@ -124,7 +124,9 @@ ctn_status ctn__choose(ctn_prepare_args *a, int64_t work, int n, const ctn__way 
         if (key.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
         k = by_name(ctn__choice_find(a->engine, key.s), n, w);
         if (k < 0 && ctn__engine_timing(a->engine)) {
+            const uint64_t t0 = ctn__now_ns();
             CTN_TRY_GOTO(st, done, fastest(a, n, w, &k));
+            ctn__engine_timed(a->engine, ctn__now_ns() - t0);
             if (k >= 0) CTN_TRY_GOTO(st, done, ctn__choice_put(a->engine, key.s, w[k].name));
         }
     }

@@ -361,12 +361,35 @@ static void second_kernel_is_another(void **state)
     ctn__engine_free(e);
 }
 
+/* Once it has taken a second, and when it is over. */
+static void timing_is_told(void **state)
+{
+    (void)state;
+    ctn__engine *e;
+    ctn_set_notice(on_warning, NULL);
+    OK(ctn__engine_new(&e, 1));
+    ctn__engine_timed(e, 900000000);
+    assert_int_equal(warnings, 0);
+    ctn__engine_timed(e, 900000000);
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, "CATENA_TUNE=0"));
+    ctn__engine_timed(e, 900000000);
+    assert_int_equal(warnings, 1);
+    OK(ctn__choice_put(e, "problem", "way"));
+    OK(ctn__choices_save(e));
+    assert_int_equal(warnings, 2);
+    assert_non_null(strstr(warning, "2.7 s"));
+    assert_non_null(strstr(warning, folder));
+    ctn__engine_free(e);
+    ctn_set_notice(NULL, NULL);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(each_way_gives_the_same),  T(timed_once_and_kept),      T(table_is_obeyed), T(not_timed),
-        T(folder_cannot_be_written), T(second_kernel_is_another),
+        T(folder_cannot_be_written), T(second_kernel_is_another), T(timing_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

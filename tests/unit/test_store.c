@@ -451,6 +451,7 @@ static void environment(const char *cache, const char *xdg, const char *tmp)
 {
     unsetenv("CATENA_CACHE_DIR");
     unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
     unsetenv("TMPDIR");
     if (cache) setenv("CATENA_CACHE_DIR", cache, 1);
     if (xdg) setenv("XDG_CACHE_HOME", xdg, 1);
@@ -481,6 +482,10 @@ static void folder_by_the_environment(void **state)
     assert_folder("/x/catena");
     environment("", "rel", "/t");
     assert_folder("/t/catena");
+    setenv("HOME", "/h", 1);
+    assert_folder("/h/.cache/catena");
+    environment("none", "/x", "/t");
+    assert_folder("");
     environment(NULL, NULL, NULL);
     assert_folder("");
     OK(ctn_tune_visit(nothing, NULL));

@@ -133,6 +133,9 @@ int exit_code(ctn_status st, doing what);
 int report_error(const char *name);
 int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
+void report_notice(void *unused, const char *message);  /* another */
+/* How many kernels of the last plan are slow reference loops; warns about them once (slow.c). */
+ctn_status slow_kernels(ctn_context *ctx, int64_t *count);
 /* A line on stderr with the time in UTC, rank and host; and whether warnings and errors are such lines. */
 void log_line(const char *fmt, ...) CTN_PRINTF(1, 2);
 void log_line_of(FILE *f, int rank, const char *host, const char *text);

@@ -99,6 +99,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     ctn_set_log(report_warning, NULL);
+    ctn_set_notice(report_notice, NULL);
     int code = dispatch(argc, argv);
     /* Buffered output may fail as late as here: a full disk must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {

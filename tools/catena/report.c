@@ -118,6 +118,14 @@ void report_warning(void *unused, const char *message)
     else fprintf(stderr, "catena: warning: %s\n", message);
 }
 
+void report_notice(void *unused, const char *message)
+{
+    (void)unused;
+    if (log_rank != 0) return;
+    if (log_stamped) log_line("%s", message);
+    else fprintf(stderr, "catena: %s\n", message);
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------------- */
 
 static FILE *to(const json *j)
