@@ -67,6 +67,16 @@ done:
     return st;
 }
 
+/* Images of one channel or one place are row-major and channels-last alike; oneDNN wants the strides that go with the other
+ * operand. */
+static ctn_desc named(const ctn_desc *d, bool last)
+{
+    ctn_desc r = *d;
+    if (last) ctn__channels_last(&r);
+    else if (ctn__is_plain(d)) ctn__plain(&r);
+    return r;
+}
+
 static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape *s,
                          const ctn_desc *x, const ctn_desc *w, const ctn_desc *bias,
                          const ctn_desc *y, const ctn__conv_post *post)
@@ -78,8 +88,10 @@ static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape
         t->pad[i] = s->pad[i];
         t->pad_end[i] = s->pad_end[i];
     }
-    CTN_TRY(ctn__dnnl_desc(&t->x, e, x));
-    CTN_TRY(ctn__dnnl_desc(&t->y, e, y));
+    const bool last = ctn__is_channels_last(x) && ctn__is_channels_last(y);
+    const ctn_desc nx = named(x, last), ny = named(y, last);
+    CTN_TRY(ctn__dnnl_desc(&t->x, e, &nx));
+    CTN_TRY(ctn__dnnl_desc(&t->y, e, &ny));
     if (bias) CTN_TRY(ctn__dnnl_desc(&t->b, e, bias));
     CTN_TRY(ctn__dnnl_attr(&t->attr, post->scale ? CTN__ELT_NONE : post->act, 0));
     if (post->scale) CTN_TRY(append_post(t, e, y, post));

@@ -329,7 +329,7 @@ ctn__conv_shape ctn__conv_shape_of(const ctn_prepare_args *a)
     return s;
 }
 
-/* Kernel for one of the three; what oneDNN has none for is left to the reference. CTN_END: there is no second
+/* Kernel for one of the three; what oneDNN has none for, and what has no elements, is left to the reference. CTN_END: there is no second
  * one. */
 static ctn_status prepare(ctn_prepare_args *a, ctn__conv_kind kind, const ctn_desc *x, ctn_desc *w,
                           const ctn_desc *bias, const ctn_desc *y,
@@ -337,9 +337,10 @@ static ctn_status prepare(ctn_prepare_args *a, ctn__conv_kind kind, const ctn_de
 {
     ctn__conv_shape s = ctn__conv_shape_of(a);
     ctn__conv_post post = {.act = (ctn__elt)a->attr[CTN__CONV_ACT]};
-    a->kernel = "reference";
-    if (x->dtype == CTN_F64 || ctn__count(x) == 0 || ctn__count(y) == 0)
-        return second ? CTN_END : CTN_OK;
+    const bool empty = ctn__count(x) == 0 || ctn__count(y) == 0;
+    a->kernel = empty ? "empty" : "reference";
+    if (empty) return second ? CTN_END : CTN_OK;
+    if (x->dtype == CTN_F64) return second ? CTN_END : ctn__conv_f64(a, kind);
     ctn__prim *prim = NULL;
     if (ctn__prim_conv(&prim, a->engine, kind, &s, x, w, bias, y, &post, second) < 0) {
         if (ctn_error_status() == CTN_ENOMEM) return CTN_ENOMEM;

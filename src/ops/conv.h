@@ -30,5 +30,7 @@ int64_t ctn__conv_work(const ctn_desc *y, const ctn_desc *w);
  * where it is none. */
 ctn_status ctn__conv_weights_matmul(ctn_prepare_args *a);
 ctn_status ctn__conv_weights_outer(ctn_prepare_args *a);
+/* prepare of any of them in f64 (conv_f64.c). */
+ctn_status ctn__conv_f64(ctn_prepare_args *a, ctn__conv_kind kind);
 
 #endif

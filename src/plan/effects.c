@@ -9,13 +9,33 @@
 
 enum { CHUNK = 16384 }; /* elements a thread takes at a time */
 
-/* Into a row-major tensor: any part of it by any thread. */
-static void copy_to_row(const ctn_run_args *a)
+/* The dimensions of both, those of d from the largest stride to the smallest: true where d then lies in a row. */
+static bool in_a_row(ctn_desc *d, ctn_desc *s)
 {
-    const size_t es = ctn_dtype_size(a->dout[0].dtype);
-    const int64_t n = ctn__count(&a->dout[0]);
+    const ctn_desc was = *d, from = *s;
+    for (int i = 0; i < was.ndim; i++) {
+        int k = i;
+        for (; k > 0 && d->stride[k - 1] < was.stride[i]; k--) {
+            d->dim[k] = d->dim[k - 1];
+            d->stride[k] = d->stride[k - 1];
+            s->dim[k] = s->dim[k - 1];
+            s->stride[k] = s->stride[k - 1];
+        }
+        d->dim[k] = was.dim[i];
+        d->stride[k] = was.stride[i];
+        s->dim[k] = from.dim[i];
+        s->stride[k] = from.stride[i];
+    }
+    return ctn__is_plain(d);
+}
+
+/* Into memory without gaps: any part of it by any thread. */
+static void copy_to_row(const ctn_run_args *a, const ctn_desc *d, const ctn_desc *s)
+{
+    const size_t es = ctn_dtype_size(d->dtype);
+    const int64_t n = ctn__count(d);
     ctn__walk w;
-    ctn__walk_init(&w, &a->dout[0], &a->din[0]);
+    ctn__walk_init(&w, d, s);
 #pragma omp parallel for schedule(static) if (n > CHUNK)
     for (int64_t at = 0; at < n; at += CHUNK)
         ctn__walk_copy(&w, a->in[0], es, at, n - at < CHUNK ? n - at : CHUNK,
@@ -26,8 +46,9 @@ static ctn_status copy_run(const ctn_run_args *a)
 {
     const ctn_desc *s = &a->din[0], *d = &a->dout[0];
     int64_t rows = d->ndim > 1 ? d->dim[0] : 1;
-    if (ctn__is_plain(d) && ctn__count(d) > CHUNK) {
-        copy_to_row(a);
+    ctn_desc row = *d, from = *s;
+    if (ctn__count(d) > CHUNK && in_a_row(&row, &from)) {
+        copy_to_row(a, &row, &from);
         return CTN_OK;
     }
     if (d->ndim < 2 || ctn__bytes(d) < 65536) {

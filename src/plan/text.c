@@ -116,17 +116,13 @@ static int reordered_inputs(const ctn__plan *p, const ctn__pnode *n)
 /* The conditions under which the ops and the engine fall back, as far as the operands show them. */
 static const char *why_slow(const ctn__pnode *n, const ctn_desc *d)
 {
-    bool empty = false, f64 = false, f16 = false, stride = false;
+    bool f16 = false, stride = false;
     if (!strstr(n->kernel, "ref")) return NULL;
     for (int i = 0; i < n->nin + n->nout; i++) {
-        empty |= ctn__count(&d[i]) == 0;
-        f64 |= d[i].dtype == CTN_F64;
         f16 |= d[i].dtype == CTN_F16;
         for (int k = 0; k < d[i].ndim && d[i].layout == 0; k++)
             stride |= d[i].dim[k] > 1 && d[i].stride[k] <= 0;
     }
-    if (empty) return "an operand has no elements";
-    if (f64) return "f64 has reference kernels only";
     if (f16 && !ctn__engine_trains_f16()) return "f16 is slow on CPUs without AMX-FP16";
     if (stride) return "an operand is broadcast or reversed: a stride is 0 or negative";
     for (int i = 0; i < n->nattr && n->op->attr_names; i++)
