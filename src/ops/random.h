@@ -9,17 +9,9 @@
 
 #include "ops/ops.h"
 
-enum { CTN__WORDS = 1024 }; /* per block, a multiple of 4 */
+enum { CTN__WORDS = 1024 }; /* per block, a multiple of 64 */
 
-/* Words of block b. */
-static inline void ctn__random_words(const ctn_run_args *a, int64_t b, uint32_t *w)
-{
-    uint64_t stream = ctn__mix(a->env->step, a->ordinal);
-    for (uint64_t i = 0; i < CTN__WORDS / 4; i++) {
-        ctn__rand4 r = ctn__philox(a->env->seed, stream, (uint64_t)b * (CTN__WORDS / 4) + i);
-        memcpy(w + 4 * i, r.v, sizeof r.v);
-    }
-}
+void ctn__random_words(const ctn_run_args *a, int64_t b, uint32_t *w); /* of block b */
 
 /* 53 bits of two words as a multiple of 2^-53 in [0,1) */
 static inline double ctn__words_unit(uint32_t hi, uint32_t lo)

@@ -45,7 +45,7 @@ typedef struct {
     double heap_own, heap_other; /* per step, by the counting preload; NaN without it */
     double record_ns, record_hash_lookup_ns; /* per op */
     int threads;
-    int64_t steps, batch;
+    int64_t steps, batch, slow; /* slow: reference kernels in the plan of a step */
     const char *name, *precision;
     int ranks;
     double exposed_ms, hidden_ms; /* of the exchange, per step */
@@ -256,6 +256,7 @@ static void print_json(const figures *f, bool first_only)
     json_int(&j, "first_step_finished_us", f->finished_us);
     json_int(&j, "peak_rss_bytes", peak_rss_bytes());
     json_real(&j, "loss", f->loss);
+    json_int(&j, "reference_kernels", f->slow);
     if (!first_only) {
         json_int(&j, "steps", f->steps);
         json_int(&j, "batch", f->batch);
@@ -327,7 +328,7 @@ static ctn_status first_step(figures *f, model *m, double start)
     f->first_step_ms = (now_s() - start) * 1e3;
     clock_gettime(CLOCK_REALTIME, &t);
     f->finished_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-    return CTN_OK;
+    return slow_kernels(m->ctx, &f->slow);
 }
 
 /* The job's ranks train together, as --exchange says. */

@@ -33,6 +33,8 @@ ctn_status infer(task *t, infer_fn fn, void *user)
         CTN_TRY(st);
         if (st == CTN_END) return CTN_OK;
         CTN_TRY(infer_batch(t, &b, done, fn, user));
+        int64_t slow;
+        if (done == 0) CTN_TRY(slow_kernels(t->ctx, &slow));
         done += b.n;
     }
 }

@@ -202,6 +202,13 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
                             minutes > 0 ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes) : NULL);
 }
 
+static ctn_status look_for_slow(void *self, ctn_trainer *tr)
+{
+    (void)tr;
+    int64_t n;
+    return slow_kernels(self, &n);
+}
+
 ctn_status setup_trainer(training *r)
 {
     args *a = r->t.a;
@@ -221,6 +228,13 @@ ctn_status setup_trainer(training *r)
     CTN_TRY(ctn_extend_fail_on_nonfinite(r->trainer, NULL));
     CTN_TRY(add_files(r, log));
     CTN_TRY(add_shown(r, log));
+    CTN_TRY(ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),
+                                                            .name = "slow-kernels",
+                                                            .priority = CTN_PRIORITY_SHOW,
+                                                            .trigger = {CTN_ONCE, 1, NULL},
+                                                            .call = look_for_slow,
+                                                            .self = r->t.ctx,
+                                                            .rank0_only = 1}));
     CTN_TRY(distribute_trainer(r, log));
     return result_extend(r);
 }

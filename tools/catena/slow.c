@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reference kernels in a plan: they compute element by element and are hundreds of times slower than others, so nobody should
+ * meet one unawares.
+ */
+#include "cli.h"
+
+typedef struct {
+    int64_t n;
+    char first[512];
+} found;
+
+static ctn_status look(void *user, const ctn_plan_node *n)
+{
+    found *f = user;
+    if (n->slow && f->n++ == 0)
+        snprintf(f->first, sizeof f->first, "%s (%s): %s", n->op, n->at ? n->at : "no line",
+                 n->slow);
+    return CTN_OK;
+}
+
+ctn_status slow_kernels(ctn_context *ctx, int64_t *count)
+{
+    static bool told;
+    found f = {0};
+    CTN_TRY(ctn_plan_visit(ctx, look, &f));
+    *count = f.n;
+    if (f.n == 0 || told || log_rank != 0) return CTN_OK;
+    told = true;
+    char line[1024];
+    snprintf(
+        line, sizeof line,
+        "%lld kernel%s of this network %s a slow reference loop, first %s; catena explain lists "
+        "them",
+        (long long)f.n, f.n == 1 ? "" : "s", f.n == 1 ? "is" : "are each", f.first);
+    report_warning(NULL, line);
+    return CTN_OK;
+}
