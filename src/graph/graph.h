@@ -120,11 +120,12 @@ struct ctn__pool {
     uint64_t uid;
     int nvar;
     ctn_var **var;
-    int64_t *begin;  /* element offset of each, multiple of 16; begin[nvar] = count */
-    int64_t count;   /* elements with padding */
-    float *w, *g;    /* both 64-byte aligned */
-    ctn__slab *slab; /* of w; the pool's own share in it */
-    ctn_op *step_op; /* run with a->priv == owner */
+    int64_t *begin;   /* element offset of each, multiple of 16; begin[nvar] = count */
+    int64_t count;    /* elements with padding */
+    float *w, *g;     /* both 64-byte aligned */
+    uint64_t touched; /* times that w was written by other than effects and ctn_var_set */
+    ctn__slab *slab;  /* of w; the pool's own share in it */
+    ctn_op *step_op;  /* run with a->priv == owner */
     void *owner;
     ctn__exchange *exchange; /* with other ranks; NULL: none. dist/ installs it */
     double scale; /* seed of backward (loss scaling); owner sets it before the first contribution */

@@ -177,6 +177,7 @@ ctn_status ctn__shard_values(ctn_optim *o)
     for (block k = before_first; next_block(o->pool->exchange, &k);)
         follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
+    o->pool->touched++;
     const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
     for (int b = 0; b < all->n; b++) CTN_TRY(gather(o, b, o->pool->w + all->begin[b + 1]));
     return CTN_OK;

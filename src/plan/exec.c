@@ -60,6 +60,7 @@ static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, voi
     case CTN__V_TEMP: *out = pl->arena + val->offset; break;
     case CTN__V_VAR: *out = val->var->data; break;
     case CTN__V_GRAD: *out = val->var->grad; break;
+    case CTN__V_KEPT: *out = ctn__kept_memory(val->kept); break;
     case CTN__V_BIND: {
         ctn_tensor *t = ctn__tensor_by_id(ctx, val->tensor);
         if (val->output && !t->data) {
@@ -145,6 +146,34 @@ static ctn_status poll(const ctn__plan *p, bool timed)
     return st;
 }
 
+/* A copy that is said to be fresh, made again and compared (CATENA_CHECK). */
+static ctn_status check_kept(const ctn__plan *p, const ctn__pnode *n)
+{
+    const ctn__value *v = &p->values.at[n->out[0]];
+    void *again = ctn__aligned(ctn__bytes(&v->d));
+    if (!again) return CTN_ENOMEM;
+    memcpy(again, n->pout[0], ctn__bytes(&v->d)); /* and its padding */
+    ctn_run_args a = n->args;
+    a.out = &again;
+    ctn_status st = n->run(&a);
+    if (st == CTN_OK && memcmp(again, n->pout[0], ctn__bytes(&v->d)) != 0)
+        st = ctn_fail(CTN_ESTATE, "internal: the kept copy of %s is old", v->var->name);
+    ctn__free(again);
+    return st;
+}
+
+static ctn_status run_node(const ctn__planner *pl, const ctn__plan *p, const ctn__pnode *n)
+{
+    if (n->makes && ctn__kept_fresh(n->makes)) {
+        ctn__trace_add(p->ctx->trace, CTN__COUNT_KEPT_BYTES,
+                       ctn__bytes(&n->args.din[0]) + ctn__bytes(&n->args.dout[0]));
+        return pl->check ? check_kept(p, n) : CTN_OK;
+    }
+    CTN_TRY(pl->guard ? run_guarded(pl, p, n) : n->run(&n->args));
+    if (n->makes) ctn__kept_made(n->makes);
+    return CTN_OK;
+}
+
 static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
 {
     ctn_context *ctx = p->ctx;
@@ -152,7 +181,7 @@ static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
         uint64_t t0 = timed ? ctn__now_ns() : 0;
-        ctn_status st = pl->guard ? run_guarded(pl, p, n) : n->run(&n->args);
+        ctn_status st = run_node(pl, p, n);
         if (timed) {
             uint64_t t1 = ctn__now_ns();
             if (ctx->profile && (n->ns == 0 || t1 - t0 < n->ns)) n->ns = t1 - t0;

@@ -22,6 +22,7 @@ typedef struct {
     bool *last;  /* root -> channels-last */
     int *copies; /* value -> first of its copies, -1 */
     int *source; /* value -> what a cast makes it from, -1: nothing or there already */
+    bool *keeps; /* value -> a variable that this plan does not write */
     CTN__VEC(copied) copy;
     bool again;               /* the node in hand is a recomputed one */
     CTN__VEC(ctn__pnode) out; /* new node list */
@@ -73,7 +74,8 @@ static ctn_status find_regions(layouter *l)
     l->last = ctn__calloc(l->n + 1, sizeof *l->last);
     l->copies = ctn__malloc((l->n + 1) * sizeof *l->copies);
     l->source = ctn__malloc((l->n + 1) * sizeof *l->source);
-    if (!l->region || !l->last || !l->copies || !l->source) return CTN_ENOMEM;
+    l->keeps = ctn__calloc(l->n + 1, sizeof *l->keeps);
+    if (!l->region || !l->last || !l->copies || !l->source || !l->keeps) return CTN_ENOMEM;
     for (size_t i = 0; i < l->n; i++) {
         l->region[i] = (int)i;
         l->copies[i] = l->source[i] = -1;
@@ -95,6 +97,35 @@ static bool channels_last(const layouter *l, int v)
     return (size_t)v < l->n && l->last[root(l, v)];
 }
 
+/* ---- variables that stay as they are -------------------------------------------------------------- */
+
+static bool writes(const ctn__plan *p, const ctn__pnode *n, const ctn_var *v)
+{
+    if (n->pool && n->pool == v->pool && v->trainable) return true;
+    for (int i = 0; i < n->nout; i++)
+        if (p->values.at[n->out[i]].kind == CTN__V_VAR && p->values.at[n->out[i]].var == v)
+            return true;
+    return false;
+}
+
+static ctn_status find_unwritten(layouter *l)
+{
+    const ctn__plan *p = l->p;
+    CTN__VEC(const ctn__pnode *) effects = {0};
+    ctn_status st = CTN_OK;
+    for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++) {
+        const ctn__pnode *n = &p->nodes.at[i];
+        if (!n->dead && n->effect && !ctn__vec_push(&effects, n)) st = CTN_ENOMEM;
+    }
+    for (size_t i = 0; i < l->n && st == CTN_OK; i++) {
+        l->keeps[i] = p->values.at[i].kind == CTN__V_VAR;
+        for (size_t k = 0; k < effects.n && l->keeps[i]; k++)
+            l->keeps[i] = !writes(p, effects.at[k], p->values.at[i].var);
+    }
+    ctn__vec_free(&effects);
+    return st;
+}
+
 /* ---- nodes ------------------------------------------------------------------------------------- */
 
 static ctn_status emit(layouter *l, ctn__pnode *n);
@@ -108,6 +139,18 @@ static ctn_status note_copy(layouter *l, int v, int c)
     return CTN_OK;
 }
 
+/* The result of reorder n outlives the run. */
+static ctn_status keep(layouter *l, ctn__pnode *n)
+{
+    ctn_var *var = l->p->values.at[n->in[0]].var;
+    ctn__value *v = &l->p->values.at[n->out[0]];
+    n->makes = v->kept = ctn__kept_get(l->pl, var, &v->d);
+    if (!v->kept) return CTN_ENOMEM;
+    v->kind = CTN__V_KEPT;
+    v->var = var;
+    return CTN_OK;
+}
+
 /* v with its elements as `want` says; *out may be v itself. */
 static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *at, int *out)
 {
@@ -117,7 +160,8 @@ static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *a
     if (there && ctn__same_desc(&p->values.at[v].d, want)) return CTN_OK;
     for (int i = (size_t)v < l->n ? l->copies[v] : -1; i >= 0; i = l->copy.at[i].next) {
         *out = l->copy.at[i].copy;
-        if (l->copy.at[i].again == l->again && ctn__same_desc(&p->values.at[*out].d, want))
+        const ctn__value *c = &p->values.at[*out];
+        if ((l->copy.at[i].again == l->again || c->kept) && ctn__same_desc(&c->d, want))
             return CTN_OK;
     }
     int c = ctn__plan_value(p, want, CTN__V_TEMP);
@@ -127,6 +171,7 @@ static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *a
     n.out = n.in + 1;
     n.in[0] = there ? v : l->source[v];
     n.out[0] = c;
+    if ((size_t)n.in[0] < l->n && l->keeps[n.in[0]]) CTN_TRY(keep(l, &n));
     CTN_TRY(emit(l, &n));
     CTN_TRY(note_copy(l, v, c));
     *out = c;
@@ -334,12 +379,14 @@ ctn_status ctn__pass_layout(ctn__plan *p)
 {
     layouter l = {.p = p, .pl = p->ctx->planner};
     ctn_status st = find_regions(&l);
+    if (st == CTN_OK && !p->ctx->eager) st = find_unwritten(&l);
     for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++)
         if (!p->nodes.at[i].dead) st = lay_node(&l, &p->nodes.at[i]);
     ctn__free(l.region);
     ctn__free(l.last);
     ctn__free(l.copies);
     ctn__free(l.source);
+    ctn__free(l.keeps);
     ctn__vec_free(&l.copy);
     ctn__vec_free(&p->nodes); /* nothing prepared yet in the old list */
     p->nodes.at = l.out.at;

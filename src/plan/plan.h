@@ -24,12 +24,14 @@
 
 typedef struct ctn__plan ctn__plan;
 typedef struct ctn__planner ctn__planner;
+typedef struct ctn__kept ctn__kept;
 
 typedef enum {
     CTN__V_TEMP, /* in the arena */
     CTN__V_BIND, /* memory of a recorded tensor: an input, an earlier result, or an output */
     CTN__V_VAR,  /* memory of a variable */
-    CTN__V_GRAD  /* gradient memory of a variable */
+    CTN__V_GRAD, /* gradient memory of a variable */
+    CTN__V_KEPT  /* a copy of a variable that outlives the run (kept.c) */
 } ctn__value_kind;
 
 typedef struct {
@@ -38,7 +40,8 @@ typedef struct {
     bool output;     /* BIND: written by this plan into new storage of the scope */
     int node;        /* producer, -1 none */
     uint32_t tensor; /* BIND */
-    ctn_var *var;    /* VAR, GRAD */
+    ctn_var *var;    /* VAR, GRAD, KEPT */
+    ctn__kept *kept; /* KEPT */
     int base;        /* a view: the value whose memory it shows, -1 none */
     int uses;        /* reading nodes */
     int first, last; /* schedule positions of its life */
@@ -71,6 +74,7 @@ typedef struct {
     int64_t flops;
     /* bound */
     ctn_run_args args;
+    ctn__kept *makes; /* the copy of a variable that it makes, NULL: none */
     const void **pin;
     void **pout;
     double *values; /* scalars of this run */
@@ -106,6 +110,8 @@ struct ctn__planner {
     ctn__coreset cores;
     char *arena;
     size_t arena_bytes;
+    ctn__kept *kept; /* copies of variables */
+    size_t kept_bytes;
     /* cache */
     ctn__plan **bucket;
     size_t nbucket;
@@ -177,6 +183,15 @@ ctn__plan *ctn__cache_find(ctn__planner *pl, ctn__hash128 key);
 ctn_status ctn__cache_add(ctn__planner *pl, ctn__plan *p); /* takes p over, evicts for room */
 void ctn__cache_drop(ctn__planner *pl, ctn__plan *p);
 void ctn__cache_clear(ctn__planner *pl);
+
+/* ---- copies of variables (kept.c) ----------------------------------------------------------------------- */
+
+/* The copy of v as d says, made by nobody yet or by another plan; NULL: ENOMEM. Lives as long as the variable. */
+ctn__kept *ctn__kept_get(ctn__planner *pl, ctn_var *v, const ctn_desc *d);
+void *ctn__kept_memory(const ctn__kept *k);
+bool ctn__kept_fresh(const ctn__kept *k); /* it shows the variable as it is */
+void ctn__kept_made(ctn__kept *k);
+void ctn__kept_drop(ctn__planner *pl, const void *var); /* NULL: of all */
 
 /* ---- executor (exec.c) ---------------------------------------------------------------------------------- */
 

@@ -60,6 +60,7 @@ static void stop(ctn_context *ctx)
     ctn__engine_free(pl->engine);
     ctn__fpmode_free(pl->fp);
     ctn__free(pl->arena);
+    ctn__kept_drop(pl, NULL);
     ctn__free(pl->miss_tape);
     ctn__free(pl);
     ctx->planner = NULL;
@@ -189,6 +190,7 @@ static void forget(ctn_context *ctx, const void *what)
         ctn__plan_free(pl->uncached);
         pl->uncached = NULL;
     }
+    if (what) ctn__kept_drop(pl, what);
 }
 
 static void stats(const ctn_context *ctx, ctn_plan_stats *out)
@@ -202,7 +204,7 @@ static void stats(const ctn_context *ctx, ctn_plan_stats *out)
     out->underflow_runs = ctn__trace_count(t, CTN__COUNT_UNDERFLOW_RUNS);
     out->plans = pl->nplans;
     out->plan_bytes = (int64_t)pl->plan_bytes;
-    out->arena_bytes = (int64_t)pl->arena_bytes;
+    out->arena_bytes = (int64_t)(pl->arena_bytes + pl->kept_bytes);
 }
 
 static ctn_status trace(ctn_context *ctx, const char *path)

@@ -240,8 +240,10 @@ ctn_status ctn__group_states(ctn_trainer *tr)
     ctn_vars all = {0};
     CTN_TRY(ctn__module_vars(tr->o.net, &all));
     for (int i = 0; i < all.n; i++) {
-        const ctn_var *v = all.var[i];
-        if (v->kind == CTN_STATE) CTN_TRY(ctn_comm_broadcast(c, v->data, ctn__bytes(&v->d), 0));
+        ctn_var *v = all.var[i];
+        if (v->kind != CTN_STATE) continue;
+        v->version++;
+        CTN_TRY(ctn_comm_broadcast(c, v->data, ctn__bytes(&v->d), 0));
     }
     return CTN_OK;
 }
