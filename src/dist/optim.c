@@ -41,8 +41,15 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_ESTATE, "dist_optim: the optimizer is distributed already");
     if (p->ctx->level > 0 || p->contributions > 0)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
+    CTN_TRY(ctn__optim_arrange(o)); /* frozen parameters take no part */
     CTN_TRY(compare(o, c));
     CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
+    for (int i = 0; i < p->nparked; i++) {
+        ctn_var *v = p->parked[i];
+        if (!v) continue;
+        v->version++;
+        CTN_TRY(ctn_comm_broadcast(c, v->data, ctn__bytes(&v->d), 0));
+    }
     const bool one_by_one = d.when == CTN_DIST_PER_PARAMETER;
     const ctn__exchange_opt e = {.bucket = d.bucket,
                                  .n = one_by_one ? p->nvar : 0,

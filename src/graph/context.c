@@ -150,6 +150,7 @@ ctn_status ctn_scope_begin(ctn_context *ctx)
     if (!ctx) return ctn_fail(CTN_EARG, "scope_begin: no context");
     if (ctx->level >= 250) return ctn_fail(CTN_ESTATE, "scope_begin: 250 scopes are open");
     if (ctx->level > 0 && !ctn__tape_add(ctx, CTN__EV_SCOPE, 0, 0)) return CTN_ENOMEM;
+    if (ctx->level == 0) CTN_TRY(ctn__pools_arrange(ctx));
     ctx->level++;
     return CTN_OK;
 }

@@ -108,6 +108,7 @@ struct ctn_var {
     ctn__slab *slab;           /* memory it shares with the other variables of its pool */
     void *grad;                /* in the pool's gradient memory; NULL outside a pool */
     ctn__pool *pool;
+    ctn__pool *parked;               /* frozen: the pool whose optimizer has it */
     uint64_t scope_id, base_version; /* version when the current outermost scope began */
     ctn_tensor *leaf;                /* its newest leaf in this scope */
     bool leaf_grad;
@@ -120,6 +121,9 @@ struct ctn__pool {
     uint64_t uid;
     int nvar;
     ctn_var **var;
+    ctn_var **parked; /* frozen parameters of the optimizer, which are outside */
+    int nparked;
+    ctn_status (*arrange)(void *owner); /* trainable flags have changed; between scopes */
     int64_t *begin;   /* element offset of each, multiple of 16; begin[nvar] = count */
     int64_t count;    /* elements with padding */
     float *w, *g;     /* both 64-byte aligned */
@@ -161,6 +165,7 @@ struct ctn_context {
     ctn_context_opt opt;
     int threads;
     bool eager, fuse, profile;
+    bool regroup; /* a variable was frozen or thawed since the last scope began */
     bool training, grad_on;
     uint64_t seed, step; /* saved state */
 
@@ -238,6 +243,11 @@ void ctn__slab_release(ctn__slab *s);
 
 /* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
+/* The same pool with these variables in it and those parked: new memory, a new uid, gradients of zero. Plans with it go. */
+ctn_status ctn__pool_remake(ctn__pool *pool, int n, ctn_var *const *vars, int nparked,
+                            ctn_var *const *parked);
+/* Where variables were frozen or thawed, let optimizers arrange their pools; between scopes. */
+ctn_status ctn__pools_arrange(ctn_context *ctx);
 void ctn__pool_free(ctn__pool *pool); /* variables keep their values */
 /* Wait until nothing of the pool is in flight. Whoever reads or writes values or gradients outside of a plan calls it first. NULL: nothing to
  * wait for. Errors: EPEER. */

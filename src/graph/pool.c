@@ -13,7 +13,7 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
         const ctn_var *v = vars[i];
         if (v->ctx != ctx)
             return ctn_fail(CTN_EARG, "optimizer: parameter %s is of another context", v->name);
-        if (v->pool)
+        if (v->pool || v->parked)
             return ctn_fail(
                 CTN_ESTATE,
                 "optimizer: parameter %s belongs to another optimizer already; free that "
@@ -29,57 +29,121 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
     return CTN_OK;
 }
 
+/* Where each of n variables begins, and how long they are together. */
+static int64_t lay_out(int n, ctn_var *const *vars, int64_t *begin)
+{
+    int64_t count = 0;
+    for (int i = 0; i < n; i++) {
+        begin[i] = count;
+        count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
+    }
+    return begin[n] = count;
+}
+
+/* v lies at `to` in slab from now on. */
+static void move(ctn_var *v, ctn__slab *slab, void *to)
+{
+    memcpy(to, v->data, ctn__bytes(&v->d));
+    ctn__slab_release(v->slab);
+    v->slab = slab;
+    v->data = to;
+}
+
+/* A parked variable has memory of its own. */
+static ctn_status park(ctn__pool *p, ctn_var *v)
+{
+    ctn__plan_runner.forget(p->ctx, v); /* plans that write its gradient */
+    v->pool = NULL;
+    v->grad = NULL;
+    v->parked = p;
+    ctn__slab *own = ctn__slab_new(ctn__bytes(&v->d), 1);
+    if (!own) return CTN_ENOMEM;
+    move(v, own, own->mem);
+    return CTN_OK;
+}
+
+ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int nparked,
+                            ctn_var *const *parked)
+{
+    ctn_context *ctx = p->ctx;
+    ctn_status st = CTN_OK;
+    float *g = NULL;
+    ctn__slab *slab = NULL, *old = p->slab;
+    ctn_var **in = ctn__calloc((size_t)n + 1, sizeof *in);
+    ctn_var **out = ctn__calloc((size_t)nparked + 1, sizeof *out);
+    int64_t *begin = ctn__calloc((size_t)n + 1, sizeof *begin);
+    if (!in || !out || !begin) goto nomem;
+    const int64_t count = lay_out(n, vars, begin);
+    slab = ctn__slab_new((size_t)count * sizeof(float), n + 1);
+    g = ctn__aligned((size_t)count * sizeof(float));
+    if (!slab || !g) goto nomem;
+    ctn__plan_runner.forget(ctx, p);
+    ctn__zero(g, (size_t)count * sizeof(float), ctx->threads);
+    ctn__zero(slab->mem, (size_t)count * sizeof(float), ctx->threads);
+    ctn__free(p->g);
+    ctn__free(p->var);
+    ctn__free(p->parked);
+    ctn__free(p->begin);
+    p->var = in;
+    p->parked = out;
+    p->begin = begin;
+    p->nvar = n;
+    p->nparked = nparked;
+    p->count = count;
+    p->slab = slab;
+    p->w = slab->mem;
+    p->g = g;
+    p->uid = ctx->next_uid++;
+    for (int i = 0; i < n; i++) {
+        ctn_var *v = in[i] = vars[i];
+        move(v, slab, p->w + begin[i]);
+        v->grad = g + begin[i];
+        v->pool = p;
+        v->parked = NULL;
+    }
+    for (int i = 0; i < nparked; i++)
+        if ((out[i] = parked[i]) && st == CTN_OK) st = park(p, out[i]);
+    ctn__slab_release(old);
+    return st;
+nomem:
+    if (slab) {
+        slab->refs = 1;
+        ctn__slab_release(slab);
+    }
+    ctn__free(g);
+    ctn__free(in);
+    ctn__free(out);
+    ctn__free(begin);
+    return CTN_ENOMEM;
+}
+
 ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *const *vars)
 {
     *out = NULL;
     CTN_TRY(check_vars(ctx, n, vars));
     if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "optimizer: make it before the scope begins");
-    ctn__slab *slab = NULL;
     ctn__pool *p = ctn__calloc(1, sizeof *p);
     if (!p) return CTN_ENOMEM;
     p->ctx = ctx;
-    p->nvar = n;
-    p->var = ctn__calloc((size_t)n + 1, sizeof *p->var);
-    p->begin = ctn__calloc((size_t)n + 1, sizeof *p->begin);
-    if (!p->var || !p->begin) goto nomem;
-    for (int i = 0; i < n; i++) {
-        p->begin[i] = p->count;
-        p->count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
+    if (ctn__pool_remake(p, n, vars, 0, NULL) < 0) {
+        ctn__free(p);
+        return CTN_ENOMEM;
     }
-    p->begin[n] = p->count;
-    slab = ctn__slab_new((size_t)p->count * sizeof(float), n + 1);
-    p->g = ctn__aligned((size_t)p->count * sizeof(float));
-    if (!slab || !p->g) goto nomem;
-    p->slab = slab;
-    p->w = slab->mem;
-    ctn__zero(p->g, (size_t)p->count * sizeof(float), ctx->threads);
-    ctn__zero(p->w, (size_t)p->count * sizeof(float), ctx->threads);
-    for (int i = 0; i < n; i++) {
-        ctn_var *v = p->var[i] = vars[i];
-        memcpy(p->w + p->begin[i], v->data, ctn__bytes(&v->d));
-        ctn__slab_release(v->slab);
-        v->slab = slab;
-        v->data = p->w + p->begin[i];
-        v->grad = p->g + p->begin[i];
-        v->pool = p;
-    }
-    p->uid = ctx->next_uid++;
     p->next = ctx->pools;
     p->link = &ctx->pools;
     if (p->next) p->next->link = &p->next;
     ctx->pools = p;
     *out = p;
     return CTN_OK;
-nomem:
-    if (slab) {
-        slab->refs = 1;
-        ctn__slab_release(slab);
-    }
-    ctn__free(p->g);
-    ctn__free(p->var);
-    ctn__free(p->begin);
-    ctn__free(p);
-    return CTN_ENOMEM;
+}
+
+ctn_status ctn__pools_arrange(ctn_context *ctx)
+{
+    if (!ctx->regroup) return CTN_OK;
+    for (ctn__pool *p = ctx->pools; p; p = p->next)
+        if (p->arrange) CTN_TRY(p->arrange(p->owner));
+    ctx->regroup = false;
+    return CTN_OK;
 }
 
 /* Updates round as they would in a run. */
@@ -112,6 +176,8 @@ void ctn__pool_free(ctn__pool *p)
         p->var[i]->grad = NULL;
         p->var[i]->pool = NULL;
     }
+    for (int i = 0; i < p->nparked; i++)
+        if (p->parked[i]) p->parked[i]->parked = NULL;
     *p->link = p->next;
     if (p->next) p->next->link = p->link;
     if (!ctn__exchange_free(p->exchange)) {
@@ -119,6 +185,7 @@ void ctn__pool_free(ctn__pool *p)
         ctn__free(p->g);
     }
     ctn__free(p->var);
+    ctn__free(p->parked);
     ctn__free(p->begin);
     ctn__free(p);
 }

@@ -65,6 +65,8 @@ void ctn_var_free(ctn_var *v)
         for (int i = 0; i < v->pool->nvar; i++)
             if (v->pool->var[i] == v) v->pool->var[i] = NULL;
     }
+    for (int i = 0; v->parked && i < v->parked->nparked; i++)
+        if (v->parked->parked[i] == v) v->parked->parked[i] = NULL;
     ctn__plan_runner.forget(v->ctx, v);
     *v->link = v->next;
     if (v->next) v->next->link = v->link;
@@ -95,7 +97,9 @@ ctn_context *ctn_var_context(const ctn_var *v)
 
 void ctn_var_set_trainable(ctn_var *v, int on)
 {
-    v->trainable = v->kind == CTN_PARAM && on;
+    const bool now = v->kind == CTN_PARAM && on;
+    v->ctx->regroup |= now != v->trainable;
+    v->trainable = now;
 }
 
 int ctn_var_trainable(const ctn_var *v)

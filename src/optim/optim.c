@@ -112,6 +112,11 @@ static ctn_status step_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
+static ctn_status arrange(void *self)
+{
+    return ctn__optim_arrange(self);
+}
+
 static ctn_status select_params(ctn_optim *o, ctn_vars vars)
 {
     ctn_status st = CTN_OK;
@@ -158,11 +163,14 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
         ctn__zero(o->state[i], (size_t)o->pool->count * sizeof(float), o->ctx->threads);
     }
-    for (size_t i = 0; i < n; i++) o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay};
+    for (size_t i = 0; i < n; i++)
+        o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay, .order = (int)i};
     o->decay = decay;
     o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
+    o->pool->arrange = arrange;
+    o->ctx->regroup = true; /* some may be frozen already */
     *out = o;
     return CTN_OK;
 fail:
@@ -173,7 +181,7 @@ fail:
 void ctn_optim_free(ctn_optim *o)
 {
     if (!o) return;
-    int n = o->pool ? o->pool->nvar : 0;
+    int n = o->pool ? o->pool->nvar + o->pool->nparked : 0;
     for (int i = 0; o->name && (o->pool ? i < n : o->name[i] != NULL); i++) ctn__free(o->name[i]);
     ctn__pool_free(o->pool);
     ctn__free(o->name);
@@ -251,14 +259,16 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
         return ctn_fail(CTN_EARG, "optim_group: optimizer, pattern and options");
     CTN_TRY(ctn__opt("optim_group", &g, sizeof g, opt));
     int n = 0;
-    for (int i = 0; i < o->pool->nvar; i++) {
-        if (!o->pool->var[i] || !ctn__match(pattern, o->name[i])) continue;
+    const ctn__pool *p = o->pool;
+    for (int i = 0; i < p->nvar + p->nparked; i++) {
+        ctn_var *v = i < p->nvar ? p->var[i] : p->parked[i - p->nvar];
+        if (!v || !ctn__match(pattern, o->name[i])) continue;
         if (g.lr_scale != 0) o->group[i].lr_scale = g.lr_scale;
         if (g.decay) {
             o->group[i].decay = *g.decay;
             o->group[i].own_decay = true;
         }
-        if (g.freeze != 0) ctn_var_set_trainable(o->pool->var[i], g.freeze < 0);
+        if (g.freeze != 0) ctn_var_set_trainable(v, g.freeze < 0);
         n++;
     }
     return n;
@@ -277,7 +287,7 @@ void ctn_optim_set_lr(ctn_optim *o, double lr)
 static void set_decay(ctn_optim *o, double decay)
 {
     o->decay = decay;
-    for (int i = 0; i < o->pool->nvar; i++)
+    for (int i = 0; i < o->pool->nvar + o->pool->nparked; i++)
         if (!o->group[i].own_decay) o->group[i].decay = decay;
 }
 
@@ -374,6 +384,7 @@ static ctn_status visit_scalars(ctn_optim *o, ctn_state_fn fn, void *user)
 ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     CTN_TRY(ctn__pool_settle(o->pool));
+    if (o->ctx->level == 0) CTN_TRY(ctn__optim_arrange(o));
     CTN_TRY(visit_scalars(o, fn, user));
     return visit_states(o, NULL, CTN_OK, fn, user);
 }

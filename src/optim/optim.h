@@ -15,6 +15,7 @@
 typedef struct {
     double lr_scale, decay;
     int64_t t;
+    int order;      /* of the parameter as it was given */
     bool own_decay; /* set by ctn_optim_group: the optimizer's does not touch it */
 } ctn__group;
 
@@ -27,7 +28,7 @@ struct ctn_optim {
     float *state[3]; /* pools of pool->count floats; sharded: of this rank's blocks */
     float *master;   /* sharded, values given to the others in 16 bits: this rank's in f32 */
     ctn_dtype given; /* the type in which they were given last */
-    char **name;     /* of each variable of the pool */
+    char **name;     /* of each variable of the pool, then of parked ones; so are groups */
     ctn__group *group;
     ctn__sweep_seg *seg; /* room for one per variable */
     int64_t nseg;        /* of the last step */
@@ -55,6 +56,9 @@ static inline bool ctn__trained(const ctn_optim *o, int i)
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
+
+/* Frozen parameters out of the pool, others into it (arrange.c). Between scopes. Errors: ENOMEM, ESTATE. */
+ctn_status ctn__optim_arrange(ctn_optim *o);
 
 /* ctn_backward of a loss that counts `weight` times; the step divides by the sum of weights. All
  * contributions to a step are weighted or none is. */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frozen parameters (optim/arrange.c): no gradient memory, no state, no exchange; the others train as if the frozen ones were constants; thawed
+ * ones begin with a state of zeros; what was frozen after a step keeps its state.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <catena/catena.h>
+#include <catena/dist.h>
+
+#include <cmocka.h>
+
+#include "comm/exchange.h"
+#include "graph/graph.h"
+#include "optim/optim.h"
+
+#define OK(call)                                                           \
+    do {                                                                   \
+        ctn_status st_ = (call);                                           \
+        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
+    } while (0)
+
+enum { N = 4, I = 32, H = 64, O = 8 };
+
+typedef struct {
+    ctn_context *c;
+    ctn_var *v[3]; /* big, between, head */
+    ctn_optim *o;
+    float x[N * I];
+} model;
+
+static const int64_t shape[3][2] = {{H, I}, {H, H}, {O, H}};
+
+static size_t bytes_of(int i)
+{
+    return (size_t)(shape[i][0] * shape[i][1]) * sizeof(float);
+}
+
+static void open_model(model *m, float start)
+{
+    static const char *const names[] = {"big", "between", "head"};
+    *m = (model){0};
+    OK(ctn_context_new(&m->c, CTN_OPT(ctn_context_opt, .threads = 1)));
+    for (int i = 0; i < N * I; i++) m->x[i] = (float)(i % 7) / 7;
+    for (int i = 0; i < 3; i++) {
+        float w[H * H];
+        for (int k = 0; k < H * H; k++) w[k] = start + (float)((k * 31 + i) % 17 - 8) / 100;
+        OK(ctn_var_new(&m->v[i], m->c, names[i], CTN_PARAM, CTN_F32, 2, shape[i]));
+        OK(ctn_var_set(m->v[i], w, bytes_of(i)));
+    }
+    OK(ctn_adam_new(&m->o, (ctn_vars){3, m->v, NULL}, CTN_OPT(ctn_adam_opt, .lr = 0.01)));
+}
+
+static void close_model(model *m)
+{
+    ctn_optim_free(m->o);
+    for (int i = 0; i < 3; i++) ctn_var_free(m->v[i]);
+    ctn_context_free(m->c);
+}
+
+static void step(model *m)
+{
+    OK(ctn_scope_begin(m->c));
+    ctn_tensor *x = ctn_input(m->c, m->x, CTN_F32, CTN_SHAPE(N, I));
+    x = ctn_tanh(ctn_linear(x, ctn_use(m->v[0]), NULL));
+    x = ctn_tanh(ctn_linear(x, ctn_use(m->v[1]), NULL));
+    x = ctn_linear(x, ctn_use(m->v[2]), NULL);
+    OK(ctn_backward(m->o, ctn_mean(ctn_square(ctn_shift(x, -1)), 0, NULL, 0)));
+    OK(ctn_optim_step(m->o));
+    OK(ctn_scope_end(m->c));
+}
+
+static void values(const model *m, int i, float *w)
+{
+    OK(ctn_var_get(m->v[i], w, bytes_of(i)));
+}
+
+static void assert_same(const model *a, const model *b, int i, bool same)
+{
+    float x[H * H], y[H * H];
+    values(a, i, x);
+    values(b, i, y);
+    assert_int_equal(memcmp(x, y, bytes_of(i)) == 0, same);
+}
+
+static int freeze(model *m, const char *what, int on)
+{
+    return ctn_optim_group(m->o, what, CTN_OPT(ctn_group_opt, .freeze = on));
+}
+
+static void takes_no_memory(void **state)
+{
+    (void)state;
+    model m, begin;
+    open_model(&m, 0);
+    open_model(&begin, 0);
+    const int64_t whole = ctn__state_bytes(m.o);
+    assert_int_equal(freeze(&m, "b*", 1), 2);
+    step(&m);
+    assert_int_equal(m.o->pool->count, O * H);
+    assert_int_equal(ctn__state_bytes(m.o), whole * O * H / (H * I + H * H + O * H));
+    assert_null(m.v[0]->grad);
+    assert_same(&m, &begin, 0, true);
+    assert_same(&m, &begin, 1, true);
+    assert_same(&m, &begin, 2, false);
+
+    /* thawed it comes back */
+    assert_int_equal(freeze(&m, "between", -1), 1);
+    step(&m);
+    assert_int_equal(m.o->pool->count, O * H + H * H);
+    assert_same(&m, &begin, 1, false);
+
+    /* frozen after a step it keeps its place and state */
+    assert_int_equal(freeze(&m, "head", 1), 1);
+    step(&m);
+    assert_int_equal(m.o->pool->count, O * H + H * H);
+    close_model(&m);
+    close_model(&begin);
+}
+
+/* The same bits as an optimizer that never heard of the frozen one. */
+static void others_train_the_same(void **state)
+{
+    (void)state;
+    model m, alone;
+    open_model(&m, 0);
+    open_model(&alone, 0);
+    ctn_optim_free(alone.o);
+    OK(ctn_adam_new(&alone.o, (ctn_vars){2, alone.v + 1, NULL}, CTN_OPT(ctn_adam_opt, .lr = 0.01)));
+    ctn_var_set_trainable(alone.v[0], 0);
+    ctn_var_set_trainable(m.v[0], 0);
+    for (int i = 0; i < 5; i++) {
+        step(&m);
+        step(&alone);
+    }
+    for (int i = 0; i < 3; i++) assert_same(&m, &alone, i, true);
+    /* thawed, it has the state of a parameter that begins */
+    ctn_var_set_trainable(m.v[0], 1);
+    step(&m);
+    assert_int_equal(m.o->pool->var[0] == m.v[0], true);
+    assert_same(&m, &alone, 0, false);
+    close_model(&m);
+    close_model(&alone);
+}
+
+static void a_parked_one_may_go(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 0);
+    assert_int_equal(freeze(&m, "big", 1), 1);
+    step(&m);
+    ctn_optim *other = NULL;
+    assert_int_equal(ctn_sgd_new(&other, (ctn_vars){1, m.v, NULL}, NULL), CTN_ESTATE);
+    ctn_error_clear();
+    ctn_optim_free(m.o);
+    m.o = NULL;
+    OK(ctn_sgd_new(&other, (ctn_vars){1, m.v, NULL}, NULL)); /* it is free again */
+    ctn_optim_free(other);
+    close_model(&m);
+    open_model(&m, 0);
+    assert_int_equal(freeze(&m, "big", 1), 1);
+    OK(ctn_scope_begin(m.c));
+    OK(ctn_scope_end(m.c));
+    ctn_var_free(m.v[0]); /* before its optimizer */
+    m.v[0] = NULL;
+    assert_int_equal(freeze(&m, "*", -1), 2);
+    ctn_optim_free(m.o);
+    for (int i = 1; i < 3; i++) ctn_var_free(m.v[i]);
+    ctn_context_free(m.c);
+}
+
+static void is_not_exchanged(void **state)
+{
+    (void)state;
+    ctn_comm *c;
+    model m;
+    OK(ctn_comm_loopback(&c, 1, NULL));
+    open_model(&m, 0);
+    assert_int_equal(freeze(&m, "b*", 1), 2);
+    OK(ctn_dist_optim(m.o, c, NULL));
+    assert_int_equal(m.o->pool->count, O * H);
+    step(&m);
+    assert_int_equal(freeze(&m, "big", -1), 1); /* too late */
+    assert_int_equal(ctn_scope_begin(m.c), CTN_ESTATE);
+    assert_non_null(strstr(ctn_error_message(), "big"));
+    ctn_error_clear();
+    assert_int_equal(freeze(&m, "big", 1), 1);
+    step(&m);
+    close_model(&m);
+    ctn_comm_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_no_memory),
+        cmocka_unit_test(others_train_the_same),
+        cmocka_unit_test(a_parked_one_may_go),
+        cmocka_unit_test(is_not_exchanged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
