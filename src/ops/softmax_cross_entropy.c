@@ -132,17 +132,17 @@ enum { LANES = 16 };
         _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < C; i++) most =         \
             x[i] > most ? x[i] : most;                                                           \
         for (; c + LANES <= C; c += LANES) {                                                     \
-            _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] +=                       \
-                (double)EXP(x[c + j] - most);                                                    \
+            _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] += EXP(x[c + j] - most); \
         }                                                                                        \
-        for (; c < C; c++) total += (double)EXP(x[c] - most);                                    \
+        for (; c < C; c++) total += EXP(x[c] - most);                                            \
         for (int j = 0; j < LANES; j++) total += lane[j];                                        \
         *m = most;                                                                               \
         *s = total;                                                                              \
     }                                                                                            \
-    CTN__PER_ISA(slope_##T, (const T *x, T *y, int64_t n, T m, T f, T b), (x, y, n, m, f, b))    \
+    CTN__PER_ISA(slope_##T, (const T *x, T *y, int64_t n, T m, double f, double b),              \
+                 (x, y, n, m, f, b))                                                             \
     {                                                                                            \
-        CTN__EACH(y[i_] = f * EXP(x[i_] - m) - b;);                                              \
+        CTN__EACH(y[i_] = (T)(f * EXP(x[i_] - m) - b););                                         \
     }                                                                                            \
     /* sum of q_c (lse - x_c), cls -1: soft */                                                   \
     static double soft_loss_##T(const target *g, const T *x, int64_t r, int64_t cls, double lse) \
@@ -166,12 +166,12 @@ enum { LANES = 16 };
         if (cls < 0) memset(y, 0, (size_t)g->C * sizeof *y);                                     \
         if (cls < 0) return;                                                                     \
         const double f = scale * sum_of_q(g, r) * (double)stat[1];                               \
-        slope_##T[isa](x, y, g->C, stat[0], (T)f, w ? 0 : (T)even);                              \
+        slope_##T[isa](x, y, g->C, stat[0], f, w ? 0 : even);                                    \
         for (int64_t c = 0; w && g->smooth != 0 && c < g->C; c++) y[c] -= (T)even * w[c];        \
         for (int64_t c = 0; t && c < g->C; c++) y[c] -= (T)keep * (w ? w[c] : 1) * t[c];         \
         if (!t) y[cls] -= (T)(keep * weight(g, cls));                                            \
     }
-DEFINE_ROW(float, ctn__expf)
+DEFINE_ROW(float, ctn__exp_fine)
 DEFINE_ROW(double, exp)
 
 /* The loss of a row, and what is left of it for the gradient; stat may be NULL. */

@@ -41,6 +41,32 @@ CTN__VECTOR float ctn__expf(float x)
     return x < -87.3365402f ? 0.0f : y;
 }
 
+/* e^x in double arithmetic, good to 1e-9 relative, for x <= 0; 0 below -87: half as many elements at a time, for what must be as
+ * exact as f32 can be. */
+CTN__VECTOR double ctn__exp_fine(float x)
+{
+    const double shift =
+        6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer, kept in the low bits */
+    const double t = (double)x * 1.4426950408889634 + shift;
+    const double r = (double)x - (t - shift) * 0.6931471805599453;
+    double p = 2.48015873015873e-5;
+    p = p * r + 1.984126984126984e-4;
+    p = p * r + 1.388888888888889e-3;
+    p = p * r + 8.333333333333333e-3;
+    p = p * r + 4.166666666666667e-2;
+    p = p * r + 1.666666666666667e-1;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    uint64_t u;
+    memcpy(&u, &t, sizeof u);
+    u = (u + 1023) << 52; /* 2^n */
+    double scale;
+    memcpy(&scale, &u, sizeof scale);
+    const double y = p * scale;
+    return x < -87.0f ? 0.0 : y;
+}
+
 /* x = 2^e m, m in [sqrt(1/2), sqrt 2); log m by Cephes' polynomial in m - 1 */
 CTN__VECTOR float ctn__logf(float x)
 {
