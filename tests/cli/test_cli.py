@@ -24,7 +24,7 @@ except ImportError:
     sys.exit(77)
 
 CATENA, SOURCE, LIBRARY = (Path(p).resolve() for p in sys.argv[1:4])
-ENV = {**os.environ, "CATENA_TUNE": "0", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+ENV = {**os.environ, "CATENA_TUNE": "0", "CATENA_CACHE_DIR": "none", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
 def run(*words, code=0, env=None):

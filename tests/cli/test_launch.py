@@ -8,6 +8,7 @@ folder. Without mpirun or NumPy: skipped (77).
 import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -34,7 +35,7 @@ if not MPIRUN or "Open" not in subprocess.run([MPIRUN, "--version"], capture_out
     sys.exit(77)
 LAUNCHERS = re.compile(r"^(OMPI_|PMIX_|PMI_|SLURM_|PJM_|CATENA_)")
 ENV = {k: v for k, v in os.environ.items() if not LAUNCHERS.match(k)}
-ENV |= {"CATENA_TUNE": "0", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+ENV |= {"CATENA_TUNE": "0", "CATENA_CACHE_DIR": "none", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,sm"}
 
 
@@ -423,6 +424,35 @@ def test_killed_rank():
     lines = [line for line in text.splitlines() if "error: rank 1 on " in line]
     assert len(lines) == 1 and re.search(r"died, step [1-9]", lines[0]), text
     assert Path("code.0").read_text() == "7\n" and Path("code.2").read_text() == "7\n"
+
+
+def test_mpirun_is_ended():
+    """Open MPI's mpirun kills its ranks right after SIGTERM: rank 0 has told how to stop, and says so again on the terminal. After
+    SIGUSR1 they save."""
+    make_arrays()
+    words = [MPIRUN, "--oversubscribe", "-np", "2", str(CATENA), "train", *ARRAYS, "--epochs", "0", "--hours", "1", "--oversubscribe",
+             "--quiet", "--force"]
+    job = subprocess.Popen(words, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: Path("result/unfinished").exists(), "the first state")
+    job.send_signal(signal.SIGUSR1)
+    text = job.communicate(timeout=60)[1].decode(errors="replace")
+    assert f"to stop and save: kill -USR1 {job.pid} (" in text, text
+    assert text.count("catena: SIGUSR1: ending after this step") == 1, text
+    assert job.returncode == 85 and "stopped (SIGUSR1)" in text, text
+    Path("result/unfinished").unlink()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(words[0], [str(w) for w in words], ENV)
+    wait_for(lambda: Path("result/unfinished").exists(), "the first state")
+    os.write(terminal, b"\x03")
+    seen = b""
+    try:
+        while part := os.read(terminal, 4096):
+            seen += part
+    except OSError:
+        pass  # it has ended
+    os.waitpid(pid, 0)
+    assert f"SIGTERM: this mpirun leaves no time to save the state; to stop and save: kill -USR1 {pid}" in seen.decode(), seen
 
 
 def listening(pid):

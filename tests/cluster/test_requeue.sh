@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/cluster/test_requeue.sh CATENA: the job scripts of docs/cluster.md under a real Slurm. A job that is asked to stop, or whose
-# launcher is ended and loses the exit code, is requeued and goes on; one that is complete or cancelled is not.
+# launcher is ended and loses the exit code, is requeued and goes on; one that is complete, cancelled or without data is not. The script of
+# docs/quickstart.md fails when its training fails.
 # Exit 0, 1, or 77 skipped.
 set -uo pipefail
 
@@ -74,6 +75,12 @@ c scancel --signal=USR1 "$(< "$work/srun/id")"
 c scancel --batch --signal=USR1 "$(< "$work/mpirun/id")"
 c scancel "$(< "$work/cancel/id")"
 
+# One task, as in docs/quickstart.md, and nothing to train on.
+mkdir "$work/fails"
+python3 "$top/tests/consumer/docs.py" --print slurm-quickstart "$top/docs/quickstart.md" |
+    sed "s|srun catena train|srun $catena train|" > "$work/fails/job"
+c sbatch --parsable --oversubscribe -D "$work/fails" -n1 --time=20 -o "$work/fails/log" "$work/fails/job" > "$work/fails/id"
+
 requeued term "mpirun, TERM to mpirun itself"
 requeued srun "srun, USR1 to the ranks"
 requeued mpirun "mpirun, USR1 to the script"
@@ -82,5 +89,11 @@ if over cancel && [ "$(job cancel JobState)" = CANCELLED ] && [ "$(job cancel Re
     echo "ok      scancel: not requeued"
 else
     failed cancel "$(job cancel JobState), restarts $(job cancel Restarts)"
+fi
+await 60 over fails || failed fails "it does not end"
+if [ "$(job fails JobState)" = FAILED ] && [ "$(job fails Restarts)" = 0 ] && grep -q "shards" "$work/fails/log"; then
+    echo "ok      a training that fails: the job has failed too, and is not requeued"
+else
+    failed fails "$(job fails JobState), restarts $(job fails Restarts)"
 fi
 exit $bad

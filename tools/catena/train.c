@@ -4,6 +4,7 @@
  * step that runs: the state is saved and the exit code is 85, so that a queue may run the same command
  * again with --resume. If that step was the last one, the training is complete and the exit code is 0.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +18,25 @@
 
 static ctn_trainer *running; /* what the handler stops */
 static volatile sig_atomic_t caught;
+static char answer[3][160]; /* what rank 0 says at once to each of stops */
+static int listener = STDERR_FILENO;
+static const struct {
+    int number;
+    const char *name;
+} stops[] = {{SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}, {SIGINT, "SIGINT"}};
+enum { STOPS = sizeof stops / sizeof *stops };
 
 static void on_signal(int number)
 {
     /* Launchers end the other ranks of a broken job; the line that says why is written already. */
     if (number != SIGUSR1 && watchdog_code()) _exit(watchdog_code());
+    for (int i = 0; i < STOPS; i++) {
+        if (stops[i].number != number) continue;
+        if (!caught && log_rank == 0 && write(listener, answer[i], strlen(answer[i])) < 0)
+            answer[i][0] = 0; /* nobody listens */
+        if (running) ctn_trainer_stop(running, stops[i].name);
+    }
     caught = number;
-    if (running)
-        ctn_trainer_stop(running, number == SIGUSR1  ? "SIGUSR1"
-                                  : number == SIGINT ? "SIGINT"
-                                                     : "SIGTERM");
 }
 
 bool stop_asked(void)
@@ -34,16 +44,51 @@ bool stop_asked(void)
     return caught != 0;
 }
 
+/* The mpirun that started us, where it is Open MPI's and on this host; 0: it is not. It kills its ranks a quarter of a second after SIGTERM and
+ * SIGINT; only SIGUSR1 is passed on. */
+static long hasty_mpirun(void)
+{
+    char path[64], name[32] = "";
+    if (!getenv("OMPI_COMM_WORLD_RANK")) return 0;
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)getppid());
+    FILE *f = fopen(path, "r");
+    if (f && !fgets(name, sizeof name, f)) name[0] = 0;
+    if (f) fclose(f);
+    const bool is = strncmp(name, "mpirun", 6) == 0 || strncmp(name, "mpiexec", 7) == 0 ||
+                    strncmp(name, "prterun", 7) == 0;
+    return is ? (long)getppid() : 0;
+}
+
+static void prepare_answers(void)
+{
+    const long mpirun = hasty_mpirun();
+    const int terminal = mpirun ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
+    if (terminal >= 0) listener = terminal; /* mpirun passes nothing on once it ends */
+    for (int i = 0; i < STOPS; i++) {
+        if (mpirun && stops[i].number != SIGUSR1)
+            snprintf(answer[i], sizeof answer[i],
+                     "catena: %s: this mpirun leaves no time to save the state; to stop and save: "
+                     "kill -USR1 %ld\n",
+                     stops[i].name, mpirun);
+        else
+            snprintf(answer[i], sizeof answer[i],
+                     "catena: %s: ending after this step, the state is saved\n", stops[i].name);
+    }
+    if (mpirun && log_rank == 0)
+        log_line("to stop and save: kill -USR1 %ld (Ctrl-C lets this mpirun end its ranks at once)",
+                 mpirun);
+}
+
 /* A second SIGINT does what it always does; queues and timeout(1) send SIGTERM twice, to a process and to its
  * group. To the end of the process: a signal that comes when all is done changes nothing. */
 static void watch_signals(void)
 {
-    static const int numbers[] = {SIGTERM, SIGUSR1, SIGINT};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    prepare_answers();
+    for (int i = 0; i < STOPS; i++) {
         struct sigaction s = {.sa_handler = on_signal, .sa_flags = (int)SA_RESTART};
-        if (numbers[i] == SIGINT) s.sa_flags = (int)(SA_RESTART | SA_RESETHAND);
+        if (stops[i].number == SIGINT) s.sa_flags = (int)(SA_RESTART | SA_RESETHAND);
         sigemptyset(&s.sa_mask);
-        sigaction(numbers[i], &s, NULL);
+        sigaction(stops[i].number, &s, NULL);
     }
 }
 
