@@ -93,6 +93,7 @@ ctn_status ctn_error_trace(ctn_status st, const char *file, int line, const char
     if (st >= 0) return st;
     if (error.st == CTN_OK) ctn_fail(st, "%s", ctn_status_text(st));
     /* Another status is another, later error: its path would mislead below the first message. */
-    if (error.st == st) append_trace("\n  at %s:%d %s", file, line, func);
+    if (error.st == st && line > 0) append_trace("\n  at %s:%d %s", file, line, func);
+    else if (error.st == st) append_trace("\n  at %s %s", file, func); /* the line is in it */
     return st;
 }

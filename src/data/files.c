@@ -34,6 +34,27 @@ static const char *hdf5_part(const char *path)
     return NULL;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* Names of files that are no .npy files, with what to do instead. */
+static ctn_status check_name(const char *path)
+{
+    if (ends_with(path, ".h5") || ends_with(path, ".hdf5"))
+        return ctn_fail(CTN_EFORMAT,
+                        "files: %s: name the array in it too: %s:/name (h5ls lists them)", path,
+                        path);
+    if (ends_with(path, ".npz"))
+        return ctn_fail(CTN_EFORMAT,
+                        "files: %s: archives of arrays are not read: write each array to a file of "
+                        "its own with numpy.save(\"x.npy\", x)",
+                        path);
+    return CTN_OK;
+}
+
 /* The field of an array of `shape`: what is behind dimension 0 */
 static ctn_status set_field(struct column *c, char kind, int bytes, bool keep_f64, int ndim,
                             const int64_t *shape)
@@ -92,6 +113,7 @@ static ctn_status open_column(struct files *x, struct column *c, const char *pat
     if (!c->path) return CTN_ENOMEM;
     const char *part = hdf5_part(c->path);
     if (part) return open_hdf5(x, c, part, keep_f64);
+    CTN_TRY(check_name(path));
     CTN_TRY(ctn__array_file_open(&c->file, "files", path));
     CTN_TRY(ctn__npy_parse(&c->npy, &c->file));
     CTN_TRY(set_field(c, c->npy.kind, c->npy.bytes, keep_f64, c->npy.ndim, c->npy.shape));

@@ -100,6 +100,17 @@ bool ctn__engine_trains_f16(void)
     return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx512_core_amx_fp16;
 }
 
+bool ctn__engine_fast_bf16(void)
+{
+#if defined(__x86_64__)
+    const int isa = dnnl_get_effective_cpu_isa();
+    return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16 ||
+           isa == dnnl_cpu_isa_avx2_vnni_2;
+#else
+    return true;
+#endif
+}
+
 bool ctn__engine_has(ctn__engine *e, ctn_dtype t)
 {
     const dnnl_dims_t dims = {16, 16};

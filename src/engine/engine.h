@@ -21,6 +21,8 @@ const char *ctn__engine_isa(void);
 const char *ctn__engine_runtime(void);
 /* Has it kernels for training in f16 here, or just references? */
 bool ctn__engine_trains_f16(void);
+/* Has the CPU instructions for bf16, or are its kernels emulated? */
+bool ctn__engine_fast_bf16(void);
 /* Does it have products of this type, of whatever speed? x86 before AVX-512 has none of bf16. */
 bool ctn__engine_has(ctn__engine *e, ctn_dtype t);
 

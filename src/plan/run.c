@@ -12,6 +12,9 @@ static ctn_status check_precision(const ctn__planner *pl, const ctn_context_opt 
     if (!ctn__engine_has(pl->engine, f16 ? CTN_F16 : CTN_BF16))
         return ctn_fail(CTN_EUNSUPPORTED, "context: this CPU (%s) has no kernels for %s: use f32",
                         ctn__engine_isa(), f16 ? "f16" : "bf16");
+    if (!f16 && !ctn__engine_fast_bf16())
+        ctn__warn("this CPU (%s) has no instructions for bf16: it is emulated, and slower than f32",
+                  ctn__engine_isa());
     if (f16 && !opt->slow_precision && !ctn__engine_trains_f16())
         return ctn_fail(
             CTN_EUNSUPPORTED,

@@ -110,6 +110,48 @@ def test_bad_data():
     run("train", "unet", *ARRAYS, "--out", "r5", code=4)
     for r in ("r1", "r2", "r3", "r4", "r5"):
         assert not Path(r).exists(), f"{r} was made although the data is bad"
+    np.savez("x.npz", x=np.zeros(3))
+    Path("run.h5").write_bytes(b"")
+    for name, says in (("nothing", "o such file"), ("x.npz", "numpy.save"), ("run.h5", "run.h5:/name")):
+        for words in (["--data", name, "--target", "y.npy"], ["--data", "x.npy", "--target", name],
+                      [*ARRAYS, "--val", name, "--val-target", "y.npy"]):
+            error = run("train", "mlp", *words, "--epochs", "1", "--out", "r6", code=4).stderr
+            assert says in error and error.count("\n") == 1, (words, error)
+
+
+def test_class_folders():
+    def wrong(data, *says):
+        error = run("train", "resnet18", "--data", data, "--epochs", "1", "--size", "32", "--out", "r", code=4).stderr
+        assert all(text in error for text in says) and not Path("r").exists(), (data, error)
+
+    for folder in ("deep/below/a", "deep/below/b", "deep/other/a", "none/a", "none/b", "one/a", "mixed/a", "mixed/b", "mixed/result"):
+        os.makedirs(folder)
+        if not folder.startswith("none") and not folder.endswith("result"):
+            make_png(f"{folder}/0.png", [[(9, 9, 9)] * 20] * 20)
+    wrong("deep", "--data deep/below?")
+    wrong("none", "no JPEG or PNG")
+    wrong("one", "a is the only class")
+    wrong("mixed", "result has no photos", "every folder here is a class")
+
+
+def test_no_effect():
+    make_arrays()
+    words = ["--jitter", "0.1", "--heads", "3", "--momentum", "0.5", "--wire", "bf16", "--gamma", "0.5", "--smoothing", "0.1"]
+    found = run("train", "mlp", *ARRAYS, "--epochs", "1", "--quiet", "--out", "r", *words).stderr
+    for name in words[::2]:
+        assert f"warning: {name} has no effect: " in found, (name, found)
+    assert found.count("has no effect") == len(words) // 2, found
+    used = ["--hidden", "8", "--optimizer", "sgd", "--momentum", "0.5", "--schedule", "step", "--every", "1", "--gamma", "0.5"]
+    assert "has no effect" not in run("train", "mlp", *ARRAYS, "--epochs", "1", "--quiet", "--out", "s", *used).stderr
+    # what a configuration file says is no mistake of this command line
+    Path("c.yaml").write_text("heads: 3\n")
+    assert "has no effect" not in run("train", "mlp", *ARRAYS, "--epochs", "1", "--quiet", "--out", "t", "--config", "c.yaml").stderr
+
+
+def test_slow_kernels_are_counted():
+    for name in ("mlp", "lenet5"):
+        done = run("bench", name, "--first-step", "--batch", "4", "--json")
+        assert json.loads(done.stdout)["reference_kernels"] == 0 and "warning" not in done.stderr, done.stderr
 
 
 def test_nonfinite():
@@ -639,6 +681,14 @@ def test_own_model():
     Path("code/old.c").write_text(template.read_text().replace(".abi = CTN_MODEL_ABI", ".abi = 999"))
     subprocess.run([*build, "code/old.c", "-o", "code/old.so"], check=True)
     assert "ABI 999" in run("train", "./code/old.so", *words, *one, code=2).stderr
+    # An error in it: with the line of its source.
+    wrong = "ctn_matmul(x, x, 0, 0)"
+    Path("code/wrong.c").write_text(template.read_text().replace("return ctn_call(net->out", f"x = {wrong};\n    return ctn_call(net->out"))
+    subprocess.run([*build, "code/wrong.c", "-o", "code/wrong.so"], check=True)
+    error = run("train", "./code/wrong.so", *words, *one, "--quiet", code=4).stderr
+    line = Path("code/wrong.c").read_text().splitlines().index(f"    x = {wrong};") + 1
+    assert error.count("\n") == 2 and f"\n  at code/wrong.c:{line} " in error and "src/" not in error, error
+    shutil.rmtree("x", ignore_errors=True)
     Path("code/empty.c").write_text("int nothing;\n")
     subprocess.run([*build, "code/empty.c", "-o", "code/empty.so"], check=True)
     assert "catena_model" in run("train", "./code/empty.so", *words, *one, code=2).stderr

@@ -426,6 +426,25 @@ def test_killed_rank():
     assert Path("code.0").read_text() == "7\n" and Path("code.2").read_text() == "7\n"
 
 
+def test_different_options():
+    def apart(first, other, code):
+        """Two ranks with their own words each. (The mpirun of Debian 13 crashes on "words : other words".)"""
+        lines = ['if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then', "exec " + " ".join(map(str, first)), "fi", "exec " + " ".join(map(str, other))]
+        Path("rank").write_text("\n".join(lines) + "\n")
+        return ranks(2, "bash", "rank", code=code).stderr
+
+    make_arrays()
+    base = [CATENA, "train", *ARRAYS, "--epochs", "1", "--oversubscribe", "--quiet"]
+    first = [*base, "--lr", "0.1"]
+    for other, says in (([*base, "--lr", "0.2"], "rank 1 has --lr 0.2, rank 0 has --lr 0.1"),
+                        (base, "rank 1 has no --lr, rank 0 has --lr 0.1"),
+                        ([*first, "--shard"], "rank 1 has --shard, rank 0 has no --shard")):
+        error = apart(first, other, code=2)
+        assert error.count(says) == 1, error
+        assert not Path("result").exists()
+    apart(first, [*base, "--lr=0.1"], code=0)
+
+
 def test_mpirun_is_ended():
     """Open MPI's mpirun kills its ranks right after SIGTERM: rank 0 has told how to stop, and says so again on the terminal. After
     SIGUSR1 they save."""

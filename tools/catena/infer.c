@@ -26,6 +26,7 @@ ctn_status infer(task *t, infer_fn fn, void *user)
     ctn_batch b;
     int64_t done = 0;
     t->now = DOING_RUN;
+    warn_unused(t);
     ctn_set_training(t->ctx, 0);
     ctn_set_grad(t->ctx, 0);
     for (;;) {

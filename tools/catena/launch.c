@@ -236,10 +236,48 @@ static void forget_variables(const command *cmd)
         if (config_variable(cmd, k, name, sizeof name)) unsetenv(name);
 }
 
+/* What the command line says of an option: NULL nothing. */
+static const char *given(const option *o, int argc, char **argv)
+{
+    const size_t n = strlen(o->name);
+    const char *value = NULL;
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0 || strncmp(argv[i] + 2, o->name, n) != 0) continue;
+        if (argv[i][2 + n] == '=') value = argv[i] + 2 + n + 1;
+        else if (argv[i][2 + n] == 0) value = o->arg && i + 1 < argc ? argv[i + 1] : "";
+    }
+    return value;
+}
+
+/* Rank 0's command line serves all, so the others' must say the same. One line for every option, so that the one that differs is named. */
+static ctn_status compare_words(launch *l, const command *cmd, int argc, char **argv)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return ctn_fail(CTN_ENOMEM, "no memory for the command line");
+    fprintf(f, "catena %s%s%s\n", cmd->name, argc > 0 ? " " : "", argc > 0 ? argv[0] : "");
+    for (const option *o = cmd->options; o->name; o++) {
+        const char *value = given(o, argc, argv);
+        if (value) fprintf(f, "--%s%s%s\n", o->name, value[0] ? " " : "", value);
+        else fprintf(f, "no --%s\n", o->name);
+    }
+    bool bad = ferror(f);
+    if (fclose(f) != 0 || bad) {
+        free(text);
+        return ctn_fail(CTN_ENOMEM, "no memory for the command line");
+    }
+    ctn_status st = launch_agree(l, text);
+    free(text);
+    return st;
+}
+
 int launch_args(launch *l, args *a, const command *cmd, int argc, char **argv)
 {
     int code = -1;
-    *a = (args){.cmd = cmd};
+    *a = (args){.cmd = cmd, .job = l};
+    if (l->comm && compare_words(l, cmd, argc, argv) < 0)
+        return report_failure(cmd->name, DOING_SETUP);
     if (l->rank == 0) code = args_parse(a, cmd, argc, argv);
     else if (cmd->configure) forget_variables(cmd);
     a->job = l;

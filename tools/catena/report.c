@@ -49,10 +49,8 @@ int exit_code(ctn_status st, doing what)
 }
 
 /* In a job one rank speaks for all. */
-static int tell_error(const char *name, int code, int n, const char *message)
+static int tell_error(const char *name, int code, const char *text)
 {
-    char text[2048];
-    snprintf(text, sizeof text, "%.*s", n, message);
     if (watchdog_agreed()) { /* the others say the same */
         if (log_rank == 0) log_line("error: %s", text);
         return code;
@@ -61,6 +59,22 @@ static int tell_error(const char *name, int code, int n, const char *message)
     if (log_stamped) log_line("error: %s", text);
     else fprintf(stderr, "catena %s: %s\n", name, text);
     return code;
+}
+
+/* The message, and the first line of its trace that is in a user's program: a network of his own. */
+static void without_trace(const char *message, char *text, size_t n)
+{
+    static const char begin[] = "\n  at ";
+    const char *at = strstr(message, begin);
+    snprintf(text, n, "%.*s", (int)(at ? (size_t)(at - message) : strlen(message)), message);
+    for (; at; at = strstr(at + 1, begin)) {
+        const char *file = at + sizeof begin - 1;
+        while (strncmp(file, "../", 3) == 0) file += 3;
+        if (strncmp(file, "src/", 4) == 0 || strncmp(file, "tools/", 6) == 0) continue;
+        const size_t used = strlen(text);
+        snprintf(text + used, n - used, "%.*s", (int)(1 + strcspn(at + 1, "\n")), at);
+        return;
+    }
 }
 
 int report_failure(const char *name, doing what)
@@ -72,10 +86,11 @@ int report_failure(const char *name, doing what)
     if (code == EXIT_DONE) code = EXIT_INTERNAL;
     /* What the loader says is about data; other files that fail are results. */
     if (ctn_error_status() == CTN_EIO && strncmp(message, "loader:", 7) == 0) code = EXIT_DATA;
+    char text[2048];
     /* The trace of source lines is for those who look for a mistake in the program. */
-    const char *trace = code == EXIT_INTERNAL ? NULL : strstr(message, "\n  at ");
-    int n = trace ? (int)(trace - message) : (int)strlen(message);
-    return tell_error(name, code, n, message);
+    if (code == EXIT_INTERNAL) snprintf(text, sizeof text, "%s", message);
+    else without_trace(message, text, sizeof text);
+    return tell_error(name, code, text);
 }
 
 int report_error(const char *name)

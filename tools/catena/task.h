@@ -134,7 +134,9 @@ ctn_status task_net(task *t);
 ctn_status task_moments(task *t);
 ctn_status task_weights(task *t, const char *path); /* rank 0 reads, all have them; collective */
 ctn_status task_loaders(task *t);
-void task_free(task *t); /* of zeros is fine */
+ctn_status check_class_folders(const char *path); /* of a training (class_folders.c) */
+void warn_unused(const task *t); /* options that change nothing here (unused.c); when all is made */
+void task_free(task *t);         /* of zeros is fine */
 
 /* y of a batch of the network. Result: scope. */
 ctn_tensor *task_forward(task *t, ctn_tensor *x);

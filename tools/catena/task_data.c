@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <catena/info.h>
 
@@ -240,6 +241,8 @@ static ctn_status open_images(task *t, ctn_dataset **ds, const char *path,
     void *list = NULL;
     size_t n = 0;
     ctn_status st = CTN_OK;
+    if (l->rank == 0 && t->kind == DATA_FOLDER && t->use == FOR_TRAINING && !t->set[0])
+        CTN_TRY(check_class_folders(path));
     if (l->rank == 0) CTN_TRY(open_list(t, ds, path, image, NULL, 0));
     if (!l->comm) return CTN_OK;
     if (l->rank == 0) CTN_TRY(copy_list(t, *ds, path, &list, &n));
@@ -277,6 +280,8 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_TOKENS: return open_tokens(t, ds, path);
     default: break;
     }
+    if (access(path, F_OK) != 0)
+        return ctn_fail(CTN_ENOTFOUND, "%s: there is no such file or folder", path);
     return ctn_fail(CTN_ENOTFOUND,
                     "%s: neither a folder of MNIST (*-ubyte), CIFAR-10 (data_batch_1.bin), tar "
                     "shards or class folders, nor .npy, .h5:/name, .tar, .txt or .bin; --format "

@@ -108,6 +108,7 @@ static ctn_status prepare(training *r, args *a)
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
     CTN_TRY(setup_optimizer(r));
+    warn_unused(t);
     return setup_trainer(r);
 }
 

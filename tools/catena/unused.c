@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options on the command line that change nothing, because the data, the network, the schedule or the number of ranks have no use for them:
+ * a warning names each of them, so that nobody waits for an effect.
+ */
+#include <string.h>
+
+#include "task.h"
+
+static bool arrays(const task *t)
+{
+    return t->kind == DATA_ARRAYS;
+}
+
+static bool images(const task *t)
+{
+    return t->kind == DATA_CIFAR || t->kind == DATA_FOLDER || t->kind == DATA_SHARDS ||
+           t->kind == DATA_IMAGES;
+}
+
+static bool files_of_images(const task *t)
+{
+    return images(t) && t->kind != DATA_CIFAR;
+}
+
+static bool shards(const task *t)
+{
+    return t->kind == DATA_SHARDS;
+}
+
+static bool tokens(const task *t)
+{
+    return t->kind == DATA_TOKENS;
+}
+
+static bool classes(const task *t)
+{
+    return t->classify;
+}
+
+static bool is_zoo(const task *t, const char *name)
+{
+    return t->zoo && strcmp(t->zoo, name) == 0;
+}
+
+static bool mlp(const task *t)
+{
+    return is_zoo(t, "mlp");
+}
+
+static bool unet(const task *t)
+{
+    return is_zoo(t, "unet");
+}
+
+static bool gpt(const task *t)
+{
+    return is_zoo(t, "gpt");
+}
+
+static bool unet_gpt(const task *t)
+{
+    return unet(t) || gpt(t);
+}
+
+static bool own(const task *t)
+{
+    return t->own != NULL;
+}
+
+static bool sgd(const task *t)
+{
+    return args_is(t->a, "optimizer", "sgd");
+}
+
+static bool ranks(const task *t)
+{
+    return t->a->job->comm != NULL;
+}
+
+static bool validation(const task *t)
+{
+    return t->set[1] != NULL;
+}
+
+static bool any_of(const task *t, const char *names)
+{
+    char word[32];
+    snprintf(word, sizeof word, " %.28s ", args_text(t->a, "schedule"));
+    return strstr(names, word) != NULL;
+}
+
+static bool sched_step(const task *t)
+{
+    return any_of(t, " step ");
+}
+
+static bool sched_multistep(const task *t)
+{
+    return any_of(t, " multistep ");
+}
+
+static bool sched_gamma(const task *t)
+{
+    return any_of(t, " step multistep plateau exponential inverse ");
+}
+
+static bool sched_power(const task *t)
+{
+    return any_of(t, " polynomial inverse ");
+}
+
+static bool sched_end(const task *t)
+{
+    return any_of(t, " linear cosine polynomial ");
+}
+
+static bool sched_plateau(const task *t)
+{
+    return any_of(t, " plateau ");
+}
+
+static const struct {
+    const char *option;
+    bool (*works)(const task *t);
+    const char *otherwise;
+} uses[] = {
+    {"target", arrays, "only arrays have targets in a file"},
+    {"val-target", arrays, "only arrays have targets in a file"},
+    {"standardize", arrays, "only arrays are standardised"},
+    {"size", images, "the data is no images that are decoded"},
+    {"mean", images, "the data is no images that are decoded"},
+    {"std", images, "the data is no images that are decoded"},
+    {"augment", images, "the data is no images that are decoded"},
+    {"jitter", images, "the data is no images that are decoded"},
+    {"skip", files_of_images, "the data is no files of images"},
+    {"stage", shards, "the data is no tar shards"},
+    {"length", tokens, "the data is no tokens"},
+    {"token-bytes", tokens, "the data is no tokens"},
+    {"mixup", classes, "there are no classes to mix"},
+    {"cutmix", classes, "there are no classes to mix"},
+    {"smoothing", classes, "there are no labels of classes"},
+    {"hidden", mlp, "only mlp has hidden layers to choose"},
+    {"width", unet_gpt, "only unet and gpt have a width to choose"},
+    {"depth", unet_gpt, "only unet and gpt have a depth to choose"},
+    {"heads", gpt, "only gpt has heads"},
+    {"spatial", unet, "only unet takes fields"},
+    {"model-args", own, "only a network of your own takes them"},
+    {"momentum", sgd, "only sgd has it"},
+    {"nesterov", sgd, "only sgd has it"},
+    {"every", sched_step, "it belongs to --schedule step"},
+    {"milestones", sched_multistep, "it belongs to --schedule multistep"},
+    {"gamma", sched_gamma, "this --schedule has no factor"},
+    {"power", sched_power, "it belongs to --schedule polynomial and inverse"},
+    {"lr-end", sched_end, "it belongs to --schedule linear, cosine and polynomial"},
+    {"patience", sched_plateau, "it belongs to --schedule plateau"},
+    {"metric", validation, "there is no validation data: --val or --val-share"},
+    {"eval-iterations", validation, "there is no validation data: --val or --val-share"},
+    {"allreduce", ranks, "there is one rank"},
+    {"wire", ranks, "there is one rank"},
+    {"bucket-mb", ranks, "there is one rank"},
+    {"shard", ranks, "there is one rank"},
+    {"progress", ranks, "there is one rank"},
+    {"sync-batch-norm", ranks, "there is one rank"},
+};
+
+void warn_unused(const task *t)
+{
+    const args *a = t->a;
+    if (a->job->rank != 0) return;
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        const int k = option_find(a->cmd, uses[i].option, strlen(uses[i].option));
+        if (k < 0 || a->from[k] != FROM_FLAG || uses[i].works(t)) continue;
+        char line[256];
+        snprintf(line, sizeof line, "--%s has no effect: %s", uses[i].option, uses[i].otherwise);
+        report_warning(NULL, line);
+    }
+}
