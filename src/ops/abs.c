@@ -6,7 +6,7 @@
 
 #include "ops/ops.h"
 
-CTN__KERNEL(abs)
+CTN__CHEAP_KERNEL(abs, CTN__CHEAP_ABS)
 {
     CTN__MAP1(a, fabsf, fabs);
 }

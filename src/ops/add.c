@@ -6,7 +6,7 @@
 
 #define ADD(x, z) ((x) + (z))
 
-CTN__KERNEL(add)
+CTN__CHEAP_KERNEL(add, CTN__CHEAP_ADD)
 {
     CTN__MAP2(a, ADD, ADD);
 }

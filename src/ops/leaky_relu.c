@@ -7,7 +7,7 @@
 
 #define LEAKY(x) ((x) > 0 ? (x) : slope * (x))
 
-CTN__KERNEL(leaky_relu)
+CTN__CHEAP_KERNEL(leaky_relu, CTN__CHEAP_LEAKY)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float slope = (float)a->scalar[0];

@@ -14,7 +14,8 @@
 enum {
     ROOM = CTN__TILE * 8 + 128, /* bytes of a tile, not a multiple of a page */
     FEW = 16,                   /* tiles at a time where nothing is brought or kept */
-    ALONE = CTN__TILE_IN + 1    /* rooms of a program of one stage */
+    ALONE = CTN__TILE_IN + 1,   /* rooms of a program of one stage */
+    CHEAP = 128                 /* cheap stages done at a time */
 };
 
 const ctn__tiles *ctn__tiles_of(const ctn_op *op)
@@ -30,6 +31,8 @@ typedef struct {
     int64_t n;
     int isa, result; /* slot */
     bool low_result;
+    bool
+        alone; /* one stage, or stages that keep everything in registers: the processor sees what is needed next by itself */
     ctn__walk walk[CTN_MAX_IN]; /* of inputs that do not lie as the output does */
     bool there[CTN_MAX_IN], single[CTN_MAX_IN];
     const ctn_desc *type; /* by ctn_dtype */
@@ -97,10 +100,32 @@ static ctn_status run_op(const ctn__map_stage *s, const ctn_run_args *r, int64_t
     return s->op->run(&own);
 }
 
+/* A run of cheap stages in registers, CHEAP of them at a time. Returns how many were done. */
+static int run_cheap(const job *j, const ctn__map_stage *s, void *const *slot, int64_t n)
+{
+    ctn__cheap_op op[CHEAP];
+    const int count = s->run < CHEAP ? s->run : CHEAP;
+    for (int i = 0; i < count; i++) {
+        const ctn__map_stage *t = &s[i];
+        op[i] = (ctn__cheap_op){.what = t->tiles->cheap};
+        if (t->nscalar > 0) op[i].c = (float)j->a->scalar[t->scalar0];
+        if (t->nin < 2) continue;
+        op[i].row = slot[t->in[1 - t->via]];
+        if (op[i].what == CTN__CHEAP_SUB && t->via == 1) op[i].what = CTN__CHEAP_FROM;
+    }
+    ctn__cheap_run(j->isa, op, count, slot[s->in[s->via]], slot[s[count - 1].out], n);
+    return count;
+}
+
 static ctn_status run_stages(const job *j, void **slot, int64_t n)
 {
+    const bool whole = n % CTN__CHEAP_STEP == 0;
     for (int k = 0; k < j->p->n; k++) {
         const ctn__map_stage *s = &j->p->stage[k];
+        if (whole && s->run > 1) {
+            k += run_cheap(j, s, slot, n) - 1;
+            continue;
+        }
         const void *in[CTN__TILE_IN];
         for (int i = 0; i < s->nin; i++) in[i] = slot[s->in[i]];
         ctn_run_args r = {.nin = s->nin,
@@ -165,9 +190,12 @@ static ctn_status run_tiles(const job *j, int64_t length, char *room)
     }
 #pragma omp for schedule(static)
     for (int64_t k = 0; k < tiles; k++) {
-        const int64_t left = j->n - k * length;
-        if (j->p->n > 1) fetch_ahead(j, (k + 1) * length, length);
-        if (st == CTN_OK) st = run_tile(j, k * length, left < length ? left : length, all, room);
+        const int64_t left = j->n - k * length, here = left < length ? left : length;
+        const int64_t whole = j->alone ? here - here % CTN__CHEAP_STEP : here;
+        if (!j->alone) fetch_ahead(j, (k + 1) * length, length);
+        if (st == CTN_OK && whole > 0) st = run_tile(j, k * length, whole, all, room);
+        if (st == CTN_OK && here > whole)
+            st = run_tile(j, k * length + whole, here - whole, all, room);
     }
     ctn__free(more);
     return st;
@@ -197,7 +225,8 @@ ctn_status ctn__map_run(const ctn__map_program *p, const ctn_run_args *a, void *
     if (j.n == 0) return CTN_OK;
     for (int i = 0; i <= CTN_BOOL; i++) type[i].dtype = (ctn_dtype)i;
     look_at_inputs(&j);
-    int64_t length = p->n == 1 && !j.low_result ? CTN__TILE * FEW : CTN__TILE;
+    j.alone = p->n == 1 || (p->stage[0].run == p->n && p->n <= CHEAP);
+    int64_t length = j.alone && !j.low_result ? CTN__TILE * FEW : CTN__TILE;
     for (int i = 0; i < p->nin; i++)
         if (!j.there[i] || is_low(a->din[i].dtype)) length = CTN__TILE;
     ctn_status worst = CTN_OK;

@@ -6,7 +6,7 @@
 
 #define MUL(x, z) ((x) * (z))
 
-CTN__KERNEL(mul)
+CTN__CHEAP_KERNEL(mul, CTN__CHEAP_MUL)
 {
     CTN__MAP2(a, MUL, MUL);
 }

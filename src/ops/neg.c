@@ -6,7 +6,7 @@
 
 #define NEG(x) (-(x))
 
-CTN__KERNEL(neg)
+CTN__CHEAP_KERNEL(neg, CTN__CHEAP_NEG)
 {
     CTN__MAP1(a, NEG, NEG);
 }

@@ -57,8 +57,34 @@ enum {
  * elements in a row, on one thread. Of `a` only in, out, the types of in[0] and out[0], attributes and scalars count. out[0] may
  * be one of the inputs. */
 typedef void ctn__tile_fn(const ctn_run_args *a, int64_t n);
+/* Ops whose kernel is a single instruction or two, which loads and stores would cost more than (cheap.c). c: its scalar 0; row: the other
+ * operand. */
+typedef enum {
+    CTN__NOT_CHEAP = 0,
+    CTN__CHEAP_SCALE,
+    CTN__CHEAP_SHIFT,
+    CTN__CHEAP_SQUARE,
+    CTN__CHEAP_NEG,
+    CTN__CHEAP_ABS,
+    CTN__CHEAP_RELU,
+    CTN__CHEAP_LEAKY,
+    CTN__CHEAP_ADD,
+    CTN__CHEAP_MUL,
+    CTN__CHEAP_SUB, /* less the row */
+    CTN__CHEAP_FROM /* the row less it */
+} ctn__cheap;
+typedef struct {
+    ctn__cheap what;
+    float c;
+    const float *row;
+} ctn__cheap_op;
+enum { CTN__CHEAP_STEP = 256 }; /* elements: a length must be a multiple */
+void ctn__cheap_run(int isa, const ctn__cheap_op *op, int n, const float *x, float *y,
+                    int64_t count);
+
 struct ctn__tiles {
     ctn__tile_fn *fn[3];
+    ctn__cheap cheap;
 };
 typedef struct ctn__tiles ctn__tiles;
 const ctn__tiles *ctn__tiles_of(const ctn_op *op); /* NULL: it has its run only */
@@ -72,6 +98,8 @@ typedef struct {
     int scalar0; /* where its scalars begin */
     uint8_t nin, nattr, nscalar, din[CTN__TILE_IN], dout;
     int in[CTN__TILE_IN], out; /* slots */
+    uint8_t via; /* the input that the stage before has made, where it is in a run with it */
+    int run;     /* cheap stages from here on that only read each other; 0: none */
 } ctn__map_stage;
 
 typedef struct {
@@ -96,26 +124,27 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
 
 /* CTN__KERNEL(name) { loops } makes name_run and name_tiles, the loops compiled for each instruction set. Only IEEE operations
  * in them, so the bits are the same for all. */
-#define CTN__KERNEL(name)                                                                   \
-    static inline                                                                           \
-        __attribute__((always_inline)) void name##_tile(const ctn_run_args *a, int64_t n);  \
-    static void name##_portable(const ctn_run_args *a, int64_t n)                           \
-    {                                                                                       \
-        name##_tile(a, n);                                                                  \
-    }                                                                                       \
-    CTN__FOR_AVX2 static void name##_avx2(const ctn_run_args *a, int64_t n)                 \
-    {                                                                                       \
-        name##_tile(a, n);                                                                  \
-    }                                                                                       \
-    CTN__FOR_AVX512 static void name##_avx512(const ctn_run_args *a, int64_t n)             \
-    {                                                                                       \
-        name##_tile(a, n);                                                                  \
-    }                                                                                       \
-    static const ctn__tiles name##_tiles = {{name##_portable, name##_avx2, name##_avx512}}; \
-    static ctn_status name##_run(const ctn_run_args *a)                                     \
-    {                                                                                       \
-        return ctn__map(a, &name##_tiles);                                                  \
-    }                                                                                       \
+#define CTN__KERNEL(name) CTN__CHEAP_KERNEL(name, CTN__NOT_CHEAP)
+#define CTN__CHEAP_KERNEL(name, code)                                                             \
+    static inline                                                                                 \
+        __attribute__((always_inline)) void name##_tile(const ctn_run_args *a, int64_t n);        \
+    static void name##_portable(const ctn_run_args *a, int64_t n)                                 \
+    {                                                                                             \
+        name##_tile(a, n);                                                                        \
+    }                                                                                             \
+    CTN__FOR_AVX2 static void name##_avx2(const ctn_run_args *a, int64_t n)                       \
+    {                                                                                             \
+        name##_tile(a, n);                                                                        \
+    }                                                                                             \
+    CTN__FOR_AVX512 static void name##_avx512(const ctn_run_args *a, int64_t n)                   \
+    {                                                                                             \
+        name##_tile(a, n);                                                                        \
+    }                                                                                             \
+    static const ctn__tiles name##_tiles = {{name##_portable, name##_avx2, name##_avx512}, code}; \
+    static ctn_status name##_run(const ctn_run_args *a)                                           \
+    {                                                                                             \
+        return ctn__map(a, &name##_tiles);                                                        \
+    }                                                                                             \
     static inline void name##_tile(const ctn_run_args *a, int64_t n)
 
 /* CTN__PER_ISA(name, (parameters), (arguments)) { body } makes name[], the function compiled for each instruction set (engine/isa.h), for

@@ -6,7 +6,7 @@
 
 #define RELU(x) ((x) < 0 ? 0 : (x))
 
-CTN__KERNEL(relu)
+CTN__CHEAP_KERNEL(relu, CTN__CHEAP_RELU)
 {
     CTN__MAP1(a, RELU, RELU);
 }

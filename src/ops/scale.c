@@ -6,7 +6,7 @@
 
 #define SCALE(x) (c * (x))
 
-CTN__KERNEL(scale)
+CTN__CHEAP_KERNEL(scale, CTN__CHEAP_SCALE)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float c = (float)a->scalar[0];

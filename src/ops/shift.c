@@ -6,7 +6,7 @@
 
 #define SHIFT(x) ((x) + c)
 
-CTN__KERNEL(shift)
+CTN__CHEAP_KERNEL(shift, CTN__CHEAP_SHIFT)
 {
     if (a->dout[0].dtype == CTN_F32) {
         const float c = (float)a->scalar[0];

@@ -6,7 +6,7 @@
 
 #define SQUARE(x) ((x) * (x))
 
-CTN__KERNEL(square)
+CTN__CHEAP_KERNEL(square, CTN__CHEAP_SQUARE)
 {
     CTN__MAP1(a, SQUARE, SQUARE);
 }

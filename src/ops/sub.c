@@ -6,7 +6,7 @@
 
 #define SUB(x, z) ((x) - (z))
 
-CTN__KERNEL(sub)
+CTN__CHEAP_KERNEL(sub, CTN__CHEAP_SUB)
 {
     CTN__MAP2(a, SUB, SUB);
 }

@@ -233,6 +233,40 @@ static ctn_status fill(maker *m, ctn_scalar *scalar)
     return CTN_OK;
 }
 
+static bool is_cheap(const ctn__map_stage *s)
+{
+    bool f32 = s->dout == CTN_F32;
+    for (int i = 0; i < s->nin; i++) f32 &= s->din[i] == CTN_F32;
+    return f32 && s->tiles && s->tiles->cheap != CTN__NOT_CHEAP;
+}
+
+/* Which input of stage k + 1 is what stage k makes for it alone; -1: none. */
+static int only_input(const maker *m, int k)
+{
+    const ctn__pnode *n = node_of(m, k), *next = node_of(m, k + 1);
+    int at = -1, times = 0;
+    for (int i = 0; i < next->nin; i++)
+        if (next->in[i] == n->out[0]) {
+            at = i;
+            times++;
+        }
+    return times == 1 && m->g->p->values.at[n->out[0]].uses == 1 ? at : -1;
+}
+
+/* From the last stage to the first: how many follow in a run. */
+static void find_runs(maker *m)
+{
+    for (int k = m->to->n - 1; k >= 0; k--) {
+        ctn__map_stage *s = &m->to->stage[k];
+        if (!is_cheap(s)) continue;
+        s->run = 1;
+        const int via = k + 1 < m->to->n && s[1].run > 0 ? only_input(m, k) : -1;
+        if (via < 0) continue;
+        s[1].via = (uint8_t)via;
+        s->run = s[1].run + 1;
+    }
+}
+
 /* The last node becomes the loop, the others go. */
 static ctn_status replace(grower *g, ctn__map_program *to)
 {
@@ -248,6 +282,7 @@ static ctn_status replace(grower *g, ctn__map_program *to)
     if (!to->stage || !edges || !attr || !scalar) return CTN_ENOMEM;
     number(&m);
     ctn_status st = fill(&m, scalar);
+    if (st == CTN_OK) find_runs(&m);
     ctn__vec_free(&m.free);
     CTN_TRY(st);
     for (int i = 0; i < g->next; i++) edges[i] = g->ext[i].value;
