@@ -149,8 +149,8 @@ def test_no_effect():
 
 
 def test_slow_kernels_are_counted():
-    for name in ("mlp", "lenet5"):
-        done = run("bench", name, "--first-step", "--batch", "4", "--json")
+    for name in "mlp lenet5 resnet20_cifar resnet32_cifar resnet44_cifar resnet56_cifar".split():
+        done = run("bench", name, "--first-step", "--batch", "2", "--json")
         assert json.loads(done.stdout)["reference_kernels"] == 0 and "warning" not in done.stderr, done.stderr
 
 
