@@ -1,77 +1,152 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory: lifetimes over the schedule, in-place where an op allows it, and offsets in the context's arena.
- * First fit over a list of free ranges, 64-byte steps. Scratch of a kernel lives only while it runs and
+ * First fit over the free ranges, 64-byte steps. Scratch of a kernel lives only while it runs and
  * never shares with a live value. The peak is known before the first run.
  */
 #include "plan/plan.h"
 
+/* Free ranges in a treap: ordered by address, and every node knows the largest range below it, so that the first one that is large enough is found
+ * in a few steps however many there are. Node 0 is no range. */
 typedef struct {
-    size_t at, size;
+    size_t at, size, largest;
+    uint32_t
+        order; /* heap order: a hash of the address, so that the tree is as deep as a random one */
+    int left, right;
 } range;
 
 typedef struct {
-    CTN__VEC(range) free; /* sorted, disjoint, not touching */
+    CTN__VEC(range) node;
+    CTN__VEC(int) unused;
+    int root;
     size_t top, peak;
 } space;
 
-static bool insert_range(space *s, size_t i, range r)
+static int update(space *s, int t)
 {
-    if (!ctn__vec_reserve(&s->free, s->free.n + 1)) return false;
-    memmove(&s->free.at[i + 1], &s->free.at[i], (s->free.n - i) * sizeof r);
-    s->free.at[i] = r;
-    s->free.n++;
+    range *r = &s->node.at[t];
+    const size_t a = s->node.at[r->left].largest, b = s->node.at[r->right].largest;
+    r->largest = r->size;
+    if (a > r->largest) r->largest = a;
+    if (b > r->largest) r->largest = b;
+    return t;
+}
+
+/* All ranges before `at` and all others. */
+static void split(space *s, int t, size_t at, int *before, int *others)
+{
+    *before = *others = 0;
+    if (t == 0) return;
+    range *r = &s->node.at[t];
+    if (r->at < at) {
+        split(s, r->right, at, &r->right, others);
+        *before = update(s, t);
+    } else {
+        split(s, r->left, at, before, &r->left);
+        *others = update(s, t);
+    }
+}
+
+/* Both, all of a before all of b. */
+static int merge(space *s, int a, int b)
+{
+    if (a == 0 || b == 0) return a + b;
+    range *x = &s->node.at[a], *y = &s->node.at[b];
+    if (x->order > y->order) {
+        x->right = merge(s, x->right, b);
+        return update(s, a);
+    }
+    y->left = merge(s, a, y->left);
+    return update(s, b);
+}
+
+static bool insert_range(space *s, size_t at, size_t size)
+{
+    int t, before, others;
+    const range r = {.at = at, .size = size, .order = (uint32_t)ctn__mix(at, 1)};
+    if (s->unused.n > 0) {
+        t = s->unused.at[--s->unused.n];
+        s->node.at[t] = r;
+    } else {
+        t = (int)s->node.n;
+        if (!ctn__vec_push(&s->node, r)) return false;
+    }
+    update(s, t);
+    split(s, s->root, at, &before, &others);
+    s->root = merge(s, merge(s, before, t), others);
     return true;
 }
 
-static void remove_range(space *s, size_t i)
+static bool remove_range(space *s, size_t at)
 {
-    s->free.n--;
-    memmove(&s->free.at[i], &s->free.at[i + 1], (s->free.n - i) * sizeof(range));
+    int before, it, others;
+    split(s, s->root, at, &before, &others);
+    split(s, others, at + 1, &it, &others);
+    s->root = merge(s, before, others);
+    return ctn__vec_push(&s->unused, it);
 }
 
-static size_t take(space *s, size_t bytes)
+/* The first range of at least `bytes`; 0: none. */
+static int first_fit(const space *s, size_t bytes)
 {
-    for (size_t i = 0; i < s->free.n; i++) {
-        range *r = &s->free.at[i];
-        if (r->size < bytes) continue;
-        size_t at = r->at;
-        r->at += bytes;
-        r->size -= bytes;
-        if (r->size == 0) remove_range(s, i);
-        return at;
+    int t = s->root;
+    if (t == 0 || s->node.at[t].largest < bytes) return 0;
+    for (;;) {
+        const range *r = &s->node.at[t];
+        if (s->node.at[r->left].largest >= bytes) t = r->left;
+        else if (r->size >= bytes) return t;
+        else t = r->right;
     }
-    size_t at = s->top;
-    if (s->free.n > 0) { /* grow the last free range when it ends at the top */
-        range *r = &s->free.at[s->free.n - 1];
-        if (r->at + r->size == s->top) {
-            at = r->at;
-            s->free.n--;
-        }
+}
+
+/* The last range that begins before `at`; 0: none. */
+static int last_before(const space *s, size_t at)
+{
+    int found = 0;
+    for (int t = s->root; t != 0;) {
+        const range *r = &s->node.at[t];
+        if (r->at < at) found = t;
+        t = r->at < at ? r->right : r->left;
     }
-    s->top = at + bytes;
+    return found;
+}
+
+static bool take(space *s, size_t bytes, size_t *at)
+{
+    const int t = first_fit(s, bytes);
+    if (t != 0) {
+        const range r = s->node.at[t];
+        *at = r.at;
+        return remove_range(s, r.at) &&
+               (r.size == bytes || insert_range(s, r.at + bytes, r.size - bytes));
+    }
+    *at = s->top;
+    const int last = last_before(s, s->top);
+    if (last != 0 && s->node.at[last].at + s->node.at[last].size == s->top) {
+        *at = s->node.at[last].at; /* the last free range grows where it ends at the top */
+        if (!remove_range(s, *at)) return false;
+    }
+    s->top = *at + bytes;
     if (s->top > s->peak) s->peak = s->top;
-    return at;
+    return true;
 }
 
 static ctn_status give(space *s, size_t at, size_t bytes)
 {
-    size_t i = 0; /* the first range behind */
-    for (size_t end = s->free.n; i < end;) {
-        const size_t mid = (i + end) / 2;
-        if (s->free.at[mid].at < at) i = mid + 1;
-        else end = mid;
+    bool ok = true;
+    const int before = last_before(s, at);
+    if (before != 0 && s->node.at[before].at + s->node.at[before].size == at) {
+        at = s->node.at[before].at;
+        bytes += s->node.at[before].size;
+        ok = remove_range(s, at);
     }
-    if (!insert_range(s, i, (range){at, bytes})) return CTN_ENOMEM;
-    if (i + 1 < s->free.n && at + bytes == s->free.at[i + 1].at) {
-        s->free.at[i].size += s->free.at[i + 1].size;
-        remove_range(s, i + 1);
+    const int after = last_before(s, at + bytes + 1);
+    if (ok && after != 0 && s->node.at[after].at == at + bytes) {
+        const size_t behind = s->node.at[after].at;
+        bytes += s->node.at[after].size;
+        ok = remove_range(s, behind);
     }
-    if (i > 0 && s->free.at[i - 1].at + s->free.at[i - 1].size == at) {
-        s->free.at[i - 1].size += s->free.at[i].size;
-        remove_range(s, i);
-    }
-    return CTN_OK;
+    return ok && insert_range(s, at, bytes) ? CTN_OK : CTN_ENOMEM;
 }
 
 static size_t rounded(size_t bytes)
@@ -122,12 +197,12 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
             taken[over] = 1;
             continue;
         }
-        v->offset = take(s, rounded(ctn__bytes(&v->d) + guard));
+        if (!take(s, rounded(ctn__bytes(&v->d) + guard), &v->offset)) return CTN_ENOMEM;
         p->temp_bytes += rounded(ctn__bytes(&v->d) + guard);
     }
     if (n->scratch > 0) {
         size_t bytes = rounded(n->scratch + guard);
-        n->scratch_offset = take(s, bytes);
+        if (!take(s, bytes, &n->scratch_offset)) return CTN_ENOMEM;
         CTN_TRY(give(s, n->scratch_offset, bytes));
     }
     for (int k = 0; k < n->nin + n->nout; k++) { /* values whose life ends here */
@@ -146,11 +221,15 @@ ctn_status ctn__pass_memory(ctn__plan *p)
     space s = {0};
     ctn_status st = CTN_OK;
     int *taken = ctn__calloc(p->values.n + 1, sizeof *taken);
-    if (!taken) return CTN_ENOMEM;
+    if (!taken || !ctn__vec_push(&s.node, (range){0})) {
+        ctn__free(taken);
+        return CTN_ENOMEM;
+    }
     lifetimes(p);
     for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++) st = place_node(p, &s, (int)i, taken);
     p->arena_bytes = s.peak;
-    ctn__vec_free(&s.free);
+    ctn__vec_free(&s.node);
+    ctn__vec_free(&s.unused);
     ctn__free(taken);
     return st;
 }
