@@ -115,9 +115,14 @@ static void test_error_overflow(void **state)
     size_t n = strlen(ctn_error_message());
     assert_true(n < 4096);
     assert_string_equal(ctn_error_message() + n - 4, "x...");
-    for (int i = 0; i < 200; i++) ctn_error_trace(CTN_EARG, "some/file.c", i, "function");
-    assert_has(ctn_error_message(), "x...\n  at some/file.c:0 function\n");
+    for (int i = 0; i < 200; i++) ctn_error_trace(CTN_EARG, "some/file.c", i + 1, "function");
+    assert_has(ctn_error_message(),
+               "x...\n  at some/file.c:1 function\n  at some/file.c:2 function\n");
     assert_true(strlen(ctn_error_message()) < 4096);
+    ctn_error_clear();
+    ctn_fail(CTN_EARG, "short");
+    ctn_error_trace(CTN_EARG, "some/file.c:7", 0, "op"); /* the line is in the name */
+    assert_string_equal(ctn_error_message(), "short\n  at some/file.c:7 op");
     ctn_error_clear();
 }
 
