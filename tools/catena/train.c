@@ -74,6 +74,11 @@ static void prepare_answers(void)
             snprintf(answer[i], sizeof answer[i],
                      "catena: %s: ending after this step, the state is saved\n", stops[i].name);
     }
+}
+
+static void tell_how_to_stop(void)
+{
+    const long mpirun = hasty_mpirun();
     if (mpirun && log_rank == 0)
         log_line("to stop and save: kill -USR1 %ld (Ctrl-C lets this mpirun end its ranks at once)",
                  mpirun);
@@ -107,6 +112,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
+    tell_how_to_stop();
     CTN_TRY(setup_optimizer(r));
     warn_unused(t);
     return setup_trainer(r);
