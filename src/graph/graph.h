@@ -236,13 +236,15 @@ ctn_status ctn__record_step(const char *at, ctn__pool *pool);
 
 /* ---- variables (var.c) --------------------------------------------------------------------------- */
 
-ctn__slab *ctn__slab_new(size_t bytes, int refs); /* zeroed */
+ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads); /* zeroed */
 void ctn__slab_release(ctn__slab *s);
 
 /* ---- pools (pool.c) -------------------------------------------------------------------------------- */
 
 /* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
+/* Elements of a pool with these variables, padding included. */
+int64_t ctn__pool_length(int n, ctn_var *const *vars);
 /* The same pool with these variables in it and those parked: new memory, a new uid, gradients of zero. Plans with it go. */
 ctn_status ctn__pool_remake(ctn__pool *pool, int n, ctn_var *const *vars, int nparked,
                             ctn_var *const *parked);

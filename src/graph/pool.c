@@ -29,15 +29,16 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
     return CTN_OK;
 }
 
-/* Where each of n variables begins, and how long they are together. */
-static int64_t lay_out(int n, ctn_var *const *vars, int64_t *begin)
+static int64_t padded(const ctn_var *v)
+{
+    return (ctn__count(&v->d) + 15) / 16 * 16;
+}
+
+int64_t ctn__pool_length(int n, ctn_var *const *vars)
 {
     int64_t count = 0;
-    for (int i = 0; i < n; i++) {
-        begin[i] = count;
-        count += (ctn__count(&vars[i]->d) + 15) / 16 * 16;
-    }
-    return begin[n] = count;
+    for (int i = 0; i < n; i++) count += padded(vars[i]);
+    return count;
 }
 
 /* v lies at `to` in slab from now on. */
@@ -49,37 +50,35 @@ static void move(ctn_var *v, ctn__slab *slab, void *to)
     v->data = to;
 }
 
-/* A parked variable has memory of its own. */
-static ctn_status park(ctn__pool *p, ctn_var *v)
+/* A parked variable gets memory of its own, so that the old slab can go. Without memory for that it stays where it is. */
+static void park(ctn__pool *p, ctn_var *v)
 {
+    if (v->parked == p) return;
     ctn__plan_runner.forget(p->ctx, v); /* plans that write its gradient */
     v->pool = NULL;
     v->grad = NULL;
     v->parked = p;
-    ctn__slab *own = ctn__slab_new(ctn__bytes(&v->d), 1);
-    if (!own) return CTN_ENOMEM;
-    move(v, own, own->mem);
-    return CTN_OK;
+    ctn__slab *own = ctn__slab_new(ctn__bytes(&v->d), 1, p->ctx->threads);
+    if (own) move(v, own, own->mem);
 }
 
 ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int nparked,
                             ctn_var *const *parked)
 {
     ctn_context *ctx = p->ctx;
-    ctn_status st = CTN_OK;
     float *g = NULL;
     ctn__slab *slab = NULL, *old = p->slab;
     ctn_var **in = ctn__calloc((size_t)n + 1, sizeof *in);
     ctn_var **out = ctn__calloc((size_t)nparked + 1, sizeof *out);
     int64_t *begin = ctn__calloc((size_t)n + 1, sizeof *begin);
     if (!in || !out || !begin) goto nomem;
-    const int64_t count = lay_out(n, vars, begin);
-    slab = ctn__slab_new((size_t)count * sizeof(float), n + 1);
+    for (int i = 0; i < n; i++) begin[i + 1] = begin[i] + padded(vars[i]);
+    const int64_t count = begin[n];
+    slab = ctn__slab_new((size_t)count * sizeof(float), n + 1, ctx->threads);
     g = ctn__aligned((size_t)count * sizeof(float));
     if (!slab || !g) goto nomem;
     ctn__plan_runner.forget(ctx, p);
     ctn__zero(g, (size_t)count * sizeof(float), ctx->threads);
-    ctn__zero(slab->mem, (size_t)count * sizeof(float), ctx->threads);
     ctn__free(p->g);
     ctn__free(p->var);
     ctn__free(p->parked);
@@ -102,9 +101,9 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
         v->parked = NULL;
     }
     for (int i = 0; i < nparked; i++)
-        if ((out[i] = parked[i]) && st == CTN_OK) st = park(p, out[i]);
+        if ((out[i] = parked[i])) park(p, out[i]);
     ctn__slab_release(old);
-    return st;
+    return CTN_OK;
 nomem:
     if (slab) {
         slab->refs = 1;

@@ -5,7 +5,7 @@
  */
 #include "graph/graph.h"
 
-ctn__slab *ctn__slab_new(size_t bytes, int refs)
+ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads)
 {
     ctn__slab *s = ctn__malloc(sizeof *s);
     if (!s) return NULL;
@@ -15,7 +15,7 @@ ctn__slab *ctn__slab_new(size_t bytes, int refs)
         ctn__free(s);
         return NULL;
     }
-    memset(s->mem, 0, bytes);
+    ctn__zero(s->mem, bytes, threads);
     return s;
 }
 
@@ -40,7 +40,7 @@ ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_va
     v->d = d;
     v->trainable = kind == CTN_PARAM;
     v->name = ctn__strdup(name);
-    v->slab = ctn__slab_new(ctn__bytes(&d), 1);
+    v->slab = ctn__slab_new(ctn__bytes(&d), 1, ctx->threads);
     if (!v->name || !v->slab) {
         ctn__free(v->name);
         ctn__slab_release(v->slab);

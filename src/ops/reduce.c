@@ -40,25 +40,12 @@ static void add_dim(ctn_desc *d, int64_t dim, int64_t stride)
     d->stride[d->ndim++] = stride;
 }
 
-/* Dimensions from the largest stride to the smallest, broadcast ones first; equals stay in order. */
-static void by_stride(const ctn_desc *x, int *order)
-{
-    for (int i = 0; i < x->ndim; i++) {
-        int k = i;
-        for (; k > 0 && x->stride[order[k - 1]] != 0; k--) {
-            if (x->stride[i] != 0 && x->stride[order[k - 1]] >= x->stride[i]) break;
-            order[k] = order[k - 1];
-        }
-        order[k] = i;
-    }
-}
-
 void ctn__reduce_split(ctn__reduce *s, const ctn_desc *x, const int64_t *attr, int nattr)
 {
     unsigned m = axis_mask(attr, nattr, x->ndim);
     *s = (ctn__reduce){.kept.dtype = x->dtype, .red.dtype = x->dtype};
     int order[CTN_MAX_DIMS];
-    by_stride(x, order);
+    ctn__by_stride(x, order);
     for (int i = 0; i < x->ndim; i++) {
         const int k = order[i]; /* reduced ones as they lie in memory, so that they merge */
         if (!(m >> i & 1) && x->dim[i] != 1) add_dim(&s->kept, x->dim[i], x->stride[i]);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frozen parameters: one that is not trained and has no state yet is parked outside the pool, where it takes no gradient memory, no state
- * and no part of an exchange; when it is trained again it comes back. One that was frozen after a step keeps its place, and with it its
- * state. Names and groups follow: those of the pool's variables first, then those of parked ones, each in the order in which they
+ * Frozen parameters. A parameter that is not trained and has no state yet is parked outside the pool. There it takes no gradient memory, no
+ * state and no part in an exchange. When it is trained again, it comes back with a state of zeros. A parameter that is frozen after the first
+ * step keeps its place in the pool, because it has a state to keep.
+ *
+ * The arrays `name` and `group` of the optimizer follow: first the variables of the pool, then the parked ones, each in the order in which they
  * were given.
  */
 #include "optim/optim.h"
@@ -11,128 +13,105 @@ typedef struct {
     ctn_var *var; /* NULL: it was freed */
     char *name;
     ctn__group group;
-    int was; /* place in the pool, -1: parked */
+    int was;    /* place in the pool, -1: parked */
+    bool wants; /* a place in the pool */
 } param;
 
-static int total(const ctn_optim *o)
-{
-    return o->pool->nvar + o->pool->nparked;
-}
-
-static ctn_var *var_of(const ctn_optim *o, int i)
-{
-    const ctn__pool *p = o->pool;
-    return i < p->nvar ? p->var[i] : p->parked[i - p->nvar];
-}
-
-static bool wants_place(const ctn_optim *o, int i)
-{
-    const ctn_var *v = var_of(o, i);
-    return v && (v->trainable || (i < o->pool->nvar && o->t > 0));
-}
-
-/* Is anybody in the wrong place? */
-static bool differs(const ctn_optim *o, int *active)
-{
-    bool any = false;
-    *active = 0;
-    for (int i = 0; i < total(o); i++) {
-        const bool wants = wants_place(o, i);
-        *active += wants;
-        if (var_of(o, i)) any |= wants != (i < o->pool->nvar);
-    }
-    return any;
-}
-
-static int by_order(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
     const param *p = a, *q = b;
+    if (p->wants != q->wants) return q->wants - p->wants;
     return (p->group.order > q->group.order) - (p->group.order < q->group.order);
 }
 
-/* All parameters in the order given. */
-static void list(const ctn_optim *o, param *to)
+/* Memory for the new pool, taken before anything changes. */
+typedef struct {
+    float *state[3];
+    double *partial; /* of the norm sweep */
+} room;
+
+static void free_room(const room *r)
 {
-    for (int i = 0; i < total(o); i++)
-        to[i] = (param){.var = var_of(o, i),
-                        .name = o->name[i],
-                        .group = o->group[i],
-                        .was = i < o->pool->nvar ? i : -1};
-    qsort(to, (size_t)total(o), sizeof *to, by_order);
+    for (int k = 0; k < 3; k++) ctn__free(r->state[k]);
+    ctn__free(r->partial);
 }
 
-static ctn_status move_states(ctn_optim *o, const int64_t *old_begin, const param *at)
+static ctn_status take_room(room *r, const ctn_optim *o, int64_t count)
 {
-    const ctn__pool *p = o->pool;
-    for (int k = 0; k < o->nstates; k++) {
-        float *s = ctn__aligned((size_t)p->count * sizeof *s);
-        if (!s) return CTN_ENOMEM;
-        ctn__zero(s, (size_t)p->count * sizeof *s, o->ctx->threads);
-        for (int i = 0; i < p->nvar; i++)
-            if (at[i].was >= 0)
-                memcpy(s + p->begin[i], o->state[k] + old_begin[at[i].was],
-                       (size_t)(p->begin[i + 1] - p->begin[i]) * sizeof *s);
-        ctn__free(o->state[k]);
-        o->state[k] = s;
+    r->partial = ctn__calloc((size_t)ctn__sweep_blocks(count) + 1, sizeof *r->partial);
+    bool ok = r->partial != NULL;
+    for (int k = 0; k < o->nstates && ok; k++) {
+        r->state[k] = ctn__aligned((size_t)count * sizeof(float));
+        ok = r->state[k] != NULL;
+        if (ok) ctn__zero(r->state[k], (size_t)count * sizeof(float), o->ctx->threads);
     }
-    double *partial = ctn__calloc((size_t)ctn__sweep_blocks(p->count) + 1, sizeof *partial);
-    if (!partial) return CTN_ENOMEM;
-    ctn__free(o->partial);
-    o->partial = partial;
-    return CTN_OK;
+    return ok ? CTN_OK : CTN_ENOMEM;
+}
+
+/* The states of those that were in the pool before. */
+static void copy_states(const room *r, const ctn_optim *o, const param *at, int n)
+{
+    int64_t to = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t length = ctn__pool_length(1, &at[i].var);
+        for (int k = 0; k < o->nstates && at[i].was >= 0; k++)
+            memcpy(r->state[k] + to, o->state[k] + o->pool->begin[at[i].was],
+                   (size_t)length * sizeof(float));
+        to += length;
+    }
 }
 
 /* at: all parameters, the n of the pool first. */
-static ctn_status place(ctn_optim *o, param *at, int n)
+static ctn_status place(ctn_optim *o, const param *at, int n)
 {
-    const int all = total(o);
+    const int all = ctn__optim_params(o);
     ctn_status st = CTN_OK;
-    const size_t old = ((size_t)o->pool->nvar + 1) * sizeof(int64_t);
+    room r = {0};
     ctn_var **vars = ctn__calloc((size_t)all + 1, sizeof *vars);
-    int64_t *begin = ctn__malloc(old);
-    if (!vars || !begin) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    memcpy(begin, o->pool->begin, old);
+    if (!vars) return CTN_ENOMEM;
     for (int i = 0; i < all; i++) vars[i] = at[i].var;
+    CTN_TRY_GOTO(st, done, take_room(&r, o, ctn__pool_length(n, vars)));
+    copy_states(&r, o, at, n);
     CTN_TRY_GOTO(st, done, ctn__pool_remake(o->pool, n, vars, all - n, vars + n));
+    const room old = {{o->state[0], o->state[1], o->state[2]}, o->partial};
+    memcpy(o->state, r.state, sizeof o->state);
+    o->partial = r.partial;
+    r = old; /* is freed below */
     for (int i = 0; i < all; i++) {
         o->name[i] = at[i].name;
         o->group[i] = at[i].group;
     }
-    st = move_states(o, begin, at);
 done:
+    free_room(&r);
     ctn__free(vars);
-    ctn__free(begin);
     return st;
 }
 
 ctn_status ctn__optim_arrange(ctn_optim *o)
 {
-    ctn__pool *p = o->pool;
-    int active;
-    if (p->contributions > 0 || !differs(o, &active) || active == 0) return CTN_OK;
-    for (int i = p->nvar; i < total(o) && p->exchange; i++)
-        if (wants_place(o, i))
-            return ctn_fail(CTN_ESTATE,
-                            "optimizer: %s was frozen when the optimizer became distributed; train "
-                            "it from before ctn_dist_optim on",
-                            o->name[i]);
-    if (p->exchange) return CTN_OK;
-    const int all = total(o);
-    param *sorted = ctn__calloc((size_t)all, sizeof *sorted), *at = NULL;
-    at = ctn__calloc((size_t)all, sizeof *at);
-    ctn_status st = sorted && at ? CTN_OK : CTN_ENOMEM;
-    if (st == CTN_OK) {
-        int n = 0;
-        list(o, sorted);
-        for (int part = 1; part >= 0; part--)
-            for (int i = 0; i < all; i++) {
-                const ctn_var *v = sorted[i].var;
-                const bool wants = v && (v->trainable || (sorted[i].was >= 0 && o->t > 0));
-                if (wants == part) at[n++] = sorted[i];
-            }
+    const int all = ctn__optim_params(o);
+    int active = 0;
+    bool differs = false;
+    ctn_status st = CTN_OK;
+    if (o->pool->contributions > 0) return CTN_OK;
+    param *at = ctn__calloc((size_t)all, sizeof *at);
+    if (!at) return CTN_ENOMEM;
+    for (int i = 0; i < all; i++) {
+        ctn_var *v = ctn__optim_var(o, i);
+        const bool in = i < o->pool->nvar, wants = v && (v->trainable || (in && o->t > 0));
+        at[i] = (param){v, o->name[i], o->group[i], in ? i : -1, wants};
+        active += wants;
+        differs |= v && wants != in;
+        if (wants && !in && o->pool->exchange && st == CTN_OK)
+            st = ctn_fail(CTN_ESTATE,
+                          "optimizer: %s was frozen when the optimizer became distributed; thaw it "
+                          "before ctn_dist_optim",
+                          o->name[i]);
+    }
+    if (st == CTN_OK && differs && active > 0 && !o->pool->exchange) {
+        qsort(at, (size_t)all, sizeof *at, by_place);
         st = place(o, at, active);
     }
-    ctn__free(sorted);
     ctn__free(at);
     return st;
 }

@@ -181,7 +181,7 @@ fail:
 void ctn_optim_free(ctn_optim *o)
 {
     if (!o) return;
-    int n = o->pool ? o->pool->nvar + o->pool->nparked : 0;
+    int n = o->pool ? ctn__optim_params(o) : 0;
     for (int i = 0; o->name && (o->pool ? i < n : o->name[i] != NULL); i++) ctn__free(o->name[i]);
     ctn__pool_free(o->pool);
     ctn__free(o->name);
@@ -259,9 +259,8 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
         return ctn_fail(CTN_EARG, "optim_group: optimizer, pattern and options");
     CTN_TRY(ctn__opt("optim_group", &g, sizeof g, opt));
     int n = 0;
-    const ctn__pool *p = o->pool;
-    for (int i = 0; i < p->nvar + p->nparked; i++) {
-        ctn_var *v = i < p->nvar ? p->var[i] : p->parked[i - p->nvar];
+    for (int i = 0; i < ctn__optim_params(o); i++) {
+        ctn_var *v = ctn__optim_var(o, i);
         if (!v || !ctn__match(pattern, o->name[i])) continue;
         if (g.lr_scale != 0) o->group[i].lr_scale = g.lr_scale;
         if (g.decay) {
@@ -287,7 +286,7 @@ void ctn_optim_set_lr(ctn_optim *o, double lr)
 static void set_decay(ctn_optim *o, double decay)
 {
     o->decay = decay;
-    for (int i = 0; i < o->pool->nvar + o->pool->nparked; i++)
+    for (int i = 0; i < ctn__optim_params(o); i++)
         if (!o->group[i].own_decay) o->group[i].decay = decay;
 }
 

@@ -53,6 +53,18 @@ static inline bool ctn__trained(const ctn_optim *o, int i)
     return o->pool->var[i] && o->pool->var[i]->trainable;
 }
 
+/* All parameters: those of the pool first, then the parked ones; NULL where a variable was freed. */
+static inline int ctn__optim_params(const ctn_optim *o)
+{
+    return o->pool->nvar + o->pool->nparked;
+}
+
+static inline ctn_var *ctn__optim_var(const ctn_optim *o, int i)
+{
+    const ctn__pool *p = o->pool;
+    return i < p->nvar ? p->var[i] : p->parked[i - p->nvar];
+}
+
 /* Takes a half-filled optimizer description and makes the real one. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);

@@ -9,22 +9,17 @@
 
 enum { CHUNK = 16384 }; /* elements a thread takes at a time */
 
-/* The dimensions of both, those of d from the largest stride to the smallest: true where d then lies in a row. */
+/* The dimensions of both in the order in which d lies in memory: true where d then lies in a row. */
 static bool in_a_row(ctn_desc *d, ctn_desc *s)
 {
     const ctn_desc was = *d, from = *s;
+    int order[CTN_MAX_DIMS];
+    ctn__by_stride(&was, order);
     for (int i = 0; i < was.ndim; i++) {
-        int k = i;
-        for (; k > 0 && d->stride[k - 1] < was.stride[i]; k--) {
-            d->dim[k] = d->dim[k - 1];
-            d->stride[k] = d->stride[k - 1];
-            s->dim[k] = s->dim[k - 1];
-            s->stride[k] = s->stride[k - 1];
-        }
-        d->dim[k] = was.dim[i];
-        d->stride[k] = was.stride[i];
-        s->dim[k] = from.dim[i];
-        s->stride[k] = from.stride[i];
+        d->dim[i] = was.dim[order[i]];
+        d->stride[i] = was.stride[order[i]];
+        s->dim[i] = from.dim[order[i]];
+        s->stride[i] = from.stride[order[i]];
     }
     return ctn__is_plain(d);
 }

@@ -189,3 +189,15 @@ void ctn__extent(const ctn_desc *d, int64_t *lo, int64_t *hi)
         else *hi += e;
     }
 }
+
+void ctn__by_stride(const ctn_desc *d, int *order)
+{
+    for (int i = 0; i < d->ndim; i++) {
+        int k = i;
+        for (; k > 0 && d->stride[order[k - 1]] != 0; k--) {
+            if (d->stride[i] != 0 && d->stride[order[k - 1]] >= d->stride[i]) break;
+            order[k] = order[k - 1];
+        }
+        order[k] = i;
+    }
+}

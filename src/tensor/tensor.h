@@ -31,6 +31,8 @@ ctn_desc ctn__broadcast_view(const ctn_desc *d, const ctn_desc *to);
 char *ctn__shape_text(const ctn_desc *d, char *buf, size_t n);
 bool ctn__is_float(ctn_dtype t);
 bool ctn__is_f32_f64(ctn_dtype t); /* what own kernels compute in */
+/* The dimensions of d from the largest stride to the smallest. Broadcast ones (stride 0) come first, and equal ones keep their order. */
+void ctn__by_stride(const ctn_desc *d, int *order);
 /* Axis of a tensor of ndim dimensions, negative from the end; -1 when out of range. */
 int ctn__axis(int ndim, int64_t axis);
 /* Lowest and highest element offset d reaches from its origin, in elements. */
@@ -44,9 +46,9 @@ float ctn__f16_to_f32(uint16_t x);
 uint16_t ctn__f32_to_f16(float x);
 double ctn__elem_get(const void *p, ctn_dtype t, int64_t i);
 void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v);
-/* dst (row-major, or as dd says) = src (as sd says); shapes and types equal */
 /* Zeros, each thread the part that it will mostly use: memory goes to the socket of the thread that touches it first. */
 void ctn__zero(void *p, size_t bytes, int threads);
+/* dst (row-major, or as dd says) = src (as sd says); shapes and types equal */
 void ctn__copy_strided(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
 
 /* ---- storage (storage.c): buffers of a scope, recycled -------------------------------------------- */
