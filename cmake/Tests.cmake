@@ -29,7 +29,7 @@ target_link_libraries(catena_internal INTERFACE catena_deps)
 
 # OpenMP threads sleep while they wait: where others use the cores too, spinning makes tests of many small plans take
 # up to twenty times as long.
-# And none finds what another has tuned.
+# No test sees what another one has tuned.
 set(test_environment OMP_WAIT_POLICY=passive CATENA_CACHE_DIR=none)
 
 # Seconds before a test counts as hung. On two cores of 2.5 GHz tests took up to 92 CPU seconds (unit.dist_exchange, tsan),

@@ -160,8 +160,7 @@ typedef struct {
     uint64_t underflow_runs; /* runs in which a thread flushed a denormal result */
     int64_t plans;           /* in the cache now */
     int64_t plan_bytes;      /* what they take, without the arena */
-    int64_t
-        arena_bytes; /* the one arena, as large as the largest plan wants, and kept copies of weights */
+    int64_t arena_bytes; /* the arena, sized to the largest plan, and the kept copies of weights */
 } ctn_plan_stats;
 CTN_API void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out);
 

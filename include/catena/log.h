@@ -19,7 +19,7 @@ typedef void (*ctn_log_fn)(void *user, const char *message);
 /* Send warnings to fn (NULL: drop them, the default). Local; process-wide. A call of the former
  * function may still be running on another thread when this returns. */
 CTN_API void ctn_set_log(ctn_log_fn fn, void *user);
-/* The same for notices: that work which takes long has begun, or is over. */
+/* Send notices to fn: a long operation, such as the timing of kernels, has started or finished. Otherwise as ctn_set_log. */
 CTN_API void ctn_set_notice(ctn_log_fn fn, void *user);
 
 #ifdef __cplusplus

@@ -127,7 +127,7 @@ static void multiply(const problem *p, ctn_desc a, ctn_desc b, const double *x, 
     ctn__product_f64(&a, &b, &c, x, y, z, p->threads, p->packed);
 }
 
-/* y = act(y + bias), n channels from channel o on. */
+/* y = act(y + bias) for the channels of one group, the first of which is channel o. */
 static void finish(const problem *p, double *y, const double *bias, int64_t o, bool relu)
 {
     if (!bias && !relu) return;

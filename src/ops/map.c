@@ -32,7 +32,7 @@ typedef struct {
     int isa, result; /* slot */
     bool low_result;
     bool
-        alone; /* one stage, or stages that keep everything in registers: the processor sees what is needed next by itself */
+        alone; /* nothing between the stages goes through memory: the CPU's own prefetching is enough */
     ctn__walk walk[CTN_MAX_IN]; /* of inputs that do not lie as the output does */
     bool there[CTN_MAX_IN], single[CTN_MAX_IN];
     const ctn_desc *type; /* by ctn_dtype */

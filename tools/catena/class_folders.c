@@ -65,8 +65,8 @@ ctn_status check_class_folders(const char *path)
     look(&s, path);
     if (s.with == 0 && s.deeper[0])
         return ctn_fail(CTN_ENOTFOUND,
-                        "%s: no photos in its folders, but deeper: did you mean --data %s/%s?",
-                        path, path, s.deeper);
+                        "%s: the photos are one level deeper: did you mean --data %s/%s?", path,
+                        path, s.deeper);
     if (s.with == 0)
         return ctn_fail(
             CTN_ENOTFOUND,
@@ -74,14 +74,12 @@ ctn_status check_class_folders(const char *path)
     if (s.without > 0)
         return ctn_fail(
             CTN_EARG,
-            "%s: the folder %s has no photos, and every folder here is a class: move it "
-            "elsewhere%s",
-            path, s.empty, s.without > 1 ? ", and so others" : "");
+            "%s: the folder %s has no photos, and every folder here is a class: move it away%s",
+            path, s.empty, s.without > 1 ? ", and the other folders without photos too" : "");
     if (s.with == 1)
         return ctn_fail(
             CTN_EARG,
-            "%s: %s is the only class; a training wants two at least, each in a folder of "
-            "its own",
-            path, s.class);
+            "%s: %s is the only class; training needs at least two, each in its own folder", path,
+            s.class);
     return CTN_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reference kernels in a plan: they compute element by element and are hundreds of times slower than others, so nobody should
- * meet one unawares.
+ * Reference kernels in a plan: they compute element by element and are hundreds of times slower than others, so the user is
+ * told when a network has one.
  */
 #include "cli.h"
 
@@ -30,9 +30,8 @@ ctn_status slow_kernels(ctn_context *ctx, int64_t *count)
     char line[1024];
     snprintf(
         line, sizeof line,
-        "%lld kernel%s of this network %s a slow reference loop, first %s; catena explain lists "
-        "them",
-        (long long)f.n, f.n == 1 ? "" : "s", f.n == 1 ? "is" : "are each", f.first);
+        "this network runs %lld slow reference kernel%s; the first is %s. catena explain lists all",
+        (long long)f.n, f.n == 1 ? "" : "s", f.first);
     report_warning(NULL, line);
     return CTN_OK;
 }

@@ -20,6 +20,7 @@ static ctn_trainer *running; /* what the handler stops */
 static volatile sig_atomic_t caught;
 static char answer[3][160]; /* what rank 0 says at once to each of stops */
 static int listener = STDERR_FILENO;
+static long mpirun; /* the process that kills us soon after SIGTERM; 0: there is none */
 static const struct {
     int number;
     const char *name;
@@ -44,8 +45,8 @@ bool stop_asked(void)
     return caught != 0;
 }
 
-/* The mpirun that started us, where it is Open MPI's and on this host; 0: it is not. It kills its ranks a quarter of a second after SIGTERM and
- * SIGINT; only SIGUSR1 is passed on. */
+/* The mpirun that started us, if it is Open MPI's and runs on this host, else 0. After SIGTERM or SIGINT it kills its ranks within a quarter
+ * of a second. It passes SIGUSR1 on. */
 static long hasty_mpirun(void)
 {
     char path[64], name[32] = "";
@@ -61,7 +62,7 @@ static long hasty_mpirun(void)
 
 static void prepare_answers(void)
 {
-    const long mpirun = hasty_mpirun();
+    mpirun = hasty_mpirun();
     const int terminal = mpirun ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
     if (terminal >= 0) listener = terminal; /* mpirun passes nothing on once it ends */
     for (int i = 0; i < STOPS; i++) {
@@ -78,7 +79,6 @@ static void prepare_answers(void)
 
 static void tell_how_to_stop(void)
 {
-    const long mpirun = hasty_mpirun();
     if (mpirun && log_rank == 0)
         log_line("to stop and save: kill -USR1 %ld (Ctrl-C lets this mpirun end its ranks at once)",
                  mpirun);
