@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What images are measured against: every JPEG below a folder, read into memory first, decoded
- * to red, green, blue at full size by plain calls of libjpeg-turbo, and nothing else. Folders
- * named edge are left out. Knows nothing of Catena on purpose.
+ * The baseline for Catena's image loading: decodes every JPEG below a folder to RGB at full size
+ * with plain calls of libjpeg-turbo, after reading all files into memory. Skips folders named
+ * "edge". Deliberately does not use Catena.
  *
- *   decode_only DIR [THREADS [ROUNDS]]     prints images per second, the best round
+ *   decode_only DIR [THREADS [ROUNDS]]     prints images per second of the best round
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -76,7 +76,7 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
-/* Full-size RGB into *rgb, which grows as needed and is kept from image to image. */
+/* Decodes to full-size RGB in *rgb, which grows as needed and is reused for the next image. */
 static int decode(const file *f, unsigned char **rgb, size_t *room)
 {
     struct jpeg_decompress_struct c;

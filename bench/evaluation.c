@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evaluation [DEPTH [BATCH]]: ResNet evaluated twice; of the second run the time of all kernels and of those that lay weights and
- * images anew, and whether it gave the same bits. One JSON line.
+ * evaluation [DEPTH [BATCH]]: evaluates a ResNet twice. For the second run, prints the time of
+ * all kernels, the time of those that reorder weights and images, and whether the results are
+ * bitwise equal to the first run. Output: one JSON line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,12 +44,12 @@ static ctn_status run(int depth, int64_t batch, const float *x, float *y)
     float *again = y + batch * CLASSES;
     CTN_TRY(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)));
     CTN_TRY(ctn_zoo_resnet(&net, ctx, CTN_OPT(ctn_resnet_opt, .depth = depth)));
-    ctn_set_training(ctx, 0);
-    ctn_set_grad(ctx, 0);
+    ctn_context_set_training(ctx, 0);
+    ctn_context_set_grad(ctx, 0);
     CTN_TRY(evaluate(ctx, net, x, batch, y));
-    ctn_set_profile(ctx, 1);
+    ctn_context_set_profile(ctx, 1);
     CTN_TRY(evaluate(ctx, net, x, batch, again));
-    CTN_TRY(ctn_plan_visit(ctx, add, &t));
+    CTN_TRY(ctn_context_visit_plan(ctx, add, &t));
     const int same = memcmp(y, again, (size_t)(batch * CLASSES) * sizeof *y) == 0;
     printf("{\"depth\": %d, \"batch\": %lld, \"kernels_ms\": %.3f, \"reorders_ms\": %.3f, "
            "\"share\": %.4f, \"same_bits\": %s}\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * first_batch PATH: how long it takes from opening an image folder or tar shards to the first batch of
- * 64, and how much memory the dataset holds for each of its files. One JSON line.
+ * first_batch PATH: measures the time from opening an image folder or tar shards to the first
+ * batch of 64, and the memory that the dataset holds per file. Output: one JSON line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include <catena/catena.h>
 
-static int64_t held; /* bytes, by the library's own allocator */
+static int64_t held; /* bytes, counted by the library's allocator */
 
 typedef union {
     size_t bytes;
@@ -20,7 +20,7 @@ typedef union {
 static void *allocate(void *user, size_t bytes, size_t align)
 {
     (void)user;
-    /* The head stands in front, in as much room as keeps the alignment. */
+    /* The head is stored in front of the block, in enough space to keep the alignment. */
     const size_t room = align > sizeof(head) ? align : sizeof(head);
     char *p = NULL;
     if (posix_memalign((void **)&p, room, room + bytes) != 0) return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * planning lstm STEPS | chain OPS: CPU seconds that making a plan takes, which is the first step less the second: an
- * LSTM that is unrolled over so many steps, or a chain of elementwise ops on 8 numbers. One JSON line.
+ * planning lstm STEPS | chain OPS: measures the CPU seconds that planning takes, as the time of
+ * the first step minus that of the second. The program is an LSTM unrolled over STEPS steps, or
+ * a chain of OPS elementwise ops on 8 numbers. Output: one JSON line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static ctn_status lstm_step(subject *s, int steps)
                     ctn_mul(ctn_sigmoid(gate[1]), ctn_tanh(gate[2])));
         h = ctn_mul(ctn_sigmoid(gate[3]), ctn_tanh(c));
     }
-    CTN_TRY(ctn_backward(s->opt, ctn_mean(h, 0, NULL, 0)));
+    CTN_TRY(ctn_backward(s->opt, ctn_mean(h, CTN_ALL_AXES, 0)));
     CTN_TRY(ctn_optim_step(s->opt));
     return ctn_scope_end(s->ctx);
 }
@@ -66,7 +67,7 @@ static ctn_status lstm(subject *s, int steps, double *first, double *second)
 static ctn_status chain(subject *s, int ops, double *first, double *second)
 {
     float y[8];
-    ctn_set_grad(s->ctx, 0);
+    ctn_context_set_grad(s->ctx, 0);
     for (int r = 0; r < 2; r++) {
         const double t0 = cpu_s();
         CTN_TRY(ctn_scope_begin(s->ctx));

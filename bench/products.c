@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * products [N [THREADS]]: time of an N x N matrix product in f32 and in f64 through the plan, in turn, best of many.
+ * products [N [THREADS]]: the best times of an N x N matrix product in f32 and in f64,
+ * alternating, each run through a plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static ctn_status find(void *user, const ctn_plan_node *n)
 
 static ctn_status run(ctn_context *ctx, int64_t n, const float *x, const double *y)
 {
-    ctn_set_profile(ctx, 1);
+    ctn_context_set_profile(ctx, 1);
     for (int i = 0; i < 20; i++) {
         CTN_TRY(ctn_scope_begin(ctx));
         ctn_tensor *a = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(n, n));
@@ -25,7 +26,7 @@ static ctn_status run(ctn_context *ctx, int64_t n, const float *x, const double 
         if (!ctn_matmul(a, a, 0, 0) || !ctn_matmul(b, b, 0, 0)) return ctn_error_status();
         CTN_TRY(ctn_flush(ctx));
         uint64_t ns[2] = {0};
-        CTN_TRY(ctn_plan_visit(ctx, find, ns));
+        CTN_TRY(ctn_context_visit_plan(ctx, find, ns));
         CTN_TRY(ctn_scope_end(ctx));
         if (i == 19)
             printf("{\"n\": %lld, \"f32_ms\": %.4f, \"f64_ms\": %.4f, \"speed_of_f32\": %.3f}\n",

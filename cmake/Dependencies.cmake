@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Finds what the library is made with and puts it into the interface target catena_deps.
-# Sets catena_definitions (CTN_HAVE_*), CATENA_<NAME>_VERSION texts, and catena_private_libs, which
-# catena.pc gives to static links.
+# Finds the libraries that Catena needs or can use, and adds them to the interface target
+# catena_deps. Sets catena_definitions (CTN_HAVE_*), CATENA_<NAME>_VERSION, and
+# catena_private_libs, which catena.pc passes to static links.
 find_package(PkgConfig QUIET)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
@@ -12,8 +12,9 @@ target_link_libraries(catena_deps INTERFACE OpenMP::OpenMP_C Threads::Threads m 
 set(catena_definitions)
 set(catena_private_libs "-fopenmp -pthread -lm")
 
-# A C library by header and name; pkg-config, where it exists, only tells where to look. On success
-# CATENA_<id>_FOUND is true and CATENA_<id>_VERSION is its version, "unknown" without pkg-config.
+# Finds a C library by header and name. pkg-config, if installed, only gives hints where to look. On
+# success CATENA_<id>_FOUND is true and CATENA_<id>_VERSION is its version, "unknown" without
+# pkg-config.
 macro(catena_find id header library pc)
     if(PkgConfig_FOUND)
         pkg_check_modules(PC_${id} QUIET ${pc})
@@ -39,15 +40,15 @@ endmacro()
 macro(catena_require id header library pc)
     catena_find(${id} ${header} ${library} ${pc})
     if(NOT CATENA_${id}_FOUND)
-        message(FATAL_ERROR "${header} or lib${library} not found: install it, or name its prefix "
-            "in CMAKE_PREFIX_PATH")
+        message(FATAL_ERROR "${header} or lib${library} not found: install it, or add its prefix "
+            "to CMAKE_PREFIX_PATH")
     endif()
     target_link_libraries(catena_deps INTERFACE catena_${id})
     string(APPEND catena_private_libs " -l${library}")
 endmacro()
 
 macro(catena_want id header library pc)
-    option(CATENA_${id} "Use ${library} when it is found" ON)
+    option(CATENA_${id} "Use ${library} if it is found" ON)
     if(CATENA_${id})
         catena_find(${id} ${header} ${library} ${pc})
     endif()
@@ -58,7 +59,7 @@ macro(catena_want id header library pc)
     endif()
 endmacro()
 
-# oneDNN: its CMake package, else header and library.
+# oneDNN: use its CMake package, else the header and the library.
 set(dnnl_minimum 3.2)
 find_package(dnnl ${dnnl_minimum} CONFIG QUIET)
 if(dnnl_FOUND)
@@ -66,8 +67,8 @@ if(dnnl_FOUND)
     target_link_libraries(catena_deps INTERFACE DNNL::dnnl)
     string(APPEND catena_private_libs " -ldnnl")
     if(DEFINED DNNL_CPU_THREADING_RUNTIME AND NOT DNNL_CPU_THREADING_RUNTIME STREQUAL "OMP")
-        message(WARNING "this oneDNN runs on ${DNNL_CPU_THREADING_RUNTIME}, Catena on OpenMP: two "
-            "thread pools in one process are slow; use a oneDNN built with OpenMP")
+        message(WARNING "this oneDNN uses the threads of ${DNNL_CPU_THREADING_RUNTIME}, but Catena "
+            "uses OpenMP: two thread pools in one process are slow; use a oneDNN built with OpenMP")
     endif()
 else()
     catena_require(DNNL oneapi/dnnl/dnnl.h dnnl dnnl)
@@ -81,8 +82,33 @@ else()
     string(SUBSTRING "${CATENA_DNNL_VERSION}" 1 -1 CATENA_DNNL_VERSION)
     if(CATENA_DNNL_VERSION VERSION_LESS dnnl_minimum)
         message(FATAL_ERROR "oneDNN ${CATENA_DNNL_VERSION} found in ${CATENA_DNNL_INCLUDE}, "
-            "${dnnl_minimum} or newer is needed: name another prefix in CMAKE_PREFIX_PATH")
+            "${dnnl_minimum} or newer is needed: install it, or add its prefix to "
+            "CMAKE_PREFIX_PATH")
     endif()
+endif()
+
+# Micro-kernels are an experimental part of oneDNN: both the functions and their parameters have
+# changed between versions.
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES catena_DNNL)
+if(dnnl_FOUND)
+    set(CMAKE_REQUIRED_LIBRARIES DNNL::dnnl)
+endif()
+check_c_source_compiles("
+#include <oneapi/dnnl/dnnl_ukernel.h>
+int main(void)
+{
+    dnnl_brgemm_t g;
+    dnnl_pack_type_t pack;
+    size_t scratch;
+    return dnnl_brgemm_create(&g, 4, 4, 4, 1, 4, 4, 4, dnnl_f32, dnnl_f32, dnnl_f32) +
+           dnnl_brgemm_set_add_C(g, 1) + dnnl_brgemm_finalize(g) + dnnl_brgemm_generate(g) +
+           dnnl_brgemm_get_B_pack_type(g, &pack) + dnnl_brgemm_get_scratchpad_size(g, &scratch) +
+           dnnl_brgemm_execute(g, 0, 0, 0, 0, 0) + dnnl_brgemm_destroy(g);
+}" CATENA_BRGEMM_FOUND)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(CATENA_BRGEMM_FOUND)
+    list(APPEND catena_definitions CTN_HAVE_BRGEMM=1)
 endif()
 
 catena_require(HWLOC hwloc.h hwloc hwloc)
@@ -92,26 +118,28 @@ catena_want(YYJSON yyjson.h yyjson yyjson)
 catena_want(JPEG jpeglib.h jpeg libjpeg)
 catena_want(SPNG spng.h spng spng)
 catena_want(ARCHIVE archive.h archive libarchive)
+catena_want(UTF8PROC utf8proc.h utf8proc libutf8proc)
 
-# TensorBoard events: the library and its compiler of message descriptions.
+# TensorBoard events need the library and the compiler for message descriptions.
 find_program(CATENA_PROTOC protoc-c)
 mark_as_advanced(CATENA_PROTOC)
 if(CATENA_PROTOC)
     catena_want(PROTOBUFC protobuf-c/protobuf-c.h protobuf-c libprotobuf-c)
 endif()
 
-# Not linked by the library: HDF5 by a plug-in of its own, YAML by the command.
-option(CATENA_HDF5 "Build the HDF5 plug-in when the library is found" ON)
+# The library links neither of these: HDF5 is used by a plug-in, YAML by the command.
+option(CATENA_HDF5 "Build the HDF5 plug-in if the library is found" ON)
 if(CATENA_HDF5)
     catena_find(HDF5 hdf5.h hdf5 hdf5)
 endif()
-option(CATENA_YAML "Use libyaml in the command when it is found" ON)
+option(CATENA_YAML "Use libyaml in the command if it is found" ON)
 if(CATENA_YAML)
     catena_find(YAML yaml.h yaml yaml-0.1)
 endif()
 
-# MPI, one of each kind: by pkg-config, else by asking a compiler wrapper. On success CATENA_<id>_FOUND, _INCLUDES, _LIBRARY (for
-# tests: plug-ins do not link it) and _RUN, its launcher, which may be missing.
+# Finds one MPI of each kind by pkg-config, else by asking a compiler wrapper. On success sets
+# CATENA_<id>_FOUND, _INCLUDES, _LIBRARY (only for tests: plug-ins do not link it) and _RUN, the
+# launcher, which may be missing.
 option(CATENA_MPI "Build a plug-in for each MPI that is found" ON)
 function(catena_find_mpi id pc library sign)
     set(includes)

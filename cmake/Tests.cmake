@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests: every tests/<folder>/test_*.c is one cmocka program and one ctest case "<folder>.<name>".
-# Other .c files of the folder are linked into each program of it, as are those of tests/support.
-# A line "Labels: threads" in a test's first lines gives it ctest labels; the label "serial" keeps other
-# tests from running beside it. must_fail_*.c has to fail: it proves that a failure is seen.
-# Exit code 77 means skipped (no data, no such hardware). Target tests_label_<label> builds the programs of one label.
+# Other .c files of the folder and those of tests/support are linked into each of its programs. A
+# line "Labels: threads" near the top of a test gives it ctest labels; with the label "serial" no
+# other test runs at the same time. must_fail_*.c has to fail, which proves that failures are
+# detected. Exit code 77 means skipped (no data, no such hardware). The target tests_label_<label>
+# builds the programs with one label.
 catena_find(CMOCKA cmocka.h cmocka cmocka)
 if(NOT CATENA_CMOCKA_FOUND)
-    message(FATAL_ERROR "CATENA_TESTS is ${CATENA_TESTS} but cmocka was not found: install it or use "
-        "-DCATENA_TESTS=OFF")
+    message(FATAL_ERROR "CATENA_TESTS is ${CATENA_TESTS} but cmocka was not found: install it, or "
+        "use -DCATENA_TESTS=OFF")
 endif()
 
 include(CheckLanguage)
@@ -18,7 +19,7 @@ if(CMAKE_CXX_COMPILER)
     set(CMAKE_CXX_STANDARD 17)
 endif()
 
-# An archive of the objects: internal (hidden) names are reachable by a static link.
+# An archive of the objects, because only a static link can reach internal (hidden) names.
 add_library(catena_internal STATIC $<TARGET_OBJECTS:catena_objects>)
 set_target_properties(catena_internal PROPERTIES LINKER_LANGUAGE C)
 target_include_directories(catena_internal INTERFACE
@@ -27,13 +28,13 @@ target_compile_definitions(catena_internal INTERFACE ${catena_definitions}
     $<$<CONFIG:Debug>:CTN_DEBUG=1>)
 target_link_libraries(catena_internal INTERFACE catena_deps)
 
-# OpenMP threads sleep while they wait: where others use the cores too, spinning makes tests of many small plans take
-# up to twenty times as long.
-# No test sees what another one has tuned.
+# OpenMP threads sleep while they wait. If other processes use the same cores, spinning makes tests
+# with many small plans up to twenty times slower. No test uses the tuning results of another.
 set(test_environment OMP_WAIT_POLICY=passive CATENA_CACHE_DIR=none)
 
-# Seconds before a test counts as hung. On two cores of 2.5 GHz tests took up to 92 CPU seconds (unit.dist_exchange, tsan),
-# those with the label long up to 211 (golden.cifar, dev); the old 600 s were exceeded where other work shared the cores.
+# Seconds after which a test counts as hung. On two cores of 2.5 GHz, tests took up to 92 CPU
+# seconds (unit.dist_exchange, tsan), and those with the label long up to 211 (golden.cifar, dev).
+# An earlier limit of 600 s was exceeded when other work shared the cores.
 set(test_timeout 900)
 set(long_timeout 1800)
 
@@ -43,7 +44,7 @@ function(add_catena_test folder source library)
     add_executable(${target} ${source} ${ARGN})
     set_target_properties(${target} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}" OUTPUT_NAME ${name})
-    # Where golden files are; tests write only into their working directory, which is their own.
+    # The folder of the golden files. Tests write only into their own working directory.
     target_compile_definitions(${target} PRIVATE CTN_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${target} PRIVATE ${library} catena_CMOCKA catena_warnings
         OpenMP::OpenMP_C Threads::Threads m)
@@ -55,8 +56,9 @@ function(add_catena_test folder source library)
     file(STRINGS ${source} line REGEX "Labels: " LIMIT_COUNT 1 LIMIT_INPUT 2000)
     string(REGEX REPLACE ".*Labels: *([a-z0-9 ]+).*" "\\1" labels "${line}")
     separate_arguments(labels)
-    set_tests_properties(${folder}.${short} PROPERTIES LABELS "${folder};${labels}" TIMEOUT ${test_timeout}
-        SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+    set_tests_properties(${folder}.${short} PROPERTIES
+        LABELS "${folder};${labels}" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77
+        ENVIRONMENT "${test_environment}")
     if("long" IN_LIST labels)
         set_tests_properties(${folder}.${short} PROPERTIES TIMEOUT ${long_timeout})
     endif()
@@ -104,7 +106,8 @@ endfunction()
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
 if(support)
     add_library(tests_support STATIC ${support})
-    target_link_libraries(tests_support PUBLIC catena_internal catena_CMOCKA PRIVATE catena_warnings)
+    target_link_libraries(tests_support PUBLIC catena_internal catena_CMOCKA
+        PRIVATE catena_warnings)
     set(internal tests_support)
 else()
     set(internal catena_internal)
@@ -114,26 +117,30 @@ foreach(folder unit ops random golden oom)
 endforeach()
 add_test_folder(api catena)
 
-# Fuzz targets: each over its corpus once, or, with CATENA_FUZZER and clang, with libFuzzer (dev/fuzz).
+# Fuzz targets: each runs once over its corpus, or, with CATENA_FUZZER and clang, under libFuzzer
+# (dev/fuzz).
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS targets)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" short ${name})
     add_executable(${name} ${source} tests/fuzz/support.c)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/fuzz")
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/fuzz")
     target_link_libraries(${name} PRIVATE catena_internal catena_warnings)
     if(CATENA_FUZZER)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     else()
         target_sources(${name} PRIVATE tests/fuzz/run.c)
-        add_test(NAME fuzz.${short} COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
+        add_test(NAME fuzz.${short}
+            COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
         set_tests_properties(fuzz.${short} PROPERTIES LABELS fuzz TIMEOUT ${test_timeout})
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endif()
 endforeach()
 
-# Parts of the command that are tested without it: test, then files of tools/catena.
-foreach(test "cores;cores_plan" "watchdog;watchdog;watchdog_hub;watchdog_join;watchdog_net")
+# Unit tests of parts of the command: the test, then the files of tools/catena that it needs.
+foreach(test "cores;cores_plan"
+        "watchdog;watchdog/watchdog;watchdog/hub;watchdog/join;watchdog/net")
     list(POP_FRONT test name)
     if(TARGET unit_test_${name})
         list(TRANSFORM test REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tools/catena/\\1.c")
@@ -144,7 +151,9 @@ endforeach()
 
 # Configuration files are read by the command, not by the library.
 if(TARGET fuzz_yaml)
-    foreach(name config options help report memory watchdog watchdog_hub watchdog_join watchdog_net)
+    target_include_directories(fuzz_yaml PRIVATE tools/catena)
+    foreach(name config options help report memory watchdog/watchdog watchdog/hub watchdog/join
+            watchdog/net)
         target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
     endforeach()
     if(CATENA_YAML_FOUND)
@@ -159,14 +168,15 @@ if(NOT CATENA_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/preload/count.c")
     add_library(preload_count MODULE tests/preload/count.c)
     add_library(preload_stand_in SHARED tests/preload/stand_in.c)
     add_executable(preload_test tests/preload/test_count.c)
-    # gcc knows malloc and may drop or merge calls to it, which are just what is counted here.
+    # gcc may drop or merge calls to malloc, which this library counts.
     foreach(target preload_count preload_stand_in preload_test)
         target_compile_options(${target} PRIVATE -fno-builtin)
         target_link_libraries(${target} PRIVATE catena_warnings ${CMAKE_DL_LIBS})
         set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${dir}"
             RUNTIME_OUTPUT_DIRECTORY "${dir}")
     endforeach()
-    # A stand-in that bears the library's file name: what the counter attributes by.
+    # The stand-in has the file name of the library, because the counter attributes calls by file
+    # name.
     set_target_properties(preload_stand_in PROPERTIES OUTPUT_NAME catena
         LIBRARY_OUTPUT_DIRECTORY "${dir}/stand_in")
     target_link_libraries(preload_test PRIVATE preload_stand_in)
@@ -176,8 +186,18 @@ if(NOT CATENA_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/preload/count.c")
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
-# A whole training of the example, twice: minutes in an optimised build, hours in the others.
-if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT CATENA_SANITIZE)
+# Batches of unequal length need few plans: at most 32 shapes occur.
+if(TARGET examples_sequence_sequence)
+    add_test(NAME examples.sequence COMMAND examples_sequence_sequence)
+    set_tests_properties(examples.sequence PROPERTIES LABELS examples TIMEOUT ${test_timeout}
+        PASS_REGULAR_EXPRESSION "epoch 3  loss 0\\.[0-9]+  plans ([12][0-9]|3[0-2])\n"
+        ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()
+
+# Trains the example twice: takes minutes in an optimised build, hours in the others.
+if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
+        AND NOT CATENA_SANITIZE)
     add_test(NAME golden.mnist COMMAND "${PROJECT_SOURCE_DIR}/tests/golden/mnist.sh"
         $<TARGET_FILE:examples_mnist_mnist>)
     set_tests_properties(golden.mnist PROPERTIES LABELS "golden;long;serial" RUN_SERIAL TRUE
@@ -185,19 +205,24 @@ if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDe
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
-# The command from outside: usage, configuration, whole small trainings, resume.
+# Tests the command from outside: usage, configuration, small complete trainings, resume.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE MATCHES "thread")
-    add_test(NAME cli.command COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py"
+    add_test(NAME cli.command
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py"
         $<TARGET_FILE:catena_command> "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:catena>)
-    set_tests_properties(cli.command PROPERTIES LABELS cli TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+    set_tests_properties(cli.command PROPERTIES
+        LABELS cli TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
     add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
         $<TARGET_FILE:catena_command> --kills 6 --terms 3)
-    set_tests_properties(cli.kills PROPERTIES LABELS "cli;long" TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
-    if(NOT CATENA_SANITIZE) # strace and mpirun do not go with sanitizers
-        add_test(NAME cli.launch COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"
+    set_tests_properties(cli.kills PROPERTIES
+        LABELS "cli;long" TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
+    if(NOT CATENA_SANITIZE) # strace and mpirun do not work with sanitizers
+        add_test(NAME cli.launch
+            COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"
             $<TARGET_FILE:catena_command>)
-        set_tests_properties(cli.launch PROPERTIES LABELS "cli;mpi" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+        set_tests_properties(cli.launch PROPERTIES
+            LABELS "cli;mpi" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
     endif()
     math(EXPR catena_test_count "${catena_test_count} + 3")
 endif()

@@ -1,11 +1,13 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! Catena for Fortran programs: the C library by iso_c_binding, as much of it as training a surrogate beside a solver
-! takes. Compiled by the program's own compiler; uses no MPI itself (catena_f08.f90 adds mpi_f08's communicators).
+! Catena for Fortran programs: an iso_c_binding interface to the part of the C library that is
+! needed to train a surrogate inside a solver. Compile it with the program's own compiler. It does
+! not use MPI itself; catena_f08.f90 adds the communicators of mpi_f08.
 !
-! Names and order of arguments are those of the C headers, optional ones stand last. A function that acts gives a
-! status: less than 0 is an error, whose text ctn_error_message() has. A tensor made of others in error is an error too,
-! which ctn_backward reports. Fortran's a(nx,ny) is Catena's (ny,nx): see ctn_input.
+! Names and order of arguments are those of the C headers; optional arguments come last. Actions
+! return a status: less than 0 is an error, and ctn_error_message() returns its text. A tensor
+! computed from a failed tensor is in error too, which ctn_backward reports. Fortran's a(nx,ny) is
+! Catena's (ny,nx): see ctn_input.
 module catena
     use, intrinsic :: iso_c_binding
     implicit none
@@ -14,7 +16,8 @@ module catena
     integer(c_int), parameter, public :: CTN_OK = 0
     integer(c_int), parameter, public :: CTN_MEAN = 0, CTN_SUM = 1 ! reductions of a loss
 
-    ! Handles: what C has as a pointer, with a type to it. A struct of one pointer is passed as the pointer is.
+    ! Handles: the pointers of C, each with a type of its own. A struct that holds one pointer is
+    ! passed like the pointer itself.
     type, bind(C), public :: ctn_context
         private
         type(c_ptr) :: p = c_null_ptr
@@ -44,26 +47,29 @@ module catena
     public :: ctn_input, ctn_reshape, ctn_call, ctn_mean_squared_error, ctn_keep
     public :: ctn_backward, ctn_optim_step, ctn_item, ctn_dim, ctn_values, ctn_weights_save
 
-    ! st = ctn_comm_from_mpi(c, comm): a communicator of Catena from one of the program's. Collective over comm.
+    ! st = ctn_comm_from_mpi(c, comm): make a Catena communicator from one of the program's.
+    ! Collective over comm.
     interface ctn_comm_from_mpi
         module procedure comm_from_integer
     end interface
 
-    ! t = ctn_input(ctx, a): the program's array as a tensor, without a copy. Real(4), or real(8), which becomes real(4)
-    ! when the step runs; 1 to 4 dimensions, slices too. In Fortran the first index is the one whose elements are
-    ! neighbours in memory, in Catena the last: a(nx,ny,n) is the tensor (n,ny,nx). With ndim=4 a field a(nx,ny) is
-    ! (1,1,ny,nx), as convolutions want it. The array must be a target, not an expression, and stay as it is until the
-    ! scope ends.
+    ! t = ctn_input(ctx, a): the program's array as a tensor, without a copy. The array is
+    ! real(4) or real(8), which is converted to real(4) when the step runs, and has 1 to 4
+    ! dimensions; slices are allowed. The fastest-varying index is the first in Fortran and the
+    ! last in Catena, so a(nx,ny,n) is the tensor (n,ny,nx). With ndim=4 a field a(nx,ny) is
+    ! (1,1,ny,nx), the shape that convolutions need. The array must have the target attribute,
+    ! must not be an expression, and must stay unchanged until the scope ends.
     interface ctn_input
         module procedure input_r4_1, input_r4_2, input_r4_3, input_r4_4
         module procedure input_r8_1, input_r8_2, input_r8_3, input_r8_4
     end interface
 
     integer(c_int), parameter :: F32 = 1, F64 = 2 ! ctn_dtype
-    ! In place of the line that C's error messages name.
-    character(kind=c_char), target, save :: here(8) = ['F', 'o', 'r', 't', 'r', 'a', 'n', c_null_char]
+    ! Error messages show this instead of a source line.
+    character(kind=c_char), target, save :: &
+        here(8) = ['F', 'o', 'r', 't', 'r', 'a', 'n', c_null_char]
 
-    ! Options end where the fields that are used here end: struct_size says so.
+    ! Option structs stop after the last field that is used here; struct_size tells the library.
     type, bind(C) :: context_opt
         integer(c_size_t) :: struct_size
         integer(c_int) :: threads
@@ -78,7 +84,7 @@ module catena
         type(c_ptr) :: var, name
     end type
 
-    ! ---- C functions that Fortran can call as they are -------------------------------------------------------
+    ! ---- C functions that Fortran can call directly --------------------------------------------
     interface
         subroutine ctn_error_clear() bind(C)
         end subroutine
@@ -91,12 +97,12 @@ module catena
             type(ctn_context), value :: ctx
             integer(c_int) :: st
         end function
-        function ctn_scope_end(ctx) bind(C) result(st) ! of the outermost one: tensors are gone
+        function ctn_scope_end(ctx) bind(C) result(st) ! tensors are gone after the outermost one
             import :: ctn_context, c_int
             type(ctn_context), value :: ctx
             integer(c_int) :: st
         end function
-        subroutine ctn_module_free(m) bind(C) ! with its parts; after the optimizer
+        subroutine ctn_module_free(m) bind(C) ! with its children; after the optimizer
             import :: ctn_module
             type(ctn_module), value :: m
         end subroutine
@@ -123,17 +129,17 @@ module catena
             type(ctn_comm), value :: c
             integer(c_int) :: n
         end function
-        function ctn_keep(t) bind(C) result(same) ! to be read behind the step
+        function ctn_keep(t) bind(C) result(same) ! so that it can be read after the step
             import :: ctn_tensor
             type(ctn_tensor), value :: t
             type(ctn_tensor) :: same
         end function
-        function ctn_item(t) bind(C) result(value) ! the one element; NaN: an error
+        function ctn_item(t) bind(C) result(value) ! the only element; NaN on error
             import :: ctn_tensor, c_double
             type(ctn_tensor), value :: t
             real(c_double) :: value
         end function
-        function ctn_dim(t, axis) bind(C) result(n) ! axes count from 0, from -1 at the end
+        function ctn_dim(t, axis) bind(C) result(n) ! axes count from 0, or from the end: -1
             import :: ctn_tensor, c_int, c_int64_t
             type(ctn_tensor), value :: t
             integer(c_int), value :: axis
@@ -141,7 +147,7 @@ module catena
         end function
     end interface
 
-    ! ---- C functions behind those below ------------------------------------------------------------------------
+    ! ---- C functions that the functions below call ---------------------------------------------
     interface
         function c_error_message() bind(C, name='ctn_error_message') result(s)
             import :: c_ptr
@@ -166,7 +172,8 @@ module catena
             type(c_ptr), value :: opt
             integer(c_int) :: st
         end function
-        function c_conv_new(m, ctx, in, out, spatial, kernel, opt) bind(C, name='ctn_conv_new') result(st)
+        function c_conv_new(m, ctx, in, out, spatial, kernel, opt) &
+                bind(C, name='ctn_conv_new') result(st)
             import :: ctn_module, ctn_context, c_int64_t, c_ptr, c_int
             type(ctn_module), intent(out) :: m
             type(ctn_context), value :: ctx
@@ -213,7 +220,8 @@ module catena
             type(adam_opt), intent(in) :: opt
             integer(c_int) :: st
         end function
-        function c_comm_adopt_fortran(c, handle, opt) bind(C, name='ctn_comm_adopt_fortran') result(st)
+        function c_comm_adopt_fortran(c, handle, opt) &
+                bind(C, name='ctn_comm_adopt_fortran') result(st)
             import :: ctn_comm, c_ptr, c_int
             type(ctn_comm), intent(out) :: c
             integer(c_int), value :: handle
@@ -227,7 +235,8 @@ module catena
             type(c_ptr), value :: opt
             integer(c_int) :: st
         end function
-        function c_input(at, ctx, data, dtype, ndim, dims, strides) bind(C, name='ctn_input_strided_at') result(t)
+        function c_input(at, ctx, data, dtype, ndim, dims, strides) &
+                bind(C, name='ctn_input_strided_at') result(t)
             import :: ctn_context, ctn_tensor, c_ptr, c_int, c_int64_t
             type(c_ptr), value :: at, data
             type(ctn_context), value :: ctx
@@ -257,7 +266,8 @@ module catena
             type(ctn_tensor), value :: x
             type(ctn_tensor) :: y
         end function
-        function c_mean_squared_error(at, x, t, reduction) bind(C, name='ctn_mean_squared_error_at') result(y)
+        function c_mean_squared_error(at, x, t, reduction) &
+                bind(C, name='ctn_mean_squared_error_at') result(y)
             import :: ctn_tensor, c_ptr, c_int
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x, t
@@ -299,7 +309,7 @@ module catena
 
 contains
 
-    ! The first error since ctn_error_clear, '' when there is none.
+    ! The first error since ctn_error_clear, '' if there is none.
     function ctn_error_message() result(text)
         character(:), allocatable :: text
         character(kind=c_char), pointer :: s(:)
@@ -313,7 +323,7 @@ contains
         end do
     end function
 
-    ! threads 0: as many as CATENA_THREADS or OMP_NUM_THREADS say, or as there are cores.
+    ! threads 0: from CATENA_THREADS, else OMP_NUM_THREADS, else physical cores.
     function ctn_context_new(ctx, seed, threads) result(st)
         type(ctn_context), intent(out) :: ctx
         integer, intent(in), optional :: seed, threads
@@ -333,7 +343,7 @@ contains
         st = c_linear_new(m, ctx, int(in, c_int64_t), int(out, c_int64_t), c_null_ptr)
     end function
 
-    ! kernel in Catena's order: [ky, kx] for fields (n,channels,ny,nx). Without padding.
+    ! Convolution without padding. kernel is in Catena's order: [ky, kx] for (n,channels,ny,nx).
     function ctn_conv_new(m, ctx, in, out, kernel) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
@@ -356,7 +366,7 @@ contains
         st = c_activation_new(m, ctx, op)
     end function
 
-    ! The parts go over to m.
+    ! On success m owns the parts.
     function ctn_sequential_new(m, ctx, parts) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
@@ -365,7 +375,7 @@ contains
         st = c_sequential_new(m, ctx, size(parts), parts)
     end function
 
-    ! All parameters of m.
+    ! Adam for all parameters of m.
     function ctn_adam_new(o, m, lr) result(st)
         type(ctn_optim), intent(out) :: o
         type(ctn_module), intent(in) :: m
@@ -391,7 +401,7 @@ contains
         st = c_dist_optim(o, c, c_null_ptr)
     end function
 
-    ! dims in Catena's order, -1 for what remains.
+    ! dims is in Catena's order; one dimension may be -1.
     function ctn_reshape(x, dims) result(y)
         type(ctn_tensor), intent(in) :: x
         integer, intent(in) :: dims(:)
@@ -426,13 +436,14 @@ contains
         st = c_optim_step(c_loc(here), o)
     end function
 
-    ! All elements in the order of memory: a = reshape(ctn_values(t), shape(a)) fills a(nx,ny), of either kind, from (ny,nx).
-    ! Of size 0 when there is an error.
+    ! All elements in memory order; an empty array on error. a = reshape(ctn_values(t), shape(a))
+    ! fills a(nx,ny), real(4) or real(8), from the tensor (ny,nx).
     function ctn_values(t) result(values)
         type(ctn_tensor), intent(in) :: t
         real(c_float), allocatable :: values(:)
         allocate (values(max(c_count(t), 0_c_int64_t)))
-        if (c_read(t, values, int(4 * size(values, kind=c_int64_t), c_size_t)) < 0) values = [real(c_float) ::]
+        if (c_read(t, values, int(4 * size(values, kind=c_int64_t), c_size_t)) < 0) &
+            values = [real(c_float) ::]
     end function
 
     function ctn_weights_save(m, path) result(st)
@@ -442,9 +453,10 @@ contains
         st = c_weights_save(m, trim(path)//c_null_char)
     end function
 
-    ! ---- arrays of the program ------------------------------------------------------------------------------
+    ! ---- arrays of the program -----------------------------------------------------------------
 
-    ! first: where the array begins; second(d): where its second element along d is, or first when there is none.
+    ! first: address of the array; second(d): address of its second element along dimension d, or
+    ! first if there is none.
     function leaf(ctx, dtype, dims, first, second, ndim) result(t)
         type(ctn_context), intent(in) :: ctx
         integer(c_int), intent(in) :: dtype

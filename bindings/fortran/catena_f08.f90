@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! Module catena for programs that use mpi_f08: st = ctn_comm_from_mpi(c, comm) with comm of type(MPI_Comm). A file of its
-! own because not every MPI has that module. It gives out all of catena: a program uses this one instead.
+! Module catena for programs that use mpi_f08: st = ctn_comm_from_mpi(c, comm) takes a
+! type(MPI_Comm). It is a separate file because not every MPI has mpi_f08. The module re-exports all
+! of module catena, so a program uses it instead.
 module catena_f08
     use catena
     use mpi_f08, only: MPI_Comm

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The solver of insitu.c, which knows nothing of Catena: the heat equation on a square with cold walls, cut into slabs of rows,
- * one for each rank of a communicator.
+ * The solver of insitu.c, which knows nothing about Catena: the heat equation on a square with
+ * cold walls, divided into slabs of rows, one for each rank of a communicator.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 #include <string.h>
 
 enum { NX = 128, NY = 128, STEPS = 2000, SPARK = 100, REPORT = 400 };
-typedef double row[NX]; /* of a slab: 1 to ny; 0 and ny + 1 are the neighbours', or a wall */
+typedef double row[NX]; /* rows 1 to ny belong to the slab; 0 and ny + 1 are halos or walls */
 
 typedef struct {
-    MPI_Comm comm; /* a line of slabs */
+    MPI_Comm comm; /* one-dimensional, one slab per rank */
     int rank, size, up, down;
-    int first, ny; /* rows: which are before this slab, and how many it has */
+    int first, ny; /* number of rows before this slab, and number of its own rows */
 } place;
 
 static place place_of(MPI_Comm world)
@@ -29,7 +29,7 @@ static place place_of(MPI_Comm world)
     return p;
 }
 
-/* Now and then hot squares; then the neighbours' rows. */
+/* Add hot squares every SPARK steps, then exchange the halo rows. */
 static void prepare(const place *p, row *u, int t)
 {
     for (int j = 1; j <= p->ny && t % SPARK == 0; j++)
@@ -50,7 +50,8 @@ static void step(row *u, row *next, int ny)
                                           4 * u[j][i]);
 }
 
-/* Heat, and means over ranks and the last n times of two sums that the caller keeps; they begin anew. */
+/* Print the total heat, and the means of *error and *change over all ranks and the last n calls
+ * of learn; then reset both. */
 static void report(const place *p, row *u, int t, int n, double *error, double *change)
 {
     double sum[3] = {0, *error / n / p->size, *change / n / p->size}, all[3];
@@ -60,7 +61,7 @@ static void report(const place *p, row *u, int t, int n, double *error, double *
     *error = *change = 0;
     if (p->rank > 0) return;
     printf("step %4d  heat %.6f", t, all[0]);
-    if (all[1] > 0) printf("  loss %.2e, of no change %.2e", all[1], all[2]);
+    if (all[1] > 0) printf("  loss %.2e  baseline %.2e", all[1], all[2]);
     printf("\n");
 }
 

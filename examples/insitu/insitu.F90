@@ -1,8 +1,10 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! insitu.c in Fortran: a heat-equation solver under its own MPI that trains a surrogate while it runs.
+! insitu.c in Fortran: a heat-equation solver under its own MPI that trains a surrogate while it
+! runs.
 !     mpirun -n 4 ./insitu [--no-train]
-! The result, heat.bin, has the same bits with training, without it, without Catena (-DNO_CATENA), and from insitu.c.
+! The result, heat.bin, has the same bits with training, without training, without Catena
+! (-DNO_CATENA), and from insitu.c.
 #ifndef NO_CATENA
 module surrogate
     use catena_f08
@@ -24,12 +26,12 @@ contains
         if (ctn_conv_new(part(3), ctx, filters, 1, [1, 1]) < 0) return
         if (ctn_sequential_new(net, ctx, part) < 0) return
         if (ctn_adam_new(opt, net, lr=0.002d0) < 0) return
-        if (ctn_comm_from_mpi(group, comm) < 0) return ! these two lines ...
-        if (ctn_dist_optim(opt, group) < 0) return     ! ... make it one training on all ranks
+        if (ctn_comm_from_mpi(group, comm) < 0) return ! these two lines train ...
+        if (ctn_dist_optim(opt, group) < 0) return     ! ... one network on all ranks
         start = .true.
     end function
 
-    ! The slab without edge cells at each side as a tensor (1,1,H,W): the solver's memory, no copy.
+    ! The slab without edge cells on each side as a tensor (1,1,H,W): the solver's memory, no copy.
     function field(u, edge) result(t)
         real(8), intent(in), target :: u(:, :)
         integer, intent(in) :: edge
@@ -37,7 +39,8 @@ contains
         t = ctn_input(ctx, u(1 + edge:size(u, 1) - edge, 1 + edge:size(u, 2) - edge), ndim=4)
     end function
 
-    ! From the field of ahead steps ago to that of now. mean(1): the error squared, mean(2): that of saying "no change".
+    ! Learn to predict the current field from the one ahead steps ago. Adds the squared error of the
+    ! network to mean(1), and that of predicting "no change" to mean(2).
     logical function learn(old, u, mean)
         real(8), intent(in), target :: old(:, :), u(:, :)
         real(8), intent(inout) :: mean(2)
@@ -62,12 +65,13 @@ program insitu
 #endif
     implicit none
     integer, parameter :: nx = 128, ny_all = 128, steps = 2000, ahead = 5, spark = 100, report = 400
-    real(8), allocatable, target :: u(:, :), next(:, :), old(:, :) ! columns 0 and ny+1: the neighbours', or a cold wall
+    ! Columns 0 and ny+1 are halos or cold walls.
+    real(8), allocatable, target :: u(:, :), next(:, :), old(:, :)
     integer :: level, rank, ranks, up, down, first, ny, t, i, j
     logical :: train
-    real(8) :: sums(3) = 0, all(3) ! heat, and what learn says
+    real(8) :: sums(3) = 0, all(3) ! heat, and the two sums of learn
     character(16) :: argument
-    type(MPI_Comm) :: comm ! the solver's own, a line of slabs
+    type(MPI_Comm) :: comm ! the solver's own: one-dimensional, one slab per rank
     type(MPI_File) :: out
     call MPI_Init_thread(MPI_THREAD_FUNNELED, level)
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -87,7 +91,8 @@ program insitu
         else if (train .and. mod(t, ahead) == 0) then
             train = learn(old, u, sums(2:3))
         end if
-        if (ctn_error_message() /= '') write (error_unit, *) 'no more training: ', ctn_error_message()
+        if (ctn_error_message() /= '') &
+            write (error_unit, *) 'training stopped: ', ctn_error_message()
         call ctn_error_clear()
 #endif
         if (t > 0 .and. mod(t, report) == 0) then
@@ -98,26 +103,27 @@ program insitu
             end do
             call MPI_Reduce(sums, all, 3, MPI_DOUBLE_PRECISION, MPI_SUM, 0, comm)
             if (rank == 0) write (*, '(a, i5, a, f13.6)', advance='no') 'step', t, '  heat', all(1)
-            if (rank == 0 .and. all(3) > 0) write (*, '(a, es9.2, a, es9.2)', advance='no') '  loss', &
-                all(2) * ahead / report / ranks, ', of no change', all(3) * ahead / report / ranks
+            if (rank == 0 .and. all(3) > 0) write (*, '(a, es9.2, a, es9.2)', advance='no') &
+                '  loss', all(2) * ahead / report / ranks, &
+                '  baseline', all(3) * ahead / report / ranks
             if (rank == 0) write (*, *)
             sums = 0
         end if
-        do j = 1, merge(ny, 0, mod(t, spark) == 0) ! now and then hot squares
+        do j = 1, merge(ny, 0, mod(t, spark) == 0) ! hot squares every spark steps
             do i = 2, nx - 1
                 if (mod((first + j) / 16 * 3 + (i - 1) / 16 * 7 + t, 13) == 0) u(i, j) = 1
             end do
         end do
-        call MPI_Sendrecv(u(:, 1), nx, MPI_DOUBLE_PRECISION, up, 0, u(:, ny + 1), nx, MPI_DOUBLE_PRECISION, down, 0, &
-                          comm, MPI_STATUS_IGNORE)
-        call MPI_Sendrecv(u(:, ny), nx, MPI_DOUBLE_PRECISION, down, 0, u(:, 0), nx, MPI_DOUBLE_PRECISION, up, 0, &
-                          comm, MPI_STATUS_IGNORE)
+        call MPI_Sendrecv(u(:, 1), nx, MPI_DOUBLE_PRECISION, up, 0, &
+                          u(:, ny + 1), nx, MPI_DOUBLE_PRECISION, down, 0, comm, MPI_STATUS_IGNORE)
+        call MPI_Sendrecv(u(:, ny), nx, MPI_DOUBLE_PRECISION, down, 0, &
+                          u(:, 0), nx, MPI_DOUBLE_PRECISION, up, 0, comm, MPI_STATUS_IGNORE)
         if (mod(t, ahead) == 0) old = u
         call step(u, next)
     end do
     call MPI_File_open(comm, 'heat.bin', MPI_MODE_CREATE + MPI_MODE_WRONLY, MPI_INFO_NULL, out)
-    call MPI_File_write_at_all(out, int(first, MPI_OFFSET_KIND) * nx * 8, u(:, 1:ny), nx * ny, MPI_DOUBLE_PRECISION, &
-                               MPI_STATUS_IGNORE)
+    call MPI_File_write_at_all(out, int(first, MPI_OFFSET_KIND) * nx * 8, u(:, 1:ny), nx * ny, &
+                               MPI_DOUBLE_PRECISION, MPI_STATUS_IGNORE)
     call MPI_File_close(out)
 #ifndef NO_CATENA
     call ctn_optim_free(opt)
@@ -137,7 +143,8 @@ contains
         !$omp parallel do private(i)
         do j = 1, ubound(u, 2) - 1
             do i = 2, nx - 1
-                next(i, j) = u(i, j) + 0.2d0 * (u(i, j - 1) + u(i, j + 1) + u(i - 1, j) + u(i + 1, j) - 4 * u(i, j))
+                next(i, j) = u(i, j) + 0.2d0 * (u(i, j - 1) + u(i, j + 1) + u(i - 1, j) &
+                                                + u(i + 1, j) - 4 * u(i, j))
             end do
         end do
         call move_alloc(u, last)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A solver (heat.h) under its own MPI that trains a surrogate while it runs: a network that says a temperature AHEAD steps later from the
- * 9 x 9 cells around it. Every rank trains on its slab where it lies; gradients are averaged over the solver's own communicator.
- * mpirun -n 4 ./insitu [--no-train]; heat.bin has the same bits with training, without it, and without Catena (-DNO_CATENA).
+ * A solver (heat.h) under its own MPI that trains a surrogate while it runs: a network that
+ * predicts the temperature of a cell AHEAD steps later from the 9 x 9 cells around it. Every
+ * rank trains on its slab in place, and gradients are averaged over the solver's own
+ * communicator.
+ *
+ *     mpirun -n 4 ./insitu [--no-train]
+ *
+ * The result, heat.bin, has the same bits with training, without training, and without Catena
+ * (-DNO_CATENA).
  */
 #include "heat.h"
 enum { AHEAD = 5 };
@@ -26,18 +32,20 @@ static ctn_status start(MPI_Comm comm)
     CTN_TRY(ctn_conv_new(&part[2], ctx, FILTERS, 1, CTN_SHAPE(1, 1), NULL));
     CTN_TRY(ctn_sequential_new(&net, ctx, 3, part));
     CTN_TRY(ctn_adam_new(&opt, ctn_params(net), CTN_OPT(ctn_adam_opt, .lr = 0.002)));
-    CTN_TRY(ctn_comm_from_mpi(&group, comm, NULL)); /* these two lines ... */
-    return ctn_dist_optim(opt, group, NULL);        /* ... make it one training on all ranks */
+    CTN_TRY(ctn_comm_from_mpi(&group, comm, NULL)); /* these two lines train ... */
+    return ctn_dist_optim(opt, group, NULL);        /* ... one network on all ranks */
 }
 
-/* The slab without `edge` cells at each side as a tensor (1,1,H,W): the solver's memory, no copy. */
+/* The slab without `edge` cells on each side as a tensor (1,1,H,W): the solver's memory, no
+ * copy. */
 static ctn_tensor *field(row *u, int ny, int edge)
 {
     const int64_t dims[] = {1, 1, ny + 2 - 2 * edge, NX - 2 * edge}, strides[] = {0, 0, NX, 1};
     return ctn_cast(ctn_input_strided(ctx, &u[edge][edge], CTN_F64, 4, dims, strides), CTN_F32);
 }
 
-/* From the field of AHEAD steps ago to that of now. */
+/* Learn to predict the current field from the one AHEAD steps ago. Adds the squared error of
+ * the network to *error, and that of predicting "no change" to *change. */
 static ctn_status learn(row *old, row *u, int ny, double *error, double *change)
 {
     CTN_TRY(ctn_scope_begin(ctx));
@@ -45,7 +53,8 @@ static ctn_status learn(row *old, row *u, int ny, double *error, double *change)
     ctn_tensor *loss = ctn_mean_squared_error(ctn_call(net, field(old, ny, 0)), y, CTN_MEAN);
     ctn_tensor *still = ctn_keep(ctn_mean_squared_error(field(old, ny, REACH), y, CTN_MEAN));
     ctn_status st = ctn_backward(opt, loss);
-    if (st == CTN_OK) st = ctn_optim_step(opt); /* runs here; gradients meet the other ranks' */
+    /* The step runs here and averages gradients over the ranks. */
+    if (st == CTN_OK) st = ctn_optim_step(opt);
     if (st == CTN_OK) *error += ctn_item(loss), *change += ctn_item(still);
     const ctn_status end = ctn_scope_end(ctx);
     return st < 0 ? st : end;
@@ -63,7 +72,7 @@ int main(int argc, char **argv)
     for (int t = 0; t <= STEPS; t++) {
 #ifndef NO_CATENA
         if (train && t % AHEAD == 0 && (t ? learn(old, u, p.ny, &error, &change) : start(p.comm)))
-            train = 0, fprintf(stderr, "no more training: %s\n", ctn_error_message());
+            train = 0, fprintf(stderr, "training stopped: %s\n", ctn_error_message());
 #endif
         if (t > 0 && t % REPORT == 0) report(&p, u, t, REPORT / AHEAD, &error, &change);
         prepare(&p, u, t);

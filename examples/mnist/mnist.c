@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A multi-layer perceptron on MNIST, with the training loop by hand:
+ * A multi-layer perceptron on MNIST with a hand-written training loop:
  *     mnist [EPOCHS [SEED [FOLDER [WEIGHTS]]]]
- * 20 epochs, seed 1 and the folder $CATENA_DATA/mnist when not given; the weights are saved when a
- * file is named. Two runs with the same seed and number of threads give the same file, bit by bit.
+ * Defaults: 20 epochs, seed 1, folder $CATENA_DATA/mnist. The weights are saved if a file is
+ * named. Two runs with the same seed and number of threads write the same file, to the bit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +21,20 @@ static ctn_tensor *forward(void *self, ctn_module *net, ctn_tensor *x)
     return ctn_call(ctn_module_child(net, 2), x);        /* (N,10) */
 }
 
-/* One pass over the data: training, mean loss; without an optimizer evaluation, accuracy. */
+/* One pass over the data. With an optimizer: train, return the mean loss. Without: evaluate,
+ * return the accuracy. */
 static double run_epoch(ctn_module *net, ctn_optim *opt, ctn_loader *data)
 {
     ctn_context *ctx = ctn_module_context(net);
     double sum = 0, n = 0;
-    ctn_set_training(ctx, opt != NULL);
-    ctn_set_grad(ctx, opt != NULL);
+    ctn_context_set_training(ctx, opt != NULL);
+    ctn_context_set_grad(ctx, opt != NULL);
     for (ctn_batch b; ctn_loader_next(data, &b) == CTN_OK; n += (double)b.n) {
         CHECK(ctn_scope_begin(ctx));
         ctn_tensor *t = ctn_batch_tensor(ctx, &b, 1);
         ctn_tensor *y = ctn_call(net, ctn_batch_tensor(ctx, &b, 0));
         ctn_tensor *r = opt ? ctn_softmax_cross_entropy(y, t) : ctn_accuracy(y, t, 1);
-        if (opt) CHECK(ctn_backward(opt, r)); /* NULL r: reports the first error above */
+        if (opt) CHECK(ctn_backward(opt, r)); /* if r is NULL, returns the first error above */
         if (opt) CHECK(ctn_optim_step(opt));  /* the recorded step runs here */
         sum += ctn_item(r) * (double)b.n;
         CHECK(ctn_scope_end(ctx));

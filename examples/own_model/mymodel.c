@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network of your own for `catena train`: a small convolution network for images, a perceptron for
- * everything else. Copy it and change make() and forward(); README.md has the line that builds it.
+ * A network of your own for `catena train`: a small convolutional network for images and a
+ * perceptron for everything else. Copy it and change forward() and add_parts(); README.md has
+ * the line that builds it.
  */
 #include <stdlib.h>
 
@@ -9,13 +10,13 @@
 #include <catena/model.h>
 
 typedef struct {
-    ctn_module *conv, *norm; /* NULL: the samples are no images */
+    ctn_module *conv, *norm; /* NULL if the samples are not images */
     ctn_module *hidden, *out;
 } mymodel;
 
 static void release(void *self)
 {
-    free(self); /* the parts belong to the module they were added to */
+    free(self); /* the modules belong to their parent */
 }
 
 /* x (N,C,H,W) or (N,...) -> (N,outputs) */
@@ -31,7 +32,7 @@ static ctn_tensor *forward(void *self, ctn_module *m, ctn_tensor *x)
     return ctn_call(net->out, ctn_relu(ctn_call(net->hidden, x)));
 }
 
-/* Give a part to its parent, which owns it from then on. */
+/* Add a module to its parent, which then owns it. */
 static ctn_status add(ctn_module *parent, const char *name, ctn_module *part)
 {
     ctn_status st = ctn_module_add(parent, name, part);
@@ -44,7 +45,7 @@ static ctn_status add_parts(mymodel *net, ctn_module *m, ctn_context *ctx, const
     enum { CHANNELS = 16 };
     int64_t hidden = strtoll(opt->args, NULL, 10), n = 1, outputs = 1;
     const ctn_field *x = &opt->input;
-    if (hidden < 1) hidden = 64; /* --model-args 128 chooses another number */
+    if (hidden < 1) hidden = 64; /* --model-args 128 overrides it */
     if (x->ndim == 3) {
         ctn_conv_module_opt same = {.struct_size = sizeof same, .pad = {1, 1}};
         CTN_TRY(ctn_conv_new(&net->conv, ctx, x->shape[0], CHANNELS, CTN_SHAPE(3, 3), &same));
@@ -66,7 +67,7 @@ static ctn_status add_parts(mymodel *net, ctn_module *m, ctn_context *ctx, const
 static ctn_status make(ctn_module **m, ctn_context *ctx, const ctn_model_opt *opt)
 {
     mymodel *net = calloc(1, sizeof *net);
-    if (!net) return ctn_fail(CTN_ENOMEM, "mymodel: no memory");
+    if (!net) return ctn_fail(CTN_ENOMEM, "mymodel: out of memory");
     ctn_status st = ctn_module_new(m, ctx, forward, net, release);
     if (st < 0) {
         free(net);

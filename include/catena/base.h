@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Status codes, the error record, versions and the macros every other header uses.
+ * Status codes, the error record, versions and the macros that every other header uses.
  *
- * Contract: expressions return a pointer, NULL in gives NULL out, and the first message is kept per
- * thread; actions return ctn_status (0 ok, > 0 not an error, < 0 error) and must be checked. The
- * library never exits, aborts or prints. Before 1.0 the ABI is not frozen.
+ * There are two kinds of functions:
+ *   - Expressions, such as ctn_relu(x), return a pointer. They return NULL if an argument is NULL
+ *     or if they fail, so a chain of them needs only one check at its end.
+ *   - Actions, such as ctn_optim_step(opt), return a ctn_status: 0 is success, a positive value
+ *     (CTN_END) is not an error, a negative value is an error. The compiler warns if the status of
+ *     a function marked CTN_MUST_CHECK is ignored.
+ * The first error of a thread is kept until ctn_error_clear(). The library never exits or aborts.
+ * It prints nothing, except through extensions that you add to a trainer (catena/train.h). Before
+ * version 1.0 the ABI may change.
+ *
+ * Words that the comments of all headers use (docs/api-conventions.md has the rules for names):
+ *   Local            The function does not communicate. One rank may call it without the others.
+ *   Collective       All ranks of the communicator must call it, in the same order.
+ *   Result: owned    The caller must free the result.
+ *   Result: borrowed The result belongs to the library; the comment says how long it stays valid.
+ *   Result: scope    The tensor is valid until the scope in which it was recorded ends.
+ *   Errors: EARG ... The status codes that the function may return, or record if it returns a
+ *                    pointer, without the prefix CTN_. ENOMEM is possible wherever memory is
+ *                    allocated and is not always listed.
+ *   0: X, NULL: X    In the comment of a field or argument: 0 or NULL means X.
+ *   rule N           One of the numbered rules in ARCHITECTURE.md, "Rules of the core".
  */
 #ifndef CATENA_BASE_H
 #define CATENA_BASE_H
@@ -31,7 +49,7 @@
 extern "C" {
 #endif
 
-/* name, value, meaning: the one table of status codes */
+/* The table of all status codes: name, value, meaning. */
 #define CTN_STATUS_TABLE(X)                                           \
     X(CTN_OK, 0, "ok")                                                \
     X(CTN_END, 1, "end of data")                                      \
@@ -56,54 +74,57 @@ typedef enum {
 #undef CTN_STATUS_ENUM
 } ctn_status;
 
-/* Short fixed text of a status. Local. Result: borrowed forever. */
+/* A short, fixed description of a status. Local. Result: borrowed forever. */
 CTN_API const char *ctn_status_text(ctn_status st);
 
-/* The first error message of this thread since the last clear, "" if none; a trace of the CTN_TRY
- * lines it passed follows it. Local. Result: borrowed until the next error or clear of this thread.
- * */
+/* The first error message of this thread since the last ctn_error_clear, followed by a trace of
+ * the CTN_TRY lines that passed it on; "" if there is none. Local. Result: borrowed until the
+ * next error or clear on this thread. */
 CTN_API const char *ctn_error_message(void);
 
-/* Status that belongs to ctn_error_message(), CTN_OK if none. Local. */
+/* The status that belongs to ctn_error_message(), CTN_OK if there is no error. Local. */
 CTN_API ctn_status ctn_error_status(void);
 
 /* Forget the error of this thread. Local. */
 CTN_API void ctn_error_clear(void);
 
-/* Record an error on this thread (the first one wins) and return st. For custom ops and bindings.
- * */
+/* Record an error on this thread, unless there is one already, and return st. For custom ops
+ * and bindings. Local. */
 CTN_API ctn_status ctn_fail(ctn_status st, const char *fmt, ...) CTN_PRINTF(2, 3);
 
-/* Add one line of trace to the current error and return st unchanged. Used by CTN_TRY. */
+/* Add one line to the trace of the current error, if st is its status, and return st. Used by
+ * CTN_TRY. Local. */
 CTN_API ctn_status ctn_error_trace(ctn_status st, const char *file, int line, const char *func);
 
 /* Library version as a number (CTN_VERSION of the library) and as text. Local. */
 CTN_API int ctn_version(void);
 CTN_API const char *ctn_version_text(void);
 
-/* Memory functions for everything Catena allocates itself. alloc may return NULL; align is a power
- * of two; release accepts NULL. */
+/* The functions through which Catena allocates all of its own memory. alloc may return NULL;
+ * align is a power of two; release accepts NULL. */
 typedef struct {
     void *(*alloc)(void *user, size_t bytes, size_t align);
     void (*release)(void *user, void *p);
     void *user;
 } ctn_allocator;
 
-/* Use other memory functions (NULL: the default ones). Only while nothing is allocated and no other
- * thread is inside the library. Local; process-wide. Errors: ESTATE, EARG (a function is NULL). */
+/* Replace the memory functions; NULL restores the defaults. Call it only while nothing is
+ * allocated and no other thread is inside the library. Local; process-wide. Errors: ESTATE,
+ * EARG (a function is NULL). */
 CTN_API ctn_status ctn_set_allocator(const ctn_allocator *a);
 
-/* Allocations made by Catena itself so far, all threads (oneDNN's own are not in it). Local. */
+/* Number of allocations that Catena has made so far on all threads, not counting oneDNN's own.
+ * Local. */
 CTN_API uint64_t ctn_allocations(void);
 
-/* Return early with a trace line when an action fails. */
+/* If an action fails, add a line to the trace and return its status. */
 #define CTN_TRY(call)                                                                     \
     do {                                                                                  \
         ctn_status ctn_try_ = (call);                                                     \
         if (ctn_try_ < 0) return ctn_error_trace(ctn_try_, __FILE__, __LINE__, __func__); \
     } while (0)
 
-/* The same with clean-up: st is set and control goes to label. */
+/* The same for functions that have to clean up: always sets st; on failure, jumps to label. */
 #define CTN_TRY_GOTO(st, label, call)                            \
     do {                                                         \
         (st) = (call);                                           \
@@ -113,14 +134,16 @@ CTN_API uint64_t ctn_allocations(void);
         }                                                        \
     } while (0)
 
-/* Optional arguments: CTN_OPT(ctn_linear_opt, .no_bias = 1). C only; in C++ fill the struct by hand
- * and set struct_size. */
+/* Passes optional arguments: CTN_OPT(ctn_linear_opt, .no_bias = 1). C only. In C++, fill in the
+ * struct yourself and set struct_size. */
 #define CTN_OPT(type, ...) (&(const type){.struct_size = sizeof(type), __VA_ARGS__})
 
 #define CTN_STR2(x) #x
 #define CTN_STR(x) CTN_STR2(x)
-/* The user's source line, as the *_at functions take it: a string that lives as long as the context.
- * */
+/* The user's source line. Functions whose names end in _at take it as their first argument, and
+ * a macro without the suffix passes it: ctn_tanh(x) is ctn_tanh_at(CTN_HERE, x). Call the
+ * macro. Use the _at form where a function pointer is needed, or to pass a source line of your
+ * own; that string must live as long as the context. */
 #define CTN_HERE __FILE__ ":" CTN_STR(__LINE__)
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All of Catena: the one header most programs include.
+ * All of Catena. Most programs include only this header.
  */
 #ifndef CATENA_CATENA_H
 #define CATENA_CATENA_H
@@ -21,6 +21,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 #include <catena/tensor.h>
+#include <catena/text.h>
 #include <catena/train.h>
 #include <catena/tune.h>
 #include <catena/zoo.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Input data: datasets (a table of functions), samplers (which sample comes next) and loaders
- * (threads that fill batches ahead). Everything here is bytes and plain arrays; a graph-level call
- * turns a batch into tensors.
+ * (threads that prepare batches ahead of time). This header deals in bytes and plain arrays;
+ * only ctn_batch_tensor turns a batch into tensors.
  *
- * Contract: which samples are in batch k of epoch e is a pure function of the sampler's seed; the
- * number of loader threads never changes it.
+ * Which samples are in batch k of epoch e depends only on the sampler's seed. The number of
+ * loader threads never changes it.
  */
 #ifndef CATENA_DATA_H
 #define CATENA_DATA_H
@@ -17,38 +17,48 @@
 extern "C" {
 #endif
 
-#define CTN_DATA_FIELDS 4 /* most fields of a sample: image, label, ... */
+/* Maximum number of fields of a sample (image, label, ...) and of a batch, which also has a field
+ * of lengths for each ragged field. */
+#define CTN_DATA_FIELDS 8
+#define CTN_RAGGED (-1) /* as shape[0] of a field: differs from sample to sample */
 
 typedef struct ctn_dataset ctn_dataset;
 typedef struct ctn_sampler ctn_sampler;
 typedef struct ctn_loader ctn_loader;
 
-/* Type and shape of one field, row-major unless channels_last. Of a sample it has no batch
- * dimension (a scalar has ndim 0) and at most CTN_MAX_DIMS - 1; of a batch shape[0] is the number
- * of samples. */
+/* Type and shape of one field, row-major unless channels_last is set. For a sample the shape
+ * has no batch dimension (a scalar has ndim 0) and at most CTN_MAX_DIMS - 1 dimensions; shape[0]
+ * may be CTN_RAGGED unless channels_last is set. For a batch, shape[0] is the number of
+ * samples. */
 typedef struct {
     ctn_dtype dtype;
     int ndim;
     int64_t shape[CTN_MAX_DIMS];
-    int channels_last; /* memory of a sample (C,H,W) is (H,W,C); shape stays (C,H,W) */
+    int channels_last; /* a sample (C,H,W) is stored as (H,W,C); shape stays (C,H,W) */
 } ctn_field;
 
-/* Which sample, and in which epoch of which shuffle: all that a dataset may draw its random choices
- * from, so that any number of threads and ranks gives the same pixels. */
+/* Identifies a sample within an epoch. A dataset must derive its random choices from these
+ * values only, so that the pixels do not depend on the number of threads and ranks. */
 typedef struct {
     int64_t index;
     uint64_t seed, epoch;
 } ctn_sample;
 
-/* ---- datasets -------------------------------------------------------------------------------- */
+/* ---- datasets ------------------------------------------------------------------------------- */
 
-/* What a dataset must do. count, fields and field are asked once, in ctn_dataset_new. get is
- * called from several threads at once and writes sample s->index (0 <= index < count) to
- * field_dst[0 .. fields-1]; these are aligned to their dtype, not more. It reports errors with
- * ctn_fail: a sample that is damaged or refused as EFORMAT or EUNSUPPORTED, one that cannot be read
- * as EIO. The others may be NULL: free; name writes what a user knows the sample by (a path), as
- * snprintf; class_name gives the name of label k, NULL beyond the last, borrowed from the dataset.
- * Set struct_size to sizeof(ctn_dataset_vt). */
+/* The functions of a dataset. ctn_dataset_new calls count, fields and field once. get is called
+ * from several threads at once. It writes sample s->index (0 <= index < count) to field_dst[0],
+ * field_dst[1], ..., which are aligned for their dtype and no more. It reports errors with
+ * ctn_fail: EFORMAT or EUNSUPPORTED for a sample that is damaged or not supported, EIO for one
+ * that cannot be read.
+ *
+ * The other functions may be NULL. free releases self. name writes the name by which a user
+ * knows the sample, such as a path, and returns its length as snprintf does. class_name returns
+ * the name of label k, borrowed from the dataset, or NULL after the last one. length is needed
+ * if a field is ragged, and is called for ragged fields only: it returns the size (0 or more) of
+ * the first dimension of field f in sample `index`, always the same. It is called from several
+ * threads at once and often, so it should be cheap. get then writes exactly that many rows. Set
+ * struct_size to sizeof(ctn_dataset_vt). */
 typedef struct {
     size_t struct_size;
     int64_t (*count)(void *self);
@@ -58,41 +68,56 @@ typedef struct {
     void (*free)(void *self);
     int (*name)(void *self, int64_t index, char *buf, size_t n);
     const char *(*class_name)(void *self, int64_t k);
+    int64_t (*length)(void *self, int f, int64_t index);
 } ctn_dataset_vt;
 
-/* A dataset over the caller's functions. Local. vt is copied; self goes over to the dataset, and
- * stays the caller's if this fails. Result: *ds, free it. Errors: EARG, EDTYPE, ENOMEM. */
+/* A dataset made of the caller's functions. vt is copied. On success the dataset owns self; on
+ * failure the caller keeps ownership. Local. Result: *ds, owned, ctn_dataset_free. Errors:
+ * EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_new(ctn_dataset **ds, const ctn_dataset_vt *vt,
                                                   void *self);
 
-/* Calls the table's free. Local. NULL is fine. No loader of it may be alive. */
+/* Free a dataset: calls free of its function table. Free the loaders that use it first. NULL is
+ * allowed. Local. */
 CTN_API void ctn_dataset_free(ctn_dataset *ds);
 
-/* Samples, fields per sample, and one field's type and shape (NULL when there is no field f).
- * Local. Result: borrowed from ds. */
+/* Number of samples, number of fields per sample, and type and shape of one field (NULL if
+ * there is no field f). Local. Result: borrowed from ds. */
 CTN_API int64_t ctn_dataset_count(const ctn_dataset *ds);
 CTN_API int ctn_dataset_fields(const ctn_dataset *ds);
 CTN_API const ctn_field *ctn_dataset_field(const ctn_dataset *ds, int f);
 
-/* Write one sample to dst[0 .. fields-1]; get is sample with seed and epoch 0. Local, thread-safe.
- * Errors: EARG, the dataset's own. */
+/* Size of the first dimension of field f in sample `index`, also if it is not ragged (1 for a
+ * scalar); -1 if there is no such field or sample. Local, thread-safe. */
+CTN_API int64_t ctn_dataset_length(const ctn_dataset *ds, int f, int64_t index);
+
+/* Write one sample to dst[0 .. fields-1]. ctn_dataset_get does the same with seed 0 and
+ * epoch 0. Local, thread-safe. Errors: EARG, those of the dataset. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_sample(const ctn_dataset *ds, const ctn_sample *s,
                                                      void *const *dst);
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_get(const ctn_dataset *ds, int64_t index,
                                                   void *const *dst);
-/* What sample `index` is known by, "sample 17" when the dataset has no names; as snprintf. Local.
- * */
+/* The name of sample `index`, such as a path; "sample 17" if the dataset has no names. Returns
+ * the full length, as snprintf does. Local. */
 CTN_API int ctn_dataset_name(const ctn_dataset *ds, int64_t index, char *buf, size_t n);
-/* The name of class k; NULL: there is none, or the classes have no names. Local. Result: borrowed.
- * */
+/* The name of class k; NULL if there is no class k or the classes have no names. Local. Result:
+ * borrowed. */
 CTN_API const char *ctn_dataset_class(const ctn_dataset *ds, int64_t k);
-/* How many classes have names: 0 for data without. Local. */
+/* Number of classes that have names, 0 if none have. Local. */
 CTN_API int64_t ctn_dataset_classes(const ctn_dataset *ds);
 
-/* Samples in memory: sample i of field f is at data[f] + i * (bytes of one). Local. The arrays are
- * borrowed until the dataset is freed, the descriptions copied. Errors: EARG, EDTYPE, ENOMEM. */
+/* A dataset of arrays in memory: sample i of field f is at data[f] + i * (bytes of one sample).
+ * The arrays are borrowed until the dataset is freed; the field descriptions are copied. Local.
+ * Result: *ds, owned, ctn_dataset_free. Errors: EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_arrays_open(ctn_dataset **ds, int64_t count, int fields,
                                                   const ctn_field *field, const void *const *data);
+/* The same with ragged fields. The rows of sample i of such a field are offset[f][i] to
+ * offset[f][i+1] - 1 of data[f]; there are count + 1 offsets, and they never decrease. offset[f]
+ * is NULL for other fields. The offsets are borrowed too. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_ragged_open(ctn_dataset **ds, int64_t count, int fields,
+                                                  const ctn_field *field, const void *const *data,
+                                                  const int64_t *const *offset);
 
 typedef struct {
     size_t struct_size;
@@ -100,145 +125,186 @@ typedef struct {
     int shaped; /* images as (1,H,W); default: (H*W) */
 } ctn_idx_opt;
 
-/* Images (N,H,W) u8 and labels (N) u8 in idx files, plain or gzip; held in memory. Local.
- * Fields: image, label (a scalar i64); labels_path NULL: images only. Result: *ds, free it.
- * Errors: EIO, EFORMAT, EUNSUPPORTED (gzip in a build without zlib), ENOMEM. */
+/* Images (N,H,W) u8 and labels (N) u8 from idx files, plain or gzip, loaded into memory.
+ * Fields: image, label (a scalar i64); with labels_path NULL, images only. Local. Result: *ds,
+ * owned, ctn_dataset_free. Errors: EIO, EFORMAT, EUNSUPPORTED (gzip in a build without zlib),
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_idx_open(ctn_dataset **ds, const char *images_path,
                                                const char *labels_path, const ctn_idx_opt *opt);
 
 typedef enum { CTN_TRAIN = 1, CTN_TEST = 2 } ctn_split;
 
-/* MNIST and its kin from folder dir under their usual names (train-images-idx3-ubyte, ...), with or
- * without .gz: f32 (784) and i64. Local. Result: *ds, free it. Errors: as ctn_idx_open. */
+/* MNIST, or a dataset in the same format such as Fashion-MNIST, from folder dir under the usual
+ * file names (train-images-idx3-ubyte, ...), with or without .gz. Fields: image f32 (784),
+ * label i64. Local. Result: *ds, owned, ctn_dataset_free. Errors: as ctn_idx_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_mnist_open(ctn_dataset **ds, const char *dir,
                                                  ctn_split split);
 
 typedef struct {
     size_t struct_size;
     int raw;                /* images as stored, u8; default: f32, (pixel / 255 - mean) / std */
-    double mean[3], std[3]; /* of red, green, blue; std 0: 1 */
+    double mean[3], std[3]; /* per channel (red, green, blue); std 0: 1 */
 } ctn_cifar_opt;
 
-/* CIFAR-10, binary version, from folder dir: data_batch_1.bin to _5.bin, or test_batch.bin; held in
- * memory. Local. Fields: image (3,32,32), label (a scalar i64). Result: *ds, free it. Errors: EIO,
- * EFORMAT, ENOMEM. */
+/* CIFAR-10, binary version, from folder dir: data_batch_1.bin to data_batch_5.bin, or
+ * test_batch.bin. Loaded into memory. Fields: image (3,32,32), label (a scalar i64). Local.
+ * Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_cifar10_open(ctn_dataset **ds, const char *dir,
                                                    ctn_split split, const ctn_cifar_opt *opt);
 
-/* ---- samplers -------------------------------------------------------------------------------- */
+/* ---- samplers ------------------------------------------------------------------------------- */
 
-/* Everything a sampler remembers: what to save to go on at the same sample. position counts the
- * samples of this epoch that are already delivered, on all ranks together: the state of one rank is
- * that of all, and also serves another number of ranks. */
+/* The complete state of a sampler: save it to resume at the same sample. position counts the
+ * samples of this epoch that all ranks together have delivered. It is therefore the same on
+ * every rank, and a run can be resumed with a different number of ranks. */
 typedef struct {
     uint64_t seed, epoch, position;
 } ctn_sampler_state;
 
-/* Orders over `count` samples: 0, 1, 2, ..., or another permutation in every epoch. A sampler
- * holds a few integers however large count is. Local. Result: *s, free it. Errors: EARG, ENOMEM. */
+/* Sequential order (0, 1, 2, ...), or a different permutation in every epoch. A sampler takes a
+ * few bytes, however large count is. Local. Result: *s, owned, ctn_sampler_free. Errors: EARG,
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_sequential(ctn_sampler **s, int64_t count);
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_shuffled(ctn_sampler **s, int64_t count,
                                                        uint64_t seed);
-/* As many draws per epoch as there are samples, with replacement, sample i with probability
- * weight[i] / sum; holds 16 bytes per sample. Weights are not kept. Errors: EARG (negative, not
- * finite, all 0), ENOMEM. */
+/* Draw count samples per epoch with replacement, sample i with probability weight[i] / sum.
+ * Takes 16 bytes per sample; weight is not needed after the call. Local. Result: *s, owned,
+ * ctn_sampler_free. Errors: EARG (a weight is negative or not finite, or all are 0), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_weighted(ctn_sampler **s, int64_t count,
                                                        const double *weight, uint64_t seed);
-CTN_API void ctn_sampler_free(ctn_sampler *s); /* NULL is fine */
+/* A different order in every epoch, in which samples of similar length come together, so that
+ * batches of ragged fields need little padding. batch is the number of samples that all ranks
+ * together take in one step: the loader's batch times the number of ranks. Batches come in random
+ * order; each is drawn at random from a 64th of the samples or, if that is less, from two batches
+ * of neighbours in length. Each sample comes once per epoch. If the epoch ends with an incomplete
+ * batch, its length is random. Takes 8 bytes per sample (24 during the call); length is not needed
+ * after the call. Local. Result: *s, owned, ctn_sampler_free. Errors: EARG (batch is less than 1, a
+ * length is negative), ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_bucketed(ctn_sampler **s, int64_t count,
+                                                       const int64_t *length, int64_t batch,
+                                                       uint64_t seed);
+/* An order of your own. fn returns the sample at at->position (0 <= position < count) of
+ * at->epoch. It must be a pure function of user and *at, and is called from several threads at
+ * once. An epoch has count positions, which need not be the number of samples. user is borrowed
+ * until the sampler and the loaders made with it are freed. Local. Result: *s, owned,
+ * ctn_sampler_free. Errors: EARG, ENOMEM. */
+typedef int64_t (*ctn_sampler_fn)(void *user, const ctn_sampler_state *at);
+CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_new(ctn_sampler **s, int64_t count, ctn_sampler_fn fn,
+                                                  void *user, uint64_t seed);
+CTN_API void ctn_sampler_free(ctn_sampler *s); /* NULL is allowed */
 
-/* Keep part `rank` of `size` of the order: of what comes after the state's position, the samples
- * rank, rank + size, ... Over all ranks each position comes exactly once, and batch k of all ranks
- * together is batch k of one rank with size times the batch. Parts differ by at most one sample, and
- * are empty with more ranks than samples. Before a loader is made; again: instead of the part
- * before. Local. Errors: EARG (no such part). */
+/* Give this rank its part of the samples: every size-th sample from the state's position on,
+ * beginning with number rank. Together the ranks visit each position exactly once, and batch k
+ * of all ranks together is batch k of a single rank with `size` times the batch size. Parts
+ * differ by at most one sample; some are empty if there are more ranks than samples. Call it
+ * before the loader is made; a second call replaces the first. Local. Errors: EARG (no such
+ * part). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_shard(ctn_sampler *s, int rank, int size);
-/* Positions of an epoch: of this rank's part, and of all parts together. Local. */
+/* Number of positions in an epoch: of this rank's part, and of all parts together. Local. */
 CTN_API int64_t ctn_sampler_count(const ctn_sampler *s);
 CTN_API int64_t ctn_sampler_total(const ctn_sampler *s);
 
-/* The sample at a position (0 <= position < ctn_sampler_count) of an epoch. Local, pure: neither
- * reads nor moves the sampler's own epoch and position. -1 when position is out of range. */
-CTN_API int64_t ctn_sampler_at(const ctn_sampler *s, uint64_t epoch, uint64_t position);
+/* The sample at a position of an epoch within this rank's part (0 <= position <
+ * ctn_sampler_count), -1 if out of range. A pure function: it neither reads nor changes the
+ * sampler's own epoch and position. Local. */
+CTN_API int64_t ctn_sampler_index(const ctn_sampler *s, uint64_t epoch, uint64_t position);
 
-/* Where a new loader starts. Local. Errors: EARG (position beyond count). */
-CTN_API ctn_sampler_state ctn_sampler_state_get(const ctn_sampler *s);
-CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_state_set(ctn_sampler *s,
+/* The position at which a new loader starts. Local. Errors: EARG (position is larger than the
+ * total). */
+CTN_API ctn_sampler_state ctn_sampler_get_state(const ctn_sampler *s);
+CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_set_state(ctn_sampler *s,
                                                         const ctn_sampler_state *state);
 
-/* ---- loader ---------------------------------------------------------------------------------- */
+/* ---- loader --------------------------------------------------------------------------------- */
 
-/* Batches mixed with themselves in another order: field 0, images in float, by mixup or cutmix (a
- * fair coin when both are set); field 1, classes i64, becomes f32 (N,classes), parts of each. The
- * choice depends on seed, epoch and position of the batch only. */
+/* Mixup and CutMix. Field 0, float images, is mixed with the same batch in another order, by
+ * mixup or by cutmix; if both are set, each batch uses either one with equal probability. Field
+ * 1, i64 classes, becomes f32 (N,classes), the share of each class. All random choices depend
+ * only on the seed, the epoch and the position of the batch. */
 typedef struct {
     size_t struct_size;
-    double mixup, cutmix; /* alpha of the beta distribution of the part; 0: off */
+    double mixup, cutmix; /* alpha of the beta distribution of the mixing ratio; 0: off */
     int64_t classes;
 } ctn_mix_opt;
 
 typedef struct {
     size_t struct_size;
     int64_t batch; /* samples per batch, at least 1 */
-    int threads;   /* that fill batches ahead; 0: load in ctn_loader_next itself */
-    int depth;     /* batches kept ready ahead; 0: one per thread, at least 2 */
-    int drop_last; /* leave out the smaller batch at the end of an epoch, of any rank */
-    /* Samples that cannot be had. 0: their batch fails, naming the sample. A share up to 1: they are
-     * left out of their batch and counted; the first 10 are named by a warning, the others counted
-     * by one at the epoch's end. When they are more than this share of the rank's samples of an
-     * epoch, and more than one, a batch with such samples fails. Counting starts anew with every
-     * epoch and with ctn_loader_state_set. */
+    int threads;   /* threads that prepare batches ahead; 0: load in ctn_loader_next itself */
+    int depth;     /* batches prepared ahead; 0: one per thread, at least 2 */
+    int drop_last; /* leave out the incomplete batch at the end of an epoch, of any rank */
+    /* What to do about samples that cannot be read. 0: their batch fails with an error that
+     * names the sample. A share, up to 1: leave them out of their batch. A warning names each
+     * of the first 10; if there are more, a warning at the end of the epoch gives their number.
+     * When more than this share of the rank's samples of an epoch (and more than one) have been
+     * left out, batches with such samples fail. Counting restarts with every epoch and with
+     * ctn_loader_set_state. */
     double skip;
-    /* Warn, naming the samples being read, when a batch is waited for so long, then after twice the
-     * time and so on; 0: 30. With threads only. */
+    /* Seconds after which a warning names the samples that a batch is waiting for; repeated
+     * after twice the time and so on. 0: 30. Only with threads. */
     double stall_s;
-    const int *cores; /* CPUs the threads may run on; NULL: as the caller's */
+    const int *cores; /* CPUs that the threads may use; NULL: those of the caller */
     int ncores;
-    const ctn_mix_opt *mix; /* copied; NULL: none */
+    const ctn_mix_opt *mix; /* copied; NULL: no mixing */
+    /* Pad ragged fields to a multiple of this number, so that batches have few different shapes,
+     * and hence few plans; 0: to the longest sample of the batch. */
+    int64_t pad_multiple;
+    /* Value that pads field f; 0 by default. Targets of ctn_softmax_cross_entropy take -100. */
+    double pad_value[CTN_DATA_FIELDS];
 } ctn_loader_opt;
 
-/* One batch, the loader's memory: data[f] is 64-byte aligned and has field[f].shape, of which
- * shape[0] is n. The last batch of an epoch may be smaller, and one from which samples were left
- * out; a batch without any is passed over. */
+/* One batch in the loader's memory: data[f] is 64-byte aligned and has the shape
+ * field[f].shape, where shape[0] is n. The last batch of an epoch may be smaller, and so may
+ * one from which samples were left out. A batch without any samples is skipped.
+ *
+ * A ragged field is padded at the end of its samples: shape[1] is the length of the longest
+ * sample (but at least 1; samples left out count), rounded up to pad_multiple. After the dataset's
+ * own fields comes one field of lengths, i64 (n), for each ragged field, in the same order. */
 typedef struct {
-    int64_t n; /* samples */
+    int64_t n; /* number of samples */
     int fields;
     void *data[CTN_DATA_FIELDS];
     ctn_field field[CTN_DATA_FIELDS];
 } ctn_batch;
 
-/* A loader of ds in the order of s, from the state s has now. Local. ds is borrowed for the
- * loader's life, s only during this call (it is not moved). Starts opt->threads threads that
- * take no signals; allocates nothing afterwards. Result: *l, free it. Errors: EARG, ENOMEM,
- * EUNSUPPORTED (no more threads, or none may run on .cores). */
+/* A loader that reads ds in the order of s, starting at the current state of s. ds is borrowed
+ * for the lifetime of the loader, s only during this call (it is not advanced). Starts
+ * opt->threads threads, which block all signals; allocates nothing afterwards: for ragged fields
+ * it asks for all lengths now, and batches have room for the longest. Local. Result: *l, owned,
+ * ctn_loader_free. Errors: EARG, ENOMEM, EUNSUPPORTED (cannot start more threads, or none may run
+ * on .cores). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_loader_new(ctn_loader **l, ctn_dataset *ds,
                                                  const ctn_sampler *s, const ctn_loader_opt *opt);
-CTN_API void ctn_loader_free(ctn_loader *l); /* waits for its threads; NULL is fine */
+CTN_API void ctn_loader_free(ctn_loader *l); /* waits for its threads; NULL is allowed */
 
-/* The next batch, valid until the next call on this loader. CTN_END at the end of the epoch, *b
- * is then empty; the call after it starts the next epoch. Local, one thread at a time. Errors:
- * those of the dataset, with the sample named; the batch is lost and the next call goes on
- * behind it. A batch from which samples were left out is smaller. */
+/* The next batch, valid until the next call on this loader. Returns CTN_END and an empty *b at
+ * the end of an epoch; the call after that starts the next epoch. Call it from one thread at a
+ * time. Local. Errors: those of the dataset, with the name of the sample; the batch is lost and
+ * the next call returns the one after it. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b);
 
-/* One field of a batch as an input of the open scope, shaped as the field: borrowed, so the scope
- * must end before the next call on the loader. Local. Result: scope. Errors: EARG, ESTATE. */
+/* One field of a batch as an input of the open scope, in the shape of the field. The data are
+ * borrowed, so the scope must end before the next call on the loader. Local. Result: scope.
+ * Errors: EARG, ESTATE. */
 CTN_API ctn_tensor *ctn_batch_tensor_at(const char *at, ctn_context *ctx, const ctn_batch *b,
                                         int field);
 #define ctn_batch_tensor(...) ctn_batch_tensor_at(CTN_HERE, __VA_ARGS__)
 
-/* What a loader did so far. */
+/* Counters of a loader since it was made. */
 typedef struct {
-    uint64_t batches, samples, skipped; /* delivered; left out */
-    uint64_t wait_ns;                   /* the caller waited for batches; without threads: filled */
-    uint64_t fill_ns;                   /* spent filling, by all threads together */
+    uint64_t batches, samples, skipped; /* batches and samples delivered; samples left out */
+    /* Time the caller waited for batches, or filled them (no threads). */
+    uint64_t wait_ns;
+    uint64_t fill_ns; /* time spent filling batches, summed over all threads */
 } ctn_loader_stats;
-/* Local, on the thread that calls ctn_loader_next. */
-CTN_API void ctn_loader_stats_get(const ctn_loader *l, ctn_loader_stats *out);
+/* Call it on the thread that calls ctn_loader_next. Local. */
+CTN_API void ctn_loader_get_stats(const ctn_loader *l, ctn_loader_stats *out);
 
-/* State at the next batch to be delivered, whatever was loaded ahead; and going there, which
- * drops what was loaded ahead and the batch delivered last. Local. Errors: EARG. */
-CTN_API ctn_sampler_state ctn_loader_state_get(const ctn_loader *l);
-CTN_API CTN_MUST_CHECK ctn_status ctn_loader_state_set(ctn_loader *l,
+/* get_state returns the state at the next batch to be delivered, regardless of how much was
+ * loaded ahead. set_state moves the loader to a state and drops what was loaded ahead and the
+ * batch delivered last. Local. Errors: EARG. */
+CTN_API ctn_sampler_state ctn_loader_get_state(const ctn_loader *l);
+CTN_API CTN_MUST_CHECK ctn_status ctn_loader_set_state(ctn_loader *l,
                                                        const ctn_sampler_state *state);
 
 #ifdef __cplusplus

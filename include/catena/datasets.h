@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets from arrays of a simulation and from text, and datasets made of others. What a dataset
- * is stands in data.h; images are in image.h. A dataset that takes others over owns them: they are
- * freed with it, and stay the caller's if making it fails.
+ * Datasets of simulation arrays and of text, and datasets derived from others. data.h explains
+ * datasets; image.h has those for images. Where a comment says that a base dataset is taken
+ * over, the new dataset owns it and frees it; if the call fails, the caller keeps ownership.
  */
 #ifndef CATENA_DATASETS_H
 #define CATENA_DATASETS_H
@@ -13,77 +13,93 @@
 extern "C" {
 #endif
 
-/* ---- arrays ---------------------------------------------------------------------------------- */
+/* ---- arrays --------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t struct_size;
-    int keep_f64; /* f64 stays f64, for ctn_dataset_standardize; default: f32 */
+    int keep_f64; /* 1: keep f64 as f64, for ctn_dataset_standardize; default: convert to f32 */
+    /* NULL, or one path per field: a field whose path is not NULL is ragged. The path names a
+     * .npy file of integers (samples + 1), which never decrease; the rows of sample i are
+     * offset[i] to offset[i+1] - 1 of the field's own file, also a .npy file. */
+    const char *const *offsets;
 } ctn_files_opt;
-/* One field per file: `x.npy`, or `fields.h5:/group/name` of an HDF5 file (read by a plug-in; a
- * build without HDF5 has none: EUNSUPPORTED). Dimension 0 counts the samples and is the same in
- * all. f64 and f16 become f32, i32, u8 and bool stay, other whole numbers become i64; column-major
- * and big-endian files are read too. Samples are read when they are asked for, so files may be
- * larger than memory; .npy files of up to 256 MiB with samples below 64 KiB are read once, when
- * they are opened. A read that fails (EIO) names file and offset. Local. Result: *ds, free it.
- * Errors: EIO, EFORMAT, ESHAPE (different counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
+/* One field per file: `x.npy`, or `fields.h5:/group/name` for an HDF5 file, which a plug-in
+ * reads (EUNSUPPORTED in a build without HDF5). Dimension 0 counts the samples and must be the
+ * same in all files. f64 and f16 are converted to f32; i32, u8 and bool are kept; other
+ * integers become i64. Column-major and big-endian files are supported. Samples are read on
+ * demand, so files may be larger than memory; .npy files of up to 256 MiB with samples below 64
+ * KiB are read once, when they are opened. A read error (EIO) names the file and the offset.
+ * Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ESHAPE (different sample
+ * counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_files_open(ctn_dataset **ds, int fields,
                                                  const char *const *path, const ctn_files_opt *opt);
 
-/* Write count samples of one field, row-major, as a .npy file, whole or not at all. Local. */
+/* Write count row-major samples of one field to a .npy file, atomically. Local. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_npy_save(const char *path, int64_t count,
                                                const ctn_field *field, const void *data);
 
 typedef struct {
     size_t struct_size;
-    int64_t length; /* tokens of a sample: 256 */
-    int64_t stride; /* from sample to sample: length */
-    int bytes;      /* of a token in the file: 2 (default) or 4, little-endian; 1: plain text */
+    int64_t length; /* tokens per sample; 0: 256 */
+    int64_t stride; /* tokens from one sample to the next; 0: length */
+    /* Bytes per token in the file: 2 (default) or 4, little-endian; 1: plain text. */
+    int bytes;
 } ctn_tokens_opt;
-/* Windows of a token file, read as .npy files are. Fields: tokens (length) i64, and the same one later.
- * Local. Result: *ds, free it. Errors: EIO, EFORMAT, EARG (shorter than a sample), ENOMEM. */
+/* Windows of a token file, which is read in the same way as .npy files. Fields: tokens (length)
+ * i64, and the same window shifted by one token, as the target. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EIO, EFORMAT, EARG (the file is shorter than a sample), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path,
                                                   const ctn_tokens_opt *opt);
 
-/* ---- made of others -------------------------------------------------------------------------- */
+/* ---- derived datasets ----------------------------------------------------------------------- */
 
-/* Samples first .. first+count-1 of base, or those of a list, copied. base is borrowed: several
- * parts of one dataset can be had. Local. Errors: EARG, ENOMEM. */
+/* Samples first .. first+count-1 of base, or the n samples of a list, which is copied. base is
+ * borrowed, so several parts can be made of one dataset. Local. Result: *ds, owned. Errors:
+ * EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_slice(ctn_dataset **ds, ctn_dataset *base,
                                                     int64_t first, int64_t count);
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_subset(ctn_dataset **ds, ctn_dataset *base, int64_t n,
                                                      const int64_t *index);
-/* Two parts of base without common samples, `share` of it (0 to 1) in the second, chosen by seed.
- * base is borrowed. Local. Errors: EARG, ENOMEM. */
+/* Split base into two parts without common samples; `share` of it (0 to 1), chosen at random by
+ * seed, goes into the second. base is borrowed. Local. Results: owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_split(ctn_dataset **first, ctn_dataset **second,
                                                     ctn_dataset *base, double share, uint64_t seed);
-/* One after the other; fields must agree. The parts are taken over. Local. Errors: EARG, ENOMEM. */
+/* The samples of n datasets, one dataset after the other; their fields must be the same. The
+ * parts are taken over. Local. Result: *ds, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_concat(ctn_dataset **ds, int n,
                                                      ctn_dataset *const *parts);
 
-/* base with its classes numbered as in `name` (n of them, copied): evaluation data whose folders are not exactly those that a
- * network was trained on. base is taken over when it succeeds. Local. Errors: ENOTFOUND (base has a class that is not
- * among the names; it is named), EARG (base has no names of classes), ENOMEM. */
+/* base with its classes renumbered in the order of `name` (n names, copied). Use it to evaluate
+ * a network on data whose class folders are not exactly those it was trained on. base is taken
+ * over. Local. Result: *ds, owned. Errors: ENOTFOUND (a class of base is not among the names;
+ * the message gives it), EARG (the classes of base have no names), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_relabel(ctn_dataset **ds, ctn_dataset *base,
                                                       int64_t n, const char *const *name);
 
-/* fn gets a sample of base in src and writes one of the new fields to dst; called from several
- * threads at once. base is taken over; user is borrowed. Local. Errors: EARG, ENOMEM. */
+/* Apply fn to each sample: it reads a sample of base from src and writes the new fields to dst.
+ * fn is called from several threads at once. A ragged field f has the length of field f of base
+ * or, if that is not ragged, of the first ragged field of base (ctn_dataset_length tells it). base
+ * is taken over; user is borrowed. Local. Result: *ds, owned. Errors: EARG (also if a field is
+ * ragged but none of base is), ENOMEM. */
 typedef ctn_status (*ctn_transform_fn)(void *user, const ctn_sample *s, void *const *src,
                                        void *const *dst);
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_transform(ctn_dataset **ds, ctn_dataset *base,
                                                         int fields, const ctn_field *field,
                                                         ctn_transform_fn fn, void *user);
 
-/* ---- mean and deviation ---------------------------------------------------------------------- */
+/* ---- mean and standard deviation ------------------------------------------------------------ */
 
-/* Mean and deviation of one field over all samples, for each index of its first dimension (a
- * channel or feature; one pair for a scalar), in double. mean and std have room for n; the
- * deviation of a constant is 1. Local. Errors: EARG (n does not fit), EDTYPE (neither f32 nor
- * f64), EFORMAT (not finite), the dataset's. */
+/* Mean and standard deviation of one field over all samples, computed in double, for each index
+ * of its first dimension, which is a channel or feature (one pair for a scalar). A ragged field
+ * (L) has one pair, and (L,C) one for each of C. mean and std have room for n numbers. The
+ * standard deviation of a constant is reported as 1. Local. Errors: EARG (n does not match the
+ * field, no values, a ragged field of more dimensions), EDTYPE (neither f32 nor f64), EFORMAT (a
+ * value is not finite), those of the dataset. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_moments(ctn_dataset *ds, int field, int64_t n,
                                                       double *mean, double *std);
-/* (x - mean) / std of one field, f32 or f64, computed in double; the result is f32. mean and std as
- * above, copied. base is taken over. Local. Errors: EARG, EDTYPE, ENOMEM. */
+/* (x - mean) / std of one field, f32 or f64, computed in double; the result is f32. mean and
+ * std as above, copied. base is taken over. Local. Result: *ds, owned. Errors: EARG, EDTYPE,
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_standardize(ctn_dataset **ds, ctn_dataset *base,
                                                           int field, int64_t n, const double *mean,
                                                           const double *std);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of CATENA_* environment variables, for tools that list them with their present values
- * (`catena info`) and for the generated documentation.
+ * The table of CATENA_* environment variables with their current values, for tools that list
+ * them (`catena info`) and for the generated documentation.
  */
 #ifndef CATENA_ENV_H
 #define CATENA_ENV_H
@@ -17,8 +17,8 @@ typedef struct {
     const char *type;   /* int, bool or str */
     const char *def;    /* default, as text */
     const char *help;   /* one line */
-    const char *value;  /* text in effect now */
-    const char *source; /* environment, default, or: default (bad text in environment) */
+    const char *value;  /* the value in effect, as text */
+    const char *source; /* "environment", "default" or "default (bad text in environment)" */
 } ctn_env_entry;
 
 /* Number of variables Catena reads. Local. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images: decoding, cropping, resizing and augmenting, all of it on the way from the file to the
- * batch. Only what a crop needs is decoded; resize, flip, normalisation and conversion to the
- * wanted type and layout are one pass over the pixels. Random choices depend on (seed, epoch,
- * sample) only.
+ * Image datasets: decoding, cropping, resizing and augmentation while a batch is loaded. Only
+ * the pixels that a crop needs are decoded. Resizing, flipping, normalisation and conversion to
+ * the requested type and layout are one pass over the pixels. Random choices depend only on
+ * (seed, epoch, sample).
  */
 #ifndef CATENA_IMAGE_H
 #define CATENA_IMAGE_H
@@ -14,55 +14,60 @@
 extern "C" {
 #endif
 
-/* Which part of an image becomes the result of height x width. */
+/* How an image is turned into one of height x width. */
 typedef enum {
-    CTN_CROP_CENTER = 0, /* the shorter side resized to `resize`, then the middle */
-    CTN_CROP_RANDOM,     /* a random part of `scale` of the area and `ratio`, resized */
-    CTN_CROP_PAD,        /* resized if needed, zeros around it, a random window (CIFAR) */
-    CTN_CROP_WHOLE       /* all of it, resized without regard to its ratio */
+    CTN_CROP_CENTER = 0, /* resize the shorter side to `resize`, then crop the centre */
+    /* Crop a random part with an area in `scale` and a ratio in `ratio`, then resize it. */
+    CTN_CROP_RANDOM,
+    CTN_CROP_PAD,  /* resize if needed, pad with zeros, crop a random window (as for CIFAR) */
+    CTN_CROP_WHOLE /* resize the whole image without keeping its aspect ratio */
 } ctn_crop;
 
 /* Zero in a field means its default. */
 typedef struct {
     size_t struct_size;
-    int64_t height, width; /* 224; of ctn_augment_new: as they come */
+    int64_t height, width; /* 0: 224; with ctn_augment_new, the size of the input */
     ctn_crop crop;
-    int64_t resize;            /* height * 8 / 7; of ctn_augment_new: the shorter side as it is */
-    double scale[2], ratio[2]; /* 0.08 to 1, 3/4 to 4/3 */
-    int64_t pad;               /* 4 */
-    int flip;                  /* half of them mirrored */
-    double brightness, contrast, saturation, hue; /* jitter: factors in 1-v to 1+v; hue in turns */
-    double mean[3], std[3];                       /* of values in 0 to 1; std 0: 1 */
-    int raw;           /* u8 as they are, without mean and std; default: f32 */
-    int channels_last; /* of the result in memory */
-    int gray;          /* one channel, mean[0] and std[0]; default: three */
+    /* 0: height * 8 / 7; with ctn_augment_new, the shorter side is kept. */
+    int64_t resize;
+    double scale[2], ratio[2]; /* range of area and aspect ratio; 0: 0.08 to 1 and 3/4 to 4/3 */
+    int64_t pad;               /* pixels on each side; 0: 4 */
+    int flip;                  /* 1: mirror half of the images */
+    /* Colour jitter by random factors in 1-v to 1+v; hue is shifted by up to v of a full turn. */
+    double brightness, contrast, saturation, hue;
+    double mean[3], std[3]; /* for pixel values in 0 to 1; std 0: 1 */
+    int raw;                /* 1: u8 pixels, without mean and std; default: f32 */
+    int channels_last;      /* memory layout of the result */
+    int gray;               /* 1: one channel with mean[0] and std[0]; default: three channels */
 } ctn_image_opt;
 
-/* The mean and deviation of ImageNet's pixels, for .mean and .std. */
+/* Mean and standard deviation of ImageNet's pixels, for .mean and .std. */
 #define CTN_IMAGENET_MEAN {0.485, 0.456, 0.406}
 #define CTN_IMAGENET_STD {0.229, 0.224, 0.225}
 
-/* One JPEG or PNG file in memory to field 0 of a sample, as opt says (3,H,W), turned as its EXIF
- * data tell; s chooses the random parts (NULL: sample 0). Local, thread-safe. Errors: EFORMAT
- * (damaged; the message says how), EUNSUPPORTED (a kind that is not decoded: named), EARG, ENOMEM.
- * */
+/* Decode a JPEG or PNG file in memory to field 0 of a sample (3,H,W), as opt says, rotated
+ * according to its EXIF data. s determines the random choices (NULL: sample 0). Local,
+ * thread-safe. Errors: EFORMAT (the file is damaged; the message says how), EUNSUPPORTED (a
+ * format that cannot be decoded; the message names it), EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_decode(const void *file, size_t bytes,
                                                    const ctn_image_opt *opt, const ctn_sample *s,
                                                    void *dst);
 
-/* Samples of a folder that has one folder of JPEG and PNG files per class, classes and files by
- * name. Local. Fields: image (3,H,W), label (a scalar i64). Result: *ds, free it. Errors: EIO,
- * ENOTFOUND (no images), ENOMEM, EUNSUPPORTED (a build without libjpeg-turbo). */
+/* A folder with one subfolder of JPEG and PNG files per class; classes and files are sorted by
+ * name. Fields: image (3,H,W), label (a scalar i64). Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EIO, ENOTFOUND (no images), ENOMEM, EUNSUPPORTED (a build without
+ * libjpeg-turbo). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open(ctn_dataset **ds, const char *dir,
                                                         const ctn_image_opt *opt);
 
-/* The names of classes and files of an image folder in one piece: one rank lists the folders, which
- * costs a parallel file system a lot, and sends the list to the others (ctn_comm_broadcast). As
- * snprintf: returns its size, writes it when n is enough; 0: ds is no image folder. Local. */
+/* The names of all classes and files of an image folder as one block of bytes. Listing folders
+ * is expensive on a parallel file system, so one rank lists them and sends the block to the
+ * other ranks (ctn_comm_broadcast). Returns the size of the block, and writes it if n is large
+ * enough; 0 if ds is not an image folder. Local. */
 CTN_API size_t ctn_image_folder_list(const ctn_dataset *ds, void *buf, size_t n);
-/* ctn_image_folder_open with such a list, from another process of the same build: nothing is looked
- * up before a sample is read. The list is copied. Local. Errors: EFORMAT (not a list), ENOMEM,
- * EUNSUPPORTED. */
+/* ctn_image_folder_open with such a list, which must come from a process of the same build. No
+ * file is looked up before a sample is read. The list is copied. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EFORMAT (not a list), ENOMEM, EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open_list(ctn_dataset **ds, const char *dir,
                                                              const void *list, size_t bytes,
                                                              const ctn_image_opt *opt);
@@ -70,43 +75,47 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open_list(ctn_dataset **ds, c
 typedef struct {
     size_t struct_size;
     const ctn_image_opt *image;
-    const char
-        *index_dir;    /* where indexes are kept; NULL: beside the shards, else the cache folder */
-    const char *stage; /* node-local folder to which shards are copied once; NULL: none */
-    /* What ctn_shards_index gave on another rank: nothing is listed, no index is read, and a shard
-     * is opened when a sample of it is first read. NULL: none. */
+    /* Folder of the index files. NULL: next to the shards, or in the cache folder if that
+     * fails. */
+    const char *index_dir;
+    const char *stage; /* node-local folder to which shards are copied once; NULL: no copy */
+    /* The result of ctn_shards_index on another rank. With it, nothing is listed, no index is
+     * read, and a shard is opened when its first sample is read. NULL: none. */
     const void *index;
     size_t index_bytes;
 } ctn_shards_opt;
-/* Samples of plain tar files in the WebDataset convention: files of one sample share the name up
- * to the first dot: 000017.jpg (or .jpeg, .png), 000017.cls (the class as text). `path` is one tar
- * file, a folder of them, or a pattern with braces: train-{000..146}.tar. Each is indexed once;
- * then samples are read by offset. Local. Fields and errors as ctn_image_folder_open. */
+/* Samples from plain tar files in the WebDataset convention, where the files of one sample
+ * share their name up to the first dot: 000017.jpg (or .jpeg, .png) and 000017.cls (the class
+ * as text). `path` is one tar file, a folder of them, or a pattern with braces:
+ * train-{000..146}.tar. Each shard is indexed once; afterwards samples are read by offset.
+ * Local. Result, fields and errors: as ctn_image_folder_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_shards_open(ctn_dataset **ds, const char *path,
                                                   const ctn_shards_opt *opt);
 
-/* Names of the shards, their indexes and classes in one piece, for ctn_shards_opt.index of another
- * process of the same build. As snprintf: returns its size, writes it when n is enough; 0: ds has
- * no shards. Local. */
+/* The names of the shards, their indexes and the classes as one block of bytes, for
+ * ctn_shards_opt.index in another process of the same build. Returns the size of the block, and
+ * writes it if n is large enough; 0 if ds has no shards. Local. */
 CTN_API size_t ctn_shards_index(const ctn_dataset *ds, void *buf, size_t n);
 
 typedef struct {
     size_t struct_size;
-    int64_t shard_bytes; /* a new shard begins beyond; 0: 1 GB */
-    uint64_t seed;       /* samples are shuffled over the shards once */
-    int keep_order;      /* they are not */
-    void (*progress)(void *user, int64_t done, int64_t all); /* NULL: none */
+    int64_t shard_bytes; /* size at which a new shard is started; 0: 1 GB */
+    uint64_t seed;       /* seed of the shuffle that spreads the samples over the shards */
+    int keep_order;      /* 1: do not shuffle */
+    /* Called with the number of samples done and in all; may be NULL. */
+    void (*progress)(void *user, int64_t done, int64_t all);
     void *user;
 } ctn_pack_opt;
-/* Write an image folder as shards out/shard-000000.tar, ... with their indexes, and at last
- * out/classes.txt. Files are taken as they are, named by number. A folder that has shards is
- * refused (EIO). Local. Result: *samples, may be NULL. Errors: EIO, ENOTFOUND, ENOMEM. */
-CTN_API CTN_MUST_CHECK ctn_status ctn_pack(const char *dir, const char *out, int64_t *samples,
-                                           const ctn_pack_opt *opt);
+/* Write an image folder as shards out/shard-000000.tar, ... with their indexes, and finally
+ * out/classes.txt. Files are copied unchanged and named by number. Fails (EIO) if `out` already
+ * contains shards. Local. Result: *samples, the number of samples; may be NULL. Errors: EIO,
+ * ENOTFOUND, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_shards_pack(const char *dir, const char *out,
+                                                  int64_t *samples, const ctn_pack_opt *opt);
 
-/* Augment images that are decoded already: field 0 of base must be u8 (C,H,W) (ctn_cifar10_open
- * with .raw). base goes over to *ds, and stays the caller's if this fails. Local. Errors: EARG,
- * ENOMEM. */
+/* Augment images that are already decoded: field 0 of base must be u8 (C,H,W), as from
+ * ctn_cifar10_open with .raw. On success *ds owns base; on failure the caller keeps ownership.
+ * Local. Result: *ds, owned, ctn_dataset_free. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_augment_new(ctn_dataset **ds, ctn_dataset *base,
                                                   const ctn_image_opt *opt);
 

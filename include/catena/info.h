@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this library was built from and what machine it finds itself on, for `catena info`, bug
- * reports and programs that plan their own threads.
+ * How this library was built and which machine it runs on, for `catena info`, bug reports and
+ * programs that manage their own threads.
  */
 #ifndef CATENA_INFO_H
 #define CATENA_INFO_H
@@ -18,21 +18,21 @@ typedef struct {
     const char *help;  /* what it is for, one line */
 } ctn_build_entry;
 
-/* Number of facts about the build. Local. */
+/* Number of entries about the build. Local. */
 CTN_API int ctn_build_count(void);
 
-/* Fact i, 0 <= i < ctn_build_count(). Local. Result: borrowed forever. Errors: EARG. */
+/* Entry i, 0 <= i < ctn_build_count(). Local. Result: borrowed forever. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_build_get(int i, ctn_build_entry *out);
 
 typedef struct {
     int cpus;                   /* logical CPUs this process may use (cpuset, affinity) */
-    int cores;                  /* physical cores behind them */
-    int numa;                   /* NUMA nodes behind them */
-    int threads;                /* compute threads of a context that is not told a number */
+    int cores;                  /* physical cores of these CPUs */
+    int numa;                   /* NUMA nodes of these CPUs */
+    int threads;                /* compute threads of a context by default */
     const char *threads_source; /* where that number comes from; borrowed forever */
 } ctn_machine;
 
-/* The machine as this process may use it; the hardware is looked at once. Local. */
+/* The machine as far as this process may use it. The hardware is examined once. Local. */
 CTN_API void ctn_machine_get(ctn_machine *out);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For programs that call MPI themselves: a communicator of Catena from one of theirs. The one
- * public header that includes mpi.h, hence not part of <catena.h>. The program is compiled and
- * linked by its own mpicc; Catena loads the plug-in that was built for the same kind of MPI.
+ * For programs that call MPI themselves: makes a Catena communicator from one of the program's.
+ * This is the only public header that includes mpi.h, so <catena/catena.h> does not include it.
+ * The program is compiled and linked with its own mpicc; Catena loads the plug-in built for the
+ * same MPI ABI.
  */
 #ifndef CATENA_MPI_H
 #define CATENA_MPI_H
@@ -11,8 +12,8 @@
 
 #include <catena/comm.h>
 
-/* MPIs of one kind have the same handles and constants. Any other has a plug-in made by `catena
- * mpi-setup`. */
+/* MPI libraries with one ABI share handles and constants, and one plug-in. For any other MPI,
+ * `catena mpi-setup` builds a plug-in. */
 #if defined(OPEN_MPI)
 #define CTN_MPI_ABI "openmpi"
 #elif defined(MPICH) || defined(MPICH_VERSION) || defined(I_MPI_VERSION) || \
@@ -26,11 +27,11 @@
 extern "C" {
 #endif
 
-/* The ranks of comm, in its order. comm is duplicated and otherwise left alone: its error
- * handler, its messages and MPI itself stay the program's; MPI_THREAD_FUNNELED is enough. To be
- * freed before MPI_Finalize. Collective over comm. opt may be NULL. Result: owned,
- * ctn_comm_free. Errors: EARG, ESTATE (MPI is not running), EUNSUPPORTED (no plug-in for this
- * MPI), ENOMEM, EENGINE. */
+/* A communicator with the ranks of comm, in the same order. comm is duplicated and otherwise
+ * left alone: Catena does not touch its error handler, its messages or MPI itself.
+ * MPI_THREAD_FUNNELED is enough. opt may be NULL. Free the result before MPI_Finalize.
+ * Collective over comm. Result: owned, ctn_comm_free. Errors: EARG, ESTATE (MPI is not
+ * running), EUNSUPPORTED (no plug-in for this MPI), ENOMEM, EENGINE. */
 CTN_MUST_CHECK static inline ctn_status ctn_comm_from_mpi(ctn_comm **out, MPI_Comm comm,
                                                           const ctn_comm_opt *opt)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules: a tree that owns parameters and states and gives them names ("fc1.weight", as in
- * PyTorch), and a forward function. A user's model is a struct of its own with modules in it;
- * calling a module opens an inner scope from which only the result escapes.
+ * Modules, the counterpart of torch.nn.Module. Modules form a tree. Each one owns parameters and
+ * states (PyTorch: buffers), gives them names ("fc1.weight", as in PyTorch), and has a forward
+ * function. Your own model is usually a struct with pointers to the modules in it. Calling a
+ * module opens an inner scope from which only the results escape.
  */
 #ifndef CATENA_NN_H
 #define CATENA_NN_H
@@ -16,136 +17,202 @@ extern "C" {
 
 typedef struct ctn_module ctn_module;
 
-/* ---- initial values -------------------------------------------------------------------------- */
+/* ---- initial values ------------------------------------------------------------------------- */
 
-/* Fans are taken from a shape (O,I,...): in = I*..., out = O*... . */
+/* For a shape (O,I,k...), `in` (fan-in) is I times the product of k..., and `out` (fan-out) is O
+ * times that product. */
 typedef enum {
-    CTN_INIT_CONSTANT = 0, /* value */
-    CTN_INIT_NORMAL,       /* mean, std */
-    CTN_INIT_UNIFORM,      /* low to high */
+    CTN_INIT_CONSTANT = 0, /* all elements are value */
+    CTN_INIT_NORMAL,       /* normal with mean and std */
+    CTN_INIT_UNIFORM,      /* uniform from low to high */
     CTN_INIT_LECUN_NORMAL, /* variance 1 / in */
     CTN_INIT_LECUN_UNIFORM,
     CTN_INIT_GLOROT_NORMAL, /* variance 2 / (in + out) */
     CTN_INIT_GLOROT_UNIFORM,
     CTN_INIT_HE_NORMAL, /* variance 2 / in */
     CTN_INIT_HE_UNIFORM,
-    CTN_INIT_ORTHOGONAL, /* of (O, I*...): rows or columns, whichever are fewer, orthonormal */
-    CTN_INIT_IDENTITY    /* ones on the diagonal of a matrix */
+    /* Seen as a matrix (O, I*k...), the rows are orthonormal, or the columns if there are fewer
+     * of them. */
+    CTN_INIT_ORTHOGONAL,
+    CTN_INIT_IDENTITY /* ones on the diagonal of a matrix */
 } ctn_init_kind;
 
-/* Made with CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL). Zero in a field means its default. */
+/* Initial values of a variable: CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL). Zero in a field
+ * means its default. */
 typedef struct {
     size_t struct_size;
     ctn_init_kind kind;
     double value;
     double mean, std;        /* std 0: 1 */
     double low, high;        /* both 0: 0 to 1 */
-    double gain;             /* of all kinds from LeCun on: multiplies the values; 0: 1 */
+    double gain;             /* factor for all kinds from LECUN_NORMAL on; 0: 1 */
     int64_t fan_in, fan_out; /* 0: from the shape */
 } ctn_init;
 
-/* Fill a variable (init NULL: zeros). Values are a pure function of the context's seed and of which
- * variable of the context it is, counted by creation. Local. Errors: EARG, EDTYPE, ENOMEM. */
+/* Fill a variable; init NULL: zeros. The values depend only on the context's seed and on how
+ * many variables the context had made before this one. Local. Errors: EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_var_init(ctn_var *v, const ctn_init *init);
 
-/* ---- the tree -------------------------------------------------------------------------------- */
+/* ---- the tree ------------------------------------------------------------------------------- */
 
-/* What a module computes: x and the result are tensors of the open scope; NULL reports an error. */
+/* The forward function. x and the result are tensors of the open scope. Return NULL after an
+ * error. */
 typedef ctn_tensor *(*ctn_forward_fn)(void *self, ctn_module *m, ctn_tensor *x);
 
-/* Make a module. forward NULL: one that is never called itself. self goes over to the module, which
- * ends with release(self) (NULL: nothing), and stays the caller's if this fails. Local. Result: *m,
- * owned, ctn_module_free. Errors: EARG, ENOMEM. */
+/* A short list of tensors: the inputs or the results of a module. n is 0 after an error. In a list
+ * that the library passes to a function or returns, the pointers after the first n are NULL. */
+#define CTN_MAX_TENSORS 8
+typedef struct {
+    int n;
+    ctn_tensor *t[CTN_MAX_TENSORS];
+} ctn_tensors;
+/* A list of 1 to CTN_MAX_TENSORS tensors: CTN_TENSORS(x, mask). C only. */
+#define CTN_TENSORS(...)                                                                \
+    ((ctn_tensors){(int)(sizeof((ctn_tensor *[]){__VA_ARGS__}) / sizeof(ctn_tensor *)), \
+                   {__VA_ARGS__}})
+/* The forward function of a module with several inputs or results. An input other than the first
+ * may be NULL, which means that the caller left it out. Return the results, none of them NULL, for
+ * example `return CTN_TENSORS(y, state);`, or an empty list after an error. A list that contains
+ * NULL because an op failed is such an error too. */
+typedef ctn_tensors (*ctn_forward_multi_fn)(void *self, ctn_module *m, ctn_tensors x);
+
+/* Make a module. forward may be NULL for a module that is never called itself. self is your own
+ * data, passed to forward. On success the module owns self and frees it with release(self)
+ * (NULL: nothing to free); on failure the caller keeps ownership. Local. Result: *m, owned,
+ * ctn_module_free. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_new(ctn_module **m, ctn_context *ctx,
                                                  ctn_forward_fn forward, void *self,
                                                  void (*release)(void *self));
-/* Free it with its children, parameters and states; it leaves its parent. Between scopes, after the
- * optimizer. NULL is fine. */
+/* The same for a module with several inputs or results. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_module_new_multi(ctn_module **m, ctn_context *ctx,
+                                                       ctn_forward_multi_fn forward, void *self,
+                                                       void (*release)(void *self));
+/* Free a module with its children, parameters and states, and remove it from its parent. Call
+ * it between scopes, after freeing the optimizer of its parameters. NULL is allowed. Local. */
 CTN_API void ctn_module_free(ctn_module *m);
 
-/* Put a child under a name into m, which owns it from now on; it stays the caller's if this fails.
- * Names are unique in a module, not empty and without dots. Local. Errors: EARG, ESTATE (it has a
- * parent already), ENOMEM. */
+/* Add a child to m under a name. On success m owns the child; on failure the caller keeps
+ * ownership. Names are unique within a module, not empty and without dots. Local. Errors: EARG,
+ * ESTATE (it already has a parent), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_add(ctn_module *m, const char *name,
                                                  ctn_module *child);
-/* Children, in the order they were added; NULL when there is no child i. Local. Result: borrowed.
- * */
+/* The number of children, and child i in the order they were added (NULL if there is none).
+ * Local. Result: borrowed. */
 CTN_API int ctn_module_children(const ctn_module *m);
 CTN_API ctn_module *ctn_module_child(const ctn_module *m, int i);
+/* The context that m was made in. Local. Result: borrowed. */
 CTN_API ctn_context *ctn_module_context(const ctn_module *m);
 
-/* Make a parameter (trained) or state (written by ctn_assign) of m. Local. Result: *v (v may be
- * NULL), borrowed from m. Errors: EARG, ESHAPE, EDTYPE, ENOMEM. */
+/* Make a parameter (trained by an optimizer) or a state (written by ctn_assign) of m. init NULL:
+ * zeros. v may be NULL. Local. Result: *v, borrowed from m. Errors: EARG, ESHAPE, EDTYPE,
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_param(ctn_var **v, ctn_module *m, const char *name,
                                                    ctn_dtype dtype, int ndim, const int64_t *dims,
                                                    const ctn_init *init);
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_state(ctn_var **v, ctn_module *m, const char *name,
                                                    ctn_dtype dtype, int ndim, const int64_t *dims,
                                                    const ctn_init *init);
-/* Another name for a variable of another module, which must outlive m: a tied parameter. It is one
- * variable: one gradient, one update, saved once. Local. Errors: EARG, ENOMEM. */
+/* Tie a parameter: give a variable of another module, which must outlive m, another name in m.
+ * It stays one variable with one gradient and one update, and is saved once. Local. Errors:
+ * EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_tie(ctn_module *m, const char *name, ctn_var *v);
 
-/* m's forward function in an inner scope. Result: scope. Errors: EARG, ESTATE, forward's own; the
- * inner scope is closed in any case. */
+/* Call m's forward function in an inner scope, which is closed even if forward fails. A module
+ * with several inputs gets a list of one, and its first result is returned. Local. Result: scope.
+ * Errors: EARG, ESTATE, those of forward. */
 CTN_API ctn_tensor *ctn_call_at(const char *at, ctn_module *m, ctn_tensor *x);
 #define ctn_call(m, x) ctn_call_at(CTN_HERE, m, x)
-/* Keep nothing inside calls of m for their gradients, compute it again there: memory for time
- * (ctn_recompute_begin). For blocks of a deep network: ResNet-50 then needs about half its memory.
- * Local. Errors: EARG. */
+/* The same with 1 to CTN_MAX_TENSORS inputs: ctn_tensors y = ctn_call_multi(m, x, mask). All
+ * inputs but the first may be NULL. While an error is recorded, NULL stands for the result of the
+ * op that failed, and the call fails too. A module with one input must get exactly one. To pass a
+ * list, call ctn_call_multi_at(CTN_HERE, m, list). Local. Result: scope; n is 0 after an error.
+ * Errors: EARG, ESTATE, those of forward. */
+CTN_API ctn_tensors ctn_call_multi_at(const char *at, ctn_module *m, ctn_tensors x);
+#define ctn_call_multi(m, ...) ctn_call_multi_at(CTN_HERE, m, CTN_TENSORS(__VA_ARGS__))
+/* Gradient checkpointing for calls of m (see ctn_recompute_begin): activations inside m are
+ * recomputed in the backward pass instead of kept. Use it for the blocks of a deep network; it
+ * roughly halves the memory of ResNet-50. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_set_recompute(ctn_module *m, int on);
-/* Inside forward: the line of the call, to pass on to ops. Local. Result: borrowed from the caller.
- * */
-CTN_API const char *ctn_module_at(const ctn_module *m);
+/* The source line of the current call of m, for forward functions to pass on to ops. Local.
+ * Result: borrowed from the caller. */
+CTN_API const char *ctn_module_source(const ctn_module *m);
 
-/* All parameters below m with their names, a tied one under each. Local. Result: borrowed until the
- * tree changes; n is 0 with ENOMEM recorded on failure. */
+/* All parameters of m and its descendants with their names; a tied parameter is listed under each
+ * of its names. Local. Result: borrowed until the tree changes; on failure n is 0. Errors: EARG,
+ * ENOMEM. */
 CTN_API ctn_vars ctn_params(ctn_module *m);
-/* The parameter or state of a dotted name below m. Local. Result: borrowed. NULL with ENOTFOUND
- * recorded when there is none. */
+/* The parameter or state of m or its descendants with this dotted name ("fc1.weight"). Local.
+ * Result: borrowed. Errors: ENOTFOUND, EARG. */
 CTN_API ctn_var *ctn_module_find(ctn_module *m, const char *name);
-/* Every parameter and state below m, each once under its first name. Between scopes only. Local.
- * Errors: ESTATE, ENOMEM, fn's own. */
+/* Call fn for every parameter and state of m and its descendants, once each, under its first
+ * name. Call it between scopes. Local. Errors: ESTATE, ENOMEM, those of fn. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_visit(ctn_module *m, ctn_state_fn fn, void *user);
 
-/* ---- ready-made modules ---------------------------------------------------------------------- */
+/* Call fn for m and all of its descendants, parents before their children. Names are dotted as in
+ * ctn_params; that of m is "". fn may add modules, but must not free any. Stops at the first call
+ * that does not return CTN_OK. Local. Errors: EARG, ENOMEM, what fn returns. */
+typedef ctn_status (*ctn_module_fn)(void *user, const char *name, ctn_module *m);
+CTN_API CTN_MUST_CHECK ctn_status ctn_module_visit_modules(ctn_module *m, ctn_module_fn fn,
+                                                           void *user);
 
-/* One module after the other, named "0", "1", .... They go over to it, and stay the caller's if
- * this fails. Local. Result: *m, owned. Errors: as ctn_module_add. */
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* Copy m with all of its descendants, like copy.deepcopy in Python, for target networks and
+ * averaged weights. The copy has variables of its own with the same names, values and trainable
+ * flags. Names that share a variable in m share one in the copy; a variable that m is tied to but
+ * does not contain gets a copy too. Settings such as those of ctn_module_set_recompute and
+ * ctn_dist_sync_batch_norm are copied. Each module of the tree must be one of the library, have
+ * NULL as its self, or have a copy function. Call it between scopes. Local. Result: *copy, owned,
+ * ctn_module_free. Errors: EUNSUPPORTED (a module has no copy function), EARG and ESHAPE (a copy
+ * function made something else), ESTATE, ENOMEM, those of copy functions. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_module_copy(ctn_module **copy, ctn_module *m);
+/* A function that makes another module with the settings of m, in the same context; self is that
+ * of m. It may leave out children and variables that are only used through ctn_module_child and
+ * ctn_module_find: ctn_module_copy adds what is missing, and then copies all values. If it fails,
+ * it frees what it has made. */
+typedef ctn_status (*ctn_copy_fn)(void *self, ctn_module *m, ctn_module **copy);
+/* Set that function; NULL: none. The copy gets the same function. Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_module_set_copy(ctn_module *m, ctn_copy_fn fn);
+
+/* ---- ready-made modules --------------------------------------------------------------------- */
+
+/* Modules that are called one after the other, named "0", "1", ... On success *m owns them; on
+ * failure the caller keeps ownership. Local. Result: *m, owned. Errors: as ctn_module_add. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sequential_new(ctn_module **m, ctn_context *ctx, int n,
                                                      ctn_module *const *modules);
-/* The same without a forward function: a list that gives names and is not called itself. */
+/* The same without a forward function, like torch.nn.ModuleList: call its children yourself. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_list_new(ctn_module **m, ctn_context *ctx, int n,
                                                       ctn_module *const *modules);
 
 typedef struct {
     size_t struct_size;
     int no_bias;
-    const ctn_init *weight, *bias; /* NULL: uniform, -1/sqrt(in) to 1/sqrt(in) */
+    const ctn_init *weight, *bias; /* NULL: uniform from -1/sqrt(in) to 1/sqrt(in) */
 } ctn_linear_opt;
 /* y = x weight^T + bias. x (...,in), weight (out,in), bias (out) -> (...,out). Local. Result: *m,
  * owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                  int64_t out, const ctn_linear_opt *opt);
 
-/* Zero in a field means its default, as for ctn_conv. Weights and biases NULL: uniform, -b to b
- * with b = 1/sqrt(weight's second dimension times the kernel). */
+/* Defaults as in ctn_conv_opt (catena/ops_image.h). weight and bias NULL: uniform from -b to b,
+ * b = 1/sqrt(second dimension of weight * number of elements of the kernel). */
 typedef struct {
     size_t struct_size;
     int64_t stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL], pad_end[CTN_MAX_SPATIAL];
     int64_t dilation[CTN_MAX_SPATIAL];
     int64_t groups;
-    int64_t out_pad[CTN_MAX_SPATIAL]; /* transposed only */
+    int64_t out_pad[CTN_MAX_SPATIAL]; /* transposed convolution only */
     int no_bias;
     const ctn_init *weight, *bias;
 } ctn_conv_module_opt;
-/* Convolution over as many spatial dimensions as the kernel has: ctn_conv_new(&m, ctx, 3, 64,
- * CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) -> (N,out,...).
- * Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+/* Convolution with as many spatial dimensions as the kernel has. Example: ctn_conv_new(&m, ctx,
+ * 3, 64, CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) ->
+ * (N,out,...). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_conv_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                int64_t out, int spatial, const int64_t *kernel,
                                                const ctn_conv_module_opt *opt);
-/* Its transpose. weight (in,out/groups,k...), bias (out). */
+/* Transposed convolution. weight (in,out/groups,k...), bias (out). Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_conv_transpose_new(ctn_module **m, ctn_context *ctx,
                                                          int64_t in, int64_t out, int spatial,
                                                          const int64_t *kernel,
@@ -153,13 +220,13 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_conv_transpose_new(ctn_module **m, ctn_con
 
 typedef struct {
     size_t struct_size;
-    double eps, momentum;          /* 0: 1e-5, 0.1 */
-    int no_affine;                 /* without weight and bias */
+    double eps, momentum;          /* eps 0: 1e-5; momentum 0: 0.1 */
+    int no_affine;                 /* 1: without weight and bias */
     const ctn_init *weight, *bias; /* NULL: ones, zeros */
 } ctn_batch_norm_module_opt;
-/* Batch normalisation of x (N,channels,...). Parameters weight, bias; states running_mean,
- * running_var (channels) and num_batches_tracked, i64, which counts calls in training and on which
- * nothing depends. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+/* Batch normalisation of x (N,channels,...). Parameters: weight, bias. States: running_mean,
+ * running_var (channels), and num_batches_tracked (i64), which counts the calls in training and
+ * influences nothing. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context *ctx,
                                                      int64_t channels,
                                                      const ctn_batch_norm_module_opt *opt);
@@ -167,26 +234,53 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context
 typedef struct {
     size_t struct_size;
     double eps;             /* 0: 1e-5 */
-    int no_affine, no_bias; /* without weight and bias; without bias */
+    int no_affine, no_bias; /* no_affine 1: without weight and bias; no_bias 1: without bias */
 } ctn_norm_opt;
 /* Group normalisation of x (N,channels,...). weight, bias (channels). Local. Result: *m, owned.
  * Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_group_norm_new(ctn_module **m, ctn_context *ctx,
                                                      int64_t groups, int64_t channels,
                                                      const ctn_norm_opt *opt);
-/* Layer normalisation over the last dimensions, which are dims; weight and bias have this shape:
- * ctn_layer_norm_new(&m, ctx, CTN_SHAPE(128), NULL). Local. Result: *m, owned. Errors: EARG,
- * ESHAPE, ENOMEM. */
+/* Layer normalisation over the last ndim dimensions of x, whose lengths must be dims. weight and
+ * bias have the shape dims. Example: ctn_layer_norm_new(&m, ctx, CTN_SHAPE(128), NULL). Local.
+ * Result: *m, owned.
+ * Errors: EARG, ESHAPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim,
                                                      const int64_t *dims, const ctn_norm_opt *opt);
 
-/* Rows of weight (rows,width), initially normal with deviation 1 (weight NULL). x (...) i64 or i32
- * -> (...,width). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+/* Embedding: looks up rows of weight (rows,width). weight NULL: normal with standard
+ * deviation 1. x (...) i64 or i32 -> (...,width). Local. Result: *m, owned. Errors: EARG,
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_embedding_new(ctn_module **m, ctn_context *ctx, int64_t rows,
                                                     int64_t width, const ctn_init *weight);
 
-/* Dropout, pooling, and (N,...) -> (N,rest), for sequential models. Local. Result: *m, owned.
- * Errors: EARG, ENOMEM. */
+typedef struct {
+    size_t struct_size;
+    int layers;        /* 0: 1 */
+    int bidirectional; /* 1: each layer also runs in reverse; y has both, next to each other */
+    int batch_first;   /* 1: x and y are (N,T,...) instead of (T,N,...) */
+    int no_bias;
+    double dropout;     /* rate of the dropout after each layer but the last */
+    int64_t projection; /* LSTM only: h is projected to this many elements; 0: none */
+    int relu;           /* ctn_rnn_new only, 1: ReLU instead of tanh */
+    int composed;       /* 1: for gradients of gradients, as in ctn_rnn_opt; slower */
+} ctn_rnn_module_opt;
+/* Recurrent networks, like torch.nn.LSTM, GRU and RNN, with the same parameters: weight_ih_l0
+ * (K hidden,in), weight_hh_l0 (K hidden,hidden), bias_ih_l0, bias_hh_l0 (K hidden), in reverse
+ * weight_ih_l0_reverse and so on, with a projection weight_hr_l0; K is 4, 3 or 1. Initial values
+ * are uniform from -1/sqrt(hidden) to 1/sqrt(hidden). ctn_call(m, x): x (T,N,in) -> y (T,N,D H)
+ * with D directions. Inputs of ctn_call_multi: x, h0, c0 (LSTM only), lengths. h0 (layers D,N,H)
+ * and c0 (layers D,N,hidden): NULL means zeros; lengths (N) as in ctn_rnn_opt. Results: y, final
+ * h, final c (LSTM only), shaped like h0 and c0. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lstm_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                               int64_t hidden, const ctn_rnn_module_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_gru_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                              int64_t hidden, const ctn_rnn_module_opt *opt);
+CTN_API CTN_MUST_CHECK ctn_status ctn_rnn_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                              int64_t hidden, const ctn_rnn_module_opt *opt);
+
+/* Dropout, pooling, and flatten (N,...) -> (N,rest), for sequential models. Local. Result: *m,
+ * owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate);
 CTN_API CTN_MUST_CHECK ctn_status ctn_max_pool_new(ctn_module **m, ctn_context *ctx,
                                                    const ctn_pool_opt *opt);
@@ -194,8 +288,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_avg_pool_new(ctn_module **m, ctn_context *
                                                    const ctn_pool_opt *opt);
 CTN_API CTN_MUST_CHECK ctn_status ctn_flatten_new(ctn_module **m, ctn_context *ctx);
 
-/* An op of one input as a module: ctn_activation_new(&m, ctx, ctn_relu_at). Local. Result: *m,
- * owned. Errors: EARG, ENOMEM. */
+/* An op with one input as a module: ctn_activation_new(&m, ctx, ctn_relu_at). Local. Result:
+ * *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_activation_new(ctn_module **m, ctn_context *ctx,
                                                      ctn_tensor *(*op)(const char *at,
                                                                        ctn_tensor *x));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element-wise arithmetic, activations, comparisons and casts. Part of catena/ops.h, which says
- * what all ops have in common. Two inputs broadcast and have one float type unless said otherwise;
- * plain numbers among the arguments (slopes, limits, exponents) are values of the plan: a new value
- * needs no new plan.
+ * Elementwise arithmetic, activations, comparisons and casts. Two inputs broadcast and must
+ * have the same float type unless the comment says otherwise. Plain numbers among the arguments
+ * (slopes, limits, exponents) may change from step to step without a new plan. Included by
+ * ops.h, which says what all ops have in common.
  */
 #ifndef CATENA_OPS_MATH_H
 #define CATENA_OPS_MATH_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- arithmetic -------------------------------------------------------------------------- */
+/* ---- arithmetic ----------------------------------------------------------------------------- */
 
 /* y = a - b. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_sub_at(const char *at, ctn_tensor *a, ctn_tensor *b);
@@ -28,11 +28,13 @@ CTN_API ctn_tensor *ctn_mul_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 CTN_API ctn_tensor *ctn_div_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_div(...) ctn_div_at(CTN_HERE, __VA_ARGS__)
 
-/* y = max(a, b); NaN wins. Where a = b each gets half of the gradient. Errors: ESHAPE, EDTYPE. */
+/* y = max(a, b), NaN if either is NaN. Where a = b each gets half of the gradient. Errors:
+ * ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_maximum_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_maximum(...) ctn_maximum_at(CTN_HERE, __VA_ARGS__)
 
-/* y = min(a, b); NaN wins. Where a = b each gets half of the gradient. Errors: ESHAPE, EDTYPE. */
+/* y = min(a, b), NaN if either is NaN. Where a = b each gets half of the gradient. Errors:
+ * ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_minimum_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_minimum(...) ctn_minimum_at(CTN_HERE, __VA_ARGS__)
 
@@ -64,7 +66,7 @@ CTN_API ctn_tensor *ctn_neg_at(const char *at, ctn_tensor *x);
 CTN_API ctn_tensor *ctn_abs_at(const char *at, ctn_tensor *x);
 #define ctn_abs(...) ctn_abs_at(CTN_HERE, __VA_ARGS__)
 
-/* y = -1, 0 or 1 by the sign of x. No gradient. Errors: EDTYPE. */
+/* y = -1, 0 or 1, the sign of x. No gradient. Errors: EDTYPE. */
 CTN_API ctn_tensor *ctn_sign_at(const char *at, ctn_tensor *x);
 #define ctn_sign(...) ctn_sign_at(CTN_HERE, __VA_ARGS__)
 
@@ -88,7 +90,7 @@ CTN_API ctn_tensor *ctn_exp_at(const char *at, ctn_tensor *x);
 CTN_API ctn_tensor *ctn_log_at(const char *at, ctn_tensor *x);
 #define ctn_log(...) ctn_log_at(CTN_HERE, __VA_ARGS__)
 
-/* ---- activations ------------------------------------------------------------------------- */
+/* ---- activations ---------------------------------------------------------------------------- */
 
 /* y = x where x > 0, else slope x. Errors: EDTYPE. */
 CTN_API ctn_tensor *ctn_leaky_relu_at(const char *at, ctn_tensor *x, double slope);
@@ -122,10 +124,11 @@ CTN_API ctn_tensor *ctn_gelu_tanh_at(const char *at, ctn_tensor *x);
 CTN_API ctn_tensor *ctn_swish_at(const char *at, ctn_tensor *x);
 #define ctn_swish(...) ctn_swish_at(CTN_HERE, __VA_ARGS__)
 
-/* ---- comparisons and choice -------------------------------------------------------------- */
+/* ---- comparisons and choice ----------------------------------------------------------------- */
 
-/* y = a R b as bool; a and b have one type: f32, f64, bool or an integer. NaN equals nothing and
- * has no order. No gradient. Errors: ESHAPE, EDTYPE. */
+/* The comparison of a and b as bool. Both must have the same type: f32, f64, bool or an
+ * integer. A comparison with NaN is false, except not_equal. No gradient. Errors: ESHAPE,
+ * EDTYPE. */
 CTN_API ctn_tensor *ctn_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_equal(...) ctn_equal_at(CTN_HERE, __VA_ARGS__)
 CTN_API ctn_tensor *ctn_not_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
@@ -139,7 +142,7 @@ CTN_API ctn_tensor *ctn_greater_at(const char *at, ctn_tensor *a, ctn_tensor *b)
 CTN_API ctn_tensor *ctn_greater_equal_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_greater_equal(...) ctn_greater_equal_at(CTN_HERE, __VA_ARGS__)
 
-/* Of bool tensors. No gradient. Errors: ESHAPE, EDTYPE. */
+/* Logical operations on bool tensors. No gradient. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_logical_and_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 #define ctn_logical_and(...) ctn_logical_and_at(CTN_HERE, __VA_ARGS__)
 CTN_API ctn_tensor *ctn_logical_or_at(const char *at, ctn_tensor *a, ctn_tensor *b);
@@ -147,16 +150,16 @@ CTN_API ctn_tensor *ctn_logical_or_at(const char *at, ctn_tensor *a, ctn_tensor 
 CTN_API ctn_tensor *ctn_logical_not_at(const char *at, ctn_tensor *x);
 #define ctn_logical_not(...) ctn_logical_not_at(CTN_HERE, __VA_ARGS__)
 
-/* y = a where cond (bool) holds, else b. All three broadcast; a and b have one type, any.
- * Errors: ESHAPE, EDTYPE. */
+/* y = a where cond (bool) is true, else b. All three broadcast; a and b may have any type, but
+ * the same. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_where_at(const char *at, ctn_tensor *cond, ctn_tensor *a, ctn_tensor *b);
 #define ctn_where(...) ctn_where_at(CTN_HERE, __VA_ARGS__)
 
-/* ---- types ------------------------------------------------------------------------------- */
+/* ---- types ---------------------------------------------------------------------------------- */
 
-/* The values of x as another type. To floats: nearest, ties to even. To integers: truncated,
- * saturating, NaN is 0. To bool: not 0. The gradient flows between float types. Result: x itself
- * if it has the type. Errors: EDTYPE. */
+/* The values of x converted to another type. To floats: rounded to nearest, ties to even. To
+ * integers: truncated and saturated; NaN becomes 0. To bool: true if not 0. Gradients flow
+ * between float types. Result: x itself if it already has the type. Errors: EDTYPE. */
 CTN_API ctn_tensor *ctn_cast_at(const char *at, ctn_tensor *x, ctn_dtype dtype);
 #define ctn_cast(...) ctn_cast_at(CTN_HERE, __VA_ARGS__)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data types, shapes and what a tensor is to the user: a value of the recorded program. A tensor
- * belongs to the scope it was recorded in; see catena/context.h for scopes.
+ * Data types, shapes and tensors. A tensor is a value of the recorded program and belongs to
+ * the scope it was recorded in; see catena/context.h for scopes.
  */
 #ifndef CATENA_TENSOR_H
 #define CATENA_TENSOR_H
@@ -14,7 +14,7 @@ extern "C" {
 
 #define CTN_MAX_DIMS 8
 
-/* id, value, bytes, short name */
+/* The table of all data types: id, value, bytes per element, short name. */
 #define CTN_DTYPE_TABLE(X)    \
     X(CTN_F32, 1, 4, "f32")   \
     X(CTN_F64, 2, 8, "f64")   \
@@ -36,9 +36,9 @@ CTN_API size_t ctn_dtype_size(ctn_dtype t);
 /* "f32" and so on. Local. Result: borrowed forever. */
 CTN_API const char *ctn_dtype_name(ctn_dtype t);
 
-/* Shape, type and place of elements. stride is in elements and may be 0 or negative for a user's
- * memory; layout 0 means that the strides tell all, another value names a layout of the engine, and
- * stride[0] is then its size in elements. */
+/* Shape, type and memory layout. stride is in elements and may be 0 or negative for memory of
+ * the user. layout 0: the strides describe the layout completely. Any other value is a layout
+ * of the engine, and stride[0] is then its size in elements. */
 typedef struct {
     ctn_dtype dtype;
     int32_t ndim;
@@ -51,7 +51,7 @@ typedef struct ctn_context ctn_context;
 typedef struct ctn_tensor ctn_tensor;
 typedef struct ctn_var ctn_var;
 
-/* ndim and dims in one go: ctn_input(ctx, p, CTN_F32, CTN_SHAPE(100, 784)). C only. */
+/* Passes ndim and dims together: ctn_input(ctx, p, CTN_F32, CTN_SHAPE(100, 784)). C only. */
 /* clang-format off */
 #define CTN_SHAPE(...)                                                         \
     (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),           \
@@ -59,25 +59,28 @@ typedef struct ctn_var ctn_var;
 /* clang-format on */
 #define CTN_SCALAR_SHAPE 0, NULL
 
-/* Shape and type of a tensor; NULL gives -1, 0. Local. */
+/* Number of dimensions, length of an axis, number of elements (each -1 for NULL) and type (0
+ * for NULL) of a tensor. Local. */
 CTN_API int ctn_ndim(const ctn_tensor *t);
 CTN_API int64_t ctn_dim(const ctn_tensor *t, int axis); /* axis < 0 counts from the end */
 CTN_API int64_t ctn_count(const ctn_tensor *t);
 CTN_API ctn_dtype ctn_dtype_of(const ctn_tensor *t);
 
-/* Copy the values out, row-major; flushes what was recorded. Local. bytes must be the exact size.
- * Errors: EARG, EGONE, whatever the flush reports. */
+/* Copy the values out, row-major. Flushes: runs what was recorded. bytes must be the exact
+ * size. Local. Errors: EARG, EGONE, any error of the flush. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_read(ctn_tensor *t, void *dst, size_t bytes);
 
-/* The one element of t as a number; flushes. Local. NaN with an error recorded on failure. */
+/* The only element of t as a number. Flushes. Returns NaN and records an error on failure.
+ * Local. */
 CTN_API double ctn_item(ctn_tensor *t);
 
-/* The values where they lie, row-major; flushes. Local. Result: borrowed until the outermost scope
- * ends. NULL with an error recorded on failure. */
+/* A pointer to the values, row-major. Flushes. Returns NULL and records an error on failure.
+ * Local. Result: borrowed until the outermost scope ends. */
 CTN_API const void *ctn_data(ctn_tensor *t);
 
-/* Readable text of shape and values, shortened in the middle when large; flushes. Local. Writes at
- * most n bytes with the closing 0, returns the length it wanted (as snprintf), < 0 on error. */
+/* Shape and values as text, shortened in the middle if large. Flushes. Writes at most n bytes
+ * including the terminating 0 and returns the full length, as snprintf does; < 0 on error.
+ * Local. */
 CTN_API int ctn_tensor_text(ctn_tensor *t, char *buf, size_t n);
 
 #ifdef __cplusplus

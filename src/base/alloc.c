@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every allocation of the library, through the host's memory functions where it gave some.
+ * All allocations of the library, through the host's memory functions if it has set any.
  *
- * Invariant: `live` counts the blocks that the present functions handed out and did not get back,
- * so a change of functions can be refused while it would free a block with the wrong one. Nothing
- * that lives as long as the process may be allocated here, or the functions could never be changed.
+ * Invariant: `live` counts the blocks that the current functions have allocated and not yet freed.
+ * While it is not 0, the functions cannot be changed, because a block would be freed by the wrong
+ * one. So nothing that lives until the end of the process may be allocated here.
  */
 #include "base/base.h"
 
@@ -14,8 +14,8 @@
 
 #define CTN__HUGE_PAGE ((size_t)2 << 20)
 
-/* Pools and arenas in huge pages: kernels walk them with strides of a row, and a page of 4 kB per row is
- * a TLB miss per row. A hint only: the kernel may refuse it. */
+/* Pools and arenas go into huge pages. Kernels walk through them row by row, and with 4 kB pages
+ * each row costs a TLB miss. This is only a hint, which the kernel may ignore. */
 static void *default_alloc(void *user, size_t bytes, size_t align)
 {
     (void)user;
@@ -42,7 +42,7 @@ static _Atomic int64_t live;
 ctn_status ctn_set_allocator(const ctn_allocator *a)
 {
     if (a != NULL && (a->alloc == NULL || a->release == NULL))
-        return ctn_fail(CTN_EARG, "set_allocator: alloc and release must both be given");
+        return ctn_fail(CTN_EARG, "set_allocator: set both alloc and release");
     int64_t blocks = atomic_load(&live);
     if (blocks != 0)
         return ctn_fail(CTN_ESTATE,
@@ -60,12 +60,12 @@ uint64_t ctn_allocations(void)
 
 static void *get(size_t bytes, size_t align)
 {
-    /* No object is larger than PTRDIFF_MAX; the host's function need not know of ctn__mul's
-     * SIZE_MAX. */
+    /* No object is larger than PTRDIFF_MAX, so the host's function never sees the SIZE_MAX that
+     * ctn__mul returns on overflow. */
     void *p = NULL;
     if (bytes <= PTRDIFF_MAX) p = current.alloc(current.user, bytes > 0 ? bytes : 1, align);
     if (p == NULL) {
-        ctn_fail(CTN_ENOMEM, "out of memory: %zu bytes were asked for", bytes);
+        ctn_fail(CTN_ENOMEM, "out of memory: cannot allocate %zu bytes", bytes);
         return NULL;
     }
     atomic_fetch_add(&total, 1);
@@ -123,7 +123,7 @@ size_t ctn__mul(size_t a, size_t b)
 
 bool ctn__vec_grow(void **at, size_t n, size_t *cap, size_t want, size_t elem)
 {
-    /* *at is really a T *: memcpy reads and writes it without breaking the aliasing rules. */
+    /* *at is really a T *; memcpy accesses it without breaking the aliasing rules. */
     void *p;
     memcpy(&p, at, sizeof p);
     size_t c = *cap < 4 ? 8 : ctn__mul(*cap, 2);

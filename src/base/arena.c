@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bump allocation for things that die together, such as the nodes of a scope.
+ * Bump allocation for objects that are freed together, such as the nodes of a scope.
  *
- * Invariant: chunks before and including `cur` are in use, those after it are free. A reset makes
- * them all free but keeps their order, so a step like the last one touches the same memory and
- * allocates nothing. Chunk k holds 4 KiB << k (at most 64 MiB), or what a larger request needs.
+ * Invariant: chunks up to and including `cur` are in use, those after it are free. A reset frees
+ * all of them but keeps their order, so a step that repeats the last one touches the same memory
+ * and allocates nothing. Chunk k holds 4 KiB << k (at most 64 MiB), or more for a larger request.
  */
 #include "base/base.h"
 
@@ -54,14 +54,14 @@ static ctn__chunk *new_chunk(const ctn__arena *a, size_t need)
 void *ctn__arena_slow(ctn__arena *a, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - 64) {
-        ctn_fail(CTN_ENOMEM, "out of memory: %zu bytes were asked for", bytes);
+        ctn_fail(CTN_ENOMEM, "out of memory: cannot allocate %zu bytes", bytes);
         return NULL;
     }
     size_t need = (bytes + 15) & ~(size_t)15;
     ctn__chunk *c = take_free(a, need);
     if (c == NULL) c = new_chunk(a, need);
     if (c == NULL) return NULL;
-    /* Right behind cur, whichever it was: free chunks that were too small stay free. */
+    /* Insert it right after cur. Free chunks that were too small stay free. */
     ctn__chunk **at = a->cur != NULL ? &a->cur->next : &a->first;
     c->next = *at;
     *at = c;
@@ -92,7 +92,7 @@ char *ctn__arena_printf(ctn__arena *a, const char *fmt, ...)
     int k = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
     if (k < 0) {
-        ctn_fail(CTN_EARG, "text cannot be formatted: %s", fmt);
+        ctn_fail(CTN_EARG, "cannot format text: %s", fmt);
         return NULL;
     }
     char *p = ctn__arena_get(a, (size_t)k + 1);

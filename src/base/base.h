@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Base layer: what every other folder may use. Errors, memory, arenas, hashing, vectors,
- * counter-based random numbers, environment table, topology, threads, clock. Knows nothing of
+ * Base layer, used by every other folder: errors, memory, arenas, hashing, vectors, counter-based
+ * random numbers, the environment table, topology, threads and the clock. It knows nothing about
  * tensors.
  */
 #ifndef CTN_BASE_BASE_H
@@ -14,7 +14,7 @@
 
 #include <catena/base.h>
 
-/* ---- memory (alloc.c): every allocation of the library goes through here --------------------- */
+/* ---- memory (alloc.c): all allocations of the library go through here ----------------------- */
 
 #define CTN__ALIGN 64 /* bytes: one cache line and one AVX-512 register */
 
@@ -23,10 +23,10 @@ void *ctn__malloc(size_t bytes);
 void *ctn__calloc(size_t count, size_t bytes);
 void *ctn__aligned(size_t bytes); /* 64-byte aligned */
 void ctn__free(void *p);
-/* Grow keeping `used` bytes; on failure p stays valid and NULL is returned. */
+/* Grows a block and keeps its first `used` bytes. On failure returns NULL, and p stays valid. */
 void *ctn__grow(void *p, size_t used, size_t bytes);
 char *ctn__strdup(const char *s);
-/* a*b without overflow, SIZE_MAX when it does not fit (which then fails to allocate). */
+/* a*b, or SIZE_MAX on overflow, so that the allocation fails. */
 size_t ctn__mul(size_t a, size_t b);
 
 /* Growable array of T: struct { T *at; size_t n, cap; }. push evaluates to false on ENOMEM. */
@@ -42,7 +42,7 @@ size_t ctn__mul(size_t a, size_t b);
 #define ctn__vec_free(v) (ctn__free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 bool ctn__vec_grow(void **at, size_t n, size_t *cap, size_t want, size_t elem);
 
-/* ---- arena (arena.c): bump allocation, freed together; chunks are kept for reuse ------------- */
+/* ---- arena (arena.c): bump allocation, freed together; chunks are kept for reuse ------------ */
 
 typedef struct ctn__chunk ctn__chunk;
 typedef struct {
@@ -54,7 +54,7 @@ void *ctn__arena_slow(ctn__arena *a, size_t bytes);
 /* 16-byte aligned, not zeroed. NULL with ENOMEM recorded. */
 static inline void *ctn__arena_get(ctn__arena *a, size_t bytes)
 {
-    /* Wraps for the SIZE_MAX of ctn__mul, which slow then refuses. */
+    /* Wraps around for SIZE_MAX (from ctn__mul); ctn__arena_slow then refuses it. */
     size_t need = (bytes + 15) & ~(size_t)15;
     if (need < bytes || a->p == NULL || (size_t)(a->end - a->p) < need)
         return ctn__arena_slow(a, bytes);
@@ -65,14 +65,14 @@ static inline void *ctn__arena_get(ctn__arena *a, size_t bytes)
 void *ctn__arena_zero(ctn__arena *a, size_t bytes);
 char *ctn__arena_str(ctn__arena *a, const char *s);
 char *ctn__arena_printf(ctn__arena *a, const char *fmt, ...) CTN_PRINTF(2, 3);
-size_t ctn__arena_bytes(const ctn__arena *a); /* held in all */
-void ctn__arena_reset(ctn__arena *a);         /* everything handed out is dead; chunks stay */
+size_t ctn__arena_bytes(const ctn__arena *a); /* total held */
+void ctn__arena_reset(ctn__arena *a);         /* invalidates all pointers; keeps the chunks */
 void ctn__arena_free(ctn__arena *a);
 
-/* ---- strings (text.c): a growing text buffer, used for printed plans and tensors ------------- */
+/* ---- strings (text.c): a growing text buffer, used for printed plans and tensors ------------ */
 
 typedef struct {
-    char *s; /* always 0-terminated once something was added; NULL before */
+    char *s; /* NULL until something was added, then always 0-terminated */
     size_t n, cap;
     bool failed; /* an allocation failed: the text is incomplete */
 } ctn__text;
@@ -80,7 +80,7 @@ void ctn__text_add(ctn__text *t, const char *fmt, ...) CTN_PRINTF(2, 3);
 void ctn__text_free(ctn__text *t);
 bool ctn__match(const char *pattern, const char *s); /* shell pattern: * and ? */
 
-/* ---- hash (hash.c): running 128-bit hash (xxHash) -------------------------------------------- */
+/* ---- hash (hash.c): running 128-bit hash (xxHash) ------------------------------------------- */
 
 typedef struct {
     uint64_t lo, hi;
@@ -90,15 +90,16 @@ ctn__hasher *ctn__hasher_new(void);
 void ctn__hasher_free(ctn__hasher *h);
 void ctn__hasher_reset(ctn__hasher *h);
 void ctn__hasher_add(ctn__hasher *h, const void *p, size_t bytes);
-ctn__hash128 ctn__hasher_value(const ctn__hasher *h); /* of all bytes since reset; may go on */
+/* The hash of all bytes since the last reset. More bytes may be added afterwards. */
+ctn__hash128 ctn__hasher_value(const ctn__hasher *h);
 ctn__hash128 ctn__hash(const void *p, size_t bytes);
 
-/* ---- random (random.c): Philox4x32-10, a pure function of key and counter -------------------- */
+/* ---- random (random.c): Philox4x32-10, a pure function of key and counter ------------------- */
 
 typedef struct {
     uint32_t v[4];
 } ctn__rand4;
-/* Inline, so that loops over elements can become vector code. */
+/* Inline, so that the compiler can vectorise loops over elements. */
 static inline ctn__rand4 ctn__philox(uint64_t key, uint64_t hi, uint64_t lo)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -118,109 +119,120 @@ static inline ctn__rand4 ctn__philox(uint64_t key, uint64_t hi, uint64_t lo)
     }
     return (ctn__rand4){{c0, c1, c2, c3}};
 }
-/* element i of stream (seed, stream): uniform in [0,1) and standard normal. Both draw from the same
- * words, so a stream is used for one of them only. */
+/* Element i of the stream (seed, stream): uniform in [0,1) or standard normal. Both use the same
+ * random words, so use a stream for only one of them. */
 double ctn__uniform(uint64_t seed, uint64_t stream, uint64_t i);
 double ctn__normal(uint64_t seed, uint64_t stream, uint64_t i);
-uint64_t ctn__mix(uint64_t a, uint64_t b); /* one stream id from two */
+uint64_t ctn__mix(uint64_t a, uint64_t b); /* makes one stream id from two */
 
-/* ---- environment (env.c): the one table of CATENA_* variables -------------------------------- */
+/* ---- environment (env.c): the one table of CATENA_* variables ------------------------------- */
 
 typedef enum {
 #define CTN__ENV(id, name, type, def, help) CTN__ENV_##id,
 #include "base/env.def"
+
+#if defined(__clang_analyzer__)
+/* Let the analyzer see that these return the status they are given. */
+#define ctn_fail(status, ...) ((void)(ctn_fail)(status, __VA_ARGS__), (status))
+#define ctn_error_trace(status, ...) ((void)(ctn_error_trace)(status, __VA_ARGS__), (status))
+#endif
 #undef CTN__ENV
     CTN__ENV_COUNT
 } ctn__env_id;
-/* Value of a variable now: parsed, or its default. Bad text gives the default and a warning. */
+/* The current value of a variable, or its default. Invalid text gives the default and a warning. */
 int64_t ctn__env_int(ctn__env_id id);
 bool ctn__env_bool(ctn__env_id id);
 const char *ctn__env_str(ctn__env_id id);
-/* One warning for each CATENA_* variable that is not in the table; once per process, by the first
- * context. */
+/* Warns about each CATENA_* variable that is not in the table. Called by every context, but runs
+ * only once per process. */
 void ctn__env_check(void);
 
-/* ---- log (log.c): the library never prints; warnings go to the host's sink ------------------- */
+/* ---- log (log.c): the library never prints; warnings go to the host's sink ------------------ */
 
 void ctn__warn(const char *fmt, ...) CTN_PRINTF(1, 2);
 void ctn__notice(const char *fmt, ...) CTN_PRINTF(1, 2);
 
-/* ---- topology and threads (topology.c, threads.c) -------------------------------------------- */
+/* ---- topology and threads (topology.c, threads.c) ------------------------------------------- */
 
 typedef struct {
     int cpus;  /* logical CPUs this process may use */
-    int cores; /* physical cores behind them */
-    int numa;  /* NUMA nodes behind them */
+    int cores; /* physical cores they belong to */
+    int numa;  /* NUMA nodes they belong to */
 } ctn__topology;
 /* Read once per process, through hwloc; falls back to the affinity mask. */
 const ctn__topology *ctn__topology_get(void);
-/* Default compute threads: CATENA_THREADS, else OMP_NUM_THREADS, else physical cores of the cpuset.
- * *source names where the number came from. */
+/* The default number of compute threads: CATENA_THREADS, else OMP_NUM_THREADS, else the physical
+ * cores of the cpuset. *source names where the number came from. */
 int ctn__default_threads(const char **source);
 
-/* Floating-point mode of a run (rule 16): enter sets flush-to-zero and denormals-are-zero on every
- * thread of the team and clears the underflow flag; leave restores the caller's mode on each and
- * tells whether any thread had raised underflow. */
+/* The floating-point mode of a run (rule 16). enter sets flush-to-zero and denormals-are-zero on
+ * every thread of the team and clears the underflow flag. leave restores the caller's mode on each
+ * thread and returns whether any of them raised underflow. */
 typedef struct ctn__fpmode ctn__fpmode;
 ctn__fpmode *ctn__fpmode_new(int threads);
 void ctn__fpmode_free(ctn__fpmode *m);
 void ctn__fpmode_enter(ctn__fpmode *m);
 bool ctn__fpmode_leave(ctn__fpmode *m);
 
-/* Cores of a run (rule 17), bit i of word i/64 = logical CPU i; all ones means every core. claim
- * waits until no running claim intersects, first come first served; not recursive. */
+/* The cores of a run (rule 17): bit i of word i/64 is logical CPU i, and all ones means every core.
+ * claim waits, first come first served, until no running claim intersects this one. It is not
+ * recursive. */
 typedef struct {
     uint64_t word[16];
 } ctn__coreset;
 void ctn__cores_claim(const ctn__coreset *c);
 void ctn__cores_release(const ctn__coreset *c);
-/* While a run waits for another rank it holds no cores: that rank may be a thread of this process
- * that needs them to get there. pause gives back what this thread has claimed (NULL: nothing),
- * resume claims it again. */
+/* A run gives up its cores while it waits for another rank, because that rank may be a thread of
+ * this process that needs them. pause releases the cores that this thread has claimed and returns
+ * them (NULL: none); resume claims them again. */
 const ctn__coreset *ctn__cores_pause(void);
 void ctn__cores_resume(const ctn__coreset *c); /* NULL is fine */
 
-/* ---- optional arguments (opt.c) ------------------------------------------------------------------ */
+/* ---- optional arguments (opt.c) ------------------------------------------------------------- */
 
-/* Copy a caller's option struct (NULL: none) over zeros in *to. Errors: EARG, struct_size
- * not set. */
+/* Copies the caller's option struct (NULL: none) into *to, which is zeroed first. Errors: EARG if
+ * struct_size is not set. */
 ctn_status ctn__opt(const char *who, void *to, size_t bytes, const void *from);
 
-/* ---- store (store.c): tuning results on disk, one file per machine and version -------------------- */
+/* ---- store (store.c): tuning results on disk, one file per machine and version -------------- */
 
 typedef struct ctn__store ctn__store;
 typedef struct {
-    const char *folder; /* NULL: as the environment says */
-    int64_t max_bytes;  /* of all files of the folder; 0: 64 MB */
+    const char *folder; /* NULL: taken from the environment */
+    int64_t max_bytes;  /* limit for all files in the folder together; 0: 64 MB */
     int64_t max_files;  /* 0: 100 */
 } ctn__store_opt;
-/* machine: everything a result depends on besides its problem, one line of text (CPU, instruction sets, versions,
- * threads). What is there is read; a damaged or foreign file counts as empty, a missing folder too.
- * opt NULL: defaults. One thread at a time. Errors: ENOMEM. */
+/* machine is one line of text with everything that a result depends on besides its problem: CPU,
+ * instruction sets, versions, threads. Reads the existing file. A damaged or foreign file and a
+ * missing folder count as empty. opt NULL: defaults. For one thread at a time. Errors: ENOMEM. */
 ctn_status ctn__store_open(ctn__store **out, const char *machine, const ctn__store_opt *opt);
-/* NULL: not known. Borrowed until the next put of this key, or save. Anybody may have written it. */
+/* NULL: unknown key. The value is valid until the next put of this key or the next save. Do not
+ * trust it: the file may have been written by anybody. */
 const char *ctn__store_find(const ctn__store *s, const char *key);
 /* Printable ASCII, not empty. Errors: EARG, ENOMEM. */
 ctn_status ctn__store_put(ctn__store *s, const char *key, const char *value);
-/* Write what was put since, together with what others wrote meanwhile. A folder that cannot be written is no
- * error: all stays in memory, and problem has a line about it. Errors: ENOMEM. */
+/* Writes the entries put since the last save, merged with those that other processes have written
+ * meanwhile. A folder that is not writable is not an error: the entries stay in memory, and
+ * ctn__store_problem describes it. Errors: ENOMEM. */
 ctn_status ctn__store_save(ctn__store *s);
 const char *ctn__store_problem(const ctn__store *s); /* of the last open or save; NULL: none */
-/* All entries as a file of its own would have them. */
+/* All entries, in the format of a file. */
 void ctn__store_text(const ctn__store *s, ctn__text *out);
-/* Exactly these entries from now on. CTN_END: they are of another machine, nothing has changed. Errors: EFORMAT,
- * ENOMEM. */
+/* Replaces all entries by those in the text. Returns CTN_END and changes nothing if the text is
+ * from another machine. Errors: EFORMAT, ENOMEM. */
 ctn_status ctn__store_replace(ctn__store *s, const char *text, size_t n);
-void ctn__store_close(ctn__store *s); /* without save what was put is forgotten */
-/* A folder with its parents. Errors: ENOMEM; EIO, without a message, with errno. */
+void ctn__store_close(ctn__store *s); /* entries not saved are lost */
+/* Makes a folder and its parents. Errors: ENOMEM; EIO, with errno set and no message. */
 ctn_status ctn__make_folder(const char *path, unsigned mode);
-/* Adds the path of the cache folder, nothing when the environment names none. It may not exist yet. */
+/* Appends the path of the cache folder, or nothing if the environment names none. The folder may
+ * not exist yet. */
 void ctn__cache_folder(ctn__text *out);
 
-/* Adds the folder of the file that Catena is in, with a slash; nothing when that is the program itself or unknown. */
+/* Appends the folder of the shared library that contains Catena, with a trailing slash. Appends
+ * nothing if Catena is linked into the program or the folder is unknown. */
 void ctn__own_folder(ctn__text *out);
 
-/* ---- clock ----------------------------------------------------------------------------------- */
+/* ---- clock ---------------------------------------------------------------------------------- */
 
 uint64_t ctn__now_ns(void); /* monotonic */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clock of traces and measurements: monotonic, in nanoseconds, never the time of day.
+ * The clock of traces and measurements: monotonic, in nanoseconds; not the time of day.
  */
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of CATENA_* variables: typed values for the library, the list for tools.
+ * The table of CATENA_* variables: typed values for the library, and a list for tools.
  *
  * Invariant: no other file reads a CATENA_* variable. An empty value counts as not set. Values are
- * read anew each time, so a host may set them before it makes a context.
+ * read again each time, so a host may set them at any time before it makes a context.
  */
 #include "base/base.h"
 
@@ -61,7 +61,7 @@ static bool parse(env_type type, const char *s, int64_t *out)
     return true;
 }
 
-/* The text in effect and, for numbers, its value. *bad is the refused text of the environment. */
+/* The text in effect and, for numbers, its value. *bad is the invalid text, if any. */
 static const char *lookup(int id, int64_t *value, const char **source, const char **bad)
 {
     const entry *e = &table[id];
@@ -81,9 +81,9 @@ static const char *effective(int id, int64_t *value)
 {
     const char *source, *bad;
     const char *s = lookup(id, value, &source, &bad);
-    /* Once per variable: a value may be read often. */
+    /* Warn once per variable, because a value may be read often. */
     if (bad != NULL && !atomic_exchange(&warned[id], true))
-        ctn__warn("%s=%s is not a valid %s; the default %s is used", table[id].name, bad,
+        ctn__warn("%s=%s is not a valid %s; using the default %s", table[id].name, bad,
                   table[id].type_name, s);
     return s;
 }
@@ -120,8 +120,7 @@ static void check(void)
     for (char **e = environ; e != NULL && *e != NULL; e++) {
         size_t n = strcspn(*e, "=");
         if (strncmp(*e, "CATENA_", 7) != 0 || known(*e, n)) continue;
-        ctn__warn("%.*s is set but Catena knows no such variable; `catena info` lists them", (int)n,
-                  *e);
+        ctn__warn("%.*s is set but is not a Catena variable; `catena info` lists them", (int)n, *e);
     }
 }
 
@@ -139,7 +138,8 @@ int ctn_env_count(void)
 ctn_status ctn_env_get(int i, ctn_env_entry *out)
 {
     if (i < 0 || i >= CTN__ENV_COUNT)
-        return ctn_fail(CTN_EARG, "env_get: entry %d of %d", i, (int)CTN__ENV_COUNT);
+        return ctn_fail(CTN_EARG, "env_get: entry %d is out of range, the table has %d", i,
+                        (int)CTN__ENV_COUNT);
     if (out == NULL) return ctn_fail(CTN_EARG, "env_get: out is NULL");
     int64_t v = 0;
     const char *bad;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The running 128-bit hash of a recorded step: XXH3 of xxHash, which no other file includes.
+ * The running 128-bit hash of a recorded step: XXH3 from xxHash. No other file includes xxHash.
  *
- * It is compiled in from the header: recording adds a few bytes at a time, where a call into a
- * shared library would cost more than the hashing, and the state's layout is private to a library
- * version.
+ * It is compiled in from the header for two reasons. Recording adds a few bytes at a time, and a
+ * call into a shared library would cost more than the hashing. Also, the layout of the state is
+ * private to a library version.
  */
 #include "base/base.h"
 
 #define XXH_INLINE_ALL
-#define XXH_NO_STDLIB /* its allocating functions are not used */
+#define XXH_NO_STDLIB /* we do not use its allocating functions */
 #include <xxhash.h>
 
 struct ctn__hasher {
-    XXH3_state_t state; /* wants 64-byte alignment */
+    XXH3_state_t state; /* needs 64-byte alignment */
 };
 
 static ctn__hash128 from_xxh(XXH128_hash_t h)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Warnings and notices on their way to the host's function.
+ * Passes warnings and notices to the host's function.
  *
- * The lock guards only the pairs (function, user). It is not held during the call: a host that waits
- * in its function for another lock of its own, such as an interpreter's, would otherwise deadlock
- * with a thread that holds that lock and warns.
+ * The lock guards only the pairs (function, user) and is not held during the call. Otherwise a host
+ * whose function waits for a lock of its own, such as an interpreter lock, could deadlock with a
+ * thread that holds that lock and warns.
  */
 #include "base/base.h"
 
@@ -43,7 +43,7 @@ static void tell(const sink *s, const char *fmt, va_list args)
     const sink to = *s;
     pthread_mutex_unlock(&lock);
     if (to.fn == NULL) return;
-    char text[2048]; /* a longer message is cut: a warning must not need memory */
+    char text[2048]; /* longer messages are cut, because a warning must not allocate */
     if (vsnprintf(text, sizeof text, fmt, args) >= 0) to.fn(to.user, text);
 }
 

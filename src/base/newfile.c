@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing a file so that its name never shows half of it, also after a crash: temporary name,
- * fsync, rename, fsync of the folder. Used by every writer of files.
+ * Writes a file atomically, even across a crash: temporary name, fsync, rename, fsync of the
+ * folder. Used for every file that the library writes.
  */
 #include "base/newfile.h"
 
@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Not mkstemp: that makes a file only its owner can read, and the umask cannot be asked safely. */
+/* Not mkstemp: it makes files that only the owner can read, and there is no safe way to read the
+ * umask. */
 ctn_status ctn__newfile_open(ctn__newfile *f, const char *path)
 {
     f->path = path;
@@ -27,7 +28,7 @@ ctn_status ctn__newfile_open(ctn__newfile *f, const char *path)
 
 ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes, uint64_t offset)
 {
-    const size_t most = (size_t)1 << 30; /* one call takes no more than 2 GB */
+    const size_t most = (size_t)1 << 30; /* one pwrite takes at most 2 GB */
     const char *p = data;
     while (bytes) {
         ssize_t n = pwrite(f->fd, p, bytes < most ? bytes : most, (off_t)offset);
@@ -47,8 +48,8 @@ ctn_status ctn__newfile_write(ctn__newfile *f, const void *data, size_t bytes)
     return CTN_OK;
 }
 
-/* Makes the renaming itself durable. A folder that cannot be synced is no error: the file is
- * whole. */
+/* Makes the rename itself durable. A folder that cannot be synced is not an error, because the file
+ * is complete. */
 static void sync_folder(const char *path)
 {
     ctn__text folder = {0};

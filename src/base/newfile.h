@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that appears under its name complete or not at all: written under a temporary name in the
- * same folder, synced, then renamed over whatever stood there.
+ * Atomic file writing: the file is written under a temporary name in the same folder, synced, and
+ * then renamed over any existing file. Readers see the old file or the complete new one.
  */
 #ifndef CTN_BASE_NEWFILE_H
 #define CTN_BASE_NEWFILE_H
@@ -12,16 +12,16 @@ typedef struct {
     int fd; /* -1: not open */
     const char *path;
     ctn__text temporary;
-    uint64_t at; /* where write goes on */
+    uint64_t at; /* where the next write goes */
 } ctn__newfile;
 
-/* path is borrowed until close. Start with {.fd = -1}, so that close is fine after any failure. */
+/* path is borrowed until close. Start with {.fd = -1}; then close is safe after any failure. */
 CTN_MUST_CHECK ctn_status ctn__newfile_open(ctn__newfile *f, const char *path);
 CTN_MUST_CHECK ctn_status ctn__newfile_write(ctn__newfile *f, const void *data, size_t bytes);
-/* At an offset, in any order; write goes on where it was. */
+/* Writes at an offset, in any order. Does not move the position of ctn__newfile_write. */
 CTN_MUST_CHECK ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes,
                                            uint64_t offset);
 CTN_MUST_CHECK ctn_status ctn__newfile_commit(ctn__newfile *f);
-void ctn__newfile_close(ctn__newfile *f); /* without commit the temporary file is removed */
+void ctn__newfile_close(ctn__newfile *f); /* without a commit, deletes the file */
 
 #endif

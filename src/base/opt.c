@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optional arguments: a caller's struct, which may be of an older and shorter or a newer and longer version, over
- * defaults of zero. struct_size is the first field of each.
+ * Optional arguments: copies the caller's struct over zero defaults. The struct may come from an
+ * older (shorter) or newer (longer) version; its first field is always struct_size.
  */
 #include "base/base.h"
 
@@ -12,7 +12,8 @@ ctn_status ctn__opt(const char *who, void *to, size_t bytes, const void *from)
     size_t given;
     memcpy(&given, from, sizeof given);
     if (given < sizeof given)
-        return ctn_fail(CTN_EARG, "%s: options without struct_size; use CTN_OPT(type, ...)", who);
+        return ctn_fail(CTN_EARG,
+                        "%s: struct_size of the options is not set; use CTN_OPT(type, ...)", who);
     memcpy(to, from, given < bytes ? given : bytes);
     return CTN_OK;
 }

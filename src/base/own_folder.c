@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the library itself lies: plug-ins are looked for beside it (data/hdf5.c, comm/plugin.c).
+ * The folder of the library, where data/hdf5.c and comm/plugin.c look for plug-ins.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr */

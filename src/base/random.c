@@ -32,7 +32,7 @@ double ctn__normal(uint64_t seed, uint64_t stream, uint64_t i)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586477 * v);
 }
 
-/* The finalizer of SplitMix64: a bijection in which each input bit changes half of the output. */
+/* The finalizer of SplitMix64: a bijection; each input bit flips half of the output bits. */
 static uint64_t scramble(uint64_t x)
 {
     x += 0x9E3779B97F4A7C15u;
@@ -43,5 +43,5 @@ static uint64_t scramble(uint64_t x)
 
 uint64_t ctn__mix(uint64_t a, uint64_t b)
 {
-    return scramble(scramble(a) ^ b); /* not symmetric; for one a, different b never meet */
+    return scramble(scramble(a) ^ b); /* not symmetric; for a fixed a, different b never collide */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads files for datasets, weights and states: whole or in part, never through a mapping. A page
- * of a mapping that the disk cannot deliver, or that another process has cut off, ends the program
- * by SIGBUS, and a library must not catch signals; pread returns an error. Called by loader
- * threads; nothing is kept between calls.
+ * Reads files for datasets, weights and states, completely or in part, never through a mapping. If
+ * the disk cannot deliver a mapped page, or another process truncates the file, the program dies
+ * from SIGBUS, and a library must not catch signals. pread returns an error instead. Called by
+ * loader threads; keeps no state between calls.
  */
 #include "base/readfile.h"
 
@@ -13,12 +13,12 @@
 
 ctn_status ctn__file_open(const char *who, const char *path, int *fd, struct stat *info)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a pipe */
     if (*fd < 0) return ctn_fail(CTN_EIO, "%s: %s: %s", who, path, strerror(errno));
     ctn_status st = CTN_OK;
     if (fstat(*fd, info) != 0) st = ctn_fail(CTN_EIO, "%s: %s: %s", who, path, strerror(errno));
     else if (!S_ISREG(info->st_mode))
-        st = ctn_fail(CTN_EIO, "%s: %s: is not a regular file", who, path);
+        st = ctn_fail(CTN_EIO, "%s: %s: not a regular file", who, path);
     if (st == CTN_OK) return st;
     close(*fd);
     *fd = -1;
@@ -57,8 +57,8 @@ ctn_status ctn__file_whole(const char *who, const char *path, size_t most, char 
     CTN_TRY(ctn__file_open(who, path, &fd, &info));
     const size_t bytes = (size_t)info.st_size;
     if (bytes > most) {
-        st = ctn_fail(CTN_EUNSUPPORTED, "%s: %s: is %zu bytes, at most %zu are read", who, path,
-                      bytes, most);
+        st = ctn_fail(CTN_EUNSUPPORTED, "%s: %s: the file has %zu bytes, the limit is %zu", who,
+                      path, bytes, most);
         goto done;
     }
     text = ctn__malloc(bytes + 1);
@@ -76,7 +76,7 @@ done:
 
 ctn_status ctn__file_blame(ctn_status st, const char *who, const char *path)
 {
-    char text[512]; /* without the trace, which starts a new line */
+    char text[512]; /* without the trace, which starts on a new line */
     const char *m = ctn_error_message();
     if (st >= 0 || st == CTN_ENOMEM || strstr(m, path)) return st;
     snprintf(text, sizeof text, "%.*s", (int)strcspn(m, "\n"), m);

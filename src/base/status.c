@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Status texts and the error record of a thread.
+ * Status texts, and the error record of each thread. The whole library reports errors through it.
  *
- * The record is a fixed thread-local buffer, so that reporting "out of memory" needs no memory. The
- * first message since the last clear is kept; later failures only add the trace lines of the
- * CTN_TRY they pass. Everything in the library reports through here.
+ * The record is a fixed thread-local buffer, so that reporting "out of memory" needs no memory. It
+ * keeps the first message since the last clear. Later failures only add trace lines as they pass
+ * through CTN_TRY.
  */
 #include "base/base.h"
 
@@ -67,7 +67,7 @@ static void append(size_t limit, const char *fmt, va_list args)
     }
 }
 
-ctn_status ctn_fail(ctn_status st, const char *fmt, ...)
+ctn_status(ctn_fail)(ctn_status st, const char *fmt, ...)
 {
     if (st >= 0 || error.st < 0) return st;
     error.st = st;
@@ -88,12 +88,12 @@ static void append_trace(const char *fmt, ...)
     va_end(args);
 }
 
-ctn_status ctn_error_trace(ctn_status st, const char *file, int line, const char *func)
+ctn_status(ctn_error_trace)(ctn_status st, const char *file, int line, const char *func)
 {
     if (st >= 0) return st;
     if (error.st == CTN_OK) ctn_fail(st, "%s", ctn_status_text(st));
-    /* Another status is another, later error: its path would mislead below the first message. */
+    /* A different status is a later error. Its trace would mislead below the first message. */
     if (error.st == st && line > 0) append_trace("\n  at %s:%d %s", file, line, func);
-    else if (error.st == st) append_trace("\n  at %s %s", file, func); /* the line is in it */
+    else if (error.st == st) append_trace("\n  at %s %s", file, func); /* `file` has the line */
     return st;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tuning results on disk. A folder of files tune-<hash of the machine>.txt, each
+ * Tuning results on disk: a folder of files named tune-<hash of the machine>.txt. Each file is
  *
  *   catena-tune 1<TAB>machine
  *   key<TAB>value                  any number of them
  *
- * in printable ASCII. Written under another name and renamed, so a reader sees all of a file or none.
+ * in printable ASCII. It is replaced atomically, so a reader never sees a partial file.
  *
- * Invariant: a file is used whole or not at all. Nothing here trusts it: sizes are bounded, keys are hashed,
- * and files with other names are never touched. Problems of the disk never stop a program.
+ * Invariant: a file is used completely or not at all. Nothing here trusts its contents: sizes are
+ * bounded, keys are hashed, and files with other names are never touched. A disk problem never
+ * stops the program.
  */
 #include "base/base.h"
 
@@ -29,7 +30,7 @@
 #define MAX_BYTES ((int64_t)64 << 20)
 #define MAX_FILES 100
 
-/* ---- entries in memory: a vector, and an open hash table of positions in it --------------------- */
+/* ---- entries in memory: a vector and an open hash table of positions in it ------------------ */
 
 typedef struct {
     const char *key, *value;
@@ -51,7 +52,7 @@ static void table_free(table *t)
     *t = (table){0};
 }
 
-/* Where key is or would be. nslot > 0. */
+/* The slot where key is or would be. Needs nslot > 0. */
 static size_t *table_slot(const table *t, const char *key, size_t n)
 {
     size_t h = (size_t)ctn__hash(key, n).lo & (t->nslot - 1);
@@ -111,7 +112,7 @@ static const entry *table_find(const table *t, const char *key)
     return slot > 0 ? &t->entries.at[slot - 1] : NULL;
 }
 
-/* ---- the text of a file --------------------------------------------------------------------------- */
+/* ---- the text of a file --------------------------------------------------------------------- */
 
 static bool printable(const char *s, size_t n)
 {
@@ -120,7 +121,7 @@ static bool printable(const char *s, size_t n)
     return true;
 }
 
-/* A line "a<TAB>b<NEWLINE>" at *p; both parts printable and not empty. */
+/* A line "a<TAB>b<NEWLINE>" at *p; both parts are printable and not empty. */
 typedef struct {
     const char *a, *b;
     size_t na, nb;
@@ -137,7 +138,7 @@ static bool next_pair(const char **p, const char *end, pair *out)
     return out->na > 0 && out->nb > 0 && printable(out->a, out->na) && printable(out->b, out->nb);
 }
 
-/* EFORMAT, without a message, when it is not a file of ours; t is then to be dropped. */
+/* Returns EFORMAT without a message if this is not one of our files. The caller then drops t. */
 static ctn_status parse(const char *s, size_t n, table *t, pair *head)
 {
     const char *p = s, *end = s + n;
@@ -152,15 +153,15 @@ static ctn_status parse(const char *s, size_t n, table *t, pair *head)
     return CTN_OK;
 }
 
-/* All of a regular file of at most `most` bytes, to be freed. EFORMAT: it is something else. EIO with errno
- * set: it cannot be read. Both without a message. */
+/* Reads a complete regular file of at most `most` bytes; free *out. Returns EFORMAT if it is
+ * anything else, EIO with errno set if it cannot be read, both without a message. */
 static ctn_status read_text(const char *path, int64_t most, char **out, size_t *n)
 {
     ctn_status st = CTN_OK;
     struct stat info;
     char *text = NULL;
     size_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a pipe */
     if (fd < 0) return CTN_EIO;
     if (fstat(fd, &info) != 0) st = CTN_EIO;
     else if (!S_ISREG(info.st_mode) || info.st_size > most) st = CTN_EFORMAT;
@@ -170,7 +171,7 @@ static ctn_status read_text(const char *path, int64_t most, char **out, size_t *
         ssize_t k = read(fd, text + got, want - got);
         if (k < 0 && errno == EINTR) continue;
         if (k < 0) st = CTN_EIO;
-        if (k <= 0) break; /* shorter than it was: what there is must be whole lines */
+        if (k <= 0) break; /* the file was cut short; the parser checks that lines are complete */
         got += (size_t)k;
     }
     int error = errno;
@@ -185,9 +186,9 @@ static ctn_status read_text(const char *path, int64_t most, char **out, size_t *
     return CTN_OK;
 }
 
-/* ---- the folder ----------------------------------------------------------------------------------- */
+/* ---- the folder ----------------------------------------------------------------------------- */
 
-/* Where files are: "" (no text at all) when nothing says where. */
+/* Appends nothing if no variable says where the files are. */
 void ctn__cache_folder(ctn__text *out)
 {
     static const struct {
@@ -201,7 +202,7 @@ void ctn__cache_folder(ctn__text *out)
     }
     for (size_t i = 0; i < sizeof fallback / sizeof *fallback; i++) {
         s = getenv(fallback[i].variable);
-        if (s == NULL || s[0] != '/') continue; /* relative ones are to be ignored */
+        if (s == NULL || s[0] != '/') continue; /* the XDG rules ignore relative paths */
         ctn__text_add(out, "%s/%s", s, fallback[i].below);
         return;
     }
@@ -216,14 +217,14 @@ ctn_status ctn__make_folder(const char *path, unsigned mode)
     for (char *p = part + 1; *p != 0; p++) {
         if (*p != '/') continue;
         *p = 0;
-        (void)mkdir(part, mode); /* the last one tells */
+        (void)mkdir(part, mode); /* the last mkdir reports the error */
         *p = '/';
     }
     ctn__free(part);
     return mkdir(path, mode) == 0 || errno == EEXIST ? CTN_OK : CTN_EIO;
 }
 
-/* *whole: a file under its own name, not one being written. */
+/* *whole: the file has its final name and is not still being written. */
 static bool is_ours(const char *name, bool *whole)
 {
     size_t n = strlen(PREFIX);
@@ -244,7 +245,7 @@ typedef struct {
 
 typedef struct {
     ctn__arena mem;
-    CTN__VEC(found) files; /* the oldest first */
+    CTN__VEC(found) files; /* oldest first */
 } listing;
 
 static int older_first(const void *a, const void *b)
@@ -257,7 +258,7 @@ static int older_first(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Our files of a folder. EIO, without a message, with errno: it cannot be read. */
+/* Lists our files in a folder. Returns EIO, with errno and without a message, if it cannot. */
 static ctn_status list_folder(const char *folder, listing *out)
 {
     ctn_status st = CTN_OK;
@@ -285,8 +286,9 @@ static void listing_free(listing *l)
     ctn__vec_free(&l->files);
 }
 
-/* One writer at a time, so that none loses what another adds. Where locks do not work, or one is held for long,
- * we go on without: entries of one writer may be lost then, and are found again by timing. -1: no lock. */
+/* Lets one writer in at a time, so that none loses the entries that another adds. If locks do not
+ * work or one is held for too long, we continue without: then the entries of one writer may be
+ * lost, and timing finds them again. Returns a descriptor to close, -1 if there is none. */
 static int lock_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -297,7 +299,7 @@ static int lock_folder(const char *folder)
     return fd;
 }
 
-/* ---- a store ---------------------------------------------------------------------------------------- */
+/* ---- a store -------------------------------------------------------------------------------- */
 
 struct ctn__store {
     char *machine;
@@ -314,8 +316,8 @@ static void set_problem(ctn__store *s, const char *what)
              strerror(errno));
 }
 
-/* What the file has now, nothing when there is none to be used. EIO: there is one that cannot be read, and
- * problem says so. */
+/* Loads the current entries of the file, or none if there is no usable file. Returns EIO if the
+ * file exists but cannot be read, and sets `problem`. */
 static ctn_status load(ctn__store *s, table *t)
 {
     char *text = NULL;
@@ -381,7 +383,7 @@ ctn_status ctn__store_put(ctn__store *s, const char *key, const char *value)
 {
     size_t nkey = strlen(key), nvalue = strlen(value);
     if (nkey == 0 || nvalue == 0 || !printable(key, nkey) || !printable(value, nvalue))
-        return ctn_fail(CTN_EARG, "store_put: key and value must be printable text, not empty");
+        return ctn_fail(CTN_EARG, "store_put: key and value must be printable and not empty");
     const entry *e = table_find(&s->t, key);
     if (e != NULL && strcmp(e->value, value) == 0) return CTN_OK;
     return table_put(&s->t, key, nkey, value, nvalue, true);
@@ -404,7 +406,7 @@ static bool write_all(int fd, const char *p, size_t n)
     return fsync(fd) == 0;
 }
 
-/* The file appears complete or not at all. ENOMEM is returned, EIO (with errno, no message) too. */
+/* Writes the file atomically. Errors: ENOMEM; EIO, with errno and without a message. */
 static ctn_status write_file(const char *path, const char *text, size_t n)
 {
     ctn__text temporary = {0};
@@ -426,7 +428,8 @@ static ctn_status write_file(const char *path, const char *text, size_t n)
     return st;
 }
 
-/* The oldest files go, but never ours. What cannot be removed is somebody else's: no problem of ours. */
+/* Deletes the oldest files, but never our own. Files that cannot be deleted belong to another user
+ * and are ignored. */
 static ctn_status prune(const ctn__store *s)
 {
     listing l = {0};
@@ -450,9 +453,9 @@ static void write_table(const table *t, const char *machine, ctn__text *text)
         ctn__text_add(text, "%s\t%s\n", t->entries.at[i].key, t->entries.at[i].value);
 }
 
-/* The file's entries of now and our fresh ones, as a table and as text; no text when the file has
- * all of them: the ranks of a job come to the same choices, and one of them writes. Errors as
- * load. */
+/* Merges the current entries of the file with our fresh ones, as a table and as text. There is no
+ * text if the file already has all of them: the ranks of a job make the same choices, and only one
+ * of them needs to write. Errors as in load. */
 static ctn_status merge(ctn__store *s, table *t, ctn__text *text)
 {
     bool changed = false;
@@ -469,7 +472,7 @@ static ctn_status merge(ctn__store *s, table *t, ctn__text *text)
     return text->failed ? CTN_ENOMEM : CTN_OK;
 }
 
-/* EIO: problem says why not. */
+/* On EIO, `problem` says why. */
 static ctn_status save(ctn__store *s, table *t, ctn__text *text)
 {
     ctn_status st = merge(s, t, text);
@@ -502,9 +505,9 @@ ctn_status ctn__store_save(ctn__store *s)
     }
     table t = {0};
     ctn__text text = {0};
-    /* Only for us: who wants to share a folder makes it himself. */
+    /* Private to the user. To share a folder, create it beforehand. */
     ctn_status st = ctn__make_folder(s->folder.s, 0700);
-    if (st == CTN_EIO) set_problem(s, "make the folder of");
+    if (st == CTN_EIO) set_problem(s, "create the folder of");
     if (st == CTN_OK) {
         int lock = lock_folder(s->folder.s);
         st = save(s, &t, &text);
@@ -515,7 +518,7 @@ ctn_status ctn__store_save(ctn__store *s)
     return st == CTN_EIO ? CTN_OK : st;
 }
 
-/* ---- a copy elsewhere: saved states -------------------------------------------------------------------- */
+/* ---- copies in saved states ----------------------------------------------------------------- */
 
 void ctn__store_text(const ctn__store *s, ctn__text *out)
 {
@@ -538,7 +541,7 @@ ctn_status ctn__store_replace(ctn__store *s, const char *text, size_t n)
     return CTN_OK;
 }
 
-/* ---- for tools --------------------------------------------------------------------------------------- */
+/* ---- for tools ------------------------------------------------------------------------------ */
 
 int ctn_tune_folder(char *buf, size_t n)
 {
@@ -577,7 +580,7 @@ static ctn_status visit_file(const found *f, ctn_tune_fn fn, void *user)
         if (machine.failed) st = CTN_ENOMEM;
         file.machine = machine.s;
         file.entries = (int64_t)t.entries.n;
-    } else if (st != CTN_ENOMEM) { /* gone meanwhile, not readable, damaged: no entries */
+    } else if (st != CTN_ENOMEM) { /* deleted meanwhile, not readable or damaged */
         table_free(&t);
         st = CTN_OK;
     }

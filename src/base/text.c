@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing text and shell patterns. Printed plans and tensors are built with it.
+ * A growing text buffer, used to print plans and tensors, and shell patterns.
  *
- * Invariant: after a failed allocation the text keeps what it had, still 0-terminated, and ignores
- * further additions, so a writer checks `failed` once at its end.
+ * Invariant: after a failed allocation the text keeps its contents, still 0-terminated, and ignores
+ * further additions, so a writer needs to check `failed` only once, at the end.
  */
 #include "base/base.h"
 
@@ -47,7 +47,7 @@ void ctn__text_free(ctn__text *t)
 
 bool ctn__match(const char *pattern, const char *s)
 {
-    /* On a mismatch the last * takes one character more; earlier ones never need to. */
+    /* On a mismatch the last * takes one more character. Earlier ones never need to. */
     const char *star = NULL, *from = NULL;
     while (*s != 0) {
         if (*pattern == '*') {

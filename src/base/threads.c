@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run does to the threads it uses (rule 16) and which cores it holds (rule 17).
+ * The floating-point mode of a run's threads (rule 16) and the cores it holds (rule 17).
  *
- * Invariant: after leave every thread of the team has the floating-point control and flags it had
- * before enter, bit for bit. enter and leave cost one empty parallel region each and allocate
+ * Invariant: after leave, every thread of the team has exactly the floating-point control and flags
+ * that it had before enter. enter and leave cost one empty parallel region each and allocate
  * nothing.
  */
 #include "base/base.h"
@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdalign.h>
 
-/* The mode, three functions per architecture. During a run: round to nearest, nothing traps
- * (kernels compute on the padding of blocked layouts), flags clear, denormals flushed on input and
- * output. */
+/* Three functions per architecture set the mode. During a run, rounding is to nearest, nothing
+ * traps (kernels also compute on the padding of blocked layouts), the flags are clear, and
+ * denormals are flushed on input and output. */
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 
@@ -59,7 +59,7 @@ static void fp_set(fp_state s)
 
 static void fp_flush(void)
 {
-    /* FZ (bit 24) only. Not FZ16: half precision needs its denormals, they start at 6e-5. */
+    /* FZ (bit 24) only. Not FZ16: f16 needs its denormals, which start at 6e-5. */
     fp_set((fp_state){.fpcr = (uint64_t)1 << 24, .fpsr = 0});
 }
 
@@ -70,7 +70,7 @@ static bool fp_leave(fp_state saved)
     return underflow;
 }
 
-#else /* no way to flush is known: underflow is still counted */
+#else /* unknown how to flush denormals; underflow is still counted */
 #include <fenv.h>
 
 typedef fenv_t fp_state;
@@ -96,7 +96,7 @@ static bool fp_leave(fp_state saved)
 }
 #endif
 
-/* A cache line per thread: all of them write at once. */
+/* One cache line per thread, because all threads write at the same time. */
 typedef struct {
     alignas(64) fp_state saved;
     bool used;
@@ -129,7 +129,7 @@ void ctn__fpmode_free(ctn__fpmode *m)
 
 void ctn__fpmode_enter(ctn__fpmode *m)
 {
-    /* With OMP_DYNAMIC a later team may be smaller, and a thread it lacks would keep the run's
+    /* With OMP_DYNAMIC a later team may be smaller. A thread missing from it would keep the run's
      * mode. */
     m->dynamic = omp_get_dynamic();
     if (m->dynamic != 0) omp_set_dynamic(0);
@@ -147,8 +147,8 @@ bool ctn__fpmode_leave(ctn__fpmode *m)
     bool underflow = false;
 #pragma omp parallel num_threads(m->threads) reduction(|| : underflow)
     {
-        /* The runtime may give another number of threads than it gave to enter. One that is new was
-         * created during the run and has inherited the run's mode: it gets the caller's. */
+        /* This team may differ in size from that of enter. A thread that is new was created during
+         * the run and inherited the run's mode, so it gets the caller's. */
         slot *s = &m->at[omp_get_thread_num()];
         underflow = fp_leave(s->used ? s->saved : m->at[0].saved);
     }
@@ -157,15 +157,15 @@ bool ctn__fpmode_leave(ctn__fpmode *m)
     return underflow;
 }
 
-/* A thread that waits for cores, on its own stack. */
+/* A thread that waits for cores. Lives on that thread's stack. */
 typedef struct waiter {
     const ctn__coreset *set;
     struct waiter *next;
 } waiter;
 
-/* core_lock guards busy and queue; it is never held while anything else is called. Claims that run
- * are disjoint, so their union is all there is to remember. The queue is first come first served
- * among sets that intersect: a claim of all cores is not starved by small ones. */
+/* core_lock guards busy and queue, and nothing else is called while it is held. Running claims are
+ * disjoint, so it is enough to remember their union. The queue is first come first served among
+ * sets that intersect, so small claims cannot starve a claim of all cores. */
 static pthread_mutex_t core_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t core_freed = PTHREAD_COND_INITIALIZER;
 static ctn__coreset busy;

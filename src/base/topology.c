@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cores this process may use, from hwloc, which no other file includes.
+ * The cores this process may use, from hwloc. No other file includes hwloc.
  *
- * Read once per process into static memory. The set is the process's affinity mask together with
- * the OpenMP places: with OMP_PROC_BIND the runtime has pinned the main thread before anyone can
- * ask, and its mask alone would say one core.
+ * Read once per process into static memory. The set is the union of the process's affinity mask
+ * and the OpenMP places: with OMP_PROC_BIND the runtime has already pinned the main thread, so the
+ * mask alone would show only one core.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -21,7 +21,7 @@
 
 static ctn__topology topology;
 
-enum { PLACE_CPUS = 8192 }; /* what the largest Linux configuration allows */
+enum { PLACE_CPUS = 8192 }; /* the maximum that Linux can be configured for */
 
 static void add_omp_places(hwloc_bitmap_t set)
 {
@@ -36,7 +36,7 @@ static void add_omp_places(hwloc_bitmap_t set)
     }
 }
 
-/* Objects with at least one CPU of the set: half a core is still a core to compute on. */
+/* Counts objects with at least one CPU in the set: half a core still counts as a core. */
 static int count_in(hwloc_topology_t t, hwloc_obj_type_t type, hwloc_const_bitmap_t set)
 {
     int n = 0;
@@ -52,7 +52,7 @@ static bool read_hwloc(ctn__topology *out)
     hwloc_bitmap_t set = NULL;
     if (hwloc_topology_init(&t) != 0) return false;
 #if HWLOC_API_VERSION >= 0x00020500
-    /* Some of hwloc's backends move the calling thread from core to core while they look. */
+    /* Some hwloc backends move the calling thread between cores during discovery. */
     hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
 #endif
     hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -97,7 +97,7 @@ const ctn__topology *ctn__topology_get(void)
     return &topology;
 }
 
-/* OMP_NUM_THREADS may be a list, one number per nesting level: the first counts. 0: not usable. */
+/* OMP_NUM_THREADS may be a list, one number per nesting level; use the first. 0: not usable. */
 static int omp_threads(void)
 {
     const char *s = getenv("OMP_NUM_THREADS");
@@ -116,7 +116,7 @@ int ctn__default_threads(const char **source)
     int64_t wanted = ctn__env_int(CTN__ENV_THREADS);
     int n = wanted > 0 && wanted <= INT_MAX ? (int)wanted : 0;
     if (n == 0 && wanted != 0)
-        ctn__warn("CATENA_THREADS=%lld is not a number of threads; it is ignored",
+        ctn__warn("CATENA_THREADS=%lld is not a valid number of threads; ignoring it",
                   (long long)wanted);
     if (n == 0) {
         from = "OMP_NUM_THREADS";

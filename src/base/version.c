@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version this library was built as; a program compares it with the CTN_VERSION it was compiled
- * against.
+ * The version of this library. A program compares it with the CTN_VERSION it was compiled against.
  */
 #include "base/base.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all ranks must have in common. Rank 0's text goes to every rank, which compares it with its own, and
- * one small sum tells whether somebody differs. Only then do the ranks show each other what they have, so
- * that all of them fail with the same message.
+ * Checks what all ranks must have in common. Rank 0 sends its text to every rank, which compares it
+ * with its own, and one small sum tells whether any rank differs. Only then do the ranks show each
+ * other their differences, so that all of them fail with the same message.
  *
- * Cost when all agree: two broadcasts and one small sum, which is 3 log2(p) messages for rank 0 and fewer
- * for the others.
+ * Cost if all agree: two broadcasts and one small sum, which is 3 log2(p) messages for rank 0 and
+ * fewer for the other ranks.
  */
 #include "comm/comm.h"
 
-/* The first line of a rank that is not rank 0's. */
+/* The first line in which a rank differs from rank 0. */
 typedef struct {
-    int32_t line; /* its number, -1: none */
+    int32_t line; /* its number; -1: no difference */
     char text[252];
 } difference;
 
-/* Line k of a text, without its end; NULL when there are fewer. */
+/* Line k of a text, without the newline; NULL if there are fewer lines. */
 static const char *line_at(const char *text, int k, size_t *n)
 {
     for (; *text; text += *text == '\n', k--) {
@@ -63,7 +63,7 @@ static void name_ranks(const difference *all, int size, int r, ctn__text *t)
     ctn__text_add(t, n == 1 ? " has" : " have");
 }
 
-/* Of the lowest rank that differs, and of those that have the same as it. */
+/* Reports the lowest rank that differs, and all ranks with the same difference. */
 static ctn_status tell(const difference *all, int size, const char *first)
 {
     ctn__text t = {0};
@@ -82,7 +82,7 @@ static ctn_status tell(const difference *all, int size, const char *first)
     return st;
 }
 
-/* A rank that has no memory must not leave the others waiting. */
+/* A rank that is out of memory must not leave the other ranks waiting. */
 static ctn_status broken(ctn_comm *c)
 {
     ctn_comm_break(c, ctn_error_message());
@@ -91,7 +91,7 @@ static ctn_status broken(ctn_comm *c)
 
 ctn_status ctn_comm_agree(ctn_comm *c, const char *text)
 {
-    if (!c || !text) return ctn_fail(CTN_EARG, "comm_agree: a communicator and a text are needed");
+    if (!c || !text) return ctn_fail(CTN_EARG, "comm_agree: communicator or text is NULL");
     const int size = ctn_comm_size(c), rank = ctn_comm_rank(c);
     ctn_status st = CTN_OK;
     difference mine, *all = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of allreduce algorithms: a new one is a file and a line here. The order is that of ctn_comm_algorithm_name; where
- * measurement finds no difference the first wins.
+ * The table of allreduce algorithms. To add one, write a file and add a line here. The order is
+ * that of ctn_comm_algorithm_name; if measurement finds no difference, the first one wins.
  */
 #include "comm/comm.h"
 
@@ -27,7 +27,7 @@ bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c)
     return !a->fits || a->fits(&c->place);
 }
 
-/* A message of 4 kB costs hardly more than an empty one, on anything from shared memory to TCP. */
+/* A 4 kB message costs hardly more than an empty one, from shared memory to TCP. */
 static bool long_blocks(const ctn_comm *c, int64_t count)
 {
     return count / c->place.size >= 4096 / (int64_t)sizeof(float);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce by recursive doubling, for a few numbers: the control message of a step. With q the largest power of two that is at most p, ranks from
- * q on first give theirs to rank - q and get the result at the end; the others meet rank xor 1, 2, 4, ... and both add all they
- * have. Addition is commutative, so all ranks end with the same bits.
+ * Allreduce by recursive doubling, for a few numbers such as the control message of a step. Let q
+ * be the largest power of two that is at most p. A rank r >= q first sends its numbers to r - q and
+ * receives the result at the end. The other ranks exchange all they have with r xor 1, 2, 4, ...
+ * and add it. Addition is commutative, so all ranks end with the same bits.
  *
- * Cost: lg q (alpha + n beta + n gamma), and 2 alpha + 2 n beta + n gamma where p is no power of two.
+ * Cost: lg q (alpha + n beta + n gamma), plus 2 alpha + 2 n beta + n gamma if p is not a power of
+ * two.
  */
 #include "comm/comm.h"
 
@@ -12,7 +14,7 @@ static bool doubling_round(const ctn__place *me, int64_t n, int k, ctn__round *r
 {
     int q = 1;
     while (2 * q <= me->size) q *= 2;
-    const int rank = me->rank, extra = rank + q < me->size; /* a rank gives to this one */
+    const int rank = me->rank, extra = rank + q < me->size; /* another rank sends to this one */
     *r = (ctn__round){.kind = CTN__ROUND_EXCHANGE, .add = true};
     if (rank >= q) {
         r->to = r->from = rank - q;

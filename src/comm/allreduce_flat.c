@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce, flat: the transport's own, MPI_Allreduce, of the whole piece. What every other algorithm is compared with.
+ * Allreduce, flat: the transport's own MPI_Allreduce of the whole piece. All other algorithms are
+ * compared with it.
  *
- * Cost, as of the best that MPIs have for long vectors; p ranks, n bytes:
+ * Cost of the best algorithm that MPI libraries have for long vectors, with p ranks and n bytes:
  *     2 ceil(lg p) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma
  */
 #include "comm/comm.h"
@@ -18,11 +19,11 @@ static double flat_cost(const ctn__place *me, double bytes, double alpha, double
 {
     int p = me->size, steps = 0;
     while (1 << steps < p) steps++;
-    double most = bytes * (p - 1) / p; /* all blocks but one */
+    double most = bytes * (p - 1) / p; /* all blocks except one */
     return 2 * steps * alpha + 2 * most * beta + most * gamma;
 }
 
-/* The transport cuts it once more. */
+/* The transport cuts pieces further. */
 static int flat_parts(const ctn__place *me)
 {
     (void)me;

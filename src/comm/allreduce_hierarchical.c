@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce in two levels: through shared memory inside a node, by rings between nodes, so that each byte crosses a node's link
- * once each way. N nodes; L lanes: the ranks that every node has. Local rank l < L owns slice l (of L); others own none.
+ * Allreduce in two levels: through shared memory inside a node and by rings between nodes, so that
+ * each byte crosses a node's link once in each direction. There are N nodes and L lanes, where L is
+ * the number of ranks that every node has. Local rank l < L owns slice l (of L); others own none.
  *
- *   1. Share: copy the piece, but for the own slice, into the own region.
- *   2. Sum: to the own slice those of the other regions of the node, in the order of local ranks.
- *   3. Allreduce of the slice by ring among the ranks with the same local number, one of each node.
+ *   1. Share: copy the piece, except the own slice, into the own region.
+ *   2. Sum: add the slices in the node's other regions to the own slice, in order of local ranks.
+ *   3. Allreduce the slice by a ring of the ranks with the same local number, one from each node.
  *   4. Share the own slice.
- *   5. Fetch the other slices out of their owners' regions.
+ *   5. Fetch the other slices from their owners' regions.
  *
  *         node 0             node 1
- *         rank 0  [A b]  <->  rank 3  [A b]       L = 2: slice A is summed by 0 and by 3, which then exchange it,
- *         rank 1  [a B]  <->  rank 4  [a B]       B by 1 and 4; 2 only gives and takes
- *         rank 2  [a b]
+ *         rank 0  [A b]  <->  rank 3  [A b]       L = 2: ranks 0 and 3 sum slice A, then exchange
+ *         rank 1  [a B]  <->  rank 4  [a B]       it; 1 and 4 do the same with B;
+ *         rank 2  [a b]                           2 only shares and fetches
  *
- * Steps 1, 2, 4 and 5 are left out by a rank that is alone in its node, 3 when there is one node. In step 4 a rank writes only where
- * nobody has read in step 2, so that nobody waits for a slow sum. A slice has the same bits on all its owners.
+ * A rank that is alone on its node skips steps 1, 2, 4 and 5; with one node, step 3 is skipped. In
+ * step 4 a rank writes only where nobody reads in step 2, so nobody waits for a slow sum. A slice
+ * has the same bits on all its owners.
  *
- * Cost, n bytes, M the ranks of the own node. Lanes run at the same time but share the node's link, so beta counts the node's
- * bytes, not the rank's; passes over memory count as sums:
+ * Cost, n bytes, M ranks on the own node. Lanes run at the same time but share the node's link, so
+ * beta counts the bytes of the node, not of the rank; passes over memory count as sums:
  *     2(N-1) alpha + 2 (N-1)/N n beta + (N-1)/N n/L gamma    [+ (2 + (M-2)/L) n gamma if M > 1]
  */
 #include "comm/ring.h"
@@ -66,7 +68,7 @@ static int hierarchical_parts(const ctn__place *me)
     return me->lanes * me->nodes;
 }
 
-/* With one rank in each node it is the ring under another name. */
+/* With one rank per node it would be the ring under another name. */
 static bool hierarchical_fits(const ctn__place *me)
 {
     return me->size == 1 || me->nodes < me->size;

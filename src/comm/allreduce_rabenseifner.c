@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce after Rabenseifner: few steps, for pieces that are too short for a ring. Recursive halving, after which every member
- * has the sum of its blocks, and recursive doubling (comm/halving.h). Before it the silent rank of a pair sends all it has to the one
- * that speaks, which adds it; after it the silent one is sent the result.
+ * Rabenseifner's allreduce: few steps, for pieces that are too short for a ring. Recursive halving,
+ * after which every member has the sum of its blocks, is followed by recursive doubling
+ * (comm/halving.h). Before that, the silent rank of each pair sends everything to the rank that
+ * speaks, which adds it; at the end the silent rank receives the result.
  *
- * Cost, n bytes, p members; the terms in brackets only where ranks pair up:
+ * Cost, n bytes, p members; the terms in brackets apply if ranks form pairs:
  *     2 lg p alpha + 2 (p-1)/p n beta + (p-1)/p n gamma    [+ 2 alpha + 2 n beta + n gamma]
  */
 #include "comm/halving.h"
@@ -39,7 +40,7 @@ static double rabenseifner_cost(const ctn__place *me, double bytes, double alpha
     return cost;
 }
 
-/* Pairs send all, else the first halving is the longest. */
+/* Pairs send everything. Otherwise the first halving sends the longest message. */
 static int rabenseifner_parts(const ctn__place *me)
 {
     return ctn__halving_of(me).extra > 0 ? 1 : 2;

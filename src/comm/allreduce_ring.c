@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ring: p blocks; p-1 rounds in which every rank passes a partial sum to its right neighbour and adds what comes from the left, then p-1
- * rounds in which finished blocks go round (comm/ring.h has one step). The two halves are operations of their own: reduce-scatter,
- * after which rank r has the sum of block r, and allgather, before which it has only that.
+ * Ring with p blocks. In p-1 rounds every rank passes a partial sum to its right neighbour and
+ * adds the one from its left. In p-1 more rounds the finished blocks go round (comm/ring.h has
+ * one step). The two halves are also operations of their own: a reduce-scatter, after which rank
+ * r has the sum of block r, and an allgather, before which it has only that block.
  *
- * Cost: 2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma. No algorithm sends less; latency grows with p.
+ * Cost: 2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma. No algorithm sends fewer bytes, but the
+ * latency grows with p.
  */
 #include "comm/ring.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce by reduce-scatter, allreduce and put, from the Oakforest-PACS study: the torus' grid, but its last phase is one-sided and
- * takes one step instead of C - 1. R rows, C columns, rank = row * C + column.
+ * Allreduce by reduce-scatter, allreduce and put, from the Oakforest-PACS study. It uses the grid
+ * of torus, but its last phase is one-sided and takes one step instead of C - 1. There are R rows
+ * and C columns, rank = row * C + column.
  *
  *   1. Reduce-scatter by ring along the row: column c has the row's sum of block c (of C).
  *   2. Allreduce of that block by ring along the column.
- *   3. Put the block into the regions of the C - 1 others of the row, tell them, and take theirs out of the own region.
+ *   3. Put the block into the regions of the other C - 1 ranks of the row, notify them, and take
+ *      their blocks from the own region.
  *
- * Any R x C will do; with one column it is the ring, with one row there is no step 2.
+ * Any R x C works. With one column it is the ring; with one row there is no step 2.
  *
- * Cost, n bytes; puts are started together, and each is followed by an empty message:
+ * Cost, n bytes; the puts start together, and each is followed by an empty message:
  *     (C-1 + 2(R-1)) alpha [+ 2 alpha if C > 1] + 2 (RC-1)/(RC) n beta + (RC-1)/(RC) n gamma
  */
 #include "comm/ring.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce on a grid of R rows and C columns, rank = row * C + column: rings as short as the sides of the grid instead of one
- * through all ranks, for torus networks and for many ranks. Any R x C will do; with one row or one column it is the ring.
+ * Allreduce on a grid of R rows and C columns, rank = row * C + column, for torus networks and
+ * for many ranks. It uses rings as short as the sides of the grid instead of one ring through all
+ * ranks. Any R x C works; with one row or one column it is the ring.
  *
  *   1. Reduce-scatter by ring along the row: column c has the row's sum of block c (of C).
- *   2. Allreduce of that block by ring along the column: it is the sum of all ranks now.
+ *   2. Allreduce of that block by ring along the column: it is now the sum over all ranks.
  *   3. Allgather by ring along the row.
  *
- *         rank 0  [a b c]    1  [a b c]    2  [a b c]  --.  1: blocks become sums of the row
+ *         rank 0  [a b c]    1  [a b c]    2  [a b c]  --.  1: sums of each row, by blocks
  *              3  [a b c]    4  [a b c]    5  [a b c]  --'
  *                  |             |             |        2: a with a, b with b, c with c
  *

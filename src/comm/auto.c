@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Choices by measurement: the algorithm, of those that fit the fastest one; and how long the vectors are into which a longer one is
- * best cut, of the lengths that reach the network's rate the shortest one, because a bucket of gradients starts the earlier the
- * shorter it is. The slowest rank counts, and rank 0's choice is broadcast, so that all ranks agree whatever their clocks say.
- * What an earlier run chose is taken again.
+ * Choices by measurement. The algorithm is the fastest of those that fit. The length into which
+ * long vectors are cut is the shortest that reaches the network's full rate, because a shorter
+ * bucket of gradients can start earlier. The time of the slowest rank counts, and rank 0's choice
+ * is broadcast, so all ranks agree whatever their clocks say. The choice of an earlier run is
+ * reused.
  */
 #include "comm/comm.h"
 
@@ -13,13 +14,13 @@ static const int lengths[] = {1, BUCKET, STREAM}; /* MB */
 
 typedef struct {
     int algorithm; /* -1: not known */
-    int mb;        /* of a bucket */
+    int mb;        /* length of a bucket */
 } choice;
 
 typedef struct {
     ctn_comm *c;
     float *buf;
-    bool regions; /* the transport has them on every rank */
+    bool regions; /* the transport supports them on every rank */
 } bench;
 
 static int64_t elements(int64_t bytes, int most)
@@ -27,13 +28,13 @@ static int64_t elements(int64_t bytes, int most)
     return (bytes < (int64_t)most * MB ? bytes : (int64_t)most * MB) / (int64_t)sizeof(float) + 1;
 }
 
-/* ms that the slowest rank takes for n elements, cut into vectors of `step`; best of some rounds. */
+/* Time of the slowest rank for n elements, cut into vectors of `step`; best of ROUNDS. */
 static ctn_status time_stream(const bench *b, const ctn__algorithm *a, int64_t n, int64_t step,
                               double *ms)
 {
     ctn_comm *c = b->c;
     double best = 1e30;
-    for (int i = 0; i <= ROUNDS; i++) { /* the first one warms up */
+    for (int i = 0; i <= ROUNDS; i++) { /* the first one is a warm-up */
         ctn__coll *x[STREAM + 1] = {0};
         int k = 0;
         CTN_TRY(ctn_comm_barrier(c));
@@ -56,7 +57,7 @@ static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
     const int64_t n = elements(bytes, BUCKET);
     for (int i = 0; (a = ctn__algorithm_at(i)); i++) {
         if (!ctn__algorithm_fits(a, b->c) || (a->region && !b->regions)) continue;
-        if (a->native && b->c->guest) continue; /* cannot be given up when a rank fails */
+        if (a->native && b->c->guest) continue; /* it cannot be cancelled when a rank fails */
         CTN_TRY(time_stream(b, a, n, n, &ms));
         if (ms >= best) continue;
         best = ms;
@@ -69,7 +70,7 @@ static ctn_status shortest(const bench *b, int64_t bytes, choice *best)
 {
     enum { N = sizeof lengths / sizeof *lengths };
     double ms[N] = {0}, least = 1e30;
-    int n = 0; /* longer ones than the stream are like it */
+    int n = 0; /* lengths beyond the stream make no difference */
     do {
         CTN_TRY(time_stream(b, ctn__algorithm_at(best->algorithm), elements(bytes, STREAM),
                             (int64_t)lengths[n] * MB / (int64_t)sizeof(float), &ms[n]));
@@ -80,14 +81,16 @@ static ctn_status shortest(const bench *b, int64_t bytes, choice *best)
     return CTN_OK;
 }
 
-/* Making regions blocks inside the transport: a rank that has failed before is heard of here, where a wait can still end. */
+/* Making regions blocks inside the transport. The barrier notices a rank that has failed before,
+ * while the wait can still end. */
 static ctn_status make_regions(ctn_comm *c)
 {
     if (!c->region) CTN_TRY(ctn_comm_barrier(c));
     return ctn__regions_make(c);
 }
 
-/* An MPI may have no memory that others see: then the algorithms that need it are left out, on all ranks. */
+/* An MPI library may have no memory that other ranks can see. Then the algorithms that need it are
+ * left out on all ranks. */
 static ctn_status try_regions(bench *b)
 {
     ctn_status st = make_regions(b->c);
@@ -115,7 +118,7 @@ done:
     return st;
 }
 
-/* "ring, 4 MB" */
+/* Parses text such as "ring, 4 MB". */
 static choice parse(const ctn_comm *c, const char *known)
 {
     char name[32];

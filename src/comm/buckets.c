@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cutting a pool into buckets: see buckets.h.
+ * Cuts a pool into buckets; see buckets.h.
  */
 #include "comm/buckets.h"
 
-enum { VECTOR = 16 }; /* borders are multiples of it, so that vector kernels see whole vectors */
+enum { VECTOR = 16 }; /* borders are multiples of it, so that kernels see full vectors */
 
 static ctn_status allot(ctn__buckets *k, int n)
 {
@@ -49,7 +49,7 @@ void ctn__buckets_free(ctn__buckets *k)
     k->begin = NULL;
 }
 
-/* The buckets that are held back start with the one that the forward pass needs first. */
+/* Of the held-back buckets, the one that the forward pass needs first starts first. */
 int ctn__buckets_order(const ctn__buckets *k, int s)
 {
     return s < k->n - k->held ? s + k->held : k->n - 1 - s;
@@ -57,7 +57,7 @@ int ctn__buckets_order(const ctn__buckets *k, int s)
 
 int ctn__buckets_find(const ctn__buckets *k, int64_t element)
 {
-    int lo = 0, hi = k->n - 1; /* begin falls */
+    int lo = 0, hi = k->n - 1; /* begin is descending */
     while (lo < hi) {
         const int mid = (lo + hi) / 2;
         if (k->begin[mid + 1] <= element) hi = mid;

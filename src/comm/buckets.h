@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a pool is cut for its exchange. Buckets are ranges of the pool from its end, where the backward pass writes first, to its
- * beginning. The last few elements of the pool may be held back: their buckets start after all others, and a step does not wait for them.
+ * How a pool is cut for its exchange. Buckets are ranges of the pool, ordered from its end, which
+ * the backward pass writes first, to its beginning. The last few elements of the pool may be held
+ * back: their buckets start after all others, and a step does not wait for them.
  *
- * Invariant: which elements may be held back depends on the pool alone, not on the buckets, so a plan that was made before the
- * pool was cut anew stays right.
+ * Invariant: which elements may be held back depends only on the pool, not on the buckets, so plans
+ * made before the pool is cut again stay valid.
  */
 #ifndef CTN_COMM_BUCKETS_H
 #define CTN_COMM_BUCKETS_H
@@ -15,18 +16,18 @@ typedef struct {
     int64_t count;  /* elements of the pool */
     int64_t prompt; /* elements before this one are never held back */
     int n;
-    int held;       /* buckets [0, held) are held back: those that lie behind `prompt` */
-    int64_t *begin; /* [n + 1], falling: bucket b is [begin[b+1], begin[b]) */
+    int held;       /* buckets [0, held) are held back; they lie at or after `prompt` */
+    int64_t *begin; /* [n + 1], descending: bucket b is [begin[b+1], begin[b]) */
 } ctn__buckets;
 
-/* Buckets of this many bytes of f32. Errors: ENOMEM. */
+/* Cuts into buckets of this many bytes of f32. Errors: ENOMEM. */
 ctn_status ctn__buckets_cut(ctn__buckets *k, int64_t bytes);
-/* n ranges that begin at begin[i] (rising; begin[n] is the end). Errors: ENOMEM. */
+/* Cuts into n ranges that begin at begin[i] (ascending; begin[n] is the end). Errors: ENOMEM. */
 ctn_status ctn__buckets_cut_at(ctn__buckets *k, int n, const int64_t *begin);
 void ctn__buckets_free(ctn__buckets *k);
-/* The bucket that starts as number s of a step. */
+/* The bucket that a step starts as number s. */
 int ctn__buckets_order(const ctn__buckets *k, int s);
-/* The bucket that has this element. */
+/* The bucket that contains this element. */
 int ctn__buckets_find(const ctn__buckets *k, int64_t element);
 
 static inline int64_t ctn__bucket_length(const ctn__buckets *k, int b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communicators: making, freeing, and the calls that wait. Small control messages (broadcast, allgather, barrier) have tags of their
- * own, so they may be used while operations of pieces.c are on their way.
+ * Communicators: creation, freeing, and the calls that wait. Small messages (broadcast, allgather,
+ * barrier) have tags of their own, so they may be used while operations of pieces.c are in flight.
  */
 #include <sched.h>
 #include <time.h>
@@ -14,12 +14,12 @@ static ctn_status check(const ctn_comm *c)
     return CTN_OK;
 }
 
-/* One message of a call that waits. It goes through memory of its own: after a failure the transport may still use that, while the caller is
- * free to do with its own memory what it likes. */
+/* One message of a call that waits. It uses a buffer of its own, because the transport may still
+ * use the buffer after a failure, when the caller is free to reuse its own memory. */
 typedef struct {
     ctn__net_req req;
     void *copy; /* NULL: no message */
-    void *to;   /* a receive: where it goes in the end; NULL: it is sent */
+    void *to;   /* where a received message is copied to; NULL: it is a send */
     size_t bytes;
     bool done;
 } parcel;
@@ -62,7 +62,7 @@ static void take(ctn_comm *c, parcel *m)
 {
     if (!m->copy) return;
     if (m->done && m->to) memcpy(m->to, m->copy, m->bytes);
-    if (!m->done) { /* of a group that broke */
+    if (!m->done) { /* the group has failed */
         pthread_mutex_lock(&c->lock);
         m->done = c->net->vt->cancel(c->net, &m->req);
         pthread_mutex_unlock(&c->lock);
@@ -70,7 +70,7 @@ static void take(ctn_comm *c, parcel *m)
     if (m->done) ctn__free(m->copy);
 }
 
-/* Until both are done, with everything else moving on. */
+/* Waits until both are done, while everything else makes progress. */
 static ctn_status wait_for(ctn_comm *c, parcel *a, parcel *b)
 {
     ctn_status st = CTN_OK;
@@ -100,7 +100,7 @@ ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, in
     CTN_TRY(check(c));
     CTN_TRY(post(c, &r, NULL, in, nin, from, tag));
     ctn_status st = post(c, &s, out, NULL, nout, to, tag);
-    if (st < 0) { /* the receive would take the message of another call */
+    if (st < 0) { /* the receive would match another call's message */
         ctn_comm_fail(c, ctn_error_message());
         take(c, &r);
         return st;
@@ -108,7 +108,7 @@ ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, in
     return wait_for(c, &r, &s);
 }
 
-/* Binomial tree, log2 p steps, for one message. */
+/* A binomial tree for one message, log2 p steps. */
 static ctn_status broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
 {
     int size = c->place.size, me = (c->place.rank - root + size) % size, bit = 1;
@@ -125,10 +125,11 @@ static ctn_status broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
 
 ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
 {
-    enum { MOST = 4 << 20 }; /* bytes that lie twice in memory */
+    enum { MOST = 4 << 20 }; /* bytes that are copied at a time */
     char *at = buf;
     if (root < 0 || root >= c->place.size)
-        return ctn_fail(CTN_EARG, "comm_broadcast: root %d of %d ranks", root, c->place.size);
+        return ctn_fail(CTN_EARG, "comm_broadcast: root %d does not exist, there are %d ranks",
+                        root, c->place.size);
     CTN_TRY(check(c));
     for (size_t n; bytes > 0; bytes -= n, at += n) {
         n = bytes < MOST ? bytes : MOST;
@@ -137,8 +138,8 @@ ctn_status ctn_comm_broadcast(ctn_comm *c, void *buf, size_t bytes, int root)
     return CTN_OK;
 }
 
-/* After Bruck: in step k everybody sends the blocks of the 2^k ranks that it knows of and hears of as many more. Blocks are kept in the order
- * own, next rank, the one after, ... until the end. */
+/* Bruck's algorithm: in step k every rank sends the 2^k blocks that it has and receives as many
+ * more. Until the end, blocks are kept in the order own, next rank, the one after it, ... */
 ctn_status ctn_comm_allgather(ctn_comm *c, const void *mine, size_t bytes, void *all)
 {
     const int size = c->place.size, rank = c->place.rank;
@@ -160,7 +161,7 @@ ctn_status ctn_comm_allgather(ctn_comm *c, const void *mine, size_t bytes, void 
     return st;
 }
 
-/* Dissemination: in step k everybody hears of 2^k ranks more. */
+/* Dissemination barrier: in step k every rank learns of 2^k more ranks. */
 ctn_status ctn_comm_barrier(ctn_comm *c)
 {
     int size = c->place.size, rank = c->place.rank;
@@ -176,21 +177,23 @@ ctn_status ctn_comm_allreduce(ctn_comm *c, void *buf, int64_t count, ctn_dtype t
 {
     ctn__coll *x = NULL;
     if (count < 0 || (!buf && count > 0))
-        return ctn_fail(CTN_EARG, "comm_allreduce: %lld elements", (long long)count);
+        return ctn_fail(CTN_EARG, "comm_allreduce: count is %lld or the buffer is NULL",
+                        (long long)count);
     if (type != CTN_F32 && type != CTN_F64 && type != CTN_I32 && type != CTN_I64)
-        return ctn_fail(CTN_EDTYPE, "comm_allreduce: %s; f32, f64, i32 and i64 can be summed",
+        return ctn_fail(CTN_EDTYPE, "comm_allreduce: cannot sum %s, expected f32, f64, i32 or i64",
                         ctn_dtype_name(type));
     CTN_TRY(ctn__coll_start(c, &x, NULL, buf, count, type, c->opt.wire));
     return ctn__coll_wait(x);
 }
 
-/* ---- making --------------------------------------------------------------------------------------------- */
+/* ---- making --------------------------------------------------------------------------------- */
 
 static ctn_status check_options(ctn_comm_opt *o)
 {
     if (!o->wire) o->wire = CTN_F32;
     if (o->wire != CTN_F32 && o->wire != CTN_BF16 && o->wire != CTN_F16)
-        return ctn_fail(CTN_EARG, "comm: wire is %s; f32, bf16 or f16", ctn_dtype_name(o->wire));
+        return ctn_fail(CTN_EARG, "comm: wire is %s, expected f32, bf16 or f16",
+                        ctn_dtype_name(o->wire));
     if (o->segment <= 0) o->segment = 128 * 1024;
     if (o->segment < 1024) o->segment = 1024;
     if (o->window <= 0) o->window = 8;
@@ -203,16 +206,16 @@ ctn_status ctn_comm_set_algorithm(ctn_comm *c, const char *name)
     const ctn__algorithm *a = NULL;
     if (name && strcmp(name, "auto") != 0) {
         a = ctn__algorithm_find(name);
-        if (!a) return ctn_fail(CTN_EARG, "comm: no algorithm is called %s", name);
+        if (!a) return ctn_fail(CTN_EARG, "comm: unknown algorithm %s", name);
         if (a->native && !ctn__algorithm_fits(a, c))
             return ctn_fail(
                 CTN_EARG,
-                "comm: %s cannot send %s, MPI would add in %s: choose another algorithm "
-                "or wire f32",
+                "comm: algorithm %s cannot use wire type %s, because MPI would add in %s; choose "
+                "another algorithm or wire f32",
                 name, ctn_dtype_name(c->opt.wire), ctn_dtype_name(c->opt.wire));
         if (!ctn__algorithm_fits(a, c))
-            return ctn_fail(CTN_EARG, "comm: %s cannot run on %d ranks of %d nodes", name,
-                            c->place.size, c->place.nodes);
+            return ctn_fail(CTN_EARG, "comm: algorithm %s cannot run with %d ranks on %d nodes",
+                            name, c->place.size, c->place.nodes);
         if (a->region) CTN_TRY(ctn__regions_make(c));
     }
     c->alg = a;
@@ -283,7 +286,8 @@ ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt)
 {
     ctn_status st = CTN_OK;
     ctn__net **net = NULL;
-    if (n < 1 || n > 4096) return ctn_fail(CTN_EARG, "comm_loopback: %d ranks", n);
+    if (n < 1 || n > 4096)
+        return ctn_fail(CTN_EARG, "comm_loopback: got %d ranks, expected 1 to 4096", n);
     memset(out, 0, (size_t)n * sizeof *out);
     net = ctn__calloc((size_t)n, sizeof(ctn__net *));
     if (!net) return CTN_ENOMEM;
@@ -314,19 +318,19 @@ void ctn_comm_free(ctn_comm *c)
     ctn__free(c);
 }
 
-/* ---- failures -------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------- */
 
 enum { FAILED_BYTES = sizeof((ctn_comm *)0)->told, QUIET = 256 };
 
 void ctn_comm_break(ctn_comm *c, const char *message)
 {
     if (!c || c->heard || c->told[0]) return;
-    char *text = c->told; /* stays while it is sent */
+    char *text = c->told; /* must stay while it is being sent */
     ctn_comm_fail(c, message);
     snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
     pthread_mutex_lock(&c->lock);
     for (int r = 0; r < c->place.size; r++) {
-        ctn__net_req q; /* short messages need no further call, and nobody waits for it */
+        ctn__net_req q; /* never waited for: short messages need no further call */
         bool done;
         if (r == c->place.rank) continue;
         if (c->net->vt->send(c->net, text, FAILED_BYTES, r, CTN__TAG_FAILED, &q) == CTN_OK)
@@ -335,7 +339,7 @@ void ctn_comm_break(ctn_comm *c, const char *message)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* First spin, then let others run, then sleep: ranks may share a core. */
+/* First spin, then yield, then sleep, because ranks may share a core. */
 static void rest(int *turns)
 {
     if (++*turns < 64) return;
@@ -369,10 +373,11 @@ ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
     return *turns < QUIET ? CTN_OK : ctn__comm_listen(c);
 }
 
-/* The last messages of a group that broke: a barrier by dissemination, as far as others come to it. */
+/* The last messages of a group that has failed: a dissemination barrier, as far as other ranks take
+ * part. */
 typedef struct {
     int rounds, sent;
-    int far; /* to whom the next round sends: 2^sent ranks on */
+    int far; /* the next round sends to the rank this far on, 2^sent */
     ctn__net_req in[31], out;
     bool came[31];
     char byte[32];
@@ -388,7 +393,8 @@ static void begin_farewell(ctn_comm *c, farewell *f)
             break;
 }
 
-/* A round begins when the one before it has come. Messages of one pair of ranks carry the same tag and come in order. */
+/* A round begins when the message of the previous one has arrived. Messages between two ranks have
+ * the same tag and arrive in order. */
 static void move_farewell(ctn_comm *c, farewell *f)
 {
     const int size = c->place.size, rank = c->place.rank;
@@ -407,7 +413,8 @@ static bool over_farewell(const farewell *f)
     return f->sent == f->rounds && (f->rounds == 0 || f->came[f->rounds - 1]);
 }
 
-/* Everybody drops what others have sent until all have seen theirs taken, so that no request stays open, and MPI can be ended. */
+/* Every rank drops what others have sent until all ranks have seen their messages taken. Then no
+ * request stays open, and MPI can be finalised. */
 bool ctn__comm_abandon(ctn_comm *c)
 {
     enum { SECONDS = 10 };
@@ -415,7 +422,8 @@ bool ctn__comm_abandon(ctn_comm *c)
     farewell *f = c->failed && !c->abandoned ? ctn__calloc(1, sizeof *f) : NULL;
     if (!f) return c->stuck;
     const ctn__coreset *cores = ctn__cores_pause();
-    /* Where the others know. Those of a rank that has died are killed or wait for nothing any more. */
+    /* Only if the other ranks know about the failure. If a rank has died, they are killed, or they
+     * do not wait for anything any more. */
     const bool meet = c->net->vt->drop != NULL && (c->heard || c->told[0]);
     c->abandoned = true;
     pthread_mutex_lock(&c->lock);
@@ -437,11 +445,12 @@ bool ctn__comm_abandon(ctn_comm *c)
     return c->stuck;
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 void ctn_comm_fail(ctn_comm *c, const char *message)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the first message of each stays */
+    /* Each communicator keeps its first message. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (!c->failed) {
         snprintf(c->why, sizeof c->why, "%s",
@@ -451,9 +460,9 @@ void ctn_comm_fail(ctn_comm *c, const char *message)
     pthread_mutex_unlock(&lock);
 }
 
-void ctn_comm_look(const ctn_comm *c, ctn_comm_state *out)
+void ctn_comm_get_stats(const ctn_comm *c, ctn_comm_stats *out)
 {
-    ctn_comm_state s = {.struct_size = out->struct_size,
+    ctn_comm_stats s = {.struct_size = out->struct_size,
                         .started = c->started,
                         .finished = c->finished,
                         .sent = c->sent,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buckets of gradients on their way: see exchange.h.
+ * The exchange of buckets of gradients; see exchange.h.
  */
 #include "comm/flight.h"
 
 #include <catena/dist.h>
 
-/* Default buckets: long enough that the messages of many ranks are not too short, but never so long that a pool has fewer than 16. */
+/* Default buckets: long enough that messages between many ranks are not too short, but not so long
+ * that a pool has fewer than 16. */
 enum { BUCKET = 4 << 20, FEWEST = 16 };
 
 static int64_t default_bucket(const ctn_comm *c, int64_t count)
@@ -17,7 +18,7 @@ static int64_t default_bucket(const ctn_comm *c, int64_t count)
     return bytes > BUCKET ? bytes : BUCKET;
 }
 
-/* Memory for the buckets as they are cut now. */
+/* Allocates what the current buckets need. */
 static ctn_status allot(ctn__exchange *x)
 {
     const int n = x->buckets.n;
@@ -33,7 +34,8 @@ static ctn_status allot(ctn__exchange *x)
 
 ctn_status ctn__exchange_cut(ctn__exchange *x, int64_t bytes)
 {
-    if (x->opt.bucket > 0 || x->opt.n > 0 || x->opt.shard) return CTN_OK; /* who owns what stays */
+    /* With sharding, the ownership of blocks must not change. */
+    if (x->opt.bucket > 0 || x->opt.n > 0 || x->opt.shard) return CTN_OK;
     ctn__coll_forget(x->comm, x->number, x->buckets.n);
     CTN_TRY(ctn__buckets_cut(&x->buckets, bytes));
     return allot(x);
@@ -66,7 +68,7 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
                          .buckets = {.count = count, .prompt = count}};
     if (!opt->shard && opt->hold > 0) x->buckets.prompt = count - count / opt->hold;
     CTN_TRY_GOTO(st, fail, first_cut(x));
-    x->opt.at = NULL; /* the caller's */
+    x->opt.at = NULL; /* belongs to the caller */
     if (!x->polls) CTN_TRY_GOTO(st, fail, ctn__progress_start(c));
     x->trial.on = c->threaded && opt->progress == 0 && !opt->late;
     *out = x;
@@ -92,8 +94,8 @@ static bool in_flight(const ctn__exchange *x)
 bool ctn__exchange_free(ctn__exchange *x)
 {
     if (!x) return false;
-    if (ctn__comm_abandon(x->comm) && in_flight(x)) return true; /* all of it stays */
-    release(&x->control.sum);                                    /* of a step that failed */
+    if (ctn__comm_abandon(x->comm) && in_flight(x)) return true; /* keep everything */
+    release(&x->control.sum);                                    /* from a failed step */
     release(&x->narrow.sum);
     for (int b = 0; x->sum && x->values && b < x->buckets.n; b++) {
         release(&x->sum[b]);
@@ -110,7 +112,7 @@ bool ctn__exchange_free(ctn__exchange *x)
     return false;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 ctn_comm *ctn__exchange_comm(const ctn__exchange *x)
 {
@@ -184,12 +186,12 @@ bool ctn__exchange_decide(ctn__exchange *x)
     return first;
 }
 
-/* ---- a step -------------------------------------------------------------------------------------------- */
+/* ---- a step --------------------------------------------------------------------------------- */
 
 static ctn_status start_control(ctn__exchange *x)
 {
     ctn__control *k = &x->control;
-    CTN_TRY(ctn__comm_listen(x->comm)); /* before anything is sent that nobody takes */
+    CTN_TRY(ctn__comm_listen(x->comm)); /* before sending what nobody would receive */
     if (x->comm->threaded) ctn__progress_park(x->comm, x->polls);
     memcpy(k->sending, k->give, sizeof k->sending);
     return ctn__coll_start(x->comm, &k->sum, &ctn__doubling, k->sending, CTN__GIVEN, CTN_F64,
@@ -200,7 +202,8 @@ static ctn_status start_one(ctn__exchange *x, int s)
 {
     const ctn__buckets *k = &x->buckets;
     const int b = ctn__buckets_order(k, s);
-    if (x->sum[b]) CTN_TRY(ctn__exchange_need(x, k->count, 1)); /* nobody has used it since */
+    /* Held back by the last step, and nobody has needed it since. */
+    if (x->sum[b]) CTN_TRY(ctn__exchange_need(x, k->count, 1));
     if (s == 0) CTN_TRY(start_control(x));
     const int64_t n = ctn__bucket_length(k, b);
     return ctn__coll_again(x->comm, &x->sum[b], x->opt.shard ? ctn__scatter_of(x->comm, n) : NULL,
@@ -224,7 +227,8 @@ ctn_status ctn__exchange_ready(ctn__exchange *x, int64_t begin, int64_t end)
 {
     const ctn__buckets *k = &x->buckets;
     if (x->opt.late || !x->decided || begin == end) return CTN_OK;
-    if (!x->opt.shard && !x->comm->alg) return CTN_OK; /* to be chosen anew, which blocks */
+    /* Without an algorithm, one must be chosen first, which blocks. */
+    if (!x->opt.shard && !x->comm->alg) return CTN_OK;
     if (!x->begun) begin_step(x);
     for (int b = ctn__buckets_find(k, end - 1); b < k->n && k->begin[b] > begin; b++) {
         const int64_t lo = begin > k->begin[b + 1] ? begin : k->begin[b + 1];
@@ -235,7 +239,7 @@ ctn_status ctn__exchange_ready(ctn__exchange *x, int64_t begin, int64_t end)
     return CTN_OK;
 }
 
-/* name, lane and bytes: for the timeline. */
+/* Waits for *coll and releases it. name, lane and bytes are for the timeline. */
 static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int lane,
                        int64_t bytes)
 {
@@ -245,7 +249,7 @@ static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int
     ctn__coll_times(*coll, &begin, &end);
     const uint64_t from = begin > t->counted ? begin : t->counted, until = end < t0 ? end : t0;
     t->exposed_ns += ctn__now_ns() - t0;
-    if (until > from) t->hidden_ns += until - from; /* several on their way count once */
+    if (until > from) t->hidden_ns += until - from; /* overlapping transfers count once */
     if (end > t->counted) t->counted = end;
     if (t->trace) ctn__trace_message(t->trace, name, begin, end, lane, bytes);
     ctn__coll_release(*coll);
@@ -274,7 +278,7 @@ ctn_status ctn__exchange_finish(ctn__exchange *x)
         CTN_TRY(start_until(x, s));
         CTN_TRY(take_sum(x, ctn__buckets_order(k, s)));
     }
-    if (k->n == 0) CTN_TRY(start_control(x)); /* of a pool without elements */
+    if (k->n == 0) CTN_TRY(start_control(x)); /* a pool without elements */
     CTN_TRY(take(x, &c->sum, "ALLREDUCE", CTN__LANE_CONTROL, sizeof c->sending));
     memcpy(c->total, c->sending, sizeof c->total);
     x->awaited = left;
@@ -305,7 +309,7 @@ ctn_status ctn__exchange_publish(ctn__exchange *x)
     return x->opt.hold > 0 ? CTN_OK : ctn__exchange_need(x, k->count, 1);
 }
 
-/* Bucket b comes to rest. */
+/* Brings bucket b to rest. */
 static ctn_status settle(ctn__exchange *x, int b, int threads)
 {
     const ctn__buckets *k = &x->buckets;

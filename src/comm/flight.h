@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of an exchange: exchange.c, narrow.c and trial.c. Everybody else sees exchange.h.
+ * The inside of an exchange, for exchange.c, narrow.c and trial.c. Others include exchange.h.
  */
 #ifndef CTN_COMM_FLIGHT_H
 #define CTN_COMM_FLIGHT_H
 
 #include "comm/exchange.h"
 
-/* Values of sharded updates that come back in 16 bits, and those that do not (narrow.c). */
+/* Values of sharded updates that come back in 16 bits, and those that come back exactly
+ * (narrow.c). */
 typedef struct {
     ctn_dtype type; /* CTN_F32: all come back exactly */
     int nexact;
     ctn__range *exact;
-    float *aside; /* what is in these ranges, one after another */
+    float *aside; /* the values of these ranges, one after another */
     int64_t count;
     ctn__coll *sum;
 } ctn__narrow;
 
-/* Whether the progress thread pays is found by taking the first steps in turn without and with it (trial.c). */
+/* The first steps alternate without and with the progress thread, to find out whether it helps
+ * (trial.c). */
 typedef struct {
     bool on;
-    int steps;      /* taken */
+    int steps;      /* taken so far */
     uint64_t since; /* end of the last one */
 } ctn__trial;
 
 typedef struct {
     uint64_t exposed_ns, hidden_ns;
-    uint64_t counted; /* until then */
+    uint64_t counted; /* everything before this time is already counted */
     ctn__trace *trace;
 } ctn__timing;
 
@@ -37,13 +39,13 @@ struct ctn__exchange {
     ctn__buckets buckets;
     uint64_t number; /* of the first bucket's vector */
     bool decided;
-    bool all;           /* the step to come wants all sums at once */
+    bool all;           /* the next step needs all sums at once */
     bool polls;         /* without the progress thread */
-    ctn__coll **sum;    /* [buckets.n] of the step on its way */
+    ctn__coll **sum;    /* [buckets.n] of the step in flight */
     ctn__coll **values; /* [buckets.n] of sharded updates */
-    bool begun;         /* gradients of this step are ready, */
-    int64_t *missing;   /* [buckets.n] but so many elements of each bucket */
-    int started;        /* buckets, in their order */
+    bool begun;         /* some gradients of this step are ready */
+    int64_t *missing;   /* [buckets.n] elements of each bucket that are not ready yet */
+    int started;        /* number of buckets started, in their order */
     int awaited;        /* buckets [0, awaited) are not at rest */
     ctn__narrow narrow;
     ctn__control control;
@@ -51,8 +53,10 @@ struct ctn__exchange {
     ctn__timing timing;
 };
 
-ctn_status ctn__aside_start(ctn__exchange *x);       /* of publish: what comes back exactly */
-ctn_status ctn__aside_take(ctn__exchange *x, int b); /* of need: into bucket b, which is there */
-void ctn__trial_step(ctn__exchange *x);              /* a step has ended */
+/* Part of publish: starts the values that come back exactly. */
+ctn_status ctn__aside_start(ctn__exchange *x);
+/* Part of need: puts them into bucket b, which has arrived. */
+ctn_status ctn__aside_take(ctn__exchange *x, int b);
+void ctn__trial_step(ctn__exchange *x); /* a step has ended */
 
 #endif

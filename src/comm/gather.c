@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather and scatter: one part of each rank to one rank, the root, and back. Parts travel by way of
- * the first rank of each node, so that the root hears of nodes and not of ranks: a transport over
- * TCP would need a connection for each.
+ * Gather and scatter: one part from each rank to one rank, the root, and back. Parts travel through
+ * the first rank of each node, so that the root communicates with nodes instead of ranks. Over TCP
+ * it would otherwise need one connection per rank.
  *
- * Cost: one message for a rank, one for each rank of its node for the first of a node, and for the
- * root one for each rank of its node and each other node.
+ * Cost: one message for an ordinary rank, one per rank of its node for the first rank of a node,
+ * and one per rank of its node plus one per other node for the root.
  */
 #include "comm/comm.h"
 
-/* Who speaks for node n. */
+/* The rank that speaks for node n. */
 static int leader(const ctn__place *p, int n, int root)
 {
     return n == p->node_of[root] ? root : p->members[p->first[n]];
@@ -45,7 +45,8 @@ static ctn_status receive(ctn_comm *c, void *buf, size_t bytes, int from)
 static ctn_status check_root(const ctn_comm *c, const char *who, int root)
 {
     if (root >= 0 && root < c->place.size) return CTN_OK;
-    return ctn_fail(CTN_EARG, "%s: root %d of %d ranks", who, root, c->place.size);
+    return ctn_fail(CTN_EARG, "%s: root %d does not exist, there are %d ranks", who, root,
+                    c->place.size);
 }
 
 /* block: parts of the ranks of one node, in order. */
@@ -72,7 +73,7 @@ static ctn_status gather(ctn_comm *c, const char *mine, size_t bytes, char *all,
     return CTN_OK;
 }
 
-/* The same way back. */
+/* The reverse of gather. */
 static ctn_status scatter(ctn_comm *c, const char *all, size_t bytes, char *mine, int root,
                           char *block)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reduce-scatter by recursive halving and allgather by recursive doubling (comm/halving.h), for blocks that are too short for
- * the messages of a ring. As there, rank r owns block r.
+ * Reduce-scatter by recursive halving and allgather by recursive doubling (comm/halving.h), for
+ * blocks that are too short for the messages of a ring. As there, rank r owns block r.
  *
- *   reduce-scatter:  the silent rank of a pair sends all it has to the one that speaks, which adds it; halving; the silent one is
- *                    sent its block.
- *   allgather:       the silent one sends its block; doubling; it is sent everything.
+ *   reduce-scatter:  the silent rank of each pair sends everything to the rank that speaks, which
+ *                    adds it; halving; the silent rank receives its block.
+ *   allgather:       the silent rank sends its block; doubling; it receives everything.
  *
- * Cost: lg p alpha + (p-1)/p n beta [+ (p-1)/p n gamma], for pairs 2 alpha + n beta [+ n gamma] more.
+ * Cost: lg p alpha + (p-1)/p n beta [+ (p-1)/p n gamma]; pairs add 2 alpha + n beta [+ n gamma].
  */
 #include "comm/halving.h"
 
-/* Between the two of a pair: elements [begin, end), to the one that speaks or from it. */
+/* Sends elements [begin, end) inside a pair, to the rank that speaks or from it. */
 static bool pair_round(const ctn__place *me, const ctn__halving *h, ctn__round *r, bool to_speaker,
                        int64_t begin, int64_t end, bool add)
 {
@@ -28,7 +28,7 @@ static bool pair_round(const ctn__place *me, const ctn__halving *h, ctn__round *
 static bool scatter_round(const ctn__place *me, int64_t n, int k, ctn__round *r)
 {
     const ctn__halving h = ctn__halving_of(me);
-    const int quiet = me->rank & ~1; /* of a pair */
+    const int quiet = me->rank & ~1; /* the silent rank of the pair */
     if (h.paired && k == 0) return pair_round(me, &h, r, true, 0, n, true);
     if (h.paired && k == (h.silent ? 1 : h.lg + 1))
         return pair_round(me, &h, r, false, ctn__part(n, me->size, quiet),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recursive halving and doubling among any number of ranks. p is the largest power of two that is not above the number of
- * ranks; e ranks are left over. The first 2e ranks pair up, 0 with 1, 2 with 3 (neighbours are mostly on one node), and the odd one of a
- * pair speaks for both, so that p members remain, 0 to p-1. The vector is cut into one block for each rank, and a member has the
+ * Recursive halving and doubling with any number of ranks. p is the largest power of two that is at
+ * most the number of ranks, and e is the number of ranks beyond p. The first 2e ranks form pairs, 0
+ * with 1, 2 with 3 (neighbours are mostly on one node). The odd rank of a pair speaks for both, so
+ * there are p members, 0 to p-1. The vector is cut into one block per rank, and a member has the
  * blocks of its ranks.
  *
- *   halving:   with the member at distance d = p/2, p/4 .. 1, exchange the halves of the blocks that both still hold: send the half
- *              in which the other's block lies, add what comes to the own half.
+ *   halving:   at distance d = p/2, p/4 .. 1, two members exchange halves of the blocks that both
+ *              still hold: each sends the half with the other's block and adds the received half to
+ *              its own.
  *
  *          p = 4      d = 2               d = 1
  *          0: [0 1 2 3] -> keeps [0 1] -> keeps [0]
@@ -14,9 +16,9 @@
  *          2: [0 1 2 3] -> keeps [2 3] -> keeps [2]
  *          3: [0 1 2 3] -> keeps [2 3] -> keeps [3]
  *
- *   doubling:  the same way back, d = 1, 2 .. p/2; what comes takes its place.
+ *   doubling:  the reverse, d = 1, 2 .. p/2; received data overwrites.
  *
- * Every block is summed up by one member, so all ranks can end with the same bits.
+ * Every block is summed by one member, so all ranks can end with the same bits.
  */
 #ifndef CTN_COMM_HALVING_H
 #define CTN_COMM_HALVING_H
@@ -25,9 +27,9 @@
 
 typedef struct {
     int lg, extra; /* lg p, and e */
-    int member;    /* that speaks for this rank */
+    int member;    /* the member that speaks for this rank */
     bool paired;
-    bool silent; /* the other one of the pair speaks */
+    bool silent; /* the other rank of the pair speaks */
 } ctn__halving;
 
 static inline ctn__halving ctn__halving_of(const ctn__place *me)
@@ -47,7 +49,7 @@ static inline int ctn__halving_first(const ctn__halving *h, int i)
     return i < h->extra ? 2 * i : i + h->extra;
 }
 
-/* One exchange at distance d; of a rank that speaks. */
+/* One exchange at distance d, for a rank that speaks. */
 static inline void ctn__halving_step(const ctn__place *me, const ctn__halving *h, int64_t n, int d,
                                      bool halving, ctn__round *r)
 {

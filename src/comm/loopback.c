@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A transport inside one process: ranks are threads. A message is copied when it is sent and again when the receiver asks for it,
- * so no thread ever touches another rank's buffers, and a rank that gave up may free its own at once. ctn_comm_loopback
- * uses it, and the tests, under sanitizers too.
+ * A transport inside one process, in which ranks are threads. A message is copied when it is sent
+ * and again when the receiver asks for it. So no thread ever touches another rank's buffers, and a
+ * rank that gives up may free its own at once. Used by ctn_comm_loopback and by tests, also under
+ * sanitizers.
  *
- * Locks: each rank's `lock` guards its inbox; the group's guards sums, regions and the number of users. A thread holds one at a
- * time. Posted requests belong to the rank's own thread.
+ * Locks: each rank's `lock` guards its inbox; the lock of the group guards sums, regions and the
+ * number of users. A thread holds one lock at a time. Posted requests belong to the rank's own
+ * thread.
  */
 #include "comm/comm.h"
 
@@ -17,7 +19,7 @@ struct message {
     unsigned char data[];
 };
 
-/* One allreduce of all ranks, who number theirs alike. */
+/* One allreduce of all ranks, which number their allreduces alike. */
 typedef struct sum sum;
 struct sum {
     sum *next;
@@ -25,12 +27,12 @@ struct sum {
     int64_t count;
     ctn_dtype type;
     int came, took;
-    unsigned char
-        *part;   /* (size, count): what came, in rank order; in the end the sum is in the first */
-    float *wide; /* (count): where 16-bit types are added up */
+    /* (size, count): the contributions in rank order; at the end the first one is the sum. */
+    unsigned char *part;
+    float *wide; /* (count): 16-bit types are added here */
 };
 
-/* What is not done at once: a receive, or a share in a sum. */
+/* Something that does not complete at once: a receive, or a part in a sum. */
 typedef struct request request;
 struct request {
     request *next;
@@ -43,13 +45,13 @@ struct request {
 
 typedef struct group group;
 typedef struct {
-    ctn__net net; /* first: a net is cast to its rank */
+    ctn__net net; /* must be first, because a net is cast to its loop */
     group *g;
     pthread_mutex_t lock;
     message *inbox;   /* oldest first */
     request *posted;  /* oldest first */
-    uint64_t sums;    /* begun; under the group's lock */
-    atomic_bool left; /* freed: sends nothing any more */
+    uint64_t sums;    /* number begun; guarded by the group's lock */
+    atomic_bool left; /* freed; sends nothing any more */
 } loop;
 
 struct group {
@@ -62,7 +64,7 @@ struct group {
     loop rank[];
 };
 
-/* ---- messages ---------------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static ctn_status loop_send(ctn__net *n, const void *buf, size_t bytes, int to, int tag,
                             ctn__net_req *r)
@@ -80,7 +82,7 @@ static ctn_status loop_send(ctn__net *n, const void *buf, size_t bytes, int to, 
         m = NULL;
     }
     pthread_mutex_unlock(&peer->lock);
-    ctn__free(m); /* nobody is there to hear it */
+    ctn__free(m); /* the receiver has left */
     r->word[0] = 0;
     return CTN_OK;
 }
@@ -103,18 +105,19 @@ static ctn_status loop_recv(ctn__net *n, void *buf, size_t bytes, int from, int 
     return post((loop *)n, &(request){.buf = buf, .bytes = bytes, .from = from, .tag = tag}, r);
 }
 
-/* Under the rank's lock. The first of the inbox that fits; a sender that has left before we looked sends no more. */
+/* Takes the first matching message from the inbox. A sender that left before the search sends no
+ * more messages. Called with the rank's lock held. */
 static ctn_status receive(loop *l, request *q)
 {
     bool gone = l->g->rank[q->from].left;
     message **at = &l->inbox, *m;
     while ((m = *at) != NULL && (m->from != q->from || m->tag != q->tag)) at = &m->next;
     if (m == NULL && gone)
-        return ctn_fail(CTN_EPEER, "rank %d has left, rank %d waits for a message of it", q->from,
-                        l->net.rank);
+        return ctn_fail(CTN_EPEER, "rank %d has left, but rank %d is waiting for a message from it",
+                        q->from, l->net.rank);
     if (m == NULL) return CTN_OK;
     if (m->bytes != q->bytes)
-        return ctn_fail(CTN_EENGINE, "rank %d sent %zu bytes to rank %d, which waits for %zu",
+        return ctn_fail(CTN_EENGINE, "rank %d sent %zu bytes to rank %d, which expected %zu",
                         q->from, m->bytes, l->net.rank, q->bytes);
     if (m->bytes > 0) memcpy(q->buf, m->data, m->bytes);
     *at = m->next;
@@ -137,7 +140,7 @@ static ctn_status loop_heard(ctn__net *n, int tag, void *buf, size_t bytes, bool
     return CTN_OK;
 }
 
-/* ---- sums: each rank gives a copy, the last one adds them up, each takes the result -------------------------- */
+/* ---- sums: each rank gives a copy, the last one adds, each takes the result ----------------- */
 
 static void sum_free(sum *s)
 {
@@ -173,7 +176,7 @@ static void sum_up(const group *g, sum *s)
     if (s->wide != NULL) ctn__to_wire(s->part, y, s->count, type, s->type);
 }
 
-/* Under the group's lock. */
+/* Called with the group's lock held. */
 static ctn_status give(loop *l, const void *buf, int64_t count, ctn_dtype type, sum **out)
 {
     group *g = l->g;
@@ -183,8 +186,8 @@ static ctn_status give(loop *l, const void *buf, int64_t count, ctn_dtype type, 
     if (*at == NULL) CTN_TRY(sum_new(at, g, l->sums, count, type));
     sum *s = *out = *at;
     if (s->count != count || s->type != type)
-        return ctn_fail(CTN_EENGINE, "rank %d sums %lld of %s, others %lld of %s", l->net.rank,
-                        (long long)count, ctn_dtype_name(type), (long long)s->count,
+        return ctn_fail(CTN_EENGINE, "rank %d sums %lld elements of %s, other ranks sum %lld of %s",
+                        l->net.rank, (long long)count, ctn_dtype_name(type), (long long)s->count,
                         ctn_dtype_name(s->type));
     if (bytes > 0) memcpy(s->part + (size_t)l->net.rank * bytes, buf, bytes);
     l->sums++;
@@ -206,15 +209,15 @@ static ctn_status loop_allreduce(ctn__net *n, void *buf, int64_t count, ctn_dtyp
     return post(l, &(request){.buf = buf, .bytes = bytes, .sum = s}, r);
 }
 
-/* Under the group's lock. */
+/* Called with the group's lock held. */
 static ctn_status take(loop *l, request *q)
 {
     group *g = l->g;
     sum *s = q->sum;
     for (int i = 0; i < g->size && s->came < g->size; i++)
         if (g->rank[i].left && g->rank[i].sums <= s->number)
-            return ctn_fail(CTN_EPEER, "rank %d has left, rank %d waits for a sum with it", i,
-                            l->net.rank);
+            return ctn_fail(CTN_EPEER, "rank %d has left, but rank %d is waiting for a sum with it",
+                            i, l->net.rank);
     if (s->came < g->size) return CTN_OK;
     if (q->bytes > 0) memcpy(q->buf, s->part, q->bytes);
     q->done = true;
@@ -226,9 +229,10 @@ static ctn_status take(loop *l, request *q)
     return CTN_OK;
 }
 
-/* ---- progress ------------------------------------------------------------------------------------------------ */
+/* ---- progress ------------------------------------------------------------------------------- */
 
-/* In order of posting and under one lock: of two receives of the same tag the first gets the first message. */
+/* In the order of posting and under one lock, so that the first of two receives with the same tag
+ * gets the first message. */
 static ctn_status progress(loop *l)
 {
     ctn_status st = CTN_OK;
@@ -274,9 +278,9 @@ static bool loop_cancel(ctn__net *n, ctn__net_req *r)
     return true;
 }
 
-/* ---- regions --------------------------------------------------------------------------------------------------- */
+/* ---- regions -------------------------------------------------------------------------------- */
 
-/* Readers hear of it by a message, whose lock orders the two. */
+/* Readers are told by a message; its lock orders the write before their read. */
 static ctn_status loop_put(ctn__net *n, const void *buf, size_t bytes, int to, size_t offset,
                            ctn__net_req *r)
 {
@@ -302,7 +306,8 @@ static ctn_status regions_new(group *g, size_t bytes)
     return CTN_OK;
 }
 
-/* The first to ask makes all of them, so that it need not wait for others: one thread may make all communicators. */
+/* The first rank to ask makes all regions, so that it does not wait for others: one thread may make
+ * all communicators. */
 static ctn_status loop_region(ctn__net *n, size_t bytes, void **at)
 {
     group *g = ((loop *)n)->g;
@@ -310,8 +315,8 @@ static ctn_status loop_region(ctn__net *n, size_t bytes, void **at)
     pthread_mutex_lock(&g->lock);
     if (g->region == NULL) st = regions_new(g, bytes);
     else if (g->region_bytes != bytes)
-        st = ctn_fail(CTN_EARG, "rank %d wants a region of %zu bytes, others of %zu", n->rank,
-                      bytes, g->region_bytes);
+        st = ctn_fail(CTN_EARG, "rank %d wants a region of %zu bytes, other ranks want %zu",
+                      n->rank, bytes, g->region_bytes);
     for (int i = 0; st == CTN_OK && i < g->size; i++)
         at[i] = g->node[i] == g->node[n->rank] ? g->region[i] : NULL;
     pthread_mutex_unlock(&g->lock);
@@ -324,7 +329,7 @@ static bool loop_threads(const ctn__net *n)
     return true;
 }
 
-/* ---- the group --------------------------------------------------------------------------------------------------- */
+/* ---- the group ------------------------------------------------------------------------------ */
 
 static void group_free(group *g)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of sharded updates that come back in 16 bits, because forward reads them in 16 bits anyway. What it reads in f32 (biases, scales) is a
- * small part in many short ranges: these are set aside by their owners and come back as one sum, to which one rank contributes each number
- * and the others zero. When a bucket has arrived they take their places in it.
+ * Values of sharded updates that come back in 16 bits, because the forward pass reads them in 16
+ * bits anyway. The values that it reads in f32 (biases, scales) are a small part in many short
+ * ranges. Their owners set them aside, and they come back as one sum, to which one rank contributes
+ * each number and all other ranks zero. When a bucket has arrived, they are copied to their places
+ * in it.
  */
 #include "comm/flight.h"
 
@@ -40,7 +42,7 @@ static bool nothing_aside(const ctn__narrow *k)
     return k->type == CTN_F32 || k->count == 0;
 }
 
-/* What lies aside of the elements [begin, end) of the pool, out of it or into it. */
+/* Copies the exact values in [begin, end) from the pool to `aside` (out) or back. */
 static void move(ctn__exchange *x, int64_t begin, int64_t end, bool out)
 {
     float *aside = x->narrow.aside;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What carries messages: a communicator of some transport, seen by one rank. comm/loopback.c is one (ranks are
- * threads of a process), plugins/mpi.c the other. A plug-in is built on its own, on site too, so this header includes
- * public headers only; CTN__NET_ABI changes with it.
+ * A transport: a communicator that carries messages, as seen by one rank. comm/loopback.c is one
+ * (ranks are threads of one process), plugins/mpi.c is the other. A plug-in may be built
+ * separately, also on site, so this header includes only public headers. CTN__NET_ABI changes
+ * with it.
  *
- * One rank calls from one thread at a time. Sends and receives between two ranks match by tag, in order of
- * posting. Nothing blocks but what says so.
+ * A rank calls from one thread at a time. Sends and receives between two ranks match by tag, in the
+ * order in which they are posted. Nothing blocks unless noted.
  */
 #ifndef CTN_COMM_NET_H
 #define CTN_COMM_NET_H
@@ -16,67 +17,71 @@
 #include <catena/tensor.h>
 
 #define CTN__NET_ABI 4
-#define CTN__NET_TAGS 32768 /* tags are below it */
+#define CTN__NET_TAGS 32768 /* tags are smaller than this */
 
 typedef struct ctn__net ctn__net;
 typedef struct {
-    uint64_t word[4]; /* the transport's */
+    uint64_t word[4]; /* for the transport */
 } ctn__net_req;
 
 typedef struct {
     ctn_status (*send)(ctn__net *n, const void *buf, size_t bytes, int to, int tag,
                        ctn__net_req *r);
     ctn_status (*recv)(ctn__net *n, void *buf, size_t bytes, int from, int tag, ctn__net_req *r);
-    /* The transport's own sum over all ranks, in place. Ranks start these in the same order. f32 f64 i32 i64 bf16 f16, the last two
-     * added in f32. again: 0, or a number under which all ranks will sum this very vector again, so that it is prepared once. */
+    /* The transport's own sum over all ranks, in place. Ranks start these in the same order.
+     * Types: f32 f64 i32 i64 bf16 f16; the last two are added in f32. again: 0, or a number under
+     * which all ranks will sum this same vector repeatedly, so that it needs to be prepared only
+     * once. */
     ctn_status (*allreduce)(ctn__net *n, void *buf, int64_t count, ctn_dtype type, uint64_t again,
                             ctn__net_req *r);
-    /* What was prepared under the numbers [first, end); nothing of it is on its way. Local. */
+    /* Frees what was prepared under the numbers [first, end). None of it is in flight. Local. */
     void (*forget)(ctn__net *n, uint64_t first, uint64_t end);
-    /* Into the region of rank `to`, at byte `offset` of it; done: it is there. */
+    /* Writes to the region of rank `to` at byte `offset`. Done means that it has arrived. */
     ctn_status (*put)(ctn__net *n, const void *buf, size_t bytes, int to, size_t offset,
                       ctn__net_req *r);
-    /* A message of this tag from any rank, if one is there. */
+    /* Receives a message with this tag from any rank, if there is one. */
     ctn_status (*heard)(ctn__net *n, int tag, void *buf, size_t bytes, bool *got);
-    /* Progress of everything; *done: this request is complete and gone. */
+    /* Advances everything. *done: this request is complete and freed. */
     ctn_status (*test)(ctn__net *n, ctn__net_req *r, bool *done);
-    /* After a failure: give a request up. True: it is gone, and its memory is the caller's again; false: the transport may still use the
-     * memory. Local, does not block. */
+    /* After a failure: gives up a request. True: it is gone, and its memory belongs to the caller
+     * again. False: the transport may still use the memory. Local, does not block. */
     bool (*cancel)(ctn__net *n, ctn__net_req *r);
-    /* After a failure: take in and drop a message that nobody has asked for, so that its sender's request ends. True: one is dropped, there may be
-     * more. Local, does not block. NULL: sends end by themselves. */
+    /* After a failure: receives and drops a message that nobody has asked for, so that its sender's
+     * request completes. True: one was dropped, and there may be more. Local, does not block. NULL:
+     * sends complete by themselves. */
     bool (*drop)(ctn__net *n);
-    /* Memory of `bytes` on each rank that other ranks put into and ranks of the same node see: at[i] is the region of rank i, NULL on
-     * another node. Zeroed. Once per communicator; collective, blocks. */
+    /* Allocates `bytes` of zeroed memory on each rank. Other ranks can put into it, and ranks of
+     * the same node see it: at[i] is the region of rank i, NULL if that is on another node. Once
+     * per communicator. Collective, blocks. */
     ctn_status (*region)(ctn__net *n, size_t bytes, void **at);
-    /* Another thread may call, one at a time, whatever the caller's own threads do. */
+    /* May another thread call, one at a time, whatever the caller's own threads do? */
     bool (*threads)(const ctn__net *n);
     void (*free)(ctn__net *n); /* collective */
-    bool together;             /* free waits for the other ranks: not after a failure */
+    bool together; /* free waits for the other ranks, so it is not called after a failure */
 } ctn__net_vt;
 
 struct ctn__net {
     const ctn__net_vt *vt;
     int rank, size;
-    int *node; /* of each rank: the lowest rank of its node; the transport's memory */
+    int *node; /* for each rank, the lowest rank of its node; the transport owns it */
     char name[128];
 };
 
-/* ctn_fail */
+/* The type of ctn_fail. */
 typedef ctn_status ctn__net_fail(ctn_status st, const char *fmt, ...) CTN_PRINTF(2, 3);
 
-/* What a plug-in gives out as `catena_net`. */
+/* What a plug-in exports as `catena_net`. */
 typedef struct {
     uint32_t abi;    /* CTN__NET_ABI */
     const char *mpi; /* CTN_MPI_ABI of <catena/mpi.h> */
-    /* Before anything else: where errors go. So a plug-in needs no symbol of libcatena. */
+    /* Called first: sets where errors go, so that a plug-in needs no symbol of libcatena. */
     void (*use)(ctn__net_fail *fail);
     ctn_status (*init)(int *argc, char ***argv);
     ctn_status (*finalize)(void);
-    bool (*running)(void); /* initialised and not ended */
+    bool (*running)(void); /* initialised and not finalised */
     ctn_status (*world)(ctn__net **out);
-    ctn_status (*adopt)(ctn__net **out,
-                        const void *handle); /* duplicates the MPI_Comm behind handle */
+    /* Duplicates the MPI_Comm that handle points to. */
+    ctn_status (*adopt)(ctn__net **out, const void *handle);
     ctn_status (*adopt_fortran)(ctn__net **out, int handle); /* an MPI_Fint */
 } ctn__net_plugin;
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs operations: cuts vectors into pieces and takes a window of them through the rounds of their algorithm. Nothing here
- * waits but ctn__coll_wait; everything moves on in ctn__comm_poll, called between kernels, by waits, or by the progress thread.
+ * Runs operations: cuts vectors into pieces and takes a window of them through the rounds of their
+ * algorithm. Only ctn__coll_wait waits. Everything advances in ctn__comm_poll, which is called
+ * between kernels, by waits and by the progress thread.
  *
- * Piece number q uses slot q % window and begins when piece q - window is done. Numbers agree on all ranks, so a slot of a region means the
- * same piece everywhere. Region of a rank: one counter per slot on a cache line of its own, then the slots. A counter says how far its
- * owner is: 4u + s after the s-th share of the u-th use of the slot, 4(u+1) when that use is over.
+ * Piece number q uses slot q % window and begins when piece q - window is done. All ranks use the
+ * same numbers, so a slot of a region means the same piece everywhere. The region of a rank
+ * contains one counter per slot, each on its own cache line, and then the slots. A counter tells
+ * how far its owner is: 4u + s after the s-th share of the u-th use of the slot, 4(u+1) when that
+ * use is over.
  */
 #include "comm/comm.h"
 
@@ -15,11 +18,12 @@ struct ctn__coll {
     ctn_comm *c;
     const ctn__algorithm *alg;
     char *buf;
-    int64_t count;        /* elements */
-    int64_t length, step; /* what is cut into pieces, the vector or its longest block; of a piece */
-    int64_t begun, left;  /* of the length given to pieces; pieces not done */
+    int64_t count; /* elements */
+    /* Length that is cut into pieces: the vector or its longest block; length of a piece. */
+    int64_t length, step;
+    int64_t begun, left; /* part of the length already given to pieces; pieces not done */
     ctn_dtype type, wire;
-    uint64_t number; /* of a vector that is summed again; 0: once */
+    uint64_t number; /* of a vector that is summed repeatedly; 0: once */
     uint64_t t0, t1;
     atomic_bool done;
     ctn__coll *next;
@@ -28,23 +32,24 @@ struct ctn__coll {
 struct ctn__piece {
     ctn__coll *x; /* NULL: free */
     uint64_t number;
-    char *at; /* n elements of the vector */
+    char *at; /* begin of n elements of the vector */
     int64_t n;
-    int64_t slice, slice_count; /* by blocks: what of every block */
+    int64_t slice, slice_count; /* with blocks: which part of every block */
     int k;                      /* rounds begun */
-    bool busy;                  /* in round r */
+    bool busy;                  /* round r is in progress */
     ctn__round r;
     int shares;
-    bool sending, receiving, begun; /* begun: the transport's own sum, in `send` */
+    bool sending, receiving, begun; /* begun: the transport's own sum is in `send` */
     ctn__net_req send, recv;
-    char *out, *in; /* what is sent and received, where it is not the vector itself */
+    char *out, *in; /* send and receive buffers, if not the vector itself */
     size_t out_bytes, in_bytes;
-    ctn__net_req *row; /* of a put: for each rank of the row put, notice sent, notice received */
+    /* For a put, three requests for each rank of the row: put, notice sent, notice received. */
+    ctn__net_req *row;
     char *row_state;
     char notice;
 };
 
-/* ---- slots of regions ------------------------------------------------------------------------------------ */
+/* ---- slots of regions ----------------------------------------------------------------------- */
 
 static int slot_of(const ctn_comm *c, const ctn__piece *p)
 {
@@ -92,7 +97,7 @@ static void reach(const ctn_comm *c, const ctn__piece *p, uint64_t value)
                               memory_order_release);
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------------------- */
+/* ---- rounds --------------------------------------------------------------------------------- */
 
 static size_t size_of(ctn_dtype t)
 {
@@ -113,13 +118,14 @@ static int tag_of(const ctn__piece *p)
     return (int)(p->number % CTN__TAG_PIECES);
 }
 
-/* What comes is added to what is still being sent. */
+/* The received data would be added to data that is still being sent. */
 static bool overlaps(const ctn__round *r)
 {
     return r->add && r->sbegin < r->rbegin + r->rcount && r->rbegin < r->sbegin + r->scount;
 }
 
-/* What is sent. A rounded final value takes its place here too, so that all ranks end with the same bits. */
+/* Gives the data to send. A final value that is rounded is also stored in the vector, so that all
+ * ranks end with the same bits. */
 static ctn_status outgoing(ctn__piece *p, bool final, const void **from)
 {
     const ctn__coll *x = p->x;
@@ -167,7 +173,8 @@ static ctn_status move_exchange(ctn_comm *c, ctn__piece *p, bool *done)
     bool ready = true;
     if (p->receiving) {
         CTN_TRY(c->net->vt->test(c->net, &p->recv, &ready));
-        if (!ready) return CTN_OK; /* what is sent can wait: every test is a look at the network */
+        /* Do not test the send yet: every test polls the network. */
+        if (!ready) return CTN_OK;
         char *v = p->at + (size_t)r->rbegin * size_of(x->type);
         p->receiving = false;
         if (r->add) ctn__sum_into(v, p->in, r->rcount, x->type, x->wire);
@@ -179,7 +186,7 @@ static ctn_status move_exchange(ctn_comm *c, ctn__piece *p, bool *done)
     return CTN_OK;
 }
 
-/* Pieces of a vector have numbers of their own. */
+/* The number of a vector's first piece; each piece has its own. */
 static uint64_t again_of(uint64_t vector)
 {
     return vector << 24;
@@ -191,7 +198,7 @@ static ctn_status begin_native(ctn_comm *c, ctn__piece *p)
     void *v = p->at;
     uint64_t again = x->number ? again_of(x->number) + (uint64_t)(p->slice / x->step) : 0;
     if (x->wire != x->type) {
-        again = 0; /* what is sent lies elsewhere each time */
+        again = 0; /* the send buffer differs each time */
         if (!room(&p->out, &p->out_bytes, (size_t)p->n * size_of(x->wire))) return CTN_ENOMEM;
         ctn__to_wire(p->out, p->at, p->n, x->type, x->wire);
         v = p->out;
@@ -252,7 +259,7 @@ static bool fetch_shares(ctn_comm *c, ctn__piece *p)
     return true;
 }
 
-/* ---- put: into every region of the row, each followed by a notice ---------------------------------------- */
+/* ---- put: into every region of the row, each followed by a notice --------------------------- */
 
 enum { PUTTING = 1, TELLING = 2, HEARING = 4 };
 
@@ -282,7 +289,7 @@ static ctn_status begin_put(ctn_comm *c, ctn__piece *p)
         CTN_TRY(net->vt->recv(net, &p->notice, 1, row_rank(c, i), tag_of(p), &p->row[3 * i + 2]));
         CTN_TRY(net->vt->put(net, from, bytes, row_rank(c, i), offset, &p->row[3 * i]));
         p->row_state[i] = PUTTING | HEARING;
-        c->messages += 2; /* and the notice */
+        c->messages += 2; /* the put and the notice */
         c->sent += bytes;
     }
     return CTN_OK;
@@ -328,7 +335,7 @@ static ctn_status move_put(ctn_comm *c, ctn__piece *p, bool *done)
     return CTN_OK;
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------------------- */
+/* ---- pieces --------------------------------------------------------------------------------- */
 
 static ctn_status begin_round(ctn_comm *c, ctn__piece *p)
 {
@@ -386,7 +393,7 @@ static bool next_round(const ctn_comm *c, ctn__piece *p)
     return true;
 }
 
-/* As many rounds as go through now. */
+/* Runs as many rounds as can complete now. */
 static ctn_status move_piece(ctn_comm *c, ctn__piece *p, bool *moved)
 {
     for (;;) {
@@ -443,7 +450,7 @@ static ctn_status poll_locked(ctn_comm *c)
         moved = false;
         begin_pieces(c);
         for (int i = 0; i < c->window && c->active > 0; i++) {
-            /* oldest first: its message is the one that others wait for */
+            /* oldest first, because other ranks wait for its message */
             ctn__piece *p = &c->piece[(c->next_piece + (uint64_t)i) % (uint64_t)c->window];
             if (p->x) CTN_TRY(move_piece(c, p, &moved));
         }
@@ -465,9 +472,10 @@ ctn_status ctn__comm_poll(ctn_comm *c)
     return st;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------------- */
 
-/* Length of a piece: its longest message has the length asked for, and what regions carry fits a slot. */
+/* Length of a piece, such that its longest message has the requested length and its data fits a
+ * slot of a region. */
 static int64_t piece_length(const ctn_comm *c, const ctn__algorithm *alg, ctn_dtype type,
                             ctn_dtype wire)
 {
@@ -512,7 +520,7 @@ ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
 {
     *out = NULL;
     if (c->failed) return broken(c);
-    if (!alg && !c->alg) /* set to auto since the last operation: all ranks come here */
+    if (!alg && !c->alg) /* set to auto since the last operation, on all ranks */
         CTN_TRY(ctn__comm_choose(c, count * (int64_t)size_of(type), false, NULL, NULL, 0));
     ctn__coll *x = take_coll(c);
     if (!x) return CTN_ENOMEM;
@@ -563,7 +571,7 @@ static bool busy(ctn_comm *c)
     return any;
 }
 
-/* Until x is done; NULL: until all are. */
+/* Waits until x is done; NULL: until all operations are. */
 static ctn_status await(ctn_comm *c, const ctn__coll *x)
 {
     ctn_status st = CTN_OK;
@@ -590,7 +598,7 @@ void ctn__coll_release(ctn__coll *x)
     pthread_mutex_lock(&c->lock);
     ctn__coll **p = &c->first;
     while (*p && *p != x) p = &(*p)->next;
-    if (*p) *p = x->next; /* done, but behind one that is not */
+    if (*p) *p = x->next; /* done, but after one that is not */
     c->last = c->first;
     while (c->last && c->last->next) c->last = c->last->next;
     x->next = c->spare;
@@ -602,14 +610,14 @@ ctn_status ctn__coll_wait(ctn__coll *x)
 {
     if (!x) return CTN_OK;
     ctn_status st = ctn__coll_await(x);
-    if (st < 0) (void)ctn__comm_abandon(x->c); /* the memory is the caller's, who may free it */
+    if (st < 0) (void)ctn__comm_abandon(x->c); /* the caller may free its memory */
     else ctn__coll_release(x);
     return st;
 }
 
-/* ---- after a failure ---------------------------------------------------------------------------------------- */
+/* ---- after a failure ------------------------------------------------------------------------ */
 
-/* What of the piece the transport still has. */
+/* Cancels the piece's requests. False: the transport still has some of them. */
 static bool give_up(ctn_comm *c, ctn__piece *p)
 {
     ctn__net *net = c->net;
@@ -639,7 +647,7 @@ bool ctn__pieces_abandon(ctn_comm *c)
     return all;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------ */
+/* ---- making --------------------------------------------------------------------------------- */
 
 ctn_status ctn__pieces_make(ctn_comm *c)
 {
@@ -649,7 +657,8 @@ ctn_status ctn__pieces_make(ctn_comm *c)
     return c->piece ? CTN_OK : CTN_ENOMEM;
 }
 
-/* Pieces so far have used the slots without counters: they begin where the others expect them. */
+/* Earlier pieces have used the slots without counters, so the counters begin at the values that
+ * other ranks expect. */
 static void set_counters(ctn_comm *c)
 {
     for (int slot = 0; slot < c->window; slot++) {
@@ -664,7 +673,8 @@ ctn_status ctn__regions_make(ctn_comm *c)
     if (c->region || c->place.size == 1) return CTN_OK;
     void **region = ctn__calloc((size_t)c->place.size, sizeof *region);
     if (!region) return CTN_ENOMEM;
-    ctn_status st = await(c, NULL); /* making them blocks: others may wait for what is on its way */
+    /* Making regions blocks, and other ranks may be waiting for operations in flight. */
+    ctn_status st = await(c, NULL);
     pthread_mutex_lock(&c->lock);
     if (st == CTN_OK) st = c->net->vt->region(c->net, slot_offset(c, c->window), region);
     if (st == CTN_OK) {
@@ -694,6 +704,6 @@ void ctn__pieces_free(ctn_comm *c)
         c->spare = x->next;
         ctn__free(x);
     }
-    if (!c->stuck) ctn__free(c->piece); /* messages come into it */
+    if (!c->stuck) ctn__free(c->piece); /* otherwise messages may still arrive in it */
     ctn__free(c->region);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a rank stands: nodes and local numbers from the transport's map of nodes, and the grid of torus and rsap. Made once per
- * communicator, the same tables on every rank.
+ * The position of a rank: nodes and local numbers from the transport's map of nodes, and the grid
+ * of torus and rsap. Made once per communicator, with the same tables on every rank.
  */
 #include "comm/comm.h"
 
-/* The largest divisor of size that is not above its root: the grid is wide rather than high. */
+/* The largest divisor of size up to its square root, so the grid is wide rather than high. */
 static int square_rows(int size)
 {
     int rows = 1;
@@ -14,8 +14,8 @@ static int square_rows(int size)
     return rows;
 }
 
-/* Nodes are numbered by their lowest rank; members are in rank order. first comes zeroed, with room for one
- * more than there are nodes. */
+/* Nodes are numbered by their lowest rank; members are in rank order. `first` must be zeroed and
+ * have room for one entry more than there are nodes. */
 static ctn_status fill(const ctn__net *net, ctn__place *p, int *node_of, int *local_of, int *first,
                        int *members)
 {
@@ -23,8 +23,8 @@ static ctn_status fill(const ctn__net *net, ctn__place *p, int *node_of, int *lo
         int lowest = net->node[r];
         if (lowest < 0 || lowest > r || net->node[lowest] != lowest)
             return ctn_fail(CTN_EENGINE,
-                            "comm: %s says that the lowest rank of rank %d's node is %d", net->name,
-                            r, lowest);
+                            "comm: bad node map from %s: the lowest rank of rank %d's node is %d",
+                            net->name, r, lowest);
         node_of[r] = lowest == r ? p->nodes++ : node_of[lowest];
         local_of[r] = first[node_of[r] + 1]++;
     }
@@ -45,7 +45,7 @@ ctn_status ctn__place_make(ctn_comm *c)
     *p = (ctn__place){.rank = net->rank, .size = net->size};
     p->rows = c->opt.rows == 0 ? square_rows(net->size) : c->opt.rows;
     if (p->rows < 1 || net->size % p->rows != 0)
-        return ctn_fail(CTN_EARG, "comm: rows: %d must divide the number of ranks, which is %d",
+        return ctn_fail(CTN_EARG, "comm: rows is %d, which does not divide the number of ranks, %d",
                         p->rows, net->size);
     p->cols = net->size / p->rows;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds and loads the MPI plug-in, libcatena_mpi_<kind>.so: in CATENA_PLUGIN_DIR, in the user's
- * folder (where `catena mpi-setup` puts it), beside libcatena, or where the system looks. Nothing
- * is loaded before a program asks for MPI or has it.
+ * folder (where `catena mpi-setup` puts it), next to libcatena, or on the system's library path.
+ * Nothing is loaded until a program asks for MPI or uses it.
  *
- * A plug-in is loaded once and kept. Those built with Catena link no MPI: they take the one of the
- * process, or the one that the system finds by the names below, so that one of them serves all MPIs
- * of its kind. Called by comm/comm.c.
+ * A plug-in is loaded once and kept. Plug-ins built with Catena do not link to MPI. They use the
+ * MPI library of the process, or the one that the system finds under the names below, so each
+ * serves all MPI libraries of its kind. Called by comm/comm.c.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_DEFAULT */
@@ -17,7 +17,7 @@
 
 #include "comm/comm.h"
 
-/* The folder where the library was found when Catena was built: the last place to look. */
+/* The folder where MPI was found when Catena was built; searched last. */
 #ifndef CTN_MPI_OPENMPI_DIR
 #define CTN_MPI_OPENMPI_DIR ""
 #endif
@@ -38,7 +38,7 @@ static const kind kinds[] = {
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
 static const ctn__net_plugin *loaded;
 static bool ours; /* MPI runs because of ctn_mpi_init */
 
@@ -49,9 +49,9 @@ static const kind *kind_of(const char *abi)
     return NULL;
 }
 
-/* ---- the MPI of the process ------------------------------------------------------------------ */
+/* ---- the MPI of the process ----------------------------------------------------------------- */
 
-/* The kind of MPI that the process has loaded, NULL: none. *library: a handle of it, for dlsym. */
+/* The kind of MPI that the process has loaded; NULL: none. *library: a handle for dlsym. */
 static const kind *present(void **library)
 {
     for (int i = 0; i < NKINDS; i++)
@@ -59,7 +59,7 @@ static const kind *present(void **library)
             *library = dlopen(kinds[i].library[k], RTLD_LAZY | RTLD_NOLOAD);
             if (*library) return &kinds[i];
         }
-    /* Under another file name, or in the program itself. */
+    /* It may have another file name or be linked into the program. */
     *library = RTLD_DEFAULT;
     if (!dlsym(RTLD_DEFAULT, "MPI_Init")) return NULL;
     return kind_of(dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") ? "openmpi" : "mpich");
@@ -73,8 +73,8 @@ static bool initialized(void *library)
     return ask && ask(&yes) == 0 && yes;
 }
 
-/* The library of MPI into the global scope, where plug-ins find it: the process's own if it has
- * one. */
+/* Loads the MPI library into the global scope, where plug-ins find it. Prefers the one that the
+ * process already has. */
 static bool load_library(const kind *k)
 {
     for (int i = 0; i < 2 && k->library[i]; i++)
@@ -91,13 +91,13 @@ static bool load_library(const kind *k)
     return false;
 }
 
-/* ---- the plug-in ----------------------------------------------------------------------------- */
+/* ---- the plug-in ---------------------------------------------------------------------------- */
 
-/* One file. False: why not is added to *why. k NULL: whatever kind it is of. */
+/* Loads one file. On failure the reason is added to *why. k NULL: any kind. */
 static bool load_file(const char *path, const kind *k, ctn__text *why)
 {
-    /* GLOBAL is for the MPI that the plug-in brings along: older ones load parts that look for
-     * it there. */
+    /* RTLD_GLOBAL is for an MPI library that the plug-in links to: older ones load components that
+     * look for it in the global scope. */
     void *h = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     for (int i = 0; !h && i < NKINDS; i++)
         if (k == &kinds[i] || (!k && strstr(path, kinds[i].abi)))
@@ -109,10 +109,10 @@ static bool load_file(const char *path, const kind *k, ctn__text *why)
     } else if (p->abi != CTN__NET_ABI) {
         ctn__text_add(
             why,
-            "%s is of another version of Catena (ABI %u, expected %d): run catena mpi-setup again",
+            "%s is for another version of Catena (ABI %u, expected %d); run catena mpi-setup again",
             path, (unsigned)p->abi, CTN__NET_ABI);
     } else if (k && strcmp(p->mpi, k->abi) != 0) {
-        ctn__text_add(why, "%s is for %s, asked for is %s", path, p->mpi, k->abi);
+        ctn__text_add(why, "%s is for %s, expected %s", path, p->mpi, k->abi);
     } else {
         p->use(ctn_fail);
         loaded = p;
@@ -122,7 +122,7 @@ static bool load_file(const char *path, const kind *k, ctn__text *why)
     return false;
 }
 
-/* Place i where plug-ins lie, with a slash; false: past the last. */
+/* Folder number i to search, with a slash; false: no more folders. */
 static bool folder_at(int i, ctn__text *out)
 {
     const char *plugins = ctn__env_str(CTN__ENV_PLUGIN_DIR), *data = getenv("XDG_DATA_HOME"),
@@ -134,8 +134,7 @@ static bool folder_at(int i, ctn__text *out)
     return i < 3;
 }
 
-/* The first file there is for this kind; if it cannot be used, no other one is taken in its
- * place. */
+/* Loads the first file found for this kind. If it cannot be used, no other one is tried. */
 static bool load_kind(const kind *k, ctn__text *why)
 {
     bool found = false, good = false;
@@ -155,8 +154,8 @@ static bool load_kind(const kind *k, ctn__text *why)
     return good;
 }
 
-/* Load, if it is not there yet, the plug-in that CATENA_MPI names by its path, or that of a
- * kind; k NULL: the first that can be loaded. */
+/* Loads the plug-in that CATENA_MPI names by its path, or the one of a kind, unless it is loaded
+ * already. k NULL: the first one that can be loaded. */
 static ctn_status load(const kind *k)
 {
     const char *asked = ctn__env_str(CTN__ENV_MPI);
@@ -165,7 +164,7 @@ static ctn_status load(const kind *k)
     if (loaded) {
         if (k && strcmp(loaded->mpi, k->abi) != 0)
             st = ctn_fail(CTN_EUNSUPPORTED,
-                          "mpi: this process uses %s already, it cannot use %s too", loaded->mpi,
+                          "mpi: this process already uses %s and cannot also use %s", loaded->mpi,
                           k->abi);
         return st;
     }
@@ -179,13 +178,13 @@ static ctn_status load(const kind *k)
     if (!good)
         st = ctn_fail(
             CTN_EUNSUPPORTED,
-            "mpi: no plug-in for %s: %s; `catena mpi-setup` builds one with the machine's mpicc",
+            "mpi: no plug-in for %s: %s; `catena mpi-setup` builds one with this machine's mpicc",
             k ? k->abi : "any MPI", why.s ? why.s : "out of memory");
     ctn__text_free(&why);
     return st;
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------ */
 
 static bool is_set(const char *name)
 {
@@ -193,7 +192,7 @@ static bool is_set(const char *name)
     return s && s[0];
 }
 
-/* What the launcher of this process is of, NULL: there is none, or it serves several kinds. */
+/* The kind of MPI of this process's launcher; NULL: none, or it serves several kinds. */
 static const kind *launcher(void)
 {
     if (is_set("OMPI_COMM_WORLD_SIZE")) return kind_of("openmpi");
@@ -211,14 +210,14 @@ static ctn_status choose(const kind **out)
     *out = NULL;
     if (strchr(asked, '/')) return CTN_OK;
     if (asked[0] && !k)
-        return ctn_fail(CTN_EARG, "CATENA_MPI is %s: expected openmpi, mpich, site or a path",
+        return ctn_fail(CTN_EARG, "CATENA_MPI is %s, expected openmpi, mpich, site or a path",
                         asked);
     if (!k) k = launcher();
     if (k && here && k != here && strcmp(k->abi, "site") != 0)
         return ctn_fail(
             CTN_EUNSUPPORTED,
-            "mpi: this job was started for %s, but the process has loaded a library of %s: use "
-            "the launcher that belongs to it",
+            "mpi: this job was launched for %s, but the process has loaded a library of %s; use "
+            "the launcher of that library",
             k->abi, here->abi);
     *out = k ? k : here;
     return CTN_OK;
@@ -244,7 +243,7 @@ ctn_status ctn_mpi_finalize(void)
     const bool mine = ours;
     ours = false;
     pthread_mutex_unlock(&lock);
-    if (!mine) return ctn_fail(CTN_ESTATE, "mpi_finalize: ctn_mpi_init has not started MPI");
+    if (!mine) return ctn_fail(CTN_ESTATE, "mpi_finalize: MPI was not started by ctn_mpi_init");
     CTN_TRY(loaded->finalize());
     return CTN_OK;
 }
@@ -271,7 +270,7 @@ ctn_status ctn__net_adopt(ctn__net **out, const char *abi, const void *handle)
     *out = NULL;
     const kind *k = abi ? kind_of(abi) : NULL;
     if (!k)
-        return ctn_fail(CTN_EARG, "comm_adopt: the ABI is %s, known are openmpi, mpich and site",
+        return ctn_fail(CTN_EARG, "comm_adopt: the ABI is %s, expected openmpi, mpich or site",
                         abi ? abi : "NULL");
     if (!handle) return ctn_fail(CTN_EARG, "comm_adopt: handle is NULL");
     pthread_mutex_lock(&lock);
@@ -293,7 +292,8 @@ ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle)
     const kind *k = file ? NULL : kind_of(asked);
     if (!k && !file) k = present(&library);
     if (k || file) st = load(k);
-    else st = ctn_fail(CTN_ESTATE, "comm_adopt_fortran: this process has loaded no MPI");
+    else
+        st = ctn_fail(CTN_ESTATE, "comm_adopt_fortran: this process has not loaded an MPI library");
     pthread_mutex_unlock(&lock);
     CTN_TRY(st);
     CTN_TRY(loaded->adopt_fortran(out, handle));

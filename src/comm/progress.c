@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress thread: neither Open MPI nor MPICH moves messages unless it is called, and a kernel may take longer than what the
- * network has buffered. The thread sleeps until an operation starts, then polls, and backs off while it finds nothing, since every
- * poll takes the core from a kernel. It stays away while another thread waits and polls, and it ends when the group fails. It
- * shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough where only Catena calls MPI; a program that calls MPI itself
- * needs MPI_THREAD_MULTIPLE.
+ * The progress thread. Neither Open MPI nor MPICH moves messages unless it is called, and a kernel
+ * may run longer than the network has data in its buffers. The thread sleeps until an operation
+ * starts, then polls. It backs off while it finds nothing, because every poll takes the core from a
+ * kernel. It does not poll while another thread waits and polls, and it ends when the group fails.
+ * It shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough if only Catena calls MPI. A
+ * program that calls MPI itself needs MPI_THREAD_MULTIPLE.
  */
 #include <time.h>
 
 #include "comm/comm.h"
 
-enum { SHORTEST = 50000, LONGEST = 1000000 }; /* ns between two looks */
+enum { SHORTEST = 50000, LONGEST = 1000000 }; /* ns between two polls */
 
-/* Until there is something to do. */
+/* Waits until there is something to do; false: stop. */
 static bool called(ctn_comm *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -27,7 +28,8 @@ static void *progress(void *arg)
     long rest = SHORTEST;
     while (called(c) && !c->failed) {
         uint64_t moves = c->moves;
-        if (c->waiting == 0 && ctn__comm_poll(c) < 0) ctn_error_clear(); /* kept in c */
+        /* On failure c keeps the error. */
+        if (c->waiting == 0 && ctn__comm_poll(c) < 0) ctn_error_clear();
         rest = c->moves != moves ? rest * 3 / 4 : rest * 4 / 3;
         rest = rest < SHORTEST ? SHORTEST : rest > LONGEST ? LONGEST : rest;
         nanosleep(&(struct timespec){.tv_nsec = rest}, NULL);
@@ -40,7 +42,7 @@ ctn_status ctn__progress_start(ctn_comm *c)
     if (c->threaded || c->place.size == 1 || !c->net->vt->threads(c->net)) return CTN_OK;
     c->stop = false;
     if (pthread_create(&c->thread, NULL, progress, c) != 0)
-        return ctn_fail(CTN_ENOMEM, "comm: no thread for progress");
+        return ctn_fail(CTN_ENOMEM, "comm: cannot start the progress thread");
     c->threaded = true;
     return CTN_OK;
 }

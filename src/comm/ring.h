@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One step of a ring among `m` members that work on elements [begin, begin + n), cut into m blocks. Member i always sends to
- * i + 1 and hears from i - 1; to and from are members, not ranks yet. The rings of torus, rsap and hierarchical
- * are made of it.
+ * One step of a ring of `m` members that work on elements [begin, begin + n), cut into m blocks.
+ * Member i always sends to i + 1 and receives from i - 1. `to` and `from` are members, which the
+ * caller converts to ranks. The rings of torus, rsap and hierarchical are made of these steps.
  *
- *     scatter, step s of m - 1:  send block i-s-1, add what comes to block i-s-2;  after it member i has the sum of block i
- *     gather,  step s of m - 1:  send block i-s, take block i-s-1
+ *     scatter, step s of m - 1:  send block i-s-1, add the received data to block i-s-2;
+ *                                at the end member i has the sum of block i
+ *     gather,  step s of m - 1:  send block i-s, receive block i-s-1
  *
- * Where 16-bit values are sent, a partial sum that goes round would be rounded at every hop. There the scatter is pairwise: everybody sends
- * what it has of a block to the block's owner, rounded once, and the owner adds in f32. As many messages and bytes, between more pairs.
+ * With a 16-bit wire type, a partial sum that travels round the ring would be rounded at every
+ * hop. In this case the scatter is pairwise: every member sends its part of a block, rounded
+ * once, to the block's owner, which adds in f32. The number of messages and bytes is the same,
+ * but they are sent between more pairs.
  *
- *     pairwise, step s of m - 1: send block i+s+1 to its owner, add what comes from i-s-1 to block i
+ *     pairwise, step s of m - 1: send block i+s+1 to its owner, add data from i-s-1 to block i
  */
 #ifndef CTN_COMM_RING_H
 #define CTN_COMM_RING_H
@@ -38,7 +41,7 @@ static inline void ctn__ring_step(const ctn__place *me, ctn__round *r, int64_t b
                       .add = scatter};
 }
 
-/* Step k of both halves, the first m - 1 of them the scatter's. */
+/* Step k of both halves; the first m - 1 steps are the scatter. */
 static inline void ctn__ring_both(const ctn__place *me, ctn__round *r, int64_t begin, int64_t n,
                                   int m, int i, int k)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and maxima that are waited for, as messages with a tag of their own: by recursive doubling where they are short, by a ring where they
- * are long.
+ * Blocking sums and maxima, sent with a tag of their own: short ones by recursive doubling, long
+ * ones by a ring.
  */
 #include "comm/comm.h"
 
@@ -21,7 +21,7 @@ static void larger(void *y, const void *x, int64_t n, ctn_dtype type)
         if (a[i] > b[i]) b[i] = a[i];
 }
 
-/* Rounds of an algorithm that only exchanges, one after another. scratch: as long as buf. */
+/* Runs the rounds of an algorithm that only exchanges. scratch: as long as buf. */
 static ctn_status reduce(ctn_comm *c, const ctn__algorithm *alg, void *buf, int64_t count,
                          ctn_dtype type, void *scratch, combine_fn *combine)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of what came and what is there, and the 16-bit types of the wire: f32 is rounded to nearest even when it is sent and
- * widened before it is added. Integers wrap. Called by comm/pieces.c on one thread.
+ * Adds received data to local data, and converts to and from the 16-bit types of the wire: f32 is
+ * rounded to nearest even when it is sent and widened before it is added. Integers wrap. Called by
+ * comm/pieces.c on one thread.
  *
- * Loops are plain, so that the compiler makes vectors of them; on x86-64 it makes three copies and the loader takes the one for this
- * machine. No copy fuses or reorders anything: the bits are the same in all.
+ * The loops are plain, so that the compiler vectorises them. On x86-64 it makes three copies, and
+ * the loader chooses the one for this machine. No copy fuses or reorders operations, so all give
+ * the same bits.
  */
 #include "comm/comm.h"
 #include "tensor/half.h"
 
-/* Needs ifunc, which musl does not have, and which sanitizers' start-up code comes too late for. */
+/* Needs ifunc, which musl lacks, and which runs before the start-up code of sanitizers. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COPIES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -76,12 +78,12 @@ void ctn__sum_into(void *y, const void *x, int64_t n, ctn_dtype type, ctn_dtype 
     case CTN_I64: sum_i64(y, x, n); break;
     case CTN_BF16: sum_bf16(y, x, n); break; /* type is f32 */
     case CTN_F16: sum_f16(y, x, n); break;
-    default: break; /* the public calls let no other in */
+    default: break; /* the public calls reject other types */
     }
     (void)type;
 }
 
-/* memmove of nothing may be given NULL */
+/* Avoids memmove with NULL, which is not allowed even for 0 bytes. */
 static void copy(void *y, const void *x, int64_t n, ctn_dtype type)
 {
     if (n > 0) memmove(y, x, (size_t)n * ctn_dtype_size(type));

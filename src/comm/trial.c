@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the progress thread pays: steps by turns without and with it, a few to warm up, then the best of each kind. The times travel in
- * the control message of the steps after, so all ranks decide alike.
+ * Finds out whether the progress thread helps. After a few warm-up steps, steps alternate without
+ * and with it, and the best time of each kind counts. The times travel in the control message of
+ * the following steps, so all ranks make the same decision.
  */
 #include "comm/flight.h"
 
@@ -24,6 +25,6 @@ void ctn__trial_step(ctn__exchange *x)
     }
     if (t->steps >= WARM && (give[kind] == 0 || took < give[kind])) give[kind] = took;
     x->polls = ++t->steps % 2 == 0;
-    /* From here on, not from the next start: values may be on their way back. */
+    /* Takes effect now, not at the next start, because values may be in flight. */
     ctn__progress_park(x->comm, x->polls);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weighted draws with replacement by an alias table (Walker; built as by Vose): count columns of
- * equal probability, each split between its own sample and one other, so a draw costs two random
- * numbers however many samples there are. A table never changes after it is made; a sampler and the
- * loaders that copied it share it by a count of holders.
+ * Weighted draws with replacement from an alias table (Walker; built with Vose's method): count
+ * columns of equal probability, each split between its own sample and one other, so a draw needs
+ * two random numbers however many samples there are. A table never changes after it is built. It
+ * is reference-counted, because a sampler shares it with the loaders that copied the sampler.
  */
 #include "data/data.h"
 
@@ -13,11 +13,11 @@
 struct ctn__alias {
     atomic_int holders;
     int64_t count;
-    double *own;    /* the part of column i that is sample i's */
-    int64_t *other; /* whose the rest is */
+    double *own;    /* the share of column i that belongs to sample i */
+    int64_t *other; /* the sample that the rest belongs to */
 };
 
-/* Largest weight and its sample; -1 for a weight that is refused, whose sample *at then is. */
+/* Returns the largest weight, with its sample in *at; -1 if the weight of sample *at is invalid. */
 static double largest(int64_t count, const double *weight, int64_t *at)
 {
     double max = 0;
@@ -35,10 +35,10 @@ static double largest(int64_t count, const double *weight, int64_t *at)
     return max;
 }
 
-/* Columns below 1 take from columns above 1 until each is full. stack holds the former from the
- * front, the latter from the back. Rounding may leave some over on either side: those above 1 are
- * all their own, those below get the rest from the heaviest sample, so that a weight of 0 is never
- * drawn. */
+/* Columns below 1 are filled up from columns above 1. stack holds the former from the front and
+ * the latter from the back. Rounding may leave columns on either side: those above 1 belong
+ * entirely to their own sample; those below are filled up with the heaviest sample, so that a
+ * sample of weight 0 is never drawn. */
 static void build(struct ctn__alias *a, int64_t *stack, int64_t heaviest)
 {
     int64_t small = 0, large = a->count; /* stack[0 .. small-1] and stack[large .. count-1] */
@@ -63,7 +63,7 @@ ctn_status ctn__alias_new(struct ctn__alias **out, int64_t count, const double *
     int64_t at;
     const double max = largest(count, weight, &at);
     if (max < 0)
-        return ctn_fail(CTN_EARG, "sampler: weight %lld is %g, expected 0 or more and finite",
+        return ctn_fail(CTN_EARG, "sampler: weight %lld is %g, it must be finite and not negative",
                         (long long)at, weight[at]);
     if (max == 0 && count > 0) return ctn_fail(CTN_EARG, "sampler: all weights are 0");
     ctn_status st = CTN_OK;
@@ -79,7 +79,7 @@ ctn_status ctn__alias_new(struct ctn__alias **out, int64_t count, const double *
         st = CTN_ENOMEM;
         goto done;
     }
-    double sum = 0; /* of weights over the largest: at most count, so nothing overflows */
+    double sum = 0; /* relative to the largest weight: at most count, so it cannot overflow */
     for (int64_t i = 0; i < count; i++) sum += weight[i] / max;
     for (int64_t i = 0; i < count; i++) a->own[i] = weight[i] / max * ((double)count / sum);
     build(a, stack, at);
@@ -108,6 +108,6 @@ void ctn__alias_release(struct ctn__alias *a)
 int64_t ctn__alias_draw(const struct ctn__alias *a, double column, double part)
 {
     int64_t i = (int64_t)(column * (double)a->count);
-    if (i >= a->count) i = a->count - 1; /* by rounding */
+    if (i >= a->count) i = a->count - 1; /* can happen by rounding */
     return part < a->own[i] ? i : a->other[i];
 }

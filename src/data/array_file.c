@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file of samples of equal size, for files.c and tokens.c. A sample is read when it is asked for;
- * the system's page cache keeps what fits into memory, and a file may be larger than that.
+ * A file with samples of equal size, for files.c and tokens.c. A sample is read from the file
+ * when it is needed; the system's page cache keeps what fits into memory, and a file may be
+ * larger than that.
  *
- * A read costs about half a microsecond whatever its length. Files of small samples, where that is
- * as much as the sample itself, are therefore held in memory, unless they are large. Nothing is
- * mapped: see base/readfile.c.
+ * A read costs about half a microsecond whatever its length. For small samples that is as much as
+ * the sample itself, so files of small samples are held in memory unless they are large. Files
+ * are not mapped: see base/readfile.c.
  */
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ ctn_status ctn__array_file_hold(ctn__array_file *f, size_t sample)
     if (sample >= CTN__HELD_SAMPLE || f->bytes > CTN__HELD_FILE) return CTN_OK;
     const bool had_error = ctn_error_status() != CTN_OK;
     char *all = ctn__malloc(f->bytes);
-    if (!all) { /* then it is read as a large one */
+    if (!all) { /* read it like a large file */
         if (!had_error) ctn_error_clear();
         return CTN_OK;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks of bytes in one piece, for what one rank finds out about data and the others are told: the
- * names of an image folder, the indexes of shards. Each block is its length (u64 of this machine)
- * and its bytes, up to a multiple of 8, so that structures in it are aligned.
+ * Packs blocks of bytes into one buffer, for what one rank finds out about the data and sends to
+ * the others: the names of an image folder, the indexes of shards. A block is its length (a u64
+ * in this machine's byte order) and its bytes, padded to a multiple of 8 so that structs in it
+ * are aligned.
  */
 #include "data/source.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR-10 in its binary version. A file is records of 3073 bytes without a header:
+ * CIFAR-10 in its binary version. A file consists of records of 3073 bytes, without a header:
  *     label (0 to 9)   red (32,32)   green (32,32)   blue (32,32)
- * It is treated as hostile: its size must be a whole number of records, every label a class. Bytes
- * stay u8 in memory, images are converted as samples are asked for.
+ * Files are treated as hostile: the size must be a whole number of records, and every label must be
+ * a class. Bytes stay u8 in memory; images are converted when samples are read.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -26,8 +26,8 @@ static ctn_status read_all(const char *path, FILE *f, struct cifar *c)
     if (!S_ISREG(info.st_mode)) return ctn_fail(CTN_EIO, "cifar: %s: is not a regular file", path);
     const size_t bytes = (size_t)info.st_size, used = (size_t)c->count * RECORD;
     if (bytes == 0 || bytes % RECORD)
-        return ctn_fail(CTN_EFORMAT, "cifar: %s: %zu bytes, expected records of %d", path, bytes,
-                        RECORD);
+        return ctn_fail(CTN_EFORMAT, "cifar: %s: has %zu bytes, expected a multiple of %d", path,
+                        bytes, RECORD);
     uint8_t *all = ctn__grow(c->records, used, used + bytes);
     if (!all) return CTN_ENOMEM;
     c->records = all;
@@ -42,7 +42,7 @@ static ctn_status read_all(const char *path, FILE *f, struct cifar *c)
     return CTN_OK;
 }
 
-/* The records of dir/name behind those that are there. */
+/* Appends the records of dir/name. */
 static ctn_status add_file(struct cifar *c, const char *dir, const char *name)
 {
     ctn_status st = CTN_OK;
@@ -133,7 +133,7 @@ ctn_status ctn_cifar10_open(ctn_dataset **ds, const char *dir, ctn_split split,
     for (int i = 0; i < 5 && split == CTN_TRAIN; i++)
         CTN_TRY_GOTO(st, done, add_file(c, dir, train[i]));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &cifar_vt, c));
-    c = NULL; /* the dataset's now */
+    c = NULL; /* owned by the dataset */
 done:
     cifar_free(c);
     return st;

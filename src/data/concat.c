@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets one after the other. The parts belong to the whole from its making on. Class names are
- * those of the first part.
+ * Concatenates datasets. On success the result owns the parts. Class names are those of the first
+ * part.
  */
 #include <catena/datasets.h>
 #include "data/data.h"
@@ -9,7 +9,7 @@
 struct concat {
     int n;
     ctn_dataset **part; /* (n) */
-    int64_t *first;     /* (n+1): where each begins */
+    int64_t *first;     /* (n+1): first sample of each part */
 };
 
 static int part_of(const struct concat *x, int64_t index)
@@ -43,7 +43,7 @@ static ctn_status concat_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct concat *x = self;
     const int k = part_of(x, s->index);
-    /* Equal numbers in two parts must not mean equal random choices. */
+    /* Samples with the same index in two parts must not get the same random choices. */
     const ctn_sample inner = {s->index - x->first[k],
                               k > 0 ? ctn__mix(s->seed, (uint64_t)k) : s->seed, s->epoch};
     return ctn_dataset_sample(x->part[k], &inner, dst);
@@ -70,6 +70,13 @@ static const char *concat_class(void *self, int64_t k)
     return ctn_dataset_class(((struct concat *)self)->part[0], k);
 }
 
+static int64_t concat_length(void *self, int f, int64_t index)
+{
+    const struct concat *x = self;
+    const int k = part_of(x, index);
+    return ctn_dataset_length(x->part[k], f, index - x->first[k]);
+}
+
 static const ctn_dataset_vt concat_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = concat_count,
@@ -79,6 +86,7 @@ static const ctn_dataset_vt concat_vt = {
     .free = concat_free,
     .name = concat_name,
     .class_name = concat_class,
+    .length = concat_length,
 };
 
 static bool same_field(const ctn_field *a, const ctn_field *b)
@@ -92,10 +100,10 @@ static bool same_field(const ctn_field *a, const ctn_field *b)
 
 static ctn_status check(int n, ctn_dataset *const *parts)
 {
-    if (n < 1) return ctn_fail(CTN_EARG, "concat: %d parts", n);
+    if (n < 1) return ctn_fail(CTN_EARG, "concat: got %d parts, expected at least 1", n);
     for (int i = 0; i < n; i++) {
         if (!parts[i]) return ctn_fail(CTN_EARG, "concat: part %d is NULL", i);
-        for (int k = 0; k < i; k++) /* it would be freed twice */
+        for (int k = 0; k < i; k++) /* such a part would be freed twice */
             if (parts[k] == parts[i])
                 return ctn_fail(CTN_EARG, "concat: parts %d and %d are the same dataset", k, i);
         const int fields = ctn_dataset_fields(parts[0]);
@@ -105,7 +113,7 @@ static ctn_status check(int n, ctn_dataset *const *parts)
         for (int f = 0; f < fields; f++)
             if (!same_field(ctn_dataset_field(parts[i], f), ctn_dataset_field(parts[0], f)))
                 return ctn_fail(CTN_EARG,
-                                "concat: field %d of part %d is of another type or shape "
+                                "concat: field %d of part %d has another type or shape "
                                 "than in part 0",
                                 f, i);
     }
@@ -129,10 +137,10 @@ ctn_status ctn_dataset_concat(ctn_dataset **ds, int n, ctn_dataset *const *parts
     memcpy(x->part, parts, (size_t)n * sizeof(ctn_dataset *));
     x->n = n;
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &concat_vt, x));
-    x = NULL; /* the dataset's now */
+    x = NULL; /* owned by the dataset */
 done:
     if (x) {
-        x->n = 0; /* the parts stay the caller's */
+        x->n = 0; /* the caller keeps ownership of the parts */
         concat_free(x);
     }
     return st;

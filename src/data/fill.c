@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One batch of a loader: its samples read in order to their places, those that cannot be had left
- * out, and the warnings about them. A batch is filled by one thread from the sampler's numbers
- * alone; counting and warning are done when it is delivered, which is in order, so neither depends
- * on the number of threads.
+ * Fills one batch of a loader: reads its samples in order, leaves out those that cannot be read,
+ * and warns about them. A batch is filled by one thread and depends only on the sampler. Counting
+ * and warning happen when batches are delivered, in order, so neither depends on the thread
+ * count.
  */
 #include "data/loader.h"
 #include "data/mix.h"
 
-/* The dataset's error goes into the slot, with the sample's name unless it has it, and off this
- * thread's record unless an older error stands there. */
+/* Copies the dataset's error to the slot, adding the sample's name if the message lacks it. Clears
+ * the error record of this thread, unless it held an older error. */
 static void keep_error(const ctn_loader *l, struct ctn__slot *slot, ctn_status st, int64_t sample,
                        bool had_error)
 {
@@ -29,26 +29,71 @@ static void keep_error(const ctn_loader *l, struct ctn__slot *slot, ctn_status s
     if (!had_error) ctn_error_clear();
 }
 
-/* Where sample i of a batch goes. */
+/* Addresses of the fields of sample i of a batch. */
 static void place(const ctn_loader *l, const struct ctn__slot *slot, int64_t i, void **dst)
 {
-    for (int f = 0; f < l->fields; f++)
-        dst[f] = slot->memory + l->offset[f] + (size_t)i * l->bytes[f];
+    for (int f = 0; f < l->fields; f++) {
+        const size_t rows = l->lengths[f] ? (size_t)slot->padded[f] : 1;
+        dst[f] = slot->memory + l->offset[f] + (size_t)i * rows * l->bytes[f];
+    }
     if (l->mix.classes) dst[1] = slot->memory + l->labels + (size_t)i * sizeof(int64_t);
+}
+
+static int64_t sample_of(const ctn_loader *l, const struct ctn__slot *slot, int64_t i)
+{
+    return ctn__sampler_sample(&l->sampler, slot->epoch, slot->position, (uint64_t)i);
+}
+
+/* How long the ragged fields of the batch become: all samples count, even if one turns out to be
+ * unreadable, so shapes depend on nothing but the sampler. */
+static void measure(const ctn_loader *l, struct ctn__slot *slot)
+{
+    for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
+        int64_t longest = 0;
+        for (int64_t i = 0; l->lengths[f] && i < slot->claimed; i++) {
+            const int64_t n = ctn_dataset_length(l->ds, f, sample_of(l, slot, i));
+            if (n > longest && n <= l->longest[f]) longest = n;
+        }
+        slot->padded[f] = ctn__padded(l, longest);
+    }
+}
+
+/* Reads sample number slot->n of the batch with its lengths, and pads it. The lengths are checked
+ * here, because a dataset of the user may return anything. */
+static ctn_status read_sample(const ctn_loader *l, const struct ctn__slot *slot, int64_t sample)
+{
+    void *dst[CTN_DATA_FIELDS] = {0};
+    int64_t length[CTN_DATA_FIELDS] = {0};
+    place(l, slot, slot->n, dst);
+    for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
+        if (!l->lengths[f] || sample < 0 || sample >= ctn_dataset_count(l->ds)) continue;
+        length[f] = ctn_dataset_length(l->ds, f, sample);
+        if (length[f] < 0 || length[f] > slot->padded[f])
+            return ctn_fail(CTN_EFORMAT,
+                            "field %d has length %lld, expected 0 to %lld, always the same", f,
+                            (long long)length[f], (long long)l->longest[f]);
+    }
+    const ctn_sample s = {sample, l->sampler.state.seed, slot->epoch};
+    CTN_TRY(ctn_dataset_sample(l->ds, &s, dst));
+    for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
+        if (!l->lengths[f]) continue;
+        const size_t size = ctn_dtype_size(l->field[f].dtype), row = l->bytes[f];
+        ctn__pad_fill((char *)dst[f] + (size_t)length[f] * row, l->pad[f], size,
+                      (size_t)(slot->padded[f] - length[f]) * (row / size));
+        memcpy(dst[l->lengths[f]], &length[f], sizeof length[f]);
+    }
+    return CTN_OK;
 }
 
 static void fill(ctn_loader *l, struct ctn__slot *slot)
 {
     const bool had_error = ctn_error_status() != CTN_OK;
+    measure(l, slot);
     for (int64_t i = 0; i < slot->claimed; i++) {
         if (atomic_load_explicit(&l->drop, memory_order_relaxed)) return;
-        int64_t sample = ctn__sampler_sample(&l->sampler, slot->epoch, slot->position, (uint64_t)i);
+        const int64_t sample = sample_of(l, slot, i);
         atomic_store_explicit(&slot->at, sample, memory_order_relaxed);
-        void *dst[CTN_DATA_FIELDS] = {0};
-        place(l, slot, slot->n, dst);
-        ctn_status st =
-            ctn_dataset_sample(l->ds, &(ctn_sample){sample, l->sampler.state.seed, slot->epoch},
-                               dst);
+        const ctn_status st = read_sample(l, slot, sample);
         if (st >= 0) {
             slot->n++;
             continue;
@@ -60,7 +105,7 @@ static void fill(ctn_loader *l, struct ctn__slot *slot)
     }
 }
 
-/* The choice is made from the position among all ranks', so that ranks choose apart. */
+/* The random choice depends on the position over all ranks, so that ranks choose independently. */
 static void mix(const ctn_loader *l, struct ctn__slot *slot)
 {
     const bool had_error = ctn_error_status() != CTN_OK;
@@ -89,7 +134,7 @@ void ctn__fill(ctn_loader *l, struct ctn__slot *slot)
     atomic_fetch_add_explicit(&l->fill_ns, ctn__now_ns() - start, memory_order_relaxed);
 }
 
-/* One warning per sample, however many epochs it fails in. */
+/* Warns once per sample, even if it fails in every epoch. */
 static void name_sample(ctn_loader *l, const struct ctn__left_out *out)
 {
     for (int i = 0; i < l->nnamed; i++)
@@ -112,8 +157,8 @@ ctn_status ctn__fill_result(ctn_loader *l, struct ctn__slot *slot)
     l->stats.skipped += (uint64_t)slot->skipped;
     if (slot->skipped && l->skipped > l->allowed)
         return ctn_fail(slot->st,
-                        "loader: %lld samples of this epoch cannot be had, %lld of %lld may be "
-                        "left out; the last: %s",
+                        "loader: %lld samples of this epoch cannot be read, but at most %lld of "
+                        "%lld may be left out; the last one: %s",
                         (long long)l->skipped, (long long)l->allowed,
                         (long long)ctn_sampler_count(&l->sampler), slot->error);
     return CTN_OK;
@@ -132,7 +177,7 @@ void ctn__fill_epoch_end(ctn_loader *l)
 
 void ctn__fill_stalled(const ctn_loader *l, uint64_t waited_ns, const int64_t *at, int n)
 {
-    char text[1800]; /* a warning has 2048 */
+    char text[1800]; /* a warning holds at most 2048 */
     size_t used = 0;
     for (int i = 0; i < n && used < sizeof text / 2; i++) {
         char name[CTN__TEXT];
@@ -141,5 +186,5 @@ void ctn__fill_stalled(const ctn_loader *l, uint64_t waited_ns, const int64_t *a
         used += k > 0 ? (size_t)k : 0;
     }
     if (used)
-        ctn__warn("loader: waiting for %.3g s, being read: %s", 1e-9 * (double)waited_ns, text);
+        ctn__warn("loader: waiting for %.3g s, still reading: %s", 1e-9 * (double)waited_ns, text);
 }

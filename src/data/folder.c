@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dataset over an image folder: one folder per class, classes and files by name. Folders are listed
- * once, by one rank, which sends the names to the others; files are neither opened nor asked about
- * before a sample is wanted: on a parallel file system each such question costs as much as reading
- * a small file.
+ * Dataset over an image folder: one folder per class, classes and files sorted by name. Folders
+ * are listed once, by one rank, which sends the names to the others. Files are neither opened nor
+ * even stat'ed before a sample is read: on a parallel file system each such call costs as much as
+ * reading a small file.
  *
- * Memory per file: its bare name and four bytes.
+ * Memory per file: its name without the path, and four bytes.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <strings.h>
 
-#include "data/image.h"
+#include "data/image/image.h"
 #include "data/source.h"
 
 enum { PATH = 4096 };
@@ -32,7 +32,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names of a folder that `want` accepts, one behind the other; hidden ones are left out. */
+/* The names in a folder that `want` accepts, one after another, without hidden files. */
 static ctn_status list_names(const char *path, bool (*want)(const char *, const struct dirent *),
                              ctn__text *names, int64_t *n)
 {
@@ -68,7 +68,7 @@ static bool want_image(const char *path, const struct dirent *d)
     return d->d_type != DT_DIR && is_image_name(d->d_name);
 }
 
-/* n names, 0-terminated and one behind the other, as pointers in their order; free *out. */
+/* Sorted pointers to n 0-terminated names that follow one another; the caller frees *out. */
 static ctn_status sorted(const ctn__text *names, int64_t n, const char ***out)
 {
     *out = ctn__malloc(ctn__mul((size_t)n, sizeof **out));
@@ -79,7 +79,7 @@ static ctn_status sorted(const ctn__text *names, int64_t n, const char ***out)
     return CTN_OK;
 }
 
-/* The files of one class, packed: positions, then names, in one piece of memory. */
+/* Lists the files of one class. Offsets and names are in one allocation. */
 static ctn_status read_class(ctn__folder *f, ctn__class *c)
 {
     ctn_status st = CTN_OK;
@@ -131,8 +131,8 @@ ctn_status ctn__folder_read(ctn__folder *f, const char *dir)
     }
     if (f->n == 0)
         st = ctn_fail(CTN_ENOTFOUND,
-                      "folder: %s: no JPEG or PNG files in its %lld folders; expected one folder "
-                      "per class",
+                      "folder: %s: found no JPEG or PNG files in its %lld folders; expected one "
+                      "folder per class",
                       dir, (long long)n);
 done:
     ctn__text_free(&names);
@@ -140,11 +140,11 @@ done:
     return st;
 }
 
-/* n bytes of names, one behind the other, as they were packed. */
+/* Takes n bytes of packed names from another rank. */
 static ctn_status take_names(ctn__class *c, const char *names, size_t n)
 {
     if (n > 0 && names[n - 1] != 0)
-        return ctn_fail(CTN_EFORMAT, "folder: the list given is not whole");
+        return ctn_fail(CTN_EFORMAT, "folder: the given list is incomplete");
     for (size_t i = 0; i < n; i++) c->n += names[i] == 0;
     uint32_t *at = ctn__malloc((size_t)c->n * sizeof *at + n);
     if (!at) return CTN_ENOMEM;
@@ -177,7 +177,7 @@ ctn_status ctn__folder_take(ctn__folder *f, const char *dir, const void *list, s
         f->n += f->classes.at[f->classes.n - 1].n;
     }
     if (b.n != b.room || f->n == 0 || f->n != all[0] || (int64_t)f->classes.n != all[1])
-        return ctn_fail(CTN_EFORMAT, "folder: the list given is not whole");
+        return ctn_fail(CTN_EFORMAT, "folder: the given list is incomplete");
     return CTN_OK;
 }
 
@@ -283,7 +283,7 @@ static const ctn_dataset_vt folder_vt = {
     .class_name = folder_class_name,
 };
 
-/* list: what another rank has found; NULL: look. */
+/* list: the names that another rank has found; NULL: list the folder here. */
 static ctn_status open_folder(ctn_dataset **ds, const char *dir, const void *list, size_t bytes,
                               const ctn_image_opt *opt)
 {
@@ -295,7 +295,7 @@ static ctn_status open_folder(ctn_dataset **ds, const char *dir, const void *lis
                  list ? ctn__folder_take(&f->list, dir, list, bytes)
                       : ctn__folder_read(&f->list, dir));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &folder_vt, f));
-    f = NULL; /* the dataset's now */
+    f = NULL; /* owned by the dataset */
 done:
     folder_free(f);
     return st;
@@ -316,7 +316,8 @@ ctn_status ctn_image_folder_open_list(ctn_dataset **ds, const char *dir, const v
     return open_folder(ds, dir, list, bytes, opt);
 }
 
-/* Blocks: the numbers of samples and classes; of every class its name, and the names of its files. */
+/* Blocks: the numbers of samples and classes; then, for every class, its name and the names of its
+ * files. */
 size_t ctn_image_folder_list(const ctn_dataset *ds, void *buf, size_t n)
 {
     ctn__blocks b = {.at = buf, .room = buf ? n : 0};

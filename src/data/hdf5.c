@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds and loads the HDF5 plug-in: in CATENA_PLUGIN_DIR, else in the folder of libcatena itself,
- * else wherever the system looks for libraries. Loaded once, when the first path asks for it, and
- * kept.
+ * else in the system's library path. It is loaded when the first path needs it and never unloaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,12 +25,12 @@ static ctn_status load(const ctn__hdf5_plugin **out)
     if (!p) {
         const char *why = dlerror();
         st = ctn_fail(CTN_EUNSUPPORTED,
-                      "hdf5: the plug-in " FILE_NAME " cannot be loaded: %s; it comes with a build "
-                      "that found HDF5 (Debian: libhdf5-dev), CATENA_PLUGIN_DIR names its folder",
+                      "hdf5: cannot load the plug-in " FILE_NAME ": %s; build Catena with HDF5 "
+                      "(Debian: libhdf5-dev), or set CATENA_PLUGIN_DIR to the plug-in's folder",
                       why ? why : "unknown reason");
     } else if (p->abi != CTN__HDF5_ABI) {
         st = ctn_fail(CTN_EUNSUPPORTED,
-                      "hdf5: %s is of another version of Catena (ABI %u, expected %d)", path.s,
+                      "hdf5: %s belongs to another version of Catena (ABI %u, expected %d)", path.s,
                       (unsigned)p->abi, CTN__HDF5_ABI);
     }
     if (st == CTN_OK) *out = p;

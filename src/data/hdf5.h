@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The door between libcatena and its HDF5 plug-in, libcatena_hdf5.so: a table of functions that the
- * plug-in exports as `catena_hdf5`. Plain C without names of the library, so neither links the
- * other.
+ * The interface between libcatena and its HDF5 plug-in, libcatena_hdf5.so: a table of functions
+ * that the plug-in exports as `catena_hdf5`. It uses no symbols of libcatena, so neither links
+ * against the other.
  */
 #ifndef CTN_DATA_HDF5_H
 #define CTN_DATA_HDF5_H
@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTN__HDF5_ABI 1 /* raised with every change below */
+#define CTN__HDF5_ABI 1 /* incremented with every change below */
 #define CTN__HDF5_DIMS 8
 
 typedef struct {
     char kind; /* 'f', 'i' or 'u' */
-    int bytes; /* of an element in the file */
+    int bytes; /* per element in the file */
     int ndim;
     int64_t shape[CTN__HDF5_DIMS];
 } ctn__hdf5_info;
@@ -28,13 +28,13 @@ typedef enum {
     CTN__HDF5_U8
 } ctn__hdf5_type;
 
-/* Functions return a ctn_status; on failure `error`, of n bytes, says why. All may be called from
- * several threads at once. */
+/* Functions return a ctn_status; on failure they write the reason to `error`, a buffer of n bytes.
+ * All of them may be called from several threads at once. */
 typedef struct {
-    uint32_t abi; /* CTN__HDF5_ABI; checked before anything else is looked at */
+    uint32_t abi; /* CTN__HDF5_ABI; checked before anything else is used */
     int (*open)(void **array, const char *file, const char *path, ctn__hdf5_info *info, char *error,
                 size_t n);
-    /* Sample `index`, row-major, converted */
+    /* Reads sample `index` in row-major order, converted to `type`. */
     int (*read)(void *array, int64_t index, ctn__hdf5_type type, void *dst, char *error, size_t n);
     void (*close)(void *array);
 } ctn__hdf5_plugin;

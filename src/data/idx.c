@@ -2,9 +2,9 @@
  *
  * Dataset over idx files (the format of MNIST), plain or gzip. A file is
  *     0 0 type ndim  dim[0] .. dim[ndim-1]  data      (dims big-endian u32, row-major data)
- * It is treated as hostile: nothing is allocated before its size on disk has been shown able to
- * hold what the header promises, and it must end where the header says. Bytes stay u8 in memory,
- * images are converted as samples are asked for.
+ * It is treated as hostile: nothing is allocated before its size on disk is known to be large
+ * enough for what the header promises, and it must end where the header says. Bytes stay u8 in
+ * memory; images are converted when samples are read.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ typedef FILE *stream;
 
 enum {
     TYPE_U8 = 0x08,
-    DEFLATE_RATIO = 1032, /* most bytes one byte of deflate can stand for */
+    DEFLATE_RATIO = 1032, /* maximum compression ratio of deflate */
     MAX_NDIM = 3,
 };
 
@@ -40,10 +40,10 @@ struct array {
 static ctn_status stream_open(struct input *in)
 {
     errno = 0;
-    in->s = gzopen(in->path, "rb"); /* reads files that are not gzip as they are */
+    in->s = gzopen(in->path, "rb"); /* also reads uncompressed files */
     if (in->s) return CTN_OK;
     if (errno == 0 || errno == ENOMEM)
-        return ctn_fail(CTN_ENOMEM, "idx: %s: no memory to decompress", in->path);
+        return ctn_fail(CTN_ENOMEM, "idx: %s: out of memory while decompressing", in->path);
     return ctn_fail(CTN_EIO, "idx: %s: %s", in->path, strerror(errno));
 }
 
@@ -87,8 +87,8 @@ static ctn_status stream_open(struct input *in)
     if (a == 0x1f && b == 0x8b)
         return ctn_fail(
             CTN_EUNSUPPORTED,
-            "idx: %s is gzip and Catena was built without zlib: gunzip the file, or build "
-            "with zlib (Debian: zlib1g-dev)",
+            "idx: %s is compressed, but Catena was built without zlib: gunzip the file, or "
+            "rebuild with zlib (Debian: zlib1g-dev)",
             in->path);
     rewind(in->s);
     return CTN_OK;
@@ -120,10 +120,11 @@ static ctn_status read_header(struct input *in, int ndim, struct array *a)
     size_t bytes = 4 + 4 * (size_t)ndim, got = 0;
     CTN_TRY(stream_read(in, h, bytes, &got));
     if (got < bytes)
-        return ctn_fail(CTN_EFORMAT, "idx: %s: ends after %zu bytes, the header has %zu", in->path,
-                        got, bytes);
+        return ctn_fail(CTN_EFORMAT, "idx: %s: ends after %zu bytes, but the header has %zu",
+                        in->path, got, bytes);
     if (h[0] || h[1])
-        return ctn_fail(CTN_EFORMAT, "idx: %s: starts with bytes %02x %02x, an idx file with 00 00",
+        return ctn_fail(CTN_EFORMAT,
+                        "idx: %s: starts with bytes %02x %02x, an idx file starts with 00 00",
                         in->path, h[0], h[1]);
     if (h[2] != TYPE_U8)
         return ctn_fail(CTN_EFORMAT, "idx: %s: element type is 0x%02x, expected 0x08 (u8)",
@@ -147,24 +148,25 @@ static ctn_status read_data(struct input *in, int ndim, struct array *a)
     if (most < header || bytes > most - header)
         return ctn_fail(
             CTN_EFORMAT,
-            "idx: %s: the header promises %zu bytes of data, a file of %zu bytes cannot "
+            "idx: %s: the header promises %zu bytes of data, but a file of %zu bytes cannot "
             "hold them",
             in->path, bytes, in->size);
     a->data = ctn__malloc(bytes);
     if (!a->data) return CTN_ENOMEM;
     CTN_TRY(stream_read(in, a->data, bytes, &got));
     if (got < bytes)
-        return ctn_fail(CTN_EFORMAT, "idx: %s: %zu bytes of data, the header promises %zu",
+        return ctn_fail(CTN_EFORMAT, "idx: %s: has %zu bytes of data, but the header promises %zu",
                         in->path, got, bytes);
-    char extra; /* reading past the data also makes zlib check the checksum */
+    char extra; /* reading past the data also makes zlib verify the checksum */
     CTN_TRY(stream_read(in, &extra, 1, &got));
     if (got)
-        return ctn_fail(CTN_EFORMAT, "idx: %s: goes on behind the %zu bytes the header promises",
-                        in->path, bytes);
+        return ctn_fail(CTN_EFORMAT,
+                        "idx: %s: has data after the %zu bytes that the header promises", in->path,
+                        bytes);
     return CTN_OK;
 }
 
-/* a->data is the caller's to free, also after an error. */
+/* The caller frees a->data, even after an error. */
 static ctn_status read_array(const char *path, int ndim, struct array *a)
 {
     ctn_status st = CTN_OK;
@@ -183,7 +185,7 @@ done:
 
 struct idx {
     struct array images; /* (N,H,W) */
-    struct array labels; /* (N), data NULL when there are none */
+    struct array labels; /* (N); data is NULL if there are none */
     size_t pixels;       /* H*W */
     ctn_idx_opt opt;
 };
@@ -258,7 +260,7 @@ ctn_status ctn_idx_open(ctn_dataset **ds, const char *images_path, const char *l
     }
     x->pixels = (size_t)(x->images.dim[1] * x->images.dim[2]);
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &idx_vt, x));
-    x = NULL; /* the dataset's now */
+    x = NULL; /* owned by the dataset */
 done:
     idx_free(x);
     return st;

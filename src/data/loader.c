@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loader: a ring of batch buffers that threads fill ahead of the caller, in order. Batch t of the
- * run lives in slot t % slots; a thread claims t, fills the slot without the lock and marks it
- * ready; the caller takes t when it is ready and gives it back on its next call. What is in batch t
- * follows from the start state alone, so threads and depth change nothing but time; what was left
- * out is counted and reported by the caller, in order. Nothing is allocated after ctn_loader_new.
- * With threads = 0 there is one slot, filled by the caller.
+ * Loader: a ring of batch buffers that threads fill in order, ahead of the caller. Batch t of the
+ * run lives in slot t % slots. A thread claims t, fills the slot without holding the lock and
+ * marks it ready; the caller takes t when it is ready and returns it on its next call. The
+ * contents of batch t follow from the start state alone, so the number of threads and the depth
+ * affect only the speed. Samples left out are counted and reported by the caller, in order.
+ * Nothing is allocated after ctn_loader_new. With threads = 0 there is one slot, which the caller
+ * fills.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pthread_setaffinity_np */
@@ -18,15 +19,16 @@
 #include "data/loader.h"
 #include "data/mix.h"
 
-/* Is there a batch at a state, of this rank or of another? drop_last leaves out what is no full
- * batch on some rank, so that all ranks have as many. */
+/* Does any rank have a batch at this state? With drop_last there is none unless all ranks have a
+ * full one, so that all ranks have the same number of batches. */
 static bool any_left(const ctn_loader *l, const ctn_sampler_state *s)
 {
     const int64_t left = l->sampler.total - (int64_t)s->position;
     return l->drop_last ? left / l->sampler.size >= l->batch : left > 0;
 }
 
-/* Samples of this rank in the batch at a state; 0 where other ranks may still have some. */
+/* Number of this rank's samples in the batch at a state. It may be 0 while other ranks have
+ * some. */
 static int64_t batch_size(const ctn_loader *l, const ctn_sampler_state *s)
 {
     if (!any_left(l, s)) return 0;
@@ -34,7 +36,7 @@ static int64_t batch_size(const ctn_loader *l, const ctn_sampler_state *s)
     return left < l->batch ? left : l->batch;
 }
 
-/* Behind the batch at a state, which is a batch of each rank: positions are the same on all. */
+/* Moves past the batches of all ranks at this state: the position is the same on every rank. */
 static void advance(const ctn_loader *l, ctn_sampler_state *s)
 {
     const uint64_t left = (uint64_t)l->sampler.total - s->position;
@@ -48,7 +50,7 @@ static void next_epoch(ctn_sampler_state *s)
     s->position = 0;
 }
 
-/* Slot gets the batch at s; s moves behind it. */
+/* Assigns the batch at s to the slot and moves s past it. */
 static void assign(const ctn_loader *l, struct ctn__slot *slot, ctn_sampler_state *s)
 {
     slot->epoch = s->epoch;
@@ -82,7 +84,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Let the threads run on these CPUs only. The caller's own affinity stays (rule 16). */
+/* Binds the threads to these CPUs. The caller's own affinity does not change (rule 16). */
 static ctn_status bind_threads(const ctn_loader *l, const int *cores, int ncores)
 {
     int last = 0, err = 0;
@@ -96,8 +98,8 @@ static ctn_status bind_threads(const ctn_loader *l, const int *cores, int ncores
     ctn__free(set);
     if (err)
         return ctn_fail(CTN_EUNSUPPORTED,
-                        "loader: threads cannot run on the %d CPUs of .cores (%d, ...): %s", ncores,
-                        cores[0], strerror(err));
+                        "loader: cannot bind threads to the %d CPUs of .cores (%d, ...): %s",
+                        ncores, cores[0], strerror(err));
     return CTN_OK;
 }
 
@@ -109,8 +111,8 @@ static void let_run(ctn_loader *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* The threads are created with every signal blocked, so that handlers of the host program never
- * run on them; the caller's own mask is put back. */
+/* The threads are created with every signal blocked, so that signal handlers of the host program
+ * never run on them. The caller's own mask is restored. */
 static ctn_status start_threads(ctn_loader *l, int threads)
 {
     sigset_t all, old;
@@ -124,12 +126,13 @@ static ctn_status start_threads(ctn_loader *l, int threads)
         l->threads++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err)
-        return ctn_fail(CTN_EUNSUPPORTED, "loader: thread %d of %d cannot be started: %s",
+        return ctn_fail(CTN_EUNSUPPORTED, "loader: cannot start thread %d of %d: %s",
                         l->threads + 1, threads, strerror(err));
     return CTN_OK;
 }
 
-/* Offset of one more part of a batch, of `bytes` per sample; *total grows. SIZE_MAX: too large. */
+/* Offset of another part of a batch, with `bytes` per sample; adds to *total. SIZE_MAX: too
+ * large. */
 static size_t add_part(const ctn_loader *l, size_t *total, size_t bytes)
 {
     bytes = ctn__mul(bytes, (size_t)l->batch);
@@ -144,7 +147,8 @@ static ctn_status make_slots(ctn_loader *l)
     size_t total = 0;
     bool fits = true;
     for (int f = 0; f < l->fields; f++) {
-        l->offset[f] = add_part(l, &total, l->bytes[f]);
+        const size_t rows = l->lengths[f] ? (size_t)ctn__padded(l, l->longest[f]) : 1;
+        l->offset[f] = add_part(l, &total, ctn__mul(l->bytes[f], rows));
         fits = fits && l->offset[f] != SIZE_MAX;
     }
     if (l->mix.classes) l->labels = add_part(l, &total, sizeof(int64_t));
@@ -160,21 +164,38 @@ static ctn_status make_slots(ctn_loader *l)
     return CTN_OK;
 }
 
-static void set_fields(ctn_loader *l)
+/* Makes field f of a batch from that of a sample. */
+static void set_field(ctn_loader *l, int f, const ctn_field *one)
 {
-    l->fields = ctn_dataset_fields(l->ds);
-    for (int f = 0; f < l->fields; f++) {
-        ctn_field one = *ctn_dataset_field(l->ds, f);
-        if (f == 1 && l->mix.classes) one = (ctn_field){CTN_F32, 1, {l->mix.classes}, 0};
-        l->bytes[f] = ctn__field_bytes(&one);
-        l->field[f] = one;
-        l->field[f].ndim++;
-        l->field[f].shape[0] = l->batch;
-        memcpy(l->field[f].shape + 1, one.shape, (size_t)one.ndim * sizeof one.shape[0]);
-    }
+    l->bytes[f] = ctn__field_bytes(one);
+    l->field[f] = *one;
+    l->field[f].ndim++;
+    l->field[f].shape[0] = l->batch;
+    memcpy(l->field[f].shape + 1, one->shape, (size_t)one->ndim * sizeof one->shape[0]);
 }
 
-/* Samples that may be left out in an epoch: this share of them, and at least one. */
+static ctn_status set_fields(ctn_loader *l, const double *pad_value)
+{
+    const int own = l->fields = ctn_dataset_fields(l->ds);
+    for (int f = 0; f < own; f++) {
+        ctn_field one = *ctn_dataset_field(l->ds, f);
+        if (f == 1 && l->mix.classes) one = (ctn_field){CTN_F32, 1, {l->mix.classes}, 0};
+        set_field(l, f, &one);
+        if (!ctn__ragged(&one)) continue;
+        if (l->fields == CTN_DATA_FIELDS)
+            return ctn_fail(CTN_EARG,
+                            "loader: the dataset has %d fields, too many: a batch has at most %d "
+                            "with those of the lengths",
+                            own, CTN_DATA_FIELDS);
+        CTN_TRY(ctn__pad_element("loader", f, one.dtype, pad_value[f], &l->pad[f]));
+        l->longest[f] = ctn__longest(l->ds, f);
+        l->lengths[f] = l->fields;
+        set_field(l, l->fields++, &(ctn_field){.dtype = CTN_I64});
+    }
+    return CTN_OK;
+}
+
+/* How many samples may be left out per epoch: this share of them, but at least one. */
 static int64_t allowed(double share, int64_t count)
 {
     const double n = share * (double)count + 1e-6; /* 0.29 * 100 is a little less than 29 */
@@ -185,12 +206,12 @@ static int64_t allowed(double share, int64_t count)
 static ctn_status check_threads(const ctn_loader_opt *o)
 {
     if (o->threads < 0 || o->depth < 0)
-        return ctn_fail(CTN_EARG, "loader: threads is %d and depth %d, expected 0 or more",
+        return ctn_fail(CTN_EARG, "loader: threads is %d and depth is %d, expected 0 or more",
                         o->threads, o->depth);
     if (!(o->stall_s >= 0))
         return ctn_fail(CTN_EARG, "loader: stall_s is %g, expected 0 or more", o->stall_s);
     if (o->ncores < 0 || (o->ncores > 0) != (o->cores != NULL))
-        return ctn_fail(CTN_EARG, "loader: ncores is %d, cores is %s", o->ncores,
+        return ctn_fail(CTN_EARG, "loader: ncores is %d but cores is %s", o->ncores,
                         o->cores ? "set" : "NULL");
     for (int i = 0; i < o->ncores; i++)
         if (o->cores[i] < 0 || o->cores[i] > 0xffff)
@@ -201,24 +222,27 @@ static ctn_status check_threads(const ctn_loader_opt *o)
 static ctn_status check(const ctn_dataset *ds, const ctn_sampler *s, const ctn_loader_opt *o)
 {
     const long long count = (long long)ctn_dataset_count(ds);
-    if (s->total != ctn_dataset_count(ds))
+    if (s->total != ctn_dataset_count(ds) && !s->fn)
         return ctn_fail(CTN_EARG, "loader: the dataset has %lld samples, the sampler is for %lld",
                         count, (long long)s->total);
     if (o->batch < 1)
         return ctn_fail(CTN_EARG, "loader: batch is %lld, expected at least 1 (set .batch)",
                         (long long)o->batch);
-    if (o->drop_last && count > 0 && o->batch > count / s->size)
+    if (o->drop_last && s->total > 0 && o->batch > s->total / s->size)
         return ctn_fail(
             CTN_EARG,
-            "loader: batch is %lld, the dataset has %lld samples for %d ranks and drop_last is "
+            "loader: batch is %lld, but an epoch has %lld samples for %d ranks and drop_last is "
             "set: no batch would ever come",
-            (long long)o->batch, count, s->size);
+            (long long)o->batch, (long long)s->total, s->size);
+    if (o->pad_multiple < 0 || o->pad_multiple > 1 << 30)
+        return ctn_fail(CTN_EARG, "loader: pad_multiple is %lld, expected 0 to 2^30",
+                        (long long)o->pad_multiple);
     if (!(o->skip >= 0 && o->skip <= 1))
-        return ctn_fail(CTN_EARG, "loader: skip is %g, expected a share, 0 to 1", o->skip);
+        return ctn_fail(CTN_EARG, "loader: skip is %g, expected a share from 0 to 1", o->skip);
     return check_threads(o);
 }
 
-/* Time-outs of waiting must not follow when somebody sets the clock. */
+/* Timeouts must not change when somebody sets the system clock. */
 static void init_done(ctn_loader *l)
 {
     pthread_condattr_t attr;
@@ -240,7 +264,7 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
     if (o.mix) CTN_TRY(ctn__mix_opt(&mix, o.mix, ctn_dataset_fields(ds), ctn_dataset_field(ds, 0)));
     ctn_loader *l = ctn__malloc(sizeof *l);
     if (!l) return CTN_ENOMEM;
-    /* An empty dataset gives threads nothing to claim. */
+    /* With an empty dataset there is nothing for threads to claim. */
     const int threads = ctn_sampler_count(s) ? o.threads : 0;
     const int depth = o.depth ? o.depth : threads < 2 ? 2 : threads;
     *l = (ctn_loader){
@@ -251,17 +275,18 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
         .allowed = allowed(o.skip, ctn_sampler_count(s)),
         .stall_ns = (uint64_t)(1e9 * fmin(o.stall_s > 0 ? o.stall_s : 30, 1e6)),
         .mix = mix,
-        .slots = threads ? (uint64_t)depth + 1 : 1, /* one more: the one the caller holds */
+        .pad_multiple = o.pad_multiple ? o.pad_multiple : 1,
+        .slots = threads ? (uint64_t)depth + 1 : 1, /* one more for the batch the caller holds */
         .next = s->state,
         .ahead = s->state,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .work = PTHREAD_COND_INITIALIZER,
-        .pause = true, /* until all threads are where they belong */
+        .pause = true, /* until all threads are bound to their CPUs */
     };
     init_done(l);
-    ctn__alias_retain(l->sampler.alias);
+    ctn__sampler_retain(&l->sampler);
     ctn_status st = CTN_OK;
-    set_fields(l);
+    CTN_TRY_GOTO(st, done, set_fields(l, o.pad_value));
     CTN_TRY_GOTO(st, done, make_slots(l));
     if (threads) CTN_TRY_GOTO(st, done, start_threads(l, threads));
     if (threads && o.ncores) CTN_TRY_GOTO(st, done, bind_threads(l, o.cores, o.ncores));
@@ -288,11 +313,11 @@ void ctn_loader_free(ctn_loader *l)
     for (uint64_t i = 0; l->slot && i < l->slots; i++) ctn__free(l->slot[i].memory);
     ctn__free(l->slot);
     ctn__free(l->thread);
-    ctn__alias_release(l->sampler.alias);
+    ctn__sampler_release(&l->sampler);
     ctn__free(l);
 }
 
-/* Samples that threads are at, that of the batch waited for first. */
+/* The samples that threads are reading; that of the batch the caller waits for comes first. */
 static int being_read(const ctn_loader *l, int64_t *at, int most)
 {
     int n = 0;
@@ -304,8 +329,8 @@ static int being_read(const ctn_loader *l, int64_t *at, int most)
     return n;
 }
 
-/* Wait until the slot is ready. A long wait gives a warning, without the lock, then again after
- * twice the time. */
+/* Waits until the slot is ready. Warns, without holding the lock, if the wait is long, and again
+ * after ever longer pauses. */
 static void wait_ready(ctn_loader *l, const struct ctn__slot *slot)
 {
     const uint64_t start = ctn__now_ns();
@@ -320,12 +345,12 @@ static void wait_ready(ctn_loader *l, const struct ctn__slot *slot)
         pthread_mutex_unlock(&l->lock);
         ctn__fill_stalled(l, waited, at, n);
         pthread_mutex_lock(&l->lock);
-        limit += limit + l->stall_ns; /* so the pauses are 1, 2, 4, ... times the first */
+        limit += limit + l->stall_ns; /* makes the pauses 1, 2, 4, ... times the first */
     }
 }
 
-/* The slot of the batch at l->next, filled; l->next moves behind it. The caller's last batch goes
- * back. NULL when this rank has no more samples of the epoch. */
+/* Returns the filled slot of the batch at l->next, moves l->next past it, and frees the slot of the
+ * caller's last batch. NULL: this rank has no more samples in the epoch. */
 static struct ctn__slot *take(ctn_loader *l)
 {
     const uint64_t start = ctn__now_ns();
@@ -335,7 +360,7 @@ static struct ctn__slot *take(ctn_loader *l)
     struct ctn__slot *slot = batch_size(l, &l->next) ? &l->slot[l->taken % l->slots] : NULL;
     if (slot && l->threads) {
         wait_ready(l, slot);
-        slot->ready = false; /* until it is filled again, one round later */
+        slot->ready = false; /* until it is filled again in the next round */
         advance(l, &l->next);
     } else if (slot) {
         assign(l, slot, &l->next);
@@ -365,6 +390,7 @@ static void give(ctn_loader *l, const struct ctn__slot *slot, ctn_batch *b)
         b->data[f] = slot->memory + l->offset[f];
         b->field[f] = l->field[f];
         b->field[f].shape[0] = slot->n;
+        if (l->lengths[f]) b->field[f].shape[1] = slot->padded[f];
     }
 }
 
@@ -373,7 +399,7 @@ ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b)
     if (!l || !b) return ctn_fail(CTN_EARG, "loader: NULL argument");
     *b = (ctn_batch){0};
     struct ctn__slot *slot;
-    do { /* a batch from which all is left out is passed over */
+    do { /* skip batches whose samples were all left out */
         slot = take(l);
         if (!slot) return end_epoch(l);
         ctn_status st = ctn__fill_result(l, slot);
@@ -397,23 +423,23 @@ ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b)
     return st;
 }
 
-void ctn_loader_stats_get(const ctn_loader *l, ctn_loader_stats *out)
+void ctn_loader_get_stats(const ctn_loader *l, ctn_loader_stats *out)
 {
     if (!out) return;
     *out = l ? l->stats : (ctn_loader_stats){0};
     if (l) out->fill_ns = atomic_load(&l->fill_ns);
 }
 
-ctn_sampler_state ctn_loader_state_get(const ctn_loader *l)
+ctn_sampler_state ctn_loader_get_state(const ctn_loader *l)
 {
     return l ? l->next : (ctn_sampler_state){0};
 }
 
-ctn_status ctn_loader_state_set(ctn_loader *l, const ctn_sampler_state *state)
+ctn_status ctn_loader_set_state(ctn_loader *l, const ctn_sampler_state *state)
 {
     if (!l || !state) return ctn_fail(CTN_EARG, "loader: NULL argument");
-    ctn_sampler moved = l->sampler; /* threads read the loader's own until they are idle */
-    CTN_TRY(ctn_sampler_state_set(&moved, state));
+    ctn_sampler moved = l->sampler; /* a copy: threads read the loader's until they are idle */
+    CTN_TRY(ctn_sampler_set_state(&moved, state));
     atomic_store(&l->drop, true);
     pthread_mutex_lock(&l->lock);
     l->pause = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What loader.c (the ring and its threads) and fill.c (one batch: its samples, what is left out of
- * it and what is told of that) share.
+ * What loader.c (the ring of batches and its threads) and fill.c (reading one batch, leaving out
+ * unreadable samples, and the warnings about them) share.
  */
 #ifndef CTN_DATA_LOADER_H
 #define CTN_DATA_LOADER_H
@@ -12,7 +12,7 @@
 #include "data/data.h"
 
 enum {
-    CTN__NAMED = 10, /* samples left out that are named by a warning */
+    CTN__NAMED = 10, /* maximum number of left-out samples that warnings name */
     CTN__TEXT = 512
 };
 
@@ -22,68 +22,82 @@ struct ctn__left_out {
 };
 
 struct ctn__slot {
-    char *memory;             /* field f of the batch at offset[f] */
-    uint64_t epoch, position; /* of the batch of all ranks */
-    int64_t claimed, n;       /* positions of this rank, and samples that came of them */
-    _Atomic int64_t at;       /* sample being read, for the warning of a stall */
+    char *memory;                    /* field f of the batch at offset[f] */
+    uint64_t epoch, position;        /* of the batch, counted over all ranks */
+    int64_t claimed, n;              /* positions of this rank, and samples that could be read */
+    int64_t padded[CTN_DATA_FIELDS]; /* shape[1] of the batch's ragged fields */
+    _Atomic int64_t at;              /* sample being read, for the stall warning */
     bool ready;
-    int64_t skipped;                      /* samples left out, and the first of them */
-    struct ctn__left_out out[CTN__NAMED]; /* of the batch, in order */
-    bool failed;                          /* there is no batch: st and error say why */
-    ctn_status st;                        /* or of the last sample left out */
-    char error[2 * CTN__TEXT];            /* error records are per thread, so the text is kept */
+    int64_t skipped;                      /* number of samples left out */
+    struct ctn__left_out out[CTN__NAMED]; /* the first of them, in order */
+    bool failed;                          /* there is no batch; st and error say why */
+    ctn_status st;                        /* if not failed: of the last sample left out */
+    char error[2 * CTN__TEXT];            /* a copy, because error records are per thread */
 };
 
 struct ctn_loader {
     ctn_dataset *ds;
-    ctn_sampler sampler; /* order and seed; changes only while no thread is filling */
+    ctn_sampler sampler; /* order and seed; changed only while no thread is filling */
     int64_t batch;
     bool drop_last;
-    int64_t allowed; /* samples that may be left out in an epoch; 0: none */
+    int64_t allowed; /* maximum number of samples left out per epoch; 0: none */
     uint64_t stall_ns;
-    ctn_mix_opt mix; /* classes 0: none */
-    int fields;
+    ctn_mix_opt mix;                  /* classes 0: none */
+    int fields;                       /* with those of lengths */
+    int lengths[CTN_DATA_FIELDS];     /* field with the lengths of a ragged field; 0: not ragged */
+    int64_t longest[CTN_DATA_FIELDS]; /* rows that a sample of a ragged field has room for */
+    int64_t pad_multiple;
+    uint64_t pad[CTN_DATA_FIELDS];    /* bytes of the element that pads */
     ctn_field field[CTN_DATA_FIELDS]; /* of a full batch */
-    size_t bytes[CTN_DATA_FIELDS];    /* of one sample in the batch */
+    size_t bytes[CTN_DATA_FIELDS];    /* of one sample in the batch, or of one row if ragged */
     size_t offset[CTN_DATA_FIELDS];
-    size_t labels; /* with mix: where the classes of a batch stand until they are mixed */
+    size_t labels; /* with mix: offset of the labels of a batch before they are mixed */
     uint64_t slots;
     struct ctn__slot *slot;
     int threads; /* running */
     pthread_t *thread;
-    _Atomic bool drop; /* what is being filled is not wanted any more */
+    _Atomic bool drop; /* batches being filled are no longer wanted */
     _Atomic uint64_t fill_ns;
 
-    /* the caller's thread only */
+    /* used by the caller's thread only */
     ctn_sampler_state next;    /* next batch to deliver */
-    ctn_loader_stats stats;    /* but fill_ns */
-    int64_t skipped;           /* samples left out of this epoch */
-    bool unnamed;              /* some of them without a warning */
-    int64_t named[CTN__NAMED]; /* samples that a warning told of */
+    ctn_loader_stats stats;    /* except fill_ns */
+    int64_t skipped;           /* samples left out in this epoch */
+    bool unnamed;              /* some of them were not named by a warning */
+    int64_t named[CTN__NAMED]; /* samples that a warning has named */
     int nnamed;
 
-    pthread_mutex_t lock;    /* guards all below and slot[].ready; threads hold no other under it */
+    /* guards everything below and slot[].ready; no thread takes another lock while holding it */
+    pthread_mutex_t lock;
     pthread_cond_t work;     /* to the threads: a slot is free, or pause or stop changed */
     pthread_cond_t done;     /* to the caller: a slot became ready, or a thread idle */
     ctn_sampler_state ahead; /* next batch to claim */
     uint64_t claimed, taken; /* batches claimed by threads, and taken by the caller, so far */
     bool held;               /* the caller still has batch taken-1 */
-    int busy;                /* threads filling */
+    int busy;                /* threads that are filling a slot */
     bool pause, stop;
 };
 
-/* The batch of this rank at the next step of all ranks: as ctn_loader_next, but *b is empty (and the
- * result CTN_OK) when only others have samples left, or when all of this rank's were left out.
- * CTN_END comes on every rank after as many batches. */
+/* This rank's batch for the next step of all ranks. Like ctn_loader_next, but *b is empty (and the
+ * result CTN_OK) if only other ranks have samples left or if all of this rank's were left out. All
+ * ranks get CTN_END after the same number of batches. */
 ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b);
 
-/* Read the samples of a slot whose epoch, position and claimed are set. On any thread. */
+/* The multiple of l->pad_multiple that holds n rows, at least 1 row. */
+int64_t ctn__padded(const ctn_loader *l, int64_t n);
+
+/* The bytes of an element of type t with this value. Errors: EARG (t cannot represent it). */
+ctn_status ctn__pad_element(const char *who, int f, ctn_dtype t, double value, uint64_t *out);
+/* Writes n such elements of `size` bytes each. */
+void ctn__pad_fill(void *dst, uint64_t element, size_t size, size_t n);
+
+/* Reads the samples of a slot whose epoch, position and claimed are set. Called on any thread. */
 void ctn__fill(ctn_loader *l, struct ctn__slot *slot);
-/* Count and tell what was left out of the batch now delivered; and at the end of an epoch. The
- * caller's thread. Errors: the batch's own, or too many left out. */
+/* Count and report the samples left out of the batch that is being delivered, and at the end of
+ * an epoch. Called on the caller's thread. Errors: the batch's own, or too many left out. */
 ctn_status ctn__fill_result(ctn_loader *l, struct ctn__slot *slot);
 void ctn__fill_epoch_end(ctn_loader *l);
-/* Warn that the caller has waited for so long while samples at[0 .. n-1] are being read. */
+/* Warns that the caller has waited this long while samples at[0 .. n-1] are being read. */
 void ctn__fill_stalled(const ctn_loader *l, uint64_t waited_ns, const int64_t *at, int n);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mixup (Zhang et al. 2018) and cutmix (Yun et al. 2019) of a batch with itself in reverse
- * order: image i with image n-1-i, so both of a pair are made from both at once and nothing is
- * copied aside. One part is drawn for the whole batch, from (seed, epoch, position).
+ * Mixup (Zhang et al. 2018) and cutmix (Yun et al. 2019) of a batch with itself in reverse order:
+ * image i is mixed with image n-1-i, so both images of a pair are computed at once and no copy is
+ * needed. One mixing ratio is drawn for the whole batch, from (seed, epoch, position).
  */
 #include "data/mix.h"
 
 #include <math.h>
 
-#include "base/base.h"
+#include "data/data.h"
 
-/* Keeps these random numbers apart from those drawn elsewhere from the same seed. */
+/* Keeps these random numbers independent of others drawn from the same seed. */
 #define MIX_STREAM UINT64_C(0x6d69787570212121)
 
-/* Random numbers one after the other. */
+/* A sequence of random numbers. */
 typedef struct {
     uint64_t key, stream, next;
 } source;
@@ -24,7 +24,7 @@ static double uniform(source *r)
 }
 
 /* Logarithm of a gamma variate (Marsaglia and Tsang 2000); for shapes below 1 by Gamma(a) =
- * Gamma(a + 1) U^(1/a). In logarithms, because small shapes give numbers below all doubles. */
+ * Gamma(a + 1) U^(1/a). Computed in logarithms, because small shapes would underflow a double. */
 static double log_gamma_variate(source *r, double shape)
 {
     double more = 0;
@@ -87,7 +87,8 @@ static void cutmix(float *a, float *b, const ctn_field *f, const box *cut)
     }
 }
 
-/* A box of 1 - part of the area around any point, clipped; *part becomes what is left outside. */
+/* A box with 1 - part of the area around a random point, clipped to the image. *part becomes the
+ * share of the area outside it. */
 static box draw_box(source *r, const ctn_field *f, double *part)
 {
     const int64_t H = f->shape[1], W = f->shape[2];
@@ -122,12 +123,19 @@ ctn_status ctn__mix_opt(ctn_mix_opt *to, const ctn_mix_opt *from, int fields,
 {
     CTN_TRY(ctn__opt("mix", to, sizeof *to, from));
     if (!(to->mixup >= 0 && to->mixup <= 1e6 && to->cutmix >= 0 && to->cutmix <= 1e6))
-        return ctn_fail(CTN_EARG, "mix: mixup is %g, cutmix is %g, expected 0 or more", to->mixup,
+        return ctn_fail(CTN_EARG, "mix: mixup is %g and cutmix is %g, expected 0 to 1e6", to->mixup,
                         to->cutmix);
     if (to->classes < 1)
-        return ctn_fail(CTN_EARG, "mix: %lld classes; set .classes", (long long)to->classes);
+        return ctn_fail(CTN_EARG, "mix: classes is %lld, expected at least 1; set .classes",
+                        (long long)to->classes);
+    for (int f = 0; f < fields; f++)
+        if (ctn__ragged(&field[f]))
+            return ctn_fail(CTN_EARG,
+                            "mix: field %d is ragged; only images of equal size can be "
+                            "mixed",
+                            f);
     if (fields < 2 || field[0].dtype != CTN_F32 || field[0].ndim != 3)
-        return ctn_fail(CTN_EDTYPE, "mix: field 0 must be images of f32 (C,H,W), normalised");
+        return ctn_fail(CTN_EDTYPE, "mix: field 0 must be normalised images, f32 (C,H,W)");
     if (field[1].dtype != CTN_I64 || field[1].ndim != 0)
         return ctn_fail(CTN_EDTYPE, "mix: field 1 must be a class, a scalar i64");
     return CTN_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MNIST and the datasets that copy its file names: finds the four files in a folder, with or
- * without .gz, and leaves the reading to idx.c.
+ * MNIST and the datasets that use its file names: finds the files in a folder, with or without .gz.
+ * idx.c reads them.
  */
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ static ctn_status find(ctn__text *path, const char *dir, const char *name)
     ctn__text_add(path, ".gz");
     if (path->failed) return CTN_ENOMEM;
     if (access(path->s, F_OK) == 0) return CTN_OK;
-    return ctn_fail(CTN_EIO, "mnist: neither %s nor %s.gz is in %s", name, name, dir);
+    return ctn_fail(CTN_EIO, "mnist: found neither %s nor %s.gz in %s", name, name, dir);
 }
 
 ctn_status ctn_mnist_open(ctn_dataset **ds, const char *dir, ctn_split split)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arrays in .npy files (NumPy's format, versions 1 to 3):
- *     "\x93NUMPY" major minor  length of the header (u16, from version 2 u32)  header  data
+ *     "\x93NUMPY" major minor  length of the header (u16; u32 from version 2)  header  data
  * The header is a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
- * It is treated as hostile: each of the three keys exactly once, nothing else, and the file must
- * hold the data its shape promises. files.c reads samples through here.
+ * It is treated as hostile: each of the three keys must occur exactly once, nothing else may occur,
+ * and the file must be long enough for its shape. files.c reads samples through this file.
  */
 #include <catena/datasets.h>
 #include "base/newfile.h"
@@ -78,7 +78,7 @@ static bool take_int(struct text *t, int64_t *out)
     for (; t->p < t->end && *t->p >= '0' && *t->p <= '9'; t->p++)
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *t->p - '0', &v))
             return false;
-    take(t, 'L'); /* as Python 2 wrote them */
+    take(t, 'L'); /* written by Python 2 */
     *out = v;
     return true;
 }
@@ -91,13 +91,13 @@ static bool take_shape(struct text *t, ctn__npy *a)
         int64_t n;
         if (!take_int(t, &n)) return false;
         if (a->ndim < CTN_MAX_DIMS) a->shape[a->ndim] = n;
-        if (a->ndim <= CTN_MAX_DIMS) a->ndim++; /* one more is refused by the caller */
+        if (a->ndim <= CTN_MAX_DIMS) a->ndim++; /* the caller rejects CTN_MAX_DIMS + 1 */
         if (!take(t, ',') && peek(t) != ')') return false;
     }
     return true;
 }
 
-/* Text of a type: order, kind, bytes */
+/* Parses a type: byte order, kind, bytes per element. */
 static ctn_status parse_descr(ctn__npy *a, const char *path, const char *s)
 {
     const char order = s[0];
@@ -109,8 +109,8 @@ static ctn_status parse_descr(ctn__npy *a, const char *path, const char *s)
     }
     if (!good || ctn__array_dtype(s[1], bytes, false) == 0)
         return ctn_fail(CTN_EDTYPE,
-                        "npy: %s: elements are '%s'; floats of 2, 4 and 8 bytes, whole numbers and "
-                        "bool are read",
+                        "npy: %s: elements are '%s', expected floats of 2, 4 or 8 bytes, integers "
+                        "or bool",
                         path, s);
     a->kind = s[1];
     a->bytes = bytes;
@@ -152,19 +152,22 @@ static ctn_status check_shape(const ctn__npy *a, const char *path, size_t size)
     if (a->ndim > CTN_MAX_DIMS)
         return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: more than %d dimensions", path, CTN_MAX_DIMS);
     if (a->ndim == 0)
-        return ctn_fail(CTN_ESHAPE, "npy: %s: is one number; dimension 0 counts samples", path);
+        return ctn_fail(CTN_ESHAPE,
+                        "npy: %s: is one number, expected an array whose dimension 0 counts "
+                        "samples",
+                        path);
     for (int d = 0; d < a->ndim; d++) {
         if (d > 0 && a->shape[d] == 0)
             return ctn_fail(CTN_ESHAPE, "npy: %s: size 0 in dimension %d", path, d);
         need = ctn__mul(need, (size_t)a->shape[d]);
     }
     if (need > size - a->offset)
-        return ctn_fail(CTN_EFORMAT, "npy: %s: %zu bytes of data, the header promises %zu", path,
-                        size - a->offset, need);
+        return ctn_fail(CTN_EFORMAT, "npy: %s: has %zu bytes of data, but the header promises %zu",
+                        path, size - a->offset, need);
     return CTN_OK;
 }
 
-/* Where the header's text begins, and its length. */
+/* Finds the start and the length of the header's text. */
 static ctn_status find_text(const ctn__array_file *f, size_t *start, size_t *n)
 {
     uint8_t p[12] = {0};
@@ -174,14 +177,15 @@ static ctn_status find_text(const ctn__array_file *f, size_t *start, size_t *n)
         return ctn_fail(CTN_EFORMAT, "npy: %s: is not a .npy file", f->path);
     const int major = p[6];
     if (major < 1 || major > 3)
-        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: version %d, 1 to 3 are read", f->path, major);
+        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: version is %d, expected 1 to 3", f->path,
+                        major);
     *start = major == 1 ? 10 : 12;
     *n = p[8] | (size_t)p[9] << 8;
     if (major > 1) *n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
     if (size < *start || *n > size - *start)
         return ctn_fail(CTN_EFORMAT, "npy: %s: ends within its header", f->path);
     if (*n > HEADER_MOST)
-        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: header of %zu bytes, at most %d are read",
+        return ctn_fail(CTN_EUNSUPPORTED, "npy: %s: the header has %zu bytes, the maximum is %d",
                         f->path, *n, HEADER_MOST);
     return CTN_OK;
 }
@@ -233,7 +237,7 @@ static double load_float(const char *p, int bytes, bool swap)
     return d;
 }
 
-/* n elements that are `step` bytes apart, to dst without gaps. False: one does not fit. */
+/* Converts n elements that are `step` bytes apart to a contiguous dst. False: one does not fit. */
 static bool convert(const ctn__npy *a, const char *src, ptrdiff_t step, int64_t n, ctn_dtype dtype,
                     void *dst)
 {
@@ -253,7 +257,7 @@ static bool convert(const ctn__npy *a, const char *src, ptrdiff_t step, int64_t 
             ((int32_t *)dst)[i] = (int32_t)load(src + i * step, 4, swap);
         return true;
     case CTN_I64: {
-        const int shift = a->kind == 'i' ? (64 - 8 * bytes) & 63 : 0; /* moves the sign up */
+        const int shift = a->kind == 'i' ? (64 - 8 * bytes) & 63 : 0; /* sign extension */
         uint64_t large = 0;
         for (int64_t i = 0; i < n; i++) {
             const uint64_t u = load(src + i * step, bytes, swap);
@@ -271,7 +275,7 @@ static bool convert(const ctn__npy *a, const char *src, ptrdiff_t step, int64_t 
     }
 }
 
-/* n elements that stand together in the file, from offset on. *good: all of them fit. */
+/* Reads n contiguous elements at offset. *good: all of them fit. */
 static ctn_status read_row(const ctn__npy *a, const ctn__array_file *f, uint64_t offset, int64_t n,
                            ctn_dtype dtype, char *dst, bool *good)
 {
@@ -294,7 +298,8 @@ static ctn_status read_row(const ctn__npy *a, const ctn__array_file *f, uint64_t
     return CTN_OK;
 }
 
-/* n elements that are `step` bytes apart in the file: without memory to hold it, a read for each. */
+/* Reads n elements that are `step` bytes apart. If the file is not held in memory, each element
+ * is a read of its own. */
 static ctn_status read_apart(const ctn__npy *a, const ctn__array_file *f, uint64_t offset,
                              int64_t step, int64_t n, ctn_dtype dtype, char *dst, bool *good)
 {
@@ -311,7 +316,7 @@ static ctn_status read_apart(const ctn__npy *a, const ctn__array_file *f, uint64
     return CTN_OK;
 }
 
-/* A sample of a column-major file, row by row of the result. */
+/* Reads a sample of a column-major file, one row of the result at a time. */
 static ctn_status read_column_major(const ctn__npy *a, const ctn__array_file *f, int64_t index,
                                     int64_t inner, ctn_dtype dtype, char *dst, bool *good)
 {
@@ -329,21 +334,23 @@ static ctn_status read_column_major(const ctn__npy *a, const ctn__array_file *f,
     return CTN_OK;
 }
 
-ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t index,
+ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t first, int64_t n,
                          ctn_dtype dtype, void *dst)
 {
     int64_t inner = 1;
     bool good = true;
     for (int d = 1; d < a->ndim; d++) inner *= a->shape[d];
     if (a->fortran && a->ndim > 1) {
-        CTN_TRY(read_column_major(a, f, index, inner, dtype, dst, &good));
+        char *to = dst;
+        for (int64_t i = 0; i < n && good; i++, to += (size_t)inner * ctn_dtype_size(dtype))
+            CTN_TRY(read_column_major(a, f, first + i, inner, dtype, to, &good));
     } else {
-        const uint64_t offset = a->offset + (uint64_t)(index * inner * a->bytes);
-        CTN_TRY(read_row(a, f, offset, inner, dtype, dst, &good));
+        const uint64_t offset = a->offset + (uint64_t)(first * inner * a->bytes);
+        CTN_TRY(read_row(a, f, offset, n * inner, dtype, dst, &good));
     }
     if (good) return CTN_OK;
-    return ctn_fail(CTN_EFORMAT, "npy: %s: sample %lld has numbers too large for i64", f->path,
-                    (long long)index);
+    return ctn_fail(CTN_EFORMAT, "npy: %s: rows %lld to %lld have numbers too large for i64",
+                    f->path, (long long)first, (long long)(first + n - 1));
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -366,7 +373,7 @@ static ctn_status header_text(ctn__text *h, int64_t count, const ctn_field *fiel
 {
     const char *descr = descr_of(field->dtype);
     if (!descr)
-        return ctn_fail(CTN_EDTYPE, "npy_save: %s has no form in .npy files",
+        return ctn_fail(CTN_EDTYPE, "npy_save: .npy files cannot store %s",
                         ctn_dtype_name(field->dtype));
     const char order = ctn_dtype_size(field->dtype) == 1 ? '|' : HOST_IS_BIG ? '>' : '<';
     ctn__text_add(h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%lld,", order, descr,
@@ -374,7 +381,7 @@ static ctn_status header_text(ctn__text *h, int64_t count, const ctn_field *fiel
     for (int d = 0; d < field->ndim; d++)
         ctn__text_add(h, "%s%lld", d ? ", " : " ", (long long)field->shape[d]);
     ctn__text_add(h, "), }");
-    const size_t rest = (MAGIC_BYTES + 4 + h->n + 1) % PADDING; /* data begin at a cache line */
+    const size_t rest = (MAGIC_BYTES + 4 + h->n + 1) % PADDING; /* aligns the data */
     ctn__text_add(h, "%*s\n", rest ? (int)(PADDING - rest) : 0, "");
     return h->failed ? CTN_ENOMEM : CTN_OK;
 }
@@ -383,16 +390,17 @@ ctn_status ctn_npy_save(const char *path, int64_t count, const ctn_field *field,
 {
     if (!path || !field || (!data && count > 0))
         return ctn_fail(CTN_EARG, "npy_save: NULL argument");
-    if (count < 0) return ctn_fail(CTN_EARG, "npy_save: count is %lld", (long long)count);
-    CTN_TRY(ctn__field_check("npy_save", 0, field));
+    if (count < 0)
+        return ctn_fail(CTN_EARG, "npy_save: count is %lld, expected 0 or more", (long long)count);
+    CTN_TRY(ctn__field_check_fixed("npy_save", 0, field));
     if (field->channels_last)
         return ctn_fail(CTN_EARG, "npy_save: the field is channels-last, expected row-major");
     ctn_status st = CTN_OK;
     ctn__text h = {0};
     ctn__newfile f = {.fd = -1};
     CTN_TRY_GOTO(st, done, header_text(&h, count, field));
-    const uint8_t start[] = {1, 0, (uint8_t)h.n,
-                             (uint8_t)(h.n >> 8)}; /* short: ndim is at most 7 */
+    /* version 1.0; a header with at most 7 dimensions fits its 16-bit length */
+    const uint8_t start[] = {1, 0, (uint8_t)h.n, (uint8_t)(h.n >> 8)};
     CTN_TRY_GOTO(st, done, ctn__newfile_open(&f, path));
     CTN_TRY_GOTO(st, done, ctn__newfile_write(&f, MAGIC, MAGIC_BYTES));
     CTN_TRY_GOTO(st, done, ctn__newfile_write(&f, start, sizeof start));

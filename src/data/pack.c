@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes an image folder as tar shards in the WebDataset convention: 000000017.jpg and
- * 000000017.cls, numbered through all shards, in an order shuffled once. Each shard appears
- * complete or not at all; classes.txt, the last file written, says that all of them are there. The
- * same input, seed and size give the same bytes.
+ * 000000017.cls, numbered across all shards and shuffled once. Each shard is written atomically.
+ * classes.txt is written last, so its presence means that all shards are complete. The same input,
+ * seed and size give the same bytes.
  *
- * The headers are POSIX ustar, written here: 512 bytes with octal numbers in text.
+ * The tar headers are written here in the POSIX ustar format: 512 bytes with numbers as octal text.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ struct writer {
     int64_t shard_bytes;
     ctn__newfile file;
     ctn__text path;
-    int64_t shards, bytes; /* begun so far; in this one */
+    int64_t shards, bytes; /* shards begun so far; bytes in the current one */
 };
 
 /* ---- tar ------------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static ctn_status write_blocks(struct writer *w, const void *data, size_t bytes)
     return CTN_OK;
 }
 
-/* A number in n - 1 octal digits and a 0 */
+/* Writes a number as n - 1 octal digits and a 0. */
 static void put_octal(char *at, int n, uint64_t v)
 {
     at[n - 1] = 0;
@@ -57,14 +57,14 @@ static ctn_status write_member(struct writer *w, const char *name, const void *d
     h[156] = '0';              /* a regular file */
     snprintf(h + 257, 6, "ustar");
     h[263] = h[264] = '0';   /* version */
-    memset(h + 148, ' ', 8); /* the sum counts its own place as blanks */
+    memset(h + 148, ' ', 8); /* the checksum treats its own field as blanks */
     for (int i = 0; i < BLOCK; i++) sum += (unsigned char)h[i];
     put_octal(h + 148, 7, sum);
     CTN_TRY(write_blocks(w, h, sizeof h));
     return write_blocks(w, data, bytes);
 }
 
-/* Makes the index now, or each of many processes would make it at its first start. */
+/* Builds the index now; otherwise each of many processes would build it at its first start. */
 static ctn_status make_index(const char *path)
 {
     int fd = -1;
@@ -75,7 +75,7 @@ static ctn_status make_index(const char *path)
     close(fd);
     ctn__shard_index_free(&x);
     if (st != CTN_EUNSUPPORTED) return st;
-    ctn_error_clear(); /* a build that writes shards and cannot read them */
+    ctn_error_clear(); /* this build can write shards but not read them */
     return CTN_OK;
 }
 
@@ -108,7 +108,7 @@ static ctn_status add_sample(struct writer *w, const ctn__folder *f, int64_t sam
     size_t bytes = 0;
     CTN_TRY(ctn__folder_load(f, sample, path, sizeof path, &file, &bytes));
     ctn_status st = CTN_OK;
-    const int64_t need = (int64_t)bytes + 4 * BLOCK; /* at most, with the class */
+    const int64_t need = (int64_t)bytes + 4 * BLOCK; /* upper bound, including the class */
     if (w->file.fd >= 0 && w->bytes + need > w->shard_bytes) CTN_TRY_GOTO(st, done, end_shard(w));
     if (w->file.fd < 0) CTN_TRY_GOTO(st, done, begin_shard(w));
     snprintf(name, sizeof name, "%09lld%s", (long long)number, strrchr(path, '.'));
@@ -139,26 +139,28 @@ done:
     return st;
 }
 
-/* Shards of an earlier run would be read together with the new ones. */
+/* Fails if there are shards of an earlier run, which would be read together with the new ones. */
 static ctn_status check_out(const char *out)
 {
     ctn_status st = CTN_OK;
     st = ctn__make_folder(out, 0777);
-    if (st == CTN_EIO) return ctn_fail(st, "pack: cannot make %s: %s", out, strerror(errno));
+    if (st == CTN_EIO)
+        return ctn_fail(st, "pack: cannot create the folder %s: %s", out, strerror(errno));
     CTN_TRY(st);
     DIR *dir = opendir(out);
     if (!dir) return ctn_fail(CTN_EIO, "pack: %s: %s", out, strerror(errno));
     for (const struct dirent *d; st == CTN_OK && (d = readdir(dir)) != NULL;)
         if (ctn__match("shard-*.tar", d->d_name))
             st = ctn_fail(CTN_EIO,
-                          "pack: %s already has %s: remove its shards or name another "
+                          "pack: %s already contains %s: remove its shards or choose another "
                           "folder",
                           out, d->d_name);
     closedir(dir);
     return st;
 }
 
-ctn_status ctn_pack(const char *dir, const char *out, int64_t *samples, const ctn_pack_opt *opt)
+ctn_status ctn_shards_pack(const char *dir, const char *out, int64_t *samples,
+                           const ctn_pack_opt *opt)
 {
     if (!dir || !out) return ctn_fail(CTN_EARG, "pack: NULL argument");
     if (samples) *samples = 0;
@@ -169,7 +171,8 @@ ctn_status ctn_pack(const char *dir, const char *out, int64_t *samples, const ct
     struct writer w = {.out = out, .file = {.fd = -1}};
     CTN_TRY(ctn__opt("pack", &o, sizeof o, opt));
     if (o.shard_bytes < 0)
-        return ctn_fail(CTN_EARG, "pack: shards of %lld bytes", (long long)o.shard_bytes);
+        return ctn_fail(CTN_EARG, "pack: shard_bytes is %lld, expected 0 or more",
+                        (long long)o.shard_bytes);
     w.shard_bytes = o.shard_bytes ? o.shard_bytes : 1000000000;
     CTN_TRY_GOTO(st, done, ctn__folder_read(&f, dir));
     CTN_TRY_GOTO(st, done, check_out(out));
@@ -177,7 +180,7 @@ ctn_status ctn_pack(const char *dir, const char *out, int64_t *samples, const ct
     else CTN_TRY_GOTO(st, done, ctn_sampler_shuffled(&order, f.n, o.seed));
     for (int64_t i = 0; i < f.n; i++) {
         if (o.progress) o.progress(o.user, i, f.n);
-        CTN_TRY_GOTO(st, done, add_sample(&w, &f, ctn_sampler_at(order, 0, (uint64_t)i), i));
+        CTN_TRY_GOTO(st, done, add_sample(&w, &f, ctn_sampler_index(order, 0, (uint64_t)i), i));
     }
     CTN_TRY_GOTO(st, done, end_shard(&w));
     CTN_TRY_GOTO(st, done, write_classes(&f, out));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A dataset whose classes have the numbers of another list of names, such as the one a network was trained with. Folders number
- * the classes that they happen to have; a network knows them by the order of its training data.
+ * A dataset with its classes renumbered to match another list of names, such as the list that a
+ * network was trained with. A folder numbers the classes that it happens to have; a network knows
+ * them by the order of its training data.
  */
 #include <catena/datasets.h>
 #include "data/data.h"
@@ -35,7 +36,7 @@ static ctn_status relabel_get(void *self, const ctn_sample *s, void *const *dst)
     CTN_TRY(ctn_dataset_sample(x->base, s, dst));
     memcpy(&label, dst[1], sizeof label);
     if (label < 0 || label >= ctn_dataset_classes(x->base))
-        return ctn_fail(CTN_EFORMAT, "relabel: sample %lld has class %lld, there are %lld",
+        return ctn_fail(CTN_EFORMAT, "relabel: sample %lld has class %lld, but there are %lld",
                         (long long)s->index, (long long)label,
                         (long long)ctn_dataset_classes(x->base));
     memcpy(dst[1], &x->to[label], sizeof label);
@@ -63,6 +64,11 @@ static const char *relabel_class(void *self, int64_t k)
     return k < x->n ? x->name[k] : NULL;
 }
 
+static int64_t relabel_length(void *self, int f, int64_t index)
+{
+    return ctn_dataset_length(((struct relabel *)self)->base, f, index);
+}
+
 static const ctn_dataset_vt relabel_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = relabel_count,
@@ -72,11 +78,12 @@ static const ctn_dataset_vt relabel_vt = {
     .free = relabel_free,
     .name = relabel_name,
     .class_name = relabel_class,
+    .length = relabel_length,
 };
 
 static ctn_status check(const ctn_dataset *base, int64_t n, const char *const *name)
 {
-    if (!base || n < 1 || !name) return ctn_fail(CTN_EARG, "relabel: dataset and names are needed");
+    if (!base || n < 1 || !name) return ctn_fail(CTN_EARG, "relabel: needs a dataset and names");
     const ctn_field *f = ctn_dataset_field(base, 1);
     if (ctn_dataset_classes(base) == 0 || !f || f->dtype != CTN_I64 || f->ndim != 0)
         return ctn_fail(CTN_EARG, "relabel: the dataset has no classes with names");
@@ -86,7 +93,7 @@ static ctn_status check(const ctn_dataset *base, int64_t n, const char *const *n
         while (i < n && strcmp(name[i], class) != 0) i++;
         if (i == n)
             return ctn_fail(CTN_ENOTFOUND,
-                            "the class '%s' is none of the %lld that are known: '%s'%s", class,
+                            "the class '%s' is not one of the %lld known classes: '%s'%s", class,
                             (long long)n, name[0], n > 1 ? ", ..." : "");
     }
     return CTN_OK;
@@ -118,7 +125,7 @@ ctn_status ctn_dataset_relabel(ctn_dataset **ds, ctn_dataset *base, int64_t n,
     x->base = base;
     if (st == CTN_OK) st = ctn_dataset_new(ds, &relabel_vt, x);
     if (st < 0) {
-        x->base = NULL; /* stays the caller's */
+        x->base = NULL; /* the caller keeps ownership */
         relabel_free(x);
     }
     return st;

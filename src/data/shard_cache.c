@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps indexes of tar files: NAME.tar.index beside the tar file, else under a name of its own in
- * the cache folder. A kept index counts while size and time of the tar file are those it was made
- * of.
+ * Caches the indexes of tar files: as NAME.tar.index next to the tar file, or else under a unique
+ * name in the cache folder. A cached index is valid as long as the tar file has the size and time
+ * it was built from.
  *
- * Invariant: a kept index is used whole or not at all, and nothing in it is believed: it cannot
- * point outside of the tar file or of its own names. Problems of the disk cost time, never the run.
+ * Invariant: a cached index is used completely or not at all, and its contents are not trusted:
+ * it cannot point outside the tar file or its own names. Disk problems cost time but never end
+ * the run.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ void ctn__shard_index_free(ctn__shard_index *x)
     *x = (ctn__shard_index){0};
 }
 
-/* Where the index of the tar file `path` is in a folder of indexes of many */
+/* Path of the index of the tar file `path` in a folder with the indexes of many tar files. */
 static void name_in(ctn__text *out, const char *folder, const char *path)
 {
     char full[PATH_MAX];
@@ -53,7 +54,7 @@ static void name_in(ctn__text *out, const char *folder, const char *path)
                   (unsigned long long)ctn__hash(p, strlen(p)).lo);
 }
 
-/* The places in which an index may be, in this order; false: there is no place k. */
+/* Candidate k for the path of an index, in order of preference. False: there is none. */
 static bool place(ctn__text *out, int k, const char *path, const char *index_dir)
 {
     ctn__text folder = {0};
@@ -69,13 +70,14 @@ static bool place(ctn__text *out, int k, const char *path, const char *index_dir
     return out->n > 0 && !out->failed;
 }
 
-/* An index that is missing or of no use is no error. */
+/* A missing or invalid index is not an error. */
 static bool load(ctn__shard_index *x, const char *at, const struct stat *info)
 {
     char *all = NULL;
     size_t n = 0;
     if (access(at, R_OK) != 0) return false;
-    /* An image takes at least 512 bytes of the tar file, and less than that in the index. */
+    /* An image takes at least 512 bytes in the tar file and fewer in the index, so the index is
+     * smaller than the tar file. */
     const bool read = ctn__file_whole("shards", at, (size_t)info->st_size, &all, &n) >= 0;
     if (!read) ctn_error_clear();
     void *head = all;
@@ -99,7 +101,7 @@ done:
     return st;
 }
 
-/* Keeps x in the first place that takes it. */
+/* Saves x at the first path that is writable. */
 static void keep(const ctn__shard_index *x, const char *path, const char *index_dir)
 {
     ctn__text at = {0};
@@ -115,7 +117,7 @@ static void keep(const ctn__shard_index *x, const char *path, const char *index_
     }
     ctn__text_free(&at);
     if (!kept)
-        ctn__warn("shards: the index of %s cannot be kept, every start reads the whole file: %s",
+        ctn__warn("shards: cannot cache the index of %s, so every start reads the whole file: %s",
                   path, why);
 }
 

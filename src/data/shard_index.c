@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the index of a tar file: which image is where, and its class. The file is read through
- * libarchive, which skips over the contents, once; from then on images are read by offset. Files of
- * one sample stand together and share their name up to the first dot of its last part:
+ * Builds the index of a tar file: the offset and the class of each image. The file is read once
+ * through libarchive, which skips the contents; after that, images are read by offset. The files
+ * of a sample are adjacent and share their name up to the first dot after the last slash:
  *     a/000017.cls  a/000017.jpg  a/000018.jpg  a/000018.cls
- * The only file that knows libarchive.
+ * This is the only file that uses libarchive.
  */
 #include <errno.h>
 #include <strings.h>
@@ -22,12 +22,12 @@ struct builder {
     uint64_t tar_bytes;
     CTN__VEC(ctn__shard_entry) entries;
     ctn__text names;
-    ctn__text key; /* of the sample being gathered */
+    ctn__text key; /* of the sample being collected */
     bool has_image;
     ctn__shard_entry now;
 };
 
-/* The sample that is complete, if it has an image */
+/* Adds the completed sample to the index, if it has an image. */
 static ctn_status flush_sample(struct builder *b)
 {
     if (b->has_image && !ctn__vec_push(&b->entries, b->now)) return CTN_ENOMEM;
@@ -47,7 +47,7 @@ static ctn_status set_image(struct builder *b, const char *name, uint64_t offset
     if (offset > b->tar_bytes || bytes > b->tar_bytes - offset)
         return ctn_fail(CTN_EFORMAT, "shards: %s: ends within %s", b->path, name);
     if (bytes > CTN__IMAGE_MOST)
-        return ctn_fail(CTN_EUNSUPPORTED, "shards: %s: %s is %llu bytes, at most %zu are read",
+        return ctn_fail(CTN_EUNSUPPORTED, "shards: %s: %s has %llu bytes, the maximum is %zu",
                         b->path, name, (unsigned long long)bytes, CTN__IMAGE_MOST);
     if (b->names.n > UINT32_MAX)
         return ctn_fail(CTN_EUNSUPPORTED, "shards: %s: more than 4 GB of names", b->path);
@@ -63,9 +63,9 @@ static ctn_status refused(const char *path, struct archive *a)
 {
     const char *why = archive_error_string(a);
     if (archive_errno(a) == ENOMEM)
-        return ctn_fail(CTN_ENOMEM, "shards: %s: no memory to read it", path);
+        return ctn_fail(CTN_ENOMEM, "shards: %s: out of memory while reading it", path);
     return ctn_fail(archive_errno(a) == EIO ? CTN_EIO : CTN_EFORMAT,
-                    "shards: %s: not a whole, plain tar file: %s", path,
+                    "shards: %s: not a complete, uncompressed tar file: %s", path,
                     why ? why : "unknown reason");
 }
 
@@ -79,7 +79,7 @@ static ctn_status set_label(struct builder *b, struct archive *a, const char *na
     long v = strtol(text, &end, 10);
     end += strspn(end, " \r\n");
     if (end == text || *end || errno || text[0] < '0' || text[0] > '9' || v > INT32_MAX)
-        return ctn_fail(CTN_EFORMAT, "shards: %s: %s is \"%.*s\", expected the number of a class",
+        return ctn_fail(CTN_EFORMAT, "shards: %s: %s contains \"%.*s\", expected a class number",
                         b->path, name, (int)strcspn(text, "\r\n"), text);
     b->now.label = (int32_t)v;
     return CTN_OK;
@@ -88,7 +88,7 @@ static ctn_status set_label(struct builder *b, struct archive *a, const char *na
 static ctn_status add_entry(struct builder *b, struct archive *a, struct archive_entry *e)
 {
     const char *name = archive_entry_pathname(e);
-    if (!name) name = archive_entry_pathname_utf8(e); /* not in the locale's characters */
+    if (!name) name = archive_entry_pathname_utf8(e); /* the locale cannot represent it */
     if (!name || archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e)) return CTN_OK;
     const char *base = base_of(name), *dot = strchr(base, '.');
     if (!dot || dot == base) return CTN_OK;
@@ -104,7 +104,8 @@ static ctn_status add_entry(struct builder *b, struct archive *a, struct archive
                        strcasecmp(dot, ".png") == 0;
     if (!image || b->has_image) return CTN_OK;
     if (archive_entry_sparse_count(e) > 0)
-        return ctn_fail(CTN_EUNSUPPORTED, "shards: %s: %s is stored with holes", b->path, name);
+        return ctn_fail(CTN_EUNSUPPORTED, "shards: %s: %s is stored as a sparse file", b->path,
+                        name);
     return set_image(b, name, (uint64_t)archive_filter_bytes(a, 0),
                      (uint64_t)archive_entry_size(e));
 }
@@ -121,7 +122,7 @@ static ctn_status read_entries(struct builder *b, struct archive *a)
     }
 }
 
-/* Header, entries and names in one piece, no larger than needed */
+/* Puts the header, entries and names into one allocation of the exact size. */
 static ctn_status pack_index(const struct builder *b, const struct stat *info, ctn__shard_index *x)
 {
     const size_t n = b->entries.n, entry_bytes = n * sizeof(ctn__shard_entry);
@@ -140,7 +141,7 @@ static ctn_status pack_index(const struct builder *b, const struct stat *info, c
     h->hash = ctn__hash(body, bytes - sizeof *h).lo;
     if (ctn__shard_index_check(x, h, bytes, info)) return CTN_OK;
     ctn__free(h);
-    return ctn_fail(CTN_EFORMAT, "shards: %s: contradicts itself", b->path);
+    return ctn_fail(CTN_EFORMAT, "shards: %s: its contents are inconsistent", b->path);
 }
 
 ctn_status ctn__shard_index_make(ctn__shard_index *x, const char *path, int fd,
@@ -149,8 +150,8 @@ ctn_status ctn__shard_index_make(ctn__shard_index *x, const char *path, int fd,
     ctn_status st = CTN_OK;
     struct builder b = {.path = path, .tar_bytes = (uint64_t)info->st_size, .now = {.label = -1}};
     struct archive *a = archive_read_new();
-    if (!a) return ctn_fail(CTN_ENOMEM, "shards: %s: no memory to read it", path);
-    archive_read_support_format_tar(a); /* and no filter: compressed files have no offsets */
+    if (!a) return ctn_fail(CTN_ENOMEM, "shards: %s: out of memory while reading it", path);
+    archive_read_support_format_tar(a); /* no filters: images need offsets in the file itself */
     if (lseek(fd, 0, SEEK_SET) < 0)
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_EIO, "shards: %s: %s", path, strerror(errno)));
     if (archive_read_open_fd(a, fd, (size_t)1 << 16) != ARCHIVE_OK)
@@ -172,7 +173,9 @@ ctn_status ctn__shard_index_make(ctn__shard_index *x, const char *path, int fd,
 {
     (void)x, (void)fd, (void)info;
     return ctn_fail(CTN_EUNSUPPORTED,
-                    "shards: %s: this build has no libarchive (Debian: libarchive-dev)", path);
+                    "shards: %s: built without libarchive: install it (Debian: libarchive-dev) "
+                    "and rebuild",
+                    path);
 }
 
 #endif

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dataset over tar files of images (WebDataset convention): index in memory, images read by offset.
- * Memory per image: 24 bytes and its name.
+ * Dataset over tar files of images (WebDataset convention). The index is in memory, images are read
+ * by offset. Memory per image: 24 bytes and its name.
  *
- * A rank that gets the indexes from another opens a shard when it first reads from it, so the
- * number of opens at the start does not grow with the ranks. At most KEEP_OPEN stay open.
+ * A rank that receives the indexes from another rank opens a shard when it first reads from it, so
+ * the number of opens at startup does not grow with the number of ranks. At most KEEP_OPEN shards
+ * stay open.
  *
- * stage.c copies the files to node-local storage first when asked to; then that copy is read, under
- * the name of the original in messages.
+ * On request, stage.c first copies the files to node-local storage. Then the copies are read, but
+ * samples are still named after the originals.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "data/image.h"
+#include "data/image/image.h"
 #include "data/source.h"
 
 enum {
     PATH = 4096,
-    KEEP_OPEN = 256, /* shards of one dataset; others are opened for each image */
-    TIME_STEP = 2,   /* seconds: the coarsest times that file systems keep */
+    KEEP_OPEN = 256, /* shards per dataset; any others are opened for each image */
+    TIME_STEP = 2,   /* seconds; the coarsest time stamps of file systems */
 };
 
 struct shard {
-    const char *path;  /* what the user knows it by */
-    const char *local; /* what is read */
+    const char *path;  /* the name that the user knows */
+    const char *local; /* the file that is read */
     _Atomic int fd;    /* -1: not open */
-    int64_t first;     /* its samples in the whole */
+    int64_t first;     /* its first sample in the dataset */
     ctn__shard_index index;
 };
 
@@ -35,7 +36,7 @@ struct shards {
     ctn__arena mem;
     CTN__VEC(struct shard) list;
     int64_t n;
-    _Atomic int open; /* shards that are */
+    _Atomic int open; /* number of open shards */
     CTN__VEC(const char *) classes;
     ctn_image_opt image;
 };
@@ -70,7 +71,8 @@ static ctn_status add_folder(struct shards *x, const char *path)
     closedir(dir);
     if (st < 0) return st;
     if (x->list.n > 1) qsort(x->list.at, x->list.n, sizeof *x->list.at, by_path);
-    if (x->list.n == 0) return ctn_fail(CTN_ENOTFOUND, "shards: %s: no .tar files in it", path);
+    if (x->list.n == 0)
+        return ctn_fail(CTN_ENOTFOUND, "shards: %s: no .tar files in this folder", path);
     return CTN_OK;
 }
 
@@ -85,14 +87,15 @@ static int64_t digits(const char *s, size_t n)
     return v;
 }
 
-/* a{000..146}b: numbers as wide as the first one is written */
+/* Expands a{000..146}b; all numbers have the width of the first. */
 static ctn_status add_pattern(struct shards *x, const char *path)
 {
     char full[PATH];
     const char *open = strchr(path, '{'), *close = strchr(open, '}');
     const char *dots = strstr(open, "..");
     if (!close || !dots || dots > close || strchr(close, '{'))
-        return ctn_fail(CTN_EARG, "shards: %s: expected one pair of braces as in {000..146}", path);
+        return ctn_fail(CTN_EARG, "shards: %s: expected one pair of braces, as in {000..146}",
+                        path);
     const size_t width = (size_t)(dots - open - 1);
     const int64_t from = digits(open + 1, width), to = digits(dots + 2, (size_t)(close - dots - 2));
     if (from < 0 || to < from)
@@ -115,7 +118,8 @@ static ctn_status add_all(struct shards *x, const char *path)
     return ctn_fail(CTN_EIO, "shards: %s: %s", path, strerror(errno));
 }
 
-/* Names of classes, one per line, in classes.txt beside the shards; none is fine. */
+/* Reads the names of the classes, one per line, from classes.txt next to the shards, if it
+ * exists. */
 static ctn_status read_classes(struct shards *x, const char *shard)
 {
     char path[PATH], *text = NULL;
@@ -130,7 +134,7 @@ static ctn_status read_classes(struct shards *x, const char *shard)
     char *rest = text, *line;
     while (st == CTN_OK && (line = strsep(&rest, "\n")) != NULL) {
         line[strcspn(line, "\r")] = 0;
-        if (!line[0] && !rest) break; /* behind the last line */
+        if (!line[0] && !rest) break; /* after the last line */
         const char *name = ctn__arena_str(&x->mem, line);
         if (!name || !ctn__vec_push(&x->classes, name)) st = CTN_ENOMEM;
     }
@@ -138,22 +142,22 @@ static ctn_status read_classes(struct shards *x, const char *shard)
     return st;
 }
 
-/* ---- from rank to rank ----------------------------------------------------------------------- */
+/* ---- messages from rank to rank -------------------------------------------------------------- */
 
-/* Blocks: of every shard its path and its index; an empty one; then every class. */
+/* Blocks: the path and the index of every shard; an empty block; then the name of every class. */
 
-/* The index of a shard that another rank has read. Its tar file is not looked at here. */
+/* Takes the index of a shard that another rank has read. The tar file is not accessed here. */
 static ctn_status take_index(ctn__blocks *b, ctn__shard_index *x)
 {
     size_t n = 0;
     const void *p = ctn__take_block(b, &n);
     ctn__shard_head *h = p ? ctn__malloc(n) : NULL;
-    if (!p) return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
+    if (!p) return ctn_fail(CTN_EFORMAT, "shards: the given index is incomplete");
     if (!h) return CTN_ENOMEM;
     memcpy(h, p, n);
     if (ctn__shard_index_check(x, h, n, NULL)) return CTN_OK;
     ctn__free(h);
-    return ctn_fail(CTN_EFORMAT, "shards: the index given is of another build");
+    return ctn_fail(CTN_EFORMAT, "shards: the given index was made by another build");
 }
 
 static ctn_status add_given(struct shards *x, const ctn_shards_opt *o)
@@ -171,13 +175,13 @@ static ctn_status add_given(struct shards *x, const ctn_shards_opt *o)
         if (!name || !ctn__vec_push(&x->classes, name)) return CTN_ENOMEM;
     }
     if (b.n != b.room || x->list.n == 0)
-        return ctn_fail(CTN_EFORMAT, "shards: the index given is not whole");
+        return ctn_fail(CTN_EFORMAT, "shards: the given index is incomplete");
     return CTN_OK;
 }
 
 /* ---- the dataset ----------------------------------------------------------------------------- */
 
-/* Lets a shard stay open; false: there are enough, or another thread was faster. */
+/* Keeps a shard open. False: enough are open, or another thread has opened this one. */
 static bool keep_open(struct shards *x, struct shard *s, int fd)
 {
     int none = -1;
@@ -188,14 +192,14 @@ static bool keep_open(struct shards *x, struct shard *s, int fd)
     return false;
 }
 
-/* Finds or makes the index of a shard that nobody has read before. */
+/* Opens a shard and loads or builds its index. */
 static ctn_status index_shard(struct shards *x, struct shard *s, const ctn_shards_opt *o)
 {
     struct stat info = {0};
     int fd = -1;
     if (o->stage) CTN_TRY(ctn__stage(&x->mem, s->path, o->stage, NULL, &s->local));
     CTN_TRY(ctn__file_open("shards", s->local, &fd, &info));
-    /* A staged copy has the size and time of its original, whose index therefore fits it. */
+    /* A staged copy has the size and time of its original, so the original's index is valid. */
     ctn_status st = ctn__shard_index_get(&s->index, s->path, fd, &info, o->index_dir);
     if (st < 0 || !keep_open(x, s, fd)) close(fd);
     return st;
@@ -236,8 +240,8 @@ static int shards_name(void *self, int64_t index, char *buf, size_t n)
                     s->index.names + s->index.entry[index - s->first].name);
 }
 
-/* Is an open shard the one that its index was made of? Copies have the time as their file system
- * keeps it. */
+/* Is an open shard the one that the index was made from? Times may differ slightly, because the
+ * file system of a copy may round them. */
 static bool is_indexed(const ctn__shard_head *h, const struct stat *info)
 {
     return h->tar_bytes == (uint64_t)info->st_size &&
@@ -254,8 +258,8 @@ static ctn_status read_image(struct shards *x, struct shard *s, const ctn__shard
     ctn_status st = CTN_OK;
     if (!is_indexed(s->index.head, &info))
         st = ctn_fail(CTN_EIO,
-                      "shards: %s: was changed after it was indexed (%lld bytes, then %llu): start "
-                      "again",
+                      "shards: %s: was changed after it was indexed (%lld bytes now, %llu then): "
+                      "restart the program",
                       s->local, (long long)info.st_size,
                       (unsigned long long)s->index.head->tar_bytes);
     else st = ctn__file_read("shards", s->local, fd, file, e->bytes, e->offset);
@@ -271,7 +275,7 @@ static ctn_status shards_get(void *self, const ctn_sample *s, void *const *dst)
     char name[PATH];
     shards_name(self, s->index, name, sizeof name);
     if (e->label < 0)
-        return ctn_fail(CTN_EFORMAT, "shards: %s: has no class: expected a .cls file beside it",
+        return ctn_fail(CTN_EFORMAT, "shards: %s: has no class: expected a .cls file next to it",
                         name);
     void *file = ctn__malloc(e->bytes);
     if (!file) return CTN_ENOMEM;
@@ -334,7 +338,7 @@ ctn_status ctn_shards_open(ctn_dataset **ds, const char *path, const ctn_shards_
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_ENOTFOUND, "shards: %s: no JPEG or PNG files", path));
     if (!o.index) CTN_TRY_GOTO(st, done, read_classes(x, x->list.at[0].path));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &shards_vt, x));
-    x = NULL; /* the dataset's now */
+    x = NULL; /* owned by the dataset */
 done:
     shards_free(x);
     return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the datasets over files share: the list of an image folder, the index of a tar file, arrays
- * in files. Everything read here is treated as hostile.
+ * What the datasets over files share: the list of an image folder, the index of a tar file, and
+ * arrays in files. All input is treated as hostile.
  */
 #ifndef CTN_DATA_SOURCE_H
 #define CTN_DATA_SOURCE_H
@@ -10,28 +10,28 @@
 #include "data/data.h"
 #include "data/hdf5.h"
 
-#define CTN__IMAGE_MOST ((size_t)1 << 30) /* bytes of an image file */
+#define CTN__IMAGE_MOST ((size_t)1 << 30) /* maximum bytes of an image file */
 
-/* ---- from rank to rank (blocks.c) ------------------------------------------------------------ */
+/* ---- messages from rank to rank (blocks.c) --------------------------------------------------- */
 
 typedef struct {
     char *at;
-    size_t n, room; /* bytes put or taken so far; of `at` */
+    size_t n, room; /* bytes put or taken so far; capacity of `at` */
 } ctn__blocks;
-/* One more block; without room only n grows. */
+/* Appends a block. If it does not fit, only n grows. */
 void ctn__put_block(ctn__blocks *b, const void *p, size_t bytes);
-/* The next block, borrowed, aligned to 8 when `at` is. NULL: none, or it is not whole. */
+/* The next block, borrowed; aligned to 8 bytes if `at` is. NULL: none left, or it is cut off. */
 const void *ctn__take_block(ctn__blocks *b, size_t *bytes);
-const char *ctn__take_text(ctn__blocks *b); /* the same for a text with its 0 */
+const char *ctn__take_text(ctn__blocks *b); /* the same for a 0-terminated text */
 
 /* ---- image folders (folder.c) ---------------------------------------------------------------- */
 
-/* One class: its images by name, in as little memory as their names allow. */
+/* One class with the names of its images, stored compactly. */
 typedef struct {
     const char *name;   /* of its folder */
-    int64_t first, n;   /* its samples in the whole */
-    const char *names;  /* 0-terminated, one behind the other */
-    const uint32_t *at; /* (n): where each begins */
+    int64_t first, n;   /* its samples in the dataset */
+    const char *names;  /* 0-terminated, one after another */
+    const uint32_t *at; /* (n): offset of each name */
 } ctn__class;
 
 typedef struct {
@@ -40,121 +40,123 @@ typedef struct {
     CTN__VEC(ctn__class) classes;
 } ctn__folder;
 
-/* Folders of dir by name and their JPEG and PNG files by name. A folder without images is a class
- * too: numbers stay those of the training set. *f starts zeroed; free it also after an error.
- * Errors: EIO, ENOTFOUND (no images), ENOMEM. */
+/* Lists the folders of dir and their JPEG and PNG files, both sorted by name. A folder without
+ * images is a class too, so that class numbers stay those of the training set. *f must be zeroed;
+ * free it even after an error. Errors: EIO, ENOTFOUND (no images), ENOMEM. */
 ctn_status ctn__folder_read(ctn__folder *f, const char *dir);
-/* The same from the names that ctn_image_folder_list gave; no folder is listed. Errors: EFORMAT,
- * ENOMEM. */
+/* The same from the names that ctn_image_folder_list returned, without listing any folder. Errors:
+ * EFORMAT, ENOMEM. */
 ctn_status ctn__folder_take(ctn__folder *f, const char *dir, const void *list, size_t bytes);
 void ctn__folder_free(ctn__folder *f);
 int64_t ctn__folder_class(const ctn__folder *f, int64_t sample);
-/* Path of a sample, as snprintf. */
+/* Writes the path of a sample to buf; returns what snprintf returns. */
 int ctn__folder_path(const ctn__folder *f, int64_t sample, char *buf, size_t n);
-/* The file of a sample; free it. path, of n bytes, gets its path. */
+/* Reads the file of a sample, which the caller frees, and writes its path to path (n bytes). */
 ctn_status ctn__folder_load(const ctn__folder *f, int64_t sample, char *path, size_t n, char **file,
                             size_t *bytes);
 
-/* ---- index of a tar file (shard_index.c makes it, shard_cache.c keeps it) -------------------- */
+/* ---- index of a tar file (built by shard_index.c, cached by shard_cache.c) ------------------- */
 
 typedef struct {
     uint64_t offset; /* of the image in the tar file */
     uint32_t bytes;
-    int32_t label; /* -1: has none */
-    uint32_t name; /* where it begins in names */
+    int32_t label; /* -1: none */
+    uint32_t name; /* offset in names */
     uint32_t zero;
 } ctn__shard_entry;
 
-#define CTN__SHARD_MAGIC "ctntar1" /* and its 0 */
+#define CTN__SHARD_MAGIC "ctntar1" /* including its 0 */
 
-/* Also the form in the file, which is of this machine's byte order: header, entries, names. */
+/* Header, entries and names, in memory as well as in the file, in this machine's byte order. */
 typedef struct {
     char magic[8];
     uint64_t tar_bytes;
-    int64_t tar_s, tar_ns; /* when the tar file was changed last */
+    int64_t tar_s, tar_ns; /* modification time of the tar file */
     uint64_t n, name_bytes;
-    uint64_t hash; /* of what follows */
+    uint64_t hash; /* of everything after this header */
     uint64_t zero;
 } ctn__shard_head;
 
 typedef struct {
-    ctn__shard_head *head; /* all of it, to be freed */
+    ctn__shard_head *head; /* the whole index, in one allocation */
     int64_t n;
     const ctn__shard_entry *entry; /* (n) */
     const char *names;
 } ctn__shard_index;
 
-/* Reads the whole tar file through libarchive. path is for messages. Errors: EFORMAT, EIO, ENOMEM,
- * EUNSUPPORTED (a build without libarchive). */
+/* Reads the whole tar file through libarchive. path is used in messages. Errors: EFORMAT, EIO,
+ * ENOMEM, EUNSUPPORTED (built without libarchive). */
 ctn_status ctn__shard_index_make(ctn__shard_index *x, const char *path, int fd,
                                  const struct stat *info);
-/* Checks `bytes` of an index of a tar file with this info (NULL: of any) and points x into them.
- * False: not to be used, whatever the reason. */
+/* Checks that `bytes` at head are a valid index of a tar file with this info (NULL: of any tar
+ * file) and points x into them. False: the index cannot be used. */
 bool ctn__shard_index_check(ctn__shard_index *x, ctn__shard_head *head, size_t bytes,
                             const struct stat *info);
-/* The kept index of the tar file fd, known as path, else a new one, which is kept when there is a
- * place: index_dir, or (NULL) beside path, or the cache folder. */
+/* The cached index of the tar file fd, known as path. If there is none, builds one and caches it in
+ * index_dir or, if that is NULL, next to path or in the cache folder. */
 ctn_status ctn__shard_index_get(ctn__shard_index *x, const char *path, int fd,
                                 const struct stat *info, const char *index_dir);
 void ctn__shard_index_free(ctn__shard_index *x);
 
-/* The copy of a shard in folder dir, made when there is none of the same size and time. known: its
- * index, which has both, so that a shard with a copy is not even looked at; NULL: none. Result:
- * *local, in mem. Errors: EIO, ENOMEM. */
+/* The copy of a shard in folder dir; copies the shard if there is none with the same size and time.
+ * known: its index, which holds both, so that a shard with a copy is not accessed at all; NULL: not
+ * known. Result: *local, in mem. Errors: EIO, ENOMEM. */
 ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
                       const ctn__shard_head *known, const char **local);
 
-/* ---- files of samples of equal size (array_file.c) ------------------------------------------- */
+/* ---- files of arrays (array_file.c) ---------------------------------------------------------- */
 
-#define CTN__HELD_FILE ((size_t)256 << 20)  /* bytes of a file that is held in memory, at most */
-#define CTN__HELD_SAMPLE ((size_t)64 << 10) /* its samples are shorter */
+#define CTN__HELD_FILE ((size_t)256 << 20)  /* maximum bytes of a file that is held in memory */
+#define CTN__HELD_SAMPLE ((size_t)64 << 10) /* its samples must be shorter than this */
 enum { CTN__PIECE = 16 << 10 };             /* bytes of a sample that are converted at a time */
 
 typedef struct {
     const char *who; /* starts messages */
     char *path;
     size_t bytes; /* when it was opened */
-    int fd;       /* -1: held */
-    char *held;   /* all of it, or NULL */
+    int fd;       /* -1: the file is held in memory */
+    char *held;   /* the whole file, or NULL */
 } ctn__array_file;
 
-/* f starts without a value; close it also after an error. Errors: EIO, EFORMAT (empty), ENOMEM. */
+/* f need not be initialised; close it even after an error. Errors: EIO, EFORMAT (empty), ENOMEM. */
 ctn_status ctn__array_file_open(ctn__array_file *f, const char *who, const char *path);
-/* Takes the file into memory if it is small and its samples, of `sample` bytes, are. Errors: EIO. */
+/* Reads the whole file into memory if it is small and so are its samples, which have `sample`
+ * bytes. Errors: EIO. */
 ctn_status ctn__array_file_hold(ctn__array_file *f, size_t sample);
-/* bytes at offset, which lie within f->bytes. Errors: EIO. */
+/* Reads bytes at offset; they must lie within f->bytes. Errors: EIO. */
 ctn_status ctn__array_file_read(const ctn__array_file *f, void *dst, size_t bytes, uint64_t offset);
 void ctn__array_file_close(ctn__array_file *f);
 
 /* ---- .npy (npy.c) ---------------------------------------------------------------------------- */
 
 typedef struct {
-    char kind; /* f, i, u or b as NumPy has it */
-    int bytes; /* of an element */
-    bool swap; /* of the other byte order */
+    char kind; /* NumPy's f, i, u or b */
+    int bytes; /* per element */
+    bool swap; /* stored in the other byte order */
     bool fortran;
     int ndim;
     int64_t shape[CTN_MAX_DIMS];
     size_t offset; /* of the data in the file */
 } ctn__npy;
-/* The header of a file, which must also hold the data. Errors: EIO, EFORMAT, EDTYPE, EUNSUPPORTED,
- * ENOMEM. */
+/* Parses the header of a file and checks that the file is long enough for its data. Errors: EIO,
+ * EFORMAT, EDTYPE, EUNSUPPORTED, ENOMEM. */
 ctn_status ctn__npy_parse(ctn__npy *a, const ctn__array_file *f);
-/* Sample `index` in row-major order as dtype, what ctn__array_dtype says. Errors: EIO, EFORMAT (a
- * number that does not fit). */
-ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t index,
+/* Reads n rows (indices of dimension 0) from `first` on in row-major order, converted to dtype,
+ * which comes from ctn__array_dtype. Errors: EIO, EFORMAT (a number that does not fit). */
+ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t first, int64_t n,
                          ctn_dtype dtype, void *dst);
-/* What elements of a file become; 0: cannot be read. */
+/* The type that elements of a file are converted to; 0: unsupported. */
 ctn_dtype ctn__array_dtype(char kind, int bytes, bool keep_f64);
 
 /* ---- HDF5 (hdf5.c) --------------------------------------------------------------------------- */
 
-/* The plug-in's table, borrowed forever. Errors: EUNSUPPORTED (there is none), ENOMEM. */
+/* The plug-in's table; it is never unloaded. Errors: EUNSUPPORTED (there is none), ENOMEM. */
 ctn_status ctn__hdf5_load(const ctn__hdf5_plugin **out);
 
-/* ---- samples in between (transform.c) -------------------------------------------------------- */
+/* ---- intermediate samples (transform.c) ------------------------------------------------------ */
 
-/* Memory for one sample of ds: p[f] for field f, aligned. Free p[0]. Errors: ENOMEM. */
-ctn_status ctn__sample_room(const ctn_dataset *ds, void *p[CTN_DATA_FIELDS]);
+/* Allocates memory for sample `index` of ds (-1: for any sample): p[f] for field f, aligned. Free
+ * p[0]. Errors: ENOMEM. */
+ctn_status ctn__sample_room(const ctn_dataset *ds, int64_t index, void *p[CTN_DATA_FIELDS]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of shards on node-local storage. A copy has the size and time of its original, which is
- * how it is known again, and appears under its name only when complete. Of the processes of a node
- * one copies, the others wait for it; a process that has the size and time from another rank leaves
- * the original alone when there is a copy.
+ * Copies shards to node-local storage. A copy is recognised by the size and time of its original,
+ * and is written atomically. One process of a node copies a shard while the others wait. A
+ * process that got the size and time from another rank does not access the original if there is a
+ * copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ static bool same(const char *path, const struct stat *info)
            there.st_mtim.tv_nsec == info->st_mtim.tv_nsec;
 }
 
-/* dir/HASH-NAME: files of one name in different folders do not meet. The path is taken as it is
- * written; to resolve links the shared file system would have to be asked. */
+/* dir/HASH-NAME, so that files of the same name in different folders do not collide. Links in the
+ * path are not resolved, because that would access the shared file system. */
 static const char *local_name(ctn__arena *mem, const char *path, const char *dir)
 {
     char here[PATH_MAX] = "";
@@ -76,11 +76,12 @@ ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
         if (same(to, &info)) return CTN_OK;
     }
     st = ctn__make_folder(dir, 0777);
-    if (st == CTN_EIO) return ctn_fail(st, "stage: cannot make %s: %s", dir, strerror(errno));
+    if (st == CTN_EIO)
+        return ctn_fail(st, "stage: cannot create the folder %s: %s", dir, strerror(errno));
     CTN_TRY(st);
     CTN_TRY(ctn__file_open("stage", path, &fd, &info));
     if (!same(to, &info)) {
-        /* Where locks do not work each process copies for itself, which is harmless. */
+        /* If locks do not work, every process copies for itself, which is harmless. */
         lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
         if (!same(to, &info)) CTN_TRY_GOTO(st, done, copy(path, to, fd, &info));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mean and deviation of a field, and a dataset in which the field has mean 0 and deviation 1. The
- * moments are those of all elements (divided by their number), found in one pass over the samples:
- * each sample's own moments, in two passes over memory that is in the cache, are merged into the
- * running ones (Chan, Golub, LeVeque, "Algorithms for computing the sample variance", 1983):
+ * The mean and standard deviation of a field, and a dataset in which the field has mean 0 and
+ * deviation 1. The moments are those of all elements (divided by their number), computed in one
+ * pass over the samples. The moments of each sample take two passes over memory that is in the
+ * cache, and are merged into the running ones (Chan, Golub, LeVeque, "Algorithms for computing
+ * the sample variance", 1983):
  *     d = mean_b - mean_a    mean = mean_a + d n_b/n    M2 = M2_a + M2_b + d^2 n_a n_b/n
  */
 #include <float.h>
@@ -14,27 +15,44 @@
 
 /* A field as n channels: element k of channel c is at c * channel + k * step. */
 struct lay {
-    int64_t n, each, channel, step;
-    bool wide; /* f64 */
+    int64_t n, channel, step;
+    int64_t each; /* elements per channel; of a ragged field in one sample, see lay_of */
+    bool wide;    /* f64 */
+    bool ragged;
 };
 
 static ctn_status lay_out(const char *who, const ctn_dataset *ds, int field, int64_t n,
                           struct lay *l)
 {
     const ctn_field *f = ctn_dataset_field(ds, field);
-    if (!f) return ctn_fail(CTN_EARG, "%s: field %d of %d", who, field, ctn_dataset_fields(ds));
+    if (!f)
+        return ctn_fail(CTN_EARG, "%s: there is no field %d of %d", who, field,
+                        ctn_dataset_fields(ds));
     if (f->dtype != CTN_F32 && f->dtype != CTN_F64)
         return ctn_fail(CTN_EDTYPE, "%s: field %d is %s, expected f32 or f64", who, field,
                         ctn_dtype_name(f->dtype));
-    const int64_t channels = f->ndim > 0 ? f->shape[0] : 1;
+    if (ctn__ragged(f) && f->ndim > 2)
+        return ctn_fail(CTN_EARG, "%s: field %d is ragged with %d dimensions, expected 1 or 2", who,
+                        field, f->ndim);
+    const int dim = ctn__ragged(f); /* dimension that counts channels */
+    const int64_t channels = f->ndim > dim ? f->shape[dim] : 1;
     if (n != channels)
-        return ctn_fail(CTN_EARG, "%s: room for %lld, field %d has %lld channels", who,
+        return ctn_fail(CTN_EARG, "%s: n is %lld, but field %d has %lld channels", who,
                         (long long)n, field, (long long)channels);
-    *l = (struct lay){.n = n, .each = 1, .wide = f->dtype == CTN_F64};
-    for (int d = 1; d < f->ndim; d++) l->each *= f->shape[d];
-    l->channel = f->channels_last ? 1 : l->each;
-    l->step = f->channels_last ? n : 1;
+    *l = (struct lay){.n = n, .each = 1, .wide = f->dtype == CTN_F64, .ragged = ctn__ragged(f)};
+    for (int d = dim + 1; d < f->ndim; d++) l->each *= f->shape[d];
+    const bool last = l->ragged || f->channels_last; /* the channels are side by side */
+    l->channel = last ? 1 : l->each;
+    l->step = last ? n : 1;
     return CTN_OK;
+}
+
+/* The field in sample `index`. */
+static struct lay lay_of(const struct lay *l, const ctn_dataset *ds, int field, int64_t index)
+{
+    struct lay own = *l;
+    if (l->ragged) own.each = ctn_dataset_length(ds, field, index);
+    return own;
 }
 
 static double value(const struct lay *l, const void *x, int64_t c, int64_t k)
@@ -43,10 +61,11 @@ static double value(const struct lay *l, const void *x, int64_t c, int64_t k)
     return l->wide ? ((const double *)x)[i] : (double)((const float *)x)[i];
 }
 
-/* Adds one sample to the moments of `seen` elements per channel. False: not finite. */
+/* Adds a sample to the moments of `seen` elements per channel. False: the result is not finite. */
 static bool add_sample(const struct lay *l, const void *x, double seen, double *mean, double *m2)
 {
     const double each = (double)l->each, all = seen + each;
+    if (l->each < 1) return true;
     for (int64_t c = 0; c < l->n; c++) {
         double sum = 0, squares = 0;
         for (int64_t k = 0; k < l->each; k++) sum += value(l, x, c, k);
@@ -69,22 +88,26 @@ ctn_status ctn_dataset_moments(ctn_dataset *ds, int field, int64_t n, double *me
     if (!ds || !mean || !std) return ctn_fail(CTN_EARG, "moments: NULL argument");
     CTN_TRY(lay_out("moments", ds, field, n, &l));
     const int64_t count = ctn_dataset_count(ds);
-    if (count == 0) return ctn_fail(CTN_EARG, "moments: the dataset is empty");
     ctn_status st = CTN_OK;
     void *x[CTN_DATA_FIELDS] = {NULL};
-    CTN_TRY(ctn__sample_room(ds, x));
+    double seen = 0; /* elements per channel */
+    CTN_TRY(ctn__sample_room(ds, -1, x));
     for (int64_t c = 0; c < n; c++) mean[c] = std[c] = 0; /* std holds M2 until the end */
     for (int64_t i = 0; i < count; i++) {
         CTN_TRY_GOTO(st, done, ctn_dataset_get(ds, i, x));
-        if (add_sample(&l, x[field], (double)i * (double)l.each, mean, std)) continue;
+        const struct lay own = lay_of(&l, ds, field, i);
+        const bool good = add_sample(&own, x[field], seen, mean, std);
+        seen += (double)own.each;
+        if (good) continue;
         char name[256];
         ctn_dataset_name(ds, i, name, sizeof name);
         st = ctn_fail(CTN_EFORMAT, "moments: field %d of %s is not finite", field, name);
         goto done;
     }
+    if (seen == 0) CTN_TRY_GOTO(st, done, ctn_fail(CTN_EARG, "moments: the dataset is empty"));
     for (int64_t c = 0; c < n; c++) {
-        std[c] = sqrt(std[c] / ((double)count * (double)l.each));
-        /* What rounding leaves of a constant is no deviation. */
+        std[c] = sqrt(std[c] / seen);
+        /* A constant field has a tiny deviation from rounding; treat it as 0, which becomes 1. */
         if (std[c] <= 16 * DBL_EPSILON * fabs(mean[c])) std[c] = 1;
     }
 done:
@@ -98,7 +121,7 @@ struct standardize {
     ctn_dataset *base;
     int field;
     struct lay lay;
-    double *mean, *std; /* (n) each, one piece of memory */
+    double *mean, *std; /* (n) each, in one allocation */
 };
 
 static int64_t standardize_count(void *self)
@@ -121,7 +144,7 @@ static void standardize_field(void *self, int f, ctn_field *out)
 static ctn_status standardize_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct standardize *x = self;
-    const struct lay *l = &x->lay;
+    const struct lay own = lay_of(&x->lay, x->base, x->field, s->index), *l = &own;
     void *p[CTN_DATA_FIELDS], *wide = NULL;
     memcpy(p, dst, (size_t)ctn_dataset_fields(x->base) * sizeof *p);
     if (l->wide) {
@@ -157,6 +180,11 @@ static const char *standardize_class(void *self, int64_t k)
     return ctn_dataset_class(((struct standardize *)self)->base, k);
 }
 
+static int64_t standardize_length(void *self, int f, int64_t index)
+{
+    return ctn_dataset_length(((struct standardize *)self)->base, f, index);
+}
+
 static const ctn_dataset_vt standardize_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = standardize_count,
@@ -166,6 +194,7 @@ static const ctn_dataset_vt standardize_vt = {
     .free = standardize_free,
     .name = standardize_name,
     .class_name = standardize_class,
+    .length = standardize_length,
 };
 
 ctn_status ctn_dataset_standardize(ctn_dataset **ds, ctn_dataset *base, int field, int64_t n,
@@ -177,7 +206,9 @@ ctn_status ctn_dataset_standardize(ctn_dataset **ds, ctn_dataset *base, int fiel
     CTN_TRY(lay_out("standardize", base, field, n, &l));
     for (int64_t c = 0; c < n; c++)
         if (!isfinite(mean[c]) || !isfinite(std[c]) || std[c] <= 0)
-            return ctn_fail(CTN_EARG, "standardize: mean %g and deviation %g of channel %lld",
+            return ctn_fail(CTN_EARG,
+                            "standardize: mean is %g and deviation is %g in channel %lld, expected "
+                            "finite numbers and a positive deviation",
                             mean[c], std[c], (long long)c);
     struct standardize *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
@@ -190,10 +221,10 @@ ctn_status ctn_dataset_standardize(ctn_dataset **ds, ctn_dataset *base, int fiel
     memcpy(x->std, std, (size_t)n * sizeof *std);
     x->base = base;
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &standardize_vt, x));
-    x = NULL; /* the dataset's now */
+    x = NULL; /* owned by the dataset */
 done:
     if (x) {
-        x->base = NULL; /* stays the caller's */
+        x->base = NULL; /* the caller keeps ownership */
         standardize_free(x);
     }
     return st;

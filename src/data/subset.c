@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of a dataset: a range, a list, two halves chosen by seed. The base is borrowed. Random
- * choices of a sample follow its number in the base, so a part has the pixels the whole would have.
+ * Parts of a dataset: a range, a list, or a random split in two. The base is borrowed. Random
+ * choices depend on a sample's index in the base, so augmentation gives the same pixels as on the
+ * whole dataset.
  */
 #include <math.h>
 
@@ -11,7 +12,7 @@
 struct subset {
     ctn_dataset *base;
     int64_t first, count;
-    int64_t *index; /* (count), NULL: count samples from first on */
+    int64_t *index; /* (count); NULL: the samples first to first + count - 1 */
 };
 
 static int64_t subset_at(const struct subset *x, int64_t i)
@@ -58,6 +59,12 @@ static const char *subset_class(void *self, int64_t k)
     return ctn_dataset_class(((struct subset *)self)->base, k);
 }
 
+static int64_t subset_length(void *self, int f, int64_t index)
+{
+    const struct subset *x = self;
+    return ctn_dataset_length(x->base, f, subset_at(x, index));
+}
+
 static const ctn_dataset_vt subset_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = subset_count,
@@ -67,9 +74,10 @@ static const ctn_dataset_vt subset_vt = {
     .free = subset_free,
     .name = subset_name,
     .class_name = subset_class,
+    .length = subset_length,
 };
 
-/* index is taken over also when this fails. */
+/* Takes ownership of index, even on failure. */
 static ctn_status make(ctn_dataset **ds, ctn_dataset *base, int64_t first, int64_t count,
                        int64_t *index)
 {
@@ -90,7 +98,7 @@ ctn_status ctn_dataset_slice(ctn_dataset **ds, ctn_dataset *base, int64_t first,
     *ds = NULL;
     const int64_t n = ctn_dataset_count(base);
     if (first < 0 || count < 0 || first > n || count > n - first)
-        return ctn_fail(CTN_EARG, "slice: %lld samples from %lld on, there are %lld",
+        return ctn_fail(CTN_EARG, "slice: asked for %lld samples from %lld on, but there are %lld",
                         (long long)count, (long long)first, (long long)n);
     return make(ds, base, first, count, NULL);
 }
@@ -99,10 +107,11 @@ ctn_status ctn_dataset_subset(ctn_dataset **ds, ctn_dataset *base, int64_t n, co
 {
     if (!ds || !base || (!index && n > 0)) return ctn_fail(CTN_EARG, "subset: NULL argument");
     *ds = NULL;
-    if (n < 0) return ctn_fail(CTN_EARG, "subset: %lld samples", (long long)n);
+    if (n < 0)
+        return ctn_fail(CTN_EARG, "subset: got %lld samples, expected 0 or more", (long long)n);
     for (int64_t i = 0; i < n; i++)
         if (index[i] < 0 || index[i] >= ctn_dataset_count(base))
-            return ctn_fail(CTN_EARG, "subset: entry %lld is sample %lld, there are %lld",
+            return ctn_fail(CTN_EARG, "subset: entry %lld is sample %lld, but there are %lld",
                             (long long)i, (long long)index[i], (long long)ctn_dataset_count(base));
     int64_t *copy = ctn__malloc(ctn__mul((size_t)n, sizeof *copy));
     if (!copy) return CTN_ENOMEM;
@@ -115,7 +124,7 @@ static ctn_status choose(uint8_t *mark, int64_t n, int64_t m, uint64_t seed)
 {
     ctn_sampler *order = NULL;
     CTN_TRY(ctn_sampler_shuffled(&order, n, seed));
-    for (int64_t i = 0; i < m; i++) mark[ctn_sampler_at(order, 0, (uint64_t)i)] = 1;
+    for (int64_t i = 0; i < m; i++) mark[ctn_sampler_index(order, 0, (uint64_t)i)] = 1;
     ctn_sampler_free(order);
     return CTN_OK;
 }

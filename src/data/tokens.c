@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dataset over a token file: sample i is tokens i*stride .. i*stride+length-1, and the same one
- * later as the target. A file is nothing but little-endian tokens of 2 or 4 bytes, or bytes of
- * text; hundreds of GB cost no memory.
+ * Dataset over a token file: sample i is the tokens i*stride .. i*stride+length-1, and its target
+ * is the same range shifted by one. A file contains nothing but little-endian tokens of 2 or 4
+ * bytes, or bytes of text. Files of hundreds of GB take no memory.
  */
 #include <catena/datasets.h>
 #include "data/source.h"
@@ -38,7 +38,7 @@ static int64_t token(const uint8_t *p, int bytes)
     return v;
 }
 
-/* The first token goes to x, all others to y, from where x gets what it lacks. */
+/* Reads the first token into x and all others into y; the rest of x is copied from y. */
 static ctn_status tokens_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct tokens *t = self;
@@ -92,16 +92,19 @@ static ctn_status open_file(struct tokens *t, const char *path)
     if (o->bytes == 0) o->bytes = 2;
     if (o->length < 1 || o->stride < 1 || (o->bytes != 1 && o->bytes != 2 && o->bytes != 4))
         return ctn_fail(CTN_EARG,
-                        "tokens: length %lld, stride %lld, %d bytes; expected positive ones and 1, "
-                        "2 or 4 bytes",
+                        "tokens: length is %lld, stride is %lld and bytes is %d; expected positive "
+                        "numbers, and 1, 2 or 4 bytes",
                         (long long)o->length, (long long)o->stride, o->bytes);
     CTN_TRY(ctn__array_file_open(&t->file, "tokens", path));
     if (t->file.bytes % (size_t)o->bytes)
-        return ctn_fail(CTN_EFORMAT, "tokens: %s: %zu bytes are no whole number of %d-byte tokens",
-                        path, t->file.bytes, o->bytes);
+        return ctn_fail(CTN_EFORMAT,
+                        "tokens: %s: %zu bytes are not a whole number of %d-byte tokens", path,
+                        t->file.bytes, o->bytes);
     const int64_t n = (int64_t)(t->file.bytes / (size_t)o->bytes);
-    if (n <= o->length) /* the target needs one more than a sample */
-        return ctn_fail(CTN_EARG, "tokens: %s: has %lld tokens, a sample of %lld needs one more",
+    if (n <= o->length) /* the target needs one more token than the sample */
+        return ctn_fail(CTN_EARG,
+                        "tokens: %s: has %lld tokens, but a sample of length %lld needs one more "
+                        "than its length",
                         path, (long long)n, (long long)o->length);
     t->count = (n - o->length - 1) / o->stride + 1;
     return ctn__array_file_hold(&t->file, (size_t)(o->length * o->bytes));
@@ -118,7 +121,7 @@ ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path, const ctn_tokens_
     CTN_TRY_GOTO(st, done, ctn__opt("tokens", &t->opt, sizeof t->opt, opt));
     CTN_TRY_GOTO(st, done, open_file(t, path));
     CTN_TRY_GOTO(st, done, ctn_dataset_new(ds, &tokens_vt, t));
-    t = NULL; /* the dataset's now */
+    t = NULL; /* owned by the dataset */
 done:
     tokens_free(t);
     return st;

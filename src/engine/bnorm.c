@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalisation: choice of the way and of the instruction set, and the fast way's division of
- * work. A channels-last tensor is M rows of C. Where C is small, `fold` rows are seen as one of W =
- * fold C columns, so that vectors are full and loops long; column j belongs to channel j mod C, and
- * what does not fill a row is a shorter last one. Sums: blocks of rows times tiles of columns are
- * the items that threads share; inside, float sums of at most STEP rows are added up in double, one
- * pair of sums per block and channel in scratch, and these in order of the blocks.
+ * Batch normalisation: chooses the way and the instruction set, and divides the work of the fast
+ * way. A channels-last tensor is M rows of C. If C is small, `fold` rows are treated as one row of
+ * W = fold C columns, so that vectors are full and loops are long. Column j belongs to channel
+ * j mod C, and elements that do not fill a row form a shorter last one.
+ *
+ * Sums: threads share items, each a block of rows times a tile of columns. Inside an item, float
+ * sums of at most STEP rows are added up in double. Each block leaves one pair of sums per channel
+ * in scratch, and these are added in the order of the blocks.
  */
 #include "engine/bnorm.h"
 
@@ -17,14 +19,13 @@
 #include "engine/bnorm_body.h"
 
 enum {
-    FOLD_TO = 128, /* columns, at least */
-    TILE =
-        512,   /* columns, at most, of one item of sums: their sums stay in the first-level cache */
-    STEP = 64, /* rows in a float sum */
+    FOLD_TO = 128,       /* minimum number of columns */
+    TILE = 512,          /* maximum columns of one item, so that their sums stay in the L1 cache */
+    STEP = 64,           /* rows in a float sum */
     ITEMS = 128,         /* wanted, for the threads to share */
-    COLUMNS = 5,         /* numbers per column, at most */
+    COLUMNS = 5,         /* maximum numbers per column */
     CHUNK = 8192,        /* elements mapped at a time */
-    PARALLEL_MIN = 16384 /* elements below which a team costs more than it brings */
+    PARALLEL_MIN = 16384 /* with fewer elements, one thread is faster than a team */
 };
 
 /* ---- instruction sets ------------------------------------------------------------------------ */
@@ -74,8 +75,8 @@ const char *ctn__bnorm_name(const ctn_desc *x)
 
 typedef struct {
     int64_t C, M, fold, W;
-    int64_t rows, rest;         /* of W columns; columns of the last, shorter one */
-    int64_t tiles, blocks, per; /* of columns, of rows, rows of a block */
+    int64_t rows, rest;         /* rows of W columns; columns of the shorter last row */
+    int64_t tiles, blocks, per; /* tiles of columns, blocks of rows, rows per block */
 } shape;
 
 static shape shape_of(const ctn_desc *x)
@@ -106,14 +107,14 @@ size_t ctn__bnorm_scratch(const ctn_desc *x)
     return part_bytes(&h) + COLUMNS * (size_t)h.W * sizeof(float);
 }
 
-/* Room for row `i` of numbers per column, behind the partial sums. */
+/* Scratch for row `i` of numbers per column; it follows the partial sums. */
 static float *columns(const shape *h, void *scratch, int i)
 {
     void *behind = (char *)scratch + part_bytes(h);
     return (float *)behind + i * h->W;
 }
 
-/* v[C], or zeros, as one f32 per column. */
+/* Spreads v[C] (NULL: zeros) to one f32 per column. */
 static const float *spread(const shape *h, const double *v, float *to)
 {
     for (int64_t j = 0; j < h->W; j += h->C)
@@ -121,7 +122,7 @@ static const float *spread(const shape *h, const double *v, float *to)
     return to;
 }
 
-/* A part of the whole: from element o on. */
+/* The part of the span that begins at element o. */
 static ctn__bnorm_span part_of(const ctn__bnorm_span *s, int64_t o, int64_t rows, int64_t width,
                                int flags)
 {
@@ -147,8 +148,8 @@ typedef struct {
     double *part; /* (blocks,2,C) */
 } job;
 
-/* rows from `row` on, columns from c0 on: their float sums, added to sum and square of
- * `channels`. */
+/* Computes the float sums of the rows from `row` and the columns from c0, and adds them to sum and
+ * square of `channels`. */
 static void add_step(const job *j, int64_t row, int64_t rows, int64_t c0, int64_t width,
                      int64_t channels, const float *base, double *sum, double *square)
 {
@@ -251,7 +252,7 @@ static int gradient_flags(const ctn__bnorm_gradient *g)
            (g->gy2.p ? CTN__BNORM_SECOND : 0) | (g->a ? CTN__BNORM_BY_X : 0);
 }
 
-/* Operands of a gradient and `out`; the numbers of y lie in front of those the caller adds. */
+/* Operands of a gradient and `out`. Rows 0 and 1 of the columns in scratch are those of y. */
 static ctn__bnorm_span gradient_span(const shape *h, const ctn__bnorm_gradient *g, ctn__bnorm_arg x,
                                      ctn__bnorm_arg out, void *scratch)
 {
@@ -287,8 +288,8 @@ void ctn__bnorm_reduce(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const dou
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Each thread takes the rows that it has just summed up, the last first: they are still in
- * cache. */
+/* Each thread takes the rows that it has just summed, the last ones first, because they are still
+ * in its cache. */
 static void map_all(const shape *h, const ctn__bnorm_span *all, int flags,
                     void (*kernel)(const ctn__bnorm_span *p, int flags))
 {

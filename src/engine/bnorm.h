@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Statistics and affine maps per channel of (N,C,spatial...): the kernels of batch_norm,
- * batch_norm_grad and channel_affine. M = N times the spatial lengths is the elements of a
- * channel. Three ways, chosen by type and strides of the operands of a call:
- *   fast   channels-last (or two dimensions), f32 or bf16: vectors over channels, bound by memory
+ * batch_norm_grad and channel_affine. M = N times the spatial lengths is the number of elements of
+ * a channel. There are three ways, chosen by the types and strides of a call's operands:
+ *   fast   channels-last (or two dimensions), f32 or bf16: vectors over channels, memory-bound
  *   plain  row-major, f32 or f64
  *   any    every other type or stride, element by element
- * Invariant: sums are cut by shape, never by threads, and added in one order, so results are
- * bitwise equal for any thread count; those of the fast way also for any instruction set (no FMA).
+ * Invariant: sums are split by shape, never by threads, and added in one order. So results are
+ * bitwise equal for any thread count and, for the fast way, any instruction set (no FMA).
  */
 #ifndef CTN_ENGINE_BNORM_H
 #define CTN_ENGINE_BNORM_H
 
 #include "tensor/tensor.h"
 
-/* A spatial operand; p NULL: it is not there. All of a call have one shape. */
+/* A spatial operand; p NULL: absent. All operands of a call have the same shape. */
 typedef struct {
     void *p;
     const ctn_desc *d;
 } ctn__bnorm_arg;
 
-/* g = gy + gy2 where y > 0, else 0; without gy2 the first alone. y is an operand; or it is what
- * ctn__bnorm_apply makes of x by a[C] and b[C], and is not read; or neither: g everywhere. By a and
- * b or by the y so made is the same bitwise, but for a positive y that bf16 or f16 rounds to 0. */
+/* g = gy + gy2 where y > 0, else 0; gy2 may be absent. y is either an operand, or it is
+ * recomputed from x by a[C] and b[C] as in ctn__bnorm_apply and not read, or neither, and then g
+ * is not masked. Both forms of y give the same bits, except where bf16 or f16 rounds a positive y
+ * to 0. */
 typedef struct {
     ctn__bnorm_arg gy, gy2, y;
     const double *a, *b; /* both or none */
 } ctn__bnorm_gradient;
 
-/* Bytes of scratch that each function below needs for operands shaped as x; 64-byte aligned. */
+/* Scratch bytes that each function below needs for operands shaped like x; 64-byte aligned. */
 size_t ctn__bnorm_scratch(const ctn_desc *x);
 
 /* The kernel for operands like x, for explain. Result: borrowed forever. */
 const char *ctn__bnorm_name(const ctn_desc *x);
 
-/* Mean and variance (divided by M) of each channel, mean[C] and var[C]; zeros where M is 0. x is
- * read once. Never E[x^2] - m^2: the sums are of x less one of the elements summed up. Cancellation
- * then costs at most as many units of the last place as there are elements in the sum: the fast way
- * has 64 in a sum of floats, everything longer is double. */
+/* Mean and variance (divided by M) of each channel, mean[C] and var[C]; zeros if M is 0. Reads x
+ * once. It never computes E[x^2] - m^2 directly, but sums x minus one of the summed elements. The
+ * cancellation error is then at most as many units in the last place as a sum has elements: 64 in
+ * the float sums of the fast way, while everything longer is summed in double. */
 void ctn__bnorm_stats(ctn__bnorm_arg x, double *mean, double *var, void *scratch);
 
 /* y = act(a x + b + residual), act relu or nothing; b NULL: none. y may be x or residual. */
 void ctn__bnorm_apply(ctn__bnorm_arg x, const double *a, const double *b, ctn__bnorm_arg residual,
                       bool relu, ctn__bnorm_arg y, void *scratch);
 
-/* sum[C] of g and dot[C] of g (x - mean); writes g to `out` where it is there. */
+/* sum[C] of g and dot[C] of g (x - mean); writes g to `out` if present. */
 void ctn__bnorm_reduce(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const double *mean,
                        ctn__bnorm_arg out, double *sum, double *dot, void *scratch);
 
@@ -54,8 +55,8 @@ void ctn__bnorm_grad_apply(const ctn__bnorm_gradient *g, ctn__bnorm_arg x, const
 
 /* ---- inside bnorm*.c ------------------------------------------------------------------------- */
 
-/* Operands of a fast kernel, all f32 or all bf16, element 0 at the place to begin: `rows` rows of
- * `width` elements, `ld` elements apart. Numbers per column are f32. */
+/* Operands of a fast kernel, all f32 or all bf16, pointing to the element to begin with: `rows`
+ * rows of `width` elements, `ld` elements apart. Numbers per column are f32. */
 typedef struct {
     int64_t rows, width, ld;
     const void *x, *residual, *gy, *gy2, *y;
@@ -64,19 +65,20 @@ typedef struct {
     const float *ya, *yb; /* y = ya x + yb */
 } ctn__bnorm_span;
 
-enum {                        /* flags of kernels: what of the span is used */
-       CTN__BNORM_LOW = 1,    /* bf16 */
-       CTN__BNORM_RELU = 2,   /* forward: act; backward: y is there */
-       CTN__BNORM_SECOND = 4, /* forward: residual; backward: gy2 */
-       CTN__BNORM_WRITE = 8,  /* reduce: out receives g */
-       CTN__BNORM_BY_X = 16   /* backward, instead of RELU: ya and yb are there */
+/* Flags of kernels: which parts of the span are used. */
+enum {
+    CTN__BNORM_LOW = 1,    /* bf16 */
+    CTN__BNORM_RELU = 2,   /* forward: act; backward: y is present */
+    CTN__BNORM_SECOND = 4, /* forward: residual; backward: gy2 */
+    CTN__BNORM_WRITE = 8,  /* reduce: out receives g */
+    CTN__BNORM_BY_X = 16   /* backward, instead of RELU: ya and yb are present */
 };
 
 /* One instruction set's kernels: bnorm_body.h compiled for it. */
 typedef struct {
     /* shift = row 0; s, q: sums over the rows of x - shift and of its square */
     void (*stats)(const ctn__bnorm_span *p, int flags, float *shift, float *s, float *q);
-    /* sum, square[w] += the sums of n rows, made relative to base */
+    /* sum, square[w] += the sums of n rows, converted to be relative to base */
     void (*gather)(int64_t w, double n, const float *base, const float *shift, const float *s,
                    const float *q, double *sum, double *square);
     /* s, q: sums over the rows of g and of g (x - a) */
@@ -87,7 +89,7 @@ typedef struct {
 
 extern const ctn__bnorm_kernels ctn__bnorm_portable, ctn__bnorm_avx2, ctn__bnorm_avx512;
 
-/* The other ways (bnorm_other.c), as the functions above. */
+/* The other ways (bnorm_other.c) of the functions above. */
 void ctn__bnorm_stats_plain(ctn__bnorm_arg x, double *mean, double *var);
 void ctn__bnorm_stats_any(ctn__bnorm_arg x, double *mean, double *var);
 void ctn__bnorm_apply_plain(ctn__bnorm_arg x, const double *a, const double *b,

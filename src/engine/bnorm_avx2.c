@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The batch normalisation kernels for x86 with AVX2. FMA is left out: it may not be used (see
- * bnorm.h). Only bnorm.c uses the table, and only after asking the processor. Empty elsewhere.
+ * The batch normalisation kernels for x86 with AVX2, without FMA, which must not be used (see
+ * bnorm.h). Only bnorm.c uses the table, and only after checking the CPU. Empty elsewhere.
  */
-/* System headers stand before the pragma: their inline functions keep the common target. */
+/* System headers come before the pragma, so that their inline functions keep the common target. */
 #include <string.h>
 
 #include "engine/bnorm.h"

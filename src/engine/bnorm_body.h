@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fast batch normalisation kernels in plain C, included once by bnorm.c, bnorm_avx2.c and
- * bnorm_avx512.c, which set the target and BNORM_TABLE, the name of the table defined here. Each
- * kernel is one inline function of its flags; the switches below it make a loop without branches
- * of every combination.
+ * The fast batch normalisation kernels in plain C. bnorm.c, bnorm_avx2.c and bnorm_avx512.c include
+ * this file once each and set the target and BNORM_TABLE, the name of the table defined here. Each
+ * kernel is one inline function of its flags; the switches at the end turn every combination of
+ * flags into a loop without branches.
  *
- * Invariant: columns do not mix and every column sees the same IEEE operations in the same order,
- * so that the instruction sets agree bitwise (the build gives -ffp-contract=off). Results may lie
- * where operands lie: each element is read before it is written.
+ * Invariant: columns do not mix, and every column sees the same IEEE operations in the same order,
+ * so all instruction sets agree bitwise (the build uses -ffp-contract=off). Results may overwrite
+ * operands, because each element is read before it is written.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ INLINE void put(void *p, int64_t i, float v, int flags)
     ((uint16_t *)p)[i] = (uint16_t)(((u & 0x7fffffffu) > 0x7f800000u ? quiet : even) >> 16);
 }
 
-/* Element i of g, in column j; x is that of the operand x. */
+/* Element i of g, in column j; x is element i of the operand x. */
 INLINE float gradient(const ctn__bnorm_span *p, int64_t i, int64_t j, float x, int flags)
 {
     float g = get(p->gy, i, flags);
@@ -47,7 +47,7 @@ INLINE float gradient(const ctn__bnorm_span *p, int64_t i, int64_t j, float x, i
         g = y > 0 ? g : 0;
     }
     if (flags & CTN__BNORM_BY_X) {
-        float y = x * p->ya[j] + p->yb[j]; /* as apply has it */
+        float y = x * p->ya[j] + p->yb[j]; /* same formula as in apply */
         g = y > 0 ? g : 0;
     }
     return g;
@@ -63,7 +63,7 @@ INLINE void stats(const ctn__bnorm_span *p, int flags, float *shift, float *s, f
         shift[j] = get(x, j, flags);
         s[j] = q[j] = 0;
     }
-    for (; r + 4 <= p->rows; r += 4) { /* four rows for one load and store of the sums */
+    for (; r + 4 <= p->rows; r += 4) { /* four rows per load and store of the sums */
         const int64_t o = r * ld;
 #pragma omp simd
         for (int64_t j = 0; j < w; j++) {
@@ -86,12 +86,13 @@ INLINE void stats(const ctn__bnorm_span *p, int flags, float *shift, float *s, f
 
 INLINE void reduce(const ctn__bnorm_span *given, int flags, float *s, float *q)
 {
-    const ctn__bnorm_span v = *given; /* a copy that stores cannot change */
+    const ctn__bnorm_span v = *given; /* a local copy, which stores cannot alias */
     const float *mean = v.a;
     const int64_t w = v.width;
     memset(s, 0, (size_t)w * sizeof *s);
     memset(q, 0, (size_t)w * sizeof *q);
-    for (int64_t r = 0; r < v.rows; r++) { /* one at a time: up to five streams of memory */
+    /* One row at a time, because there are up to five streams of memory. */
+    for (int64_t r = 0; r < v.rows; r++) {
         const int64_t o = r * v.ld;
 #pragma omp simd
         for (int64_t j = 0; j < w; j++) {
@@ -114,7 +115,7 @@ INLINE void apply(const ctn__bnorm_span *given, int flags)
         for (int64_t j = 0; j < w; j++) {
             float t = get(v.x, o + j, flags) * a[j] + b[j];
             if (flags & CTN__BNORM_SECOND) t += get(v.residual, o + j, flags);
-            if (flags & CTN__BNORM_RELU) t = t < 0 ? 0 : t; /* NaN stays, as in relu */
+            if (flags & CTN__BNORM_RELU) t = t < 0 ? 0 : t; /* NaN stays NaN, as in relu */
             put(v.out, o + j, t, flags);
         }
     }
@@ -135,7 +136,7 @@ INLINE void grad_apply(const ctn__bnorm_span *given, int flags)
     }
 }
 
-/* n rows' sums relative to shift, made relative to base and added up in double. */
+/* Converts the sums of n rows from relative to shift to relative to base, and adds in double. */
 static void gather(int64_t w, double n, const float *base, const float *shift, const float *s,
                    const float *q, double *sum, double *square)
 {
@@ -147,7 +148,7 @@ static void gather(int64_t w, double n, const float *base, const float *shift, c
     }
 }
 
-/* f with and without LOW and SECOND, which all of reduce, apply and grad_apply know. */
+/* f with and without LOW and SECOND, which reduce, apply and grad_apply all support. */
 #define EACH4(call, f)                                                  \
     case (f): call(f); break;                                           \
     case (f) | CTN__BNORM_LOW: call((f) | CTN__BNORM_LOW); break;       \

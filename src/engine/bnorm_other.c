@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalisation of row-major f32 and f64 tensors, and of everything else element by element.
- * bnorm.c calls them. Sums are made in double, a channel by one thread from its first element to
- * its last; statistics are taken of x less the first element of the channel (see bnorm.h).
+ * Batch normalisation of row-major f32 and f64 tensors, and element by element of everything else.
+ * Called by bnorm.c. Sums are computed in double, each channel by one thread from its first element
+ * to its last. Statistics are taken of x minus the first element of the channel (see bnorm.h).
  */
 #include "engine/bnorm.h"
 
@@ -20,7 +20,7 @@ static sizes sizes_of(const ctn_desc *d)
     return z;
 }
 
-/* From the sums of x - k and its square over M elements. */
+/* Mean and variance from the sums of x - k and of its square over M elements. */
 static void finish(double k, double s, double q, int64_t M, double *mean, double *var)
 {
     double m = s / (double)M, v = q / (double)M - m * m;
@@ -95,7 +95,7 @@ void ctn__bnorm_apply_plain(ctn__bnorm_arg x, const double *a, const double *b,
     else APPLY_ALL(double);
 }
 
-/* Element i of g; a and b are those of its channel, x the element of x. */
+/* Element i of g; a and b belong to its channel, x is element i of x. */
 #define GRADIENT(T)                                                                      \
     static inline T gradient_##T(const ctn__bnorm_gradient *g, int64_t i, T a, T b, T x) \
     {                                                                                    \
@@ -112,7 +112,7 @@ GRADIENT(double)
     static void reduce_##T(const sizes *z, const ctn__bnorm_gradient *given, const T *x, double m, \
                            T *out, int64_t c, double *sum, double *dot)                            \
     {                                                                                              \
-        const ctn__bnorm_gradient g = *given; /* a copy that stores cannot change */               \
+        const ctn__bnorm_gradient g = *given; /* a local copy, which stores cannot alias */        \
         const T a = g.a ? (T)g.a[c] : 0, b = g.a ? (T)g.b[c] : 0;                                  \
         double s = 0, q = 0;                                                                       \
         for (int64_t n = 0; n < z->N; n++) {                                                       \
@@ -169,7 +169,7 @@ void ctn__bnorm_grad_apply_plain(const ctn__bnorm_gradient *g, ctn__bnorm_arg x,
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
-/* Place of element k of channel c, k counting over N and the spatial dimensions in row-major
+/* Offset of element k of channel c, where k counts over N and the spatial dimensions in row-major
  * order. */
 static int64_t place(const ctn_desc *d, int64_t c, int64_t k)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision table (rule 10): which of several kernels does a problem. Read from the tuning store at first
- * need, added to by ops/choose.c while timing is allowed, written back when a plan is done. A machine is its
- * CPU, the instruction sets in use, the versions and the number of threads.
+ * The decision table (rule 10): which of several kernels to use for a problem. It is read from the
+ * tuning store on first use, extended by ops/common/choose.c while timing is allowed, and written
+ * back when a plan is complete. A machine is identified by its CPU, the instruction sets in use,
+ * the versions and the number of threads.
  */
 #include <ctype.h>
 
-#include "engine/dnnl.h"
+#include "engine/onednn.h"
 
 static void read_cpu(char *out, size_t n)
 {
@@ -46,14 +47,14 @@ ctn_status ctn__choice_put(ctn__engine *e, const char *problem, const char *choi
     return ctn__store_put(e->table, problem, choice);
 }
 
-/* Results are kept where the next program finds them. */
+/* Tells the user where the results are. */
 static void tell_end(const ctn__engine *e)
 {
     ctn__text folder = {0};
     ctn__cache_folder(&folder);
     if (!folder.failed && folder.n > 0)
-        ctn__notice("timed kernels for %.1f s; the results are kept in %s",
-                    (double)e->timed_ns * 1e-9, folder.s);
+        ctn__notice("timed kernels for %.1f s; results saved in %s", (double)e->timed_ns * 1e-9,
+                    folder.s);
     ctn__text_free(&folder);
 }
 
@@ -62,8 +63,12 @@ void ctn__engine_timed(ctn__engine *e, uint64_t ns)
     e->timed_ns += ns;
     if (e->timing_told || e->timed_ns < 1000000000) return;
     e->timing_told = true;
-    ctn__notice("timing the kernels of this network, once for this machine; CATENA_TUNE=0 turns it "
-                "off");
+    ctn__text folder = {0};
+    ctn__cache_folder(&folder);
+    const bool kept = !folder.failed && folder.n > 0;
+    ctn__notice("timing kernels once, about 20 s%s%s; CATENA_TUNE=0 turns it off",
+                kept ? ", kept in " : "", kept ? folder.s : "");
+    ctn__text_free(&folder);
 }
 
 ctn_status ctn__choices_save(ctn__engine *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolution by oneDNN: forward, and the two adjoints that are its gradients. Activations come as the plan
- * laid them; the weights are left to the kernel, whose layout is reported back.
+ * Convolution by oneDNN: forward, and the two adjoints that are its gradients. Activations have the
+ * layout that the plan chose. The kernel chooses the layout of the weights, which is reported back.
  */
-#include "engine/dnnl.h"
+#include "engine/onednn.h"
 
 typedef struct {
     dnnl_memory_desc_t x, w, b, y, extra[3]; /* extra: scale, shift, residual */
@@ -21,7 +21,7 @@ static void release(setting *s)
     if (s->forward) dnnl_primitive_desc_destroy(s->forward);
 }
 
-/* w with its dimensions only: oneDNN chooses. */
+/* w with dimensions only; oneDNN chooses the layout. */
 static dnnl_status_t any_weights(dnnl_memory_desc_t *md, const ctn_desc *w, int64_t groups)
 {
     dnnl_dims_t dims;
@@ -33,7 +33,7 @@ static dnnl_status_t any_weights(dnnl_memory_desc_t *md, const ctn_desc *w, int6
                                             dnnl_format_tag_any);
 }
 
-/* d (C) as (1,C,1,...), seen beside y. */
+/* d (C) as (1,C,1,...), with as many dimensions as y. */
 static ctn_desc per_channel(const ctn_desc *d, const ctn_desc *y)
 {
     ctn_desc r = {.dtype = d->dtype, .ndim = y->ndim};
@@ -67,8 +67,8 @@ done:
     return st;
 }
 
-/* Images of one channel or one place are row-major and channels-last alike; oneDNN wants the strides that go with the other
- * operand. */
+/* An image with one channel or one pixel is both row-major and channels-last. oneDNN needs the
+ * strides that match the other operand. */
 static ctn_desc named(const ctn_desc *d, bool last)
 {
     ctn_desc r = *d;
@@ -123,7 +123,8 @@ static dnnl_status_t create(dnnl_primitive_desc_t *pd, const setting *t, const c
                                                           t->dilate, t->pad, t->pad_end, t->attr);
 }
 
-/* The adjoints ask for a forward descriptor of one type: f32 weights beside bf16 images have none. */
+/* The adjoints need a forward descriptor with one type as a hint; oneDNN has none for f32 weights
+ * with bf16 images. */
 static ctn_status make_hint(setting *t, const ctn__engine *e, const ctn__conv_shape *s,
                             const ctn_desc *w, const ctn_desc *x)
 {
@@ -140,8 +141,9 @@ done:
     return st;
 }
 
-/* oneDNN's cache of primitives takes a description's second kernel for its first. A setting that concerns
- * integers only keeps the two apart; where oneDNN has no such setting there is no second kernel. */
+/* oneDNN's primitive cache would return the first kernel of a description for its second. An
+ * attribute that only affects integers keeps the two apart. Where oneDNN lacks this attribute,
+ * there is no second kernel. */
 static dnnl_status_t mark_second(dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 5)
@@ -159,15 +161,17 @@ static const char *kernel_name(dnnl_primitive_desc_t pd)
     return name ? name : "";
 }
 
-/* Turn pd to the next kernel of oneDNN's list; its references and its gathering ones are never faster. */
+/* Advances pd to the next kernel in oneDNN's list. False: none, or one of its reference or gemm
+ * kernels, which are never faster. */
 static bool next_kernel(dnnl_primitive_desc_t pd)
 {
     if (dnnl_primitive_desc_next_impl(pd) != dnnl_success) return false;
     return !strstr(kernel_name(pd), "ref") && !strstr(kernel_name(pd), "gemm");
 }
 
-/* oneDNN 3.7 gathers the pixels of a 1x1 convolution with strides in whole vectors of 16 channels, and with a
- * last vector that is not full writes into the next thread's part and behind the end: wrong sums, or no end. */
+/* oneDNN 3.7 gathers the pixels of a strided 1x1 convolution in full vectors of 16 channels. If
+ * the last vector is not full, it writes into the next thread's part and beyond the end: wrong
+ * sums or a hang. */
 static bool gathers_beyond(const ctn__conv_shape *s, const ctn_desc *x, const ctn_desc *w)
 {
     bool strides = false;
@@ -178,7 +182,7 @@ static bool gathers_beyond(const ctn__conv_shape *s, const ctn_desc *x, const ct
     return strides && x->dim[1] / s->groups % 16 != 0;
 }
 
-/* Turn pd to its first kernel that is not one of those. */
+/* Advances pd to its first kernel that does not gather. */
 static dnnl_status_t skip_gathering(dnnl_primitive_desc_t pd)
 {
     dnnl_status_t r = dnnl_success;
@@ -222,7 +226,7 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     const const_dnnl_memory_desc_t mds[7] = {t.x,        wanted,     t.b,       t.y,
                                              t.extra[0], t.extra[1], t.extra[2]};
     st = ctn__prim_make(out, e, pd, 7, args, mds, "convolution");
-    pd = NULL; /* it is the primitive's now, made or not */
+    pd = NULL; /* ctn__prim_make owns it, even if it failed */
     if (st == CTN_OK) (*out)->bytes = CTN__CONV_BYTES;
 done:
     if (pd) dnnl_primitive_desc_destroy(pd);

@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <pthread.h>
 
-#include "engine/dnnl.h"
+#include "engine/onednn.h"
 
 ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what)
 {
@@ -15,11 +15,12 @@ ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what)
                                        "not required",  "invalid graph",     "invalid graph op",
                                        "invalid shape", "invalid data type"};
     size_t i = (size_t)s;
-    return ctn_fail(CTN_EENGINE, "%s: oneDNN says %s", what,
+    return ctn_fail(CTN_EENGINE, "%s: oneDNN error: %s", what,
                     i < sizeof text / sizeof *text ? text[i] : "unknown error");
 }
 
-/* oneDNN 3.7.2's jit_1x1:avx2 backward-weights with a stride writes 32 bytes beyond the scratchpad it asks for. */
+/* oneDNN 3.7.2's jit_1x1:avx2 backward-weights kernel with a stride writes 32 bytes beyond the
+ * scratchpad that it asks for. */
 enum { SLACK = 64 };
 
 ctn_status ctn__engine_new(ctn__engine **out, int threads)
@@ -60,7 +61,7 @@ static void write_version(void)
 
 const char *ctn__engine_version(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* contexts may be of several threads */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* several threads may make contexts */
     pthread_once(&once, write_version);
     return version;
 }
@@ -96,7 +97,7 @@ const char *ctn__engine_runtime(void)
 
 bool ctn__engine_trains_f16(void)
 {
-    /* A set of features, not a scale: AMX-FP16 is the one with f16 backward-weights. */
+    /* Not an ordered scale of features: only AMX-FP16 has f16 backward-weights kernels. */
     return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx512_core_amx_fp16;
 }
 
@@ -207,7 +208,8 @@ dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
 {
     switch (f) {
     case CTN__ELT_RELU: return dnnl_eltwise_relu;
-    case CTN__ELT_NONE: break;
+    case CTN__ELT_NONE:
+    case CTN__ELT_ADD: break;
     }
     return dnnl_alg_kind_undef;
 }
@@ -225,7 +227,9 @@ ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha
     if (act != CTN__ELT_NONE) {
         CTN__DNNL(st, done, "attributes", dnnl_post_ops_create(&po));
         CTN__DNNL(st, done, "attributes",
-                  dnnl_post_ops_append_eltwise(po, ctn__dnnl_alg(act), alpha, 0));
+                  act == CTN__ELT_ADD
+                      ? dnnl_post_ops_append_sum(po, 1, 0, dnnl_data_type_undef)
+                      : dnnl_post_ops_append_eltwise(po, ctn__dnnl_alg(act), alpha, 0));
         CTN__DNNL(st, done, "attributes", dnnl_primitive_attr_set_post_ops(*attr, po));
     }
 done:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Choice of the instruction set of our own kernels (isa.h). All users of it but the products in f64 give the same bits with each.
+ * Chooses the instruction set of our own kernels (isa.h). All kernels that use it give the same
+ * bits with each set, except the f64 products.
  */
 #include "engine/isa.h"
 
@@ -10,7 +11,7 @@
 static atomic_int limit = CTN__ISA_AVX512;
 
 #if defined(__x86_64__)
-/* oneDNN's sets are bit masks: each holds those it builds on. */
+/* oneDNN's sets are bit masks; each contains the sets it builds on. */
 static int engine_has(dnnl_cpu_isa_t isa)
 {
     return (dnnl_get_effective_cpu_isa() & isa) == isa;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products by oneDNN: C = act(A B + bias) with any strides, so transposes cost nothing. Leading
- * dimensions are batches; oneDNN wants the same number of dimensions everywhere.
+ * Matrix products by oneDNN: C = act(A B + bias) with any strides, so transposes cost nothing.
+ * Leading dimensions are batches; oneDNN needs the same number of dimensions in all operands.
  */
-#include "engine/dnnl.h"
+#include "engine/onednn.h"
 
-/* d with `nd` dimensions, ones in front */
+/* d with `nd` dimensions: ones are added in front */
 static ctn_desc widen(const ctn_desc *d, int nd)
 {
     ctn_desc r = *d;
@@ -20,44 +20,98 @@ static ctn_desc widen(const ctn_desc *d, int nd)
     return r;
 }
 
-ctn_status ctn__prim_outer(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
-                           const ctn_desc *c)
+/* A product as one of the three functions of oneDNN's inner product y = x w^T, x (N,I), w (O,I). */
+typedef struct {
+    int arg[4];  /* numbers of A, B, bias and C; the bias may be absent */
+    int x, w, y; /* which of A, B, C these are */
+    int64_t n, i, o;
+} inner;
+
+static bool is_row_major(const ctn_desc *d)
 {
-    *out = NULL;
-    int64_t m = c->dim[0], n = c->dim[1], k = b->dim[0];
-    if (a->dtype != CTN_F32 || c->dtype != CTN_F32 || a->stride[0] != 1 || a->stride[1] != m ||
-        b->stride[1] != 1 || b->stride[0] != n)
-        return CTN_OK;
-    static const int args[4] = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, 0, DNNL_ARG_DIFF_WEIGHTS};
-    ctn_status st = CTN_OK;
-    dnnl_memory_desc_t md[4] = {NULL};
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t hint = NULL, pd = NULL;
+    return d->stride[1] == 1 && d->stride[0] == d->dim[1];
+}
+
+static bool is_turned(const ctn_desc *d)
+{
+    return d->stride[0] == 1 && d->stride[1] == d->dim[0];
+}
+
+/* False: the strides fit none of them. */
+static bool find_inner(inner *f, const ctn_desc *a, const ctn_desc *b)
+{
+    const int64_t m = a->dim[0], k = a->dim[1], n = b->dim[1];
+    if (is_row_major(a) && is_turned(b))
+        *f = (inner){
+            {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST}, 0, 1, 2, m, k, n};
+    else if (is_row_major(a) && is_row_major(b))
+        *f = (inner){{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, 0, DNNL_ARG_DIFF_SRC}, 2, 1, 0, m, n, k};
+    else if (is_turned(a) && is_row_major(b))
+        *f = (inner){{DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, 0, DNNL_ARG_DIFF_WEIGHTS}, 1, 2, 0, k, n, m};
+    else return false;
+    return true;
+}
+
+static dnnl_status_t inner_pd(dnnl_primitive_desc_t *pd, const inner *f, ctn__engine *e,
+                              dnnl_memory_desc_t const md[3], dnnl_memory_desc_t bias,
+                              dnnl_primitive_attr_t attr)
+{
+    const_dnnl_memory_desc_t x = md[0], w = md[1], y = md[2];
+    dnnl_primitive_desc_t hint = NULL;
+    dnnl_status_t s =
+        dnnl_inner_product_forward_primitive_desc_create(&hint, e->engine, dnnl_forward_training, x,
+                                                         w, bias, y, attr);
+    *pd = hint;
+    if (s != dnnl_success || f->y == 2) return s;
+    s = f->x == 2 ? dnnl_inner_product_backward_data_primitive_desc_create(pd, e->engine, x, w, y,
+                                                                           hint, attr)
+                  : dnnl_inner_product_backward_weights_primitive_desc_create(pd, e->engine, x, w,
+                                                                              NULL, y, hint, attr);
+    dnnl_primitive_desc_destroy(hint);
+    if (s != dnnl_success) *pd = NULL;
+    return s;
+}
+
+static bool is_gemm(dnnl_primitive_desc_t pd)
+{
     const char *name = NULL;
-    ctn_desc at = *a;
-    at.dim[0] = k;
-    at.dim[1] = m;
-    ctn__plain(&at);
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], e, &at));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], e, b));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, c));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
-    CTN__DNNL(st, done, "inner product",
-              dnnl_inner_product_forward_primitive_desc_create(&hint, e->engine,
-                                                               dnnl_forward_training, md[1], md[3],
-                                                               NULL, md[0], attr));
-    CTN__DNNL(st, done, "inner product",
-              dnnl_inner_product_backward_weights_primitive_desc_create(&pd, e->engine, md[1],
-                                                                        md[3], NULL, md[0], hint,
-                                                                        attr));
     dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    if (name && strstr(name, "gemm:jit"))
-        st = ctn__prim_make(out, e, pd, 4, args, (const_dnnl_memory_desc_t *)md, "inner product");
-    else dnnl_primitive_desc_destroy(pd);
+    return name && strstr(name, "gemm:jit");
+}
+
+ctn_status ctn__prim_inner(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
+                           const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha)
+{
+    ctn_status st = CTN_OK;
+    inner f;
+    dnnl_memory_desc_t md[3] = {NULL}, more = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    *out = NULL;
+    if (c->ndim != 2 || a->ndim != 2 || b->ndim != 2 || a->dtype != CTN_F32 ||
+        c->dtype != CTN_F32 || !is_row_major(c) || !find_inner(&f, a, b) ||
+        (f.y != 2 && (bias || act != CTN__ELT_NONE)))
+        return CTN_OK;
+    const int64_t dim[3][2] = {{f.n, f.i}, {f.o, f.i}, {f.n, f.o}};
+    for (int i = 0; i < 3; i++) {
+        ctn_desc d = {.dtype = CTN_F32, .ndim = 2, .dim = {dim[i][0], dim[i][1]}};
+        ctn__plain(&d);
+        CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[i], e, &d));
+    }
+    if (bias) CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&more, e, bias));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
+    if (inner_pd(&pd, &f, e, md, more, attr) == dnnl_success && is_gemm(pd)) {
+        const int at[3] = {f.x, f.w, f.y};
+        const_dnnl_memory_desc_t mine[4] = {NULL, NULL, more, NULL}; /* of A, B, bias, C */
+        for (int i = 0; i < 3; i++) mine[at[i] == 2 ? 3 : at[i]] = md[i];
+        st = ctn__prim_make(out, e, pd, 4, f.arg, mine, "inner product");
+    } else if (pd) {
+        dnnl_primitive_desc_destroy(pd);
+    }
 done:
-    if (hint) dnnl_primitive_desc_destroy(hint);
     if (attr) dnnl_primitive_attr_destroy(attr);
-    for (int i = 0; i < 4; i++)
+    if (more) dnnl_memory_desc_destroy(more);
+    for (int i = 0; i < 3; i++)
         if (md[i]) dnnl_memory_desc_destroy(md[i]);
     return st;
 }
@@ -71,11 +125,11 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
     int nd = c->ndim;
-    /* The gradient of a linear layer's weights, its inner dimension the batch. */
+    /* The weight gradient of a linear layer, whose inner dimension is the batch. */
     int64_t k = b->dim[b->ndim - 2];
     if (nd == 2 && !bias && act == CTN__ELT_NONE && k >= 16 && c->dim[0] >= 2 * k &&
         c->dim[1] >= 2 * k) {
-        CTN_TRY(ctn__prim_outer(out, e, a, b, c));
+        CTN_TRY(is_turned(a) ? ctn__prim_inner(out, e, a, b, NULL, c, act, 0) : CTN_OK);
         if (*out) return CTN_OK;
     }
     ctn_desc wa = widen(a, nd), wb = widen(b, nd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spatial kernels (pool.h): choice of instruction set, division of rows among threads, the
- * matrices of resampling, and the portable kernels.
+ * Spatial kernels (pool.h): chooses the instruction set, divides rows among threads, and builds the
+ * matrices of resampling and the portable kernels.
  */
 #include "engine/pool.h"
 
@@ -12,8 +12,8 @@
 #define POOL_TABLE ctn__pool_portable
 #include "engine/pool_body.h"
 
-#define PARALLEL_MIN 16384 /* elements below which a second thread costs more than it brings */
-#define ROW_FLOATS 8192    /* of a resampled row kept in the nearest cache */
+#define PARALLEL_MIN 16384 /* with fewer elements, one thread is faster */
+#define ROW_FLOATS 8192    /* part of a resampled row kept in the L1 cache */
 
 static const ctn__pool_kernels *kernels(ctn_dtype t)
 {
@@ -80,8 +80,8 @@ void ctn__max_pool_pick(const ctn__windows *w, const void *x, const void *index,
 
 /* ---- linear resampling ----------------------------------------------------------------------- */
 
-/* Row i of the matrix, or of its transpose, is read by result i: first the lengths of the rows,
- * then the weights. The rule's results number `results`. */
+/* Builds the matrix, or its transpose: first the lengths of the rows, then the weights. Result i
+ * reads row i. `results` is the number of results of the rule. */
 static void make_band(ctn__band *b, bool f64, ctn__taps_rule *rule, const int64_t *attr, int d,
                       int64_t results, int64_t rows, bool transposed)
 {

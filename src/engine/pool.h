@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels over spatial dimensions: maxima of windows, and linear resampling, which is every
- * averaging pool, every resize and their gradients. Called by ops; f32, f64, bf16 and f16,
- * computed in f32 (f64).
+ * Kernels over spatial dimensions: maxima of windows, and linear resampling, which covers average
+ * pooling, resizing and their gradients. Called by ops, for f32, f64, bf16 and f16. They compute
+ * in f32, or in f64 for f64.
  *
- * A tensor is seen as outer x (D,H,W) x inner: row-major (N,C,D,H,W) is N C x (D,H,W) x 1,
- * channels-last is N x (D,H,W) x C; with fewer spatial dimensions the first are 1. Every element
- * of a result is computed by one thread in an order that shapes alone decide, so results are
- * bitwise equal for any number of threads, both layouts and every instruction set.
+ * A tensor is seen as outer x (D,H,W) x inner: row-major (N,C,D,H,W) is N C x (D,H,W) x 1, and
+ * channels-last is N x (D,H,W) x C. With fewer spatial dimensions, the first ones are 1. Every
+ * element of a result is computed by one thread in an order that depends only on shapes, so results
+ * are bitwise equal for any number of threads, both layouts and every instruction set.
  */
 #ifndef CTN_ENGINE_POOL_H
 #define CTN_ENGINE_POOL_H
@@ -21,26 +21,26 @@ typedef struct {
     int64_t outer, inner;
     int64_t in[3], out[3]; /* sizes of x and y */
     int64_t kernel[3], stride[3], pad[3];
-    bool wide; /* places are i32, otherwise u8 */
+    bool wide; /* positions are i32, otherwise u8 */
 } ctn__windows;
 
-/* y = largest element of each window; a NaN wins. index: its place in the window, counted row-
- * major over the whole kernel, the first of equals; NULL: not wanted. Padding is at most half a
- * window. */
+/* y = largest element of each window; a NaN wins. index: position of that element in the window,
+ * counted row-major over the whole kernel, the first one if several are equal. NULL: not wanted.
+ * Padding is at most half a window. */
 void ctn__max_pool(const ctn__windows *w, const void *x, void *y, void *index);
-/* gx = sum of the gy of all windows whose maximum the element is; scratch: ctn__max_pool_scratch.
- */
+/* gx = for each element, the sum of gy over all windows whose maximum it is. scratch:
+ * ctn__max_pool_scratch bytes. */
 void ctn__max_pool_back(const ctn__windows *w, const void *gy, const void *index, void *gx,
                         void *scratch);
 size_t ctn__max_pool_scratch(const ctn__windows *w, int threads);
-/* y = the elements of x at these places: the transpose of back. */
+/* y = the elements of x at these positions; the transpose of ctn__max_pool_back. */
 void ctn__max_pool_pick(const ctn__windows *w, const void *x, const void *index, void *y);
 
 /* ---- linear resampling ----------------------------------------------------------------------- */
 
-/* What one result reads along one dimension: `count` elements from `start` on, the first by weight
- * `first`, the others by `rest`. Over the results of a dimension start and start + count never
- * fall. */
+/* What one result reads along one dimension: `count` elements beginning at `start`, the first with
+ * weight `first`, the others with weight `rest`. start and start + count never decrease from one
+ * result to the next. */
 typedef struct {
     int64_t start, count;
     double first, rest;
@@ -50,8 +50,9 @@ typedef void ctn__taps_rule(const int64_t *attr, int d, int64_t o, ctn__taps *t)
 
 /* The matrix of one dimension, or its transpose, row by row. */
 typedef struct {
-    int64_t *start, *count, *at; /* of each row: first column, columns, its first weight in w */
-    void *w;                     /* float, or double for f64 */
+    int64_t *start, *count,
+        *at; /* of each row: first column, number of columns, first weight in w */
+    void *w; /* float, or double for f64 */
 } ctn__band;
 
 /* y = (B0 x B1 x B2) x */
@@ -59,13 +60,13 @@ typedef struct {
     ctn_dtype dtype;
     int64_t outer, inner;
     int64_t in[3], out[3];
-    int64_t width, blocks; /* of inner, done at a time; number of such parts */
-    size_t slice;          /* scratch bytes of one thread */
+    int64_t width, blocks; /* part of inner done at a time; number of parts */
+    size_t slice;          /* scratch bytes per thread */
     ctn__band band[3];
 } ctn__sampling;
 
-/* Sizes, type and layout are set in *like; the matrices follow from the rule, which goes from in
- * to out or, transposed, from out to in. One block, freed by ctn__free. */
+/* The caller sets sizes, type and layout in *like. The matrices follow from the rule, which maps in
+ * to out or, transposed, out to in. The result is one block; free it with ctn__free. */
 ctn_status ctn__sampling_new(ctn__sampling **s, const ctn__sampling *like, ctn__taps_rule *rule,
                              const int64_t *attr, bool transposed);
 void ctn__sample(const ctn__sampling *s, const void *x, void *y, void *scratch);
@@ -73,7 +74,7 @@ size_t ctn__sample_scratch(const ctn__sampling *s, int threads);
 
 /* ---- instruction sets ------------------------------------------------------------------------ */
 
-/* Kernels of one element type; each call does one row of the result. */
+/* Kernels of one element type; each call computes one row of the result. */
 typedef struct {
     void (*max)(const ctn__windows *w, int64_t row, const void *x, void *y, void *index);
     void (*back)(const ctn__windows *w, int64_t row, const void *gy, const void *index, void *gx,

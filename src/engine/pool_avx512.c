@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pool kernels for x86 with AVX-512, at full width. Only pool.c uses the table, and only after
- * asking the processor. Empty elsewhere.
+ * checking the CPU. Empty elsewhere.
  */
-/* System headers stand before the pragma: their inline functions keep the common target. */
+/* System headers come before the pragma, so that their inline functions keep the common target. */
 #include <math.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #define WHOLE(x) (x)
 
-enum { TILE = 256 }; /* elements of a row held at a time */
+enum { TILE = 256 }; /* elements of a row processed at a time */
 
 typedef struct {
     int64_t lo, hi;
@@ -23,7 +23,7 @@ static inline span window(const ctn__windows *w, int d, int64_t o)
     return (span){lo < 0 ? 0 : lo, hi < w->in[d] ? hi : w->in[d]};
 }
 
-/* Windows of dimension d that hold element i. */
+/* Windows of dimension d that contain element i. */
 static inline span readers(const ctn__windows *w, int d, int64_t i)
 {
     int64_t last = i + w->pad[d], before = last - w->kernel[d];
@@ -31,7 +31,7 @@ static inline span readers(const ctn__windows *w, int d, int64_t i)
     return (span){lo, hi < w->out[d] ? hi : w->out[d]};
 }
 
-/* Place of element i of x in window o. */
+/* Position of element i of x in window o. */
 static inline int64_t place(const ctn__windows *w, int d, int64_t i, int64_t o)
 {
     return i - (o * w->stride[d] - w->pad[d]);

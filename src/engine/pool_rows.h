@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pool kernels of one element type, included by pool_body.h once per type. T is the type in
- * memory, A the one computed in, GET and PUT convert, NAME gives the functions their names.
- * Channels-last (inner > 1) goes over channels in vectors; row-major goes along the row. Both do
- * the same operations in the same order for each element.
+ * memory, A the type of the arithmetic, GET and PUT convert between them, and NAME makes function
+ * names. Channels-last (inner > 1) uses vectors over channels, row-major uses vectors along the
+ * row. Both do the same operations in the same order for each element.
  */
 
 /* ---- maxima ---------------------------------------------------------------------------------- */
 
-/* Elements x[q step + j] against m[j], and their places code + q against k[j]. */
+/* Compares x[q step + j] with the maximum `top`; its position is code + q. */
 #define AGAINST(q)                      \
     do {                                \
         A v = GET(x[(q) * step + j]);   \
@@ -17,8 +17,8 @@
         at = up ? code + (int)(q) : at; \
     } while (0)
 
-/* m[j], k[j] = the larger of them and of count elements, three at a time while m stays in a
- * register. */
+/* m[j], k[j] = the maximum and its position, updated with count elements. Takes three at a time
+ * while m stays in a register. */
 static inline void NAME(best)(A *restrict m, int32_t *restrict k, const T *restrict x, int64_t n,
                               int64_t count, int64_t step, int32_t code)
 {
@@ -46,7 +46,7 @@ static inline void NAME(best)(A *restrict m, int32_t *restrict k, const T *restr
     }
 }
 
-/* The same without places, for evaluation. */
+/* The same without positions, for evaluation. */
 static inline void NAME(largest)(A *restrict m, const T *restrict x, int64_t n, int64_t count,
                                  int64_t step)
 {
@@ -59,7 +59,7 @@ static inline void NAME(largest)(A *restrict m, const T *restrict x, int64_t n, 
     }
 }
 
-/* Results at y, index: m and k, n of them. */
+/* Writes n results, m to y and k to index. */
 static inline void NAME(finish)(const ctn__windows *w, const A *m, const int32_t *k, T *restrict y,
                                 void *index, int64_t at, int64_t n)
 {
@@ -73,7 +73,7 @@ static inline void NAME(finish)(const ctn__windows *w, const A *m, const int32_t
     }
 }
 
-/* One row of windows, rows d x h of x; y's row starts at element `to`. */
+/* One row of windows, which covers rows d x h of x. The row of y starts at element `to`. */
 static void NAME(max_channels)(const ctn__windows *w, const T *x, span d, span h, int64_t code,
                                T *y, void *index, int64_t to)
 {
@@ -102,7 +102,7 @@ static void NAME(max_channels)(const ctn__windows *w, const T *x, span d, span h
     }
 }
 
-/* The same for inner 1, TILE windows at a time. */
+/* The same for inner == 1, TILE windows at a time. */
 static void NAME(max_line)(const ctn__windows *w, const T *x, span d, span h, int64_t code, T *y,
                            void *index, int64_t to)
 {
@@ -150,8 +150,8 @@ static void NAME(max)(const ctn__windows *w, int64_t row, const void *x, void *y
 
 /* ---- their gradient -------------------------------------------------------------------------- */
 
-/* sum[j] += g[j] where the maximum of count windows, C apart, is here: at place `code` of the
- * first, `less` less in each following one. */
+/* sum[j] += g[j] for each of count windows, C elements apart, whose maximum is this element. Its
+ * position is `code` in the first window and decreases by `less` from one window to the next. */
 #define COLLECT(I)                                                                 \
     do {                                                                           \
         const I *restrict k = (const I *)index + at;                               \
@@ -186,7 +186,7 @@ static inline void NAME(collect)(const ctn__windows *w, A *restrict sum, const T
     else COLLECT(uint8_t);
 }
 
-/* One row of gx, read by the windows d x h; gy's first element of this sample is `at`. */
+/* One row of gx, which the windows d x h read. `at` is the first element of this sample in gy. */
 static void NAME(back_channels)(const ctn__windows *w, int64_t id, int64_t ih, span d, span h,
                                 const T *gy, const void *index, int64_t at, T *restrict gx)
 {
@@ -212,7 +212,7 @@ static void NAME(back_channels)(const ctn__windows *w, int64_t id, int64_t ih, s
     }
 }
 
-/* The same for inner 1: every window gives to the element it points to. */
+/* The same for inner == 1: every window adds to the element that its index points to. */
 static void NAME(back_line)(const ctn__windows *w, int64_t id, int64_t ih, span d, span h,
                             const T *gy, const void *index, int64_t at, T *gx, A *sum)
 {
@@ -244,7 +244,7 @@ static void NAME(back)(const ctn__windows *w, int64_t row, const void *gy, const
     else NAME(back_channels)(w, id, ih, d, h, gy, index, at, to);
 }
 
-/* The elements of x at the places of one row of windows: second derivatives only, so no vectors. */
+/* The elements of x that one row of windows points to. Not vectorised: second derivatives only. */
 static void NAME(pick)(const ctn__windows *w, int64_t row, const void *x, const void *index,
                        void *y)
 {
@@ -276,7 +276,7 @@ static inline void NAME(add)(A *restrict t, const T *restrict x, A weight, int64
     }
 }
 
-/* t (W,n) = the rows of x that the result's row reads, weighted and added; from channel c on. */
+/* t (W,n) = weighted sum of the rows of x that the result's row reads, from channel c. */
 static void NAME(sample_rows)(const ctn__sampling *s, int64_t od, int64_t oh, const T *x, int64_t c,
                               int64_t n, A *t)
 {

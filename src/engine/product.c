@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products in f64, which oneDNN has only reference loops for. The usual blocked product: parts of A and B are packed into panels, and
- * a kernel multiplies two panels with the sums of a small tile of C in registers. Every thread does a rectangle of C. An element of C is
- * added up in the same order whatever the number of threads.
+ * Matrix products in f64, for which oneDNN has only reference loops. This is the usual blocked
+ * product: parts of A and B are packed into panels, and a kernel multiplies two panels with the
+ * sums of a small tile of C in registers. Every thread computes a rectangle of C. The order in
+ * which an element of C is summed does not depend on the number of threads.
  */
 #include <omp.h>
 #include <string.h>
@@ -11,18 +12,18 @@
 #include "engine/isa.h"
 
 enum {
-    DEPTH = 128, /* of a block, along the sum: a panel of B stays in the first cache */
-    ROWS = 192,  /* of a block of A, which stays in the second */
+    DEPTH = 128, /* of a block, along the sum; a panel of B stays in the L1 cache */
+    ROWS = 192,  /* of a block of A, which stays in the L2 cache */
     COLS = 1536, /* of a block of B */
     TILE_M = 8,  /* the largest tile of C */
     TILE_N = 24,
-    WORTH = 65536 /* operations below which one thread does it all */
+    WORTH = 65536 /* with fewer operations, one thread does everything */
 };
 
-/* Multiply panels of k columns and rows into c, or add to it. */
+/* Multiplies panels of depth k and stores the product in c, or adds it. */
 typedef void tile_fn(int64_t k, const double *a, const double *b, double *c, int64_t row, bool add);
 
-/* V: elements of a vector; the tile has MR rows of NV vectors. */
+/* V: elements per vector. The tile has MR rows of NV vectors. */
 #define DEFINE_TILE(name, target, V, MR, NV)                                                     \
     target static void name(int64_t k, const double *a, const double *b, double *c, int64_t row, \
                             bool add)                                                            \
@@ -70,7 +71,8 @@ static tile best_tile(void)
 #endif
 }
 
-/* Panels of `width` elements across and k along, zeros where there are less than n; s and along: strides of x. */
+/* Packs panels that are `width` elements across and k along, padded with zeros if fewer than width
+ * of the n elements are left. s and along are the strides of x. */
 static void pack(double *to, int width, const double *x, int64_t n, int64_t s, int64_t k,
                  int64_t along)
 {
@@ -88,7 +90,7 @@ static void pack(double *to, int width, const double *x, int64_t n, int64_t s, i
     }
 }
 
-/* One product without batch, or a rectangle of it. */
+/* One unbatched product, or a rectangle of it. */
 typedef struct {
     int64_t m, n, k;
     const double *a, *b;
@@ -96,7 +98,7 @@ typedef struct {
     int64_t am, ak, bk, bn, cm;
 } product;
 
-/* A tile at the edge is made elsewhere, and what there is of it copied. */
+/* Computes a tile at the edge in a buffer and copies the part that exists. */
 static void edge(const tile *t, int64_t k, const double *a, const double *b, double *c, int64_t row,
                  bool add, int64_t m, int64_t n)
 {
@@ -138,7 +140,7 @@ static void multiply(const tile *t, const product *p, double *packed)
     }
 }
 
-/* Into how many rectangles a product is cut for `threads` threads: the cut that leaves the least to pack. */
+/* The number of rectangles across and down for `threads` threads; minimises the amount to pack. */
 static void cut(const product *p, int threads, int64_t *across, int64_t *down)
 {
     double least = 0;

@@ -2,13 +2,13 @@
  *
  * oneDNN primitives with one source and one destination: reorder, softmax.
  */
-#include "engine/dnnl.h"
+#include "engine/onednn.h"
 
 typedef dnnl_status_t (*make_pd)(dnnl_primitive_desc_t *pd, const ctn__engine *e,
                                  const dnnl_memory_desc_t *md, const_dnnl_primitive_attr_t attr,
                                  int axis);
 
-/* d, in groups where the layout of the other side has them */
+/* Describes d, with groups if the layout of the other side has them */
 static ctn_status describe(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d,
                            const ctn_desc *other)
 {

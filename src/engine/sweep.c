@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer sweeps: choice of instruction set, division of segments among threads, and the portable
- * kernels (on AArch64 the only ones: the compiler vectorises them for the build's target). Called
- * by optim. Shares depend on the thread count, results do not (see sweep.h).
+ * Optimizer sweeps: chooses the instruction set, divides segments among threads, and contains the
+ * portable kernels (the only ones on AArch64, where the compiler vectorises them for the build's
+ * target). Called by optim. Shares depend on the thread count, results do not (see sweep.h).
  */
 #include "engine/sweep.h"
 
@@ -13,10 +13,10 @@
 #define SWEEP_TABLE ctn__sweep_portable
 #include "engine/sweep_body.h"
 
-/* Below this many floats waking a team costs more than it saves. Always the full team or none:
+/* With fewer floats, waking a team costs more than it saves. Use the full team or one thread only:
  * libgomp ends and restarts threads when the team size changes between regions. */
 #define PARALLEL_MIN 8192
-/* Floats between updates and their bfloat16 copy: w is still in the first-level cache. */
+/* Floats updated before their bf16 copy is made, so that w is still in the L1 cache. */
 #define NARROW_EVERY 1024
 
 static const ctn__sweep_kernels *kernels(void)
@@ -31,8 +31,8 @@ static const ctn__sweep_kernels *kernels(void)
     return &ctn__sweep_portable;
 }
 
-/* Pool position after which `count` floats of the segments have passed, down to a multiple of 16:
- * the border of two shares. Monotone in count. */
+/* The border between two shares: the pool position after `count` floats of the segments, rounded
+ * down to a multiple of 16. Monotone in count. */
 static int64_t border(const ctn__sweep_seg *seg, int64_t segs, int64_t count)
 {
     for (int64_t s = 0; s < segs; s++) {
@@ -90,7 +90,7 @@ double ctn__sweep_norm2(const float *g, int64_t n, double *partial, int threads,
         partial[b] = k->sumsq(g + from, n - from < CTN__SWEEP_BLOCK ? n - from : CTN__SWEEP_BLOCK);
     }
     for (int64_t b = 0; b < blocks; b++) total += partial[b];
-    /* Sums of float squares cannot overflow a double: finite exactly when all of them were. */
+    /* Squares of floats cannot overflow a double, so the sum is finite if all floats are. */
     *finite = isfinite(total);
     return total;
 }

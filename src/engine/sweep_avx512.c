@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sweep kernels for x86 with AVX-512, at full width: the compiler's default of 256 bits spares
- * the clock of mixed code, while these loops only wait for memory. Only sweep.c uses the table, and
- * only after asking the processor. Empty elsewhere.
+ * The sweep kernels for x86 with AVX-512, at full width. The compiler's default of 256 bits keeps
+ * the clock high in mixed code, but these loops only wait for memory. Only sweep.c uses the table,
+ * and only after checking the CPU. Empty elsewhere.
  */
-/* System headers stand before the pragma: their inline functions keep the common target. */
+/* System headers come before the pragma, so that their inline functions keep the common target. */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sweep kernels in plain C, included once by sweep.c, sweep_avx2.c and sweep_avx512.c, which
- * set the target and SWEEP_TABLE, the name of the table defined here.
+ * The sweep kernels in plain C. sweep.c, sweep_avx2.c and sweep_avx512.c include this file once
+ * each and set the target and SWEEP_TABLE, the name of the table defined here.
  *
- * Invariant: only IEEE operations, never contracted or reordered, so that vector body, scalar tail
- * and the other instruction sets agree bitwise (the build gives -ffp-contract=off).
+ * Invariant: only IEEE operations, never contracted or reordered, so the vector body, the scalar
+ * tail and all instruction sets agree bitwise (the build uses -ffp-contract=off).
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #error "compile src/engine with -fno-math-errno: sqrtf that may set errno is not vectorised"
 #endif
 
-/* decay = 0 must not read w: 0 * infinity would turn an infinite parameter into NaN. */
+/* With decay = 0, w must not enter: 0 * infinity would turn an infinite parameter into NaN. */
 static inline float direction(float g, float w, float gscale, float decay)
 {
     float d = gscale * g;
@@ -88,7 +88,7 @@ static void step_amsgrad(const ctn__sweep_pool *p, const ctn__sweep_seg *h, int6
         float d = direction(g[i], w[i], gscale, decay);
         m[i] = beta1 * m[i] + rest1 * d;
         v[i] = beta2 * v[i] + rest2 * d * d;
-        /* Written so that a NaN in v wins; v stays NaN from then on. */
+        /* Written so that a NaN in v wins. v stays NaN from then on. */
         top[i] = top[i] > v[i] ? top[i] : v[i];
         w[i] = keep * w[i] - lr * m[i] / (sqrtf(top[i]) * bias2 + eps);
     }
@@ -106,7 +106,7 @@ static void narrow(const float *restrict w, uint16_t *restrict low, int64_t n)
     }
 }
 
-/* 16 sums whatever the vector length, added up in one fixed order. The product of two floats is
+/* 16 partial sums for any vector length, added up in one fixed order. The product of two floats is
  * exact in double. */
 static double sumsq(const float *restrict x, int64_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A loader's batch as input tensors: the one place where data and graph meet.
+ * Turns a loader's batch into input tensors. This is the only file in which data and graph meet.
  */
 #include <catena/data.h>
 
@@ -9,14 +9,14 @@
 ctn_tensor *ctn_batch_tensor_at(const char *at, ctn_context *ctx, const ctn_batch *b, int field)
 {
     if (!b || field < 0 || field >= b->fields) {
-        ctn_fail(CTN_EARG, "batch_tensor: field %d of a batch with %d (%s)", field,
+        ctn_fail(CTN_EARG, "batch_tensor: no field %d, the batch has %d fields (%s)", field,
                  b ? b->fields : 0, at);
         return NULL;
     }
     const ctn_field *f = &b->field[field];
     if (!f->channels_last || f->ndim < 3)
         return ctn_input_at(at, ctx, b->data[field], f->dtype, f->ndim, f->shape);
-    /* (N,C,H,W) in memory (N,H,W,C), and so for any number of dimensions behind C */
+    /* (N,C,H,W) stored as (N,H,W,C), likewise for any number of spatial dimensions */
     int64_t stride[CTN_MAX_DIMS] = {[1] = 1}, step = f->shape[1];
     for (int d = f->ndim - 1; d > 1; d--) {
         stride[d] = step;

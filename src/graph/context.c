@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts and scopes. A context owns the record of the open outermost scope; when that scope ends,
- * everything recorded is forgotten and its memory is used again, so a steady loop allocates nothing.
+ * Contexts and scopes. A context owns the record of the open outermost scope. When that scope ends,
+ * the record is dropped and its memory is reused, so a steady training loop allocates nothing.
  */
 #include "graph/graph.h"
 
@@ -79,56 +79,56 @@ int ctn_context_threads(const ctn_context *ctx)
     return ctx->threads;
 }
 
-void ctn_context_save(const ctn_context *ctx, ctn_context_state *out)
+void ctn_context_get_state(const ctn_context *ctx, ctn_context_state *out)
 {
     out->seed = ctx->seed;
     out->step = ctx->step;
 }
 
-ctn_status ctn_context_load(ctn_context *ctx, const ctn_context_state *in)
+ctn_status ctn_context_set_state(ctn_context *ctx, const ctn_context_state *in)
 {
     if (ctx->level > 0)
-        return ctn_fail(CTN_ESTATE, "context_load: a scope is open; load between scopes");
+        return ctn_fail(CTN_ESTATE, "context_set_state: a scope is open; call it between scopes");
     ctx->seed = in->seed;
     ctx->step = in->step;
     return CTN_OK;
 }
 
-void ctn_context_stats(const ctn_context *ctx, ctn_plan_stats *out)
+void ctn_context_get_stats(const ctn_context *ctx, ctn_plan_stats *out)
 {
     memset(out, 0, sizeof *out);
     ctn__plan_runner.stats(ctx, out);
     out->recorded_ops = ctx->recorded_ops;
 }
 
-int ctn_plan_text(ctn_context *ctx, char *buf, size_t n)
+int ctn_context_plan_text(ctn_context *ctx, char *buf, size_t n)
 {
     return ctn__plan_runner.text(ctx, buf, n);
 }
 
-ctn_status ctn_trace_write(ctn_context *ctx, const char *path)
+ctn_status ctn_context_write_trace(ctn_context *ctx, const char *path)
 {
     return ctn__plan_runner.trace(ctx, path);
 }
 
-void ctn_set_profile(ctn_context *ctx, int on)
+void ctn_context_set_profile(ctn_context *ctx, int on)
 {
     ctx->profile = on != 0;
 }
 
-int ctn_set_training(ctn_context *ctx, int on)
+int ctn_context_set_training(ctn_context *ctx, int on)
 {
     int was = ctx->training;
     ctx->training = on != 0;
     return was;
 }
 
-int ctn_training(const ctn_context *ctx)
+int ctn_context_training(const ctn_context *ctx)
 {
     return ctx->training;
 }
 
-int ctn_set_grad(ctn_context *ctx, int on)
+int ctn_context_set_grad(ctn_context *ctx, int on)
 {
     int was = ctx->grad_on;
     ctx->grad_on = on != 0;
@@ -148,14 +148,15 @@ ctn_status ctn__need_scope(ctn_context *ctx, const char *who)
 ctn_status ctn_scope_begin(ctn_context *ctx)
 {
     if (!ctx) return ctn_fail(CTN_EARG, "scope_begin: no context");
-    if (ctx->level >= 250) return ctn_fail(CTN_ESTATE, "scope_begin: 250 scopes are open");
+    if (ctx->level >= 250)
+        return ctn_fail(CTN_ESTATE, "scope_begin: 250 scopes are open already, the maximum");
     if (ctx->level > 0 && !ctn__tape_add(ctx, CTN__EV_SCOPE, 0, 0)) return CTN_ENOMEM;
     if (ctx->level == 0) CTN_TRY(ctn__pools_arrange(ctx));
     ctx->level++;
     return CTN_OK;
 }
 
-/* Tensors of the closing level can no longer be named by the user, and a block left open in it ends. */
+/* The user can no longer name tensors of the closing level; a block left open in it ends. */
 static void close_level(ctn_context *ctx)
 {
     for (size_t i = ctx->tensors.n; i-- > 0;) {
@@ -167,18 +168,29 @@ static void close_level(ctn_context *ctx)
     if (ctx->recompute_level > ctx->level) ctx->recompute = ctx->recompute_level = 0;
 }
 
+ctn_status ctn_scope_return_n(ctn_context *ctx, int n, ctn_tensor *const *t)
+{
+    CTN_TRY(ctn__need_scope(ctx, "scope_return"));
+    if (ctx->level < 2)
+        return ctn_fail(CTN_ESTATE, "scope_return: no inner scope is open; use ctn_scope_end");
+    ctn_status st = CTN_OK;
+    if (n < 0 || (n > 0 && !t)) {
+        st = ctn_fail(CTN_EARG, "scope_return: got %d tensors at address %p", n, (const void *)t);
+        n = 0;
+    }
+    bool ok = n > 0 || ctn__tape_add(ctx, CTN__EV_RETURN, UINT32_MAX, 0);
+    for (int i = 0; ok && i < n; i++) /* the second word says how many follow */
+        ok =
+            ctn__tape_add(ctx, CTN__EV_RETURN, t[i] ? t[i]->id : UINT32_MAX, (uint64_t)(n - 1 - i));
+    close_level(ctx);
+    for (int i = 0; ok && i < n; i++)
+        if (t[i] && t[i]->level == 255) t[i]->level = (uint8_t)ctx->level;
+    return ok ? st : CTN_ENOMEM;
+}
+
 ctn_tensor *ctn_scope_return(ctn_context *ctx, ctn_tensor *t)
 {
-    if (ctn__need_scope(ctx, "scope_return") < 0) return NULL;
-    if (ctx->level < 2) {
-        ctn_fail(CTN_ESTATE, "scope_return: no inner scope is open; use ctn_scope_end");
-        return NULL;
-    }
-    bool ok = ctn__tape_add(ctx, CTN__EV_RETURN, t ? t->id : UINT32_MAX, 0);
-    close_level(ctx);
-    if (!ok || !t) return NULL;
-    if (t->level == 255) t->level = (uint8_t)ctx->level;
-    return t;
+    return ctn_scope_return_n(ctx, 1, &t) == CTN_OK ? t : NULL;
 }
 
 ctn_status ctn_recompute_begin(ctn_context *ctx)
@@ -196,7 +208,7 @@ ctn_status ctn_recompute_end(ctn_context *ctx)
 {
     CTN_TRY(ctn__need_scope(ctx, "recompute_end"));
     if (ctx->recompute == 0)
-        return ctn_fail(CTN_ESTATE, "recompute_end: no ctn_recompute_begin before it");
+        return ctn_fail(CTN_ESTATE, "recompute_end: no matching ctn_recompute_begin");
     ctx->recompute--;
     return ctn__tape_add(ctx, CTN__EV_RECOMPUTE, 0, 0) ? CTN_OK : CTN_ENOMEM;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Effects (rule 1): assign, backward, step, and gradients as tensors. Each is a node and an entry on the
- * tape; backward and grad are macros that the planner expands on a miss.
+ * Effects (rule 1): assign, backward, step, and gradients as tensors. Each is a node and an entry
+ * on the tape; backward and grad are macros that the planner expands on a miss.
  */
 #include "graph/graph.h"
 
-/* What is recorded behind a failed run would never happen: say so. */
+/* Effects recorded after a failed run would never be executed, so recording them is an error. */
 static ctn_status not_broken(const ctn_context *ctx, const char *who)
 {
     if (ctx->broken == CTN_OK) return CTN_OK;
@@ -25,20 +25,22 @@ static void new_version(ctn_var *v, const char *at)
 ctn_status ctn_assign_at(const char *at, ctn_var *v, ctn_tensor *t)
 {
     if (!t || !v)
-        return ctn_error_status() < 0 ? ctn_error_status()
-                                      : ctn_fail(CTN_EARG, "assign: NULL given (%s)", at);
+        return ctn_error_status() < 0
+                   ? ctn_error_status()
+                   : ctn_fail(CTN_EARG, "assign: the variable or the tensor is NULL (%s)", at);
     ctn_context *ctx = v->ctx;
     CTN_TRY(ctn__need_scope(ctx, "assign"));
     CTN_TRY(not_broken(ctx, "assign"));
     CTN_TRY(ctn__usable(t, "assign", at));
-    if (t->ctx != ctx) return ctn_fail(CTN_EARG, "assign: tensor of another context (%s)", at);
+    if (t->ctx != ctx)
+        return ctn_fail(CTN_EARG, "assign: the tensor belongs to another context (%s)", at);
     if (t->d.dtype != v->d.dtype || !ctn__same_shape(&t->d, &v->d)) {
         char a[128], b[128];
-        return ctn_fail(CTN_ESHAPE, "assign: %s is %s %s, the tensor is %s %s (%s)", v->name,
+        return ctn_fail(CTN_ESHAPE, "assign: %s is %s %s, but the tensor is %s %s (%s)", v->name,
                         ctn_dtype_name(v->d.dtype), ctn__shape_text(&v->d, a, sizeof a),
                         ctn_dtype_name(t->d.dtype), ctn__shape_text(&t->d, b, sizeof b), at);
     }
-    ctn_use_at(at, v); /* fixes base_version in this scope */
+    ctn_use_at(at, v); /* sets base_version for this scope */
     ctn__node *n = ctn__node_new(ctx, CTN__EV_ASSIGN, at, 1, &t, 0);
     if (!n || !ctn__tape_add(ctx, CTN__EV_ASSIGN, v->uid, t->id)) return CTN_ENOMEM;
     n->var = v;
@@ -52,15 +54,16 @@ ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *los
     ctn_context *ctx = pool->ctx;
     if (!loss)
         return ctn_error_status() < 0 ? ctn_error_status()
-                                      : ctn_fail(CTN_EARG, "backward: no loss (%s)", at);
+                                      : ctn_fail(CTN_EARG, "backward: the loss is NULL (%s)", at);
     CTN_TRY(ctn__need_scope(ctx, "backward"));
     CTN_TRY(not_broken(ctx, "backward"));
     CTN_TRY(ctn__usable(loss, "backward", at));
-    if (loss->ctx != ctx) return ctn_fail(CTN_EARG, "backward: loss of another context (%s)", at);
+    if (loss->ctx != ctx)
+        return ctn_fail(CTN_EARG, "backward: the loss belongs to another context (%s)", at);
     if (ctn__count(&loss->d) != 1 || !ctn__is_float(loss->d.dtype)) {
         char s[128];
         return ctn_fail(CTN_ESHAPE,
-                        "backward: the loss is %s %s, one float is needed: sum or mean it "
+                        "backward: the loss is %s %s, expected one float; take its sum or mean "
                         "first (%s)",
                         ctn_dtype_name(loss->d.dtype), ctn__shape_text(&loss->d, s, sizeof s), at);
     }
@@ -69,7 +72,8 @@ ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *los
                         "backward: the loss recorded at %s depends on no trainable "
                         "parameter (%s)",
                         loss->at, at);
-    /* The seed is a value of the plan. Room first: a slot without its tape entry would shift later ones. */
+    /* The seed is a run-time value of the plan. Reserve its slot first: a slot without a tape entry
+     * would shift the later ones. */
     ctn_scalar *seed = ctn__arena_get(&ctx->arena, sizeof *seed);
     if (!seed || !ctn__vec_reserve(&ctx->slots, ctx->slots.n + 1)) return CTN_ENOMEM;
     ctn__node *n = ctn__node_new(ctx, CTN__EV_BACKWARD, at, 1, &loss, 0);
@@ -123,7 +127,7 @@ ctn_status ctn_grad_at(const char *at, ctn_tensor *y, int n, ctn_tensor *const *
     if (!y || n < 1 || n > CTN_MAX_OUT)
         return ctn_error_status() < 0
                    ? ctn_error_status()
-                   : ctn_fail(CTN_EARG, "grad: 1 to %d inputs (%s)", CTN_MAX_OUT, at);
+                   : ctn_fail(CTN_EARG, "grad: needs y and 1 to %d inputs (%s)", CTN_MAX_OUT, at);
     ctn_context *ctx = y->ctx;
     CTN_TRY(ctn__need_scope(ctx, "grad"));
     CTN_TRY(not_broken(ctx, "grad"));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Differentiation, graph to graph: an op's grad emits nodes with ordinary ops, so gradients of gradients
- * work wherever the emitted ops have gradients. Runs only when a plan is made. Emitted nodes and tensors
- * live in the scope's arena but not on the tape.
+ * Differentiation, from graph to graph: an op's grad emits nodes with ordinary ops, so gradients
+ * of gradients work wherever the emitted ops have gradients. It runs when a plan is built, and on
+ * a hit only if the plan outputs emitted tensors. Emitted nodes and tensors live in the scope's
+ * arena but are not on the tape.
  */
 #include "graph/graph.h"
 
@@ -17,7 +18,7 @@ ctn_status ctn__history(ctn_tensor *y, ctn__node_list *out)
     return ctn__history_more(y, ctn__walked_none(y->ctx), out);
 }
 
-/* Depth-first over producers without recursion: networks are deep. */
+/* Depth-first search over producers, without recursion because networks can be deep. */
 ctn_status ctn__history_more(ctn_tensor *y, ctn__walked w, ctn__node_list *out)
 {
     const uint32_t seen = w.seen, done = w.done;
@@ -60,7 +61,7 @@ static ctn_status accumulate(const char *at, ctn_tensor *t, ctn_tensor *g)
     return t->grad ? CTN_OK : ctn_error_status();
 }
 
-/* Rule 2: what grad reads must still be what it was, and must still be there. */
+/* Rule 2: the values that grad reads must still exist and must not have changed. */
 static ctn_status check_saved(const char *at, const ctn__node *n)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -79,7 +80,8 @@ static ctn_status check_saved(const char *at, const ctn__node *n)
 static ctn_status node_grad(const char *at, ctn__node *n, uint32_t leads)
 {
     if (n->event != CTN__EV_OP)
-        return ctn_fail(CTN_EGRAD, "backward at %s: cannot go through the effect at %s", at, n->at);
+        return ctn_fail(CTN_EGRAD, "backward at %s: cannot differentiate through the effect at %s",
+                        at, n->at);
     if (!n->op->grad)
         return ctn_fail(CTN_EGRAD, "%s, called at %s, has no gradient%s (asked for at %s)",
                         n->op->name, n->at, n->op->order > 0 ? " of this order" : "", at);
@@ -117,7 +119,7 @@ static ctn_status node_grad(const char *at, ctn__node *n, uint32_t leads)
     return CTN_OK;
 }
 
-/* Tensors between the xs and y get mark `leads`: the gradient is carried only along them. */
+/* Mark the tensors between the xs and y with `leads`: the gradient flows only through them. */
 static void mark_leads(const ctn__node_list *hist, int n, ctn_tensor *const *xs, uint32_t leads)
 {
     for (int i = 0; i < n; i++) ctn__real(xs[i])->mark = leads;
@@ -132,7 +134,7 @@ static void mark_leads(const ctn__node_list *hist, int n, ctn_tensor *const *xs,
     }
 }
 
-/* value in the shape of y: the gradient of y by itself, times value. */
+/* `value` in the shape of y: the gradient of y with respect to itself, times value. */
 static ctn_tensor *make_seed(const char *at, const ctn_tensor *y, const ctn_scalar *value)
 {
     int64_t attr[CTN_MAX_DIMS + 2] = {y->d.dtype, y->d.ndim};
@@ -186,7 +188,7 @@ static ctn_status contribute(ctn_context *ctx, const ctn__node *b, ctn_var *v, c
 
 typedef CTN__VEC(ctn_tensor *) tensor_list;
 
-/* The place of a variable in its pool. */
+/* Index of a variable in its pool. */
 static int index_of(const ctn__pool *pool, const ctn_var *v)
 {
     const int64_t at = (float *)v->data - pool->w;
@@ -196,17 +198,17 @@ static int index_of(const ctn__pool *pool, const ctn_var *v)
         if (pool->begin[mid] <= at) lo = mid;
         else hi = mid;
     }
-    while (pool->var[lo] != v) lo--; /* empty ones begin where the next does */
+    while (pool->var[lo] != v) lo--; /* an empty variable begins where the next one does */
     return lo;
 }
 
-/* What the leaves of one variable get. */
+/* The number of leaves of one variable, and whether it got a gradient. */
 typedef struct {
     int leaves;
     bool got;
 } share;
 
-/* Marks gradients that go to several leaves. */
+/* Mark the gradients that belong to several leaves. Returns the mark. */
 static uint32_t mark_shared(ctn_context *ctx, size_t n, ctn_tensor *const *gx)
 {
     const uint32_t once = ++ctx->marks, more = ++ctx->marks;
@@ -215,7 +217,7 @@ static uint32_t mark_shared(ctn_context *ctx, size_t n, ctn_tensor *const *gx)
     return more;
 }
 
-/* t, if it is a leaf of one of the pool's trainable variables and not in the list yet. */
+/* Append t if it is a leaf of one of the pool's trainable variables and not in the list yet. */
 static ctn_status add_leaf(tensor_list *xs, ctn_tensor *t, const ctn__pool *pool, uint32_t seen)
 {
     if (!t->var || t->var->pool != pool || !(t->flags & CTN__T_GRAD) || t->mark == seen)
@@ -224,7 +226,7 @@ static ctn_status add_leaf(tensor_list *xs, ctn_tensor *t, const ctn__pool *pool
     return ctn__vec_push(xs, t) ? CTN_OK : CTN_ENOMEM;
 }
 
-/* Gradients of the loss by every leaf of the pool's trainable variables that it depends on. */
+/* Gradients of the loss with respect to every leaf of a trainable variable of the pool. */
 static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
 {
     ctn__pool *pool = b->pool;
@@ -236,7 +238,8 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     if (!of) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__history(b->in[0], &hist));
     uint32_t seen = ++ctx->marks;
-    CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(b->in[0]), pool, seen)); /* itself a parameter */
+    /* the loss may itself be a parameter */
+    CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(b->in[0]), pool, seen));
     for (size_t k = 0; k < hist.n; k++)
         for (int i = 0; i < hist.at[k]->nin; i++)
             CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(hist.at[k]->in[i]), pool, seen));
@@ -256,7 +259,7 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     for (size_t k = 0; k < xs.n; k++) {
         share *v = &of[index_of(pool, xs.at[k]->var)];
         if (!gx[k]) continue;
-        /* the only gradient of its variable, and of no other: memory of the pool can hold it */
+        /* its variable's only gradient, and no other variable's: the pool's memory can hold it */
         const bool sole = v->leaves == 1 && gx[k]->mark != shared;
         CTN_TRY_GOTO(st, done,
                      contribute(ctx, b, xs.at[k]->var, gx[k], b->first && !v->got,
@@ -281,13 +284,13 @@ static ctn_status expand_grad(ctn__node *n)
     for (int i = 0; i < n->nout; i++) {
         if (!gx[i]) return ctn_fail(CTN_EGRAD, "grad at %s: y does not depend on x %d", n->at, i);
         n->out[i]->alias = gx[i];
-        /* gradients go through it, and can be asked by it, as the user's tensor says */
+        /* it carries a gradient if and only if the user's tensor does */
         gx[i]->flags = (uint8_t)((gx[i]->flags & ~CTN__T_GRAD) | (n->out[i]->flags & CTN__T_GRAD));
     }
     return CTN_OK;
 }
 
-/* by: -1 before the writes of a node, +1 after */
+/* Subtract (by -1) or add (by 1) the writes of n in the `seen` version of its variables. */
 static void count_writes(const ctn__node *n, int by)
 {
     uint64_t d = (uint64_t)(int64_t)by;
@@ -299,7 +302,7 @@ static void count_writes(const ctn__node *n, int by)
 ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_list *out)
 {
     ctn_status st = CTN_OK;
-    int grad_on = ctn_set_grad(ctx, 1);
+    int grad_on = ctn_context_set_grad(ctx, 1);
     for (ctn_var *v = ctx->vars; v; v = v->next) v->seen = v->version;
     for (size_t k = begin; k < end; k++) count_writes(ctx->nodes.at[k], -1);
     ctx->emitting = true;
@@ -314,6 +317,6 @@ ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_lis
             if (!ctn__vec_push(out, ctx->emitted.at[e])) st = CTN_ENOMEM;
     }
     ctx->emitting = false;
-    ctn_set_grad(ctx, grad_on);
+    ctn_context_set_grad(ctx, grad_on);
     return st;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graph layer: what a context records. Nodes and tensors of the open scope, the tape that is hashed,
- * variables and gradient pools, differentiation. Nothing here computes: plan/ installs a runner.
+ * The graph layer: what a context records. It holds the nodes and tensors of the open scope, the
+ * tape that is hashed, variables, gradient pools and differentiation. Nothing here computes; the
+ * runner that plan/ defines does.
  *
- * The tape is a list of 64-bit words, one short entry per event (leaf, op, scope, keep, backward, step,
- * assign). It holds everything a plan depends on and nothing that changes from step to step (rule 8):
- * the hash of the tape since the outermost scope began is the key of a plan.
+ * The tape is a list of 64-bit words, one short entry per event (leaf, op, scope, keep, backward,
+ * step, assign). It holds everything a plan depends on and nothing that changes from step to step
+ * (rule 8). The hash of the tape since the outermost scope began is therefore the key of a plan.
  */
 #ifndef CTN_GRAPH_GRAPH_H
 #define CTN_GRAPH_GRAPH_H
@@ -19,7 +20,7 @@
 typedef struct ctn__node ctn__node;
 typedef struct ctn__pool ctn__pool;
 
-/* Kinds of events; ops are EVENT_OP, the others have no kernel or are expanded by the planner. */
+/* Kinds of events. Ops are CTN__EV_OP; all others have no kernel or are expanded by the planner. */
 typedef enum {
     CTN__EV_OP = 1,
     CTN__EV_INPUT,
@@ -42,11 +43,11 @@ typedef enum {
 enum {                        /* ctn_tensor.flags */
        CTN__T_GRAD = 1,       /* a gradient can flow to it */
        CTN__T_KEPT = 2,       /* value survives a step */
-       CTN__T_KEPT_GRAPH = 4, /* and so does what its gradient needs */
+       CTN__T_KEPT_GRAPH = 4, /* value and what its gradient needs survive a step */
        CTN__T_OUTPUT = 8      /* loss or retained: an output of the plan that computes it */
 };
 
-#define CTN__EMITTED 0x80000000u /* ids of tensors that differentiation made */
+#define CTN__EMITTED 0x80000000u /* set in the ids of tensors made by differentiation */
 
 struct ctn_tensor {
     ctn_context *ctx;
@@ -54,15 +55,15 @@ struct ctn_tensor {
     uint32_t id;     /* index in ctx->tensors; with CTN__EMITTED: in ctx->emitted_tensors */
     uint16_t out;    /* which output of node */
     uint8_t flags;
-    uint8_t level;     /* innermost scope it can be seen from */
-    const char *at;    /* user's line */
+    uint8_t level;     /* level of the scope that can name it; 255: none any more */
+    const char *at;    /* source line of the call */
     void *data;        /* leaf memory, or where a flush left the value; NULL: not computed */
-    ctn_var *var;      /* leaf of a variable ... */
-    uint64_t version;  /* ... as it was at this version */
-    ctn_tensor *alias; /* planning: what a macro node's output became */
-    ctn_tensor *grad;  /* differentiation: gradient so far */
+    ctn_var *var;      /* variable of this leaf; NULL: not a variable's leaf */
+    uint64_t version;  /* version of var that the leaf shows */
+    ctn_tensor *alias; /* planning: the tensor that replaces this one */
+    ctn_tensor *grad;  /* differentiation: gradient accumulated so far */
     uint32_t mark;     /* differentiation: visited */
-    float number;      /* memory of a number leaf */
+    float number;      /* value of a number leaf; data points to it */
     ctn_desc d;
 };
 
@@ -73,8 +74,8 @@ struct ctn__node {
     const char *at;
     uint16_t nin, nout, nattr, nscalar;
     bool needs_grad; /* some output carries a gradient */
-    bool emitted;    /* by differentiation */
-    uint32_t block;  /* in a block that is recomputed for its gradient, 0: not */
+    bool emitted;    /* made by differentiation, not recorded */
+    uint32_t block;  /* number of the recomputed block it is in; 0: none */
     uint64_t ordinal;
     ctn_tensor **in, **out;
     int64_t *attr;
@@ -82,12 +83,12 @@ struct ctn__node {
     ctn_var *var;    /* assign, contribute */
     ctn__pool *pool; /* backward, step */
     bool first;      /* backward: the pool is clean; contribute: overwrite */
-    bool
-        direct; /* contribute: nobody else has this gradient, its producer may write into the pool */
+    /* contribute: no other leaf has this gradient, so its producer may write into the pool */
+    bool direct;
     uint32_t mark;
 };
 
-/* Memory of one or more variables; freed with the last of them. */
+/* Memory shared by one or more variables; freed when the last of them releases it. */
 typedef struct {
     int refs;
     void *mem;
@@ -101,40 +102,43 @@ struct ctn_var {
     ctn_desc d; /* plain */
     bool trainable;
     uint64_t version;
-    uint64_t done, done_flush; /* version before the writes that wait for flush done_flush */
-    uint64_t seen;             /* planning: its version at the node being expanded */
-    const char *written_at;    /* line of the last effect that wrote it */
-    void *data;                /* in its slab */
-    ctn__slab *slab;           /* memory it shares with the other variables of its pool */
-    void *grad;                /* in the pool's gradient memory; NULL outside a pool */
+    /* done is the version before the writes that are pending until flush number done_flush */
+    uint64_t done, done_flush;
+    uint64_t seen;          /* planning: its version at the node being expanded */
+    const char *written_at; /* line of the last effect that wrote it */
+    void *data;             /* lies in its slab */
+    ctn__slab *slab;        /* memory it shares with the other variables of its pool */
+    void *grad;             /* lies in the pool's gradient memory; NULL outside a pool */
     ctn__pool *pool;
-    ctn__pool *parked;               /* frozen: the pool whose optimizer has it */
-    uint64_t scope_id, base_version; /* version when the current outermost scope began */
+    ctn__pool *parked;               /* if frozen and outside: the pool of its optimizer */
+    uint64_t scope_id, base_version; /* version when outermost scope scope_id began */
     ctn_tensor *leaf;                /* its newest leaf in this scope */
     bool leaf_grad;
     ctn_var *next, **link;
 };
 
-/* Parameters of one optimizer: one contiguous range of values and one of gradients. Owner: optim. */
+/* The parameters of one optimizer: a contiguous range of values, and one of gradients. Owned by the
+ * optimizer. */
 struct ctn__pool {
     ctn_context *ctx;
     uint64_t uid;
     int nvar;
     ctn_var **var;
-    ctn_var **parked; /* frozen parameters of the optimizer, which are outside */
+    ctn_var **parked; /* frozen parameters of the optimizer, kept outside the pool */
     int nparked;
-    ctn_status (*arrange)(void *owner); /* trainable flags have changed; between scopes */
-    int64_t *begin;   /* element offset of each, multiple of 16; begin[nvar] = count */
-    int64_t count;    /* elements with padding */
+    /* called between scopes after trainable flags have changed */
+    ctn_status (*arrange)(void *owner);
+    int64_t *begin;   /* element offset of each variable, a multiple of 16; begin[nvar] = count */
+    int64_t count;    /* number of elements, including padding */
     float *w, *g;     /* both 64-byte aligned */
-    uint64_t touched; /* times that w was written by other than effects and ctn_var_set */
-    ctn__slab *slab;  /* of w; the pool's own share in it */
+    uint64_t touched; /* counts writes to w other than by effects and ctn_var_set */
+    ctn__slab *slab;  /* memory of w; the pool holds one reference */
     ctn_op *step_op;  /* run with a->priv == owner */
     void *owner;
-    ctn__exchange *exchange; /* with other ranks; NULL: none. dist/ installs it */
-    double scale; /* seed of backward (loss scaling); owner sets it before the first contribution */
-    int contributions;      /* recorded since the last step */
-    int contributions_done; /* of them, computed */
+    ctn__exchange *exchange; /* with other ranks, installed by distributed/; NULL: none */
+    double scale;            /* seed of backward; the owner sets it before each contribution */
+    int contributions;       /* recorded since the last step */
+    int contributions_done;  /* of these, already computed */
     ctn__pool *next, **link;
 };
 
@@ -144,11 +148,11 @@ struct ctn_retained {
     void *buf[2];
     size_t cap[2];
     int current;         /* buffer of the last finished scope; -1: none yet */
-    ctn_tensor *pending; /* written at the end of this scope */
+    ctn_tensor *pending; /* copied to a buffer when this scope ends */
     ctn_retained *next, **link;
 };
 
-/* What plan/ installs (the only upward call). */
+/* The functions that plan/ provides: the library's only upward call. */
 typedef enum { CTN__FLUSH_READ, CTN__FLUSH_STEP, CTN__FLUSH_END } ctn__flush_kind;
 typedef struct {
     ctn_status (*start)(ctn_context *ctx, const ctn_context_opt *opt);
@@ -165,7 +169,7 @@ struct ctn_context {
     ctn_context_opt opt;
     int threads;
     bool eager, fuse, profile;
-    bool regroup; /* a variable was frozen or thawed since the last scope began */
+    bool regroup; /* a variable was frozen or unfrozen since the last scope began */
     bool training, grad_on;
     uint64_t seed, step; /* saved state */
 
@@ -179,37 +183,37 @@ struct ctn_context {
     CTN__VEC(uint64_t) tape;
     CTN__VEC(double) slots; /* scalars of this scope */
     uint64_t ordinals;      /* random ops so far */
-    uint32_t blocks;        /* recomputed ones of this scope so far */
-    int recompute_level;    /* scope in which the outermost was opened */
-    int recompute;          /* how deep in marked blocks recording is */
-    size_t flushed_nodes, flushed_tensors, flushed_tape; /* all before these is done */
+    uint32_t blocks;        /* recomputed blocks of this scope so far */
+    int recompute_level;    /* level of the scope that opened the outermost block */
+    int recompute;          /* nesting depth of marked blocks here */
+    size_t flushed_nodes, flushed_tensors, flushed_tape; /* what precedes these has run */
     uint32_t step_mark;  /* tensors before it are gone unless kept */
     const char *step_at; /* line of the last step */
-    uint64_t flushes;    /* of all scopes so far */
-    int effects;         /* pending */
-    ctn_status broken;   /* a flush of this scope failed */
+    uint64_t flushes;    /* number so far, in all scopes */
+    int effects;         /* recorded but not run yet */
+    ctn_status broken;   /* status of a failed flush of this scope */
     ctn__hasher *hasher;
     uint32_t marks;
 
-    /* emission: nodes made by differentiation during planning; not on the tape */
+    /* emission: nodes made by differentiation during planning, which are not on the tape */
     bool emitting;
     CTN__VEC(ctn__node *) emitted;
     CTN__VEC(ctn_tensor *) emitted_tensors;
 
-    uint64_t next_uid, next_var; /* of pools, of variables */
+    uint64_t next_uid, next_var; /* next number of a pool, of a variable */
     uint64_t recorded_ops;
     ctn_var *vars;
     ctn__pool *pools;
     ctn_retained *retained;
-    void *planner; /* the runner's */
+    void *planner; /* owned by the runner */
     ctn__trace *trace;
 };
 
-/* ---- recording (record.c) ------------------------------------------------------------------------ */
+/* ---- recording (record.c) ------------------------------------------------------------------- */
 
 ctn_status ctn__need_scope(ctn_context *ctx, const char *who);
-ctn_tensor *ctn__tensor_new(ctn_context *ctx,
-                            const char *at); /* registered; description left open */
+/* Registered in the scope; the caller fills in the description. */
+ctn_tensor *ctn__tensor_new(ctn_context *ctx, const char *at);
 ctn__node *ctn__node_new(ctn_context *ctx, ctn__event ev, const char *at, int nin,
                          ctn_tensor *const *in, int nout);
 static inline ctn_tensor *ctn__tensor_by_id(const ctn_context *ctx, uint32_t id)
@@ -217,61 +221,64 @@ static inline ctn_tensor *ctn__tensor_by_id(const ctn_context *ctx, uint32_t id)
     return id & CTN__EMITTED ? ctx->emitted_tensors.at[id & ~CTN__EMITTED] : ctx->tensors.at[id];
 }
 bool ctn__tape_add(ctn_context *ctx, ctn__event ev, uint64_t a, uint64_t b);
-/* Can the user still see its value? EGONE with the lines otherwise. */
+/* OK if the user may still read the value; otherwise EGONE, with the source lines involved. */
 ctn_status ctn__usable(const ctn_tensor *t, const char *who, const char *at);
 ctn_status ctn__after_record(ctn_context *ctx); /* eager mode: flush */
-/* Compute what is recorded; after it t->data is set. */
+/* Run everything recorded so far; t->data is set afterwards. */
 ctn_status ctn__materialise(ctn_tensor *t, const char *who);
 void ctn__flush_failed(ctn_context *ctx, ctn_status st);
 
-/* An op call from inside the library: like ctn_apply with one output; attr and scalar may be NULL. */
+/* An op call inside the library: ctn_apply with one output. attr and scalar may be NULL. */
 ctn_tensor *ctn__apply1(const char *at, ctn_context *ctx, ctn_op *op, int nin,
                         ctn_tensor *const *in, int nattr, const int64_t *attr, int nscalar,
                         const ctn_scalar *scalar);
 
-/* ---- effects (effect.c) --------------------------------------------------------------------------- */
+/* ---- effects (effect.c) --------------------------------------------------------------------- */
 
 ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *loss);
 ctn_status ctn__record_step(const char *at, ctn__pool *pool);
 
-/* ---- variables (var.c) --------------------------------------------------------------------------- */
+/* ---- variables (var.c) ---------------------------------------------------------------------- */
 
 ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads); /* zeroed */
 void ctn__slab_release(ctn__slab *s);
 
-/* ---- pools (pool.c) -------------------------------------------------------------------------------- */
+/* ---- pools (pool.c) ------------------------------------------------------------------------- */
 
-/* Move the variables into one pool. Errors: ESTATE when one belongs to another pool. */
+/* Move the variables into one pool. Errors: ESTATE if one already belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
-/* Elements of a pool with these variables, padding included. */
+/* Number of elements, including padding, of a pool with these variables. */
 int64_t ctn__pool_length(int n, ctn_var *const *vars);
-/* The same pool with these variables in it and those parked: new memory, a new uid, gradients of zero. Plans with it go. */
+/* Rebuild the pool with `vars` in it and `parked` outside. It gets new memory, a new uid and zero
+ * gradients; plans that use it are dropped. */
 ctn_status ctn__pool_remake(ctn__pool *pool, int n, ctn_var *const *vars, int nparked,
                             ctn_var *const *parked);
-/* Where variables were frozen or thawed, let optimizers arrange their pools; between scopes. */
+/* Let optimizers rearrange their pools if variables were frozen or unfrozen. Between scopes. */
 ctn_status ctn__pools_arrange(ctn_context *ctx);
 void ctn__pool_free(ctn__pool *pool); /* variables keep their values */
-/* Wait until nothing of the pool is in flight. Whoever reads or writes values or gradients outside of a plan calls it first. NULL: nothing to
- * wait for. Errors: EPEER. */
+/* Wait until nothing of the pool is in flight. Code that reads or writes values or gradients
+ * outside of a plan calls it first. NULL is allowed and does nothing. Errors: EPEER. */
 ctn_status ctn__pool_settle(ctn__pool *pool);
-void ctn__pool_leave(ctn__pool *pool); /* the same before something is freed: not after a failure */
+/* The same before memory is freed; does nothing if the group of ranks has failed. */
+void ctn__pool_leave(ctn__pool *pool);
 
-/* ---- differentiation (grad.c) ------------------------------------------------------------------------ */
+/* ---- differentiation (grad.c) --------------------------------------------------------------- */
 
-/* Emit gradients of y (weighted by gy, NULL: ones) by each x; gx[i] NULL where y does not depend on it. */
+/* Emit the gradient of y with respect to each x, weighted by gy (NULL: ones). gx[i] is NULL if y
+ * does not depend on xs[i]. */
 ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int n,
                               ctn_tensor *const *xs, ctn_tensor **gx);
-/* Nodes reachable from y through tensors that carry gradients, inputs first. */
+/* The nodes that y was computed by, followed through tensors that carry gradients; inputs first. */
 typedef CTN__VEC(ctn__node *) ctn__node_list;
 ctn_status ctn__history(ctn_tensor *y, ctn__node_list *out);
-/* The same without what earlier calls with these marks have found. */
+/* The same, without the nodes that earlier calls with these marks have found. */
 typedef struct {
     uint32_t seen, done;
 } ctn__walked;
 ctn__walked ctn__walked_none(ctn_context *ctx);
 ctn_status ctn__history_more(ctn_tensor *y, ctn__walked w, ctn__node_list *out);
-/* Expand the macro nodes (backward, grad) of nodes [begin,end): every node of the segment with what it
- * became, in order. Contributions are nodes of event CTN__EV_ASSIGN with var and pool set. */
+/* Append nodes [begin,end) to `out` in order, each macro node (backward, grad) replaced by its
+ * expansion. Gradient contributions are nodes of event CTN__EV_ASSIGN with var and pool set. */
 ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_list *out);
 static inline ctn_tensor *ctn__real(ctn_tensor *t)
 {
@@ -282,7 +289,7 @@ static inline ctn_tensor *ctn__real(ctn_tensor *t)
 /* Ops that differentiation itself needs; defined in ops/. */
 extern ctn_op ctn__op_add, ctn__op_full;
 
-/* ---- printing (print.c) ------------------------------------------------------------------------------- */
+/* ---- printing (print.c) --------------------------------------------------------------------- */
 
 int ctn__tensor_format(const ctn_desc *d, const void *data, char *buf, size_t n);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools: the parameters of one optimizer in one contiguous range, their gradients in another of the same
- * shape, so that one sweep updates all and a bucket of gradients is a plain piece of memory. Each variable
- * starts at a multiple of 16 elements; the padding stays zero. The values stay where they are when the pool goes:
- * variables share the slab.
+ * Pools: the parameters of one optimizer lie in one contiguous range, and their gradients in
+ * another with the same offsets. So one sweep updates all of them, and a bucket of gradients is
+ * contiguous memory. Each variable starts at a multiple of 16 elements; the padding is always
+ * zero. When a pool is freed, the values stay where they are, because the variables share the
+ * slab.
  */
 #include "graph/graph.h"
 
@@ -12,15 +13,16 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
     for (int i = 0; i < n; i++) {
         const ctn_var *v = vars[i];
         if (v->ctx != ctx)
-            return ctn_fail(CTN_EARG, "optimizer: parameter %s is of another context", v->name);
+            return ctn_fail(CTN_EARG, "optimizer: parameter %s belongs to another context",
+                            v->name);
         if (v->pool || v->parked)
             return ctn_fail(
                 CTN_ESTATE,
-                "optimizer: parameter %s belongs to another optimizer already; free that "
-                "one first or give the parameter to one of them",
+                "optimizer: parameter %s already belongs to another optimizer; free that "
+                "one first, or give the parameter to only one of them",
                 v->name);
         if (v->d.dtype != CTN_F32)
-            return ctn_fail(CTN_EDTYPE, "optimizer: parameter %s is %s, f32 is needed", v->name,
+            return ctn_fail(CTN_EDTYPE, "optimizer: parameter %s is %s, expected f32", v->name,
                             ctn_dtype_name(v->d.dtype));
         for (int j = 0; j < i; j++)
             if (vars[j] == v)
@@ -41,7 +43,7 @@ int64_t ctn__pool_length(int n, ctn_var *const *vars)
     return count;
 }
 
-/* v lies at `to` in slab from now on. */
+/* Move v to `to`, which lies in slab. */
 static void move(ctn_var *v, ctn__slab *slab, void *to)
 {
     memcpy(to, v->data, ctn__bytes(&v->d));
@@ -50,7 +52,8 @@ static void move(ctn_var *v, ctn__slab *slab, void *to)
     v->data = to;
 }
 
-/* A parked variable gets memory of its own, so that the old slab can go. Without memory for that it stays where it is. */
+/* Give a parked variable memory of its own, so that the old slab can be freed. If this allocation
+ * fails, the variable stays where it is. */
 static void park(ctn__pool *p, ctn_var *v)
 {
     if (v->parked == p) return;
@@ -120,7 +123,9 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
 {
     *out = NULL;
     CTN_TRY(check_vars(ctx, n, vars));
-    if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "optimizer: make it before the scope begins");
+    if (ctx->level > 0)
+        return ctn_fail(CTN_ESTATE,
+                        "optimizer: a scope is open; create the optimizer between scopes");
     ctn__pool *p = ctn__calloc(1, sizeof *p);
     if (!p) return CTN_ENOMEM;
     p->ctx = ctx;
@@ -145,7 +150,7 @@ ctn_status ctn__pools_arrange(ctn_context *ctx)
     return CTN_OK;
 }
 
-/* Updates round as they would in a run. */
+/* Waiting may apply updates, which must round as they do in a run: same floating-point mode. */
 ctn_status ctn__pool_settle(ctn__pool *p)
 {
     if (!p || !p->exchange || ctn__exchange_rest(p->exchange) == p->count) return CTN_OK;
@@ -158,7 +163,7 @@ ctn_status ctn__pool_settle(ctn__pool *p)
     return st;
 }
 
-/* Values of a broken group stay as they are, and so does the error that tells of it. */
+/* If the group has failed, the values and the error that explains it are left as they are. */
 void ctn__pool_leave(ctn__pool *p)
 {
     if (p && p->exchange && !ctn__exchange_broken(p->exchange)) (void)ctn__pool_settle(p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tensor as text: `f32 (2,3)` and its rows, shortened in the middle when large.
+ * A tensor as text: `f32 (2,3)` and its rows. Large tensors are shortened in the middle of each
+ * axis.
  */
 #include <stdarg.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Getting values out: flush, read, item, data, keep and retain. A read in mid-step runs everything
- * recorded so far (rule 5); what is still visible then lives in the scope's storage.
+ * Reading values: flush, read, item, data, keep and retain. A read in mid-step runs everything
+ * recorded so far (rule 5); results that are still visible then live in the scope's storage.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@ ctn_status ctn_flush(ctn_context *ctx)
     return st;
 }
 
-/* A variable's leaf gets memory of its own. Plans take it from there from now on: the tape says so. */
+/* Copy the value of a variable's leaf. The entry on the tape makes later plans read the copy. */
 static ctn_status copy_leaf(ctn_tensor *t)
 {
     ctn_context *ctx = t->ctx;
@@ -31,14 +31,14 @@ static ctn_status copy_leaf(ctn_tensor *t)
     return CTN_OK;
 }
 
-/* Before the flush: a leaf that recorded writes are about to overwrite. */
+/* Called before a flush: save a leaf that recorded writes are about to overwrite. */
 static ctn_status save_leaf(ctn_tensor *t)
 {
     const ctn_var *v = t->var;
     if (t->version == v->version) return CTN_OK;
     if (t->version == v->done) return copy_leaf(t); /* not yet overwritten */
     if (!ctn__tape_add(t->ctx, CTN__EV_KEEP, t->id, CTN__T_KEPT)) return CTN_ENOMEM;
-    t->flags |= CTN__T_KEPT; /* between two recorded writes: an output of the plan */
+    t->flags |= CTN__T_KEPT; /* it lies between two recorded writes: the plan outputs it */
     return CTN_OK;
 }
 
@@ -50,7 +50,7 @@ ctn_status ctn__materialise(ctn_tensor *t, const char *who)
     ctn_context *ctx = t->ctx;
     CTN_TRY(ctn__need_scope(ctx, who));
     CTN_TRY(ctn__usable(t, who, t->at));
-    /* a run that failed has given memory to results that it did not compute */
+    /* a failed run may have allocated memory for results that it did not compute */
     bool failed = ctx->broken < 0 && t->node && t->id >= ctx->flushed_tensors;
     if (t->data && !failed) return CTN_OK;
     if (t->var) CTN_TRY(save_leaf(t));
@@ -66,7 +66,7 @@ ctn_status ctn_read(ctn_tensor *t, void *dst, size_t bytes)
     CTN_TRY(ctn__materialise(t, "read"));
     if (bytes != ctn__bytes(&t->d)) {
         char s[128];
-        return ctn_fail(CTN_EARG, "read: %zu bytes given, %s %s has %zu", bytes,
+        return ctn_fail(CTN_EARG, "read: got a buffer of %zu bytes, but %s %s has %zu", bytes,
                         ctn_dtype_name(t->d.dtype), ctn__shape_text(&t->d, s, sizeof s),
                         ctn__bytes(&t->d));
     }
@@ -81,7 +81,7 @@ double ctn_item(ctn_tensor *t)
     if (ctn__materialise(t, "item") < 0) return NAN;
     if (ctn__count(&t->d) != 1) {
         char s[128];
-        ctn_fail(CTN_ESHAPE, "item: the tensor is %s, one element is needed",
+        ctn_fail(CTN_ESHAPE, "item: the tensor is %s, expected one element",
                  ctn__shape_text(&t->d, s, sizeof s));
         return NAN;
     }
@@ -112,7 +112,7 @@ static ctn_tensor *keep(ctn_tensor *t, uint8_t flag)
     if (ctn__need_scope(ctx, "keep") < 0 || ctn__usable(t, "keep", t->at) < 0) return NULL;
     if (!ctn__tape_add(ctx, CTN__EV_KEEP, t->id, flag)) return NULL;
     t->flags |= flag;
-    /* a leaf recorded before the last run is no longer looked at when outputs are chosen */
+    /* a leaf recorded before the last run is not considered when outputs are chosen: copy it now */
     if (t->var && !t->data && t->id < ctx->flushed_tensors && copy_leaf(t) < 0) return NULL;
     return t;
 }
@@ -146,7 +146,8 @@ ctn_status ctn_retain(ctn_retained **r, ctn_tensor *t)
         ctx->retained = n;
         *r = n;
     }
-    if ((*r)->ctx != ctx) return ctn_fail(CTN_EARG, "retain: the tensor is of another context");
+    if ((*r)->ctx != ctx)
+        return ctn_fail(CTN_EARG, "retain: the tensor belongs to another context");
     if (!t->node) { /* a leaf: make it a value of its own */
         t = ctn_detach(t);
         if (!t) return ctn_error_status();
@@ -161,7 +162,7 @@ ctn_status ctn_retain(ctn_retained **r, ctn_tensor *t)
 ctn_tensor *ctn_retained_value_at(const char *at, ctn_retained *r)
 {
     if (!r || r->current < 0) {
-        ctn_fail(CTN_ESTATE, "retained_value: nothing was retained by a finished scope yet (%s)",
+        ctn_fail(CTN_ESTATE, "retained_value: no scope that retained a value has ended yet (%s)",
                  at);
         return NULL;
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording: leaves and op calls. The hot path of every step, so: one arena bump per call, no malloc once
- * the vectors have grown, no virtual calls but infer. The tape gets every fact a plan depends on.
+ * Recording of leaves and op calls. This is the hot path of every step: it allocates from the arena
+ * only, calls no malloc once the vectors have grown, and makes no indirect call except infer. Every
+ * fact that a plan depends on goes on the tape.
  */
 #include "graph/graph.h"
 
-/* No memory: half an entry is recorded, and such a record must not run. */
+/* Out of memory has left an incomplete entry, and such a record must not run. */
 static void record_failed(ctn_context *ctx)
 {
     if (!ctx->emitting) ctn__flush_failed(ctx, CTN_ENOMEM);
@@ -88,7 +89,7 @@ ctn__node *ctn__node_new(ctn_context *ctx, ctn__event ev, const char *at, int ni
     return ok ? n : NULL;
 }
 
-/* ---- leaves ---------------------------------------------------------------------------------------- */
+/* ---- leaves --------------------------------------------------------------------------------- */
 
 ctn_tensor *ctn_input_strided_at(const char *at, ctn_context *ctx, const void *data,
                                  ctn_dtype dtype, int ndim, const int64_t *dims,
@@ -100,13 +101,13 @@ ctn_tensor *ctn_input_strided_at(const char *at, ctn_context *ctx, const void *d
     if (strides)
         for (int i = 0; i < ndim; i++) d.stride[i] = strides[i];
     if (!data && ctn__count(&d) > 0) {
-        ctn_fail(CTN_EARG, "input: no memory given (%s)", at);
+        ctn_fail(CTN_EARG, "input: data is NULL (%s)", at);
         return NULL;
     }
     ctn_tensor *t = ctn__tensor_new(ctx, at);
     if (!t) return NULL;
     t->d = d;
-    static const char nothing; /* where an empty input lies whose memory is not given */
+    static const char nothing; /* address of an empty input without memory */
     const void *from = data ? data : &nothing;
     t->data = (void *)(uintptr_t)from; /* never written: inputs are read-only in every plan */
     if (!ctn__tape_add(ctx, CTN__EV_INPUT, 0, 0) || !tape_desc(ctx, &d)) return NULL;
@@ -152,7 +153,7 @@ ctn_tensor *ctn_use_at(const char *at, ctn_var *v)
     t->var = v;
     t->version = v->version;
     if (grad) t->flags |= CTN__T_GRAD;
-    /* its shape is as fixed as its uid */
+    /* the uid stands for the shape too, which never changes */
     if (!ctn__tape_add(ctx, CTN__EV_VAR, v->uid << 1 | grad, v->version - v->base_version))
         return NULL;
     v->leaf = t;
@@ -169,33 +170,33 @@ ctn_tensor *ctn_with_grad(ctn_tensor *t)
     return r;
 }
 
-/* ---- op calls ------------------------------------------------------------------------------------------ */
+/* ---- op calls ------------------------------------------------------------------------------- */
 
 ctn_status ctn__usable(const ctn_tensor *t, const char *who, const char *at)
 {
     const ctn_context *ctx = t->ctx;
     if (t->id >= ctx->tensors.n || ctx->tensors.at[t->id] != t)
-        return ctn_fail(CTN_EGONE, "%s: the tensor is of a scope that has ended", who);
+        return ctn_fail(CTN_EGONE, "%s: the tensor belongs to a scope that has ended", who);
     if (t->node == NULL && !t->var) return CTN_OK; /* input, number, retained value */
     if (t->var) {
         if (t->version == t->var->version || t->data) return CTN_OK;
         if (t->var->done_flush == ctx->flushes && t->version >= t->var->done) return CTN_OK;
         return ctn_fail(CTN_EGONE,
-                        "%s: the value of %s read at %s was overwritten at %s; use the variable "
-                        "again, or keep it before (%s)",
+                        "%s: the value of %s read at %s was overwritten at %s; read the variable "
+                        "again, or keep the value before the write (%s)",
                         who, t->var->name, t->at, t->var->written_at ? t->var->written_at : "?",
                         at);
     }
     if (t->level == 255)
         return ctn_fail(CTN_EGONE,
-                        "%s: the tensor recorded at %s belongs to an inner scope that has ended: "
+                        "%s: the tensor recorded at %s belongs to an inner scope that has ended; "
                         "return it with ctn_scope_return (%s)",
                         who, t->at, at);
     if (t->id >= ctx->flushed_tensors) return CTN_OK;
     bool kept = (t->flags & (CTN__T_KEPT | CTN__T_KEPT_GRAPH | CTN__T_OUTPUT)) != 0;
     if (t->data && (kept || t->id >= ctx->step_mark)) return CTN_OK;
     return ctn_fail(CTN_EGONE,
-                    "%s: the tensor recorded at %s is gone after the step at %s: keep it "
+                    "%s: the tensor recorded at %s is gone after the step at %s; keep it "
                     "before the step (%s)",
                     who, t->at, ctx->step_at ? ctx->step_at : "an inner scope", at);
 }
@@ -204,16 +205,17 @@ static ctn_status check_inputs(const char *at, ctn_context *ctx, const ctn_op *o
                                ctn_tensor *const *in)
 {
     if (nin > CTN_MAX_IN || (op->nin >= 0 && nin != op->nin))
-        return ctn_fail(CTN_EARG, "%s: %d inputs given, it takes %d (%s)", op->name, nin,
+        return ctn_fail(CTN_EARG, "%s: got %d inputs, expected %d (%s)", op->name, nin,
                         op->nin >= 0 ? op->nin : CTN_MAX_IN, at);
     for (int i = 0; i < nin; i++) {
         const ctn_tensor *t = in[i];
         if (t->ctx != ctx)
-            return ctn_fail(CTN_EARG, "%s: input %d is of another context (%s)", op->name, i, at);
+            return ctn_fail(CTN_EARG, "%s: input %d belongs to another context (%s)", op->name, i,
+                            at);
         if (ctx->emitting) continue;
         if (t->id >= ctx->tensors.n || ctx->tensors.at[t->id] != t)
-            return ctn_fail(CTN_EGONE, "%s: input %d is of a scope that has ended (%s)", op->name,
-                            i, at);
+            return ctn_fail(CTN_EGONE, "%s: input %d belongs to a scope that has ended (%s)",
+                            op->name, i, at);
         if ((t->node || t->var) && ctn__usable(t, op->name, at) < 0) return ctn_error_status();
     }
     return CTN_OK;
@@ -227,7 +229,7 @@ static bool tape_op(ctn_context *ctx, const ctn__node *n)
     unsigned flags =
         (unsigned)ctx->grad_on | ((n->op->flags & CTN_OP_TRAIN) && ctx->training ? 2u : 0);
     *p++ = (uint64_t)CTN__EV_OP | (uint64_t)flags << 8 |
-           __atomic_load_n(&n->op->uid, __ATOMIC_RELAXED) << 16; /* another thread may give it */
+           __atomic_load_n(&n->op->uid, __ATOMIC_RELAXED) << 16; /* another thread may set it */
     *p++ = (uint64_t)n->nin | (uint64_t)n->nattr << 16 | (uint64_t)n->nscalar << 32;
     for (int i = 0; i < n->nin; i += 2)
         *p++ = (uint64_t)n->in[i]->id | (uint64_t)(i + 1 < n->nin ? n->in[i + 1]->id : UINT32_MAX)
@@ -260,7 +262,7 @@ static ctn_status copy_args(ctn_context *ctx, ctn__node *n, const ctn_op_args *a
     return CTN_OK;
 }
 
-/* A number for the op at its first use; contexts in several threads may share a custom op. */
+/* Number an op at its first use. Atomic: contexts in several threads may share a custom op. */
 static void give_uid(ctn_op *op)
 {
     static uint64_t last;
@@ -280,7 +282,8 @@ static ctn_status infer(const char *at, const ctn_op *op, int nin, ctn_tensor *c
     ia->attr = args ? args->attr : NULL;
     ctn_status st = op->infer(ia);
     if (st < 0) {
-        if (ctn_error_status() == CTN_OK) ctn_fail(st, "%s: cannot infer its result", op->name);
+        if (ctn_error_status() == CTN_OK)
+            ctn_fail(st, "%s: cannot infer the type and shape of its result", op->name);
         ctn_error_trace(st, at, 0, op->name);
     }
     return st;
@@ -317,7 +320,7 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
         record_failed(ctx);
         return CTN_ENOMEM;
     }
-    if (op->flags & CTN_OP_RANDOM) /* emission must not count: on a hit it does not happen */
+    if (op->flags & CTN_OP_RANDOM) /* emitted ops do not count: on a hit nothing is emitted */
         n->ordinal = ctx->emitting ? (uint64_t)1 << 63 | ctx->emitted_tensors.n : ctx->ordinals++;
     for (int i = 0; i < nin && op->order != 0; i++)
         n->needs_grad |= (in[i]->flags & CTN__T_GRAD) != 0;

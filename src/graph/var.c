@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variables: named values that outlive scopes. A variable owns its memory until an optimizer moves it
- * into a pool. Every write makes a new version (rule 2).
+ * Variables: named values that outlive scopes. A variable owns its memory until an optimizer moves
+ * it into a pool. Every write makes a new version (rule 2).
  */
 #include "graph/graph.h"
 
@@ -30,7 +30,7 @@ ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_va
                        ctn_dtype dtype, int ndim, const int64_t *dims)
 {
     *out = NULL;
-    if (!ctx || !name) return ctn_fail(CTN_EARG, "var_new: context and name are needed");
+    if (!ctx || !name) return ctn_fail(CTN_EARG, "var_new: needs a context and a name");
     ctn_desc d = {0};
     CTN_TRY(ctn__desc_set(&d, name, dtype, ndim, dims));
     ctn_var *v = ctn__calloc(1, sizeof *v);
@@ -60,7 +60,7 @@ ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_va
 void ctn_var_free(ctn_var *v)
 {
     if (!v) return;
-    if (v->pool) { /* the pool stays, without it */
+    if (v->pool) { /* the pool remains, without this variable */
         ctn__pool_leave(v->pool);
         for (int i = 0; i < v->pool->nvar; i++)
             if (v->pool->var[i] == v) v->pool->var[i] = NULL;
@@ -111,8 +111,8 @@ static ctn_status check_bytes(const char *who, const ctn_var *v, size_t bytes)
 {
     if (bytes == ctn__bytes(&v->d)) return CTN_OK;
     char s[128];
-    return ctn_fail(CTN_EARG, "%s: %zu bytes given, %s %s %s has %zu", who, bytes, v->name,
-                    ctn_dtype_name(v->d.dtype), ctn__shape_text(&v->d, s, sizeof s),
+    return ctn_fail(CTN_EARG, "%s: got a buffer of %zu bytes, but %s %s %s has %zu", who, bytes,
+                    v->name, ctn_dtype_name(v->d.dtype), ctn__shape_text(&v->d, s, sizeof s),
                     ctn__bytes(&v->d));
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reader and writer of safetensors files, called by everything that loads or saves weights; the
- * header text is safetensors_json.c's. Invariant of an open file: every array has the bytes its
- * shape needs, they lie inside the file, and the arrays cover the data one after another.
+ * Reader and writer of safetensors files, called by everything that loads or saves weights. The
+ * header text is handled by safetensors_json.c. Invariant of an open file: every array has
+ * exactly the bytes that its shape needs, they lie inside the file, and the arrays cover the data
+ * without holes.
  */
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ static int compare_names(const void *a, const void *b)
                   (*(const ctn__st_entry *const *)b)->a.name);
 }
 
-/* Sorts by offset and checks that the arrays cover the data exactly. */
+/* Sort by offset and check that the arrays cover the data exactly. */
 static ctn_status index_offsets(ctn__st_file *f, size_t bytes)
 {
     uint64_t at = 0;
@@ -45,12 +46,13 @@ static ctn_status index_offsets(ctn__st_file *f, size_t bytes)
         at = e->end;
     }
     if (at != bytes)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: %zu bytes of data, the arrays cover %llu",
-                        f->path, bytes, (unsigned long long)at);
+        return ctn_fail(CTN_EFORMAT,
+                        "safetensors: %s: %zu bytes of data, but the arrays cover %llu", f->path,
+                        bytes, (unsigned long long)at);
     return CTN_OK;
 }
 
-/* Sorts names and metadata for lookup and refuses doubles. */
+/* Sort names and metadata for lookup and reject duplicates. */
 static ctn_status index_names(ctn__st_file *f)
 {
     f->by_name = ctn__calloc(f->n, sizeof(void *));
@@ -59,12 +61,12 @@ static ctn_status index_names(ctn__st_file *f)
     qsort(f->by_name, f->n, sizeof(void *), compare_names);
     for (size_t i = 1; i < f->n; i++)
         if (!strcmp(f->by_name[i - 1]->a.name, f->by_name[i]->a.name))
-            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' is there twice", f->path,
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' appears twice", f->path,
                             f->by_name[i]->a.name);
     if (f->pairs) qsort(f->pair, f->pairs, sizeof *f->pair, compare_pairs);
     for (size_t i = 1; i < f->pairs; i++)
         if (!strcmp(f->pair[i - 1].key, f->pair[i].key))
-            return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ key '%s' is there twice",
+            return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ key '%s' appears twice",
                             f->path, f->pair[i].key);
     return CTN_OK;
 }
@@ -76,7 +78,7 @@ static ctn_status header_length(const ctn__st_file *f, const unsigned char *p, s
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--) n = n << 8 | p[i];
     if (n > size - 8)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header of %llu bytes in a file of %zu",
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header of %llu bytes in a file of %zu bytes",
                         f->path, (unsigned long long)n, size);
     if (n > CTN__ST_HEADER_MAX)
         return ctn_fail(CTN_EFORMAT,
@@ -86,7 +88,7 @@ static ctn_status header_length(const ctn__st_file *f, const unsigned char *p, s
     return CTN_OK;
 }
 
-/* Bytes of the file, wherever it is. */
+/* Read bytes of the file, which may be in memory. */
 static ctn_status get(const ctn__st_file *f, void *dst, size_t bytes, uint64_t offset)
 {
     if (!f->memory) return ctn__file_read("safetensors", f->path, f->fd, dst, bytes, offset);
@@ -126,7 +128,7 @@ done:
     return st;
 }
 
-/* Takes fd over; -1: the bytes are in memory. */
+/* Takes ownership of fd, also on failure; -1: the bytes are in memory. */
 static ctn_status file_new(ctn__st_file **out, const char *path, int fd, const void *memory,
                            size_t size)
 {
@@ -167,7 +169,7 @@ ctn_status ctn__st_open(ctn__st_file **out, const char *path)
 
 ctn_status ctn__st_read(const ctn__st_file *f, const ctn__st_array *a, void *dst)
 {
-    const ctn__st_entry *e = (const ctn__st_entry *)a; /* its first member */
+    const ctn__st_entry *e = (const ctn__st_entry *)a; /* a is its first member */
     return get(f, dst, a->bytes, f->data + e->begin);
 }
 
@@ -255,35 +257,34 @@ ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int
 {
     if (!w || !name || (ndim && !shape)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     if (w->file.fd >= 0 || w->finished)
-        return ctn_fail(CTN_ESTATE, "safetensors: '%s' is added after the first put", name);
+        return ctn_fail(CTN_ESTATE, "safetensors: cannot add '%s' after the first put", name);
     if (!*name || !strcmp(name, "__metadata__"))
         return ctn_fail(CTN_EARG, "safetensors: an array cannot be named '%s'", name);
     if (!ctn__st_type_name(dtype))
-        return ctn_fail(CTN_EDTYPE, "safetensors: '%s' has dtype %d, which is none of ctn_dtype",
-                        name, (int)dtype);
+        return ctn_fail(CTN_EDTYPE, "safetensors: '%s' has unknown dtype %d", name, (int)dtype);
     if (ndim < 0 || ndim > CTN_MAX_DIMS)
         return ctn_fail(CTN_EARG, "safetensors: '%s' has %d dimensions, expected 0 to %d", name,
                         ndim, CTN_MAX_DIMS);
     ctn__st_array a = {.dtype = dtype, .ndim = ndim, .bytes = ctn_dtype_size(dtype)};
     for (int d = 0; d < ndim; d++) {
         if (shape[d] < 0)
-            return ctn_fail(CTN_EARG, "safetensors: '%s' has size %lld in dimension %d", name,
-                            (long long)shape[d], d);
+            return ctn_fail(CTN_EARG, "safetensors: '%s' has negative size %lld in dimension %d",
+                            name, (long long)shape[d], d);
         a.shape[d] = shape[d];
         a.bytes = ctn__mul(a.bytes, (size_t)shape[d]);
     }
     if (a.bytes > INT64_MAX)
-        return ctn_fail(CTN_EARG, "safetensors: '%s' has %zu bytes", name, a.bytes);
+        return ctn_fail(CTN_EARG, "safetensors: '%s' is too large: %zu bytes", name, a.bytes);
     for (size_t i = 0; i < w->slots.n; i++)
         if (!strcmp(w->slots.at[i].a.name, name))
-            return ctn_fail(CTN_EARG, "safetensors: '%s' was added before", name);
+            return ctn_fail(CTN_EARG, "safetensors: '%s' was already added", name);
     a.name = ctn__strdup(name);
     if (!a.name) return CTN_ENOMEM;
     if (!ctn__vec_push(&w->slots, (ctn__st_slot){.a = a})) {
         ctn__free((char *)(uintptr_t)a.name);
         return CTN_ENOMEM;
     }
-    /* Down to its place: larger elements first, so that all are aligned; equal ones as added. */
+    /* Move it to its place: larger elements first, so that all are aligned; else as added. */
     size_t i = w->slots.n - 1;
     for (; i > 0 && ctn_dtype_size(w->slots.at[i - 1].a.dtype) < ctn_dtype_size(dtype); i--)
         w->slots.at[i] = w->slots.at[i - 1];
@@ -296,7 +297,7 @@ ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *
     if (!w || !key || !value) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     for (size_t i = 0; i < w->strings.n; i += 2)
         if (!strcmp(w->strings.at[i], key))
-            return ctn_fail(CTN_EARG, "safetensors: metadata '%s' was added before", key);
+            return ctn_fail(CTN_EARG, "safetensors: metadata '%s' was already added", key);
     char *k = ctn__strdup(key), *v = ctn__strdup(value);
     if (!k || !v || !ctn__vec_reserve(&w->strings, w->strings.n + 2)) {
         ctn__free(k);
@@ -308,7 +309,7 @@ ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *
     return CTN_OK;
 }
 
-/* Writes the header: from here on every array has its place. */
+/* Write the header, which fixes the place of every array. */
 static ctn_status open_file(ctn__st_writer *w)
 {
     ctn_status st = CTN_OK;
@@ -326,7 +327,7 @@ done:
     return st;
 }
 
-/* Arrays mostly come in the order they were added. */
+/* Start after the slot put last: arrays usually come in the order in which they were added. */
 static ctn__st_slot *find_slot(ctn__st_writer *w, const char *name)
 {
     for (size_t k = 0; k < w->slots.n; k++) {
@@ -344,7 +345,7 @@ ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)
     if (!s || s->put || (!data && s->a.bytes > 0))
         return ctn_fail(CTN_ESTATE, "safetensors: '%s' %s", name ? name : "NULL",
                         !s       ? "was not added"
-                        : s->put ? "was put before"
+                        : s->put ? "was already put"
                                  : "has no data");
     if (w->file.fd < 0) CTN_TRY(open_file(w));
     CTN_TRY(ctn__newfile_put(&w->file, data, s->a.bytes, s->begin));
@@ -355,7 +356,7 @@ ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)
 ctn_status ctn__st_finish(ctn__st_writer *w)
 {
     if (!w) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
-    if (w->finished) return ctn_fail(CTN_ESTATE, "safetensors: %s: is finished already", w->path);
+    if (w->finished) return ctn_fail(CTN_ESTATE, "safetensors: %s is already finished", w->path);
     for (size_t i = 0; i < w->slots.n; i++)
         if (!w->slots.at[i].put)
             return ctn_fail(CTN_ESTATE, "safetensors: '%s' was never put", w->slots.at[i].a.name);

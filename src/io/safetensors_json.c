@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header text of safetensors files, read and written with yyjson, which appears in this file
- * only. Called by safetensors.c. A build without yyjson answers EUNSUPPORTED here.
+ * The header text of safetensors files, read and written with yyjson. Called by safetensors.c. In a
+ * build without yyjson, these functions return EUNSUPPORTED.
  */
 #include "io/safetensors_json.h"
 
-/* The format's types; dtype 0: valid there, not known to Catena. */
+/* The types of the format; dtype 0: valid, but not supported by Catena. */
 static const struct type {
     const char *name;
     ctn_dtype dtype;
@@ -26,29 +26,9 @@ const char *ctn__st_type_name(ctn_dtype dtype)
 
 #ifdef CTN_HAVE_YYJSON
 
-#include <yyjson.h>
+#include "base/json.h"
 
-static void *json_malloc(void *ctx, size_t bytes)
-{
-    (void)ctx;
-    return ctn__malloc(bytes);
-}
-
-static void *json_realloc(void *ctx, void *p, size_t old, size_t bytes)
-{
-    (void)ctx;
-    return ctn__grow(p, old < bytes ? old : bytes, bytes);
-}
-
-static void json_free(void *ctx, void *p)
-{
-    (void)ctx;
-    ctn__free(p);
-}
-
-static const yyjson_alc json_memory = {json_malloc, json_realloc, json_free, NULL};
-
-/* Text of a JSON string, NULL when it contains U+0000, which C strings cannot hold. */
+/* Text of a JSON string; NULL if it contains U+0000, which C strings cannot hold. */
 static const char *text_of(yyjson_val *v)
 {
     const char *s = yyjson_get_str(v);
@@ -61,8 +41,9 @@ static ctn_status parse_dtype(const char *file, const char *name, yyjson_val *v,
         if (!yyjson_equals_str(v, types[i].name)) continue;
         *out = types[i].dtype;
         if (*out) return CTN_OK;
-        return ctn_fail(CTN_EDTYPE, "safetensors: %s: '%s' has type %s, which Catena does not have",
-                        file, name, types[i].name);
+        return ctn_fail(CTN_EDTYPE,
+                        "safetensors: %s: '%s' has type %s, which Catena does not support", file,
+                        name, types[i].name);
     }
     const char *s = text_of(v);
     return ctn_fail(CTN_EFORMAT, "safetensors: %s: dtype of '%s' is %s, expected F32, F16, ...",
@@ -77,7 +58,7 @@ static ctn_status parse_shape(const char *file, ctn__st_array *a, yyjson_val *v)
         return ctn_fail(CTN_EFORMAT,
                         "safetensors: %s: shape of '%s' is not an array of at most %d sizes", file,
                         a->name, CTN_MAX_DIMS);
-    /* The product of the other sizes is checked too when one of them is 0. */
+    /* If one size is 0, the product of the others is checked too. */
     size_t bytes = ctn_dtype_size(a->dtype), nonzero = bytes;
     yyjson_arr_foreach(v, i, max, dim)
     {
@@ -101,7 +82,7 @@ static ctn_status parse_entry(const char *file, yyjson_val *key, yyjson_val *v, 
     if (!e->a.name) return ctn_fail(CTN_EFORMAT, "safetensors: %s: a name contains U+0000", file);
     yyjson_val *dtype = yyjson_obj_get(v, "dtype"), *shape = yyjson_obj_get(v, "shape"),
                *offsets = yyjson_obj_get(v, "data_offsets");
-    /* three keys, and these three found: so none is there twice */
+    /* three keys, and these three were found, so none appears twice */
     if (!dtype || !shape || !offsets || yyjson_obj_size(v) != 3)
         return ctn_fail(
             CTN_EFORMAT,
@@ -129,7 +110,7 @@ static ctn_status parse_metadata(ctn__st_file *f, yyjson_val *v)
     size_t i, max;
     yyjson_val *key, *value;
     if (f->pair)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is there twice", f->path);
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ appears twice", f->path);
     if (!yyjson_is_obj(v))
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: __metadata__ is not an object", f->path);
     f->pair = ctn__calloc(yyjson_obj_size(v), sizeof *f->pair);
@@ -153,8 +134,8 @@ ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: the header does not start with '{'",
                         f->path);
     yyjson_read_err err = {0};
-    /* never written to without the in-situ flag */
-    f->doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &json_memory, &err);
+    /* yyjson does not write to it without the in-situ flag */
+    f->doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &ctn__json_memory, &err);
     if (!f->doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", f->path);
     if (!f->doc)
@@ -204,7 +185,7 @@ ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes
     char *json = NULL;
     size_t n = 0;
     uint64_t at = 0;
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(&json_memory);
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&ctn__json_memory);
     yyjson_mut_val *root = doc ? yyjson_mut_obj(doc) : NULL;
     bool ok = root != NULL;
     if (ok) yyjson_mut_doc_set_root(doc, root);
@@ -216,7 +197,7 @@ ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes
     for (size_t i = 0; ok && i < w->slots.n; i++)
         ok = json_array(doc, root, &w->slots.at[i].a, &at);
     yyjson_write_err err = {0};
-    if (ok) json = yyjson_mut_write_opts(doc, 0, &json_memory, &n, &err);
+    if (ok) json = yyjson_mut_write_opts(doc, 0, &ctn__json_memory, &n, &err);
     if (!ok || (!json && err.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION)) {
         st = ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", w->path);
         goto done;
@@ -229,7 +210,7 @@ ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes
     }
     const size_t padded = (n + 7) / 8 * 8;
     if (padded > CTN__ST_HEADER_MAX) {
-        st = ctn_fail(CTN_EARG, "safetensors: %s: header of %zu bytes, the format allows %d",
+        st = ctn_fail(CTN_EARG, "safetensors: %s: header of %zu bytes, at most %d are allowed",
                       w->path, padded, CTN__ST_HEADER_MAX);
         goto done;
     }
@@ -254,7 +235,7 @@ static ctn_status no_yyjson(void)
 {
     return ctn_fail(CTN_EUNSUPPORTED,
                     "safetensors: Catena was built without yyjson, which reads and writes the "
-                    "header: build with it (Debian: libyyjson-dev)");
+                    "header; install it (Debian: libyyjson-dev) and rebuild");
 }
 
 ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between safetensors.c (files, offsets, lookup) and safetensors_json.c (header text, the one user
- * of yyjson): the structures both fill.
+ * The structures shared by safetensors.c (files, offsets, lookup) and safetensors_json.c (header
+ * text; the only user of yyjson).
  */
 #ifndef CTN_IO_SAFETENSORS_JSON_H
 #define CTN_IO_SAFETENSORS_JSON_H
@@ -14,21 +14,21 @@ typedef struct {
 } ctn__st_pair;
 
 typedef struct {
-    ctn__st_array a;     /* first: ctn__st_read gets here from it */
+    ctn__st_array a;     /* must be first: ctn__st_read casts it to an entry */
     uint64_t begin, end; /* data_offsets */
-    size_t order;        /* in the header text: makes sorting stable */
+    size_t order;        /* position in the header text; makes sorting stable */
 } ctn__st_entry;
 
 struct ctn__st_file {
     char *path;         /* for messages */
-    int fd;             /* -1: the bytes are the caller's, in memory */
-    const char *memory; /* all of the file; NULL: behind fd */
+    int fd;             /* -1: the bytes are in the caller's memory */
+    const char *memory; /* the whole file; NULL: read from fd */
     uint64_t data;      /* offset of the data in the file */
     void *doc;          /* yyjson's; names and metadata point into it */
     size_t n, pairs;
     ctn__st_entry *entry;          /* by offset */
     const ctn__st_entry **by_name; /* the same, by name */
-    ctn__st_pair *pair;            /* __metadata__ by key; NULL when there is none */
+    ctn__st_pair *pair;            /* __metadata__ by key; NULL if there is none */
 };
 
 typedef struct {
@@ -42,21 +42,21 @@ struct ctn__st_writer {
     ctn__newfile file;            /* open from the first put on */
     CTN__VEC(ctn__st_slot) slots; /* arrays in the order of the file */
     CTN__VEC(char *) strings;     /* metadata: key, value, key, value, ... */
-    size_t next;                  /* slot behind the one put last */
+    size_t next;                  /* slot after the one put last */
     bool finished;
 };
 
 /* The format's name of a type, NULL for a type it does not have. */
 const char *ctn__st_type_name(ctn_dtype dtype);
 
-/* Fills f->entry and f->pair, in the order of the text. Every entry is then well formed and its
- * offsets are as far apart as its shape needs; where it lies, and that names differ, is still to
- * be checked. */
+/* Fill f->entry and f->pair in the order of the text. Every entry is then well formed, and its
+ * offsets span exactly the bytes that its shape needs. The caller still has to check where the
+ * arrays lie and that their names are unique. */
 CTN_MUST_CHECK ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes);
 void ctn__st_json_free(ctn__st_file *f); /* the text that names point into */
 
-/* Header text with its length in front, padded with spaces so that the data begins at a multiple
- * of 8. *out is the caller's to free. */
+/* The header text, preceded by its length and padded with spaces so that the data begins at a
+ * multiple of 8. The caller frees *out. */
 CTN_MUST_CHECK ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes);
 
 #endif

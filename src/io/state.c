@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of a training in one safetensors file. Every part is visited twice: to save, once for names
- * and shapes and once for the values, of which no more than one array is needed at a time; to load, once
- * to check that each array is there as it must be, and once more to read it. Values are bytes, never
- * converted, so a training goes on exactly as it would have.
+ * The state of a training in one safetensors file. Every part is visited twice. Saving visits it
+ * once for names and shapes and once for the values, one array at a time. Loading visits it once
+ * to check that the file has every array with the right type and shape, and once to read the
+ * values. Values are copied byte by byte and never converted, so a resumed training continues
+ * exactly.
  *
- * On several ranks the file is rank 0's. Every rank visits the same arrays in the same order, which is
- * compared first; a visit may itself be collective (of a sharded optimizer), so that no rank may end one
- * before the others do. Cost for an array: two broadcasts.
+ * On several ranks, only rank 0 has the file. All ranks visit the same arrays in the same order,
+ * which is checked first. A visit may itself be collective (that of a sharded optimizer), so no
+ * rank may leave one early. An array costs two broadcasts.
  */
 #include "io/state.h"
 
@@ -16,7 +17,7 @@
 #include "io/safetensors.h"
 #include "optim/optim.h"
 
-enum { PIECE = 4 << 20 }; /* bytes that are sent at a time */
+enum { PIECE = 4 << 20 }; /* bytes per broadcast */
 
 typedef struct {
     const char *prefix;
@@ -24,16 +25,17 @@ typedef struct {
     const ctn__st_file *file; /* load */
     bool values;              /* the second visit */
     size_t found;             /* load: arrays of this part */
-    ctn_comm *comm;           /* load: of several ranks; only the first has `file` */
-    ctn_status st;     /* load: what is wrong with the file, in the second visit for all ranks */
-    ctn__hash128 seen; /* load: names, types and shapes of this part */
+    ctn_comm *comm;           /* load: the ranks, of which only rank 0 has `file`; NULL: one rank */
+    ctn_status st;            /* load: error of the file; in the second visit all ranks have it */
+    ctn__hash128 seen;        /* load: hash of the names, types and shapes of this part */
 } visit;
 
 static ctn_status full_name(const visit *s, const char *name, char *buf, size_t n)
 {
     int k = snprintf(buf, n, "%s%s%s", s->prefix, *s->prefix ? "." : "", name);
     if (k < 0 || (size_t)k >= n)
-        return ctn_fail(CTN_EARG, "state: the name %s.%s is longer than %zu", s->prefix, name, n);
+        return ctn_fail(CTN_EARG, "state: the name %s.%s is longer than %zu bytes", s->prefix, name,
+                        n);
     return CTN_OK;
 }
 
@@ -50,7 +52,7 @@ static ctn_status save_array(void *user, const char *name, ctn_dtype dtype, int 
 static ctn_status check_parts(const char *who, const char *path, int n, const ctn_state_part *parts)
 {
     if (!path || n < 0 || (n > 0 && !parts))
-        return ctn_fail(CTN_EARG, "%s: path and parts are needed", who);
+        return ctn_fail(CTN_EARG, "%s: needs a path and parts", who);
     for (int i = 0; i < n; i++)
         if (!parts[i].prefix || !parts[i].visit || !parts[i].object)
             return ctn_fail(CTN_EARG, "%s: part %d has no %s", who, i,
@@ -65,7 +67,7 @@ static ctn_status visit_optim(void *object, ctn_state_fn fn, void *user)
     return ctn_optim_visit(object, fn, user);
 }
 
-/* The first visit needs no values: sharded ones are not brought for it. */
+/* The first visit needs no values, so sharded ones are not gathered for it. */
 static ctn_status visit_part(visit *s, const ctn_state_part *p, ctn_state_fn fn)
 {
     s->prefix = p->prefix;
@@ -89,7 +91,7 @@ done:
     return st;
 }
 
-/* The array of the file that is to become this one. Errors: ENOTFOUND, ESHAPE, EDTYPE. */
+/* Find the array of the file that this array is loaded from. Errors: ENOTFOUND, ESHAPE, EDTYPE. */
 static ctn_status find_array(const visit *s, const char *full, ctn_dtype dtype, int ndim,
                              const int64_t *dims, const ctn__st_array **out)
 {
@@ -100,16 +102,16 @@ static ctn_status find_array(const visit *s, const char *full, ctn_dtype dtype, 
     if (ndim > 0) memcpy(w.dim, dims, (size_t)ndim * sizeof *dims);
     memcpy(h.dim, a->shape, sizeof h.dim);
     if (!ctn__same_shape(&w, &h))
-        return ctn_fail(CTN_ESHAPE, "state_load: %s is %s here and %s in the file", full,
+        return ctn_fail(CTN_ESHAPE, "state_load: %s is %s in this program and %s in the file", full,
                         ctn__shape_text(&w, want, sizeof want),
                         ctn__shape_text(&h, have, sizeof have));
     if (a->dtype != dtype)
-        return ctn_fail(CTN_EDTYPE, "state_load: %s is %s here and %s in the file", full,
+        return ctn_fail(CTN_EDTYPE, "state_load: %s is %s in this program and %s in the file", full,
                         ctn_dtype_name(dtype), ctn_dtype_name(a->dtype));
     return CTN_OK;
 }
 
-/* Rank 0's bytes to all. */
+/* Broadcast rank 0's bytes to all ranks. */
 static ctn_status share(ctn_comm *c, char *data, size_t bytes)
 {
     for (size_t n; bytes > 0; data += n, bytes -= n) {
@@ -129,7 +131,7 @@ static void note_array(visit *s, const char *full, ctn_dtype dtype, int ndim, co
     s->seen = ctn__hash(part, sizeof part);
 }
 
-/* The first visit never fails: what is wrong is kept until all ranks are through. */
+/* The first visit never fails: its error is kept in s->st until all ranks have finished it. */
 static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                              const int64_t *dims, void *data)
 {
@@ -152,7 +154,7 @@ static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int 
     return s->st < 0 ? s->st : share(s->comm, data, bytes);
 }
 
-/* A part must take every array under its prefix: one left over is state that would be lost. */
+/* A part must load every array under its prefix: one left over would be lost state. */
 static ctn_status check_all_used(const visit *s, const char *path)
 {
     size_t n = strlen(s->prefix), under = 0;
@@ -161,13 +163,14 @@ static ctn_status check_all_used(const visit *s, const char *path)
         under += n == 0 || (strncmp(name, s->prefix, n) == 0 && name[n] == '.');
     }
     if (under == s->found) return CTN_OK;
-    return ctn_fail(CTN_ENOTFOUND,
-                    "state_load: %s has %zu arrays under '%s', this program has %zu: was the model "
-                    "or the optimizer another one?",
-                    path, under, s->prefix, s->found);
+    return ctn_fail(
+        CTN_ENOTFOUND,
+        "state_load: %s has %zu arrays under '%s', but this program has %zu; was it saved "
+        "with another model or optimizer?",
+        path, under, s->prefix, s->found);
 }
 
-/* In the first visit s->st becomes rank 0's opinion of the file. */
+/* After the first visit, rank 0's s->st says whether the file fits. */
 static ctn_status visit_parts(visit *s, const char *path, int n, const ctn_state_part *parts,
                               ctn__text *arrays)
 {
@@ -192,7 +195,7 @@ ctn_status ctn__state_load(ctn_comm *c, const char *path, int n, const ctn_state
     if (!c || ctn_comm_rank(c) == 0) s.st = ctn__st_open(&file, path);
     s.file = file;
     st = visit_parts(&s, path, n, parts, &arrays);
-    bool alone = st < 0; /* the others know nothing of it */
+    bool alone = st < 0; /* the other ranks do not know about this error */
     if (st == CTN_OK) st = ctn__comm_root_status(c, s.st);
     if (st == CTN_OK && c) st = ctn_comm_agree(c, arrays.s ? arrays.s : "");
     s.values = true;
@@ -212,7 +215,7 @@ ctn_status ctn_state_load(const char *path, int n, const ctn_state_part *parts)
     return ctn__state_load(NULL, path, n, parts);
 }
 
-/* ---- the parts Catena knows ------------------------------------------------------------------ */
+/* ---- predefined parts ------------------------------------------------------------------ */
 
 static ctn_status visit_module(void *object, ctn_state_fn fn, void *user)
 {
@@ -222,20 +225,20 @@ static ctn_status visit_module(void *object, ctn_state_fn fn, void *user)
 static ctn_status visit_context(void *object, ctn_state_fn fn, void *user)
 {
     ctn_context_state c;
-    ctn_context_save(object, &c);
+    ctn_context_get_state(object, &c);
     CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &c.seed));
     CTN_TRY(fn(user, "step", CTN_I64, 0, NULL, &c.step));
-    return ctn_context_load(object, &c);
+    return ctn_context_set_state(object, &c);
 }
 
 static ctn_status visit_loader(void *object, ctn_state_fn fn, void *user)
 {
-    ctn_sampler_state was = ctn_loader_state_get(object), s = was;
+    ctn_sampler_state was = ctn_loader_get_state(object), s = was;
     CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s.seed));
     CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s.epoch));
     CTN_TRY(fn(user, "position", CTN_I64, 0, NULL, &s.position));
     bool moved = s.seed != was.seed || s.epoch != was.epoch || s.position != was.position;
-    return moved ? ctn_loader_state_set(object, &s) : CTN_OK; /* what is loaded ahead stays */
+    return moved ? ctn_loader_set_state(object, &s) : CTN_OK; /* keep batches loaded ahead */
 }
 
 ctn_state_part ctn_part_module(const char *prefix, ctn_module *m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights of a module in a safetensors file. A load first pairs every variable with an array and
- * collects whatever does not fit; only then are values read, straight into the variables, so that
- * nothing but an error of the disk can come after the first of them has changed.
+ * Weights of a module in a safetensors file. Loading first pairs every variable with an array and
+ * collects everything that does not match. Only then are values read, straight into the
+ * variables, so only a disk error can leave a module partly changed.
  */
 #include <stdarg.h>
 
@@ -29,9 +29,9 @@ ctn_status ctn_weights_save(ctn_module *m, const char *path)
 {
     ctn_status st = CTN_OK;
     ctn__st_writer *w = NULL;
-    if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: module and path are needed");
+    if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: needs a module and a path");
     CTN_TRY_GOTO(st, done, ctn__st_begin(&w, path));
-    /* Names and layouts are PyTorch's, and some of its readers insist on this mark. */
+    /* Names and layouts are PyTorch's, and some of its readers require this entry. */
     CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "format", "pt"));
     CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, w));
     CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, w));
@@ -41,9 +41,9 @@ done:
     return st;
 }
 
-/* ---- load ------------------------------------------------------------------------------------ */
+/* ---- load ----------------------------------------------------------------------------------- */
 
-enum { LISTED = 8 }; /* names of one sort written out in a message */
+enum { LISTED = 8 }; /* maximum number of names of one kind in a message */
 
 typedef struct {
     ctn__text text;
@@ -55,10 +55,10 @@ typedef struct {
     ctn_weights_opt opt;
     ctn__st_file *file;
     ctn_vars all;
-    const ctn__st_array **from; /* of each name of all; NULL: not loaded */
-    bool *used;                 /* arrays of the file that some name stands for */
-    int next;                   /* name of all whose values are read next */
-    char *converted;            /* room for an array of another type than its variable's */
+    const ctn__st_array **from; /* array for each name of all; NULL: not loaded */
+    bool *used;                 /* arrays of the file that some name refers to */
+    int next;                   /* index in all of the next variable to read */
+    char *converted;            /* buffer for an array whose type differs from its variable's */
     problems missing, unexpected, shape, dtype;
 } loading;
 
@@ -74,7 +74,7 @@ static void note(problems *p, const char *fmt, ...)
     ctn__text_add(&p->text, "%s%s", p->n > 1 ? ", " : "", one);
 }
 
-/* Where the part of name below `top` begins ("fc" and "fc.bias": 3); -1: it is not below it. */
+/* Index at which the part of name below `top` begins ("fc" and "fc.bias": 3); -1: not below top. */
 static int below(const char *top, const char *name)
 {
     size_t n = strlen(top);
@@ -83,7 +83,7 @@ static int below(const char *top, const char *name)
     return (int)n + (name[n] == '.');
 }
 
-/* The name in the file of a variable's name; buf has room for n bytes; NULL: not to be loaded. */
+/* The name in the file for a variable's name, in buf of n bytes; NULL: do not load it. */
 static const char *file_name(const loading *l, const char *name, char *buf, size_t n)
 {
     char renamed[1024];
@@ -128,13 +128,13 @@ static void check_fit(loading *l, int i, const ctn__st_array *a)
     }
 }
 
-/* Pair names with arrays. A tied variable takes the array of the first of its names that has one.
- * */
+/* Pair names with arrays; returns how many are loaded. A tied variable takes the array of the
+ * first of its names that has one. */
 static int pair(loading *l)
 {
     int loaded = 0;
     char buf[1024];
-    bool *skip = l->used + ctn__st_count(l->file); /* variables that map leaves out */
+    bool *skip = l->used + ctn__st_count(l->file); /* variables that opt.map leaves out */
     for (int i = 0; i < l->all.n; i++) {
         int first = first_name(l, i);
         const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
@@ -186,12 +186,13 @@ static ctn_status report(const loading *l, const char *path, int loaded)
         add_problems(&t, "not in the model", &l->unexpected);
     }
     st = ctn_fail(st, "weights_load: %s does not fit the model%s%s", path, t.s ? t.s : "",
-                  names ? "; rename names or load in part if this is meant" : "");
+                  names ? "; if this is intended, rename arrays or load partially" : "");
     ctn__text_free(&t);
     return st;
 }
 
-/* The next variable: ctn_module_visit gives them in the order of the names, each under its first. */
+/* Read the next variable: ctn_module_visit passes them in the order of the names, each under its
+ * first name. */
 static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                              const int64_t *dims, void *data)
 {
@@ -210,7 +211,7 @@ static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int 
 
 static ctn_status read_values(loading *l)
 {
-    size_t most = 0; /* bytes of an array that is converted */
+    size_t most = 0; /* size in bytes of the largest array that is converted */
     for (int i = 0; i < l->all.n; i++)
         if (l->from[i] && l->from[i]->dtype != l->all.var[i]->d.dtype && l->from[i]->bytes > most)
             most = l->from[i]->bytes;
@@ -223,7 +224,7 @@ ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_o
 {
     ctn_status st = CTN_OK;
     loading l = {.m = m};
-    if (!m || !path) return ctn_fail(CTN_EARG, "weights_load: module and path are needed");
+    if (!m || !path) return ctn_fail(CTN_EARG, "weights_load: needs a module and a path");
     if (m->ctx->level > 0)
         return ctn_fail(CTN_ESTATE, "weights_load: a scope is open; load between scopes");
     CTN_TRY(ctn__opt("weights_load", &l.opt, sizeof l.opt, opt));

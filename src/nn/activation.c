@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An op of one input as a module, for sequential models.
+ * A module that applies an op of one input, for sequential models.
  */
 #include "nn/nn.h"
 
@@ -20,9 +20,6 @@ ctn_status ctn_activation_new(ctn_module **out, ctn_context *ctx,
     if (out) *out = NULL;
     if (!out || !op) return ctn_fail(CTN_EARG, "activation_new: NULL argument");
     activation *a = ctn__malloc(sizeof *a);
-    if (!a) return CTN_ENOMEM;
-    a->op = op;
-    ctn_status st = ctn_module_new(out, ctx, activation_forward, a, ctn__free);
-    if (st < 0) ctn__free(a);
-    return st;
+    if (a) a->op = op;
+    return ctn__module_own(out, ctx, activation_forward, a, sizeof *a, 0);
 }

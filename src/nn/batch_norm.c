@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalisation as a module: parameters weight and bias (C), states running_mean and
- * running_var (C) and num_batches_tracked, the names and initial values of PyTorch. The count is
- * kept only so that weights can be exchanged: nothing computed depends on it. It goes up by one
- * with every call in training, at the call and not with the step.
+ * The batch normalisation module: parameters weight and bias (C), states running_mean and
+ * running_var (C) and num_batches_tracked, with PyTorch's names and initial values. The count
+ * exists only so that weights can be exchanged with PyTorch; no result depends on it. It is
+ * incremented by every call in training, at the call and not at the step.
  */
 #include "nn/nn.h"
 
@@ -11,7 +11,7 @@ typedef struct {
     ctn_var *weight, *bias; /* both NULL: none */
     ctn_var *mean, *var, *batches;
     ctn_batch_norm_opt how;
-    ctn__batch_norm_fn train; /* in training; NULL: the op */
+    ctn__batch_norm_fn train; /* used in training; NULL: the op */
     void *user;
 } batch_norm;
 
@@ -22,7 +22,7 @@ static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
     ctn_tensor *scale = NULL, *shift = NULL;
     if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
         return NULL;
-    const bool training = ctn_training(m->ctx) != 0;
+    const bool training = ctn_context_training(m->ctx) != 0;
     ctn_tensor *y = training && b->train
                         ? b->train(b->user, at, x, scale, shift, b->mean, b->var, &b->how)
                         : ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
@@ -60,17 +60,12 @@ ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context *ctx, int64_t channels
     *m = NULL;
     CTN_TRY(ctn__opt("batch_norm_new", &o, sizeof o, opt));
     if (channels < 1)
-        return ctn_fail(CTN_EARG, "batch_norm_new: %lld channels, at least 1 is needed",
+        return ctn_fail(CTN_EARG, "batch_norm_new: got %lld channels, expected at least 1",
                         (long long)channels);
     batch_norm *b = ctn__calloc(1, sizeof *b);
-    if (!b) return CTN_ENOMEM;
-    b->how = (ctn_batch_norm_opt){sizeof b->how, o.eps, o.momentum};
-    ctn_status st = ctn_module_new(m, ctx, batch_norm_forward, b, ctn__free);
-    if (st < 0) {
-        ctn__free(b);
-        return st;
-    }
-    st = add_vars(*m, b, &o, channels);
+    if (b) b->how = (ctn_batch_norm_opt){sizeof b->how, o.eps, o.momentum};
+    CTN_TRY(ctn__module_own(m, ctx, batch_norm_forward, b, sizeof *b, CTN__REFS(batch_norm, how)));
+    ctn_status st = add_vars(*m, b, &o, channels);
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

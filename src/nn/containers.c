@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequential and list: modules named by their number.
+ * Sequential and list modules, whose children are named by their number.
  */
 #include "nn/nn.h"
 
@@ -16,7 +16,8 @@ static ctn_status numbered(ctn_module **out, ctn_context *ctx, ctn_forward_fn fo
 {
     if (out) *out = NULL;
     if (!out || n < 0 || (n > 0 && !modules))
-        return ctn_fail(CTN_EARG, "sequential or list: %d modules at %p", n, (const void *)modules);
+        return ctn_fail(CTN_EARG, "sequential or list: got %d modules at address %p", n,
+                        (const void *)modules);
     ctn_status st = CTN_OK;
     ctn_module *m = NULL;
     CTN_TRY(ctn_module_new(&m, ctx, forward, NULL, NULL));
@@ -27,7 +28,7 @@ static ctn_status numbered(ctn_module **out, ctn_context *ctx, ctn_forward_fn fo
     }
     *out = m;
     return CTN_OK;
-fail: /* the modules stay the caller's */
+fail: /* the caller keeps the modules */
     for (size_t i = 0; i < m->children.n; i++) {
         ctn_module *c = m->children.at[i];
         c->parent = NULL;

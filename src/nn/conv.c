@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolution and its transpose as modules: weight (out,in/groups,k...), transposed
- * (in,out/groups,k...), and bias (out), with PyTorch's default initial values: uniform within
- * 1/sqrt(fan in), where fan in is the weight's second dimension times the kernel in both cases.
+ * The modules of convolution and transposed convolution: weight (out,in/groups,k...) or
+ * (in,out/groups,k...), and bias (out). Initial values are PyTorch's defaults: uniform within
+ * +-1/sqrt(fan in), where fan in is the weight's second dimension times the kernel in both cases.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #include "nn/nn.h"
 
 typedef struct {
-    ctn_var *weight, *bias; /* the module's; bias NULL: none */
+    ctn_var *weight, *bias; /* owned by the module; bias NULL: none */
     ctn_conv_opt how;
     bool transposed;
 } conv;
@@ -38,8 +38,8 @@ static ctn_status check(const char *who, const ctn_conv_module_opt *o, int64_t i
                             (long long)kernel[i]);
     if (in < 1 || out < 1 || o->groups < 1 || in % o->groups || out % o->groups)
         return ctn_fail(CTN_EARG,
-                        "%s: %lld inputs and %lld outputs in %lld groups: all must be positive and "
-                        "groups divide both",
+                        "%s: %lld inputs and %lld outputs in %lld groups; all must be positive, "
+                        "and groups must divide both",
                         who, (long long)in, (long long)out, (long long)o->groups);
     return CTN_OK;
 }
@@ -57,7 +57,7 @@ static ctn_conv_opt how_of(const ctn_conv_module_opt *o)
     return how;
 }
 
-/* Parameters of c, shapes as dims says; the bias has out elements. */
+/* Add the parameters of c: a weight of shape dims, a bias of `out` elements. */
 static ctn_status add_params(ctn_module *m, conv *c, const ctn_conv_module_opt *o, int ndim,
                              const int64_t *dims, int64_t out)
 {
@@ -84,18 +84,12 @@ static ctn_status new_conv(const char *who, bool transposed, ctn_module **m, ctn
     CTN_TRY(ctn__opt(who, &o, sizeof o, opt));
     if (o.groups == 0) o.groups = 1;
     CTN_TRY(check(who, &o, in, out, spatial, kernel));
-    conv *c = ctn__calloc(1, sizeof *c);
-    if (!c) return CTN_ENOMEM;
-    c->transposed = transposed;
-    c->how = how_of(&o);
-    ctn_status st = ctn_module_new(m, ctx, conv_forward, c, ctn__free);
-    if (st < 0) {
-        ctn__free(c);
-        return st;
-    }
+    conv *c = ctn__malloc(sizeof *c);
+    if (c) *c = (conv){.how = how_of(&o), .transposed = transposed};
+    CTN_TRY(ctn__module_own(m, ctx, conv_forward, c, sizeof *c, CTN__REFS(conv, how)));
     int64_t dims[2 + CTN_MAX_SPATIAL] = {transposed ? in : out, (transposed ? out : in) / o.groups};
     for (int i = 0; i < spatial; i++) dims[2 + i] = kernel[i];
-    st = add_params(*m, c, &o, 2 + spatial, dims, out);
+    ctn_status st = add_params(*m, c, &o, 2 + spatial, dims, out);
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The dropout module, for sequential models; without parameters.
+ * The dropout module, for sequential models. It has no parameters.
  */
 #include <catena/ops.h>
 
@@ -24,9 +24,6 @@ ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate)
         return ctn_fail(CTN_EARG, "dropout_new: rate is %g, expected 0 or more and less than 1",
                         rate);
     dropout *d = ctn__malloc(sizeof *d);
-    if (!d) return CTN_ENOMEM;
-    d->rate = rate;
-    ctn_status st = ctn_module_new(m, ctx, dropout_forward, d, ctn__free);
-    if (st < 0) ctn__free(d);
-    return st;
+    if (d) d->rate = rate;
+    return ctn__module_own(m, ctx, dropout_forward, d, sizeof *d, 0);
 }

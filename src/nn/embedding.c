@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The embedding module: weight (V,D), normal with deviation 1 unless told otherwise.
+ * The embedding module: weight (V,D), by default normal with standard deviation 1.
  */
 #include <catena/ops.h>
 
 #include "nn/nn.h"
 
 typedef struct {
-    ctn_var *weight; /* the module's */
+    ctn_var *weight; /* owned by the module */
 } embedding;
 
 static ctn_tensor *embedding_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -25,15 +25,10 @@ ctn_status ctn_embedding_new(ctn_module **m, ctn_context *ctx, int64_t rows, int
         return ctn_fail(CTN_EARG, "embedding_new: %lld rows of %lld, both must be positive",
                         (long long)rows, (long long)width);
     embedding *e = ctn__calloc(1, sizeof *e);
-    if (!e) return CTN_ENOMEM;
-    ctn_status st = ctn_module_new(m, ctx, embedding_forward, e, ctn__free);
-    if (st < 0) {
-        ctn__free(e);
-        return st;
-    }
+    CTN_TRY(ctn__module_own(m, ctx, embedding_forward, e, sizeof *e, 1));
     const ctn_init *usual = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL);
-    st = ctn_module_param(&e->weight, *m, "weight", CTN_F32, CTN_SHAPE(rows, width),
-                          weight ? weight : usual);
+    ctn_status st = ctn_module_param(&e->weight, *m, "weight", CTN_F32, CTN_SHAPE(rows, width),
+                                     weight ? weight : usual);
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Initial values of variables. Element i is a pure function of (context's seed, variable, i), so a
- * model depends on the order in which it was made and on nothing else.
+ * Initial values of variables. Element i is a pure function of (context's seed, variable, i), so
+ * the values depend only on the seed and on the order in which variables were created.
  */
 #include <math.h>
 
@@ -9,7 +9,7 @@
 
 typedef enum { CONSTANT, NORMAL, UNIFORM, ORTHOGONAL, IDENTITY } shape_of;
 
-/* Variance times fans: in * by_in + out * by_out = scale / variance; both 0: no fans asked for. */
+/* variance = scale / (in * by_in + out * by_out); both 0: the kind does not use fans. */
 static const struct {
     const char *name;
     shape_of draw;
@@ -30,16 +30,18 @@ static const struct {
 
 typedef struct {
     uint64_t seed, stream;
-    double a, b; /* normal: mean, deviation; uniform: low, width; else: a is the factor or value */
+    /* normal: mean, deviation; uniform: low, width; otherwise a is the factor or value */
+    double a, b;
 } drawing;
 
-/* Deviation asked for by the fans of v. */
+/* Standard deviation that follows from the fans of v. */
 static ctn_status fan_std(const ctn_var *v, const ctn_init *o, double *std)
 {
     const ctn_desc *d = &v->d;
     if (d->ndim < 2 && !(o->fan_in > 0 && o->fan_out > 0)) {
         char s[128];
-        return ctn_fail(CTN_EARG, "init: %s is %s, %s needs (out,in,...): set fan_in and fan_out",
+        return ctn_fail(CTN_EARG,
+                        "init: %s is %s, but %s needs (out,in,...); set fan_in and fan_out",
                         v->name, ctn__shape_text(d, s, sizeof s), kinds[o->kind].name);
     }
     double field = 1;
@@ -63,7 +65,7 @@ static void fill_random(void *to, ctn_dtype t, int64_t n, shape_of draw, const d
 
 static double dot(const double *x, const double *y, int64_t n)
 {
-    double s[4] = {0}; /* four sums: the additions of one do not wait for each other */
+    double s[4] = {0}; /* four sums, so that additions need not wait for each other */
     int64_t i = 0;
     for (; i + 4 <= n; i += 4)
         for (int k = 0; k < 4; k++) s[k] += x[i + k] * y[i + k];
@@ -71,8 +73,8 @@ static double dot(const double *x, const double *y, int64_t n)
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-/* k rows of length n made orthonormal, k <= n: modified Gram-Schmidt, each row twice, which keeps
- * orthogonality at rounding level. It is QR with a positive diagonal of R. */
+/* Make k rows of length n orthonormal, k <= n, by modified Gram-Schmidt. Each row is done twice,
+ * which keeps orthogonality at rounding level. This is QR with a positive diagonal of R. */
 static void orthonormalise(double *q, int64_t k, int64_t n)
 {
     for (int64_t i = 0; i < k; i++) {
@@ -121,10 +123,10 @@ static ctn_status prepare(const ctn_var *v, const ctn_init *o, drawing *r)
     char s[128];
     *r = (drawing){.seed = v->ctx->seed, .stream = ctn__mix(0x696e6974 /* init */, v->uid)};
     if (draw != CONSTANT && draw != IDENTITY && !ctn__is_float(v->d.dtype))
-        return ctn_fail(CTN_EDTYPE, "init: %s is %s, %s needs a float type", v->name,
+        return ctn_fail(CTN_EDTYPE, "init: %s is %s, but %s needs a float type", v->name,
                         ctn_dtype_name(v->d.dtype), kinds[o->kind].name);
     if ((draw == ORTHOGONAL && v->d.ndim < 2) || (draw == IDENTITY && v->d.ndim != 2))
-        return ctn_fail(CTN_EARG, "init: %s is %s, %s needs %s dimensions", v->name,
+        return ctn_fail(CTN_EARG, "init: %s is %s, but %s needs %s dimensions", v->name,
                         ctn__shape_text(&v->d, s, sizeof s), kinds[o->kind].name,
                         draw == IDENTITY ? "2" : "at least 2");
     if (kinds[o->kind].scale > 0) {

@@ -9,7 +9,7 @@
 #include "nn/nn.h"
 
 typedef struct {
-    ctn_var *weight, *bias; /* the module's; bias NULL: none */
+    ctn_var *weight, *bias; /* owned by the module; bias NULL: none */
 } linear;
 
 static ctn_tensor *linear_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -34,12 +34,7 @@ ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t 
         return ctn_fail(CTN_EARG, "linear_new: %lld inputs and %lld outputs, both must be positive",
                         (long long)in, (long long)out);
     linear *l = ctn__calloc(1, sizeof *l);
-    if (!l) return CTN_ENOMEM;
-    st = ctn_module_new(&made, ctx, linear_forward, l, ctn__free);
-    if (st < 0) {
-        ctn__free(l);
-        return st;
-    }
+    CTN_TRY(ctn__module_own(&made, ctx, linear_forward, l, sizeof *l, 2));
     double bound = 1 / sqrt((double)in);
     const ctn_init *usual =
         CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -bound, .high = bound);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of a module tree: dotted paths, lookup, the lists that optimizers and files ask for, and
- * the visit of every value. A module's own variables stand before those of its children, both in
- * the order they were made, as in PyTorch.
+ * Names of a module tree: dotted paths, lookup, the lists for optimizers and files, and the visits
+ * of every value and of every module. A module's own variables come before those of its children,
+ * both in the order in which they were created, as in PyTorch.
  */
 #include "nn/nn.h"
 
@@ -27,7 +27,7 @@ static bool list_push(ctn__var_list *l, ctn_var *v, const char *name)
     return ctn__vec_push(&l->var, v) && ctn__vec_push(&l->name, name);
 }
 
-/* Names of m and below into the lists of `of`; prefix is "" or ends in a dot. */
+/* Add the names of m and its descendants to the lists of `of`; prefix is "" or ends in a dot. */
 static ctn_status collect(ctn_module *of, const ctn_module *m, const char *prefix)
 {
     for (size_t i = 0; i < m->own.n; i++) {
@@ -52,7 +52,7 @@ static bool seen_before(ctn_var *const *var, size_t i)
     return false;
 }
 
-/* Messages of the core name a variable by its path once the tree is known. */
+/* Rename variables to their path, so that messages of the core show it. */
 static ctn_status rename_vars(const ctn_module *root)
 {
     for (size_t i = 0; i < root->all.var.n; i++) {
@@ -128,7 +128,7 @@ ctn_var *ctn_module_find(ctn_module *m, const char *name)
 ctn_status ctn_module_visit(ctn_module *m, ctn_state_fn fn, void *user)
 {
     ctn_vars all = {0};
-    if (!m || !fn) return ctn_fail(CTN_EARG, "module_visit: module and function are needed");
+    if (!m || !fn) return ctn_fail(CTN_EARG, "module_visit: needs a module and a function");
     if (m->ctx->level > 0)
         return ctn_fail(CTN_ESTATE, "module_visit: a scope is open; visit between scopes");
     CTN_TRY(ctn__module_vars(m, &all));
@@ -140,4 +140,25 @@ ctn_status ctn_module_visit(ctn_module *m, ctn_state_fn fn, void *user)
         v->version++; /* fn may have written it */
     }
     return CTN_OK;
+}
+
+static ctn_status visit_below(ctn_module *m, const char *name, ctn__arena *text, ctn_module_fn fn,
+                              void *user)
+{
+    ctn_status st = fn(user, name, m);
+    for (size_t i = 0; st == CTN_OK && i < m->children.n; i++) {
+        ctn_module *c = m->children.at[i];
+        const char *below = ctn__arena_printf(text, "%s%s%s", name, *name ? "." : "", c->name);
+        st = below ? visit_below(c, below, text, fn, user) : CTN_ENOMEM;
+    }
+    return st;
+}
+
+ctn_status ctn_module_visit_modules(ctn_module *m, ctn_module_fn fn, void *user)
+{
+    ctn__arena text = {0};
+    if (!m || !fn) return ctn_fail(CTN_EARG, "module_visit_modules: needs a module and a function");
+    ctn_status st = visit_below(m, "", &text, fn, user);
+    ctn__arena_free(&text);
+    return st;
 }

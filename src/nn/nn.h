@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The module as the files of nn/ and io/ see it. A module owns its children and the variables made
- * in it; a tied variable is only named. The list of names below a module is made when first asked
- * for and dropped in it and in every ancestor when the tree changes.
+ * The module struct, for the files of nn/ and io/. A module owns its children and the variables
+ * created in it; a tied variable is only referenced. The list of names below a module is built on
+ * first use, and dropped in the module and all of its ancestors when the tree changes. A module has
+ * at most one of the two forward functions.
  */
 #ifndef CTN_NN_NN_H
 #define CTN_NN_NN_H
@@ -26,35 +27,49 @@ typedef struct {
 struct ctn_module {
     ctn_context *ctx;
     ctn_forward_fn forward;
+    ctn_forward_multi_fn forward_multi;
     void *self;
     void (*release)(void *self);
+    ctn_copy_fn copy;   /* NULL: none, see ctn__module_own */
+    size_t bytes, refs; /* see ctn__module_own; 0: a module of the user */
     ctn_module *parent;
     char *name;     /* in the parent; NULL at the root */
-    const char *at; /* line of the call that runs now */
-    bool recompute; /* each call is a block that is computed again for its gradient */
+    const char *at; /* source line of the call in progress */
+    bool recompute; /* each call is a block that is recomputed for its gradient */
     CTN__VEC(ctn_module *) children;
-    CTN__VEC(ctn__named_var) own; /* parameters and states in the order they were made */
-    bool listed;                  /* what follows is up to date */
+    CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
+    bool listed;                  /* the members below are up to date */
     ctn__var_list all, params;
     ctn__arena text;
 };
 
-/* Every name below m: parameters and states, tied ones under each name. Errors: ENOMEM. */
+/* Make a module of the library. On success it owns self, `bytes` bytes of ctn__malloc; on failure
+ * self is freed. self NULL: ENOMEM. The first `refs` members of self are pointers to modules and
+ * variables, the others are settings. Therefore ctn_module_copy can copy self without knowing more
+ * about it: it replaces each of these pointers by the one to the counterpart in the copy. */
+ctn_status ctn__module_own(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, void *self,
+                           size_t bytes, size_t refs);
+/* The number of pointers before a member of a struct. */
+#define CTN__REFS(type, member) (offsetof(type, member) / sizeof(void *))
+#define CTN__ALL_REFS(type) (sizeof(type) / sizeof(void *)) /* the struct has only pointers */
+
+/* All parameters and states of m and its descendants, tied ones under each name. Errors: ENOMEM. */
 ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
 
-/* What batch normalisation does in training instead of ctn_batch_norm: y, with new running statistics
- * assigned to mean and var. scale and shift may be NULL. */
+/* Replaces ctn_batch_norm in training. Returns y and assigns the new running statistics to mean and
+ * var. scale and shift may be NULL. */
 typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor *x,
                                           ctn_tensor *scale, ctn_tensor *shift, ctn_var *mean,
                                           ctn_var *var, const ctn_batch_norm_opt *how);
-/* Nothing where m is no batch normalisation. fn NULL: as it was. user is borrowed. */
+/* Set that function; does nothing if m is not a batch normalisation. fn NULL: restore the default.
+ * user is borrowed. */
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 
-/* "a.b" of m below its root into buf, cut where it does not fit; "module" for the root. Returns
- * buf. */
+/* Write the path of m below its root ("a.b") to buf, truncated if it does not fit; "module" for the
+ * root. Returns buf. */
 const char *ctn__module_path(const ctn_module *m, char *buf, size_t n);
 
-/* x (N,...) -> (N,rest). NULL in gives NULL out. */
+/* x (N,...) -> (N,rest). Returns NULL if x is NULL. */
 ctn_tensor *ctn__flatten(const char *at, ctn_tensor *x);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Group and layer normalisation as modules: parameters weight (ones) and bias (zeros). The former
- * has one number per channel, the latter one per element of the last dimensions.
+ * The modules of group and layer normalisation: parameters weight (ones) and bias (zeros). Group
+ * normalisation has one element per channel, layer normalisation one per element of the last
+ * dimensions.
  */
 #include <catena/ops.h>
 
@@ -25,19 +26,15 @@ static ctn_tensor *norm_forward(void *self, ctn_module *m, ctn_tensor *x)
                      : ctn_layer_norm_at(at, x, l->n, w, b, l->eps);
 }
 
-/* A module of norm's that takes over what `like` says; dims is the shape of its parameters. */
+/* Create a module from `like`; dims is the shape of its parameters. */
 static ctn_status new_norm(ctn_module **m, ctn_context *ctx, norm like, int ndim,
                            const int64_t *dims, const ctn_norm_opt *o)
 {
     norm *l = ctn__malloc(sizeof *l);
-    if (!l) return CTN_ENOMEM;
-    *l = like;
-    l->eps = o->eps > 0 ? o->eps : 1e-5;
-    ctn_status st = ctn_module_new(m, ctx, norm_forward, l, ctn__free);
-    if (st < 0) {
-        ctn__free(l);
-        return st;
-    }
+    like.eps = o->eps > 0 ? o->eps : 1e-5;
+    if (l) *l = like;
+    CTN_TRY(ctn__module_own(m, ctx, norm_forward, l, sizeof *l, CTN__REFS(norm, groups)));
+    ctn_status st = CTN_OK;
     const ctn_init *ones = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = 1);
     if (!o->no_affine)
         CTN_TRY_GOTO(st, fail,
@@ -60,8 +57,8 @@ ctn_status ctn_group_norm_new(ctn_module **m, ctn_context *ctx, int64_t groups, 
     CTN_TRY(ctn__opt("group_norm_new", &o, sizeof o, opt));
     if (groups < 1 || channels < 1 || channels % groups)
         return ctn_fail(CTN_EARG,
-                        "group_norm_new: %lld channels in %lld groups: both must be positive and "
-                        "groups divide channels",
+                        "group_norm_new: %lld channels in %lld groups; both must be positive, and "
+                        "groups must divide channels",
                         (long long)channels, (long long)groups);
     return new_norm(m, ctx, (norm){.groups = groups}, CTN_SHAPE(channels), &o);
 }
@@ -74,7 +71,7 @@ ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim, const 
     *m = NULL;
     CTN_TRY(ctn__opt("layer_norm_new", &o, sizeof o, opt));
     if (ndim < 1 || ndim > CTN_MAX_DIMS || !dims)
-        return ctn_fail(CTN_EARG, "layer_norm_new: over %d dimensions, expected 1 to %d", ndim,
+        return ctn_fail(CTN_EARG, "layer_norm_new: got %d dimensions, expected 1 to %d", ndim,
                         CTN_MAX_DIMS);
     return new_norm(m, ctx, (norm){.n = ndim}, ndim, dims, &o);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pooling and flattening as modules, for sequential models; without parameters.
+ * The modules of pooling and flattening, for sequential models. They have no parameters.
  */
 #include <catena/ops.h>
 
@@ -29,13 +29,10 @@ static ctn_status new_pool(const char *who, pool_fn op, ctn_module **m, ctn_cont
     if (how.kernel[0] < 1)
         return ctn_fail(CTN_EARG, "%s: kernel is %lld, it must be positive", who,
                         (long long)how.kernel[0]);
+    how.struct_size = sizeof how;
     pool *p = ctn__malloc(sizeof *p);
-    if (!p) return CTN_ENOMEM;
-    *p = (pool){op, how};
-    p->how.struct_size = sizeof how;
-    ctn_status st = ctn_module_new(m, ctx, pool_forward, p, ctn__free);
-    if (st < 0) ctn__free(p);
-    return st;
+    if (p) *p = (pool){op, how};
+    return ctn__module_own(m, ctx, pool_forward, p, sizeof *p, 0);
 }
 
 ctn_status ctn_max_pool_new(ctn_module **m, ctn_context *ctx, const ctn_pool_opt *opt)

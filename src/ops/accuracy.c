@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accuracy: the part of rows whose class is among the k largest logits. A class has as many others
- * before it as there are logits not below its own to its left and above its own to its right: what
- * argmax and a stable sort would say, with NaN the largest. A class whose own logit is NaN is a
- * miss. No gradient.
+ * accuracy: the fraction of rows whose class is among the k largest logits. Logits are ranked as
+ * by argmax or a stable sort, with NaN as the largest: before a class come the classes to its
+ * left whose logit is not smaller and those to its right whose logit is larger. A class whose
+ * own logit is NaN is a miss. No gradient.
  */
-#include "ops/classes.h"
+#include "ops/common/classes.h"
 
 enum { K, NATTR };
 static const char *const attr_names[] = {"k"};
@@ -16,17 +16,16 @@ static ctn_status accuracy_infer(ctn_infer_args *a)
     char tx[128], tt[128];
     if (!ctn__is_f32_f64(x->dtype) || !ctn__is_class_type(t->dtype))
         return ctn_fail(CTN_EDTYPE,
-                        "%s: x is %s, classes are %s; a float type and i64 or i32 are "
-                        "needed",
-                        a->name, ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype));
+                        "%s: x is %s, classes are %s; expected f32 or f64, and i64 or i32", a->name,
+                        ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype));
     ctn_desc rows = *x;
     rows.ndim = x->ndim - 1;
     if (x->ndim < 1 || !ctn__same_shape(&rows, t))
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, classes are %s; one class per row of x is needed",
+        return ctn_fail(CTN_ESHAPE, "%s: x is %s, classes are %s; expected one class per row of x",
                         a->name, ctn__shape_text(x, tx, sizeof tx),
                         ctn__shape_text(t, tt, sizeof tt));
     if (a->attr[K] < 1 || a->attr[K] > x->dim[x->ndim - 1])
-        return ctn_fail(CTN_EARG, "%s: k is %lld, x is %s; 1 to the number of classes is possible",
+        return ctn_fail(CTN_EARG, "%s: k is %lld, x is %s; expected 1 to the number of classes",
                         a->name, (long long)a->attr[K], ctn__shape_text(x, tx, sizeof tx));
     a->out[0].dtype = CTN_F32;
     a->out[0].ndim = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * adaptive_avg_pool: the mean of windows that cover x, m of them along n elements:
- *   window i from floor(i n / m) to ceil((i + 1) n / m)
- * Where m divides n in every dimension this is avg_pool, which is recorded instead.
+ *   window i is from floor(i n / m) to ceil((i + 1) n / m)
+ * If m divides n in every dimension, this is avg_pool, which is recorded instead.
  */
-#include "ops/pool.h"
+#include "ops/common/pool.h"
 
 static const char *const attr_names[] = {CTN__P_SIZE_NAMES};
 
@@ -27,18 +27,10 @@ static ctn_status adaptive_grad_of(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_adaptive_avg_pool = {
-    .struct_size = sizeof(ctn_op),
-    .name = "adaptive_avg_pool",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("adaptive_avg_pool", attr_names),
     .infer = ctn__pool_infer,
     .grad = adaptive_grad_of,
     .prepare = adaptive_prepare,
-    .run = ctn__sample_run,
 };
 
 static ctn_status adaptive_grad_prepare(ctn_prepare_args *a)
@@ -52,18 +44,10 @@ static ctn_status adaptive_grad_grad(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_adaptive_avg_pool_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "adaptive_avg_pool_grad",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("adaptive_avg_pool_grad", attr_names),
     .infer = ctn__pool_grad_infer,
     .grad = adaptive_grad_grad,
     .prepare = adaptive_grad_prepare,
-    .run = ctn__sample_run,
 };
 
 ctn_tensor *ctn_adaptive_avg_pool_at(const char *at, ctn_tensor *x, int n, const int64_t *size)

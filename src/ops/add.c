@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * add: y = a + b with broadcasting. Gradient: gy, summed over what was broadcast.
+ * add: y = a + b with broadcasting. Gradient: gy, summed over the broadcast dimensions.
  */
 #include "ops/ops.h"
 
@@ -15,8 +15,7 @@ static ctn_status add_grad(const ctn_grad_args *a)
 {
     for (int i = 0; i < 2; i++) {
         if (!a->need[i]) continue;
-        a->gin[i] = ctn__sum_to(a->at, a->gout[0], &a->in[i]->d);
-        if (!a->gin[i]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, i, ctn__sum_to(a->at, a->gout[0], &a->in[i]->d)));
     }
     return CTN_OK;
 }
@@ -28,7 +27,7 @@ ctn_op ctn__op_add = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .inplace = 3,
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = add_grad,
     .run = add_run,

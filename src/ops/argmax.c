@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * argmax: place of the largest element along one axis, the first of equals; a NaN counts as
- * largest. No gradient.
+ * argmax: index of the largest element along one axis, the first among equal ones. NaN counts as
+ * the largest. No gradient.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS };
 

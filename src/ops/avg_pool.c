@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * avg_pool: y = mean of each window, by the window's size with its padding or, with exclude_pad,
- * by the elements of x in it. Linear; avg_pool_grad is its transpose, whose gradient is avg_pool
- * again.
+ * avg_pool: y = the mean of each window. The divisor is the window's size including padding or,
+ * with exclude_pad, the number of elements of x in it. Linear; avg_pool_grad is its transpose,
+ * whose gradient is avg_pool again.
  */
-#include "ops/pool.h"
+#include "ops/common/pool.h"
 
 enum { EXCLUDE_PAD = CTN__P_WINDOWS, NATTR };
 static const char *const attr_names[] = {CTN__P_SIZE_NAMES, CTN__P_WINDOW_NAMES, "exclude_pad"};
 
-/* The divisor is a product over the dimensions. A window that ceil added may reach beyond the
- * padding, which then does not count. */
+/* The divisor is a product over the dimensions. A window added by `ceil` may reach beyond the
+ * padding; positions there do not count. */
 static void window_mean(const int64_t *attr, int d, int64_t o, ctn__taps *t)
 {
     int64_t n = attr[CTN__P_IN + d], pad = attr[CTN__P_PAD + d];
@@ -33,18 +33,10 @@ static ctn_status avg_pool_grad_of(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_avg_pool = {
-    .struct_size = sizeof(ctn_op),
-    .name = "avg_pool",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("avg_pool", attr_names),
     .infer = ctn__pool_infer,
     .grad = avg_pool_grad_of,
     .prepare = avg_pool_prepare,
-    .run = ctn__sample_run,
 };
 
 static ctn_status avg_pool_grad_prepare(ctn_prepare_args *a)
@@ -58,18 +50,10 @@ static ctn_status avg_pool_grad_grad(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_avg_pool_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "avg_pool_grad",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("avg_pool_grad", attr_names),
     .infer = ctn__pool_grad_infer,
     .grad = avg_pool_grad_grad,
     .prepare = avg_pool_grad_prepare,
-    .run = ctn__sample_run,
 };
 
 ctn_tensor *ctn_avg_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batch_norm: y = act(h scale + shift + residual), h = (x - m) r, with m the mean of a channel, v
- * its variance and r = 1/sqrt(v + eps), over the M elements of the channel in this batch. Its
+ * batch_norm: y = act(h scale + shift + residual), h = (x - m) r, with m the mean of a channel,
+ * v its variance and r = 1/sqrt(v + eps), over the M elements of the channel in this batch. The
  * other outputs are m, r and the running statistics after this batch: (1 - momentum) old +
- * momentum new, the new variance divided by M - 1 (by M where that is 0); without elements they
- * stay as they are. Gradient: with g = (gy + gy2) where y > 0,
+ * momentum new. The new variance is divided by M - 1 (by M if that is 0). Without elements the
+ * statistics do not change. Gradient: with g = (gy + gy2) where y > 0,
  *   gshift = sum(g),  gscale = sum(g h),  gx = scale r (g - gshift / M - h gscale / M)
- * Act, residual and gy2 (JOIN) are put in by fusion alone: recorded calls have none. Where there
- * was no residual, batch_norm_grad_x does not read y: it has its sign from x and `shift`. For that,
- * y = x p + q has p and q made from m and r as the outputs say them, in f32 rounded. Kernels are in
- * engine/bnorm.h.
+ * Only fusion adds act, residual and gy2 (JOIN); recorded calls have none of them. If there was
+ * no residual, batch_norm_grad_x does not read y but computes its sign from x and `shift`. To
+ * make that exact, p and q of y = x p + q are computed from m and r as rounded in the outputs.
+ * The kernels are in engine/bnorm.h.
  */
 #include "engine/bnorm.h"
 
@@ -17,9 +17,10 @@
 
 #include "ops/ops.h"
 
-/* Of batch_norm: ACT 0 none, 1 relu; ADD 1: residual is there. Of batch_norm_grad: ACT 1: y is
- * there; JOIN 1: gy2 is there. Of batch_norm_grad_x: ACT BY_X, always: shift is there, in the place
- * of y; it is an op of its own because the masks of spatial operands go by place. */
+/* batch_norm: ACT is 0 (none) or 1 (relu); ADD is 1 if there is a residual. batch_norm_grad: ACT
+ * is 1 if y is an input; JOIN is 1 if gy2 is. batch_norm_grad_x: ACT is always BY_X, and shift
+ * takes the position of y. It is an op of its own because masks of spatial operands go by
+ * position. */
 enum { ACT, ADD, JOIN = ADD, NATTR };
 enum { BY_X = 2 };
 enum { X, SCALE, SHIFT, RMEAN, RVAR, RESIDUAL };      /* inputs of batch_norm */
@@ -27,8 +28,8 @@ enum { Y, MEAN, RSTD, NEW_MEAN, NEW_VAR, NOUT };      /* its outputs */
 enum { EPS, MOMENTUM, NSCALAR };                      /* its scalars */
 enum { G_GY, G_X, G_MEAN, G_RSTD, G_SCALE, G_FIRST }; /* inputs of batch_norm_grad */
 enum { G_GX, G_GSCALE, G_GSHIFT, G_G, G_NOUT };       /* its outputs */
-/* Inputs (N,C,...): of batch_norm_grad, where y and gy2 follow G_SCALE, and of batch_norm_grad_x,
- * where shift and gy2 do. */
+/* Inputs of shape (N,C,...): in batch_norm_grad, y and gy2 follow G_SCALE; in batch_norm_grad_x,
+ * shift and gy2 do. */
 enum {
     G_SPATIAL = 1u << G_GY | 1u << G_X | 3u << G_FIRST,
     G_SPATIAL_X = 1u << G_GY | 1u << G_X | 2u << G_FIRST
@@ -39,22 +40,22 @@ static const char *const grad_attr_names[] = {"act", "join"};
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Inputs of the bits `spatial` like x, the others (C), all of one type. */
+/* Check that the inputs in the mask `spatial` are like x, the others (C), and all of one type. */
 static ctn_status check(const ctn_infer_args *a, const ctn_desc *x, uint32_t spatial)
 {
     char tx[128], tv[128];
     if (x->ndim < 2)
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, (N,C,...) is needed", a->name,
+        return ctn_fail(CTN_ESHAPE, "%s: x is %s, expected (N,C,...)", a->name,
                         ctn__shape_text(x, tx, sizeof tx));
     ctn_desc c = {.dtype = x->dtype, .ndim = 1, .dim = {x->dim[1]}};
     for (int i = 0; i < a->nin; i++) {
         const ctn_desc *v = a->in[i], *want = spatial >> i & 1 ? x : &c;
         if (v->dtype != x->dtype)
-            return ctn_fail(CTN_EDTYPE, "%s: x is %s, input %d is %s; one type is needed", a->name,
-                            ctn_dtype_name(x->dtype), i, ctn_dtype_name(v->dtype));
+            return ctn_fail(CTN_EDTYPE, "%s: x is %s, input %d is %s; expected the same type",
+                            a->name, ctn_dtype_name(x->dtype), i, ctn_dtype_name(v->dtype));
         if (!ctn__same_shape(v, want)) {
             char tw[128];
-            return ctn_fail(CTN_ESHAPE, "%s: x is %s, input %d is %s, %s is needed", a->name,
+            return ctn_fail(CTN_ESHAPE, "%s: x is %s, input %d is %s, expected %s", a->name,
                             ctn__shape_text(x, tx, sizeof tx), i, ctn__shape_text(v, tv, sizeof tv),
                             ctn__shape_text(want, tw, sizeof tw));
         }
@@ -65,7 +66,7 @@ static ctn_status check(const ctn_infer_args *a, const ctn_desc *x, uint32_t spa
 static ctn_status count_inputs(const ctn_infer_args *a, int want)
 {
     if (a->nin == want) return CTN_OK;
-    return ctn_fail(CTN_EARG, "%s: %d inputs given, its attributes ask for %d", a->name, a->nin,
+    return ctn_fail(CTN_EARG, "%s: got %d inputs, its attributes require %d", a->name, a->nin,
                     want);
 }
 
@@ -91,7 +92,7 @@ static ctn_status batch_norm_grad_infer(ctn_infer_args *a)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Doubles per channel in front of the scratch of the engine's kernels. */
+/* Doubles per channel, which are placed before the scratch of the engine's kernels. */
 enum { ROWS = 5 };
 
 static size_t rows_bytes(int64_t C)
@@ -117,30 +118,19 @@ static ctn__bnorm_arg output(const ctn_run_args *a, int i)
     return (ctn__bnorm_arg){a->out[i], &a->dout[i]};
 }
 
-/* q of y = x p + q. In one place: the gradient relies on the bits. */
+/* q of y = x p + q, in one place because the gradient relies on the same bits. */
 static inline double offset(double shift, double m, double p)
 {
     return shift - m * p;
 }
 
-/* What there is to say per channel: outputs 1 to 4, and y = x p + q. */
-#define PER_CHANNEL(T)                                                                       \
-    do {                                                                                     \
-        const T *scale = a->in[SCALE], *shift = a->in[SHIFT];                                \
-        const T *rmean = a->in[RMEAN], *rvar = a->in[RVAR];                                  \
-        T *om = a->out[MEAN], *orr = a->out[RSTD];                                           \
-        T *nm = a->out[NEW_MEAN], *nv = a->out[NEW_VAR];                                     \
-        _Pragma("omp simd") for (int64_t c = 0; c < C; c++)                                  \
-        {                                                                                    \
-            T mc = (T)m[c], rc = (T)(1 / sqrt(v[c] + eps));                                  \
-            p[c] = (double)scale[c] * (double)rc;                                            \
-            q[c] = offset((double)shift[c], (double)mc, p[c]);                               \
-            if (om) om[c] = mc;                                                              \
-            if (orr) orr[c] = rc;                                                            \
-            if (nm) nm[c] = (T)((double)rmean[c] + part * (m[c] - (double)rmean[c]));        \
-            if (nv) nv[c] = (T)((double)rvar[c] + part * (v[c] * unbias - (double)rvar[c])); \
-        }                                                                                    \
-    } while (0)
+#define T float
+#define NAME(x) x##_f32
+#include "ops/common/batch_norm_body.h"
+
+#define T double
+#define NAME(x) x##_f64
+#include "ops/common/batch_norm_body.h"
 
 static ctn_status batch_norm_run(const ctn_run_args *a)
 {
@@ -148,44 +138,14 @@ static ctn_status batch_norm_run(const ctn_run_args *a)
     const int64_t C = x->dim[1], M = C > 0 ? ctn__count(x) / C : 0;
     double *m = a->scratch, *v = m + C, *p = v + C, *q = p + C;
     void *rest = (char *)a->scratch + rows_bytes(C);
-    const double eps = a->scalar[EPS], part = M > 0 ? a->scalar[MOMENTUM] : 0;
-    const double unbias = M > 1 ? (double)M / (double)(M - 1) : 1;
     const ctn__bnorm_arg none = {NULL, x};
     ctn__bnorm_stats(input(a, X), m, v, rest);
-    if (a->din[SCALE].dtype == CTN_F32) PER_CHANNEL(float);
-    else PER_CHANNEL(double);
+    if (a->din[SCALE].dtype == CTN_F32) per_channel_f32(a, C, M, m, v, p, q);
+    else per_channel_f64(a, C, M, m, v, p, q);
     ctn__bnorm_apply(input(a, X), p, q, a->attr[ADD] ? input(a, RESIDUAL) : none, a->attr[ACT] != 0,
                      output(a, Y), rest);
     return CTN_OK;
 }
-
-/* y = x p + q once more */
-#define PER_CHANNEL_AGAIN(T)                                                           \
-    do {                                                                               \
-        const T *mean = a->in[G_MEAN], *rstd = a->in[G_RSTD], *scale = a->in[G_SCALE]; \
-        const T *shift = by_x ? a->in[G_FIRST] : NULL;                                 \
-        for (int64_t c = 0; c < C; c++) {                                              \
-            m[c] = (double)mean[c];                                                    \
-            p[c] = (double)scale[c] * (double)rstd[c];                                 \
-            if (shift) q[c] = offset((double)shift[c], m[c], p[c]);                    \
-        }                                                                              \
-    } while (0)
-
-/* gx = p g + s x + d, from sum(g) in s and sum(g (x - m)) in d */
-#define PER_CHANNEL_GRAD(T)                                               \
-    do {                                                                  \
-        const T *rstd = a->in[G_RSTD];                                    \
-        T *gscale = a->out[G_GSCALE], *gshift = a->out[G_GSHIFT];         \
-        _Pragma("omp simd") for (int64_t c = 0; c < C; c++)               \
-        {                                                                 \
-            double rc = (double)rstd[c], pc = p[c], sc = s[c], dc = d[c]; \
-            double qc = -pc * rc * rc * dc * inv;                         \
-            s[c] = qc;                                                    \
-            d[c] = -pc * sc * inv - qc * m[c];                            \
-            if (gscale) gscale[c] = (T)(rc * dc);                         \
-            if (gshift) gshift[c] = (T)sc;                                \
-        }                                                                 \
-    } while (0)
 
 static ctn_status batch_norm_grad_run(const ctn_run_args *a)
 {
@@ -199,23 +159,17 @@ static ctn_status batch_norm_grad_run(const ctn_run_args *a)
     ctn__bnorm_gradient g = {input(a, G_GY), join ? input(a, G_FIRST + act) : none,
                              act && !by_x ? input(a, G_FIRST) : none, by_x ? p : NULL,
                              by_x ? q : NULL};
-    if (a->din[G_SCALE].dtype == CTN_F32) PER_CHANNEL_AGAIN(float);
-    else PER_CHANNEL_AGAIN(double);
+    if (a->din[G_SCALE].dtype == CTN_F32) per_channel_again_f32(a, C, by_x, m, p, q);
+    else per_channel_again_f64(a, C, by_x, m, p, q);
     ctn__bnorm_reduce(&g, input(a, G_X), m, out, s, d, rest);
-    if (a->din[G_SCALE].dtype == CTN_F32) PER_CHANNEL_GRAD(float);
-    else PER_CHANNEL_GRAD(double);
+    if (a->din[G_SCALE].dtype == CTN_F32) per_channel_grad_f32(a, C, inv, m, p, s, d);
+    else per_channel_grad_f64(a, C, inv, m, p, s, d);
     if (out.p) g = (ctn__bnorm_gradient){.gy = out, .gy2 = none, .y = none};
     ctn__bnorm_grad_apply(&g, input(a, G_X), p, s, d, output(a, G_GX), rest);
     return CTN_OK;
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
-
-static ctn_status add_to(const ctn_grad_args *a, int i, ctn_tensor *g)
-{
-    a->gin[i] = a->gin[i] ? ctn_add_at(a->at, a->gin[i], g) : g;
-    return a->gin[i] ? CTN_OK : ctn_error_status();
-}
 
 /* batch_norm_grad with nothing fused. scale NULL: ones. */
 static ctn_status backward(const ctn_grad_args *a, ctn_tensor *gy, ctn_tensor *x, ctn_tensor *mean,
@@ -233,7 +187,7 @@ static double elements(const ctn_tensor *x)
     return x->d.dim[1] > 0 ? (double)ctn__count(&x->d) / (double)x->d.dim[1] : 0;
 }
 
-/* m and r arrive here only from second derivatives: dm/dx = 1 / M, dr/dx = -r^3 (x - m) / M,
+/* m and r have gradients only in second derivatives: dm/dx = 1 / M, dr/dx = -r^3 (x - m) / M,
  * which is k x - k m with k = -r^3 / M. */
 static ctn_status grad_of_statistics(const ctn_grad_args *a)
 {
@@ -250,7 +204,7 @@ static ctn_status grad_of_statistics(const ctn_grad_args *a)
     } else {
         k = ctn_full_at(at, a->ctx, 0, r->d.dtype, 1, r->d.dim);
     }
-    return k && b ? add_to(a, X, ctn_channel_affine_at(at, x, k, b)) : ctn_error_status();
+    return k && b ? ctn__grad_to(a, X, ctn_channel_affine_at(at, x, k, b)) : ctn_error_status();
 }
 
 static ctn_status batch_norm_grad_of(const ctn_grad_args *a)
@@ -266,7 +220,7 @@ static ctn_status batch_norm_grad_of(const ctn_grad_args *a)
     return CTN_OK;
 }
 
-/* sum over a channel of p q */
+/* The sum of p q over each channel. */
 static ctn_tensor *channel_dot(const char *at, ctn_tensor *p, ctn_tensor *q)
 {
     int64_t axes[CTN_MAX_DIMS] = {0};
@@ -274,7 +228,7 @@ static ctn_tensor *channel_dot(const char *at, ctn_tensor *p, ctn_tensor *q)
     return ctn_sum_at(at, ctn_mul_at(at, p, q), p ? p->d.ndim - 1 : 1, axes, 0);
 }
 
-/* h as a function of x, m and r, whose own gradients reach x through batch_norm's outputs */
+/* h as a function of x, m and r; the gradients of m and r reach x through batch_norm's outputs. */
 static ctn_tensor *normalised(const ctn_grad_args *a)
 {
     ctn_tensor *m = a->in[G_MEAN], *r = a->in[G_RSTD];
@@ -283,7 +237,8 @@ static ctn_tensor *normalised(const ctn_grad_args *a)
 }
 
 /* Let J(v) = r (v - mean(v) - h mean(v h)), the symmetric derivative of h by x; gx = scale J(gy).
- * Where u arrives for gx:  by gy: scale J(u);  by scale: sum(gy J(u));
+ * With u the gradient by gx, the gradients are
+ *   by gy: scale J(u);  by scale: sum(gy J(u));
  *   by x: -scale r (h <u,J(gy)> + J(u) <gy,h> + J(gy) <u,h>) / M   with <,> over a channel.
  * batch_norm_grad of v with scale 1 gives J(v) and, as gscale, <v,h>. */
 static ctn_status grad_of_gx(const ctn_grad_args *a)
@@ -292,8 +247,9 @@ static ctn_status grad_of_gx(const ctn_grad_args *a)
     ctn_tensor *u = a->gout[G_GX], *gy = a->in[G_GY], *x = a->in[G_X], *m = a->in[G_MEAN];
     ctn_tensor *r = a->in[G_RSTD], *scale = a->in[G_SCALE], *ju[CTN_MAX_OUT], *jg[CTN_MAX_OUT];
     CTN_TRY(backward(a, u, x, m, r, NULL, ju));
-    if (a->need[G_GY]) CTN_TRY(add_to(a, G_GY, ctn_channel_affine_at(at, ju[G_GX], scale, NULL)));
-    if (a->need[G_SCALE]) CTN_TRY(add_to(a, G_SCALE, channel_dot(at, gy, ju[G_GX])));
+    if (a->need[G_GY])
+        CTN_TRY(ctn__grad_to(a, G_GY, ctn_channel_affine_at(at, ju[G_GX], scale, NULL)));
+    if (a->need[G_SCALE]) CTN_TRY(ctn__grad_to(a, G_SCALE, channel_dot(at, gy, ju[G_GX])));
     if (!a->need[G_X]) return CTN_OK;
     CTN_TRY(backward(a, gy, x, m, r, NULL, jg));
     double M = elements(x);
@@ -302,10 +258,10 @@ static ctn_status grad_of_gx(const ctn_grad_args *a)
     ctn_tensor *ku = ctn_mul_at(at, k, jg[G_GSCALE]), *kg = ctn_mul_at(at, k, ju[G_GSCALE]);
     ctn_tensor *t = ctn_channel_affine_at(at, normalised(a), kh, NULL);
     t = ctn_add_at(at, t, ctn_channel_affine_at(at, ju[G_GX], ku, NULL));
-    return add_to(a, G_X, ctn_add_at(at, t, ctn_channel_affine_at(at, jg[G_GX], kg, NULL)));
+    return ctn__grad_to(a, G_X, ctn_add_at(at, t, ctn_channel_affine_at(at, jg[G_GX], kg, NULL)));
 }
 
-/* c (C) as a tensor like x */
+/* c (C) broadcast to the shape of x. */
 static ctn_tensor *per_channel(const char *at, ctn_tensor *c, const ctn_desc *x)
 {
     int64_t dims[CTN_MAX_DIMS];
@@ -313,21 +269,21 @@ static ctn_tensor *per_channel(const char *at, ctn_tensor *c, const ctn_desc *x)
     return ctn_broadcast_to_at(at, ctn_reshape_at(at, c, x->ndim, dims), x->ndim, x->dim);
 }
 
-/* m and r are functions of x here: all of the derivative goes to x, nothing to them. */
+/* m and r are functions of x here, so all of the derivative goes to x and none to them. */
 static ctn_status batch_norm_grad_grad(const ctn_grad_args *a)
 {
     const char *at = a->at;
     ctn_tensor *p = a->gout[G_GSCALE], *out[CTN_MAX_OUT];
     if (a->gout[G_GX]) CTN_TRY(grad_of_gx(a));
     if (p && a->need[G_GY]) /* gscale = sum(gy h): by gy p h, by x p J(gy) */
-        CTN_TRY(add_to(a, G_GY, ctn_channel_affine_at(at, normalised(a), p, NULL)));
+        CTN_TRY(ctn__grad_to(a, G_GY, ctn_channel_affine_at(at, normalised(a), p, NULL)));
     if (p && a->need[G_X]) {
         CTN_TRY(backward(a, a->in[G_GY], a->in[G_X], a->in[G_MEAN], a->in[G_RSTD], p, out));
-        CTN_TRY(add_to(a, G_X, out[G_GX]));
+        CTN_TRY(ctn__grad_to(a, G_X, out[G_GX]));
     }
     if (a->gout[G_GSHIFT] && a->need[G_GY])
-        CTN_TRY(add_to(a, G_GY, per_channel(at, a->gout[G_GSHIFT], &a->in[G_GY]->d)));
-    if (a->gout[G_G] && a->need[G_GY]) CTN_TRY(add_to(a, G_GY, a->gout[G_G]));
+        CTN_TRY(ctn__grad_to(a, G_GY, per_channel(at, a->gout[G_GSHIFT], &a->in[G_GY]->d)));
+    if (a->gout[G_G] && a->need[G_GY]) CTN_TRY(ctn__grad_to(a, G_GY, a->gout[G_G]));
     return CTN_OK;
 }
 
@@ -406,20 +362,20 @@ ctn_tensor *ctn_batch_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale, 
                                   [MOMENTUM] = CTN_CONST(o.momentum > 0 ? o.momentum : 0.1)};
     if (x->d.ndim < 2) {
         char t[128];
-        ctn_fail(CTN_ESHAPE, "batch_norm: x is %s, (N,C,...) is needed (%s)",
+        ctn_fail(CTN_ESHAPE, "batch_norm: x is %s, expected (N,C,...) (%s)",
                  ctn__shape_text(&x->d, t, sizeof t), at);
         return NULL;
     }
     if ((scale == NULL) != (shift == NULL)) {
         if (ctn_error_status() == CTN_OK)
-            ctn_fail(CTN_EARG, "batch_norm: scale and shift, or neither (%s)", at);
+            ctn_fail(CTN_EARG, "batch_norm: give both scale and shift, or neither (%s)", at);
         return NULL;
     }
     if (!scale) {
         scale = ctn_full_at(at, x->ctx, 1, x->d.dtype, 1, &x->d.dim[1]);
         shift = ctn_full_at(at, x->ctx, 0, x->d.dtype, 1, &x->d.dim[1]);
     }
-    if (ctn_training(x->ctx)) return train(at, x, scale, shift, mean, var, scalar);
+    if (ctn_context_training(x->ctx)) return train(at, x, scale, shift, mean, var, scalar);
     ctn_tensor *v = ctn_shift_at(at, ctn_use_at(at, var), scalar[EPS].value);
     ctn_tensor *a = ctn_mul_at(at, scale, ctn_rsqrt_at(at, v));
     ctn_tensor *b = ctn_sub_at(at, shift, ctn_mul_at(at, ctn_use_at(at, mean), a));

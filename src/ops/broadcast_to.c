@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * broadcast_to: the input repeated to a larger shape, by the usual rule from the last dimension. A view with
- * strides of 0. Gradient: the sum over what was repeated.
+ * broadcast_to: the input repeated to a larger shape by the usual rule, which aligns the last
+ * dimensions. A view with strides of 0. Gradient: the sum over the repeated dimensions.
  */
 #include "ops/ops.h"
 
@@ -13,7 +13,7 @@ static ctn_status broadcast_to_infer(ctn_infer_args *a)
     CTN_TRY(ctn__desc_set(&to, "broadcast_to", x->dtype, a->nattr, a->attr));
     CTN_TRY(ctn__broadcast(&both, a->name, x, &to));
     if (!ctn__same_shape(&both, &to))
-        return ctn_fail(CTN_ESHAPE, "broadcast_to: %s cannot become %s",
+        return ctn_fail(CTN_ESHAPE, "broadcast_to: cannot broadcast %s to %s",
                         ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(&to, ty, sizeof ty));
     a->out[0] = to;
     return CTN_OK;
@@ -27,8 +27,7 @@ static ctn_status broadcast_to_prepare(ctn_prepare_args *a)
 
 static ctn_status broadcast_to_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn__sum_to(a->at, a->gout[0], &a->in[0]->d);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn__sum_to(a->at, a->gout[0], &a->in[0]->d));
 }
 
 ctn_op ctn__op_broadcast_to = {

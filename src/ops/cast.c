@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cast: the same values in another type. Floats round to nearest even; a float or a wider integer
- * becomes an integer by truncation, saturating at the ends of its range, NaN as 0; bool is 1 where
- * the value is not 0. Gradient between float types: gy cast back.
+ * cast: the same values in another type. Conversion to a float type rounds to nearest even.
+ * Conversion to an integer truncates and saturates at the ends of the range, with NaN as 0. bool
+ * is 1 where the value is not 0. Gradient between float types: gy cast back.
  *
- * f32 to and from the 16-bit floats is oneDNN's reorder; all other pairs go by way of double, which
- * holds every value but an i64 beyond 2^53, a block at a time.
+ * oneDNN's reorder converts f32 to and from the 16-bit floats. All other pairs are converted
+ * through double, one block at a time; double holds every value except an i64 beyond 2^53.
  */
 #include "ops/ops.h"
 
@@ -43,7 +43,7 @@ static void load(double *b, const void *x, ctn_dtype t, int64_t at, int64_t n)
     }
 }
 
-/* v kept inside [lo, hi], NaN as 0: outside, C does not define the conversion */
+/* v clamped to [lo, hi], NaN as 0: C does not define the conversion of other values. */
 static inline double within(double v, double lo, double hi)
 {
     double t = v < lo ? lo : v;
@@ -112,8 +112,7 @@ static ctn_status cast_prepare(ctn_prepare_args *a)
 static ctn_status cast_grad(const ctn_grad_args *a)
 {
     if (!a->gout[0]) return CTN_OK;
-    a->gin[0] = ctn_cast_at(a->at, a->gout[0], a->in[0]->d.dtype);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_cast_at(a->at, a->gout[0], a->in[0]->d.dtype));
 }
 
 ctn_op ctn__op_cast = {
@@ -134,7 +133,7 @@ ctn_tensor *ctn_cast_at(const char *at, ctn_tensor *x, ctn_dtype dtype)
 {
     int64_t attr[NATTR] = {dtype};
     if (ctn_dtype_size(dtype) == 0) {
-        ctn_fail(CTN_EDTYPE, "cast: %d is no data type (%s)", (int)dtype, at);
+        ctn_fail(CTN_EDTYPE, "cast: %d is not a data type (%s)", (int)dtype, at);
         return NULL;
     }
     if (x && x->d.dtype == dtype) return x;

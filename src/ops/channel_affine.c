@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * channel_affine: y = act(a x + b + residual) with one a and b per channel of x (N,C,...).
- * Gradients of a recorded call, which has neither act nor residual (these are put in by fusion):
+ * Gradients of a recorded call, which has neither act nor residual (only fusion adds them):
  *   gx = a gy,  ga = sum(gy x) and gb = sum(gy) over everything but C
  * The kernels are those of batch_norm (engine/bnorm.h).
  */
@@ -9,8 +9,8 @@
 
 #include "ops/ops.h"
 
-enum { ACT, ADD, BIAS, NATTR }; /* act: 0 none, 1 relu; residual needs b: its place is fixed */
-enum { X, A, B, RESIDUAL };     /* inputs; B where BIAS, RESIDUAL where ADD */
+enum { ACT, ADD, BIAS, NATTR }; /* act: 0 none, 1 relu; a residual needs b */
+enum { X, A, B, RESIDUAL };     /* inputs; B if BIAS is set, RESIDUAL if ADD is */
 
 static const char *const attr_names[] = {"act", "add", "bias"};
 
@@ -22,27 +22,27 @@ static ctn_status channel_affine_infer(ctn_infer_args *a)
     CTN_TRY(ctn__infer_same(a));
     if ((add && !bias) || a->nin != 2 + bias + add)
         return ctn_fail(CTN_EARG,
-                        "channel_affine: %d inputs with bias %d, add %d; a residual needs b",
+                        "channel_affine: got %d inputs with bias %d, add %d; a residual needs b",
                         a->nin, bias, add);
     if (x->ndim < 2)
-        return ctn_fail(CTN_ESHAPE, "channel_affine: x is %s, (N,C,...) is needed",
+        return ctn_fail(CTN_ESHAPE, "channel_affine: x is %s, expected (N,C,...)",
                         ctn__shape_text(x, tx, sizeof tx));
     for (int i = 1; i < a->nin; i++) {
         const ctn_desc *v = a->in[i];
         bool fits = i == RESIDUAL ? ctn__same_shape(v, x) : v->ndim == 1 && v->dim[0] == x->dim[1];
         if (v->dtype != x->dtype)
             return ctn_fail(CTN_EDTYPE,
-                            "channel_affine: x is %s, input %d is %s; one type is needed",
+                            "channel_affine: x is %s, input %d is %s; expected the same type",
                             ctn_dtype_name(x->dtype), i, ctn_dtype_name(v->dtype));
         if (!fits)
-            return ctn_fail(CTN_ESHAPE, "channel_affine: x is %s, input %d is %s, %s is needed",
+            return ctn_fail(CTN_ESHAPE, "channel_affine: x is %s, input %d is %s, expected %s",
                             ctn__shape_text(x, tx, sizeof tx), i, ctn__shape_text(v, tv, sizeof tv),
                             i == RESIDUAL ? "the shape of x" : "one number per channel");
     }
     return CTN_OK;
 }
 
-/* Two doubles per channel in front of the engine's scratch. */
+/* Bytes of two doubles per channel, which are placed before the engine's scratch. */
 static size_t rows_bytes(int64_t C)
 {
     return (2 * (size_t)C * sizeof(double) + 63) / 64 * 64;
@@ -109,7 +109,7 @@ ctn_op ctn__op_channel_affine = {
     .grad_in = 1u << X | 1u << A,
     .inplace = 1u << X | 1u << RESIDUAL,
     .spatial_in = 1u << X | 1u << RESIDUAL,
-    .spatial_out = 1,
+    .spatial_out = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = channel_affine_infer,
     .grad = channel_affine_grad,

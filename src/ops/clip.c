@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clip: y = min(max(x, lo), hi); lo and hi are scalars of the plan. Gradient: gy where lo <= x <=
- * hi, else 0. NaN stays NaN.
+ * clip: y = min(max(x, lo), hi); lo and hi are scalars of the plan. Gradient: gy where
+ * lo <= x <= hi, else 0. NaN stays NaN.
  */
 #include "ops/ops.h"
 
@@ -29,26 +29,16 @@ static ctn_tensor *clip_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_tensor *
 
 static ctn_status clip_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = clip_grad(a, a->in[0], a->gout[0]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, clip_grad(a, a->in[0], a->gout[0]));
 }
 
 ctn_op ctn__op_clip = {
-    .struct_size = sizeof(ctn_op),
-    .name = "clip",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_in = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(clip, 1),
+    .grad_in = CTN_OPERAND(0),
     .grad = clip_grad_of,
-    .run = clip_run,
-    .tiles = &clip_tiles,
 };
 
-/* clip_grad(x, gy) = gy where lo <= x <= hi: linear in gy, so its own gradient is itself. */
+/* clip_grad(x, gy) = gy where lo <= x <= hi: linear in gy, so it is its own gradient. */
 #define PASS(x, g) ((x) >= lo && (x) <= hi ? (g) : 0)
 
 CTN__KERNEL(clip_grad)
@@ -65,23 +55,13 @@ CTN__KERNEL(clip_grad)
 static ctn_status clip_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[1]) return CTN_OK;
-    a->gin[1] = clip_grad(a, a->in[0], a->gout[0]);
-    return a->gin[1] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 1, clip_grad(a, a->in[0], a->gout[0]));
 }
 
 ctn_op ctn__op_clip_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "clip_grad",
-    .nin = 2,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_in = 1,
-    .inplace = 3,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(clip_grad, 2),
+    .grad_in = CTN_OPERAND(0),
     .grad = clip_grad_grad,
-    .run = clip_grad_run,
-    .tiles = &clip_grad_tiles,
 };
 
 ctn_tensor *ctn_clip_at(const char *at, ctn_tensor *x, double lo, double hi)

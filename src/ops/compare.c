@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare: equal, not_equal, less, less_equal, greater, greater_equal of two tensors of one type
- * (16-bit floats excepted) with broadcasting; the result is bool and carries no gradient. One op:
- * which relation is an attribute. NaN is not equal to anything and in no order.
+ * compare: equal, not_equal, less, less_equal, greater and greater_equal of two tensors of the
+ * same type (except 16-bit floats), with broadcasting. They are one op; the relation is an
+ * attribute. The result is bool and has no gradient. Every relation with NaN is false, except
+ * not_equal.
  */
 #include "ops/ops.h"
 
 enum { RELATION, NATTR };
-enum { EQ, NE, LT, LE }; /* greater is less with the inputs the other way round */
+enum { EQ, NE, LT, LE }; /* greater is less with swapped inputs */
 static const char *const attr_names[] = {"relation"};
 
 static ctn_status compare_infer(ctn_infer_args *a)
@@ -16,7 +17,7 @@ static ctn_status compare_infer(ctn_infer_args *a)
     if (t != a->in[1]->dtype || t == CTN_BF16 || t == CTN_F16)
         return ctn_fail(
             CTN_EDTYPE,
-            "%s: inputs are %s and %s, one type is needed, f32, f64, bool or an integer; "
+            "%s: inputs are %s and %s, expected the same type: f32, f64, bool or an integer; "
             "use ctn_cast",
             a->name, ctn_dtype_name(t), ctn_dtype_name(a->in[1]->dtype));
     a->out[0].dtype = CTN_BOOL;

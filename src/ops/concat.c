@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * concat: tensors one after another along an axis; the other dimensions agree. Gradient: the
- * slices of gy.
+ * concat: tensors joined along an axis; all other dimensions are equal. Gradient: slices of gy.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS };
 
@@ -17,16 +16,19 @@ static ctn_status concat_infer(ctn_infer_args *a)
     for (int i = 1; i < a->nin; i++) {
         ctn_desc d = *a->in[i];
         if (d.dtype != first->dtype)
-            return ctn_fail(CTN_EDTYPE, "concat: input 0 is %s, input %d is %s; use ctn_cast",
-                            ctn_dtype_name(first->dtype), i, ctn_dtype_name(d.dtype));
+            return ctn_fail(
+                CTN_EDTYPE,
+                "concat: input 0 is %s, input %d is %s; expected the same type; use ctn_cast",
+                ctn_dtype_name(first->dtype), i, ctn_dtype_name(d.dtype));
         if (d.ndim == first->ndim) {
             a->out[0].dim[axis] += d.dim[axis];
             d.dim[axis] = first->dim[axis];
         }
         if (!ctn__same_shape(&d, first))
-            return ctn_fail(CTN_ESHAPE, "concat along axis %d: input 0 is %s, input %d is %s", axis,
-                            ctn__shape_text(first, tx, sizeof tx), i,
-                            ctn__shape_text(a->in[i], ty, sizeof ty));
+            return ctn_fail(
+                CTN_ESHAPE,
+                "concat along axis %d: shapes do not match: input 0 is %s, input %d is %s", axis,
+                ctn__shape_text(first, tx, sizeof tx), i, ctn__shape_text(a->in[i], ty, sizeof ty));
     }
     return ctn__desc_set(&a->out[0], a->name, first->dtype, first->ndim, a->out[0].dim);
 }
@@ -58,10 +60,7 @@ static ctn_status concat_grad(const ctn_grad_args *a)
     int64_t at = 0;
     for (int i = 0; i < a->nin; i++) {
         int64_t n = a->in[i]->d.dim[axis];
-        if (a->need[i]) {
-            a->gin[i] = ctn_slice_at(a->at, a->gout[0], axis, at, n);
-            if (!a->gin[i]) return ctn_error_status();
-        }
+        if (a->need[i]) CTN_TRY(ctn__grad_to(a, i, ctn_slice_at(a->at, a->gout[0], axis, at, n)));
         at += n;
     }
     return CTN_OK;
@@ -81,7 +80,7 @@ ctn_op ctn__op_concat = {
 ctn_tensor *ctn_concat_at(const char *at, int n, ctn_tensor *const *x, int64_t axis)
 {
     if (n < 1 || n > CTN_MAX_IN) {
-        ctn_fail(CTN_EARG, "concat: %d tensors, 1 to %d are possible (%s)", n, CTN_MAX_IN, at);
+        ctn_fail(CTN_EARG, "concat: got %d tensors, expected 1 to %d (%s)", n, CTN_MAX_IN, at);
         return NULL;
     }
     return ctn__apply1(at, NULL, &ctn__op_concat, n, x, 1, &axis, 0, NULL);

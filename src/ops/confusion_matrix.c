@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * confusion_matrix: element (i,j) counts rows of class i predicted as j. Predictions are classes or
- * logits, of which the largest counts (the first of equal ones, NaN before all). No gradient.
+ * confusion_matrix: element (i,j) is the number of rows of class i that were predicted as j.
+ * Predictions are classes or logits. The largest logit is the prediction: the first among equal
+ * ones, and NaN is the largest. No gradient.
  */
-#include "ops/classes.h"
+#include "ops/common/classes.h"
 
 enum { CLASSES, NATTR };
 static const char *const attr_names[] = {"classes"};
@@ -16,17 +17,20 @@ static ctn_status confusion_infer(ctn_infer_args *a)
     char tp[128], tt[128];
     if ((!logits && !ctn__is_class_type(p->dtype)) || !ctn__is_class_type(t->dtype))
         return ctn_fail(CTN_EDTYPE,
-                        "%s: predictions are %s, classes are %s; i64 or i32 are needed, "
-                        "or a float type for predictions",
+                        "%s: predictions are %s, classes are %s; expected i64 or i32, "
+                        "or f32 or f64 for predictions",
                         a->name, ctn_dtype_name(p->dtype), ctn_dtype_name(t->dtype));
     if (C < 1)
-        return ctn_fail(CTN_EARG, "%s: %lld classes, at least 1 is needed", a->name, (long long)C);
+        return ctn_fail(CTN_EARG, "%s: got %lld classes, expected at least 1", a->name,
+                        (long long)C);
     ctn_desc rows = *p;
     if (logits) rows.ndim = p->ndim - 1;
     if (rows.ndim < 0 || !ctn__same_shape(&rows, t) || (logits && p->dim[rows.ndim] != C))
-        return ctn_fail(CTN_ESHAPE, "%s: predictions are %s, classes are %s, of %lld classes",
-                        a->name, ctn__shape_text(p, tp, sizeof tp),
-                        ctn__shape_text(t, tt, sizeof tt), (long long)C);
+        return ctn_fail(
+            CTN_ESHAPE,
+            "%s: shapes do not match: predictions are %s, classes are %s, for %lld classes",
+            a->name, ctn__shape_text(p, tp, sizeof tp), ctn__shape_text(t, tt, sizeof tt),
+            (long long)C);
     return ctn__desc_set(&a->out[0], a->name, CTN_I64, 2, (const int64_t[]){C, C});
 }
 

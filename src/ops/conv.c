@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conv, conv_data, conv_weights (see conv.h) in any number of spatial dimensions up to three, with stride,
- * padding, dilation and groups. f32, bf16 and f16 by oneDNN; f64 and what it refuses by loops that read
- * any strides.
+ * conv, conv_data and conv_weights (see conv.h) in one to three spatial dimensions, with stride,
+ * padding, dilation and groups. oneDNN computes f32, bf16 and f16, conv_f64.c computes f64. What
+ * oneDNN refuses is left to reference loops, which accept any strides.
  */
-#include "ops/conv.h"
+#include "ops/common/conv.h"
 
 static const char *const attr_names[] = {"act",        "stride 0",  "stride 1",   "stride 2",
                                          "pad 0",      "pad 1",     "pad 2",      "pad end 0",
@@ -22,7 +22,7 @@ static int64_t padding(const int64_t *attr, int i)
     return attr[CTN__CONV_PAD + i] + attr[CTN__CONV_PAD_END + i];
 }
 
-/* ---- infer ------------------------------------------------------------------------------------ */
+/* ---- infer ----------------------------------------------------------------------------------- */
 
 static ctn_status wrong(const ctn_infer_args *a, const char *p, const char *q, const char *why)
 {
@@ -37,11 +37,11 @@ static ctn_status check(const ctn_infer_args *a, const char *p, const char *q)
     const ctn_desc *x = a->in[0], *w = a->in[1];
     for (int i = 0; i < a->nin; i++)
         if (!ctn__is_f32_f64(a->in[i]->dtype) || a->in[i]->dtype != x->dtype)
-            return ctn_fail(CTN_EDTYPE, "%s: %s is %s, %s is %s; f32 or f64 for all is needed",
-                            a->name, p, ctn_dtype_name(x->dtype), q,
-                            ctn_dtype_name(a->in[i]->dtype));
+            return ctn_fail(CTN_EDTYPE,
+                            "%s: %s is %s, %s is %s; expected f32 or f64 for all inputs", a->name,
+                            p, ctn_dtype_name(x->dtype), q, ctn_dtype_name(a->in[i]->dtype));
     if (x->ndim < 3 || x->ndim > 2 + CTN_MAX_SPATIAL || w->ndim != x->ndim)
-        return wrong(a, p, q, "both need 2 dimensions and 1 to 3 spatial ones");
+        return wrong(a, p, q, "both need 2 dimensions followed by 1 to 3 spatial ones");
     for (int i = 0; i < CTN_MAX_SPATIAL; i++)
         if (a->attr[CTN__CONV_STRIDE + i] < 1 || a->attr[CTN__CONV_DILATION + i] < 1 ||
             a->attr[CTN__CONV_PAD + i] < 0 || a->attr[CTN__CONV_PAD_END + i] < 0)
@@ -56,11 +56,12 @@ static ctn_status conv_infer(ctn_infer_args *a)
     int64_t g = a->attr[CTN__CONV_GROUPS];
     CTN_TRY(check(a, "x", "the weight"));
     if (w->dim[1] * g != x->dim[1] || w->dim[0] % g != 0)
-        return wrong(a, "x", "the weight",
-                     "channels of x must be groups times the second dimension of the weight, and "
-                     "its first a multiple of groups");
+        return wrong(
+            a, "x", "the weight",
+            "the channels of x must be groups times the second dimension of the weight, and "
+            "the first dimension of the weight must be a multiple of groups");
     if (b && (b->ndim != 1 || b->dim[0] != w->dim[0]))
-        return ctn_fail(CTN_ESHAPE, "conv: the bias needs %lld elements", (long long)w->dim[0]);
+        return ctn_fail(CTN_ESHAPE, "conv: the bias must have shape (%lld)", (long long)w->dim[0]);
     a->out[0].dtype = x->dtype;
     a->out[0].ndim = x->ndim;
     a->out[0].dim[0] = x->dim[0];
@@ -82,7 +83,8 @@ static ctn_status conv_data_infer(ctn_infer_args *a)
     if (w->dim[0] != y->dim[1] || w->dim[0] % a->attr[CTN__CONV_GROUPS] != 0)
         return wrong(
             a, "x", "the weight",
-            "channels of x must be the first dimension of the weight, a multiple of groups");
+            "the channels of x must equal the first dimension of the weight, which must be a "
+            "multiple of groups");
     a->out[0].dtype = y->dtype;
     a->out[0].ndim = y->ndim;
     a->out[0].dim[0] = y->dim[0];
@@ -91,7 +93,7 @@ static ctn_status conv_data_infer(ctn_infer_args *a)
         int64_t n = a->attr[CTN__CONV_SIZE + i];
         int64_t room = n + padding(a->attr, i) - span(a->attr, i, w->dim[2 + i]);
         if (n < 1 || room < 0 || room / a->attr[CTN__CONV_STRIDE + i] + 1 != y->dim[2 + i])
-            return wrong(a, "x", "the weight", "no result of that size belongs to it");
+            return wrong(a, "x", "the weight", "no convolution has a result of that size");
         a->out[0].dim[2 + i] = n;
     }
     return CTN_OK;
@@ -103,7 +105,8 @@ static ctn_status conv_weights_infer(ctn_infer_args *a)
     int64_t g = a->attr[CTN__CONV_GROUPS];
     CTN_TRY(check(a, "x", "y"));
     if (x->dim[0] != y->dim[0] || x->dim[1] % g != 0 || y->dim[1] % g != 0)
-        return wrong(a, "x", "y", "they need one batch and channels that groups divide");
+        return wrong(a, "x", "y",
+                     "they need the same batch size, and groups must divide the channels of both");
     a->out[0].dtype = x->dtype;
     a->out[0].ndim = x->ndim;
     a->out[0].dim[0] = y->dim[1];
@@ -112,9 +115,9 @@ static ctn_status conv_weights_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* ---- reference kernel --------------------------------------------------------------------------- */
+/* ---- reference kernel ------------------------------------------------------------------------ */
 
-/* Everything in three spatial dimensions, missing ones of length 1 in front. */
+/* Always three spatial dimensions; missing ones are put first, with length 1. */
 typedef struct {
     const void *x, *w, *y;
     ctn_dtype tx, tw, ty;
@@ -186,7 +189,7 @@ static bool next(int64_t *at, const int64_t *size)
     return false;
 }
 
-/* Where in x kernel element k of y's element m reads; false in the padding. */
+/* Where kernel element k of y's element m reads in x; false in the padding. */
 static bool reads(const problem *p, const int64_t *m, const int64_t *k, int64_t *at)
 {
     for (int i = 0; i < 3; i++) {
@@ -196,7 +199,7 @@ static bool reads(const problem *p, const int64_t *m, const int64_t *k, int64_t 
     return true;
 }
 
-/* Which element of y reads element n of x by kernel element k; false if none. */
+/* Which element of y reads element n of x through kernel element k; false if none does. */
 static bool read_by(const problem *p, const int64_t *n, const int64_t *k, int64_t *m)
 {
     for (int i = 0; i < 3; i++) {
@@ -246,7 +249,7 @@ static double weights_at(const problem *p, int64_t o, int64_t i, const int64_t *
     return s;
 }
 
-/* Every element of out, described by strides s and spatial size, from at(). */
+/* Set every element of out, which has strides s and spatial size `size`, from at(). */
 static void fill(const problem *p, void *out, ctn_dtype t, int64_t rows, int64_t cols,
                  const int64_t *size, const int64_t *s, const void *bias, ctn_dtype tb, bool relu,
                  double (*at)(const problem *p, int64_t r, int64_t c, const int64_t *pos))
@@ -296,7 +299,7 @@ static ctn_status conv_weights_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
-/* ---- oneDNN --------------------------------------------------------------------------------------- */
+/* ---- oneDNN ---------------------------------------------------------------------------------- */
 
 static ctn_status run_forward(const ctn_run_args *a)
 {
@@ -329,8 +332,8 @@ ctn__conv_shape ctn__conv_shape_of(const ctn_prepare_args *a)
     return s;
 }
 
-/* Kernel for one of the three; what oneDNN has none for, and what has no elements, is left to the reference. CTN_END: there is no second
- * one. */
+/* Prepare one of the three. What oneDNN has no kernel for, and what has no elements, is left to
+ * the reference loops. CTN_END: oneDNN has no second kernel. */
 static ctn_status prepare(ctn_prepare_args *a, ctn__conv_kind kind, const ctn_desc *x, ctn_desc *w,
                           const ctn_desc *bias, const ctn_desc *y,
                           ctn_status (*run)(const ctn_run_args *a), bool second)
@@ -390,9 +393,10 @@ static ctn_status conv_weights_prepare(ctn_prepare_args *a)
     return ctn__choose(a, ctn__conv_work(&a->din[1], &a->dout[0]), 4, ways);
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------ */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
-/* One of the three with the attributes of node a; size: spatial lengths of the result (NULL: conv). */
+/* Record one of the three with the attributes of node a. size: spatial sizes of the result, NULL
+ * for conv. */
 static ctn_tensor *related(const ctn_grad_args *a, ctn_op *op, ctn_tensor *p, ctn_tensor *q,
                            const ctn_desc *like)
 {
@@ -408,13 +412,11 @@ static ctn_tensor *related(const ctn_grad_args *a, ctn_op *op, ctn_tensor *p, ct
 static ctn_status conv_grad(const ctn_grad_args *a)
 {
     ctn_tensor *x = a->in[0], *w = a->in[1], *g = a->gout[0];
-    if (a->need[0] && !(a->gin[0] = related(a, &ctn__op_conv_data, g, w, &x->d)))
-        return ctn_error_status();
-    if (a->need[1] && !(a->gin[1] = related(a, &ctn__op_conv_weights, x, g, &w->d)))
-        return ctn_error_status();
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, related(a, &ctn__op_conv_data, g, w, &x->d)));
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, related(a, &ctn__op_conv_weights, x, g, &w->d)));
     if (a->nin > 2 && a->need[2]) {
         static const int64_t axes[] = {0, 2, 3, 4};
-        if (!(a->gin[2] = ctn_sum_at(a->at, g, g->d.ndim - 1, axes, 0))) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 2, ctn_sum_at(a->at, g, g->d.ndim - 1, axes, 0)));
     }
     return CTN_OK;
 }
@@ -422,20 +424,16 @@ static ctn_status conv_grad(const ctn_grad_args *a)
 static ctn_status conv_data_grad(const ctn_grad_args *a)
 {
     ctn_tensor *y = a->in[0], *w = a->in[1], *u = a->gout[0];
-    if (a->need[0] && !(a->gin[0] = related(a, &ctn__op_conv, u, w, NULL)))
-        return ctn_error_status();
-    if (a->need[1] && !(a->gin[1] = related(a, &ctn__op_conv_weights, u, y, &w->d)))
-        return ctn_error_status();
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, related(a, &ctn__op_conv, u, w, NULL)));
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, related(a, &ctn__op_conv_weights, u, y, &w->d)));
     return CTN_OK;
 }
 
 static ctn_status conv_weights_grad(const ctn_grad_args *a)
 {
     ctn_tensor *x = a->in[0], *y = a->in[1], *u = a->gout[0];
-    if (a->need[0] && !(a->gin[0] = related(a, &ctn__op_conv_data, y, u, &x->d)))
-        return ctn_error_status();
-    if (a->need[1] && !(a->gin[1] = related(a, &ctn__op_conv, x, u, NULL)))
-        return ctn_error_status();
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, related(a, &ctn__op_conv_data, y, u, &x->d)));
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, related(a, &ctn__op_conv, x, u, NULL)));
     return CTN_OK;
 }
 
@@ -446,9 +444,9 @@ ctn_op ctn__op_conv = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_LOW,
-    .grad_in = 3,
-    .spatial_in = 1,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERANDS(2),
+    .spatial_in = CTN_OPERAND(0),
+    .spatial_out = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = conv_infer,
     .grad = conv_grad,
@@ -463,9 +461,9 @@ ctn_op ctn__op_conv_data = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_LOW,
-    .grad_in = 3,
-    .spatial_in = 1,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERANDS(2),
+    .spatial_in = CTN_OPERAND(0),
+    .spatial_out = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = conv_data_infer,
     .grad = conv_data_grad,
@@ -480,8 +478,8 @@ ctn_op ctn__op_conv_weights = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_LOW,
-    .grad_in = 3,
-    .spatial_in = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .spatial_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = conv_weights_infer,
     .grad = conv_weights_grad,
@@ -489,7 +487,7 @@ ctn_op ctn__op_conv_weights = {
     .run = conv_weights_run,
 };
 
-/* ---- public --------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 static void per_axis(int64_t *attr, const int64_t *from, int64_t none)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conv_affine: y = act(a (x * w) + b + residual), a and b per channel: a convolution with the batch normalisation of
- * evaluation behind it, in one kernel that scales, adds and clips while the result is in registers. Made by
- * fusion alone (fuse/conv_affine.c), so it has no infer or grad. Inputs x, w, a, b and, where it has one,
- * residual; attributes of conv.
+ * conv_affine: y = act(a (x * w) + b + residual), with one a and b per channel. This is a
+ * convolution followed by the batch normalisation of evaluation, in one kernel that scales, adds
+ * and clips while the result is in registers. Only fusion creates it (plan/fuse/conv_affine.c),
+ * so it has no infer or grad. Inputs: x, w, a, b and the optional residual. Attributes: those of
+ * conv.
  */
-#include "ops/conv.h"
+#include "ops/common/conv.h"
 
 enum { X, W, A, B, RESIDUAL };
 
@@ -42,6 +43,6 @@ ctn_op ctn__op_conv_affine = {
     .nout = 1,
     .prec = CTN_PREC_LOW,
     .spatial_in = 1u << X | 1u << RESIDUAL,
-    .spatial_out = 1,
+    .spatial_out = CTN_OPERAND(0),
     .prepare = conv_affine_prepare,
 };

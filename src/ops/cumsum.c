@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cumsum along one axis, added up in double. Gradient: the sums from the other end, which is the
- * same op with its attribute reverse flipped.
+ * cumsum along one axis, accumulated in double. Gradient: the sums from the other end, which is
+ * the same op with the attribute `reverse` flipped.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS, REVERSE, NATTR };
 static const char *const attr_names[] = {"axis", "reverse"};
@@ -19,7 +19,7 @@ static ctn_status cumsum_infer(ctn_infer_args *a)
 
 enum { COLS = 64 };
 
-/* nc <= COLS neighbouring chains of n elements, step apart; a negative step goes backwards. */
+/* nc <= COLS adjacent columns of n elements with stride `step`; a negative step goes backwards. */
 #define DEFINE_CUMSUM(T)                                                          \
     static void cumsum_##T(const T *x, T *y, int64_t n, int64_t step, int64_t nc) \
     {                                                                             \
@@ -52,8 +52,7 @@ static ctn_status cumsum_run(const ctn_run_args *a)
 
 static ctn_status cumsum_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn_cumsum_at(a->at, a->gout[0], a->attr[AXIS], !a->attr[REVERSE]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_cumsum_at(a->at, a->gout[0], a->attr[AXIS], !a->attr[REVERSE]));
 }
 
 ctn_op ctn__op_cumsum = {
@@ -62,7 +61,7 @@ ctn_op ctn__op_cumsum = {
     .nin = 1,
     .nout = 1,
     .order = -1,
-    .inplace = 1,
+    .inplace = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = cumsum_infer,
     .grad = cumsum_grad,

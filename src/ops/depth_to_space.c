@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * depth_to_space: y[n, c, h r + i, w r + j] = x[n, (c r + i) r + j, h, w]. Two views around one
- * reorder.
+ * depth_to_space: y[n, c, h r + i, w r + j] = x[n, (c r + i) r + j, h, w]. Views, with
+ * one copy between them.
  */
 #include "ops/ops.h"
 
@@ -12,10 +12,10 @@ ctn_tensor *ctn_depth_to_space_at(const char *at, ctn_tensor *x, int64_t r)
     if (!x) return ctn_reshape_at(at, x, 0, NULL);
     const int64_t *d = x->d.dim;
     if (x->d.ndim != 4 || r < 1 || r > 32768 || d[1] % (r * r) != 0) {
-        ctn_fail(CTN_ESHAPE,
-                 "depth_to_space: x is %s, r is %lld; (N,C,H,W) and C a multiple of r^2 are needed "
-                 "(%s)",
-                 ctn__shape_text(&x->d, t, sizeof t), (long long)r, at);
+        ctn_fail(
+            CTN_ESHAPE,
+            "depth_to_space: x is %s, r is %lld; expected (N,C,H,W) with C a multiple of r^2 (%s)",
+            ctn__shape_text(&x->d, t, sizeof t), (long long)r, at);
         return NULL;
     }
     int64_t c = d[1] / (r * r), h = d[2], w = d[3];

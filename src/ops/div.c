@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * div: y = a / b with broadcasting. Gradients: ga = gy / b, gb = -y gy / b, summed over what was
- * broadcast.
+ * div: y = a / b with broadcasting. Gradients: ga = gy / b, gb = -y gy / b, summed over the
+ * broadcast dimensions.
  */
 #include "ops/ops.h"
 
@@ -15,14 +15,10 @@ CTN__KERNEL(div)
 static ctn_status div_grad(const ctn_grad_args *a)
 {
     ctn_tensor *q = ctn_div_at(a->at, a->gout[0], a->in[1]);
-    if (a->need[0]) {
-        a->gin[0] = ctn__sum_to(a->at, q, &a->in[0]->d);
-        if (!a->gin[0]) return ctn_error_status();
-    }
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, ctn__sum_to(a->at, q, &a->in[0]->d)));
     if (a->need[1]) {
         ctn_tensor *g = ctn__sum_to(a->at, ctn_mul_at(a->at, q, a->out[0]), &a->in[1]->d);
-        a->gin[1] = ctn_neg_at(a->at, g);
-        if (!a->gin[1]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 1, ctn_neg_at(a->at, g)));
     }
     return CTN_OK;
 }
@@ -34,9 +30,9 @@ ctn_op ctn__op_div = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 2,
-    .grad_out = 1,
-    .inplace = 3,
+    .grad_in = CTN_OPERAND(1),
+    .grad_out = CTN_OPERAND(0),
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = div_grad,
     .run = div_run,

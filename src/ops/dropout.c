@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dropout: y = x / (1 - rate) where the element is kept, else 0. Element i is kept where word i of
- * the call's random stream is at least rate 2^32. The second output is the mask, which the gradient
- * uses again: gx = gy / (1 - rate) where kept. In evaluation nothing is recorded.
+ * dropout: y = x / (1 - rate) where the element is kept, else 0. Element i is kept if word i of
+ * the call's random stream is at least rate 2^32. The second output is the mask, which the
+ * gradient reuses: gx = gy / (1 - rate) where kept. In evaluation nothing is recorded.
  */
-#include "ops/random.h"
+#include "ops/common/random.h"
 
 static ctn_status dropout_infer(ctn_infer_args *a)
 {
@@ -27,7 +27,7 @@ static ctn_status dropout_infer(ctn_infer_args *a)
 APPLY(float)
 APPLY(double)
 
-/* n elements from element i on */
+/* n elements, starting with element i. */
 static void apply(const ctn_run_args *a, const unsigned char *mask, int64_t i, int64_t n)
 {
     if (a->dout[0].dtype == CTN_F32)
@@ -61,8 +61,7 @@ static ctn_tensor *masked(const ctn_grad_args *a, ctn_tensor *g, ctn_tensor *mas
 
 static ctn_status dropout_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = masked(a, a->gout[0], a->out[1]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, masked(a, a->gout[0], a->out[1]));
 }
 
 ctn_op ctn__op_dropout = {
@@ -72,14 +71,14 @@ ctn_op ctn__op_dropout = {
     .nout = 2,
     .flags = CTN_OP_RANDOM | CTN_OP_TRAIN,
     .order = -1,
-    .grad_out = 2,
-    .inplace = 1,
+    .grad_out = CTN_OPERAND(1),
+    .inplace = CTN_OPERAND(0),
     .infer = dropout_infer,
     .grad = dropout_grad,
     .run = dropout_run,
 };
 
-/* (gy, mask) -> gx: linear in gy, so its own gradient is itself */
+/* (gy, mask) -> gx: linear in gy, so it is its own gradient. */
 static ctn_status dropout_grad_run(const ctn_run_args *a)
 {
     int64_t n = ctn__count(&a->dout[0]), nb = (n + CTN__WORDS - 1) / CTN__WORDS;
@@ -94,8 +93,7 @@ static ctn_status dropout_grad_run(const ctn_run_args *a)
 static ctn_status dropout_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[0]) return CTN_OK;
-    a->gin[0] = masked(a, a->gout[0], a->in[1]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, masked(a, a->gout[0], a->in[1]));
 }
 
 ctn_op ctn__op_dropout_grad = {
@@ -104,8 +102,8 @@ ctn_op ctn__op_dropout_grad = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
-    .inplace = 1,
+    .grad_in = CTN_OPERAND(1),
+    .inplace = CTN_OPERAND(0),
     .infer = ctn__infer_same,
     .grad = dropout_grad_grad,
     .run = dropout_grad_run,
@@ -114,9 +112,9 @@ ctn_op ctn__op_dropout_grad = {
 ctn_tensor *ctn_dropout_at(const char *at, ctn_tensor *x, double rate)
 {
     if (!(rate >= 0 && rate < 1)) {
-        ctn_fail(CTN_EARG, "dropout: rate is %g, at least 0 and below 1 is needed (%s)", rate, at);
+        ctn_fail(CTN_EARG, "dropout: rate is %g, expected at least 0 and below 1 (%s)", rate, at);
         return NULL;
     }
-    if (!x || !ctn_training(x->ctx)) return x;
+    if (!x || !ctn_context_training(x->ctx)) return x;
     return ctn__apply1(at, NULL, &ctn__op_dropout, 1, &x, 0, NULL, 1, &CTN_CONST(rate));
 }

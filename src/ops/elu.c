@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * elu: y = x where x > 0, else alpha (e^x - 1); alpha is a scalar of the plan. The op elu_grad(x,
- * g) is g times the k-th derivative, k an attribute: e^x stays alpha e^x below 0, 1 becomes 0
- * above. So
+ * elu: y = x where x > 0, else alpha (e^x - 1); alpha is a scalar of the plan. The op
+ * elu_grad(x, g) is g times the k-th derivative, where k is an attribute. Below 0 every
+ * derivative is alpha e^x; above 0 the first is 1 and the others are 0. So
  *   elu:       gx = elu_grad_1(x, gy)
  *   elu_grad:  gx = elu_grad_k+1(x, g gy),  gg = elu_grad_k(x, gy)
- * Not by oneDNN, which subtracts 1 from e^x and so loses small x.
+ * oneDNN is not used: it subtracts 1 from e^x, which loses the digits of small x.
  */
+#include "ops/common/vmath.h"
 #include "ops/ops.h"
-#include "ops/vmath.h"
 
 enum { ORDER, NATTR };
 static const char *const attr_names[] = {"derivative"};
 
-/* The minimum keeps e^x finite where it is not used. */
+/* min(x, 0) keeps e^x finite where it is not used. */
 #define BELOW(x) ((x) > 0 ? 0 : (x))
 #define ELUF(x) ((x) > 0 ? (x) : alpha * ctn__expm1f(BELOW(x)))
 #define ELU(x) ((x) > 0 ? (x) : alpha * expm1(BELOW(x)))
@@ -37,24 +37,14 @@ static ctn_tensor *derivative(const ctn_grad_args *a, ctn_tensor *g, int64_t ord
 
 static ctn_status elu_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = derivative(a, a->gout[0], 1);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, derivative(a, a->gout[0], 1));
 }
 
 ctn_op ctn__op_elu = {
-    .struct_size = sizeof(ctn_op),
-    .name = "elu",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
+    CTN__ELEMENTWISE_OP(elu, 1),
     .prec = CTN_PREC_F32,
-    .grad_in = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    .grad_in = CTN_OPERAND(0),
     .grad = elu_grad_of,
-    .run = elu_run,
-    .tiles = &elu_tiles,
 };
 
 #define PASSF(x, g) ((g) * ((x) > 0 ? above : alpha * ctn__expf(BELOW(x))))
@@ -75,10 +65,10 @@ static ctn_status elu_grad_grad(const ctn_grad_args *a)
 {
     ctn_tensor *gy = a->gout[0];
     if (a->need[0]) {
-        a->gin[0] = derivative(a, ctn_mul_at(a->at, a->in[1], gy), a->attr[ORDER] + 1);
-        if (!a->gin[0]) return ctn_error_status();
+        ctn_tensor *g = ctn_mul_at(a->at, a->in[1], gy);
+        CTN_TRY(ctn__grad_to(a, 0, derivative(a, g, a->attr[ORDER] + 1)));
     }
-    if (a->need[1] && !(a->gin[1] = derivative(a, gy, a->attr[ORDER]))) return ctn_error_status();
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, derivative(a, gy, a->attr[ORDER])));
     return CTN_OK;
 }
 
@@ -90,8 +80,8 @@ ctn_op ctn__op_elu_grad = {
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__infer_same,
     .grad = elu_grad_grad,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * embedding: rows of a table (V,D) chosen by indices (...) -> (...,D). Gradient: embedding_grad,
- * the rows of gy added into zeros at the indices; its gradient is the embedding again.
+ * embedding: rows of a table (V,D) selected by indices (...) -> (...,D). Gradient:
+ * embedding_grad, which adds the rows of gy to zeros at the indices; its gradient is embedding
+ * again.
  *
- * embedding_grad is the same for any number of threads: each row of the table is added by one
- * thread, in the order of the indices.
+ * The result of embedding_grad does not depend on the thread count: each row of the table
+ * belongs to one thread, which adds in the order of the indices.
  */
 #include <omp.h>
 
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 static ctn_status embedding_infer(ctn_infer_args *a)
 {
@@ -17,7 +18,7 @@ static ctn_status embedding_infer(ctn_infer_args *a)
     char t[128];
     CTN_TRY(ctn__infer_index(a, index));
     if (table->ndim != 2)
-        return ctn_fail(CTN_ESHAPE, "embedding: the table is %s, (rows, width) is needed",
+        return ctn_fail(CTN_ESHAPE, "embedding: the table is %s, expected (rows, width)",
                         ctn__shape_text(table, t, sizeof t));
     for (int i = 0; i < index->ndim; i++) dims[i] = index->dim[i];
     dims[index->ndim] = table->dim[1];
@@ -41,9 +42,9 @@ static ctn_status embedding_run(const ctn_run_args *a)
 static ctn_status embedding_grad_of(const ctn_grad_args *a)
 {
     ctn_tensor *in[2] = {a->in[1], a->gout[0]};
-    a->gin[0] =
+    ctn_tensor *g =
         ctn__apply1(a->at, NULL, &ctn__op_embedding_grad, 2, in, 1, &a->in[0]->d.dim[0], 0, NULL);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, g);
 }
 
 ctn_op ctn__op_embedding = {
@@ -52,7 +53,7 @@ ctn_op ctn__op_embedding = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
+    .grad_in = CTN_OPERAND(1),
     .infer = embedding_infer,
     .grad = embedding_grad_of,
     .run = embedding_run,
@@ -79,7 +80,7 @@ static ctn_status embedding_grad_infer(ctn_infer_args *a)
 DEFINE_ADD(float)
 DEFINE_ADD(double)
 
-/* Rows are dealt out in turn: frequent ones tend to be neighbours. */
+/* Rows are dealt out to the threads in turn, because frequent rows tend to be adjacent. */
 static void add_own_rows(const ctn_run_args *a, int64_t me, int64_t team)
 {
     const ctn_desc *index = &a->din[0], *g = &a->din[1];
@@ -107,8 +108,7 @@ static ctn_status embedding_grad_run(const ctn_run_args *a)
 static ctn_status embedding_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[1]) return CTN_OK;
-    a->gin[1] = ctn_embedding_at(a->at, a->gout[0], a->in[0]);
-    return a->gin[1] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 1, ctn_embedding_at(a->at, a->gout[0], a->in[0]));
 }
 
 ctn_op ctn__op_embedding_grad = {
@@ -117,7 +117,7 @@ ctn_op ctn__op_embedding_grad = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 1,
+    .grad_in = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = embedding_grad_infer,
     .grad = embedding_grad_grad,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full: a tensor of one value. The value is a scalar of the plan, so it may change from step to step. No
- * inputs, no gradient.
+ * full: a tensor filled with one value. The value is a scalar of the plan, so it may change from
+ * step to step. No inputs, no gradient.
  */
 #include "ops/ops.h"
 
@@ -40,8 +40,8 @@ ctn_tensor *ctn_full_at(const char *at, ctn_context *ctx, double value, ctn_dtyp
 {
     int64_t attr[DIM0 + CTN_MAX_DIMS] = {dtype, ndim};
     if (ndim < 0 || ndim > CTN_MAX_DIMS) {
-        ctn_fail(CTN_ESHAPE, "full: %d dimensions, at most %d are possible (%s)", ndim,
-                 CTN_MAX_DIMS, at);
+        ctn_fail(CTN_ESHAPE, "full: got %d dimensions, expected 0 to %d (%s)", ndim, CTN_MAX_DIMS,
+                 at);
         return NULL;
     }
     if (ndim > 0) memcpy(attr + DIM0, dims, (size_t)ndim * sizeof *dims);

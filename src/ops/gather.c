@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gather: y at a position of index is x at the same position, but along the axis at the index
- * itself; for axis 1 of 3: y[i,j,k] = x[i,index[i,j,k],k]. index is not longer than x outside
- * the axis. Gradient: gy added into zeros at the indices.
+ * gather: y has the shape of index; each element is taken from x at the same position, except
+ * that the coordinate along the axis is the index. For axis 1 of 3:
+ *   y[i,j,k] = x[i,index[i,j,k],k]
+ * Outside the axis, index is not longer than x. Gradient: gy added to zeros at the indices.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS };
 
@@ -18,14 +19,15 @@ static ctn_status gather_infer(ctn_infer_args *a)
     bool ok = x->ndim == index->ndim;
     for (int i = 0; i < x->ndim && ok; i++) ok = i == axis || index->dim[i] <= x->dim[i];
     if (!ok)
-        return ctn_fail(CTN_ESHAPE, "gather along axis %d: x is %s, index is %s", axis,
+        return ctn_fail(CTN_ESHAPE,
+                        "gather along axis %d: shapes do not match: x is %s, index is %s", axis,
                         ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(index, ti, sizeof ti));
     a->out[0] = *index;
     a->out[0].dtype = x->dtype;
     return CTN_OK;
 }
 
-/* One line along the last dimension; S is a constant, so that each copy is one move. */
+/* One line along the last dimension. S is a constant, so that each copy is one move. */
 #define DEFINE_LINE(S)                                                                       \
     static void line_##S(char *y, const char *x, const void *index, ctn_dtype t, int64_t at, \
                          int64_t n, int64_t step, int64_t axis_step)                         \
@@ -69,8 +71,7 @@ static ctn_status gather_grad(const ctn_grad_args *a)
 {
     const ctn_desc *x = &a->in[0]->d;
     ctn_tensor *zero = ctn_full_at(a->at, a->ctx, 0, x->dtype, x->ndim, x->dim);
-    a->gin[0] = ctn_scatter_add_at(a->at, zero, a->in[1], a->gout[0], a->attr[AXIS]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_scatter_add_at(a->at, zero, a->in[1], a->gout[0], a->attr[AXIS]));
 }
 
 ctn_op ctn__op_gather = {
@@ -79,7 +80,7 @@ ctn_op ctn__op_gather = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
+    .grad_in = CTN_OPERAND(1),
     .infer = gather_infer,
     .grad = gather_grad,
     .run = gather_run,

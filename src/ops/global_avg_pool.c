@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * global_avg_pool: the mean over all spatial dimensions is avg_pool with one window over the whole
- * of x.
+ * global_avg_pool: the mean over all spatial dimensions, which is avg_pool with one window that
+ * covers all of x.
  */
 #include "ops/ops.h"
 

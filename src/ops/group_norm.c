@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * group_norm: layer_norm of (N, groups, rest), then one scale and shift per channel. No op of its
- * own: reshapes are views, and the gradients are those of its parts.
+ * group_norm: layer_norm of (N, groups, rest), then one scale and shift per channel. It is not
+ * an op of its own: reshapes are views, and the gradients are those of its parts.
  */
 #include "ops/ops.h"
 
@@ -12,10 +12,11 @@ ctn_tensor *ctn_group_norm_at(const char *at, ctn_tensor *x, int64_t groups, ctn
     if (!x) return NULL;
     const ctn_desc *d = &x->d;
     if (d->ndim < 2 || groups < 1 || d->dim[1] % groups != 0) {
-        ctn_fail(CTN_ESHAPE,
-                 "group_norm: x is %s with %lld groups; (N,C,...) with C a multiple of the groups "
-                 "is needed (%s)",
-                 ctn__shape_text(d, t, sizeof t), (long long)groups, at);
+        ctn_fail(
+            CTN_ESHAPE,
+            "group_norm: x is %s with %lld groups; expected (N,C,...) with C a multiple of the "
+            "groups (%s)",
+            ctn__shape_text(d, t, sizeof t), (long long)groups, at);
         return NULL;
     }
     int64_t inner = d->dim[1] / groups;

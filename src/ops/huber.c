@@ -2,11 +2,11 @@
  *
  * huber: with d = x-t and D = delta,
  *   y = s sum(d^2/2 where |d| <= D, else D (|d| - D/2)),   s = 1/elements or 1
- * With c = d cut to -D..D an element is c (d - c/2). Gradient: gx = s gy c, gt = -gx.
+ * With d clipped to c in [-D, D], an element is c (d - c/2). Gradient: gx = s gy c, gt = -gx.
  */
 #include <math.h>
 
-#include "ops/loss.h"
+#include "ops/common/loss.h"
 
 static const char *const attr_names[] = {"reduction", "order"};
 
@@ -53,7 +53,7 @@ static void slope64(const double *x, const double *t, double *g, int64_t n, doub
     }
 }
 
-/* second derivative: 1 where |d| <= D */
+/* The second derivative: 1 where |d| <= D. */
 static void bend32(const float *x, const float *t, float *g, int64_t n, float s, float D)
 {
 #pragma omp simd
@@ -89,7 +89,7 @@ ctn_op ctn__op_huber = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__loss_infer,
     .grad = huber_grad,
@@ -111,9 +111,9 @@ static ctn_status huber_grad_grad(const ctn_grad_args *a)
         if (!a->need[i]) continue;
         ctn_tensor *gy = i == 0 ? a->in[2] : ctn__scaled(a->at, a->in[2], -1);
         ctn_tensor *bend = ctn__slope(a, op, 2, a->in[0], a->in[1], gy);
-        if (!(a->gin[i] = ctn_mul_at(a->at, a->gout[0], bend))) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, i, ctn_mul_at(a->at, a->gout[0], bend)));
     }
-    if (a->need[2] && !(a->gin[2] = ctn__slope_by_gy(a, op))) return ctn_error_status();
+    if (a->need[2]) CTN_TRY(ctn__grad_to(a, 2, ctn__slope_by_gy(a, op)));
     return CTN_OK;
 }
 
@@ -124,8 +124,8 @@ ctn_op ctn__op_huber_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 7,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(3),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__slope_infer,
     .grad = huber_grad_grad,
@@ -136,7 +136,7 @@ ctn_tensor *ctn_huber_at(const char *at, ctn_tensor *x, ctn_tensor *t, double de
                          ctn_reduction reduction)
 {
     if (!(delta > 0)) {
-        ctn_fail(CTN_EARG, "huber: delta is %g, a number above 0 is needed (%s)", delta, at);
+        ctn_fail(CTN_EARG, "huber: delta is %g, expected a number above 0 (%s)", delta, at);
         return NULL;
     }
     return ctn__loss(at, &ctn__op_huber, x, t, reduction, 1, &CTN_CONST(delta));

@@ -10,7 +10,7 @@ ctn_tensor *ctn_instance_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scal
     char t[128];
     if (!x) return NULL;
     if (x->d.ndim < 2 || x->d.dim[1] < 1) {
-        ctn_fail(CTN_ESHAPE, "instance_norm: x is %s, (N,C,...) is needed (%s)",
+        ctn_fail(CTN_ESHAPE, "instance_norm: x is %s, expected (N,C,...) (%s)",
                  ctn__shape_text(&x->d, t, sizeof t), at);
         return NULL;
     }

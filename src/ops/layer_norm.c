@@ -1,40 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layer_norm: y = (x - m) r w + b over the last n dimensions, m the mean and r = 1/sqrt(variance +
- * eps). Everything but the names is in norm.c.
+ * layer_norm: y = (x - m) r w + b over the last n dimensions, with the mean m and
+ * r = 1/sqrt(variance + eps). Shape rules, kernels and gradients are in common/norm.c.
  */
-#include "ops/norm.h"
+#include "ops/common/norm.h"
 
 ctn_op ctn__op_layer_norm = {
-    .struct_size = sizeof(ctn_op),
+    CTN__NORM_OP,
     .name = "layer_norm",
-    .nin = -1,
     .nout = 3,
-    .order = -1,
-    .prec = CTN_PREC_F32,
-    .grad_in = 3, /* x, weight */
-    .grad_out = 6,
-    .inplace = 1,
-    .attr_names = ctn__norm_attr_names,
-    .infer = ctn__norm_infer,
-    .grad = ctn__norm_grad,
-    .run = ctn__norm_run,
+    .grad_out = CTN_OPERAND(1) | CTN_OPERAND(2),
 };
 
 ctn_op ctn__op_layer_norm_grad = {
-    .struct_size = sizeof(ctn_op),
+    CTN__NORM_GRAD_OP,
     .name = "layer_norm_grad",
-    .nin = -1,
-    .nout = 3,
-    .order = -1,
-    .prec = CTN_PREC_F32,
-    .grad_in = 31,
-    .inplace = 3,
-    .attr_names = ctn__norm_attr_names,
-    .infer = ctn__norm_grad_infer,
-    .grad = ctn__norm_grad_grad,
-    .prepare = ctn__norm_grad_prepare,
-    .run = ctn__norm_grad_run,
+    .grad_in = CTN_OPERANDS(5),
 };
 
 ctn_tensor *ctn_layer_norm_at(const char *at, ctn_tensor *x, int n, ctn_tensor *weight,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * leaky_relu: y = x where x > 0, else slope x; slope is a scalar of the plan. Gradient: gy or slope
- * gy, by the sign of x (not of y: the slope may be negative).
+ * leaky_relu: y = x where x > 0, else slope x; slope is a scalar of the plan. Gradient: gy or
+ * slope gy, depending on the sign of x (not of y, because the slope may be negative).
  */
 #include "ops/ops.h"
 
@@ -26,27 +26,17 @@ static ctn_tensor *leaky_relu_grad(const ctn_grad_args *a, ctn_tensor *x, ctn_te
 
 static ctn_status leaky_relu_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = leaky_relu_grad(a, a->in[0], a->gout[0]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, leaky_relu_grad(a, a->in[0], a->gout[0]));
 }
 
 ctn_op ctn__op_leaky_relu = {
-    .struct_size = sizeof(ctn_op),
-    .name = "leaky_relu",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_in = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(leaky_relu, 1),
+    .grad_in = CTN_OPERAND(0),
     .grad = leaky_relu_grad_of,
-    .run = leaky_relu_run,
-    .tiles = &leaky_relu_tiles,
 };
 
-/* leaky_relu_grad(x, gy) = gy where x > 0, else slope gy: linear in gy, so its own gradient is
- * itself. */
+/* leaky_relu_grad(x, gy) = gy where x > 0, else slope gy: linear in gy, so it is its own
+ * gradient. */
 #define PASS(x, g) ((x) > 0 ? (g) : slope * (g))
 
 CTN__KERNEL(leaky_relu_grad)
@@ -63,23 +53,13 @@ CTN__KERNEL(leaky_relu_grad)
 static ctn_status leaky_relu_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[1]) return CTN_OK;
-    a->gin[1] = leaky_relu_grad(a, a->in[0], a->gout[0]);
-    return a->gin[1] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 1, leaky_relu_grad(a, a->in[0], a->gout[0]));
 }
 
 ctn_op ctn__op_leaky_relu_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "leaky_relu_grad",
-    .nin = 2,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_in = 1,
-    .inplace = 3,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(leaky_relu_grad, 2),
+    .grad_in = CTN_OPERAND(0),
     .grad = leaky_relu_grad_grad,
-    .run = leaky_relu_grad_run,
-    .tiles = &leaky_relu_grad_tiles,
 };
 
 ctn_tensor *ctn_leaky_relu_at(const char *at, ctn_tensor *x, double slope)

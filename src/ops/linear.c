@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * linear: y = act(x W^T + b), x (N,I), W (O,I) as PyTorch keeps it, b (O) or absent. act is set by the plan's
- * fusion only (fuse/linear_act.c). Gradients: gx = gy W, gW = gy^T x, gb = sum of gy over N.
+ * linear: y = act(x W^T + b), x (N,I), W (O,I) as in PyTorch, b (O) or absent. act is set only by
+ * fusion (plan/fuse/product_act.c). Gradients: gx = gy W, gW = gy^T x, gb = sum of gy over N.
  */
 #include "ops/ops.h"
 
@@ -13,13 +13,14 @@ static ctn_status linear_infer(ctn_infer_args *a)
     const ctn_desc *x = a->in[0], *w = a->in[1], *b = a->nin > 2 ? a->in[2] : NULL;
     char tx[128], tw[128], tb[128];
     if (x->dtype != w->dtype || (b && b->dtype != x->dtype) || !ctn__is_float(x->dtype))
-        return ctn_fail(CTN_EDTYPE, "linear: x is %s, weight is %s%s%s; one float type is needed",
+        return ctn_fail(CTN_EDTYPE,
+                        "linear: x is %s, weight is %s%s%s; expected the same float type",
                         ctn_dtype_name(x->dtype), ctn_dtype_name(w->dtype), b ? ", bias is " : "",
                         b ? ctn_dtype_name(b->dtype) : "");
     bool ok = a->nin >= 2 && a->nin <= 3 && x->ndim == 2 && w->ndim == 2 &&
               x->dim[1] == w->dim[1] && (!b || (b->ndim == 1 && b->dim[0] == w->dim[0]));
     if (!ok)
-        return ctn_fail(CTN_ESHAPE, "linear: x is %s, weight is %s%s%s",
+        return ctn_fail(CTN_ESHAPE, "linear: shapes do not match: x is %s, weight is %s%s%s",
                         ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(w, tw, sizeof tw),
                         b ? ", bias is " : "", b ? ctn__shape_text(b, tb, sizeof tb) : "");
     a->out[0].dtype = x->dtype;
@@ -39,7 +40,7 @@ static ctn_desc transposed(const ctn_desc *d)
     return r;
 }
 
-/* Sums of nothing. */
+/* Called only if there are no elements to sum: the result is zeros or the bias. */
 static ctn_status linear_run(const ctn_run_args *a)
 {
     const ctn_desc *y = &a->dout[0];
@@ -80,11 +81,30 @@ static ctn_status prim_run(const ctn_run_args *a)
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
+static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
+{
+    const ctn_desc wt = transposed(&a->din[1]);
+    ctn__prim *prim;
+    CTN_TRY(make(&prim, a->engine, &a->din[0], &wt, a->nin > 2 ? &a->din[2] : NULL, &a->dout[0],
+                 (ctn__elt)a->attr[ACT], 0));
+    return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
+}
+
+static ctn_status by_matmul(ctn_prepare_args *a)
+{
+    return by_prim(a, ctn__prim_matmul);
+}
+
+static ctn_status by_inner(ctn_prepare_args *a)
+{
+    return by_prim(a, ctn__prim_inner);
+}
+
 static ctn_status linear_prepare(ctn_prepare_args *a)
 {
+    static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
     for (int i = 0; i < a->nin; i++) ctn__ask_spread(&a->din[i]);
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
-    ctn_desc wt = transposed(&a->din[1]);
     a->flops = 2 * ctn__count(y) * x->dim[1];
     a->kernel = "empty";
     if (a->nin > 2) ctn__plain(&a->din[2]);
@@ -95,19 +115,16 @@ static ctn_status linear_prepare(ctn_prepare_args *a)
         a->run = run_f64;
         return CTN_OK;
     }
-    ctn__prim *prim;
-    CTN_TRY(ctn__prim_matmul(&prim, a->engine, x, &wt, a->nin > 2 ? &a->din[2] : NULL, y,
-                             (ctn__elt)a->attr[ACT], 0));
-    return ctn__with_prim(a, prim, prim_run);
+    return ctn__choose(a, a->flops, a->flops < CTN__WORTH_CHOOSING ? 1 : 2, ways);
 }
 
 static ctn_status linear_grad(const ctn_grad_args *a)
 {
     ctn_tensor *x = a->in[0], *w = a->in[1], *g = a->gout[0];
-    if (a->need[0] && !(a->gin[0] = ctn_matmul_at(a->at, g, w, 0, 0))) return ctn_error_status();
-    if (a->need[1] && !(a->gin[1] = ctn_matmul_at(a->at, g, x, 1, 0))) return ctn_error_status();
-    if (a->nin > 2 && a->need[2] && !(a->gin[2] = ctn_sum_at(a->at, g, 1, (const int64_t[]){0}, 0)))
-        return ctn_error_status();
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, ctn_matmul_at(a->at, g, w, 0, 0)));
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, ctn_matmul_at(a->at, g, x, 1, 0)));
+    if (a->nin > 2 && a->need[2])
+        CTN_TRY(ctn__grad_to(a, 2, ctn_sum_at(a->at, g, 1, (const int64_t[]){0}, 0)));
     return CTN_OK;
 }
 
@@ -119,7 +136,7 @@ ctn_op ctn__op_linear = {
     .flags = CTN_OP_STRIDED,
     .order = -1,
     .prec = CTN_PREC_LOW,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = linear_infer,
     .grad = linear_grad,
@@ -133,7 +150,8 @@ ctn_tensor *ctn_linear_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tens
     int64_t attr[NATTR] = {CTN__ELT_NONE}, rows = 1;
     ctn_desc d = x ? x->d : (ctn_desc){.ndim = 2};
     int last = d.ndim - 1;
-    bool fold = d.ndim != 2 && d.ndim > 0; /* leading dimensions are rows, none: one row */
+    /* Leading dimensions are rows; a vector is one row. */
+    bool fold = d.ndim != 2 && d.ndim > 0;
     for (int i = 0; i < last; i++) rows *= d.dim[i];
     if (fold) in[0] = ctn_reshape_at(at, x, CTN_SHAPE(rows, d.dim[last]));
     ctn_tensor *y = ctn__apply1(at, NULL, &ctn__op_linear, b ? 3 : 2, in, NATTR, attr, 0, NULL);

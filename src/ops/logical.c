@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * logical: and, or (with broadcasting) and not, of bool. logical_not(x) is a second op: it has one
- * input. No gradients.
+ * logical: `and` and `or` of bool tensors, with broadcasting. `not` has one input and is
+ * therefore an op of its own, logical_not. No gradients.
  */
 #include "ops/ops.h"
 
@@ -14,7 +14,7 @@ static ctn_status bool_inputs(const ctn_infer_args *a)
     for (int i = 0; i < a->nin; i++)
         if (a->in[i]->dtype != CTN_BOOL)
             return ctn_fail(CTN_EDTYPE,
-                            "%s: input %d is %s, bool is needed; compare or use ctn_cast", a->name,
+                            "%s: input %d is %s, expected bool; compare or use ctn_cast", a->name,
                             i, ctn_dtype_name(a->in[i]->dtype));
     return CTN_OK;
 }
@@ -26,7 +26,7 @@ static ctn_status logical_infer(ctn_infer_args *a)
     return ctn__broadcast(&a->out[0], a->name, a->in[0], a->in[1]);
 }
 
-/* Bytes of a user's memory may hold any nonzero value for true. */
+/* In a user's memory any nonzero byte means true. */
 #define IS_AND(x, z) ((x) != 0 && (z) != 0)
 #define IS_OR(x, z) ((x) != 0 || (z) != 0)
 
@@ -43,7 +43,7 @@ ctn_op ctn__op_logical = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = 0,
-    .inplace = 3,
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = logical_infer,
     .run = logical_run,
@@ -87,7 +87,7 @@ ctn_op ctn__op_logical_not = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = 0,
-    .inplace = 1,
+    .inplace = CTN_OPERAND(0),
     .infer = logical_not_infer,
     .run = logical_not_run,
     .tiles = &logical_not_tiles,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * matmul: C = op(A) op(B), op being the transpose of the last two dimensions where asked for; leading
- * dimensions are batches and broadcast. Transposes are strides, so they cost nothing. Gradients are two
- * more matmuls, summed over what was broadcast.
+ * matmul: C = op(A) op(B), where op transposes the last two dimensions if asked to. Leading
+ * dimensions are batches and broadcast. Transposes only change strides, so they cost nothing.
+ * The gradients are two more matmuls, summed over the broadcast dimensions.
  */
 #include "ops/ops.h"
 
 enum { TRANS_A, TRANS_B, NATTR };
 static const char *const attr_names[] = {"trans_a", "trans_b"};
 
-/* d with its last two dimensions swapped where t is set */
+/* d with its last two dimensions swapped if t is set. */
 static ctn_desc turned(const ctn_desc *d, int64_t t)
 {
     ctn_desc r = *d;
@@ -28,7 +28,7 @@ static ctn_status matmul_infer(ctn_infer_args *a)
     const ctn_desc *x = a->in[0], *y = a->in[1];
     char tx[128], ty[128];
     if (x->dtype != y->dtype || !ctn__is_float(x->dtype))
-        return ctn_fail(CTN_EDTYPE, "matmul: inputs are %s and %s, one float type is needed",
+        return ctn_fail(CTN_EDTYPE, "matmul: inputs are %s and %s, expected the same float type",
                         ctn_dtype_name(x->dtype), ctn_dtype_name(y->dtype));
     if (x->ndim < 2 || y->ndim < 2) goto bad;
     ctn_desc p = turned(x, a->attr[TRANS_A]), q = turned(y, a->attr[TRANS_B]);
@@ -43,12 +43,12 @@ static ctn_status matmul_infer(ctn_infer_args *a)
     a->out[0].dim[a->out[0].ndim++] = n;
     return CTN_OK;
 bad:
-    return ctn_fail(CTN_ESHAPE, "matmul: A is %s%s, B is %s%s", ctn__shape_text(x, tx, sizeof tx),
-                    a->attr[TRANS_A] ? " transposed" : "", ctn__shape_text(y, ty, sizeof ty),
-                    a->attr[TRANS_B] ? " transposed" : "");
+    return ctn_fail(CTN_ESHAPE, "matmul: shapes do not match: A is %s%s, B is %s%s",
+                    ctn__shape_text(x, tx, sizeof tx), a->attr[TRANS_A] ? " transposed" : "",
+                    ctn__shape_text(y, ty, sizeof ty), a->attr[TRANS_B] ? " transposed" : "");
 }
 
-/* Sums of nothing. */
+/* Called only if there are no elements to sum: the result is zeros. */
 static ctn_status matmul_run(const ctn_run_args *a)
 {
     const ctn_desc *c = &a->dout[0];
@@ -70,12 +70,32 @@ static ctn_status prim_run(const ctn_run_args *a)
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
+static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
+{
+    const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
+    const ctn_desc q = turned(&a->din[1], a->attr[TRANS_B]);
+    ctn__prim *prim;
+    CTN_TRY(make(&prim, a->engine, &p, &q, NULL, &a->dout[0], CTN__ELT_NONE, 0));
+    return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
+}
+
+static ctn_status by_matmul(ctn_prepare_args *a)
+{
+    return by_prim(a, ctn__prim_matmul);
+}
+
+static ctn_status by_inner(ctn_prepare_args *a)
+{
+    return by_prim(a, ctn__prim_inner);
+}
+
 static ctn_status matmul_prepare(ctn_prepare_args *a)
 {
+    static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
     const ctn_desc *c = &a->dout[0];
     for (int i = 0; i < 2; i++) ctn__ask_spread(&a->din[i]);
-    ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]), q = turned(&a->din[1], a->attr[TRANS_B]);
-    int64_t K = p.dim[p.ndim - 1];
+    const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
+    const int64_t K = p.dim[p.ndim - 1];
     a->flops = 2 * ctn__count(c) * K;
     a->kernel = "empty";
     if (ctn__count(c) == 0 || K == 0) return CTN_OK;
@@ -85,18 +105,7 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
         a->run = run_f64;
         return CTN_OK;
     }
-    ctn__prim *prim;
-    CTN_TRY(ctn__prim_matmul(&prim, a->engine, &p, &q, NULL, c, CTN__ELT_NONE, 0));
-    return ctn__with_prim(a, prim, prim_run);
-}
-
-/* (batch, M, K) as (batch M, K). */
-static ctn_tensor *rows_of(const char *at, ctn_tensor *x)
-{
-    const int64_t last = x ? x->d.dim[x->d.ndim - 1] : 0;
-    int64_t rows = 1;
-    for (int i = 0; x && i < x->d.ndim - 1; i++) rows *= x->d.dim[i];
-    return ctn_reshape_at(at, x, CTN_SHAPE(rows, last));
+    return ctn__choose(a, a->flops, a->flops < CTN__WORTH_CHOOSING ? 1 : 2, ways);
 }
 
 static ctn_status matmul_grad(const ctn_grad_args *a)
@@ -106,19 +115,17 @@ static ctn_status matmul_grad(const ctn_grad_args *a)
     if (a->need[0]) { /* gA = gC op(B)^T, or its transpose */
         ctn_tensor *gA =
             ta ? ctn_matmul_at(a->at, B, g, tb, 1) : ctn_matmul_at(a->at, g, B, 0, !tb);
-        a->gin[0] = ctn__sum_to(a->at, gA, &A->d);
-        if (!a->gin[0]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 0, ctn__sum_to(a->at, gA, &A->d)));
     }
-    if (a->need[1] && B->d.ndim == 2 && A->d.ndim > 2 && !ta) { /* the batch is more rows */
-        A = rows_of(a->at, A);
-        g = rows_of(a->at, g);
-        a->gin[1] = tb ? ctn_matmul_at(a->at, g, A, 1, 0) : ctn_matmul_at(a->at, A, g, 1, 0);
-        if (!a->gin[1]) return ctn_error_status();
+    if (a->need[1] && B->d.ndim == 2 && A->d.ndim > 2 && !ta) { /* the batch is only more rows */
+        A = ctn__rows_of(a->at, A);
+        g = ctn__rows_of(a->at, g);
+        ctn_tensor *gB = tb ? ctn_matmul_at(a->at, g, A, 1, 0) : ctn_matmul_at(a->at, A, g, 1, 0);
+        CTN_TRY(ctn__grad_to(a, 1, gB));
     } else if (a->need[1]) { /* gB = op(A)^T gC, or its transpose */
         ctn_tensor *gB =
             tb ? ctn_matmul_at(a->at, g, A, 1, ta) : ctn_matmul_at(a->at, A, g, !ta, 0);
-        a->gin[1] = ctn__sum_to(a->at, gB, &B->d);
-        if (!a->gin[1]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 1, ctn__sum_to(a->at, gB, &B->d)));
     }
     return CTN_OK;
 }
@@ -131,7 +138,7 @@ ctn_op ctn__op_matmul = {
     .flags = CTN_OP_STRIDED,
     .order = -1,
     .prec = CTN_PREC_LOW,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = matmul_infer,
     .grad = matmul_grad,

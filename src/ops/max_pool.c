@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * max_pool: y = largest element of each window; padding never wins, a NaN does. Its second output
- * is the place of that element in the window, the first of equals, by which the gradient goes
- * back:
+ * max_pool: y = the largest element of each window; padding never wins, NaN always does. The
+ * second output is the index of that element in its window, the first among equal ones. The
+ * gradient uses it:
  *   gx_i = sum of gy_o over the windows o whose maximum is element i
- * That is linear in gy: its own gradient picks the elements at the same places.
+ * This is linear in gy; its own gradient picks the elements at the same indices.
  */
-#include "ops/pool.h"
+#include "ops/common/pool.h"
 
 static const char *const attr_names[] = {CTN__P_SIZE_NAMES, CTN__P_WINDOW_NAMES};
 
@@ -24,7 +24,7 @@ static ctn_status max_pool_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* x and y stand for either of an op's float operands. */
+/* x and y are the float operands of the op, in either order. */
 static ctn__windows windows_of(const int64_t *attr, const ctn_desc *x, const ctn_desc *y,
                                const ctn_desc *index)
 {
@@ -40,7 +40,7 @@ static ctn__windows windows_of(const int64_t *attr, const ctn_desc *x, const ctn
     return w;
 }
 
-/* The places lie as y does, also where the plan has to keep both for the user. */
+/* The indices get the layout of y, even if the plan has to keep both for the user. */
 static ctn_status max_pool_prepare(ctn_prepare_args *a)
 {
     if (ctn__is_channels_last(&a->din[0]) && ctn__is_channels_last(&a->dout[0]))
@@ -63,8 +63,7 @@ static ctn_tensor *by_index(const ctn_grad_args *a, ctn_op *op, ctn_tensor *inde
 
 static ctn_status max_pool_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = by_index(a, &ctn__op_max_pool_grad, a->out[1]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, by_index(a, &ctn__op_max_pool_grad, a->out[1]));
 }
 
 ctn_op ctn__op_max_pool = {
@@ -73,9 +72,9 @@ ctn_op ctn__op_max_pool = {
     .nin = 1,
     .nout = 2,
     .order = -1,
-    .grad_out = 2,
-    .spatial_in = 1,
-    .spatial_out = 3,
+    .grad_out = CTN_OPERAND(1),
+    .spatial_in = CTN_OPERAND(0),
+    .spatial_out = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = max_pool_infer,
     .grad = max_pool_grad_of,
@@ -102,8 +101,7 @@ static ctn_status max_pool_grad_run(const ctn_run_args *a)
 static ctn_status max_pool_grad_grad_of(const ctn_grad_args *a)
 {
     if (!a->need[0]) return CTN_OK;
-    a->gin[0] = by_index(a, &ctn__op_max_pool_grad_grad, a->in[1]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, by_index(a, &ctn__op_max_pool_grad_grad, a->in[1]));
 }
 
 ctn_op ctn__op_max_pool_grad = {
@@ -112,9 +110,9 @@ ctn_op ctn__op_max_pool_grad = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
-    .spatial_in = 3,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERAND(1),
+    .spatial_in = CTN_OPERANDS(2),
+    .spatial_out = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = ctn__pool_grad_infer,
     .grad = max_pool_grad_grad_of,
@@ -134,8 +132,7 @@ static ctn_status max_pool_grad_grad_run(const ctn_run_args *a)
 static ctn_status max_pool_grad_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[0]) return CTN_OK;
-    a->gin[0] = by_index(a, &ctn__op_max_pool_grad, a->in[1]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, by_index(a, &ctn__op_max_pool_grad, a->in[1]));
 }
 
 ctn_op ctn__op_max_pool_grad_grad = {
@@ -144,9 +141,9 @@ ctn_op ctn__op_max_pool_grad_grad = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
-    .spatial_in = 3,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERAND(1),
+    .spatial_in = CTN_OPERANDS(2),
+    .spatial_out = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = ctn__pool_infer,
     .grad = max_pool_grad_grad_grad,

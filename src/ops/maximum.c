@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * maximum: y = max(a, b) with broadcasting; NaN wins. Gradient: gy to the larger input, half to
- * each where they are equal.
+ * maximum: y = max(a, b) with broadcasting; NaN wins. Gradient: gy goes to the larger input, and
+ * half of it to each where they are equal.
  */
 #include "ops/ops.h"
 
@@ -17,8 +17,8 @@ static ctn_status maximum_grad_of(const ctn_grad_args *a)
     for (int i = 0; i < 2; i++) {
         if (!a->need[i]) continue;
         ctn_tensor *share = ctn__binary(a->at, &ctn__op_maximum_grad, a->in[i], a->in[1 - i]);
-        a->gin[i] = ctn__sum_to(a->at, ctn_mul_at(a->at, a->gout[0], share), &a->in[i]->d);
-        if (!a->gin[i]) return ctn_error_status();
+        ctn_tensor *g = ctn_mul_at(a->at, a->gout[0], share);
+        CTN_TRY(ctn__grad_to(a, i, ctn__sum_to(a->at, g, &a->in[i]->d)));
     }
     return CTN_OK;
 }
@@ -30,16 +30,16 @@ ctn_op ctn__op_maximum = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 3,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = maximum_grad_of,
     .run = maximum_run,
     .tiles = &maximum_tiles,
 };
 
-/* maximum_grad(a, b): the share of the gradient that a gets, 1, 1/2 or 0. A constant almost
- * everywhere, so no gradient flows. minimum uses it with its inputs the other way round. */
+/* maximum_grad(a, b): the share of the gradient that a gets: 1, 1/2 or 0. It is constant almost
+ * everywhere, so no gradient flows through it. minimum uses it with swapped inputs. */
 #define SHARE(x, z) ((x) < (z) ? 0 : (x) == (z) ? half : one)
 
 CTN__KERNEL(maximum_grad)
@@ -60,7 +60,7 @@ ctn_op ctn__op_maximum_grad = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = 0,
-    .inplace = 3,
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .run = maximum_grad_run,
     .tiles = &maximum_grad_tiles,

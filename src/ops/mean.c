@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mean over axes (none given: all), by the kernels of sum; of nothing it is NaN. Gradient: gy /
- * r broadcast back, r being the number of elements behind one result.
+ * mean over axes (no axes: all), with the kernels of sum. The mean of no elements is NaN.
+ * Gradient: gy / r broadcast back, where r is the number of elements of one mean.
  */
-#include "ops/reduce.h"
+#include "ops/common/reduce.h"
 
 static ctn_status mean_grad(const ctn_grad_args *a)
 {
@@ -11,8 +11,7 @@ static ctn_status mean_grad(const ctn_grad_args *a)
     int64_t n = ctn__count(&a->out[0]->d), r = n > 0 ? ctn__count(x) / n : 1;
     ctn_tensor *g =
         ctn_scale_at(a->at, ctn__reduce_kept(a, a->gout[0]), r > 0 ? 1.0 / (double)r : 0);
-    a->gin[0] = ctn_broadcast_to_at(a->at, g, x->ndim, x->dim);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_broadcast_to_at(a->at, g, x->ndim, x->dim));
 }
 
 ctn_op ctn__op_mean = {

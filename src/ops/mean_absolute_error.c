@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mean_absolute_error: y = s sum(|x-t|), s = 1/elements or 1. Gradient: gx = s gy sign(x-t), gt =
- * -gx, with sign(0) = 0; NaN stays NaN.
+ * mean_absolute_error: y = s sum(|x-t|), s = 1/elements or 1. Gradient: gx = s gy sign(x-t),
+ * gt = -gx, with sign(0) = 0; NaN stays NaN.
  */
 #include <math.h>
 
-#include "ops/loss.h"
+#include "ops/common/loss.h"
 
 static const char *const attr_names[] = {"reduction", "order"};
 
@@ -33,7 +33,7 @@ static void slope32(const float *x, const float *t, float *g, int64_t n, float s
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         float d = x[i] - t[i];
-        float low = d < 0 ? -s : d; /* d is left only where it is 0 or NaN */
+        float low = d < 0 ? -s : d; /* d itself remains only if it is 0 or NaN */
         g[i] = d > 0 ? s : low;
     }
 }
@@ -66,7 +66,7 @@ ctn_op ctn__op_mean_absolute_error = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__loss_infer,
     .grad = mae_grad,
@@ -83,8 +83,7 @@ static ctn_status mae_grad_run(const ctn_run_args *a)
 static ctn_status mae_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[2]) return CTN_OK;
-    a->gin[2] = ctn__slope_by_gy(a, &ctn__op_mean_absolute_error_grad);
-    return a->gin[2] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 2, ctn__slope_by_gy(a, &ctn__op_mean_absolute_error_grad));
 }
 
 ctn_op ctn__op_mean_absolute_error_grad = {
@@ -94,8 +93,8 @@ ctn_op ctn__op_mean_absolute_error_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 7,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(3),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__slope_infer,
     .grad = mae_grad_grad,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mean_squared_error: y = s sum((x-t)^2), s = 1/elements or 1. Gradient: gx = 2 s gy (x-t), gt =
- * -gx.
+ * mean_squared_error: y = s sum((x-t)^2), s = 1/elements or 1. Gradient: gx = 2 s gy (x-t),
+ * gt = -gx.
  */
-#include "ops/loss.h"
+#include "ops/common/loss.h"
 
 static const char *const attr_names[] = {"reduction", "order"};
 
@@ -59,7 +59,7 @@ ctn_op ctn__op_mean_squared_error = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__loss_infer,
     .grad = mse_grad,
@@ -72,17 +72,17 @@ static ctn_status mse_grad_run(const ctn_run_args *a)
     return ctn__slope_run(a, slope32, slope64);
 }
 
-/* (x, t, gy) -> 2 s gy (x-t). By x: 2 s gy v, by t the same with -. */
+/* (x, t, gy) -> 2 s gy (x-t). With v the gradient of its result: 2 s gy v by x, -2 s gy v by t. */
 static ctn_status mse_grad_grad(const ctn_grad_args *a)
 {
     double c = 2 * ctn__loss_scale(&a->in[0]->d, a->attr[CTN__LOSS_REDUCTION]);
     for (int i = 0; i < 2; i++) {
         if (!a->need[i]) continue;
         ctn_tensor *gy = ctn__scaled(a->at, a->in[2], i == 0 ? c : -c);
-        if (!(a->gin[i] = ctn_mul_at(a->at, a->gout[0], gy))) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, i, ctn_mul_at(a->at, a->gout[0], gy)));
     }
-    if (a->need[2] && !(a->gin[2] = ctn__slope_by_gy(a, &ctn__op_mean_squared_error_grad)))
-        return ctn_error_status();
+    if (a->need[2])
+        CTN_TRY(ctn__grad_to(a, 2, ctn__slope_by_gy(a, &ctn__op_mean_squared_error_grad)));
     return CTN_OK;
 }
 
@@ -93,8 +93,8 @@ ctn_op ctn__op_mean_squared_error_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 7,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(3),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__slope_infer,
     .grad = mse_grad_grad,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * min over axes (none given: all), by the kernels of max, as is its gradient; a NaN is the result.
+ * min over axes (no axes: all). If any element is NaN, so is the result. The kernels and the
+ * gradient are those of max.
  */
-#include "ops/reduce.h"
+#include "ops/common/reduce.h"
 
 ctn_op ctn__op_min = {
     .struct_size = sizeof(ctn_op),
@@ -11,8 +12,8 @@ ctn_op ctn__op_min = {
     .nout = 1,
     .flags = CTN_OP_STRIDED,
     .order = -1,
-    .grad_in = 1,
-    .grad_out = 1,
+    .grad_in = CTN_OPERAND(0),
+    .grad_out = CTN_OPERAND(0),
     .infer = ctn__max_infer,
     .grad = ctn__max_grad,
     .run = ctn__max_run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * minimum: y = min(a, b) with broadcasting; NaN wins. Gradient: gy to the smaller input, half to
- * each where they are equal.
+ * minimum: y = min(a, b) with broadcasting; NaN wins. Gradient: gy goes to the smaller input,
+ * and half of it to each where they are equal.
  */
 #include "ops/ops.h"
 
@@ -17,8 +17,8 @@ static ctn_status minimum_grad(const ctn_grad_args *a)
     for (int i = 0; i < 2; i++) {
         if (!a->need[i]) continue;
         ctn_tensor *share = ctn__binary(a->at, &ctn__op_maximum_grad, a->in[1 - i], a->in[i]);
-        a->gin[i] = ctn__sum_to(a->at, ctn_mul_at(a->at, a->gout[0], share), &a->in[i]->d);
-        if (!a->gin[i]) return ctn_error_status();
+        ctn_tensor *g = ctn_mul_at(a->at, a->gout[0], share);
+        CTN_TRY(ctn__grad_to(a, i, ctn__sum_to(a->at, g, &a->in[i]->d)));
     }
     return CTN_OK;
 }
@@ -30,8 +30,8 @@ ctn_op ctn__op_minimum = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 3,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = minimum_grad,
     .run = minimum_run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mul: y = a b with broadcasting. Gradients: ga = gy b, gb = gy a, summed over what was broadcast.
+ * mul: y = a b with broadcasting. Gradients: ga = gy b, gb = gy a, summed over the broadcast
+ * dimensions.
  */
 #include "ops/ops.h"
 
@@ -16,8 +17,7 @@ static ctn_status mul_grad(const ctn_grad_args *a)
     for (int i = 0; i < 2; i++) {
         if (!a->need[i]) continue;
         ctn_tensor *g = ctn_mul_at(a->at, a->gout[0], a->in[1 - i]);
-        a->gin[i] = ctn__sum_to(a->at, g, &a->in[i]->d);
-        if (!a->gin[i]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, i, ctn__sum_to(a->at, g, &a->in[i]->d)));
     }
     return CTN_OK;
 }
@@ -29,8 +29,8 @@ ctn_op ctn__op_mul = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 3,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = mul_grad,
     .run = mul_run,

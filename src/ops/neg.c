@@ -13,22 +13,12 @@ CTN__CHEAP_KERNEL(neg, CTN__CHEAP_NEG)
 
 static ctn_status neg_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn_neg_at(a->at, a->gout[0]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_neg_at(a->at, a->gout[0]));
 }
 
 ctn_op ctn__op_neg = {
-    .struct_size = sizeof(ctn_op),
-    .name = "neg",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(neg, 1),
     .grad = neg_grad,
-    .run = neg_run,
-    .tiles = &neg_tiles,
 };
 
 ctn_tensor *ctn_neg_at(const char *at, ctn_tensor *x)

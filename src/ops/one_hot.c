@@ -2,7 +2,7 @@
  *
  * one_hot: indices (...) -> (..., classes), 1 at the index and 0 elsewhere. No gradient.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { CLASSES, DTYPE, NATTR };
 static const char *const attr_names[] = {"classes", "dtype"};
@@ -28,7 +28,7 @@ static ctn_status one_hot_run(const ctn_run_args *a)
 #pragma omp parallel for schedule(static) if (rows * C > CTN__GRAIN)
     for (int64_t r = 0; r < rows; r++) {
         char *y = (char *)a->out[0] + (size_t)(r * C) * es;
-        memset(y, 0, (size_t)C * es); /* zero of every type */
+        memset(y, 0, (size_t)C * es); /* all-zero bytes are 0 in every type */
         memcpy(y + (size_t)ctn__index_get(a->in[0], x->dtype, r) * es, one, es);
     }
     return CTN_OK;

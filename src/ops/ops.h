@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What op files share: the table of ops, recording helpers, and loops over elements. An op file holds
- * everything Catena knows about its op; nothing here knows a particular one.
+ * What the op files share: the table of ops, helpers for recording, and loops over elements. An op
+ * file holds everything Catena knows about its op; nothing here depends on a particular one.
  */
 #ifndef CTN_OPS_OPS_H
 #define CTN_OPS_OPS_H
@@ -15,50 +15,61 @@
 #include "ops/ops.def"
 #undef CTN__OP
 
-extern ctn_op *const ctn__ops[];
-extern const int ctn__nops;
+/* ---- infer and grad helpers (common.c) ------------------------------------------------------- */
 
-/* ---- infer and grad helpers (common.c) --------------------------------------------------------- */
-
-ctn_status ctn__infer_same(ctn_infer_args *a); /* out 0 like in 0, which must be a float type */
-ctn_status ctn__infer_broadcast(
-    ctn_infer_args *a); /* out 0: in 0 and in 1 broadcast, one float type */
+/* Output 0 is like input 0, which must be f32 or f64. */
+ctn_status ctn__infer_same(ctn_infer_args *a);
+/* Output 0 has the broadcast shape of inputs 0 and 1, which must have the same float type. */
+ctn_status ctn__infer_broadcast(ctn_infer_args *a);
 ctn_tensor *ctn__unary(const char *at, ctn_op *op, ctn_tensor *x);
 ctn_tensor *ctn__binary(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b);
-/* g summed down to the shape of d: the gradient of broadcasting. Result: g itself where equal. */
+/* In a grad: g is the gradient of input i, or one of several parts of it, which are added up.
+ * Fails with the error on record if g is NULL. */
+ctn_status ctn__grad_to(const ctn_grad_args *a, int i, ctn_tensor *g);
+/* grad of an op (v, g) -> g f'(v), which is an activation's gradient in terms of its input or its
+ * output v. bend gives g times the derivative of f' at v. */
+typedef ctn_tensor *ctn__bend(const char *at, ctn_tensor *v, ctn_tensor *g);
+ctn_status ctn__slope_grad(const ctn_grad_args *a, ctn_op *op, ctn__bend *bend);
+/* Sum g down to the shape of d: the gradient of broadcasting. Returns g itself if the shapes are
+ * equal. */
 ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d);
-/* In a prepare: an operand that is broadcast is wanted with every element in a place of its own, which the plan then makes. The
- * engine has only reference kernels for strides of 0. */
+/* x (...,C) as (rows,C); x itself if it has two dimensions. x must have at least one dimension. */
+ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
+/* Stack any number of tensors of the same shape along a new first axis (stack.c). Overwrites x. */
+ctn_tensor *ctn__stack_all(const char *at, int n, ctn_tensor **x);
+/* For use in a prepare: ask the plan to copy a broadcast operand into memory without strides of 0.
+ * The engine has only slow reference kernels for those. */
 void ctn__ask_spread(ctn_desc *d);
-/* The node is done by primitive p, which it owns from now on; the end of a prepare. */
+/* The last call of a prepare: run the node with primitive p. The node takes ownership of p. */
 ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
                           ctn_status (*run)(const ctn_run_args *a));
-/* run of a prepared primitive with arguments in[0..nin-1], out[0] */
+/* run of a prepared primitive with the arguments in[0] to in[nin-1], out[0]. */
 ctn_status ctn__run_prim(const ctn_run_args *a);
 
-/* One of several ways to do a node. prepare gives CTN_END where it cannot. */
+/* One of several ways to compute a node. prepare returns CTN_END if it does not apply. */
 typedef struct {
     const char *name;
     ctn_status (*prepare)(ctn_prepare_args *a);
 } ctn__way;
 #define CTN__WORTH_TIMING 10000000 /* operations below which the first way is good enough */
-/* prepare by the best of the n ways (choose.c); work: operations of the node. */
+/* The same for matrix products, whose ways differ less. */
+#define CTN__WORTH_CHOOSING 400000000
+/* Call prepare of the best of the n ways (choose.c). work: arithmetic operations of the node. */
 ctn_status ctn__choose(ctn_prepare_args *a, int64_t work, int n, const ctn__way *w);
 
-/* ---- elementwise work (map.c) -------------------------------------------------------------------- */
+/* ---- elementwise work (map.c) ---------------------------------------------------------------- */
 
-#define CTN__GRAIN 16384 /* elements below which a second thread costs more than it brings */
-enum {
-    CTN__TILE = 1024,
-    CTN__TILE_IN = 4
-}; /* elements of a tile, most operands of a tile kernel */
+#define CTN__GRAIN 16384 /* elements below which a second thread costs more than it saves */
+/* Elements of a tile, and the maximum number of inputs of a tile kernel. */
+enum { CTN__TILE = 1024, CTN__TILE_IN = 4 };
 
-/* Tile kernels of an op for each instruction set (engine/isa.h): one output from up to CTN__TILE_IN inputs, every operand n
- * elements in a row, on one thread. Of `a` only in, out, the types of in[0] and out[0], attributes and scalars count. out[0] may
- * be one of the inputs. */
+/* A tile kernel of an op, one per instruction set (engine/isa.h). It computes one output from up
+ * to CTN__TILE_IN inputs, each n contiguous elements, on one thread. It reads only these fields
+ * of `a`: in, out, the types of in[0] and out[0], attributes and scalars. out[0] may be one of
+ * the inputs. */
 typedef void ctn__tile_fn(const ctn_run_args *a, int64_t n);
-/* Ops whose kernel is a single instruction or two, which loads and stores would cost more than (cheap.c). c: its scalar 0; row: the other
- * operand. */
+/* Ops whose kernel is one or two instructions, so that loads and stores cost more than the
+ * arithmetic (cheap.c). c is scalar 0 of the op, row its other operand. */
 typedef enum {
     CTN__NOT_CHEAP = 0,
     CTN__CHEAP_SCALE,
@@ -70,15 +81,15 @@ typedef enum {
     CTN__CHEAP_LEAKY,
     CTN__CHEAP_ADD,
     CTN__CHEAP_MUL,
-    CTN__CHEAP_SUB, /* less the row */
-    CTN__CHEAP_FROM /* the row less it */
+    CTN__CHEAP_SUB, /* minus the row */
+    CTN__CHEAP_FROM /* the row minus it */
 } ctn__cheap;
 typedef struct {
     ctn__cheap what;
     float c;
     const float *row;
 } ctn__cheap_op;
-enum { CTN__CHEAP_STEP = 256 }; /* elements: a length must be a multiple */
+enum { CTN__CHEAP_STEP = 256 }; /* count must be a multiple of this */
 void ctn__cheap_run(int isa, const ctn__cheap_op *op, int n, const float *x, float *y,
                     int64_t count);
 
@@ -87,19 +98,19 @@ struct ctn__tiles {
     ctn__cheap cheap;
 };
 typedef struct ctn__tiles ctn__tiles;
-const ctn__tiles *ctn__tiles_of(const ctn_op *op); /* NULL: it has its run only */
+const ctn__tiles *ctn__tiles_of(const ctn_op *op); /* NULL: the op has no tile kernels */
 
-/* Elementwise ops one after another on each tile. Slots are what a stage reads and writes: first the inputs of the program, then its
- * buffers, then its result. */
+/* Elementwise ops that run one after another on each tile. Stages read and write slots: first come
+ * the inputs of the program, then its buffers, then its result. */
 typedef struct {
-    const ctn__tiles *tiles; /* NULL: by the op's run */
+    const ctn__tiles *tiles; /* NULL: call the op's run */
     ctn_op *op;
     const int64_t *attr;
-    int scalar0; /* where its scalars begin */
+    int scalar0; /* index of its first scalar */
     uint8_t nin, nattr, nscalar, din[CTN__TILE_IN], dout;
     int in[CTN__TILE_IN], out; /* slots */
-    uint8_t via; /* the input that the stage before has made, where it is in a run with it */
-    int run;     /* cheap stages from here on that only read each other; 0: none */
+    uint8_t via; /* in a run of cheap stages: the input that the previous stage produced */
+    int run;     /* length of the run of cheap stages that begins here; 0: none */
 } ctn__map_stage;
 
 typedef struct {
@@ -107,10 +118,12 @@ typedef struct {
     ctn__map_stage *stage;
 } ctn__map_program;
 
-/* Run it over whole tensors: inputs of any strides, broadcast, as the descriptions of `a` say; threads share the tiles. scratch: ctn__map_scratch bytes, NULL: on the stack, for a program of one stage. */
+/* Run a program over whole tensors. Inputs may have any strides and are broadcast as the
+ * descriptions in `a` say. The threads share the tiles. scratch has ctn__map_scratch bytes; a
+ * program of one stage may pass NULL and uses the stack. */
 ctn_status ctn__map_run(const ctn__map_program *p, const ctn_run_args *a, void *scratch);
 size_t ctn__map_scratch(const ctn__map_program *p, int threads);
-/* One op. */
+/* The same for one op. */
 ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -122,70 +135,66 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
 #define CTN__FOR_AVX512
 #endif
 
-/* CTN__KERNEL(name) { loops } makes name_run and name_tiles, the loops compiled for each instruction set. Only IEEE operations
- * in them, so the bits are the same for all. */
+/* Compile the function name_body, whose definition follows, for one instruction set or for all. It
+ * uses IEEE operations only, so every instruction set gives the same bits. */
+#define CTN__COMPILE(target, name, parameters, call) \
+    target static void name parameters               \
+    {                                                \
+        call;                                        \
+    }
+#define CTN__COMPILE_ALL(name, parameters, arguments)                           \
+    static inline __attribute__((always_inline)) void name##_body parameters;   \
+    CTN__COMPILE(, name##_portable, parameters, name##_body arguments)          \
+    CTN__COMPILE(CTN__FOR_AVX2, name##_avx2, parameters, name##_body arguments) \
+    CTN__COMPILE(CTN__FOR_AVX512, name##_avx512, parameters, name##_body arguments)
+
+/* CTN__KERNEL(name) { loops } defines name_run and name_tiles of an elementwise op. */
 #define CTN__KERNEL(name) CTN__CHEAP_KERNEL(name, CTN__NOT_CHEAP)
 #define CTN__CHEAP_KERNEL(name, code)                                                             \
-    static inline                                                                                 \
-        __attribute__((always_inline)) void name##_tile(const ctn_run_args *a, int64_t n);        \
-    static void name##_portable(const ctn_run_args *a, int64_t n)                                 \
-    {                                                                                             \
-        name##_tile(a, n);                                                                        \
-    }                                                                                             \
-    CTN__FOR_AVX2 static void name##_avx2(const ctn_run_args *a, int64_t n)                       \
-    {                                                                                             \
-        name##_tile(a, n);                                                                        \
-    }                                                                                             \
-    CTN__FOR_AVX512 static void name##_avx512(const ctn_run_args *a, int64_t n)                   \
-    {                                                                                             \
-        name##_tile(a, n);                                                                        \
-    }                                                                                             \
+    CTN__COMPILE_ALL(name, (const ctn_run_args *a, int64_t n), (a, n))                            \
     static const ctn__tiles name##_tiles = {{name##_portable, name##_avx2, name##_avx512}, code}; \
     static ctn_status name##_run(const ctn_run_args *a)                                           \
     {                                                                                             \
         return ctn__map(a, &name##_tiles);                                                        \
     }                                                                                             \
-    static inline void name##_tile(const ctn_run_args *a, int64_t n)
+    static inline void name##_body(const ctn_run_args *a, int64_t n)
 
-/* CTN__PER_ISA(name, (parameters), (arguments)) { body } makes name[], the function compiled for each instruction set (engine/isa.h), for
- * loops that are not elementwise. Sums in it are made in lanes of a fixed number, so that the bits are the same for all. */
-#define CTN__PER_ISA(name, parameters, arguments)                                          \
-    static inline __attribute__((always_inline)) void name##_body parameters;              \
-    static void name##_portable parameters                                                 \
-    {                                                                                      \
-        name##_body arguments;                                                             \
-    }                                                                                      \
-    CTN__FOR_AVX2 static void name##_avx2 parameters                                       \
-    {                                                                                      \
-        name##_body arguments;                                                             \
-    }                                                                                      \
-    CTN__FOR_AVX512 static void name##_avx512 parameters                                   \
-    {                                                                                      \
-        name##_body arguments;                                                             \
-    }                                                                                      \
+/* What the structs of most elementwise ops have in common, besides name_run and name_tiles: n
+ * inputs of one shape and float type, one output like them, which may overwrite any of them. */
+#define CTN__ELEMENTWISE_OP(op, n)                                        \
+    .struct_size = sizeof(ctn_op), .name = #op, .nin = (n), .nout = 1,    \
+    .flags = CTN_OP_ELEMENTWISE, .order = -1, .inplace = CTN_OPERANDS(n), \
+    .infer = ctn__infer_same, .run = op##_run, .tiles = &op##_tiles
+
+/* CTN__PER_ISA(name, (parameters), (arguments)) { body } defines the array name[], indexed by
+ * instruction set (engine/isa.h), for loops that are not elementwise. Sums in it use a fixed
+ * number of lanes, so that every instruction set gives the same bits. The name may be a macro
+ * call. */
+#define CTN__PER_ISA(name, parameters, arguments) CTN__PER_ISA_(name, parameters, arguments)
+#define CTN__PER_ISA_(name, parameters, arguments)                                         \
+    CTN__COMPILE_ALL(name, parameters, arguments)                                          \
     static void(*const name[]) parameters = {name##_portable, name##_avx2, name##_avx512}; \
     static inline void name##_body parameters
 
-/* A loop of a kernel over i_, several vectors at a time: a store for every few instructions is what limits cheap ops. */
+/* The loop of a kernel over i_, several vectors at a time: cheap ops are limited by their stores,
+ * one for every few instructions. */
 enum { CTN__STRIDE = 64 };
-#define CTN__EACH(statement)                                                 \
-    do {                                                                     \
-        int64_t at_ = 0;                                                     \
-        for (; at_ + CTN__STRIDE <= n; at_ += CTN__STRIDE) {                 \
-            _Pragma("omp simd") for (int64_t k_ = 0; k_ < CTN__STRIDE; k_++) \
-            {                                                                \
-                const int64_t i_ = at_ + k_;                                 \
-                statement                                                    \
-            }                                                                \
-        }                                                                    \
-        _Pragma("omp simd") for (int64_t i_ = at_; i_ < n; i_++)             \
-        {                                                                    \
-            statement                                                        \
-        }                                                                    \
+#define CTN__SIMD(i, from, to, ...)                             \
+    _Pragma("omp simd") for (int64_t i = (from); i < (to); i++) \
+    {                                                           \
+        __VA_ARGS__                                             \
+    }
+#define CTN__EACH(...)                                                              \
+    do {                                                                            \
+        int64_t at_ = 0;                                                            \
+        for (; at_ + CTN__STRIDE <= n; at_ += CTN__STRIDE) {                        \
+            CTN__SIMD(k_, 0, CTN__STRIDE, const int64_t i_ = at_ + k_; __VA_ARGS__) \
+        }                                                                           \
+        CTN__SIMD(i_, at_, n, __VA_ARGS__)                                          \
     } while (0)
 
-/* out[i] = f(in0[i]) and out[i] = f(in0[i], in1[i]), by type: T, or f32 and f64. Operands are loaded unconditionally, so that f can be
- * a blend. */
+/* out[i] = f(in0[i]) and out[i] = f(in0[i], in1[i]) for the type T, or for f32 and f64. Operands
+ * are loaded unconditionally, so that f can become a vector blend. */
 #define CTN__MAP1_T(a, T, f)                                  \
     do {                                                      \
         const T *x_ = (a)->in[0];                             \
@@ -209,14 +218,15 @@ enum { CTN__STRIDE = 64 };
         else CTN__MAP2_T(a, double, double, f64);                             \
     } while (0)
 
-/* An input of any strides, seen in the output's shape (walk.c). Dimensions are merged, so that the innermost run is as long as
- * possible. */
+/* An input of any strides, broadcast to the output's shape (walk.c). Dimensions are merged, so
+ * that the innermost run is as long as possible. */
 typedef struct {
     int nd;
     int64_t dim[CTN_MAX_DIMS], stride[CTN_MAX_DIMS];
 } ctn__walk;
 void ctn__walk_init(ctn__walk *w, const ctn_desc *out, const ctn_desc *in);
-/* Copy elements [first, first + n) in the output's order into a row. size: bytes of an element. */
+/* Copy elements [first, first + n), in the output's order, to contiguous memory. size: bytes of an
+ * element. */
 void ctn__walk_copy(const ctn__walk *w, const void *src, size_t size, int64_t first, int64_t n,
                     void *dst);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad: one value before and after the elements of each dimension. Attributes: before and after,
- * dimension by dimension; the value is a scalar. Gradient: slices of gy.
+ * pad: add elements of one value before and after each dimension. The attributes are the lengths
+ * before and after, dimension by dimension; the value is a scalar. Gradient: slices of gy.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 static ctn_status pad_infer(ctn_infer_args *a)
 {
@@ -12,7 +12,8 @@ static ctn_status pad_infer(ctn_infer_args *a)
     for (int i = 0; i < x->ndim; i++) {
         int64_t before = a->attr[2 * i], after = a->attr[2 * i + 1];
         if (before < 0 || after < 0 || before > INT64_MAX / 4 || after > INT64_MAX / 4)
-            return ctn_fail(CTN_ESHAPE, "pad: %lld before and %lld after dimension %d",
+            return ctn_fail(CTN_ESHAPE,
+                            "pad: cannot add %lld elements before and %lld after dimension %d",
                             (long long)before, (long long)after, i);
         dims[i] = before + x->dim[i] + after;
     }
@@ -23,7 +24,7 @@ static ctn_status pad_run(const ctn_run_args *a)
 {
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
     int64_t n = ctn__count(y), off = 0;
-    ctn_desc inside = *x; /* x's elements where they lie in y */
+    ctn_desc inside = *x; /* the part of y that holds x */
     if (y->dtype == CTN_F32) {
         float v = (float)a->scalar[0], *p = a->out[0];
 #pragma omp parallel for simd schedule(static) if (n > CTN__GRAIN)

@@ -3,8 +3,8 @@
  * pow: y = a^b with broadcasting. Gradients, as PyTorch defines them at the edges:
  *   ga = gy b a^(b-1), 0 where b = 0
  *   gb = gy y log(a),  0 where a = 0 and b >= 0
- * The edges are kept out of the functions rather than out of the result, so that no NaN appears in
- * higher derivatives either.
+ * The edges are masked in the arguments of the functions rather than in the result, so that no NaN
+ * appears in higher derivatives either.
  */
 #include <math.h>
 
@@ -28,15 +28,14 @@ static ctn_status pow_grad(const ctn_grad_args *a)
     if (a->need[0]) {
         ctn_tensor *e1 = ctn_where_at(at, ctn_equal_at(at, e, zero), one, ctn_shift_at(at, e, -1));
         ctn_tensor *d = ctn_mul_at(at, e, ctn_pow_at(at, p, e1));
-        a->gin[0] = ctn__sum_to(at, ctn_mul_at(at, g, d), &p->d);
-        if (!a->gin[0]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 0, ctn__sum_to(at, ctn_mul_at(at, g, d), &p->d)));
     }
     if (a->need[1]) {
         ctn_tensor *edge =
             ctn_logical_and_at(at, ctn_equal_at(at, p, zero), ctn_greater_equal_at(at, e, zero));
         ctn_tensor *l = ctn_log_at(at, ctn_where_at(at, edge, one, p));
-        a->gin[1] = ctn__sum_to(at, ctn_mul_at(at, g, ctn_mul_at(at, a->out[0], l)), &e->d);
-        if (!a->gin[1]) return ctn_error_status();
+        ctn_tensor *d = ctn_mul_at(at, a->out[0], l);
+        CTN_TRY(ctn__grad_to(a, 1, ctn__sum_to(at, ctn_mul_at(at, g, d), &e->d)));
     }
     return CTN_OK;
 }
@@ -49,9 +48,9 @@ ctn_op ctn__op_pow = {
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
-    .grad_out = 1,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .grad_out = CTN_OPERAND(0),
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = pow_grad,
     .run = pow_run,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * power: y = x^p, p a scalar of the plan. The exponent of the gradient is a function of p, so the
- * op is the k-th derivative of x^p, k an attribute: y = p (p-1) ... (p-k+1) x^(p-k). Gradient: gx =
- * gy times the next derivative.
+ * power: y = x^p, where p is a scalar of the plan. The exponent of the gradient is a function of
+ * p, so the op computes the k-th derivative of x^p, where k is an attribute:
+ *   y = p (p-1) ... (p-k+1) x^(p-k)
+ * Gradient: gx = gy times the next derivative.
  */
 #include <math.h>
 
@@ -21,8 +22,7 @@ static const char *const attr_names[] = {"derivative"};
 #define GENERALF(x) (c * powf(x, e))
 #define GENERAL(x) (c * pow(x, e))
 
-/* The exponents that are common or come from differentiating common ones have loops of their
- * own. */
+/* Common exponents, and those of their derivatives, have loops of their own. */
 #define RUN(T, root, general)                                  \
     do {                                                       \
         T c = (T)factor, e = (T)expo;                          \
@@ -51,8 +51,7 @@ static ctn_tensor *derivative(const char *at, ctn_tensor *x, const ctn_scalar *p
 static ctn_status power_grad(const ctn_grad_args *a)
 {
     ctn_tensor *d = derivative(a->at, a->in[0], &a->scalar[0], a->attr[ORDER] + 1);
-    a->gin[0] = ctn_mul_at(a->at, a->gout[0], d);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_mul_at(a->at, a->gout[0], d));
 }
 
 ctn_op ctn__op_power = {
@@ -63,8 +62,8 @@ ctn_op ctn__op_power = {
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 1,
-    .inplace = 1,
+    .grad_in = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = ctn__infer_same,
     .grad = power_grad,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * prelu: y = x where x > 0, else slope x, one slope per channel or one for all. Gradients, by
- * prelu_grad:
+ * prelu: y = x where x > 0, else slope x, with one slope per channel or one for all channels.
+ * Gradients, computed by prelu_grad:
  *   gx = gy where x > 0, else slope gy;  gslope = sum of gy x where x <= 0
- * The sums are cut into pieces by shape alone and added in double.
+ * The pieces of the sums depend on the shape alone and are added in double.
  */
-#include "ops/pool.h"
+#include "ops/common/pool.h"
 #include "tensor/half.h"
 
 static ctn_status prelu_infer(ctn_infer_args *a)
@@ -15,14 +15,12 @@ static ctn_status prelu_infer(ctn_infer_args *a)
     CTN_TRY(ctn__infer_same(a));
     if (s->dtype != x->dtype)
         return ctn_fail(CTN_EDTYPE,
-                        "%s: x is %s, the slope is %s; one type is needed; use ctn_cast", a->name,
-                        ctn_dtype_name(x->dtype), ctn_dtype_name(s->dtype));
+                        "%s: x is %s, the slope is %s; expected the same type; use ctn_cast",
+                        a->name, ctn_dtype_name(x->dtype), ctn_dtype_name(s->dtype));
     if (x->ndim < 2 || s->ndim != 1 || (s->dim[0] != x->dim[1] && s->dim[0] != 1))
         return ctn_fail(CTN_ESHAPE,
-                        "%s: x is %s, the slope is %s; (N,C,...) and (C) or (1) are "
-                        "needed",
-                        a->name, ctn__shape_text(x, tx, sizeof tx),
-                        ctn__shape_text(s, ts, sizeof ts));
+                        "%s: x is %s, the slope is %s; expected (N,C,...), and (C) or (1)", a->name,
+                        ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(s, ts, sizeof ts));
     return CTN_OK;
 }
 
@@ -33,8 +31,8 @@ static ctn_status prelu_grad_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* Runs of n elements with one slope each, or (columns) with one slope for each element of the run.
- * Runs are done in `pieces` of `each`; every piece has `wide` sums. */
+/* The tensor as runs of n elements. A run has one slope, or, with `columns`, one slope for each
+ * of its elements. There are `pieces` of `each` runs; every piece has `wide` sums. */
 typedef struct {
     bool columns;
     int64_t n, runs, C, each, pieces, wide;
@@ -56,61 +54,35 @@ static shape shape_of(const ctn_desc *x, const ctn_desc *slope, const ctn_desc *
     return s;
 }
 
-/* y[i] for run r; and gx[i] with the products for the slope's gradient added to sum. Results may
- * lie where x or gy does. */
-#define KERNELS(T, A, GET, PUT, name)                                                              \
-    static void run_##name(const shape *s, int64_t r, const void *x0, const void *slope, void *y0) \
-    {                                                                                              \
-        const T *x = (const T *)x0 + r * s->n;                                                     \
-        const A *restrict k = (const A *)slope + (s->columns ? 0 : r % s->C);                      \
-        T *y = (T *)y0 + r * s->n;                                                                 \
-        const int64_t n = s->n;                                                                    \
-        if (s->columns) {                                                                          \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                    \
-            {                                                                                      \
-                A v = GET(x[i]), m = k[i] * v;                                                     \
-                y[i] = PUT(v > 0 ? v : m);                                                         \
-            }                                                                                      \
-        } else {                                                                                   \
-            const A one = k[0];                                                                    \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                    \
-            {                                                                                      \
-                A v = GET(x[i]), m = one * v;                                                      \
-                y[i] = PUT(v > 0 ? v : m);                                                         \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void back_##name(const shape *s, int64_t r, const void *x0, const void *slope,          \
-                            const void *gy0, void *gx0, double *restrict sum)                      \
-    {                                                                                              \
-        const T *x = (const T *)x0 + r * s->n, *g = (const T *)gy0 + r * s->n;                     \
-        const A *restrict k = (const A *)slope + (s->columns ? 0 : r % s->C);                      \
-        T *gx = (T *)gx0 + r * s->n;                                                               \
-        const int64_t n = s->n;                                                                    \
-        if (s->columns) {                                                                          \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                    \
-            {                                                                                      \
-                A v = GET(x[i]), u = GET(g[i]), m = k[i] * u, p = v > 0 ? (A)0 : u * v;            \
-                gx[i] = PUT(v > 0 ? u : m);                                                        \
-                sum[i] += (double)p;                                                               \
-            }                                                                                      \
-        } else {                                                                                   \
-            const A one = k[0];                                                                    \
-            double total = 0;                                                                      \
-            _Pragma("omp simd reduction(+ : total)") for (int64_t i = 0; i < n; i++)               \
-            {                                                                                      \
-                A v = GET(x[i]), u = GET(g[i]), m = one * u, p = v > 0 ? (A)0 : u * v;             \
-                gx[i] = PUT(v > 0 ? u : m);                                                        \
-                total += (double)p;                                                                \
-            }                                                                                      \
-            *sum += total;                                                                         \
-        }                                                                                          \
-    }
 #define WHOLE(v) (v)
-KERNELS(float, float, WHOLE, WHOLE, f32)
-KERNELS(double, double, WHOLE, WHOLE, f64)
-KERNELS(uint16_t, float, ctn__bf16_get, ctn__bf16_put, bf16)
-KERNELS(uint16_t, float, ctn__f16_get, ctn__f16_put, f16)
+
+#define T float
+#define A float
+#define GET WHOLE
+#define PUT WHOLE
+#define NAME(x) x##_f32
+#include "ops/common/prelu_body.h"
+
+#define T double
+#define A double
+#define GET WHOLE
+#define PUT WHOLE
+#define NAME(x) x##_f64
+#include "ops/common/prelu_body.h"
+
+#define T uint16_t
+#define A float
+#define GET ctn__bf16_get
+#define PUT ctn__bf16_put
+#define NAME(x) x##_bf16
+#include "ops/common/prelu_body.h"
+
+#define T uint16_t
+#define A float
+#define GET ctn__f16_get
+#define PUT ctn__f16_put
+#define NAME(x) x##_f16
+#include "ops/common/prelu_body.h"
 
 #define BY_TYPE(t, f) \
     ((t) == CTN_F64 ? f##_f64 : (t) == CTN_BF16 ? f##_bf16 : (t) == CTN_F16 ? f##_f16 : f##_f32)
@@ -146,10 +118,10 @@ ctn_op ctn__op_prelu = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 3,
-    .inplace = 1,
-    .spatial_in = 1,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERAND(0),
+    .spatial_in = CTN_OPERAND(0),
+    .spatial_out = CTN_OPERAND(0),
     .infer = prelu_infer,
     .grad = prelu_grad_of,
     .run = prelu_run,
@@ -186,7 +158,7 @@ static ctn_status prelu_grad_run(const ctn_run_args *a)
 }
 
 /* With v and u the gradients by gx and gslope, and h = gy where x <= 0, else 0:
- *   by gy: v or slope v, by x; plus u x where x <= 0, which is prelu(x, u) - relu(x)
+ *   by gy: v where x > 0, else slope v; plus u x where x <= 0, which is prelu(x, u) - relu(x)
  *   by slope: sum of v h;  by x: u h */
 static ctn_status prelu_grad_grad(const ctn_grad_args *a)
 {
@@ -198,19 +170,16 @@ static ctn_status prelu_grad_grad(const ctn_grad_args *a)
     if (a->need[2]) {
         ctn_tensor *by = u ? ctn_sub_at(at, ctn_prelu_at(at, x, u), ctn_relu_at(at, x)) : NULL;
         if (v) CTN_TRY(prelu_back(a, v, out));
-        a->gin[2] = v && u ? ctn_add_at(at, out[0], by) : v ? out[0] : by;
-        if (!a->gin[2]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 2, v && u ? ctn_add_at(at, out[0], by) : v ? out[0] : by));
     }
     if (a->need[1] && v) {
         ctn_desc like = {.ndim = x->d.ndim - 1};
         memcpy(like.dim, dims, sizeof dims);
         ctn_tensor *g = ctn__sum_to(at, ctn_mul_at(at, v, h), &like);
-        if (!(a->gin[1] = ctn_reshape_at(at, g, 1, dims))) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 1, ctn_reshape_at(at, g, 1, dims)));
     }
-    if (a->need[0] && u) {
-        a->gin[0] = ctn_mul_at(at, h, ctn_reshape_at(at, u, x->d.ndim - 1, dims));
-        if (!a->gin[0]) return ctn_error_status();
-    }
+    if (a->need[0] && u)
+        CTN_TRY(ctn__grad_to(a, 0, ctn_mul_at(at, h, ctn_reshape_at(at, u, x->d.ndim - 1, dims))));
     return CTN_OK;
 }
 
@@ -220,10 +189,10 @@ ctn_op ctn__op_prelu_grad = {
     .nin = 3,
     .nout = 2,
     .order = -1,
-    .grad_in = 7,
-    .inplace = 4,
-    .spatial_in = 5,
-    .spatial_out = 1,
+    .grad_in = CTN_OPERANDS(3),
+    .inplace = CTN_OPERAND(2),
+    .spatial_in = CTN_OPERAND(0) | CTN_OPERAND(2),
+    .spatial_out = CTN_OPERAND(0),
     .infer = prelu_grad_infer,
     .grad = prelu_grad_grad,
     .prepare = prelu_grad_prepare,

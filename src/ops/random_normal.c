@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * random_normal: mean + std z by Box and Muller, from uniform numbers u in (0,1] and v in [0,1):
+ * random_normal: mean + std z by the Box-Muller method, from uniform numbers u in (0,1] and v in
+ * [0,1):
  *   z0 = sqrt(-2 ln u) cos(2 pi v),   z1 = sqrt(-2 ln u) sin(2 pi v)
- * f32: one word each for u and v, so |z| stays below 6.8; f64: two words each, below 8.6. No
- * inputs, no gradient.
+ * f32 uses one word each for u and v, so |z| stays below 6.8; f64 uses two words each, so |z|
+ * stays below 8.6. No inputs, no gradient.
  */
 #include <math.h>
 
-#include "ops/random.h"
-#include "ops/vmath.h"
+#include "ops/common/random.h"
+#include "ops/common/vmath.h"
 
-/* sin and cos of 2 pi turn / 2^32, to 2e-7, without branches */
+/* sin and cos of 2 pi turn / 2^32 with an error of 2e-7, without branches. */
 static inline void sincos_turn(uint32_t turn, float *sine, float *cosine)
 {
-    uint32_t k = (turn + 0x20000000u) >> 30;                                 /* nearest quarter */
+    uint32_t k = (turn + 0x20000000u) >> 30; /* the nearest quarter turn */
     float a = (float)(int32_t)(turn - (k << 30)) * (1.57079633f * 0x1p-30f); /* within pi/4 */
     float z = a * a;
     float s = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * a + a;
@@ -30,7 +31,7 @@ static void fill32(const uint32_t *w, float *y, double mean, double std)
 #pragma omp simd
     for (int i = 0; i < CTN__WORDS / 2; i++) {
         uint32_t hi = w[2 * i] >> 16,
-                 lo = w[2 * i] & 0xffffu; /* vectors convert signed words only */
+                 lo = w[2 * i] & 0xffffu; /* vector instructions convert only signed words */
         float u = ((float)(int32_t)hi * 0x1p16f + (float)(int32_t)lo + 0.5f) * 0x1p-32f;
         float r = s * sqrtf(-2.0f * ctn__logf(u)), sine, cosine;
         sincos_turn(w[2 * i + 1], &sine, &cosine);
@@ -72,8 +73,8 @@ ctn_tensor *ctn_random_normal_at(const char *at, ctn_context *ctx, double mean, 
 {
     if (!isfinite(mean) || !(std >= 0) || !isfinite(std)) {
         ctn_fail(CTN_EARG,
-                 "random_normal: mean %g, deviation %g; finite numbers are needed, the "
-                 "second not below 0 (%s)",
+                 "random_normal: mean is %g, deviation is %g; expected finite numbers, the "
+                 "deviation at least 0 (%s)",
                  mean, std, at);
         return NULL;
     }

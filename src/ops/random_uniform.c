@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * random_uniform: elements uniform in [lo, hi): 24 random bits for f32, one word each; 53 for f64,
- * two words. lo + (hi - lo) u may round up to hi, which is then the number below it. No inputs, no
- * gradient.
+ * random_uniform: elements uniform in [lo, hi). f32 uses 24 random bits from one word, f64 uses
+ * 53 bits from two words. If lo + (hi - lo) u rounds up to hi, the element is the next number
+ * below hi. No inputs, no gradient.
  */
 #include <math.h>
 
-#include "ops/random.h"
+#include "ops/common/random.h"
 
 static void fill32(const uint32_t *w, float *y, double lo, double hi)
 {
@@ -49,8 +49,10 @@ ctn_tensor *ctn_random_uniform_at(const char *at, ctn_context *ctx, double lo, d
                                   ctn_dtype dtype, int ndim, const int64_t *dims)
 {
     if (!(lo <= hi) || !isfinite(hi - lo)) {
-        ctn_fail(CTN_EARG, "random_uniform: from %g to %g; finite numbers in order are needed (%s)",
-                 lo, hi, at);
+        ctn_fail(
+            CTN_EARG,
+            "random_uniform: range is %g to %g; expected finite numbers in ascending order (%s)",
+            lo, hi, at);
         return NULL;
     }
     return ctn__random(at, ctx, &ctn__op_random_uniform, lo, hi, dtype, ndim, dims);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * relu: y = max(x, 0). Gradient: gx = gy where y > 0, else 0, so the input need not be kept. NaN stays NaN.
+ * relu: y = max(x, 0). Gradient: gx = gy where y > 0, else 0, so the input need not be kept. NaN
+ * stays NaN.
  */
 #include "ops/ops.h"
 
@@ -13,26 +14,16 @@ CTN__CHEAP_KERNEL(relu, CTN__CHEAP_RELU)
 
 static ctn_status relu_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn__binary(a->at, &ctn__op_relu_grad, a->out[0], a->gout[0]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn__binary(a->at, &ctn__op_relu_grad, a->out[0], a->gout[0]));
 }
 
 ctn_op ctn__op_relu = {
-    .struct_size = sizeof(ctn_op),
-    .name = "relu",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_out = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(relu, 1),
+    .grad_out = CTN_OPERAND(0),
     .grad = relu_grad_of,
-    .run = relu_run,
-    .tiles = &relu_tiles,
 };
 
-/* relu_grad(y, gy) = gy where y > 0: linear in gy, so its own gradient is itself. */
+/* relu_grad(y, gy) = gy where y > 0: linear in gy, so it is its own gradient. */
 #define PASS(y, g) ((y) > 0 ? (g) : 0)
 
 CTN__KERNEL(relu_grad)
@@ -43,8 +34,7 @@ CTN__KERNEL(relu_grad)
 static ctn_status relu_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[1]) return CTN_OK;
-    a->gin[1] = ctn__binary(a->at, &ctn__op_relu_grad, a->in[0], a->gout[0]);
-    return a->gin[1] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 1, ctn__binary(a->at, &ctn__op_relu_grad, a->in[0], a->gout[0]));
 }
 
 ctn_op ctn__op_relu_grad = {
@@ -54,8 +44,8 @@ ctn_op ctn__op_relu_grad = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 1,
-    .inplace = 2,
+    .grad_in = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(1),
     .infer = ctn__infer_same,
     .grad = relu_grad_grad,
     .run = relu_grad_run,

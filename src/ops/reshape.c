@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reshape: the same row-major elements in another shape; one dimension may be -1. A view of row-major
- * memory. Gradient: reshape back.
+ * reshape: the same row-major elements in another shape. One dimension may be -1, which is
+ * inferred. A view if the memory is row-major. Gradient: reshape back.
  */
 #include "ops/ops.h"
 
@@ -12,7 +12,7 @@ static ctn_status reshape_infer(ctn_infer_args *a)
     int hole = -1;
     char tx[128], ty[128];
     if (a->nattr > CTN_MAX_DIMS)
-        return ctn_fail(CTN_ESHAPE, "reshape: %d dimensions, at most %d are possible", a->nattr,
+        return ctn_fail(CTN_ESHAPE, "reshape: got %d dimensions, expected at most %d", a->nattr,
                         CTN_MAX_DIMS);
     for (int i = 0; i < a->nattr; i++) {
         dims[i] = a->attr[i];
@@ -29,7 +29,7 @@ static ctn_status reshape_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* CTN_END, not an error: strides of this input cannot say it */
+/* CTN_END is not an error: the strides of this input cannot express the shape. */
 static ctn_status reshape_prepare(ctn_prepare_args *a)
 {
     if (!ctn__is_plain(&a->din[0])) return CTN_END;
@@ -39,8 +39,7 @@ static ctn_status reshape_prepare(ctn_prepare_args *a)
 
 static ctn_status reshape_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn_reshape_at(a->at, a->gout[0], a->in[0]->d.ndim, a->in[0]->d.dim);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_reshape_at(a->at, a->gout[0], a->in[0]->d.ndim, a->in[0]->d.dim));
 }
 
 ctn_op ctn__op_reshape = {

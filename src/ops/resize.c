@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resize: n elements of each spatial dimension resampled to m.
- *   nearest  result o is element floor(o n / m), as PyTorch's "nearest"
- *   linear   result o lies at (o + 1/2) n / m - 1/2, not before 0: the two elements around this
- *            place, weighted by nearness; the last one beyond it
+ * resize: the n elements of each spatial dimension are resampled to m.
+ *   nearest  result o is element floor(o n / m), as in PyTorch's "nearest"
+ *   linear   result o is at (o + 1/2) n / m - 1/2, but at least 0. It interpolates the two elements
+ *            around that position; beyond the last element it is the last element.
  * Linear; resize_grad is its transpose, whose gradient is resize again.
  */
-#include "ops/pool.h"
+#include "ops/common/pool.h"
 
 enum { KIND = CTN__P_SIZES, NATTR };
 static const char *const attr_names[] = {CTN__P_SIZE_NAMES, "kind"};
@@ -36,18 +36,10 @@ static ctn_status resize_grad_of(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_resize = {
-    .struct_size = sizeof(ctn_op),
-    .name = "resize",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("resize", attr_names),
     .infer = ctn__pool_infer,
     .grad = resize_grad_of,
     .prepare = resize_prepare,
-    .run = ctn__sample_run,
 };
 
 static ctn_status resize_grad_prepare(ctn_prepare_args *a)
@@ -61,18 +53,10 @@ static ctn_status resize_grad_grad(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_resize_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "resize_grad",
-    .nin = 1,
-    .nout = 1,
-    .order = -1,
-    .spatial_in = 1,
-    .spatial_out = 1,
-    .attr_names = attr_names,
+    CTN__SAMPLE_OP("resize_grad", attr_names),
     .infer = ctn__pool_grad_infer,
     .grad = resize_grad_grad,
     .prepare = resize_grad_prepare,
-    .run = ctn__sample_run,
 };
 
 ctn_tensor *ctn_resize_at(const char *at, ctn_tensor *x, ctn_resize_kind kind, int n,

@@ -1,40 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rms_norm: y = x r w over the last n dimensions, r = 1/sqrt(mean(x^2) + eps).
- * Everything but the names is in norm.c.
+ * Shape rules, kernels and gradients are in common/norm.c.
  */
-#include "ops/norm.h"
+#include "ops/common/norm.h"
 
 ctn_op ctn__op_rms_norm = {
-    .struct_size = sizeof(ctn_op),
+    CTN__NORM_OP,
     .name = "rms_norm",
-    .nin = -1,
     .nout = 2,
-    .order = -1,
-    .prec = CTN_PREC_F32,
-    .grad_in = 3, /* x, weight */
-    .grad_out = 2,
-    .inplace = 1,
-    .attr_names = ctn__norm_attr_names,
-    .infer = ctn__norm_infer,
-    .grad = ctn__norm_grad,
-    .run = ctn__norm_run,
+    .grad_out = CTN_OPERAND(1),
 };
 
 ctn_op ctn__op_rms_norm_grad = {
-    .struct_size = sizeof(ctn_op),
+    CTN__NORM_GRAD_OP,
     .name = "rms_norm_grad",
-    .nin = -1,
-    .nout = 3,
-    .order = -1,
-    .prec = CTN_PREC_F32,
-    .grad_in = 15,
-    .inplace = 3,
-    .attr_names = ctn__norm_attr_names,
-    .infer = ctn__norm_grad_infer,
-    .grad = ctn__norm_grad_grad,
-    .prepare = ctn__norm_grad_prepare,
-    .run = ctn__norm_grad_run,
+    .grad_in = CTN_OPERANDS(4),
 };
 
 ctn_tensor *ctn_rms_norm_at(const char *at, ctn_tensor *x, int n, ctn_tensor *weight, double eps)

@@ -18,24 +18,14 @@ static ctn_status rsqrt_grad(const ctn_grad_args *a)
 {
     ctn_tensor *y = a->out[0];
     ctn_tensor *t = ctn_mul_at(a->at, ctn_mul_at(a->at, a->gout[0], y), ctn_square_at(a->at, y));
-    a->gin[0] = ctn_scale_at(a->at, t, -0.5);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_scale_at(a->at, t, -0.5));
 }
 
 ctn_op ctn__op_rsqrt = {
-    .struct_size = sizeof(ctn_op),
-    .name = "rsqrt",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
+    CTN__ELEMENTWISE_OP(rsqrt, 1),
     .prec = CTN_PREC_F32,
-    .grad_out = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    .grad_out = CTN_OPERAND(0),
     .grad = rsqrt_grad,
-    .run = rsqrt_run,
-    .tiles = &rsqrt_tiles,
 };
 
 ctn_tensor *ctn_rsqrt_at(const char *at, ctn_tensor *x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scale: y = a x, a a scalar of the plan. Gradient: gx = a gy.
+ * scale: y = a x, where a is a scalar of the plan. Gradient: gx = a gy.
  */
 #include "ops/ops.h"
 
@@ -19,22 +19,13 @@ CTN__CHEAP_KERNEL(scale, CTN__CHEAP_SCALE)
 
 static ctn_status scale_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn__apply1(a->at, NULL, &ctn__op_scale, 1, &a->gout[0], 0, NULL, 1, a->scalar);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    ctn_tensor *g = ctn__apply1(a->at, NULL, &ctn__op_scale, 1, &a->gout[0], 0, NULL, 1, a->scalar);
+    return ctn__grad_to(a, 0, g);
 }
 
 ctn_op ctn__op_scale = {
-    .struct_size = sizeof(ctn_op),
-    .name = "scale",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(scale, 1),
     .grad = scale_grad,
-    .run = scale_run,
-    .tiles = &scale_tiles,
 };
 
 ctn_tensor *ctn_scale_at(const char *at, ctn_tensor *x, double a)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scatter_add: y = x, then src is added at the indices; for axis 1 of 3: y[i,index[i,j,k],k] +=
- * src[i,j,k] for every position of index. Gradients: gx = gy, gsrc = gather(gy, index).
+ * scatter_add: y = x with src added at the indices. For axis 1 of 3 and every position of index:
+ *   y[i,index[i,j,k],k] += src[i,j,k]
+ * Gradients: gx = gy, gsrc = gather(gy, index).
  *
- * Only elements that differ along the axis alone can meet. A unit owns whole lines along the
- * axis, or, where lines are fewer than threads, a part of each; it adds in the order of the index, so the
- * result is the same for any number of threads.
+ * Only elements on the same line along the axis can be added to the same place. A unit of work
+ * owns whole lines or, if there are fewer lines than threads, a part of each. It adds in the
+ * order of the index, so the result does not depend on the thread count.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS };
 
@@ -20,25 +21,28 @@ static ctn_status scatter_add_infer(ctn_infer_args *a)
     CTN_TRY(ctn__infer_index(a, index));
     CTN_TRY(ctn__infer_axis(a, x, a->attr[AXIS], &axis));
     if (src->dtype != x->dtype)
-        return ctn_fail(CTN_EDTYPE, "scatter_add: x is %s, src is %s; use ctn_cast",
+        return ctn_fail(CTN_EDTYPE,
+                        "scatter_add: x is %s, src is %s; expected the same type; use ctn_cast",
                         ctn_dtype_name(x->dtype), ctn_dtype_name(src->dtype));
     bool ok = x->ndim == index->ndim && x->ndim == src->ndim;
     for (int i = 0; i < x->ndim && ok; i++)
         ok = index->dim[i] <= src->dim[i] && (i == axis || index->dim[i] <= x->dim[i]);
     if (!ok)
-        return ctn_fail(CTN_ESHAPE, "scatter_add along axis %d: x is %s, index is %s, src is %s",
-                        axis, ctn__shape_text(x, tx, sizeof tx),
-                        ctn__shape_text(index, ti, sizeof ti), ctn__shape_text(src, ts, sizeof ts));
+        return ctn_fail(
+            CTN_ESHAPE,
+            "scatter_add along axis %d: shapes do not match: x is %s, index is %s, src is %s", axis,
+            ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(index, ti, sizeof ti),
+            ctn__shape_text(src, ts, sizeof ts));
     a->out[0] = *x;
     return CTN_OK;
 }
 
-enum { LINES = 64 }; /* neighbouring lines of a unit, walked together for the cache's sake */
+enum { LINES = 64 }; /* adjacent lines of a unit, processed together for the cache */
 
 typedef struct {
-    int64_t y[LINES], index[LINES], src[LINES]; /* where each line begins */
+    int64_t y[LINES], index[LINES], src[LINES]; /* offset of each line */
     int64_t n;
-    int64_t begin, end; /* what of a line of y is the unit's */
+    int64_t begin, end; /* the part of each line of y that the unit owns */
 } unit;
 
 static void unit_set(unit *u, const ctn_run_args *a, int axis, int64_t first, int64_t lines)
@@ -111,8 +115,8 @@ static ctn_status scatter_add_grad(const ctn_grad_args *a)
     int64_t after[CTN_MAX_DIMS];
     for (int i = 0; i < src->ndim; i++) after[i] = src->dim[i] - index->dim[i];
     ctn_tensor *g = ctn_gather_at(a->at, a->gout[0], a->in[1], a->attr[AXIS]);
-    a->gin[2] = ctn__same_shape(src, index) ? g : ctn_pad_at(a->at, g, NULL, after, 0);
-    return a->gin[2] ? CTN_OK : ctn_error_status();
+    if (!ctn__same_shape(src, index)) g = ctn_pad_at(a->at, g, NULL, after, 0);
+    return ctn__grad_to(a, 2, g);
 }
 
 ctn_op ctn__op_scatter_add = {
@@ -121,8 +125,8 @@ ctn_op ctn__op_scatter_add = {
     .nin = 3,
     .nout = 1,
     .order = -1,
-    .grad_in = 2,
-    .inplace = 1,
+    .grad_in = CTN_OPERAND(1),
+    .inplace = CTN_OPERAND(0),
     .infer = scatter_add_infer,
     .grad = scatter_add_grad,
     .run = scatter_add_run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shift: y = x + a, a a scalar of the plan. Gradient: gx = gy.
+ * shift: y = x + a, where a is a scalar of the plan. Gradient: gx = gy.
  */
 #include "ops/ops.h"
 
@@ -24,17 +24,8 @@ static ctn_status shift_grad(const ctn_grad_args *a)
 }
 
 ctn_op ctn__op_shift = {
-    .struct_size = sizeof(ctn_op),
-    .name = "shift",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(shift, 1),
     .grad = shift_grad,
-    .run = shift_run,
-    .tiles = &shift_tiles,
 };
 
 ctn_tensor *ctn_shift_at(const char *at, ctn_tensor *x, double a)

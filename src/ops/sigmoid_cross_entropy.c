@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sigmoid_cross_entropy: x logits, t targets in 0 to 1. With p = 1/(1+exp(-x)) an element is
+ * sigmoid_cross_entropy of logits x and targets t in 0 to 1. With p = 1/(1+exp(-x)) an element is
  *   -t log p - (1-t) log(1-p) = max(x,0) - x t + log(1 + exp(-|x|)),
  * which never overflows; y = s times the sum, s = 1/elements or 1.
  * Gradient: gx = s gy (p - t), gt = -s gy x. Second derivative by x: s gy p (1-p).
  */
 #include <math.h>
 
-#include "ops/loss.h"
-#include "ops/vmath.h"
+#include "ops/common/loss.h"
+#include "ops/common/vmath.h"
 
 static const char *const attr_names[] = {"reduction", "order"};
 
@@ -82,12 +82,11 @@ static ctn_status sxent_run(const ctn_run_args *a)
 static ctn_status sxent_grad(const ctn_grad_args *a)
 {
     ctn_op *op = &ctn__op_sigmoid_cross_entropy_grad;
-    if (a->need[0] && !(a->gin[0] = ctn__slope(a, op, 1, a->in[0], a->in[1], a->gout[0])))
-        return ctn_error_status();
+    if (a->need[0])
+        CTN_TRY(ctn__grad_to(a, 0, ctn__slope(a, op, 1, a->in[0], a->in[1], a->gout[0])));
     if (!a->need[1]) return CTN_OK;
     double s = ctn__loss_scale(&a->in[0]->d, a->attr[CTN__LOSS_REDUCTION]);
-    a->gin[1] = ctn_mul_at(a->at, a->in[0], ctn__scaled(a->at, a->gout[0], -s));
-    return a->gin[1] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 1, ctn_mul_at(a->at, a->in[0], ctn__scaled(a->at, a->gout[0], -s)));
 }
 
 ctn_op ctn__op_sigmoid_cross_entropy = {
@@ -97,7 +96,7 @@ ctn_op ctn__op_sigmoid_cross_entropy = {
     .nout = 1,
     .order = 2,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__loss_infer,
     .grad = sxent_grad,
@@ -111,23 +110,24 @@ static ctn_status sxent_grad_run(const ctn_run_args *a)
                                          : ctn__slope_run(a, bend32, bend64);
 }
 
-/* (x, t, gy) -> s gy (p - t), or of order 2: s gy p (1-p), which has no gradient by x. */
+/* (x, t, gy) -> s gy (p - t) or, of order 2, s gy p (1-p), which has no gradient by x. */
 static ctn_status sxent_grad_grad(const ctn_grad_args *a)
 {
     ctn_op *op = &ctn__op_sigmoid_cross_entropy_grad;
     bool second = a->attr[CTN__LOSS_ORDER] == 2;
     if (a->need[0] && second)
-        return ctn_fail(CTN_EGRAD, "sigmoid_cross_entropy: has no third derivative (%s)", a->at);
+        return ctn_fail(CTN_EGRAD, "sigmoid_cross_entropy: there is no third derivative (%s)",
+                        a->at);
     if (a->need[0]) {
         ctn_tensor *bend = ctn__slope(a, op, 2, a->in[0], a->in[1], a->in[2]);
-        if (!(a->gin[0] = ctn_mul_at(a->at, a->gout[0], bend))) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 0, ctn_mul_at(a->at, a->gout[0], bend)));
     }
     if (a->need[1] && !second) {
         double s = ctn__loss_scale(&a->in[0]->d, a->attr[CTN__LOSS_REDUCTION]);
-        a->gin[1] = ctn_mul_at(a->at, a->gout[0], ctn__scaled(a->at, a->in[2], -s));
-        if (!a->gin[1]) return ctn_error_status();
+        ctn_tensor *gy = ctn__scaled(a->at, a->in[2], -s);
+        CTN_TRY(ctn__grad_to(a, 1, ctn_mul_at(a->at, a->gout[0], gy)));
     }
-    if (a->need[2] && !(a->gin[2] = ctn__slope_by_gy(a, op))) return ctn_error_status();
+    if (a->need[2]) CTN_TRY(ctn__grad_to(a, 2, ctn__slope_by_gy(a, op)));
     return CTN_OK;
 }
 
@@ -138,8 +138,8 @@ ctn_op ctn__op_sigmoid_cross_entropy_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 7,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(3),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__slope_infer,
     .grad = sxent_grad_grad,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sign: y = -1, 0 or 1; NaN stays NaN. No gradient flows: it is 0 wherever it exists.
+ * sign: y = -1, 0 or 1; NaN stays NaN. No gradient flows through it: the derivative is 0
+ * wherever it exists.
  */
 #include "ops/ops.h"
 
@@ -18,7 +19,7 @@ ctn_op ctn__op_sign = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = 0,
-    .inplace = 1,
+    .inplace = CTN_OPERAND(0),
     .infer = ctn__infer_same,
     .run = sign_run,
     .tiles = &sign_tiles,

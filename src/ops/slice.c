@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * slice: length elements along an axis from start on. The start is a scalar, a value of the
- * plan, so a moving window keeps its plan; it is checked when the step runs. Gradient:
- * slice_grad, gy put into zeros at the same start; its gradient is the slice again.
+ * slice: `length` elements along an axis, beginning at `start`. The start is a scalar of the
+ * plan, so that a moving window reuses its plan; it is checked when the step runs. Gradient:
+ * slice_grad, which puts gy into zeros at the same start; its gradient is slice again.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
-enum { AXIS, LENGTH, NATTR }; /* slice_grad: LENGTH is that of the result's axis */
+enum { AXIS, LENGTH, NATTR }; /* of slice_grad, LENGTH is the length of the result's axis */
 static const char *const attr_names[] = {"axis", "length"};
 
 static ctn_status slice_infer(ctn_infer_args *a)
@@ -16,14 +16,14 @@ static ctn_status slice_infer(ctn_infer_args *a)
     char t[128];
     CTN_TRY(ctn__infer_axis(a, x, a->attr[AXIS], &axis));
     if (a->attr[LENGTH] < 0 || a->attr[LENGTH] > x->dim[axis])
-        return ctn_fail(CTN_ESHAPE, "slice: length %lld from axis %d of %s",
+        return ctn_fail(CTN_ESHAPE, "slice: cannot take length %lld from axis %d of %s",
                         (long long)a->attr[LENGTH], axis, ctn__shape_text(x, t, sizeof t));
     a->out[0] = *x;
     a->out[0].dim[axis] = a->attr[LENGTH];
     return CTN_OK;
 }
 
-/* The start as a number from 0, so that length elements of n follow it. */
+/* The start counted from 0. Fails unless `length` of the n elements follow it. */
 static ctn_status start_of(double start, int64_t n, int64_t length, int64_t *out)
 {
     double s = start < 0 ? start + (double)n : start;
@@ -61,8 +61,8 @@ static ctn_tensor *record(const ctn_grad_args *a, ctn_op *op, int64_t length)
 static ctn_status slice_grad_of(const ctn_grad_args *a)
 {
     const ctn_desc *x = &a->in[0]->d;
-    a->gin[0] = record(a, &ctn__op_slice_grad, x->dim[ctn__axis(x->ndim, a->attr[AXIS])]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    int64_t n = x->dim[ctn__axis(x->ndim, a->attr[AXIS])];
+    return ctn__grad_to(a, 0, record(a, &ctn__op_slice_grad, n));
 }
 
 ctn_op ctn__op_slice = {
@@ -113,8 +113,8 @@ static ctn_status slice_grad_run(const ctn_run_args *a)
 static ctn_status slice_grad_grad(const ctn_grad_args *a)
 {
     const ctn_desc *g = &a->in[0]->d;
-    a->gin[0] = record(a, &ctn__op_slice, g->dim[ctn__axis(g->ndim, a->attr[AXIS])]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    int64_t n = g->dim[ctn__axis(g->ndim, a->attr[AXIS])];
+    return ctn__grad_to(a, 0, record(a, &ctn__op_slice, n));
 }
 
 ctn_op ctn__op_slice_grad = {

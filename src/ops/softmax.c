@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax along one axis: y = exp(x - max) / sum. f32 by oneDNN, f64 by a plain loop.
+ * softmax along one axis: y = exp(x - max) / sum. oneDNN computes f32, a plain loop f64.
  * Gradient: gx = y (gy - sum(gy y)), one kernel, which can be differentiated again.
  *
- * A tensor is seen as (outer, C, inner) around the axis; columns of inner elements are taken
+ * A tensor is viewed as (outer, C, inner) around the axis. The inner columns are processed
  * CTN__COLS at a time.
  */
 #include <math.h>
 
-#include "ops/softmax.h"
+#include "ops/common/softmax.h"
 
 enum { AXIS, NATTR };
 static const char *const attr_names[] = {"axis"};
@@ -19,8 +19,8 @@ ctn_status ctn__softmax_infer(ctn_infer_args *a)
     char t[128];
     CTN_TRY(ctn__infer_same(a));
     if (ctn__axis(x->ndim, a->attr[AXIS]) < 0)
-        return ctn_fail(CTN_ESHAPE, "%s: axis %lld of %s", a->name, (long long)a->attr[AXIS],
-                        ctn__shape_text(x, t, sizeof t));
+        return ctn_fail(CTN_ESHAPE, "%s: axis %lld does not exist in %s", a->name,
+                        (long long)a->attr[AXIS], ctn__shape_text(x, t, sizeof t));
     return CTN_OK;
 }
 
@@ -31,6 +31,27 @@ ctn__axis_view ctn__axis_view_of(const ctn_desc *d, int64_t axis)
     for (int i = 0; i < k; i++) v.outer *= d->dim[i];
     for (int i = k + 1; i < d->ndim; i++) v.inner *= d->dim[i];
     return v;
+}
+
+ctn_status ctn__axis_run(const ctn_run_args *a, const ctn__axis_kernels *f32,
+                         const ctn__axis_kernels *f64)
+{
+    const ctn_desc *d = &a->dout[0];
+    if (ctn__count(d) == 0) return CTN_OK;
+    const ctn__axis_kernels *f = d->dtype == CTN_F32 ? f32 : f64;
+    const int64_t size = (int64_t)ctn_dtype_size(d->dtype);
+    const ctn__axis_view v = ctn__axis_view_of(d, a->attr[AXIS]);
+    const int64_t C = v.C, inner = v.inner, per = (inner + CTN__COLS - 1) / CTN__COLS;
+    const int64_t parts = v.outer * per, all = v.outer * C * inner;
+#pragma omp parallel for schedule(static) if (all > CTN__GRAIN)
+    for (int64_t p = 0; p < parts; p++) {
+        int64_t i = p % per * CTN__COLS, at = (p / per * C * inner + i) * size;
+        int64_t n = inner - i < CTN__COLS ? inner - i : CTN__COLS;
+        const char *x = (const char *)a->in[0] + at, *z = (const char *)a->in[a->nin - 1] + at;
+        if (inner == 1) f->row(x, z, (char *)a->out[0] + at, C);
+        else f->cols(x, z, (char *)a->out[0] + at, C, inner, n);
+    }
+    return CTN_OK;
 }
 
 static ctn_status softmax_prepare(ctn_prepare_args *a)
@@ -45,7 +66,7 @@ static ctn_status softmax_prepare(ctn_prepare_args *a)
     return ctn__with_prim(a, p, ctn__run_prim);
 }
 
-/* f64, and f32 without elements */
+/* f64, and f32 tensors without elements. */
 static ctn_status softmax_run(const ctn_run_args *a)
 {
     if (ctn__count(&a->din[0]) == 0) return CTN_OK;
@@ -73,8 +94,7 @@ static ctn_tensor *softmax_grad_of(const char *at, ctn_tensor *y, ctn_tensor *g,
 
 static ctn_status softmax_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = softmax_grad_of(a->at, a->out[0], a->gout[0], a->attr);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, softmax_grad_of(a->at, a->out[0], a->gout[0], a->attr));
 }
 
 ctn_op ctn__op_softmax = {
@@ -84,8 +104,8 @@ ctn_op ctn__op_softmax = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_out = 1,
-    .inplace = 1,
+    .grad_out = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = ctn__softmax_infer,
     .grad = softmax_grad,
@@ -93,49 +113,33 @@ ctn_op ctn__op_softmax = {
     .run = softmax_run,
 };
 
-/* softmax_grad(y, g) = y (g - sum(g y)) */
-#define GRAD_ROW(T)                                                                              \
-    static void grad_row_##T(const T *y, const T *g, T *o, int64_t C)                            \
-    {                                                                                            \
-        double s = 0;                                                                            \
-        _Pragma("omp simd reduction(+ : s)") for (int64_t c = 0; c < C; c++) s +=                \
-            (double)(g[c] * y[c]);                                                               \
-        T sum = (T)s;                                                                            \
-        _Pragma("omp simd") for (int64_t c = 0; c < C; c++) o[c] = y[c] * (g[c] - sum);          \
-    }                                                                                            \
-    static void grad_cols_##T(const T *y, const T *g, T *o, int64_t C, int64_t inner, int64_t n) \
-    {                                                                                            \
-        double s[CTN__COLS] = {0};                                                               \
-        for (int64_t c = 0; c < C; c++) {                                                        \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) s[i] +=                          \
-                (double)(g[c * inner + i] * y[c * inner + i]);                                   \
-        }                                                                                        \
-        for (int64_t c = 0; c < C; c++) {                                                        \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[c * inner + i] =               \
-                y[c * inner + i] * (g[c * inner + i] - (T)s[i]);                                 \
-        }                                                                                        \
-    }
-GRAD_ROW(float)
-GRAD_ROW(double)
+#define T float
+#define NAME(x) x##_f32
+#include "ops/common/softmax_body.h"
+
+#define T double
+#define NAME(x) x##_f64
+#include "ops/common/softmax_body.h"
 
 static ctn_status softmax_grad_run(const ctn_run_args *a)
 {
-    CTN__ALONG_AXIS(a, a->in[1], grad_row, grad_cols);
-    return CTN_OK;
+    static const ctn__axis_kernels f32 = {grad_row_f32, grad_cols_f32};
+    static const ctn__axis_kernels f64 = {grad_row_f64, grad_cols_f64};
+    return ctn__axis_run(a, &f32, &f64);
 }
 
-/* By g: softmax_grad itself, a symmetric matrix. By y: v g - v sum(g y) - g sum(v y). */
+/* By g: softmax_grad again, because its matrix is symmetric.
+ * By y: v g - v sum(g y) - g sum(v y). */
 static ctn_status softmax_grad_grad(const ctn_grad_args *a)
 {
     ctn_tensor *y = a->in[0], *g = a->in[1], *v = a->gout[0];
     const char *at = a->at;
-    if (a->need[1] && !(a->gin[1] = softmax_grad_of(at, y, v, a->attr))) return ctn_error_status();
+    if (a->need[1]) CTN_TRY(ctn__grad_to(a, 1, softmax_grad_of(at, y, v, a->attr)));
     if (!a->need[0]) return CTN_OK;
     ctn_tensor *sg = ctn_sum_at(at, ctn_mul_at(at, g, y), 1, a->attr, 1);
     ctn_tensor *sv = ctn_sum_at(at, ctn_mul_at(at, v, y), 1, a->attr, 1);
     ctn_tensor *both = ctn_add_at(at, ctn_mul_at(at, v, sg), ctn_mul_at(at, g, sv));
-    a->gin[0] = ctn_add_at(at, ctn_mul_at(at, v, g), ctn__scaled(at, both, -1));
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_add_at(at, ctn_mul_at(at, v, g), ctn__scaled(at, both, -1)));
 }
 
 ctn_op ctn__op_softmax_grad = {
@@ -145,8 +149,8 @@ ctn_op ctn__op_softmax_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 3,
-    .inplace = 3,
+    .grad_in = CTN_OPERANDS(2),
+    .inplace = CTN_OPERANDS(2),
     .attr_names = attr_names,
     .infer = ctn__softmax_infer,
     .grad = softmax_grad_grad,

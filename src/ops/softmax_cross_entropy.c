@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax_cross_entropy: x (...,C) logits; t (...) classes, i64 or i32, or (...,C) soft targets of x's type;
- * w (C) class weights or absent. With p = softmax(x), W_c the class weights (1), s the smoothing and q the
- * effective target of a row,
- *   classes:  q_c = W_c ((1-s) [c == t] + s/C),  rows with t == ignore count nothing
+ * softmax_cross_entropy of logits x (...,C). Targets t are classes (...) in i64 or i32, or soft
+ * targets (...,C) of x's type. Class weights w (C) are optional. With p = softmax(x), W_c the
+ * class weights (default 1), s the smoothing and q the effective target of a row,
+ *   classes:  q_c = W_c ((1-s) [c == t] + s/C); rows with t == ignore are skipped
  *   soft:     q_c = W_c ((1-s) t_c + s/C)
- *   loss = sum over rows of -sum_c q_c log p_c, divided for `mean` by the sum of W_t (classes) or rows (soft)
- * Gradient: gx_c = gy (p_c sum(q) - q_c) / divisor, with p made again from x and what the loss leaves of each row: a second output
- * (...,2) with max(x) and 1 / sum(exp(x - max)). So nothing of the size of x is kept but x itself.
+ *   loss = sum over rows of -sum_c q_c log p_c; `mean` divides it by the sum of W_t (classes) or by
+ *          the number of rows (soft)
+ * Gradient: gx_c = gy (p_c sum(q) - q_c) / divisor. p is recomputed from x and the second output
+ * of the loss (...,2), which holds max(x) and 1 / sum(exp(x - max)) of each row. So nothing of
+ * the size of x is kept but x itself.
  */
 #include <math.h>
 
 #include "engine/isa.h"
-#include "ops/loss.h"
-#include "ops/vmath.h"
+#include "ops/common/loss.h"
+#include "ops/common/vmath.h"
 
 enum { REDUCTION, IGNORE, NATTR };
 enum { SMOOTHING, NSCALAR };
@@ -30,9 +32,10 @@ static ctn_status xent_infer(ctn_infer_args *a)
     char tx[128], tt[128], tw[128];
     if (!ctn__is_f32_f64(x->dtype) || (is_soft(t) && t->dtype != x->dtype) ||
         (!is_soft(t) && t->dtype != CTN_I64 && t->dtype != CTN_I32) || (w && w->dtype != x->dtype))
-        return ctn_fail(CTN_EDTYPE,
-                        "%s: x is %s, targets are %s; i64, i32 or x's type are possible", a->name,
-                        ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype));
+        return ctn_fail(
+            CTN_EDTYPE,
+            "%s: x is %s, targets are %s; expected x in f32 or f64, targets in i64, i32 or that",
+            a->name, ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype));
     ctn_desc rows = *x;
     bool ok = x->ndim >= 1;
     if (ok) {
@@ -41,7 +44,7 @@ static ctn_status xent_infer(ctn_infer_args *a)
         ok &= !w || (w->ndim == 1 && w->dim[0] == x->dim[x->ndim - 1]);
     }
     if (!ok)
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, targets are %s%s%s", a->name,
+        return ctn_fail(CTN_ESHAPE, "%s: shapes do not match: x is %s, targets are %s%s%s", a->name,
                         ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(t, tt, sizeof tt),
                         w ? ", class weights are " : "",
                         w ? ctn__shape_text(w, tw, sizeof tw) : "");
@@ -52,13 +55,13 @@ static ctn_status xent_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-/* ---- targets ---------------------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 typedef struct {
     const void *t, *w;
-    ctn_dtype ft, tt; /* of x and w, of t */
+    ctn_dtype ft, tt; /* types of x and w, and of t */
     int64_t C, rows, ignore;
-    double smooth, all; /* all: sum of the class weights */
+    double smooth, all; /* all: the sum of the class weights */
     bool soft, mean;
 } target;
 
@@ -86,7 +89,7 @@ static target target_of(const ctn_run_args *a, const ctn_desc *x, int t_at, int 
     return g;
 }
 
-/* The class of a row: -1 for a row that counts nothing, -2 for one out of range. */
+/* The class of a row; -1 if the row is ignored, -2 if the class is out of range. */
 static int64_t class_of(const target *g, int64_t row)
 {
     int64_t c = g->tt == CTN_I64 ? ((const int64_t *)g->t)[row] : ((const int32_t *)g->t)[row];
@@ -106,7 +109,7 @@ static double divisor(const target *g)
     return d;
 }
 
-/* sum of q over the classes of a row */
+/* The sum of q over the classes of a row. */
 static double sum_of_q(const target *g, int64_t r)
 {
     double even = g->smooth / (double)g->C * g->all, s = 0;
@@ -117,86 +120,21 @@ static double sum_of_q(const target *g, int64_t r)
     return (1 - g->smooth) * s + even;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum { LANES = 16 };
 
-/* Of a row: m = max(x), s = sum(exp(x - m)), in double: there may be a million classes. And the gradient's pass over it,
- * y = f exp(x - m) - b. */
-#define DEFINE_ROW(T, EXP)                                                                       \
-    CTN__PER_ISA(sum_exp_##T, (const T *x, int64_t C, T *m, double *s), (x, C, m, s))            \
-    {                                                                                            \
-        T most = (T) - INFINITY;                                                                 \
-        double lane[LANES] = {0}, total = 0;                                                     \
-        int64_t c = 0;                                                                           \
-        _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < C; i++) most =         \
-            x[i] > most ? x[i] : most;                                                           \
-        for (; c + LANES <= C; c += LANES) {                                                     \
-            _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] += EXP(x[c + j] - most); \
-        }                                                                                        \
-        for (; c < C; c++) total += EXP(x[c] - most);                                            \
-        for (int j = 0; j < LANES; j++) total += lane[j];                                        \
-        *m = most;                                                                               \
-        *s = total;                                                                              \
-    }                                                                                            \
-    CTN__PER_ISA(slope_##T, (const T *x, T *y, int64_t n, T m, double f, double b),              \
-                 (x, y, n, m, f, b))                                                             \
-    {                                                                                            \
-        CTN__EACH(y[i_] = (T)(f * EXP(x[i_] - m) - b););                                         \
-    }                                                                                            \
-    /* sum of q_c (lse - x_c), cls -1: soft */                                                   \
-    static double soft_loss_##T(const target *g, const T *x, int64_t r, int64_t cls, double lse) \
-    {                                                                                            \
-        const T *w = g->w, *t = cls < 0 ? (const T *)g->t + r * g->C : NULL;                     \
-        const double even = g->smooth / (double)g->C, keep = 1 - g->smooth;                      \
-        double l = 0;                                                                            \
-        for (int64_t c = 0; c < g->C; c++) {                                                     \
-            double y = t ? (double)t[c] : (double)(c == cls);                                    \
-            l += (w ? (double)w[c] : 1) * (keep * y + even) * (lse - (double)x[c]);              \
-        }                                                                                        \
-        return l;                                                                                \
-    }                                                                                            \
-    /* A row of the gradient, `scale` being gy / divisor. stat: m and 1 / s. */                  \
-    static void grad_row_##T(const target *g, const T *x, const T *stat, T *y, int64_t r,        \
-                             double scale, ctn__isa isa)                                         \
-    {                                                                                            \
-        const T *w = g->w, *t = g->soft ? (const T *)g->t + r * g->C : NULL;                     \
-        const int64_t cls = g->soft ? 0 : class_of(g, r);                                        \
-        const double even = scale * g->smooth / (double)g->C, keep = scale * (1 - g->smooth);    \
-        if (cls < 0) memset(y, 0, (size_t)g->C * sizeof *y);                                     \
-        if (cls < 0) return;                                                                     \
-        const double f = scale * sum_of_q(g, r) * (double)stat[1];                               \
-        slope_##T[isa](x, y, g->C, stat[0], f, w ? 0 : even);                                    \
-        for (int64_t c = 0; w && g->smooth != 0 && c < g->C; c++) y[c] -= (T)even * w[c];        \
-        for (int64_t c = 0; t && c < g->C; c++) y[c] -= (T)keep * (w ? w[c] : 1) * t[c];         \
-        if (!t) y[cls] -= (T)(keep * weight(g, cls));                                            \
-    }
-DEFINE_ROW(float, ctn__exp_fine)
-DEFINE_ROW(double, exp)
+#define T float
+#define EXP ctn__exp_fine
+#define NAME(x) x##_f32
+#include "ops/common/softmax_cross_entropy_body.h"
 
-/* The loss of a row, and what is left of it for the gradient; stat may be NULL. */
-#define DEFINE_LOSS(T)                                                                     \
-    static double loss_row_##T(const target *g, const T *x, T *stat, int64_t r, bool *bad, \
-                               ctn__isa isa)                                               \
-    {                                                                                      \
-        T m;                                                                               \
-        double s;                                                                          \
-        const int64_t cls = g->soft ? -1 : class_of(g, r);                                 \
-        sum_exp_##T[isa](x, g->C, &m, &s);                                                 \
-        if (stat) {                                                                        \
-            stat[0] = m;                                                                   \
-            stat[1] = (T)(1 / s);                                                          \
-        }                                                                                  \
-        const double lse = (double)m + log(s);                                             \
-        *bad = cls == -2;                                                                  \
-        if (!g->soft && cls < 0) return 0;                                                 \
-        if (g->soft || g->smooth != 0) return soft_loss_##T(g, x, r, cls, lse);            \
-        return weight(g, cls) * (lse - (double)x[cls]);                                    \
-    }
-DEFINE_LOSS(float)
-DEFINE_LOSS(double)
+#define T double
+#define EXP exp
+#define NAME(x) x##_f64
+#include "ops/common/softmax_cross_entropy_body.h"
 
-/* ---- the loss --------------------------------------------------------------------------------------------------- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
 static ctn_status xent_run(const ctn_run_args *a)
 {
@@ -208,12 +146,11 @@ static ctn_status xent_run(const ctn_run_args *a)
     for (int64_t r = 0; r < g.rows; r++) {
         bool wrong;
         if (g.ft == CTN_F32)
-            loss[r] = loss_row_float(&g, (const float *)a->in[0] + r * g.C,
-                                     a->out[1] ? (float *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
+            loss[r] = loss_row_f32(&g, (const float *)a->in[0] + r * g.C,
+                                   a->out[1] ? (float *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
         else
-            loss[r] =
-                loss_row_double(&g, (const double *)a->in[0] + r * g.C,
-                                a->out[1] ? (double *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
+            loss[r] = loss_row_f64(&g, (const double *)a->in[0] + r * g.C,
+                                   a->out[1] ? (double *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
         if (wrong && r > bad) bad = r;
     }
     if (bad >= 0)
@@ -249,8 +186,8 @@ static ctn_status xent_grad(const ctn_grad_args *a)
     if (a->need[1])
         return ctn_fail(CTN_EGRAD,
                         "softmax_cross_entropy: targets have no gradient; detach them (%s)", a->at);
-    a->gin[0] = slope(a, a->in[0], a->in[1], a->gout[0], a->out[1], a->nin > 2 ? a->in[2] : NULL);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    ctn_tensor *w = a->nin > 2 ? a->in[2] : NULL;
+    return ctn__grad_to(a, 0, slope(a, a->in[0], a->in[1], a->gout[0], a->out[1], w));
 }
 
 ctn_op ctn__op_softmax_cross_entropy = {
@@ -260,8 +197,8 @@ ctn_op ctn__op_softmax_cross_entropy = {
     .nout = 2,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 7,
-    .grad_out = 2,
+    .grad_in = CTN_OPERANDS(3),
+    .grad_out = CTN_OPERAND(1),
     .attr_names = attr_names,
     .infer = xent_infer,
     .grad = xent_grad,
@@ -269,7 +206,7 @@ ctn_op ctn__op_softmax_cross_entropy = {
     .run = xent_run,
 };
 
-/* ---- its gradient: (x, t, gy, stat, w) -> gx ---------------------------------------------------------------------- */
+/* ---- its gradient: (x, t, gy, stat, w) -> gx ------------------------------------------------- */
 
 static ctn_status xent_grad_run(const ctn_run_args *a)
 {
@@ -280,17 +217,19 @@ static ctn_status xent_grad_run(const ctn_run_args *a)
     for (int64_t r = 0; r < g.rows; r++) {
         const int64_t at = r * g.C;
         if (g.ft == CTN_F32)
-            grad_row_float(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
-                           (float *)a->out[0] + at, r, scale, isa);
+            grad_row_f32(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
+                         (float *)a->out[0] + at, r, scale, isa);
         else
-            grad_row_double(&g, (const double *)a->in[0] + at, (const double *)a->in[3] + 2 * r,
-                            (double *)a->out[0] + at, r, scale, isa);
+            grad_row_f64(&g, (const double *)a->in[0] + at, (const double *)a->in[3] + 2 * r,
+                         (double *)a->out[0] + at, r, scale, isa);
     }
     return CTN_OK;
 }
 
-/* With v arriving. By gy: sum(v G(x, t, 1)). By x: gy f softmax_grad(p, v) with f = sum(q) / divisor of each row, from ops
- * that have gradients of any order. What depends on x through stat is in it. */
+/* With v the gradient of its result, the gradients are
+ *   by gy: sum(v G(x, t, 1));  by x: gy f softmax_grad(p, v), f = sum(q) / divisor of each row.
+ * They are composed of ops that have gradients of any order. The gradient by x includes the
+ * dependence on x through stat. */
 static ctn_status xent_grad_grad(const ctn_grad_args *a)
 {
     const char *at = a->at;
@@ -298,8 +237,7 @@ static ctn_status xent_grad_grad(const ctn_grad_args *a)
     if (a->need[2]) {
         ctn_tensor *one = ctn_full_at(at, a->ctx, 1, x->d.dtype, 0, NULL);
         ctn_tensor *g = slope(a, x, t, one, a->in[3], w);
-        a->gin[2] = ctn_sum_at(at, ctn_mul_at(at, a->gout[0], g), 0, NULL, 0);
-        if (!a->gin[2]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, 2, ctn_sum_at(at, ctn_mul_at(at, a->gout[0], g), CTN_ALL_AXES, 0)));
     }
     if (!a->need[0]) return CTN_OK;
     const int64_t last = x->d.ndim - 1;
@@ -307,8 +245,7 @@ static ctn_status xent_grad_grad(const ctn_grad_args *a)
     ctn_tensor *f = ctn__apply1(at, NULL, &ctn__op_softmax_cross_entropy_grad_rows, w ? 3 : 2, in,
                                 NATTR, a->attr, NSCALAR, a->scalar);
     ctn_tensor *g = ctn__apply1(at, NULL, &ctn__op_softmax_grad, 2, pv, 1, &last, 0, NULL);
-    a->gin[0] = ctn_mul_at(at, ctn_mul_at(at, f, gy), g);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_mul_at(at, ctn_mul_at(at, f, gy), g));
 }
 
 ctn_op ctn__op_softmax_cross_entropy_grad = {
@@ -318,15 +255,17 @@ ctn_op ctn__op_softmax_cross_entropy_grad = {
     .nout = 1,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = 31,
-    .inplace = 1,
+    .grad_in = CTN_OPERANDS(5),
+    .inplace = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = ctn__infer_same,
     .grad = xent_grad_grad,
     .run = xent_grad_run,
 };
 
-/* ---- (x, t, w) -> sum(q) / divisor of each row, (...,1); of x only the shape and the type count -------------------- */
+/* ---- (x, t, w) -> sum(q) / divisor of each row, (...,1) -------------------------------------- */
+
+/* Only the shape and the type of x matter. */
 
 static ctn_status xent_rows_infer(ctn_infer_args *a)
 {
@@ -345,7 +284,7 @@ static ctn_status xent_rows_run(const ctn_run_args *a)
 
 static ctn_status xent_rows_grad(const ctn_grad_args *a)
 {
-    (void)a; /* it does not depend on x, and targets and weights have no gradient */
+    (void)a; /* it does not depend on the values of x; targets and weights have no gradient */
     return CTN_OK;
 }
 

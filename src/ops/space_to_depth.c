@@ -12,10 +12,11 @@ ctn_tensor *ctn_space_to_depth_at(const char *at, ctn_tensor *x, int64_t r)
     if (!x) return ctn_reshape_at(at, x, 0, NULL);
     const int64_t *d = x->d.dim;
     if (x->d.ndim != 4 || r < 1 || r > 32768 || d[2] % r != 0 || d[3] % r != 0) {
-        ctn_fail(CTN_ESHAPE,
-                 "space_to_depth: x is %s, r is %lld; (N,C,H,W), H and W multiples of r are needed "
-                 "(%s)",
-                 ctn__shape_text(&x->d, t, sizeof t), (long long)r, at);
+        ctn_fail(
+            CTN_ESHAPE,
+            "space_to_depth: x is %s, r is %lld; expected (N,C,H,W) with H and W multiples of r "
+            "(%s)",
+            ctn__shape_text(&x->d, t, sizeof t), (long long)r, at);
         return NULL;
     }
     int64_t h = d[2] / r, w = d[3] / r;

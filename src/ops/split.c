@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * split: pieces of given sizes along an axis, one output each. Attributes: axis, then the sizes.
- * Gradient: the concatenation of the pieces' gradients.
+ * split: pieces of given lengths along an axis, one output each. Attributes: the axis, then the
+ * lengths. Gradient: the concatenation of the pieces' gradients.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { AXIS, SIZE0 };
 
@@ -25,9 +25,10 @@ static ctn_status split_infer(ctn_infer_args *a)
         sum += n;
     }
     if (sum != x->dim[axis])
-        return ctn_fail(CTN_ESHAPE, "split: the pieces have length %lld, axis %d of %s has %lld",
-                        (long long)sum, axis, ctn__shape_text(x, t, sizeof t),
-                        (long long)x->dim[axis]);
+        return ctn_fail(
+            CTN_ESHAPE,
+            "split: the lengths of the pieces add up to %lld, axis %d of %s has length %lld",
+            (long long)sum, axis, ctn__shape_text(x, t, sizeof t), (long long)x->dim[axis]);
     return CTN_OK;
 }
 
@@ -61,8 +62,7 @@ static ctn_status split_grad(const ctn_grad_args *a)
         const ctn_desc *d = &a->out[i]->d;
         g[i] = a->gout[i] ? a->gout[i] : ctn_full_at(a->at, a->ctx, 0, d->dtype, d->ndim, d->dim);
     }
-    a->gin[0] = ctn_concat_at(a->at, a->nout, g, a->attr[AXIS]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_concat_at(a->at, a->nout, g, a->attr[AXIS]));
 }
 
 ctn_op ctn__op_split = {
@@ -83,7 +83,7 @@ ctn_status ctn_split_at(const char *at, ctn_tensor *x, int64_t axis, int n, cons
     ctn_tensor *piece[CTN_MAX_OUT];
     ctn_op_args args = {.nattr = SIZE0 + n, .attr = attr};
     if (n < 1 || n > CTN_MAX_OUT)
-        return ctn_fail(CTN_EARG, "split: %d pieces, 1 to %d are possible (%s)", n, CTN_MAX_OUT,
+        return ctn_fail(CTN_EARG, "split: got %d pieces, expected 1 to %d (%s)", n, CTN_MAX_OUT,
                         at);
     memcpy(attr + SIZE0, sizes, (size_t)n * sizeof *sizes);
     ctn_status st = ctn_apply_at(at, NULL, &ctn__op_split, 1, &x, &args, piece);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * squeeze and unsqueeze: a dimension of length 1 taken away or put in. Not ops of their own:
- * reshapes.
+ * squeeze and unsqueeze: remove or insert a dimension of length 1. They are reshapes, not ops of
+ * their own.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 ctn_tensor *ctn_squeeze_at(const char *at, ctn_tensor *x, int64_t axis)
 {
@@ -26,7 +26,7 @@ ctn_tensor *ctn_unsqueeze_at(const char *at, ctn_tensor *x, int64_t axis)
     int nd = x ? x->d.ndim + 1 : 1, ax = ctn__axis(nd, axis);
     char t[128];
     if (x && (ax < 0 || nd > CTN_MAX_DIMS)) {
-        ctn_fail(CTN_ESHAPE, "unsqueeze: no place %lld for a new axis in %s (%s)", (long long)axis,
+        ctn_fail(CTN_ESHAPE, "unsqueeze: cannot insert axis %lld into %s (%s)", (long long)axis,
                  ctn__shape_text(&x->d, t, sizeof t), at);
         return NULL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sub: y = a - b with broadcasting. Gradients: gy and -gy, summed over what was broadcast.
+ * sub: y = a - b with broadcasting. Gradients: gy and -gy, summed over the broadcast dimensions.
  */
 #include "ops/ops.h"
 
@@ -13,13 +13,10 @@ CTN__CHEAP_KERNEL(sub, CTN__CHEAP_SUB)
 
 static ctn_status sub_grad(const ctn_grad_args *a)
 {
-    if (a->need[0]) {
-        a->gin[0] = ctn__sum_to(a->at, a->gout[0], &a->in[0]->d);
-        if (!a->gin[0]) return ctn_error_status();
-    }
-    if (a->need[1]) { /* summed first: there is less to negate */
-        a->gin[1] = ctn_neg_at(a->at, ctn__sum_to(a->at, a->gout[0], &a->in[1]->d));
-        if (!a->gin[1]) return ctn_error_status();
+    if (a->need[0]) CTN_TRY(ctn__grad_to(a, 0, ctn__sum_to(a->at, a->gout[0], &a->in[0]->d)));
+    if (a->need[1]) { /* summed first, so that there is less to negate */
+        ctn_tensor *g = ctn__sum_to(a->at, a->gout[0], &a->in[1]->d);
+        CTN_TRY(ctn__grad_to(a, 1, ctn_neg_at(a->at, g)));
     }
     return CTN_OK;
 }
@@ -31,7 +28,7 @@ ctn_op ctn__op_sub = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .inplace = 3,
+    .inplace = CTN_OPERANDS(2),
     .infer = ctn__infer_broadcast,
     .grad = sub_grad,
     .run = sub_run,

@@ -1,54 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sum over axes (none given: all). Gradient: gy broadcast back. mean.c uses the same kernels.
+ * sum over axes (no axes: all). Gradient: gy broadcast back. mean.c uses the same kernels.
  *
- * The order of additions depends on shape and strides alone, never on the number of threads:
- * every result is cut into blocks of fixed size, each block is added in fixed lanes (short f32
- * chains collected in double), and the blocks' totals, kept in scratch, are added in order.
+ * The order of additions depends on shape and strides alone, never on the thread count. The
+ * terms of every result are cut into blocks of fixed size. Each block is added in a fixed number
+ * of lanes, with short f32 chains collected in double. The totals of the blocks are kept in
+ * scratch and added in order.
  */
-#include "ops/reduce.h"
+#include "ops/common/reduce.h"
 
-/* ---- rows: reduced elements are neighbours in memory (or nothing is) ------------------------- */
+/* Rows: elements of a block, elements added before they are collected in double, lanes.
+ * Columns: columns of a tile, rows added at a time, rows of a block. */
+enum { BLOCK = 4096, CHUNK = 1024, LANES = 32, COLS = 256, ROWS = 128, ROW_BLOCK = 1024 };
 
-enum { BLOCK = 4096, CHUNK = 1024, LANES = 32 };
+#define T float
+#define NAME(x) x##_f32
+#include "ops/common/sum_body.h"
 
-/* Sum of n neighbours. A chain of f32 additions is at most CHUNK / LANES long. */
-#define DEFINE_RUN(T)                                                      \
-    static double run_##T(const T *restrict x, int64_t n)                  \
-    {                                                                      \
-        double total = 0;                                                  \
-        int64_t i = 0;                                                     \
-        while (n - i >= LANES) {                                           \
-            T lane[LANES] = {0};                                           \
-            int64_t end = n - i < CHUNK ? n - (n - i) % LANES : i + CHUNK; \
-            for (; i < end; i += LANES) {                                  \
-                for (int j = 0; j < LANES; j++) lane[j] += x[i + j];       \
-            }                                                              \
-            double part[8];                                                \
-            for (int j = 0; j < 8; j++)                                    \
-                part[j] = ((double)lane[j] + (double)lane[j + 8]) +        \
-                          ((double)lane[j + 16] + (double)lane[j + 24]);   \
-            total += ((part[0] + part[1]) + (part[2] + part[3])) +         \
-                     ((part[4] + part[5]) + (part[6] + part[7]));          \
-        }                                                                  \
-        for (; i < n; i++) total += (double)x[i];                          \
-        return total;                                                      \
-    }                                                                      \
-    static double run_strided_##T(const T *x, int64_t n, int64_t step)     \
-    {                                                                      \
-        double total = 0;                                                  \
-        for (int64_t i = 0; i < n; i++) total += (double)x[i * step];      \
-        return total;                                                      \
-    }
-DEFINE_RUN(float)
-DEFINE_RUN(double)
+#define T double
+#define NAME(x) x##_f64
+#include "ops/common/sum_body.h"
 
-/* One result's terms are `lines` lines of s.last elements. A block is part of a line or several
- * lines. */
+/* ---- rows: the reduced elements are contiguous in memory, or none are ------------------------ */
+
+/* The terms of one result are `lines` lines of s.last elements. A block is a part of a line or
+ * several lines. */
 typedef struct {
     ctn__reduce s;
     int64_t lines, cuts; /* lines of a result, parts of a line */
-    int64_t group;       /* lines of a block; 1 where lines are cut */
+    int64_t group;       /* lines of a block; 1 if lines are cut */
     int64_t blocks;      /* of one result */
 } rows_plan;
 
@@ -66,10 +46,10 @@ static double line_sum(const ctn__reduce *s, const void *x, int64_t off, int64_t
     bool dense = s->last_step == 1;
     if (s->red.dtype == CTN_F32) {
         const float *v = (const float *)x + off;
-        return dense ? run_float(v, n) : run_strided_float(v, n, s->last_step);
+        return dense ? run_f32(v, n) : run_strided_f32(v, n, s->last_step);
     }
     const double *v = (const double *)x + off;
-    return dense ? run_double(v, n) : run_strided_double(v, n, s->last_step);
+    return dense ? run_f64(v, n) : run_strided_f64(v, n, s->last_step);
 }
 
 static double block_sum(const rows_plan *p, const void *x, int64_t base, int64_t block)
@@ -111,37 +91,13 @@ static void sum_rows(const ctn_run_args *a, const ctn__reduce *s, double divisor
     }
 }
 
-/* ---- columns: kept elements are neighbours in memory ----------------------------------------- */
+/* ---- columns: the kept elements are contiguous in memory ------------------------------------- */
 
-enum { COLS = 256, ROWS = 128, ROW_BLOCK = 1024 };
-
-/* part[c] += nr rows at x, four at a time; off gives their offsets. */
-#define DEFINE_TILE(T)                                                                        \
-    static void add_rows_##T(double *restrict total, const T *restrict x, const int64_t *off, \
-                             int64_t nr, int64_t nc)                                          \
-    {                                                                                         \
-        T part[COLS];                                                                         \
-        for (int64_t c = 0; c < nc; c++) part[c] = 0;                                         \
-        int64_t r = 0;                                                                        \
-        for (; r + 4 <= nr; r += 4) {                                                         \
-            const T *a = x + off[r], *b = x + off[r + 1], *d = x + off[r + 2],                \
-                    *e = x + off[r + 3];                                                      \
-            for (int64_t c = 0; c < nc; c++) part[c] += (a[c] + b[c]) + (d[c] + e[c]);        \
-        }                                                                                     \
-        for (; r < nr; r++) {                                                                 \
-            const T *a = x + off[r];                                                          \
-            for (int64_t c = 0; c < nc; c++) part[c] += a[c];                                 \
-        }                                                                                     \
-        for (int64_t c = 0; c < nc; c++) total[c] += (double)part[c];                         \
-    }
-DEFINE_TILE(float)
-DEFINE_TILE(double)
-
-/* A few dense columns are added as `fold` rows side by side, so that the inner loop is long.
- * Rows here are those wide rows; the last one may be shorter. */
+/* If there are only a few dense columns, `fold` rows are treated as one wide row, so that the
+ * inner loop is long. Rows here are those wide rows; the last one may be shorter. */
 typedef struct {
     ctn__reduce s;
-    int64_t fold, wide;  /* rows in a wide row, its elements */
+    int64_t fold, wide;  /* rows of a wide row, and its elements */
     int64_t rows, tiles; /* wide rows, tiles of columns */
     int64_t blocks;      /* of rows */
 } columns_plan;
@@ -163,8 +119,8 @@ static void add_rows(const columns_plan *p, double *total, const char *x, const 
 {
     const void *v = x;
     if (nr == 0 || nc == 0) return;
-    if (p->s.red.dtype == CTN_F32) add_rows_float(total, v, off, nr, nc);
-    else add_rows_double(total, v, off, nr, nc);
+    if (p->s.red.dtype == CTN_F32) add_rows_f32(total, v, off, nr, nc);
+    else add_rows_f64(total, v, off, nr, nc);
 }
 
 /* total[nc] = the tile's sums over one block of rows; x is its first column. */
@@ -192,7 +148,7 @@ static int64_t tile_width(const columns_plan *p, int64_t tile)
     return left < COLS ? left : COLS;
 }
 
-/* Fold sum[nc] of one tile and write its results. */
+/* Fold the sums of one tile and write its results. */
 static void finish_tile(const columns_plan *p, double *sum, void *y, int64_t group, double divisor)
 {
     const ctn__reduce *s = &p->s;
@@ -207,7 +163,7 @@ static void finish_tile(const columns_plan *p, double *sum, void *y, int64_t gro
 static void sum_columns(const ctn_run_args *a, const ctn__reduce *s, double divisor)
 {
     columns_plan p = plan_columns(s);
-    double *part = a->scratch; /* (outer, tiles, blocks, COLS); not there for one block */
+    double *part = a->scratch; /* (outer, tiles, blocks, COLS); unused with one block */
     const int64_t es = (int64_t)ctn_dtype_size(s->kept.dtype);
     const int64_t groups = s->outer * p.tiles, units = groups * p.blocks;
 #pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN)
@@ -262,8 +218,7 @@ ctn_status ctn__sum_prepare(ctn_prepare_args *a)
 static ctn_status sum_grad(const ctn_grad_args *a)
 {
     ctn_tensor *g = ctn__reduce_kept(a, a->gout[0]);
-    a->gin[0] = ctn_broadcast_to_at(a->at, g, a->in[0]->d.ndim, a->in[0]->d.dim);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_broadcast_to_at(a->at, g, a->in[0]->d.ndim, a->in[0]->d.dim));
 }
 
 ctn_op ctn__op_sum = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tanh: y = hyperbolic tangent of x. Gradient: gx = gy (1 - y^2).
+ * tanh: y = the hyperbolic tangent of x. Gradient: gx = gy (1 - y^2).
  */
+#include "ops/common/vmath.h"
 #include "ops/ops.h"
-#include "ops/vmath.h"
 
 CTN__KERNEL(tanh)
 {
@@ -12,27 +12,18 @@ CTN__KERNEL(tanh)
 
 static ctn_status tanh_grad_of(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn__binary(a->at, &ctn__op_tanh_grad, a->out[0], a->gout[0]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn__binary(a->at, &ctn__op_tanh_grad, a->out[0], a->gout[0]));
 }
 
 ctn_op ctn__op_tanh = {
-    .struct_size = sizeof(ctn_op),
-    .name = "tanh",
-    .nin = 1,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
+    CTN__ELEMENTWISE_OP(tanh, 1),
     .prec = CTN_PREC_F32,
-    .grad_out = 1,
-    .inplace = 1,
-    .infer = ctn__infer_same,
+    .grad_out = CTN_OPERAND(0),
     .grad = tanh_grad_of,
-    .run = tanh_run,
-    .tiles = &tanh_tiles,
 };
 
-/* tanh_grad(y, g) = g (1 - y^2). Gradients: by y -2 gy g y, by g itself. */
+/* tanh_grad(y, g) = g (1 - y^2). With u the gradient of its result, the gradients are -2 u g y
+ * by y and tanh_grad(y, u) by g. */
 #define PASS(y, g) ((g) * (1 - (y) * (y)))
 
 CTN__KERNEL(tanh_grad)
@@ -40,32 +31,20 @@ CTN__KERNEL(tanh_grad)
     CTN__MAP2(a, PASS, PASS);
 }
 
+static ctn_tensor *bend(const char *at, ctn_tensor *y, ctn_tensor *g)
+{
+    return ctn_scale_at(at, ctn_mul_at(at, g, y), -2);
+}
+
 static ctn_status tanh_grad_grad(const ctn_grad_args *a)
 {
-    const char *at = a->at;
-    ctn_tensor *y = a->in[0], *g = a->in[1], *gy = a->gout[0];
-    if (a->need[0]) {
-        a->gin[0] = ctn_scale_at(at, ctn_mul_at(at, ctn_mul_at(at, g, gy), y), -2);
-        if (!a->gin[0]) return ctn_error_status();
-    }
-    if (a->need[1] && !(a->gin[1] = ctn__binary(at, &ctn__op_tanh_grad, y, gy)))
-        return ctn_error_status();
-    return CTN_OK;
+    return ctn__slope_grad(a, &ctn__op_tanh_grad, bend);
 }
 
 ctn_op ctn__op_tanh_grad = {
-    .struct_size = sizeof(ctn_op),
-    .name = "tanh_grad",
-    .nin = 2,
-    .nout = 1,
-    .flags = CTN_OP_ELEMENTWISE,
-    .order = -1,
-    .grad_in = 3,
-    .inplace = 3,
-    .infer = ctn__infer_same,
+    CTN__ELEMENTWISE_OP(tanh_grad, 2),
+    .grad_in = CTN_OPERANDS(2),
     .grad = tanh_grad_grad,
-    .run = tanh_grad_run,
-    .tiles = &tanh_grad_tiles,
 };
 
 ctn_tensor *ctn_tanh_at(const char *at, ctn_tensor *x)

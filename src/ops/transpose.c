@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * transpose: dimensions in another order; axes[i] is the input's axis that becomes axis i. A view.
- * Gradient: the inverse order.
+ * transpose: the dimensions in another order; axis axes[i] of the input becomes axis i. A view.
+ * Gradient: transpose by the inverse order.
  */
 #include "ops/ops.h"
 
@@ -19,8 +19,9 @@ static ctn_status transpose_infer(ctn_infer_args *a)
         a->out[0].dim[i] = x->dim[k];
     }
     if (!ok)
-        return ctn_fail(CTN_ESHAPE, "transpose: the axes are not an order of the %d axes of %s",
-                        x->ndim, ctn__shape_text(x, t, sizeof t));
+        return ctn_fail(CTN_ESHAPE,
+                        "transpose: the axes are not a permutation of the %d axes of %s", x->ndim,
+                        ctn__shape_text(x, t, sizeof t));
     a->out[0].dtype = x->dtype;
     a->out[0].ndim = x->ndim;
     return CTN_OK;
@@ -37,8 +38,7 @@ static ctn_status transpose_grad(const ctn_grad_args *a)
 {
     int64_t inverse[CTN_MAX_DIMS];
     for (int i = 0; i < a->nattr; i++) inverse[ctn__axis(a->nattr, a->attr[i])] = i;
-    a->gin[0] = ctn_transpose_at(a->at, a->gout[0], a->nattr, inverse);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_transpose_at(a->at, a->gout[0], a->nattr, inverse));
 }
 
 ctn_op ctn__op_transpose = {

@@ -3,7 +3,7 @@
  * tril: zeros above diagonal k of the last two dimensions: y[r,c] = x[r,c] where c <= r + k.
  * Gradient: tril of gy.
  */
-#include "ops/along.h"
+#include "ops/common/along.h"
 
 enum { DIAGONAL };
 static const char *const attr_names[] = {"diagonal"};
@@ -12,7 +12,7 @@ static ctn_status tril_infer(ctn_infer_args *a)
 {
     char t[128];
     if (a->in[0]->ndim < 2)
-        return ctn_fail(CTN_ESHAPE, "tril: %s has no rows and columns",
+        return ctn_fail(CTN_ESHAPE, "tril: %s needs at least 2 dimensions",
                         ctn__shape_text(a->in[0], t, sizeof t));
     a->out[0] = *a->in[0];
     return CTN_OK;
@@ -37,8 +37,7 @@ static ctn_status tril_run(const ctn_run_args *a)
 
 static ctn_status tril_grad(const ctn_grad_args *a)
 {
-    a->gin[0] = ctn_tril_at(a->at, a->gout[0], a->attr[DIAGONAL]);
-    return a->gin[0] ? CTN_OK : ctn_error_status();
+    return ctn__grad_to(a, 0, ctn_tril_at(a->at, a->gout[0], a->attr[DIAGONAL]));
 }
 
 ctn_op ctn__op_tril = {
@@ -47,7 +46,7 @@ ctn_op ctn__op_tril = {
     .nin = 1,
     .nout = 1,
     .order = -1,
-    .inplace = 1,
+    .inplace = CTN_OPERAND(0),
     .attr_names = attr_names,
     .infer = tril_infer,
     .grad = tril_grad,

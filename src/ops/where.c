@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * where: y = a where the condition holds, else b; all three broadcast; a and b have one type, any.
- * Elements are moved, never computed with, so the kernels know their size only. Gradients: gy where
- * the condition holds and 0 elsewhere, and the other way round.
+ * where: y = a where the condition holds, else b. All three broadcast; a and b have the same
+ * type, which may be any. Elements are only moved, so the kernels depend on their size alone.
+ * Gradients: for a, gy where the condition holds and 0 elsewhere; for b, the reverse.
  */
 #include "ops/ops.h"
 
@@ -11,8 +11,8 @@ static ctn_status where_infer(ctn_infer_args *a)
     if (a->in[0]->dtype != CTN_BOOL || a->in[1]->dtype != a->in[2]->dtype)
         return ctn_fail(
             CTN_EDTYPE,
-            "where: the condition is %s, the values are %s and %s; bool and one type are "
-            "needed; use ctn_cast",
+            "where: the condition is %s, the values are %s and %s; expected bool, and values of "
+            "the same type; use ctn_cast",
             ctn_dtype_name(a->in[0]->dtype), ctn_dtype_name(a->in[1]->dtype),
             ctn_dtype_name(a->in[2]->dtype));
     ctn_desc values = {0};
@@ -51,8 +51,7 @@ static ctn_status where_grad(const ctn_grad_args *a)
         if (!a->need[i]) continue;
         ctn_tensor *g = i == 1 ? ctn_where_at(at, a->in[0], a->gout[0], zero)
                                : ctn_where_at(at, a->in[0], zero, a->gout[0]);
-        a->gin[i] = ctn__sum_to(at, g, &a->in[i]->d);
-        if (!a->gin[i]) return ctn_error_status();
+        CTN_TRY(ctn__grad_to(a, i, ctn__sum_to(at, g, &a->in[i]->d)));
     }
     return CTN_OK;
 }
@@ -64,8 +63,8 @@ ctn_op ctn__op_where = {
     .nout = 1,
     .flags = CTN_OP_STRIDED | CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 1,
-    .inplace = 6,
+    .grad_in = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(1) | CTN_OPERAND(2),
     .infer = where_infer,
     .grad = where_grad,
     .run = where_run,

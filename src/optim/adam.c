@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adam, AdamW and AMSGrad, by PyTorch's formulas:
- *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps)
+ * Adam, AdamW and AMSGrad, with PyTorch's formulas:
+ *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
+ *   w -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps)
  */
 #include <math.h>
 

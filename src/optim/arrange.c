@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frozen parameters. A parameter that is not trained and has no state yet is parked outside the pool. There it takes no gradient memory, no
- * state and no part in an exchange. When it is trained again, it comes back with a state of zeros. A parameter that is frozen after the first
- * step keeps its place in the pool, because it has a state to keep.
+ * Frozen parameters. A parameter that is not trained and has no state yet is parked outside the
+ * pool. There it needs no memory for gradients or state and takes no part in an exchange. When it
+ * is trained again, it returns to the pool with zero state. A parameter that is frozen after the
+ * first step keeps its place in the pool, because its state must be kept.
  *
- * The arrays `name` and `group` of the optimizer follow: first the variables of the pool, then the parked ones, each in the order in which they
- * were given.
+ * The optimizer's arrays `name` and `group` have the same order: first the variables of the pool,
+ * then the parked ones, each in the order in which they were given to the optimizer.
  */
 #include "optim/optim.h"
 
@@ -13,8 +14,8 @@ typedef struct {
     ctn_var *var; /* NULL: it was freed */
     char *name;
     ctn__group group;
-    int was;    /* place in the pool, -1: parked */
-    bool wants; /* a place in the pool */
+    int was;    /* index in the pool; -1: parked */
+    bool wants; /* should be in the pool */
 } param;
 
 static int by_place(const void *a, const void *b)
@@ -24,10 +25,10 @@ static int by_place(const void *a, const void *b)
     return (p->group.order > q->group.order) - (p->group.order < q->group.order);
 }
 
-/* Memory for the new pool, taken before anything changes. */
+/* Memory for the new pool, allocated before anything changes. */
 typedef struct {
     float *state[3];
-    double *partial; /* of the norm sweep */
+    double *partial; /* scratch of the norm sweep */
 } room;
 
 static void free_room(const room *r)
@@ -48,7 +49,7 @@ static ctn_status take_room(room *r, const ctn_optim *o, int64_t count)
     return ok ? CTN_OK : CTN_ENOMEM;
 }
 
-/* The states of those that were in the pool before. */
+/* Copy the states of the parameters that were in the pool before. */
 static void copy_states(const room *r, const ctn_optim *o, const param *at, int n)
 {
     int64_t to = 0;
@@ -61,7 +62,7 @@ static void copy_states(const room *r, const ctn_optim *o, const param *at, int 
     }
 }
 
-/* at: all parameters, the n of the pool first. */
+/* Rebuild the pool. at: all parameters; the first n go into the pool. */
 static ctn_status place(ctn_optim *o, const param *at, int n)
 {
     const int all = ctn__optim_params(o);
@@ -76,7 +77,7 @@ static ctn_status place(ctn_optim *o, const param *at, int n)
     const room old = {{o->state[0], o->state[1], o->state[2]}, o->partial};
     memcpy(o->state, r.state, sizeof o->state);
     o->partial = r.partial;
-    r = old; /* is freed below */
+    r = old; /* freed below */
     for (int i = 0; i < all; i++) {
         o->name[i] = at[i].name;
         o->group[i] = at[i].group;
@@ -104,8 +105,8 @@ ctn_status ctn__optim_arrange(ctn_optim *o)
         differs |= v && wants != in;
         if (wants && !in && o->pool->exchange && st == CTN_OK)
             st = ctn_fail(CTN_ESTATE,
-                          "optimizer: %s was frozen when the optimizer became distributed; thaw it "
-                          "before ctn_dist_optim",
+                          "optimizer: %s was frozen when the optimizer became distributed; "
+                          "unfreeze it before ctn_dist_optim",
                           o->name[i]);
     }
     if (st == CTN_OK && differs && active > 0 && !o->pool->exchange) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loss scaling: its options, and how the scale follows taken and skipped steps. The scaling itself is the
- * seed of ctn_backward, the unscaling a factor of the update sweep (optim.c).
+ * Loss scaling: its options, and how the scale changes after taken and skipped steps. Scaling
+ * itself is the seed of ctn_backward; unscaling is a factor of the update sweep (optim.c).
  *
- * Invariant: the scale is the value of a float, so that f32 and f64 losses are seeded with the number
- * that the step divides by; and neither it nor its reciprocal is subnormal, which a run would flush to zero.
+ * Invariant: the scale is representable as a float, so that f32 and f64 losses are seeded with
+ * exactly the number that the step divides by. Neither the scale nor its reciprocal is subnormal,
+ * because a run would flush that to zero.
  */
 #include <math.h>
 
@@ -36,7 +37,7 @@ static void fill_defaults(ctn_loss_scale_opt *s)
 static ctn_status check(const ctn_loss_scale_opt *s)
 {
     if (!s->dynamic && s->scale == 0)
-        return ctn_fail(CTN_EARG, "loss_scale: give a scale, or dynamic = 1");
+        return ctn_fail(CTN_EARG, "loss_scale: set scale, or set dynamic to 1");
     if (!usable(s->scale))
         return ctn_fail(CTN_EARG, "loss_scale: the scale is %g, it must be in [%g,%g]", s->scale,
                         LEAST, MOST);

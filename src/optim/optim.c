@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The common part of optimizers: making and freeing, backward and step, groups, clipping, state by name. The step
- * itself is an op with one kernel: a sweep over the pool, behind one over the gradients where clipping or loss
- * scaling needs their norm. Its hyperparameters are read when it runs, so a changed learning rate needs no new
- * plan.
+ * The common part of all optimizers: creating and freeing, backward and step, groups, clipping,
+ * state by name. The step itself is an op with one kernel: a sweep over the pool, preceded by a
+ * sweep over the gradients if clipping or loss scaling needs their norm. Its hyperparameters are
+ * read when it runs, so a changed learning rate needs no new plan.
  */
 #include "optim/optim.h"
 
@@ -14,8 +14,8 @@ static ctn_optim *owner(const ctn_run_args *a)
     return a->priv;
 }
 
-/* Norm of the gradients of what is trained: a parameter frozen after it got one does not count. With
- * nothing frozen this is one sweep over the pool. */
+/* Norm of the gradients of trained parameters: one that was frozen after it got a gradient does not
+ * count. If nothing is frozen, this is one sweep over the pool. */
 static double norm(ctn_optim *o, int threads, bool *finite)
 {
     const ctn__pool *p = o->pool;
@@ -42,7 +42,8 @@ static bool same_group(const ctn__group *a, const ctn__group *b)
     return a->lr_scale == b->lr_scale && a->decay == b->decay && a->t == b->t;
 }
 
-/* Segments: neighbours with equal hyperparameters are one range; frozen parameters are left out. */
+/* Make the segments of a step. Neighbours with equal hyperparameters form one range; frozen
+ * parameters are left out. Returns the number of segments. */
 static int64_t make_segments(ctn_optim *o, double lr, float gscale)
 {
     int64_t n = 0;
@@ -70,7 +71,7 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
     return n;
 }
 
-/* With other ranks the sum of all ranks' weights came with the gradients. */
+/* With several ranks, the sum of all ranks' weights was exchanged together with the gradients. */
 static double total_weight(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
@@ -78,7 +79,7 @@ static double total_weight(const ctn_optim *o)
     return sum > 0 ? sum : 1;
 }
 
-/* How much of the pool has its gradients: what is held back is updated later. */
+/* The end of the gradients that have arrived; held-back buckets are updated later. */
 static int64_t there(const ctn_optim *o)
 {
     const ctn__exchange *x = o->pool->exchange;
@@ -170,7 +171,7 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
     o->pool->arrange = arrange;
-    o->ctx->regroup = true; /* some may be frozen already */
+    o->ctx->regroup = true; /* some parameters may be frozen already */
     *out = o;
     return CTN_OK;
 fail:
@@ -193,7 +194,7 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o);
 }
 
-/* What adds up until a step has one scale, whatever is set or loaded in between. */
+/* All contributions to a step have the same scale, whatever is set or loaded in between. */
 static void first_contribution(ctn_optim *o)
 {
     if (o->pool->contributions > 0) return;
@@ -201,7 +202,7 @@ static void first_contribution(ctn_optim *o)
     o->weights = 0;
 }
 
-/* An error of one rank is one of all: they would wait for it. */
+/* An error on one rank must reach all ranks, or they would wait for this rank forever. */
 static ctn_status for_all(const ctn_optim *o, ctn_status st)
 {
     if (st < 0 && o->pool->exchange)
@@ -217,7 +218,7 @@ ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
     return for_all(o, ctn__record_backward(at, o->pool, loss));
 }
 
-/* The weight is part of the seed, a value of the plan: neither an op nor another plan is needed. */
+/* The weight is part of the seed, a run-time value of the plan: it needs no op and no new plan. */
 ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight)
 {
     first_contribution(o);
@@ -246,7 +247,7 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
     ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, 0);
     ctn__exchange_want_all(p->exchange, wants_norm(o));
     first_contribution(o);
-    p->contributions = 1; /* of nothing */
+    p->contributions = 1; /* an empty one */
     ctn_status st = for_all(o, ctn__record_step(at, p));
     p->contributions = 0;
     return st;
@@ -256,7 +257,7 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
 {
     ctn_group_opt g = {0};
     if (!o || !pattern || !opt)
-        return ctn_fail(CTN_EARG, "optim_group: optimizer, pattern and options");
+        return ctn_fail(CTN_EARG, "optim_group: needs an optimizer, a pattern and options");
     CTN_TRY(ctn__opt("optim_group", &g, sizeof g, opt));
     int n = 0;
     for (int i = 0; i < ctn__optim_params(o); i++) {
@@ -290,7 +291,7 @@ static void set_decay(ctn_optim *o, double decay)
         if (!o->group[i].own_decay) o->group[i].decay = decay;
 }
 
-/* Where a hyperparameter stands; NULL: this optimizer has none of the name. */
+/* Address of a hyperparameter; NULL: this optimizer has none of that name. */
 static double *hyper(ctn_optim *o, const char *name)
 {
     const bool sgd = o->kind == CTN__SWEEP_MOMENTUM || o->kind == CTN__SWEEP_NESTEROV;
@@ -343,8 +344,8 @@ int64_t ctn_optim_steps(const ctn_optim *o)
     return o->t;
 }
 
-/* view: sharded state is brought from all ranks. Then all of it is brought, whatever fn says (st: has said), because
- * the others take part. */
+/* With a view, sharded state is gathered from all ranks. Then all of it is gathered even if fn
+ * has failed (st: its status so far), because the other ranks take part. */
 static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status st, ctn_state_fn fn,
                                void *user)
 {
@@ -360,7 +361,7 @@ static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status s
             if (st == CTN_OK) st = fn(user, name, CTN_F32, v->d.ndim, v->d.dim, data);
             if (view && st == CTN_OK) ctn__shard_keep(view, i, k);
         }
-        if (!v || o->nstates == 0) continue; /* plain SGD: its steps change nothing */
+        if (!v || o->nstates == 0) continue; /* plain SGD does not depend on the step count */
         snprintf(name, sizeof name, "%s.steps", o->name[i]);
         if (st == CTN_OK) st = fn(user, name, CTN_I64, 0, NULL, &o->group[i].t);
     }
@@ -369,7 +370,7 @@ static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status s
 
 static ctn_status visit_scalars(ctn_optim *o, ctn_state_fn fn, void *user)
 {
-    if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first: it may refuse */
+    if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first, because it may fail */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
     static const char *const names[] = {"lr", "decay", "momentum", "beta1", "beta2", "eps"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -391,7 +392,8 @@ ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user)
 ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     ctn__shard_view *view = NULL;
-    if (o->ctx->level > 0) return ctn_fail(CTN_ESTATE, "optim_visit: a scope is open");
+    if (o->ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "optim_visit: a scope is open; call it between scopes");
     if (!o->pool->exchange || !ctn__exchange_sharded(o->pool->exchange))
         return ctn__optim_list(o, fn, user);
     CTN_TRY(ctn__pool_settle(o->pool));

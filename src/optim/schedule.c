@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Schedules of hyperparameters: pure functions of the step, so that a resumed run continues exactly.
+ * Schedules of hyperparameters. They are pure functions of the step, so a resumed run continues
+ * exactly.
  */
 #include <math.h>
 
@@ -20,7 +21,7 @@ static double multistep(const ctn_sched_opt *s, double k)
     return f;
 }
 
-/* PyTorch's OneCycleLR: step 0 has start, step rise * steps - 1 has 1, the last step has end. */
+/* PyTorch's OneCycleLR: start at step 0, 1 at step rise * steps - 1, end at the last step. */
 static double one_cycle(const ctn_sched_opt *s, double k)
 {
     const double start = s->start > 0 ? s->start : 1.0 / 25;
@@ -67,10 +68,12 @@ static ctn_status check_kind(const ctn_sched_opt *n)
         break;
     case CTN_SCHED_MULTISTEP:
         if (n->gamma <= 0 || n->at[0] <= 0)
-            return ctn_fail(CTN_EARG, "schedule: a multistep schedule needs gamma above 0 and at");
+            return ctn_fail(CTN_EARG,
+                            "schedule: a multistep schedule needs gamma above 0 and steps in at");
         for (int i = 1; i < CTN_SCHED_AT && n->at[i] != 0; i++)
             if (n->at[i] <= n->at[i - 1])
-                return ctn_fail(CTN_EARG, "schedule: at must ascend, %lld comes after %lld",
+                return ctn_fail(CTN_EARG,
+                                "schedule: at must be ascending, but %lld comes after %lld",
                                 (long long)n->at[i], (long long)n->at[i - 1]);
         break;
     case CTN_SCHED_INVERSE:
@@ -80,13 +83,13 @@ static ctn_status check_kind(const ctn_sched_opt *n)
         break;
     case CTN_SCHED_ONE_CYCLE:
         if (n->start < 0 || n->end < 0 || n->rise < 0 || n->rise >= 1)
-            return ctn_fail(CTN_EARG, "schedule: of a one-cycle schedule start and end must not be "
-                                      "negative and rise must be below 1");
+            return ctn_fail(CTN_EARG, "schedule: a one-cycle schedule needs start and end not "
+                                      "negative, and rise at least 0 and below 1");
         break;
     case CTN_SCHED_CONSTANT:
     case CTN_SCHED_COSINE:
     case CTN_SCHED_LINEAR: break;
-    default: return ctn_fail(CTN_EARG, "schedule: kind %d is none", (int)n->kind);
+    default: return ctn_fail(CTN_EARG, "schedule: unknown kind %d", (int)n->kind);
     }
     return CTN_OK;
 }

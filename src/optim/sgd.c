@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGD, momentum and Nesterov's, by PyTorch's formulas: d = g + decay w; b = momentum b + (1-dampening) d (b = d at
- * the first step); w -= lr b, or lr (d + momentum b) for Nesterov.
+ * SGD with or without momentum and Nesterov momentum, with PyTorch's formulas:
+ *   d = g + decay w;  b = momentum b + (1-dampening) d  (b = d at the first step)
+ *   w -= lr b,  or for Nesterov  w -= lr (d + momentum b)
  */
 #include "optim/optim.h"
 

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Updates of parts of the pool, of sharded ones before all: after the reduce-scatter a rank has the sums of its block of every bucket; it keeps
- * optimizer state for those blocks only, packed in bucket order, updates their values and gives them to the other ranks, which go on
- * meanwhile.
- *
- * Where values are given in 16 bits, the pool has what all ranks have, rounded, and the f32 that updates add up in are state too, the masters.
- * A master is good as long as it rounds to the value in the pool; otherwise somebody has set the value, and the master follows.
+ * Sharded updates. After the reduce-scatter, a rank has the sums of its block of every bucket. It
+ * keeps optimizer state for these blocks only, packed in bucket order. It updates their values
+ * and sends them to the other ranks, overlapped with the beginning of the next step.
  */
 #include "optim/optim.h"
 
 #include <math.h>
 
-#include "tensor/half.h"
-
-/* This rank's block of a bucket: elements of the pool, and where its state begins in the packed pools. */
+/* This rank's block of a bucket: a range of the pool's elements, and the index at which its
+ * packed state begins. */
 typedef struct {
     int bucket; /* -1: before the first */
     int64_t begin, end, packed;
@@ -48,7 +44,9 @@ int64_t ctn__state_bytes(const ctn_optim *o)
 ctn_status ctn__shard_state(ctn_optim *o)
 {
     int64_t n = own_count(o->pool->exchange);
-    if (o->t > 0) return ctn_fail(CTN_ESTATE, "dist_optim: shard before the first step");
+    if (o->t > 0)
+        return ctn_fail(CTN_ESTATE,
+                        "dist_optim: updates can be sharded only before the first step");
     for (int k = 0; k < o->nstates; k++) {
         float *s = ctn__aligned((size_t)n * sizeof *s + 64);
         if (!s) return CTN_ENOMEM;
@@ -59,7 +57,7 @@ ctn_status ctn__shard_state(ctn_optim *o)
     return CTN_OK;
 }
 
-/* Sums over this rank's blocks of what is trained, then one message of two doubles. */
+/* Sum over the trained parameters in this rank's blocks, then over ranks in one small message. */
 ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
 {
     ctn__exchange *x = o->pool->exchange;
@@ -81,7 +79,7 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
     return CTN_OK;
 }
 
-/* Own blocks from or to their places in a whole pool. */
+/* Copy this rank's blocks from packed state to their places in a whole pool (out), or back. */
 static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
 {
     const ctn__exchange *x = o->pool->exchange;
@@ -103,63 +101,17 @@ static ctn_status make_masters(ctn_optim *o)
     return CTN_OK;
 }
 
-static void follow(float *master, const float *w, int64_t n, ctn_dtype type)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float seen = type == CTN_BF16  ? ctn__bf16_get(ctn__bf16_put(master[i]))
-                     : type == CTN_F16 ? ctn__f16_get(ctn__f16_put(master[i]))
-                                       : master[i];
-        if (seen != w[i]) master[i] = w[i];
-    }
-}
-
-static void sweep_block(ctn_optim *o, const block *k, int threads)
-{
-    const ctn__pool *p = o->pool;
-    ctn__sweep_seg seg[64];
-    ctn__sweep_pool at = {.w = p->w + k->begin, .g = p->g + k->begin};
-    if (o->master) {
-        at.w = o->master + k->packed;
-        follow(at.w, p->w + k->begin, k->end - k->begin, o->given);
-    }
-    if (o->nstates > 0) at.s1 = o->state[0] + k->packed;
-    if (o->nstates > 1) at.s2 = o->state[1] + k->packed;
-    if (o->nstates > 2) at.s3 = o->state[2] + k->packed;
-    for (int64_t i = 0; i < o->nseg;) {
-        int64_t n = 0;
-        for (; i < o->nseg && n < 64; i++) {
-            ctn__sweep_seg one = o->seg[i];
-            one.begin = one.begin > k->begin ? one.begin : k->begin;
-            one.end = one.end < k->end ? one.end : k->end;
-            if (one.begin >= one.end) continue;
-            one.begin -= k->begin;
-            one.end -= k->begin;
-            seg[n++] = one;
-        }
-        ctn__sweep(o->kind, &at, seg, n, threads);
-    }
-    if (o->master) memcpy(p->w + k->begin, at.w, (size_t)(k->end - k->begin) * sizeof *at.w);
-}
-
-void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads)
-{
-    ctn_optim *o = owner;
-    ctn__sweep_pool all = {
-        .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
-    if (end - begin == o->pool->count) ctn__sweep(o->kind, &all, o->seg, o->nseg, threads);
-    else sweep_block(o, &(block){.begin = begin, .end = end, .packed = begin}, threads);
-}
-
 ctn_status ctn__shard_sweep(ctn_optim *o, int threads)
 {
     ctn__exchange *x = o->pool->exchange;
     CTN_TRY(make_masters(o));
-    for (block k = before_first; next_block(x, &k);) sweep_block(o, &k, threads);
+    for (block k = before_first; next_block(x, &k);)
+        ctn__update_part(o, k.begin, k.end, k.packed, threads);
     o->given = ctn__exchange_values(x);
     return ctn__exchange_publish(x);
 }
 
-/* Every rank's block of a bucket that lies at `at`. */
+/* Gather all ranks' blocks of bucket b, which lies at `at`. */
 static ctn_status gather(const ctn_optim *o, int b, float *at)
 {
     const ctn__exchange *x = o->pool->exchange;
@@ -175,7 +127,7 @@ ctn_status ctn__shard_values(ctn_optim *o)
     CTN_TRY(ctn__pool_settle(o->pool));
     if (!o->master) return CTN_OK;
     for (block k = before_first; next_block(o->pool->exchange, &k);)
-        follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
+        ctn__master_follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
     o->pool->touched++;
     const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
@@ -183,13 +135,13 @@ ctn_status ctn__shard_values(ctn_optim *o)
     return CTN_OK;
 }
 
-/* ---- whole arrays of state, one at a time -------------------------------------------------------- */
+/* ---- whole arrays of state, one at a time --------------------------------------------------- */
 
 struct ctn__shard_view {
     ctn_optim *o;
-    float *array;     /* room for the longest parameter */
-    float *bucket[3]; /* of each state, the bucket gathered last */
-    int have[3];      /* its number, -1: none */
+    float *array;     /* as long as the longest parameter */
+    float *bucket[3]; /* of each state: the bucket gathered last */
+    int have[3];      /* number of that bucket; -1: none */
     int64_t *packed;  /* of each bucket: where this rank's block begins in the packed state */
 };
 
@@ -254,7 +206,7 @@ static ctn_status bring_bucket(ctn__shard_view *v, int k, int b)
     return CTN_OK;
 }
 
-/* Buckets lie from the end of the pool to its beginning. */
+/* Buckets are numbered from the end of the pool to its beginning. */
 ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data)
 {
     const ctn__pool *p = v->o->pool;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building: the recorded segment with its macros expanded becomes nodes and values. Effects are roots;
- * writes to variables go to the end, behind every reader of the old value, in program order (rule 2).
- * Outputs are what the user can still ask for: losses and kept tensors at a step, everything visible (and
- * what its gradient needs) at a read in mid-step (rules 3, 5).
+ * Building: turns the recorded segment, with its macros expanded, into nodes and values. Effects
+ * are roots. Writes to variables come last, after every reader of the old value and in program
+ * order (rule 2). Outputs are what the user can still ask for: losses and kept tensors at a step,
+ * everything visible (and what its gradient needs) at a read in mid-step (rules 3, 5).
  */
 #include "plan/plan.h"
 
@@ -11,7 +11,7 @@ typedef struct {
     ctn__plan *p;
     ctn_context *ctx;
     ctn__flush_kind kind;
-    int *of, *of_emitted;        /* tensor id -> value, -1 */
+    int *of, *of_emitted;        /* tensor id -> value; -1: none yet */
     size_t first, first_emitted; /* tensors from here on are computed by this plan */
     ctn__node_list nodes;
     CTN__VEC(ctn__node *) late; /* assigns, then the step */
@@ -61,7 +61,7 @@ ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d)
 void ctn__node_uses(ctn__plan *p, const ctn__pnode *n, int by)
 {
     for (int k = 0; k < n->nin && !n->dead; k++)
-        for (int v = n->in[k]; v >= 0; v = p->values.at[v].base) /* and what a view shows */
+        for (int v = n->in[k]; v >= 0; v = p->values.at[v].base) /* a view and what it shows */
             p->values.at[v].uses += by;
 }
 
@@ -82,7 +82,7 @@ static bool computed_here(const builder *b, const ctn_tensor *t)
     return t->id >= b->first;
 }
 
-/* Value of a tensor as this plan sees it. */
+/* The value that stands for a tensor in this plan. */
 static ctn_status value_of(builder *b, ctn_tensor *t, int *out)
 {
     t = ctn__real(t);
@@ -99,8 +99,8 @@ static ctn_status value_of(builder *b, ctn_tensor *t, int *out)
         if (v >= 0) b->p->values.at[v].var = t->var;
     } else {
         return ctn_fail(CTN_EGONE,
-                        "the value of %s recorded at %s is needed but gone: it was computed before "
-                        "the step at %s; use ctn_keep_graph before that step",
+                        "the value of %s recorded at %s is needed, but it was computed before the "
+                        "step at %s and is gone; use ctn_keep_graph before that step",
                         t->node->op ? t->node->op->name : "grad", t->at,
                         b->ctx->step_at ? b->ctx->step_at : "an earlier run");
     }
@@ -136,8 +136,8 @@ static ctn_status add_op(builder *b, ctn__node *n)
     return CTN_OK;
 }
 
-/* A gradient contribution: the first one is written straight into the pool by its producer where that is
- * possible, otherwise copied; later ones are added. */
+/* A gradient contribution. Where possible, the producer of the first one writes straight into the
+ * pool; otherwise it is copied there. Later ones are added. */
 static ctn_status add_contribution(builder *b, ctn__node *n)
 {
     ctn__plan *p = b->p;
@@ -166,7 +166,7 @@ static ctn_status add_contribution(builder *b, ctn__node *n)
     return CTN_OK;
 }
 
-/* The variable that v shows, directly or through views; NULL: v is a value of its own. */
+/* The variable that v is, directly or through views; NULL: v is a value of its own. */
 static const ctn_var *shows_var(const ctn__plan *p, int v)
 {
     while (p->values.at[v].kind == CTN__V_TEMP && p->values.at[v].node >= 0 &&
@@ -175,7 +175,8 @@ static const ctn_var *shows_var(const ctn__plan *p, int v)
     return p->values.at[v].kind == CTN__V_VAR ? p->values.at[v].var : NULL;
 }
 
-/* An assign of what another variable shows: copied first, that one may be written before it (a swap). */
+/* If an assign reads another variable, copy that value first: an earlier assign may overwrite it,
+ * as in a swap. */
 static ctn_status save_source(builder *b, const ctn__node *n)
 {
     int v = -1;
@@ -228,7 +229,7 @@ static ctn_status forward_reads(builder *b)
         ctn__node *a = b->late.at[k];
         if (a->event != CTN__EV_ASSIGN) continue;
         uint64_t version = a->var->version;
-        for (size_t j = k + 1; j < b->late.n; j++) /* later writes of the same variable */
+        for (size_t j = k + 1; j < b->late.n; j++) /* subtract later writes of this variable */
             version -= b->late.at[j]->var == a->var || stepped(b->late.at[j], a->var);
         for (size_t i = 0; i < leaf.n; i++)
             if (leaf.at[i]->var == a->var && leaf.at[i]->version == version)
@@ -238,7 +239,7 @@ static ctn_status forward_reads(builder *b)
     return ok ? CTN_OK : CTN_ENOMEM;
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------ */
+/* ---- outputs -------------------------------------------------------------------------------- */
 
 static ctn_status make_output(builder *b, ctn_tensor *t)
 {
@@ -268,7 +269,8 @@ static ctn_status make_output(builder *b, ctn_tensor *t)
     return CTN_OK;
 }
 
-/* What the gradient of y may need of values computed here; w: where other calls have been. */
+/* Make outputs of the values computed here that the gradient of y may need. w: marks of the nodes
+ * that earlier calls have visited. */
 static ctn_status make_saved(builder *b, ctn_tensor *y, ctn__walked w)
 {
     ctn__node_list hist = {0};
@@ -310,14 +312,15 @@ static ctn_status choose_outputs(builder *b)
     for (size_t i = b->first; i < n; i++) {
         ctn_tensor *t = b->ctx->tensors.at[i];
         if (!is_output(b, t)) continue;
-        /* A gradient made by ctn_grad that may be differentiated later is kept as what it became, so that
-         * its history leads on; otherwise as what the user holds, and a hit need not expand anything. */
+        /* A gradient made by ctn_grad that may be differentiated later is output as the tensor it
+         * expanded to, which has the history. Otherwise it is output as the tensor the user
+         * holds, so that a hit need not expand anything. */
         bool history = (t->flags & CTN__T_KEPT_GRAPH) || b->kind == CTN__FLUSH_READ;
         CTN_TRY(make_output(b, history && !t->var ? ctn__real(t) : t));
         if (!history || t->var) continue;
         CTN_TRY(make_saved(b, ctn__real(t), w));
-        b->p->keeps_emitted |=
-            grads; /* its history may lead through one, even if nothing is saved */
+        /* its history may lead through a gradient, even if nothing is saved */
+        b->p->keeps_emitted |= grads;
     }
     return CTN_OK;
 }
@@ -382,7 +385,8 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     *out = b.p;
     b.p = NULL;
 done:
-    for (size_t i = b.first; i < ctx->tensors.n; i++) /* from now on the variable's memory has it */
+    /* from now on the value is in the variable's memory */
+    for (size_t i = b.first; i < ctx->tensors.n; i++)
         if (ctx->tensors.at[i]->var) ctx->tensors.at[i]->alias = NULL;
     ctn__free(b.of);
     ctn__free(b.of_emitted);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan cache: a hash table with a least-recently-used list, bounded by count and by bytes.
+ * The plan cache: a hash table with a least-recently-used list, limited in plans and in bytes.
  */
 #include "plan/plan.h"
 

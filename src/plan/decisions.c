@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision table (rule 10) in saved states: what a context decided, and going on with exactly that, so
- * that a resumed training builds the same plans. The text is one line that tells whether kernels may still
- * be timed, and the table as the tuning store writes it.
+ * The decision table (rule 10) in saved states. A context saves its decisions and a resumed
+ * training restores them, so that it builds the same plans. The text is one line that says
+ * whether kernels may still be timed, followed by the table in the format of the tuning store.
  */
 #include "plan/plan.h"
 
@@ -27,11 +27,11 @@ ctn_status ctn__decisions_replace(ctn_context *ctx, const char *text)
     CTN_TRY(st);
     if (st == CTN_END) return st;
     pl->stepped = timed;
-    ctn__cache_clear(pl); /* plans made by other decisions */
+    ctn__cache_clear(pl); /* its plans were built with other decisions */
     return CTN_OK;
 }
 
-int ctn_decisions_text(ctn_context *ctx, char *buf, size_t n)
+int ctn_context_decisions_text(ctn_context *ctx, char *buf, size_t n)
 {
     ctn__text t = {0};
     ctn_status st =

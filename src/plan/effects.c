@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ops that only plans contain: writing into variables, gradients and outputs, and the reorders of the
- * layout pass. They are made by passes, never recorded, so they need no infer or grad.
+ * Ops that only plans contain: writes to variables, gradients and outputs, and the reorders of the
+ * layout pass. Passes create them and they are never recorded, so they need no infer or grad.
  */
 #include "plan/plan.h"
 
 #include "ops/ops.h"
 
-enum { CHUNK = 16384 }; /* elements a thread takes at a time */
+enum { CHUNK = 16384 }; /* elements that a thread processes at a time */
 
-/* The dimensions of both in the order in which d lies in memory: true where d then lies in a row. */
+/* Permute the dimensions of both into the memory order of d. True if d is then contiguous. */
 static bool in_a_row(ctn_desc *d, ctn_desc *s)
 {
     const ctn_desc was = *d, from = *s;
@@ -24,7 +24,7 @@ static bool in_a_row(ctn_desc *d, ctn_desc *s)
     return ctn__is_plain(d);
 }
 
-/* Into memory without gaps: any part of it by any thread. */
+/* Copy to contiguous memory, which threads can divide anywhere. */
 static void copy_to_row(const ctn_run_args *a, const ctn_desc *d, const ctn_desc *s)
 {
     const size_t es = ctn_dtype_size(d->dtype);
@@ -50,7 +50,7 @@ static ctn_status copy_run(const ctn_run_args *a)
         ctn__copy_strided(a->out[0], d, a->in[0], s);
         return CTN_OK;
     }
-    ctn_desc sr = *s, dr = *d; /* one row at a time, rows over threads */
+    ctn_desc sr = *s, dr = *d; /* one row at a time, rows distributed over threads */
     sr.ndim = dr.ndim = d->ndim - 1;
     memmove(sr.dim, s->dim + 1, (size_t)sr.ndim * sizeof *sr.dim);
     memmove(sr.stride, s->stride + 1, (size_t)sr.ndim * sizeof *sr.stride);
@@ -66,7 +66,7 @@ static ctn_status copy_run(const ctn_run_args *a)
 
 ctn_op ctn__op_write = {sizeof(ctn_op), "write", 1, 1, CTN_OP_STRIDED, .run = copy_run};
 
-/* oneDNN reorders the types, strides and layouts it knows; the rest is copied by rows. */
+/* oneDNN reorders the types, strides and layouts it supports; everything else is copied by rows. */
 static ctn_status reorder_prepare(ctn_prepare_args *a)
 {
     const ctn_desc *s = &a->din[0], *d = &a->dout[0];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchange: makes what is in flight in a pool a dependency of the plan. A gradient is handed to the exchange after the last kernel that
- * writes or reads it; one node before the step waits. What the step leaves in flight, values of sharded updates and sums of
- * buckets that are held back, is waited for in front of the first kernel that reads or writes such a value or gradient, in this plan or a later one.
+ * Exchange: makes what is in flight in a pool a dependency of the plan. A gradient is handed to
+ * the exchange after the last kernel that writes or reads it, and one node before the step waits
+ * for the sums. A step may leave values of sharded updates and sums of held-back buckets in
+ * flight. The first kernel that reads or writes such a value or gradient, in this plan or a later
+ * one, is preceded by a node that waits for it.
  */
 #include "plan/plan.h"
 
@@ -30,7 +32,7 @@ static ctn_op op_need = {sizeof(ctn_op), "wait_allgather", 0, 0, .run = need_run
 static ctn_op op_update = {sizeof(ctn_op), "wait_update", 0, 0, .run = need_run};
 
 typedef struct {
-    int before; /* goes in front of this node */
+    int before; /* inserted before this node */
     void *priv;
     ctn_op *op;
     int64_t attr[2];
@@ -38,7 +40,7 @@ typedef struct {
 
 typedef CTN__VEC(insertion) insertions;
 
-/* What a node reads or writes of a pool, as one range of its elements each; begin == end: nothing. */
+/* The ranges of values and of gradients of a pool that a node reads or writes; may be empty. */
 typedef struct {
     ctn__range value, grad;
 } touched;
@@ -53,7 +55,7 @@ static void widen(ctn__range *r, int64_t begin, int64_t end)
 static touched touches(const ctn__plan *p, const ctn__pnode *n, const ctn__pool *pool)
 {
     touched t = {0};
-    if (n->pool == pool) t.value = t.grad = (ctn__range){0, pool->count}; /* its step */
+    if (n->pool == pool) t.value = t.grad = (ctn__range){0, pool->count}; /* the pool's step */
     for (int k = 0; k < n->nin + n->nout; k++) {
         const int at = k < n->nin ? n->in[k] : n->out[k - n->nin];
         const ctn__value *v = &p->values.at[ctn__value_base(p, at)];
@@ -65,7 +67,7 @@ static touched touches(const ctn__plan *p, const ctn__pnode *n, const ctn__pool 
     return t;
 }
 
-/* The variable that has this element. */
+/* Index of the variable that contains this element. */
 static int index_of(const ctn__pool *pool, int64_t element)
 {
     int lo = 0, hi = pool->nvar;
@@ -77,7 +79,7 @@ static int index_of(const ctn__pool *pool, int64_t element)
     return lo;
 }
 
-/* What the first step of all ranks decides needs its plan. */
+/* Argument of the node that makes decisions in the first step; they depend on the plan. */
 typedef struct {
     ctn__plan *p;
     const ctn__pool *pool;
@@ -92,13 +94,15 @@ static ctn_status add_decision(ctn__plan *p, int s, const ctn__pool *pool, inser
     return ctn__vec_push(out, in) ? CTN_OK : CTN_ENOMEM;
 }
 
-/* Of the step at node s: a parameter's gradient is ready after the last node that writes or reads it, since what is in flight changes; that of
- * a parameter without one is ready at once. Then the wait. Neighbours that are ready at the same node are one range. */
+/* Place the nodes for the step at node s: one where gradients become ready, then the wait. A
+ * gradient is ready after the last node that writes or reads it, because its memory changes while
+ * it is in flight. A parameter that no node touches is ready from the start. Neighbours that
+ * become ready at the same node form one range. */
 static ctn_status place_step(ctn__plan *p, int s, insertions *out)
 {
     const ctn__pool *pool = p->nodes.at[s].pool;
     ctn__exchange *x = pool->exchange;
-    int *ready = ctn__calloc((size_t)pool->nvar + 1, sizeof *ready); /* in front of this node */
+    int *ready = ctn__calloc((size_t)pool->nvar + 1, sizeof *ready); /* before this node */
     bool ok = ready != NULL;
     for (int i = 0; ok && i < s; i++) {
         const ctn__range g = touches(p, &p->nodes.at[i], pool).grad;
@@ -118,12 +122,12 @@ static ctn_status place_step(ctn__plan *p, int s, insertions *out)
     return add_decision(p, s, pool, out);
 }
 
-/* Waits in front of the first node that touches what an earlier step may have left in flight. Within the plan nothing new is left: a step is the
- * last node. */
+/* Place a wait before the first node that touches what an earlier step may have left in flight.
+ * Within the plan nothing else can be in flight, because a step is the last node. */
 static ctn_status place_needs(ctn__plan *p, const ctn__pool *pool, insertions *out)
 {
     ctn__exchange *x = pool->exchange;
-    const bool shard = ctn__exchange_sharded(x); /* its gradients are at rest after a step */
+    const bool shard = ctn__exchange_sharded(x); /* then no gradients are in flight after a step */
     int64_t here = ctn__exchange_prompt(x);
     for (size_t i = 0; i < p->nodes.n; i++) {
         const touched t = touches(p, &p->nodes.at[i], pool);
@@ -154,7 +158,8 @@ static ctn_status add_node(ctn__plan *p, ctn__pnode *to, const insertion *in)
     return CTN_OK;
 }
 
-/* At one place: what the step before has left, then gradients that are ready, decisions, the wait. */
+/* Order at one place: wait for what the previous step left, gradients that are ready, decisions,
+ * wait for the sums. */
 static int kind_of(const insertion *i)
 {
     return i->op == &op_finish ? 3 : i->op == &op_decide ? 2 : i->op == &op_ready;
@@ -165,7 +170,7 @@ static int by_place(const void *a, const void *b)
     const insertion *x = a, *y = b;
     if (x->before != y->before) return x->before < y->before ? -1 : 1;
     if (x->op != y->op) return kind_of(x) - kind_of(y);
-    return x->attr[0] > y->attr[0] ? -1 : x->attr[0] < y->attr[0]; /* from the pool's end */
+    return x->attr[0] > y->attr[0] ? -1 : x->attr[0] < y->attr[0]; /* from the end of the pool */
 }
 
 static ctn_status insert(ctn__plan *p, insertions *list)
@@ -186,7 +191,7 @@ static ctn_status insert(ctn__plan *p, insertions *list)
     return CTN_OK;
 }
 
-/* Algorithm and buckets, if the algorithm is left to us: the decision table's, or measured. */
+/* Choose algorithm and bucket size, if the user did not, from the decision table or by timing. */
 static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
 {
     ctn_comm *c = ctn__exchange_comm(x);
@@ -205,7 +210,7 @@ static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
     return ctn__choices_save(e);
 }
 
-enum { LOW = 1, EXACT = 2 }; /* how a variable is read */
+enum { LOW = 1, EXACT = 2 }; /* how a variable is read: through a cast, or in f32 */
 
 static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
 {
@@ -221,7 +226,8 @@ static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
     }
 }
 
-/* Sharded values come back in the type in which this plan, rank 0's, reads them: 16 bits where every reader is a cast. */
+/* Sharded values are sent in the type in which rank 0's plan reads them: 16 bits where every
+ * reader is a cast. */
 static ctn_status narrow(const ctn__plan *p, const ctn__pool *pool)
 {
     ctn_status st = CTN_OK;
@@ -229,7 +235,7 @@ static ctn_status narrow(const ctn__plan *p, const ctn__pool *pool)
     const ctn_precision policy = p->ctx->opt.precision;
     const size_t n = (size_t)pool->nvar;
     int ranges = 0;
-    char *how = ctn__calloc(n + 1, 1); /* and the type */
+    char *how = ctn__calloc(n + 1, 1); /* one per variable, then the type */
     ctn__range *exact = ctn__calloc(n + 1, sizeof *exact);
     if (!how || !exact) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     how[n] = policy == CTN_PRECISION_F32   ? CTN_F32
@@ -251,7 +257,8 @@ done:
     return st;
 }
 
-/* A variable that comes back in 16 bits and is read in f32 by this plan: the next step asks all ranks to send exact values from then on. */
+/* If this plan reads a variable in f32 that is sent in 16 bits, the next step asks all ranks to
+ * send exact values from then on. */
 static ctn_status check_narrow(const ctn__plan *p, const ctn__pool *pool)
 {
     ctn__exchange *x = pool->exchange;
@@ -267,8 +274,9 @@ static ctn_status check_narrow(const ctn__plan *p, const ctn__pool *pool)
     return CTN_OK;
 }
 
-/* In the first step, whatever plan each rank runs. Not while it is built: there one rank would wait for others that are still to run an op
- * which communicates, and which stands in this plan here. */
+/* Runs in the first step, whatever plan each rank runs. The decisions cannot be made while the
+ * plan is built: this rank would wait for ranks that wait in a communicating op, which this rank
+ * runs only as part of this plan. */
 static ctn_status decide_run(const ctn_run_args *a)
 {
     const decision *d = a->priv;

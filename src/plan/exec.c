@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The executor: sets addresses, enters the floating-point mode and thread count of a run (rule 16), calls the
- * kernels one after another, and leaves everything as it was.
+ * The executor: sets addresses, enters the floating-point mode and thread count of a run (rule 16),
+ * calls the kernels one after another, and restores the caller's mode and thread count.
  */
 #include "plan/plan.h"
 
-/* Room for the addresses and arguments of every node. */
+/* Allocate the addresses and arguments of every node. */
 ctn_status ctn__plan_args(ctn__planner *pl, ctn__plan *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
@@ -45,7 +45,8 @@ static ctn_status grow_arena(ctn__planner *pl, size_t bytes)
 {
     if (bytes <= pl->arena_bytes) return CTN_OK;
     char *n = ctn__aligned(bytes);
-    if (!n) return ctn_fail(CTN_ENOMEM, "the plan's arena of %zu bytes does not fit memory", bytes);
+    if (!n)
+        return ctn_fail(CTN_ENOMEM, "the plan's arena of %zu bytes does not fit in memory", bytes);
     ctn__free(pl->arena); /* nothing lives in it between runs */
     pl->arena = n;
     pl->arena_bytes = bytes;
@@ -106,7 +107,7 @@ static ctn_status bind_plan(ctn__planner *pl, ctn__plan *p)
     return CTN_OK;
 }
 
-/* Guard bytes behind the outputs and the scratch of a node (CATENA_GUARD). */
+/* Guard bytes after output k of a node, or after its scratch (CATENA_GUARD). */
 static char *guard_at(const ctn__plan *p, const ctn__pnode *n, int k)
 {
     if (k < n->nout) {
@@ -135,7 +136,8 @@ static ctn_status run_guarded(const ctn__planner *pl, const ctn__plan *p, const 
     return CTN_OK;
 }
 
-/* MPI moves nothing unless it is called. There is a turn behind every kernel: short ones are not kept. */
+/* MPI makes no progress unless it is called, so it is polled after every kernel. Short polls are
+ * left out of the trace. */
 static ctn_status poll(const ctn__plan *p, bool timed)
 {
     if (!timed) return ctn__comm_poll(p->comm);
@@ -146,18 +148,19 @@ static ctn_status poll(const ctn__plan *p, bool timed)
     return st;
 }
 
-/* A copy that is said to be fresh, made again and compared (CATENA_CHECK). */
+/* Check a kept copy that is considered fresh: make it again and compare (CATENA_CHECK). */
 static ctn_status check_kept(const ctn__plan *p, const ctn__pnode *n)
 {
     const ctn__value *v = &p->values.at[n->out[0]];
     void *again = ctn__aligned(ctn__bytes(&v->d));
     if (!again) return CTN_ENOMEM;
-    memcpy(again, n->pout[0], ctn__bytes(&v->d)); /* and its padding */
+    memcpy(again, n->pout[0], ctn__bytes(&v->d)); /* including its padding */
     ctn_run_args a = n->args;
     a.out = &again;
     ctn_status st = n->run(&a);
     if (st == CTN_OK && memcmp(again, n->pout[0], ctn__bytes(&v->d)) != 0)
-        st = ctn_fail(CTN_ESTATE, "internal: the kept copy of %s is old", v->var->name);
+        st = ctn_fail(CTN_ESTATE, "internal error: the kept copy of %s is out of date",
+                      v->var->name);
     ctn__free(again);
     return st;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fusion: every declared rule is offered every live node. Runs after differentiation, so fused nodes need no
- * gradients (rule 11). A new rule is one file in fuse/ and one line here. A rule keeps the counts of uses right
- * (ctn__node_uses), so that fusing takes time in proportion to the nodes.
+ * Fusion: every rule below is tried on every live node. This runs after differentiation, so fused
+ * nodes need no gradients (rule 11). A new rule is one file in fuse/ and one line here. Rules
+ * keep the use counts up to date (ctn__node_uses), so that fusion takes time linear in the number
+ * of nodes.
  */
 #include "plan/plan.h"
 
@@ -31,7 +32,7 @@ bool ctn__node_append(ctn__plan *p, ctn__pnode *n, int value)
     return true;
 }
 
-/* ---- who reads a value ------------------------------------------------------------------------------ */
+/* ---- who reads a value ---------------------------------------------------------------------- */
 
 /* Readers of value v are at[begin[v]] to at[begin[v + 1]] - 1, in order. */
 struct ctn__readers {
@@ -57,7 +58,7 @@ static ctn_status find_readers(ctn__plan *p)
     r->begin = ctn__calloc(p->values.n + 2, sizeof *r->begin);
     r->at = ctn__malloc((edges + 1) * sizeof *r->at);
     if (!r->begin || !r->at) return CTN_ENOMEM;
-    int *next = r->begin + 1; /* counts, then where the next reader goes, then the ends */
+    int *next = r->begin + 1; /* first counts, then where the next reader goes, finally the ends */
     for (size_t i = 0; i < p->nodes.n; i++)
         for (int k = 0; k < p->nodes.at[i].nin && !p->nodes.at[i].dead; k++)
             next[p->nodes.at[i].in[k]]++;
@@ -79,17 +80,19 @@ int ctn__plan_readers(const ctn__plan *p, int v, const int **at)
     return r->begin[v + 1] - r->begin[v];
 }
 
-/* ---- rules -------------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
 static const ctn__fuse_rule rules[] = {
     ctn__fuse_product_act,
     ctn__fuse_norm_act,
     ctn__fuse_norm_grad,
 };
-/* On what the others made. */
+/* Tried after all of the rules above, on their results. */
 static const ctn__fuse_rule later[] = {ctn__fuse_conv_affine};
-/* From the end: whoever reads a value takes its producer in before that looks for producers of its own. */
+/* Tried from the last node to the first: a reader absorbs the producer of a value before that
+ * producer looks for producers of its own. */
 static const ctn__fuse_rule backwards[] = {ctn__fuse_elementwise};
+/* Tried even if fusion is off. */
 static const ctn__fuse_rule always[] = {ctn__chain_low};
 
 static ctn_status offer(ctn__plan *p, const ctn__fuse_rule *rule, size_t n, size_t node)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was built in and what the machine offers, as the public table of catena/info.h. It stands in
- * this layer because it asks both base and engine; nothing in the library depends on it.
+ * The public table of catena/info.h: what was compiled in and what the machine offers. It is in
+ * this layer because it queries both base and engine; nothing in the library depends on it.
  */
 #include <catena/info.h>
 
@@ -19,6 +19,7 @@ enum {
     JPEG,
     SPNG,
     ARCHIVE,
+    UTF8PROC,
     PROTOBUFC,
     HDF5,
     TYPE,
@@ -27,20 +28,21 @@ enum {
     COUNT
 };
 
-/* NULL: asked of oneDNN as it was loaded, which may be newer than the one built with. */
+/* NULL: queried from the oneDNN that was loaded, which may be newer than the one at build time. */
 static const ctn_build_entry table[COUNT] = {
-    [ONEDNN] = {"onednn", NULL, "compute engine, the version loaded"},
-    [ISA] = {"onednn_isa", NULL, "instruction set its kernels use on this machine"},
+    [ONEDNN] = {"onednn", NULL, "compute engine (version loaded)"},
+    [ISA] = {"onednn_isa", NULL, "instruction set of its kernels on this machine"},
     [RUNTIME] = {"onednn_threads", NULL, "thread runtime of its kernels"},
     [HWLOC] = {"hwloc", CTN_BUILD_HWLOC, "cores and NUMA nodes"},
     [XXHASH] = {"xxhash", CTN_BUILD_XXHASH, "keys of cached plans"},
     [ZLIB] = {"zlib", CTN_BUILD_ZLIB, "compressed data files"},
-    [YYJSON] = {"yyjson", CTN_BUILD_YYJSON, "safetensors files"},
+    [YYJSON] = {"yyjson", CTN_BUILD_YYJSON, "safetensors files, tokenizer.json"},
     [JPEG] = {"libjpeg", CTN_BUILD_JPEG, "JPEG images"},
     [SPNG] = {"libspng", CTN_BUILD_SPNG, "PNG images"},
     [ARCHIVE] = {"libarchive", CTN_BUILD_ARCHIVE, "tar shards"},
+    [UTF8PROC] = {"utf8proc", CTN_BUILD_UTF8PROC, "tokenizers"},
     [PROTOBUFC] = {"protobuf-c", CTN_BUILD_PROTOBUFC, "TensorBoard events"},
-    [HDF5] = {"hdf5", CTN_BUILD_HDF5, "HDF5 arrays, by a plug-in"},
+    [HDF5] = {"hdf5", CTN_BUILD_HDF5, "HDF5 arrays (plug-in)"},
     [TYPE] = {"build_type", CTN_BUILD_TYPE, "CMake's build type"},
     [COMPILER] = {"compiler", CTN_BUILD_COMPILER, "C compiler"},
     [SANITIZERS] = {"sanitizers", CTN_BUILD_SANITIZE, "run-time checks compiled in"},
@@ -53,7 +55,8 @@ int ctn_build_count(void)
 
 ctn_status ctn_build_get(int i, ctn_build_entry *out)
 {
-    if (i < 0 || i >= COUNT) return ctn_fail(CTN_EARG, "build_get: entry %d of %d", i, (int)COUNT);
+    if (i < 0 || i >= COUNT)
+        return ctn_fail(CTN_EARG, "build_get: no entry %d, there are %d", i, (int)COUNT);
     if (out == NULL) return ctn_fail(CTN_EARG, "build_get: out is NULL");
     *out = table[i];
     if (i == ONEDNN) out->value = ctn__engine_version();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kept copies of variables: weights in the layout or type that a kernel likes, made by a reorder of the plan and used by later runs, of any
- * plan, until the variable is written. A plan that writes the variable itself makes its copies in the arena, for they are old
- * when it ends.
+ * Kept copies of variables: weights in the layout or type that a kernel prefers. A reorder of a
+ * plan makes them, and later runs of any plan use them until the variable is written. A plan that
+ * writes the variable itself makes its copies in the arena, because they are out of date when it
+ * ends.
  *
- * Invariant: what a copy shows is the variable as it was at (version, touched). All writes change one of the two: effects and
- * ctn_var_set the version, writes into a pool behind the record's back ctn__pool.touched.
+ * Invariant: a copy holds the variable as it was at (version, touched). Every write changes one
+ * of the two: effects and ctn_var_set change the version, all other writes into a pool
+ * ctn__pool.touched.
  */
 #include "plan/plan.h"
 

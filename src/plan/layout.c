@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layout: decides where elements lie. First every region of the graph, that is operands of spatial ops joined
- * through them and through elementwise ops, gets one layout, row-major or channels-last. Then the nodes are
- * walked in order: views (reshape, transpose, broadcast) become other strides of the same memory; a kernel
- * that reads any strides takes them as they are, the others get a reordered copy, once per value and
- * layout, counted. Each node's kernel is prepared for exactly these descriptions and may ask for others
- * itself (weights in the blocks a convolution likes).
+ * Layout: chooses the memory layout of every value. First every region of the graph gets one
+ * layout, row-major or channels-last. A region is a set of operands of spatial ops, connected by
+ * these ops and by elementwise ops. Then the nodes are visited in order. Views (reshape,
+ * transpose, broadcast) become other strides of the same memory. A kernel that reads any strides
+ * takes its operands as they are; any other gets a reordered copy, made and counted once per
+ * value and layout. Each kernel is prepared for exactly these descriptions, and may ask for other
+ * ones (weights in the blocks that a convolution prefers).
  */
 #include "plan/plan.h"
 
 typedef struct {
     int value, copy, next;
-    bool again; /* for recomputed nodes: a copy from the forward pass would live too long */
+    bool again; /* for recomputed nodes only: a copy from the forward pass would live too long */
 } copied;
 
 typedef struct {
     ctn__plan *p;
     ctn__planner *pl;
-    size_t n;    /* values that existed before this pass */
-    int *region; /* value -> another of its region, itself at the root */
+    size_t n;    /* number of values before this pass */
+    int *region; /* union-find: value -> another value of its region; the root points to itself */
     bool *last;  /* root -> channels-last */
-    int *copies; /* value -> first of its copies, -1 */
-    int *source; /* value -> what a cast makes it from, -1: nothing or there already */
-    bool *keeps; /* value -> a variable that this plan does not write */
+    int *copies; /* value -> first of its copies; -1: none */
+    int *source; /* value -> source of its pending cast; -1: no cast is pending */
+    bool *keeps; /* value -> it is a variable that this plan does not write */
     CTN__VEC(copied) copy;
-    bool again;               /* the node in hand is a recomputed one */
+    bool again;               /* the current node is a recomputed one */
     CTN__VEC(ctn__pnode) out; /* new node list */
 } layouter;
 
-/* ---- regions ---------------------------------------------------------------------------------- */
+/* ---- regions -------------------------------------------------------------------------------- */
 
 static int root(const layouter *l, int v)
 {
@@ -44,12 +45,12 @@ static void join(layouter *l, int *with, int v)
 
 static bool elementwise(const ctn__plan *p, const ctn__pnode *n)
 {
-    /* a random stream is keyed by the element's place in row-major order */
+    /* not random ops: their stream is indexed by the element's position in row-major order */
     return (n->op->flags & (CTN_OP_ELEMENTWISE | CTN_OP_RANDOM)) == CTN_OP_ELEMENTWISE &&
            n->nout == 1 && p->values.at[n->out[0]].d.ndim >= 3;
 }
 
-/* Operands of n that share one layout. */
+/* Join the operands of n that share one layout. */
 static void join_operands(layouter *l, const ctn__pnode *n)
 {
     const ctn__plan *p = l->p;
@@ -82,8 +83,8 @@ static ctn_status find_regions(layouter *l)
     }
     for (size_t i = 0; i < p->nodes.n; i++)
         if (!p->nodes.at[i].dead) join_operands(l, &p->nodes.at[i]);
-    /* The engine's convolutions are as fast channels-last as in blocks, and several times slower row-major;
-     * nothing else in a region weighs as much. */
+    /* The engine's convolutions are as fast in channels-last as in blocked layouts, but several
+     * times slower in row-major. Nothing else in a region matters as much. */
     for (size_t i = 0; i < p->nodes.n; i++) {
         const ctn__pnode *n = &p->nodes.at[i];
         if (n->dead || n->op->prec != CTN_PREC_LOW || !n->op->spatial_in) continue;
@@ -97,7 +98,7 @@ static bool channels_last(const layouter *l, int v)
     return (size_t)v < l->n && l->last[root(l, v)];
 }
 
-/* ---- variables that stay as they are -------------------------------------------------------------- */
+/* ---- variables that the plan does not write ------------------------------------------------- */
 
 static bool writes(const ctn__plan *p, const ctn__pnode *n, const ctn_var *v)
 {
@@ -126,11 +127,11 @@ static ctn_status find_unwritten(layouter *l)
     return st;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static ctn_status emit(layouter *l, ctn__pnode *n);
 
-/* c shows the same as v, elsewhere. */
+/* Record that c is a copy of v in another layout. */
 static ctn_status note_copy(layouter *l, int v, int c)
 {
     if ((size_t)v >= l->n) return CTN_OK;
@@ -139,7 +140,7 @@ static ctn_status note_copy(layouter *l, int v, int c)
     return CTN_OK;
 }
 
-/* The result of reorder n outlives the run. */
+/* Make the result of reorder n outlive the run. */
 static ctn_status keep(layouter *l, ctn__pnode *n)
 {
     ctn_var *var = l->p->values.at[n->in[0]].var;
@@ -151,7 +152,7 @@ static ctn_status keep(layouter *l, ctn__pnode *n)
     return CTN_OK;
 }
 
-/* v with its elements as `want` says; *out may be v itself. */
+/* v in the layout and type of `want`; *out may be v itself. */
 static ctn_status lay_as(layouter *l, int v, const ctn_desc *want, const char *at, int *out)
 {
     ctn__plan *p = l->p;
@@ -185,8 +186,8 @@ static ctn_status make_plain(layouter *l, int v, const char *at, int *out)
     return lay_as(l, v, &d, at, out);
 }
 
-/* v for a reader of any strides. A cast is made when somebody reads it, in the layout that is wanted there; a layout
- * of the engine has no strides. */
+/* v for a reader of any strides. A cast is made at its first reader, in the layout wanted there.
+ * A layout of the engine has no strides, so such a value is made row-major. */
 static ctn_status settle(layouter *l, int v, const char *at, int *out)
 {
     ctn_desc d = l->p->values.at[v].d;
@@ -194,7 +195,8 @@ static ctn_status settle(layouter *l, int v, const char *at, int *out)
     return lay_as(l, v, &d, at, out);
 }
 
-/* An output that has its place already, wanted by the kernel in another layout: through a copy. */
+/* Output i of n has a fixed place, but the kernel writes another layout: write to a temporary
+ * value and reorder it afterwards. */
 static ctn_status copy_out(layouter *l, ctn__pnode *n, int i, const ctn_desc *d, ctn__pnode *after)
 {
     ctn__plan *p = l->p;
@@ -235,11 +237,12 @@ static ctn_status choose_kernel(layouter *l, ctn__pnode *n, ctn_desc *din, ctn_d
         CTN_TRY(st);
     }
     if (!n->run)
-        return ctn_fail(CTN_EUNSUPPORTED, "%s: no kernel for this call (%s)", n->op->name, n->at);
+        return ctn_fail(CTN_EUNSUPPORTED, "%s: there is no kernel for these operands (%s)",
+                        n->op->name, n->at);
     return CTN_OK;
 }
 
-/* Prepare n for the descriptions its operands have, and give it what the kernel wants instead. */
+/* Prepare n for the layouts of its operands, and reorder those that its kernel wants otherwise. */
 static ctn_status prepare(layouter *l, ctn__pnode *n, ctn__pnode *after, int *nafter)
 {
     ctn__plan *p = l->p;
@@ -264,7 +267,7 @@ static ctn_status push(layouter *l, ctn__pnode *n)
     int id = (int)l->out.n;
     for (int i = 0; i < n->nout; i++) l->p->values.at[n->out[i]].node = id;
     if (!ctn__vec_push(&l->out, *n)) return CTN_ENOMEM;
-    n->priv_free = NULL; /* the list has it */
+    n->priv_free = NULL; /* now owned by the list */
     if (n->op != &ctn__op_reorder) return CTN_OK;
     l->p->reorders++;
     l->p->reorder_bytes +=
@@ -283,7 +286,7 @@ static ctn_status emit(layouter *l, ctn__pnode *n)
     return st;
 }
 
-/* A view shows its input with other strides and needs no node. */
+/* A view shows the memory of its input with other strides, and needs no node. */
 static ctn_status lay_view(layouter *l, ctn__pnode *n)
 {
     ctn__plan *p = l->p;
@@ -298,7 +301,7 @@ static ctn_status lay_view(layouter *l, ctn__pnode *n)
                           .attr = n->attr};
     ctn_status st = n->op->prepare(&a);
     CTN_TRY(st);
-    if (st == CTN_END) { /* strides cannot say it: make the input row-major first */
+    if (st == CTN_END) { /* strides cannot express it: make the input row-major first */
         int v;
         CTN_TRY(make_plain(l, n->in[0], n->at, &v));
         n->in[0] = v;
@@ -321,13 +324,13 @@ static ctn_status lay_spatial(layouter *l, int v, const char *at, int *out)
     return lay_as(l, v, &d, at, out);
 }
 
-/* An elementwise op sees channels-last operands with the channels as the last dimension: the same elements,
- * row-major, so that its kernels need not know. */
+/* An elementwise op sees channels-last operands with the channels as the last dimension. These
+ * are the same elements in row-major order, so its kernels need not know about the layout. */
 static ctn_status lay_elementwise(layouter *l, ctn__pnode *n)
 {
     ctn__plan *p = l->p;
     ctn__value *o = &p->values.at[n->out[0]];
-    bool fixed = o->kind != CTN__V_TEMP; /* its place is row-major */
+    bool fixed = o->kind != CTN__V_TEMP; /* its memory is row-major */
     if (!fixed && channels_last(l, n->out[0])) {
         n->turned = true;
         ctn__channels_last(&o->d);
@@ -339,7 +342,7 @@ static ctn_status lay_elementwise(layouter *l, ctn__pnode *n)
         else if (!(n->op->flags & CTN_OP_STRIDED) && !n->turned)
             CTN_TRY(make_plain(l, n->in[i], n->at, &n->in[i]));
         else CTN_TRY(settle(l, n->in[i], n->at, &n->in[i]));
-        o = &p->values.at[n->out[0]]; /* the list may have moved */
+        o = &p->values.at[n->out[0]]; /* the array may have been reallocated */
     }
     return emit(l, n);
 }
@@ -388,7 +391,7 @@ ctn_status ctn__pass_layout(ctn__plan *p)
     ctn__free(l.source);
     ctn__free(l.keeps);
     ctn__vec_free(&l.copy);
-    ctn__vec_free(&p->nodes); /* nothing prepared yet in the old list */
+    ctn__vec_free(&p->nodes); /* the old list has no prepared kernels */
     p->nodes.at = l.out.at;
     p->nodes.n = l.out.n;
     p->nodes.cap = l.out.cap;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory: lifetimes over the schedule, in-place where an op allows it, and offsets in the context's arena.
- * First fit over the free ranges, 64-byte steps. Scratch of a kernel lives only while it runs and
- * never shares with a live value. The peak is known before the first run.
+ * Memory: computes lifetimes over the schedule, reuses inputs in place where an op allows it, and
+ * assigns offsets in the context's arena by first fit over the free ranges, aligned to 64 bytes.
+ * The scratch of a kernel lives only while it runs and never overlaps a live value. The peak is
+ * known before the first run.
  */
 #include "plan/plan.h"
 
-/* Free ranges in a treap: ordered by address, and every node knows the largest range below it, so that the first one that is large enough is found
- * in a few steps however many there are. Node 0 is no range. */
+/* A treap of free ranges, ordered by address. Every node stores the largest size in its subtree, so
+ * the first range that is large enough is found in logarithmic time. Node 0 is not a range. */
 typedef struct {
     size_t at, size, largest;
-    uint32_t
-        order; /* heap order: a hash of the address, so that the tree is as deep as a random one */
+    uint32_t order; /* heap order: a hash of the address, which keeps the tree balanced */
     int left, right;
 } range;
 
@@ -32,7 +32,7 @@ static int update(space *s, int t)
     return t;
 }
 
-/* All ranges before `at` and all others. */
+/* Split t into the ranges before `at` and all others. */
 static void split(space *s, int t, size_t at, int *before, int *others)
 {
     *before = *others = 0;
@@ -47,7 +47,7 @@ static void split(space *s, int t, size_t at, int *before, int *others)
     }
 }
 
-/* Both, all of a before all of b. */
+/* Merge both trees; all of a lies before all of b. */
 static int merge(space *s, int a, int b)
 {
     if (a == 0 || b == 0) return a + b;
@@ -123,7 +123,7 @@ static bool take(space *s, size_t bytes, size_t *at)
     *at = s->top;
     const int last = last_before(s, s->top);
     if (last != 0 && s->node.at[last].at + s->node.at[last].size == s->top) {
-        *at = s->node.at[last].at; /* the last free range grows where it ends at the top */
+        *at = s->node.at[last].at; /* extend the last free range if it ends at the top */
         if (!remove_range(s, *at)) return false;
     }
     s->top = *at + bytes;
@@ -168,7 +168,8 @@ static void lifetimes(ctn__plan *p)
     }
 }
 
-/* The input whose memory out[0] may take over: dies here, same place of elements, in the arena. */
+/* The input whose memory out[0] may reuse: in the arena, of the same layout, read here for the last
+ * time. -1: none. */
 static int in_place(const ctn__plan *p, const ctn__pnode *n, int step)
 {
     const ctn__value *o = &p->values.at[n->out[0]];
@@ -176,7 +177,7 @@ static int in_place(const ctn__plan *p, const ctn__pnode *n, int step)
         const ctn__value *v = &p->values.at[n->in[k]];
         if (!(n->op->inplace >> k & 1) || v->base >= 0 || v->kind != CTN__V_TEMP || v->last != step)
             continue;
-        bool again = false; /* the same memory read by another operand as well */
+        bool again = false; /* another operand reads the same memory */
         for (int j = 0; j < n->nin; j++)
             again |= j != k && ctn__value_base(p, n->in[j]) == n->in[k];
         if (!again && ctn__same_desc(&v->d, &o->d)) return n->in[k];
@@ -205,11 +206,11 @@ static ctn_status place_node(ctn__plan *p, space *s, int step, int *taken)
         if (!take(s, bytes, &n->scratch_offset)) return CTN_ENOMEM;
         CTN_TRY(give(s, n->scratch_offset, bytes));
     }
-    for (int k = 0; k < n->nin + n->nout; k++) { /* values whose life ends here */
+    for (int k = 0; k < n->nin + n->nout; k++) { /* free the values whose lifetime ends here */
         int b = ctn__value_base(p, k < n->nin ? n->in[k] : n->out[k - n->nin]);
         ctn__value *v = &p->values.at[b];
         if (v->kind != CTN__V_TEMP || v->last != step || taken[b]) continue;
-        if (k > n->nin && v->uses == 0) continue; /* was not given any */
+        if (k > n->nin && v->uses == 0) continue; /* it has no memory */
         taken[b] = 1;
         CTN_TRY(give(s, v->offset, rounded(ctn__bytes(&v->d) + guard)));
     }

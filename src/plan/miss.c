@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rule 8: a program that makes a new plan every step because one attribute changes each time is told so,
- * once, by name. The tape of each miss is compared with that of the miss before.
+ * Rule 8: if a program needs a new plan every step because one attribute keeps changing, one
+ * warning names that attribute. The tape of each miss is compared with the tape of the previous
+ * miss.
  */
 #include "plan/plan.h"
 
 enum { PATIENCE = 32 };
 
-/* Words of the entry at p. */
+/* Number of words of the entry at p. */
 static size_t entry_words(const uint64_t *p)
 {
     switch ((ctn__event)(p[0] & 0xff)) {
@@ -17,7 +18,7 @@ static size_t entry_words(const uint64_t *p)
     }
 }
 
-/* What word `at` of the tape means. */
+/* Describe what word `at` of the tape means. */
 static void describe(const ctn_context *ctx, size_t at, char *buf, size_t n)
 {
     const uint64_t *tape = ctx->tape.at;
@@ -50,7 +51,7 @@ static void describe(const ctn_context *ctx, size_t at, char *buf, size_t n)
     }
 }
 
-/* -1: they differ in length or in more than one word */
+/* The only word that differs from the previous miss; -1: the length or several words differ. */
 static int64_t only_difference(const ctn__planner *pl, const ctn_context *ctx)
 {
     int64_t at = -1;
@@ -73,13 +74,13 @@ void ctn__note_miss(ctn_context *ctx, ctn__planner *pl)
         char what[256];
         describe(ctx, pl->miss_at, what, sizeof what);
         ctn__warn(
-            "%d plans in a row were made because %s changes every time: each new value costs a new "
-            "plan",
+            "%d plans in a row were made because %s changes every time; each new value costs a "
+            "new plan",
             PATIENCE, what);
     }
     if (pl->miss_cap < ctx->tape.n) {
         uint64_t *n = ctn__grow(pl->miss_tape, 0, ctx->tape.n * sizeof *n);
-        if (!n) { /* only a diagnostic: go on without */
+        if (!n) { /* only a diagnostic: continue without it */
             ctn_error_clear();
             pl->miss_n = 0;
             return;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Precision: under a low-precision policy, chooses which values are kept in the low type and inserts the
- * casts (rule 15). The op table's column says how: ops of CTN_PREC_LOW compute in the low type, biases
- * (one dimension) excepted; ops of CTN_PREC_ANY follow their operands where their kernels can; everything
- * else is f32. What the user sees, variables and gradients stay f32: a kernel that makes a gradient writes
- * f32 from low operands. Runs between simplify and fuse.
+ * Precision: under a low-precision policy, chooses which values have the low type and inserts the
+ * casts (rule 15). The op struct's `prec` says how: ops of CTN_PREC_LOW compute in the low type,
+ * except for biases (one dimension); ops of CTN_PREC_ANY follow their operands if their kernels
+ * support it; everything else is f32. What the user sees, variables and gradients stay f32: a
+ * kernel that computes a gradient reads low operands and writes f32. Runs between recompute and
+ * fuse.
  */
 #include "plan/plan.h"
 
 typedef struct {
     ctn__plan *p;
     ctn_dtype low;
-    CTN__VEC(int) cast; /* value -> the same in the other type, -1 */
+    CTN__VEC(int) cast; /* value -> the same value in the other type; -1: none */
     CTN__VEC(ctn__pnode) out;
 } caster;
 
@@ -64,7 +65,8 @@ static ctn_status as_type(caster *c, int *v, ctn_dtype t, const ctn__pnode *user
     if (val->d.dtype == t || (val->d.dtype != c->low && val->d.dtype != CTN_F32)) return CTN_OK;
     const ctn__pnode *maker = val->node >= 0 && c->out.at ? &c->out.at[val->node] : NULL;
     if (t == CTN_F32 && maker && maker->op->prec == CTN_PREC_LOW && val->uses == 1) {
-        val->d.dtype = CTN_F32; /* nobody wants it low: let the kernel write what it sums in */
+        /* its only reader wants f32: let the kernel write the type it accumulates in */
+        val->d.dtype = CTN_F32;
         return CTN_OK;
     }
     int w = c->cast.at[*v];
@@ -92,7 +94,7 @@ static ctn_status low_op(caster *c, ctn__pnode *n)
     return push(c, n);
 }
 
-/* Spatial operands follow each other, the rest is f32. */
+/* If one spatial operand has the low type, all spatial operands get it; the others are f32. */
 static ctn_status spatial_op(caster *c, ctn__pnode *n)
 {
     bool low = false;
@@ -116,7 +118,7 @@ static ctn_status spatial_op(caster *c, ctn__pnode *n)
     return CTN_OK;
 }
 
-/* The plan's elementwise loop reads and writes any type: no casts. */
+/* No casts: the plan's elementwise loop reads and writes any type. */
 static ctn_status elementwise_op(caster *c, ctn__pnode *n)
 {
     const ctn_desc *o = &c->p->values.at[n->out[0]].d;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recompute: of a block marked by the user only what the program outside of it reads is kept; what the
- * backward pass needs beside that is computed a second time, from the block's inputs, right before the first
- * gradient that reads it. Copies are the same calls with the same operands, random streams included, so they
- * give the same bits; effects (running statistics, gradients, communication) hang on the originals and are
- * never repeated (rule 1). Runs after simplify, which would merge the copies with the originals.
+ * Recompute (activation checkpointing): of a block marked by the user, only the values that are
+ * read outside of it are kept. Whatever else the backward pass needs is computed a second time
+ * from the block's inputs, right before the first gradient that reads it. The copies are the same
+ * calls with the same operands and random streams, so their results are bitwise equal. Effects
+ * (running statistics, gradients, communication) depend on the originals and are never repeated
+ * (rule 1). Runs after simplify, which would merge the copies with the originals.
  */
 #include "plan/plan.h"
 
 typedef struct {
     ctn__plan *p;
     uint32_t block;
-    size_t nvalues; /* before any copy */
-    int *copy;      /* value -> its recomputed copy; NEEDED: wanted; KEPT: the original serves */
-    int first;      /* gradient node that reads the block's inside first */
+    size_t nvalues; /* number of values before any copy */
+    int *copy; /* value -> its recomputed copy, or NEEDED (to be made) or KEPT (use the original) */
+    int first; /* first gradient node that reads a value to be recomputed */
     CTN__VEC(ctn__pnode) out;
 } redo;
 
 enum { KEPT = -1, NEEDED = -2 };
 
-/* v can be made again by its block; what an ordered op made is kept instead. */
+/* v can be recomputed by its block; the result of an ordered op is kept instead. */
 static bool inside(const redo *r, int v)
 {
     int i = r->p->values.at[v].node;
@@ -28,7 +29,7 @@ static bool inside(const redo *r, int v)
     return n->block == r->block && !n->dead && !(n->op->flags & CTN_OP_ORDERED);
 }
 
-/* Mark what gradients read of the block and nobody else does; true when there is something. */
+/* Mark the values of the block that only gradients read outside of it; true if there are any. */
 static bool find_needed(redo *r)
 {
     const ctn__plan *p = r->p;
@@ -54,7 +55,7 @@ static bool find_needed(redo *r)
     return any;
 }
 
-/* What a needed value is made from is needed too, unless it is kept. */
+/* The operands of a needed value are needed too, unless they are kept. */
 static void find_sources(redo *r, bool *kept)
 {
     const ctn__plan *p = r->p;
@@ -118,7 +119,7 @@ static bool wanted(const redo *r, const ctn__pnode *n)
     return !n->dead && n->block == r->block && again;
 }
 
-/* The list once more, with the copies before the first gradient that wants one. */
+/* Rewrite the node list with the copies before the first gradient that reads one. */
 static ctn_status rewrite(redo *r)
 {
     ctn__plan *p = r->p;
@@ -161,7 +162,8 @@ ctn_status ctn__pass_recompute(ctn__plan *p)
     uint32_t last = 0;
     for (size_t i = 0; i < p->nodes.n; i++)
         if (p->nodes.at[i].block > last) last = p->nodes.at[i].block;
-    /* From the last block back: a copy that reads an earlier block's inside finds the original there. */
+    /* From the last block to the first: a copy that reads values of an earlier block then still
+     * finds the originals. */
     for (uint32_t b = last; b > 0; b--) CTN_TRY(recompute_block(p, b));
     if (last > 0) ctn__plan_uses(p);
     return CTN_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runner that the graph layer calls: hash what was recorded since the last flush, find or build its plan,
- * run it, and mark what is done.
+ * The runner that the graph layer calls: it hashes what was recorded since the last flush, finds or
+ * builds the plan, runs it, and marks the record as done.
  */
 #include "plan/plan.h"
 
@@ -13,13 +13,13 @@ static ctn_status check_precision(const ctn__planner *pl, const ctn_context_opt 
         return ctn_fail(CTN_EUNSUPPORTED, "context: this CPU (%s) has no kernels for %s: use f32",
                         ctn__engine_isa(), f16 ? "f16" : "bf16");
     if (!f16 && !ctn__engine_fast_bf16())
-        ctn__warn("this CPU (%s) has no instructions for bf16: it is emulated, and slower than f32",
+        ctn__warn("this CPU (%s) has no bf16 instructions; bf16 is emulated and slower than f32",
                   ctn__engine_isa());
     if (f16 && !opt->slow_precision && !ctn__engine_trains_f16())
         return ctn_fail(
             CTN_EUNSUPPORTED,
             "context: this CPU (%s) has only slow reference kernels for training in f16; "
-            "use bf16, or set slow_precision to take it all the same",
+            "use bf16, or set slow_precision to use f16 anyway",
             ctn__engine_isa());
     return CTN_OK;
 }
@@ -42,7 +42,7 @@ static ctn_status start(ctn_context *ctx, const ctn_context_opt *opt)
     if (opt->cores) {
         for (int i = 0; i < opt->ncores; i++) {
             if (opt->cores[i] < 0 || opt->cores[i] >= 1024)
-                return ctn_fail(CTN_EARG, "context: core %d is not in 0 to 1023", opt->cores[i]);
+                return ctn_fail(CTN_EARG, "context: core is %d, expected 0 to 1023", opt->cores[i]);
             pl->cores.word[opt->cores[i] / 64] |= (uint64_t)1 << (opt->cores[i] % 64);
         }
     } else {
@@ -133,7 +133,7 @@ static ctn_status find(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind,
     ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_HITS, 1);
     if (p->tape &&
         (p->ntape != ctx->tape.n || memcmp(p->tape, ctx->tape.at, p->ntape * sizeof *p->tape) != 0))
-        return ctn_fail(CTN_ESTATE, "internal: two different records have the same hash");
+        return ctn_fail(CTN_ESTATE, "internal error: two different records have the same hash");
     *out = p;
     if (!p->keeps_emitted) return CTN_OK;
     ctn__node_list nodes = {0};
@@ -156,10 +156,10 @@ static ctn_status flush(ctn_context *ctx, ctn__flush_kind kind)
     if (!p->keeps_emitted) ctx->emitted_tensors.n = emitted;
     for (size_t i = ctx->flushed_tensors; expanded && i < ctx->tensors.n; i++) {
         ctn_tensor *t = ctx->tensors.at[i], *r = ctn__real(t);
-        if (t == r) continue; /* what ctn_grad made is one value under two names */
+        if (t == r) continue; /* a result of ctn_grad is one value with two tensors */
         if (!t->data) t->data = r->data;
         else if (!r->data) r->data = t->data;
-        if (!p->keeps_emitted) t->alias = NULL; /* as after a hit, where nothing was emitted */
+        if (!p->keeps_emitted) t->alias = NULL; /* same as after a hit, which emits nothing */
     }
     ctx->flushes++;
     ctx->flushed_nodes = ctx->nodes.n;
@@ -179,7 +179,7 @@ static bool points_to(const ctn__plan *p, const void *what)
     return false;
 }
 
-/* A variable or pool goes: so must plans that point to it. */
+/* Drop the plans that point to a variable or pool which is about to be freed or moved. */
 static void forget(ctn_context *ctx, const void *what)
 {
     ctn__planner *pl = ctx->planner;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Schedule: the final order. Program order is already topological and puts each gradient right behind the
- * kernels that make it, which is the order of early buckets; writes to variables stand last. What is
- * left to do is to move cheap nodes that only feed something later (constants, reorders of leaves) down
- * to their first reader, so that their memory lives shortly.
+ * Schedule: the final order. Program order is already topological, has each gradient as early as
+ * possible, so that its bucket can start early, and has the writes to variables last. What is
+ * left to do is to move nodes without inputs (constants) down to their first reader, so that
+ * their memory is live for a short time only.
  */
 #include "plan/plan.h"
 
@@ -13,7 +13,7 @@ static bool can_sink(const ctn__plan *p, const ctn__pnode *n)
     return p->values.at[n->out[0]].kind == CTN__V_TEMP;
 }
 
-/* For each node that sinks: the first node that reads what it makes; -1 for all others. */
+/* For each node that can sink: the first node that reads its result; -1 for all others. */
 static void first_readers(const ctn__plan *p, int *reader)
 {
     for (size_t i = 0; i < p->nodes.n; i++) reader[i] = -1;
@@ -27,7 +27,8 @@ static void first_readers(const ctn__plan *p, int *reader)
     }
 }
 
-/* Nodes in their order, each sinking one right in front of its reader; next: lists of what stands in front of a node. */
+/* Write the nodes to `out` in order, each sinking node right before its reader. next: linked
+ * lists of the nodes that go before a node, followed by the heads of these lists. */
 static void order(const ctn__plan *p, const int *reader, int *next, ctn__pnode *out)
 {
     const size_t n = p->nodes.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simplify: dead code, and common subexpressions. Only effects are roots (rule 1); a random op is the
- * same as another only when it is the same call. Runs after differentiation.
+ * Simplify: removes dead code and merges common subexpressions. Only effects are roots (rule 1).
+ * Two random ops are equal only if they are the same call. Runs after differentiation.
  */
 #include "plan/plan.h"
 
@@ -43,8 +43,8 @@ static uint64_t call_hash(const ctn__pnode *n)
     return n->op->flags & CTN_OP_RANDOM ? ctn__mix(x, n->ordinal) : x;
 }
 
-/* Value numbering over a small open hash table of node numbers. Distinct scalar slots may hold the same
- * number today and different ones tomorrow: they are never merged. */
+/* Value numbering with an open-addressing hash table of node numbers. Distinct scalar slots are
+ * never merged: they may hold the same number in this run and different ones in the next. */
 static ctn_status merge_common(ctn__plan *p)
 {
     size_t cap = 16;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan for its readers: as text, one line per kernel with shapes, place of the result, kernel name, work,
- * and, when profiling was on, time and rate; and as facts about each kernel, for programs (ctn_plan_visit).
+ * Output of a plan, in two forms. As text it has one line per kernel, with shapes, place of the
+ * result, kernel name and, if profiling was on, time and rate. Programs get a struct of facts
+ * about each kernel (ctn_context_visit_plan).
  */
 #include "plan/plan.h"
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static void place(const ctn__plan *p, int v, char *buf, size_t n)
 {
@@ -61,7 +62,7 @@ void ctn__plan_print(const ctn__plan *p, ctn__text *t)
     if (total > 0) ctn__text_add(t, "sum of best kernel times %.1f us\n", (double)total / 1e3);
 }
 
-/* ---- facts -------------------------------------------------------------------------------------- */
+/* ---- facts ---------------------------------------------------------------------------------- */
 
 static int layout_of(const ctn_desc *d)
 {
@@ -70,7 +71,8 @@ static int layout_of(const ctn_desc *d)
     return ctn__is_channels_last(d) ? CTN_LAYOUT_CHANNELS_LAST : CTN_LAYOUT_STRIDED;
 }
 
-/* Images of one pixel or one channel lie in both orders at once and say nothing beside others. */
+/* Images of one pixel or one channel are in both layouts at once, so they count only if there are
+ * no others. */
 static int layouts_of(const ctn_desc *d, int n)
 {
     int sure = 0, both = 0;
@@ -83,7 +85,7 @@ static int layouts_of(const ctn_desc *d, int n)
     return sure ? sure : both;
 }
 
-/* A broadcast reads what is there, a slice what it shows. */
+/* Bytes accessed: a broadcast reads only what is stored, a slice only what it shows. */
 static size_t bytes_of(const ctn__plan *p, int v)
 {
     size_t shown = ctn__bytes(&p->values.at[v].d);
@@ -114,7 +116,7 @@ static int reordered_inputs(const ctn__plan *p, const ctn__pnode *n)
     return count;
 }
 
-/* The conditions under which the ops and the engine fall back, as far as the operands show them. */
+/* Why the ops or the engine fell back to a reference kernel, as far as the operands show it. */
 static const char *why_slow(const ctn__pnode *n, const ctn_desc *d)
 {
     bool f16 = false, stride = false;
@@ -132,9 +134,10 @@ static const char *why_slow(const ctn__pnode *n, const ctn_desc *d)
     return "the engine has no faster kernel for these operands";
 }
 
-ctn_status ctn_plan_visit(ctn_context *ctx, ctn_plan_fn fn, void *user)
+ctn_status ctn_context_visit_plan(ctn_context *ctx, ctn_plan_fn fn, void *user)
 {
-    if (!ctx || !fn) return ctn_fail(CTN_EARG, "plan_visit: %s is NULL", ctx ? "fn" : "ctx");
+    if (!ctx || !fn)
+        return ctn_fail(CTN_EARG, "context_visit_plan: %s is NULL", ctx ? "fn" : "ctx");
     const ctn__plan *p = ((const ctn__planner *)ctx->planner)->last;
     for (size_t i = 0; p && i < p->nodes.n; i++) {
         const ctn__pnode *n = &p->nodes.at[i];

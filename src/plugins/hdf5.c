@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcatena_hdf5.so: arrays in HDF5 files, one sample at a time, converted by HDF5 itself. Loaded
- * by data/files.c when a path asks for it; the only file that knows HDF5.
+ * libcatena_hdf5.so: reads arrays from HDF5 files, one sample at a time, converted by HDF5 itself.
+ * Loaded by data/hdf5.c when a path names an HDF5 file. No other file includes hdf5.h.
  *
- * The HDF5 library is usually built without thread safety, so one lock guards every call of it.
+ * The HDF5 library is usually built without thread safety, so one lock guards every call to it.
  */
 #include <hdf5.h>
 #include <pthread.h>
@@ -20,14 +20,14 @@ struct array {
     hsize_t shape[CTN__HDF5_DIMS];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around every use of HDF5 */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held during every call to HDF5 */
 
 struct reason {
     char *text;
     size_t n;
 };
 
-/* The innermost entry of HDF5's error stack is the one that says what happened. */
+/* The innermost entry of HDF5's error stack says what happened. */
 static herr_t innermost(unsigned depth, const H5E_error2_t *e, void *to)
 {
     const struct reason *r = to;
@@ -41,7 +41,7 @@ static int fail(int status, const char *otherwise, char *error, size_t n)
     if (n == 0) return status;
     error[0] = 0;
     if (!otherwise) H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &r);
-    if (error[0] == 0) snprintf(error, n, "%s", otherwise ? otherwise : "HDF5 gives no reason");
+    if (error[0] == 0) snprintf(error, n, "%s", otherwise ? otherwise : "HDF5 reported no reason");
     H5Eclear2(H5E_DEFAULT);
     return status;
 }
@@ -64,7 +64,7 @@ static int describe_type(hid_t set, ctn__hdf5_info *info, char *error, size_t n)
     if (class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE) info->kind = 'u';
     H5Tclose(type);
     if (class == H5T_FLOAT || class == H5T_INTEGER) return CTN_OK;
-    return fail(CTN_EDTYPE, "elements are neither floats nor whole numbers", error, n);
+    return fail(CTN_EDTYPE, "elements are neither floats nor integers", error, n);
 }
 
 static int describe_shape(struct array *a, ctn__hdf5_info *info, char *error, size_t n)
@@ -85,7 +85,7 @@ static int describe_shape(struct array *a, ctn__hdf5_info *info, char *error, si
     return CTN_OK;
 }
 
-/* Many parallel file systems have no file locks; reading must not fail for that. */
+/* Many parallel file systems lack file locks. Reading must not fail because of that. */
 static hid_t open_file(const char *file)
 {
     hid_t how = H5Pcreate(H5P_FILE_ACCESS);

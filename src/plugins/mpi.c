@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcatena_mpi_<kind>.so: messages by MPI. One source, built once for each kind of MPI, here or on
- * site by `catena mpi-setup`; the only source that knows MPI. Loaded by comm/plugin.c. MPI 3.1 and
- * MPI_THREAD_FUNNELED are enough.
+ * libcatena_mpi_<kind>.so: messages by MPI. One source file, built once for each kind of MPI, with
+ * Catena or on site by `catena mpi-setup`. No other file includes mpi.h. Loaded by comm/plugin.c.
+ * MPI 3.1 and MPI_THREAD_FUNNELED are enough.
  *
- * Invariant (rule 16): all is done on a duplicate of the caller's communicator, whose errors come
- * back as statuses; MPI is started and ended only when init and finalize are called.
+ * Invariant (rule 16): everything uses a duplicate of the caller's communicator, whose errors are
+ * returned as statuses. MPI is started and finalised only when init and finalize are called.
  */
 #include <limits.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "comm/net.h"
 #include "tensor/half.h"
 
-/* Elements of one MPI call, whose counts are ints. Tests build with less, to see the cuts. */
+/* Maximum elements per MPI call, whose counts are ints. Tests use less, to test the cuts. */
 #ifndef CTN__MPI_MOST
 #define CTN__MPI_MOST (1 << 30)
 #endif
@@ -29,22 +29,23 @@ typedef struct {
 
 typedef struct {
     ctn__net net;
-    MPI_Comm comm, node; /* all ranks; those that share memory with this one */
+    MPI_Comm comm, node; /* all ranks; the ranks that share memory with this one */
     bool threads;
     MPI_Op bf16, f16; /* sums in f32; MPI_OP_NULL until they are needed */
     bool shared_made, window_made;
-    MPI_Win shared; /* of the node: the memory of the region */
-    MPI_Win window; /* of all ranks over the same memory; only with several nodes */
+    MPI_Win shared; /* the memory of the node's regions */
+    MPI_Win window; /* all ranks, over the same memory; only with several nodes */
     char **at;      /* [size]: regions of the node's ranks */
-    prepared *sums; /* in the order in which they were first used */
+    prepared *sums; /* in the order of first use */
     size_t nsums, sums_room, next_sum;
-    int active;     /* of them on their way */
-    char *dropping; /* a message that is taken in to be dropped; NULL: none */
+    int active;     /* of these, in flight */
+    char *dropping; /* a message that is received to be dropped; NULL: none */
     MPI_Request drop;
 } mpi_net;
 
-/* What not every library of an ABI has; NULL where it is missing. Sums that are prepared once are of MPI 4; Fortran's handles are macros in
- * older ones. NOLINTNEXTLINE(readability-redundant-declaration): older headers have none */
+/* Functions that some libraries of an ABI lack; NULL where missing. Prepared (persistent) sums came
+ * with MPI 4; Fortran handle conversions are macros in older libraries.
+ * NOLINTNEXTLINE(readability-redundant-declaration): older headers do not declare it */
 extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
                               MPI_Comm comm, MPI_Info info, MPI_Request *q);
 #pragma weak MPI_Allreduce_init
@@ -52,10 +53,11 @@ extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatyp
 #pragma weak MPI_Comm_f2c
 #endif
 
-/* How a ctn__net_req is used: a request, or an array of COUNT requests; TARGET: 1 + rank of a put. */
+/* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; TARGET is 1 +
+ * the rank of a put. */
 enum { REQUEST, COUNT, TARGET, KIND };
 enum { OTHER, RECEIVE }; /* KIND */
-_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits a word");
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request must fit a word");
 
 static ctn__net_fail *fail;
 
@@ -64,10 +66,10 @@ static void use(ctn__net_fail *f)
     fail = f;
 }
 
-/* call ends with "to" or "from" where a rank follows; rank < 0: none. */
+/* `call` ends in "to" or "from" if a rank follows; rank < 0: none. */
 static ctn_status wrong(int error, const char *call, int rank)
 {
-    /* As long as any MPI of the same ABI may want. */
+    /* Long enough for any MPI library of the same ABI. */
     char text[MPI_MAX_ERROR_STRING > 1024 ? MPI_MAX_ERROR_STRING : 1024] = "", to[32] = "";
     int n = 0;
     if (MPI_Error_string(error, text, &n) != MPI_SUCCESS)
@@ -82,7 +84,7 @@ static ctn_status wrong(int error, const char *call, int rank)
         if (error_ != MPI_SUCCESS) return wrong(error_, #call, -1); \
     } while (0)
 
-/* A request lives in its ctn__net_req until mpi_test, where clang's checker does not follow it.
+/* A request lives in its ctn__net_req until mpi_test; clang's checker cannot follow that.
  * NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -98,8 +100,8 @@ static void keep(ctn__net_req *r, MPI_Request q, int target)
 
 static const ctn__net_req nothing;
 
-/* A count and a type for any number of bytes. *made: the type is to be freed, which MPI allows
- * as soon as it is in use. */
+/* A count and a type for any number of bytes. *made: free the type, which MPI allows as soon as it
+ * is in use. */
 static int span(size_t bytes, int *count, MPI_Datatype *type, bool *made)
 {
     *made = bytes > (size_t)CTN__MPI_MOST;
@@ -149,7 +151,7 @@ static ctn_status mpi_recv(ctn__net *net, void *buf, size_t bytes, int from, int
     return post((mpi_net *)net, false, buf, bytes, from, tag, r);
 }
 
-/* *done: all of them are, and gone. */
+/* *done: all are complete and freed. */
 static int test_all(MPI_Request *q, int n, int *done)
 {
     return n == 1 ? MPI_Test(q, done, MPI_STATUS_IGNORE)
@@ -172,16 +174,17 @@ static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
     *done = flag;
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
     if (!flag) return CTN_OK;
-    if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* prepared: it stays */
+    if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* a prepared request is kept */
     if (count > 1) free(all);
     *r = nothing;
     if (target < 0) return CTN_OK;
-    /* The bytes have left; MPI has no question without waiting for whether they have arrived. */
+    /* The bytes have left. MPI has no non-blocking test for whether they have arrived. */
     const int flushed = MPI_Win_flush(target, n->window);
     return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
 }
 
-/* A receive can be cancelled where nothing of it has come; what is sent, put or summed cannot, so it is only looked whether it is over. */
+/* A receive can be cancelled if no part of it has arrived. Sends, puts and sums cannot be
+ * cancelled, so this only tests whether they are complete. */
 static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
 {
     (void)net;
@@ -193,7 +196,7 @@ static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
     int done = 0;
     if (r->word[KIND] == RECEIVE) {
         MPI_Cancel(&one);
-        r->word[KIND] = OTHER; /* once */
+        r->word[KIND] = OTHER; /* cancel only once */
     }
     if (test_all(all, count, &done) != MPI_SUCCESS) return false;
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
@@ -262,7 +265,7 @@ static ctn_status sum_of(mpi_net *n, ctn_dtype dtype, MPI_Datatype *type, MPI_Op
     case CTN_I64: *type = MPI_INT64_T, *bytes = 8; return CTN_OK;
     case CTN_BF16:
     case CTN_F16: break;
-    default: return fail(CTN_EDTYPE, "MPI_Iallreduce: no sum of data type %d", (int)dtype);
+    default: return fail(CTN_EDTYPE, "MPI_Iallreduce: cannot sum data type %d", (int)dtype);
     }
     MPI_Op *own = dtype == CTN_BF16 ? &n->bf16 : &n->f16;
     if (*own == MPI_OP_NULL) MPI_TRY(MPI_Op_create, dtype == CTN_BF16 ? add_bf16 : add_f16, 1, own);
@@ -270,7 +273,8 @@ static ctn_status sum_of(mpi_net *n, ctn_dtype dtype, MPI_Datatype *type, MPI_Op
     return CTN_OK;
 }
 
-/* Where the sum of this number is, or is to be: ranks use them in the same order, so it is mostly the one after the last. */
+/* Finds or adds the sum with this number. Ranks use sums in the same order, so it is usually the
+ * one after the last. */
 static prepared *find_sum(mpi_net *n, uint64_t number)
 {
     for (size_t i = 0; i < n->nsums; i++) {
@@ -295,7 +299,7 @@ static ctn_status start_prepared(mpi_net *n, void *buf, int count, MPI_Datatype 
                                  uint64_t number, ctn__net_req *r)
 {
     prepared *s = find_sum(n, number);
-    if (!s) return fail(CTN_ENOMEM, "no memory for a request");
+    if (!s) return fail(CTN_ENOMEM, "out of memory for a request");
     if (s->request == MPI_REQUEST_NULL)
         MPI_TRY(MPI_Allreduce_init, MPI_IN_PLACE, buf, count, type, op, n->comm, MPI_INFO_NULL,
                 &s->request);
@@ -332,16 +336,17 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
     if (parts == 0) return CTN_OK;
     if (parts == 1 && again && MPI_Allreduce_init)
         return start_prepared(n, buf, (int)count, type, op, again, r);
-    if (parts > INT_MAX) return fail(CTN_EARG, "MPI_Iallreduce: %lld elements", (long long)count);
+    if (parts > INT_MAX)
+        return fail(CTN_EARG, "MPI_Iallreduce: %lld elements are too many", (long long)count);
     MPI_Request one, *q = &one;
     if (parts > 1 && !(q = malloc((size_t)parts * sizeof *q)))
-        return fail(CTN_ENOMEM, "no memory for %lld requests", (long long)parts);
+        return fail(CTN_ENOMEM, "out of memory for %lld requests", (long long)parts);
     char *p = buf;
     for (int64_t i = 0; i < parts; i++, p += (size_t)CTN__MPI_MOST * bytes) {
         const int64_t rest = count - i * CTN__MPI_MOST;
         const int part = rest < CTN__MPI_MOST ? (int)rest : CTN__MPI_MOST;
         const int error = MPI_Iallreduce(MPI_IN_PLACE, p, part, type, op, n->comm, &q[i]);
-        /* What has been started goes on using the array: it stays. */
+        /* Do not free the array, because the sums already started still use it. */
         if (error != MPI_SUCCESS) return wrong(error, "MPI_Iallreduce", -1);
     }
     if (parts == 1) {
@@ -356,14 +361,14 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
 
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
-/* ---- memory that others see ------------------------------------------------------------------ */
+/* ---- memory that other ranks see ------------------------------------------------------------ */
 
 static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, size_t offset,
                           ctn__net_req *r)
 {
     mpi_net *n = (mpi_net *)net;
     *r = nothing;
-    if (!n->at) return fail(CTN_ESTATE, "put: there is no region yet");
+    if (!n->at) return fail(CTN_ESTATE, "put: no region was made");
     if (n->at[to]) {
         memcpy(n->at[to] + offset, buf, bytes);
         MPI_TRY(MPI_Win_sync, n->shared);
@@ -374,7 +379,7 @@ static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, 
     bool made;
     MPI_Request q;
     int error = span(bytes, &count, &type, &made);
-    if (error != MPI_SUCCESS) return wrong(error, "type of MPI_Rput to", to);
+    if (error != MPI_SUCCESS) return wrong(error, "datatype of MPI_Rput to", to);
     error = MPI_Rput(buf, count, type, to, (MPI_Aint)offset, count, type, n->window, &q);
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, "MPI_Rput to", to);
@@ -382,7 +387,7 @@ static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, 
     return CTN_OK;
 }
 
-/* Memory of the node, each rank's part by itself so that its pages are near to it. */
+/* The shared memory of the node. Each rank allocates its own part, so its pages are local to it. */
 static ctn_status share(mpi_net *n, size_t bytes, char **mine)
 {
     MPI_Info info;
@@ -396,7 +401,7 @@ static ctn_status share(mpi_net *n, size_t bytes, char **mine)
     MPI_TRY(MPI_Win_lock_all, MPI_MODE_NOCHECK, n->shared);
     int locals;
     MPI_TRY(MPI_Comm_size, n->node, &locals);
-    /* Ranks of the node are numbered in the order of the communicator. */
+    /* Ranks of the node are numbered in communicator order. */
     for (int i = 0, l = 0; i < n->net.size && l < locals; i++) {
         if (n->net.node[i] != n->net.node[n->net.rank]) continue;
         MPI_Aint size;
@@ -409,14 +414,13 @@ static ctn_status share(mpi_net *n, size_t bytes, char **mine)
 static ctn_status mpi_region(ctn__net *net, size_t bytes, void **at)
 {
     mpi_net *n = (mpi_net *)net;
-    if (n->at) return fail(CTN_ESTATE, "region: there is one already");
+    if (n->at) return fail(CTN_ESTATE, "region: it was already made");
     if (!(n->at = calloc((size_t)net->size, sizeof *n->at)))
-        return fail(CTN_ENOMEM, "no memory for %d addresses", net->size);
+        return fail(CTN_ENOMEM, "out of memory for %d addresses", net->size);
     char *mine = NULL;
     ctn_status st = share(n, bytes, &mine);
     if (st < 0) return st;
-    if (!mine)
-        return fail(CTN_ENOMEM, "MPI_Win_allocate_shared gave no memory for %zu bytes", bytes);
+    if (!mine) return fail(CTN_ENOMEM, "MPI_Win_allocate_shared: cannot allocate %zu bytes", bytes);
     memset(mine, 0, bytes);
     MPI_TRY(MPI_Win_sync, n->shared);
     bool alone = true; /* one node */
@@ -491,8 +495,8 @@ static const ctn__net_vt vt = {.send = mpi_send,
                                .free = mpi_free,
                                .together = true};
 
-/* "Open MPI v5.0.7, package: ..." and "MPICH Version:  4.2.1\n...": the words up to the first
- * number. */
+/* The words up to the first number of a text such as "Open MPI v5.0.7, package: ..." or
+ * "MPICH Version:  4.2.1\n...". */
 static void name_of(char *out, size_t room)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING > 8192 ? MPI_MAX_LIBRARY_VERSION_STRING : 8192] = "";
@@ -511,12 +515,12 @@ static void name_of(char *out, size_t room)
     if (!out[0]) snprintf(out, room, "MPI");
 }
 
-/* Ranks that share memory, by their lowest. */
+/* Finds the ranks that share memory; a node is known by its lowest rank. */
 static ctn_status find_nodes(mpi_net *n)
 {
     MPI_TRY(MPI_Comm_split_type, n->comm, MPI_COMM_TYPE_SHARED, n->net.rank, MPI_INFO_NULL,
             &n->node);
-#ifdef CTN__MPI_NODE_RANKS /* tests: nodes of so many ranks on one machine */
+#ifdef CTN__MPI_NODE_RANKS /* for tests: nodes of this many ranks on one machine */
     MPI_Comm whole = n->node;
     MPI_TRY(MPI_Comm_split, whole, n->net.rank / CTN__MPI_NODE_RANKS, n->net.rank, &n->node);
     MPI_TRY(MPI_Comm_free, &whole);
@@ -527,7 +531,7 @@ static ctn_status find_nodes(mpi_net *n)
     return CTN_OK;
 }
 
-static bool own_mpi; /* Catena has started it: a program without MPI calls of its own */
+static bool own_mpi; /* Catena has started MPI; the program makes no MPI calls of its own */
 
 static ctn_status fill(mpi_net *n, MPI_Comm from)
 {
@@ -536,10 +540,10 @@ static ctn_status fill(mpi_net *n, MPI_Comm from)
     MPI_TRY(MPI_Comm_rank, n->comm, &n->net.rank);
     MPI_TRY(MPI_Comm_size, n->comm, &n->net.size);
     if (!(n->net.node = malloc((size_t)n->net.size * sizeof *n->net.node)))
-        return fail(CTN_ENOMEM, "no memory for the nodes of %d ranks", n->net.size);
+        return fail(CTN_ENOMEM, "out of memory for the nodes of %d ranks", n->net.size);
     int level = MPI_THREAD_SINGLE;
     MPI_TRY(MPI_Query_thread, &level);
-    /* Where the program calls MPI itself, nobody keeps its calls and the thread's apart but MPI. */
+    /* If the program calls MPI itself, only MPI can serialise its calls with our thread's. */
     n->threads = level >= (own_mpi ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     name_of(n->net.name, sizeof n->net.name);
     return find_nodes(n);
@@ -547,19 +551,19 @@ static ctn_status fill(mpi_net *n, MPI_Comm from)
 
 static ctn_status make(ctn__net **out, MPI_Comm from)
 {
-    if (!running()) return fail(CTN_ESTATE, "MPI is not running: MPI_Init comes first");
+    if (!running()) return fail(CTN_ESTATE, "MPI is not running; call MPI_Init first");
     int inter = 0;
     if (from == MPI_COMM_NULL) return fail(CTN_EARG, "the communicator is MPI_COMM_NULL");
     MPI_TRY(MPI_Comm_test_inter, from, &inter);
-    if (inter) return fail(CTN_EARG, "an intercommunicator is given, one group is expected");
+    if (inter) return fail(CTN_EARG, "got an intercommunicator, expected an intracommunicator");
     mpi_net *n = calloc(1, sizeof *n);
-    if (!n) return fail(CTN_ENOMEM, "no memory for a communicator");
+    if (!n) return fail(CTN_ENOMEM, "out of memory for a communicator");
     n->net.vt = &vt;
     n->bf16 = n->f16 = MPI_OP_NULL;
     n->comm = n->node = MPI_COMM_NULL;
     ctn_status st = fill(n, from);
     if (st < 0) {
-        /* MPI's part stays: freeing is collective, and the others may not have failed. */
+        /* Do not free MPI's part: that is collective, and other ranks may not have failed. */
         free(n->net.node);
         free(n);
         return st;
@@ -583,7 +587,7 @@ static ctn_status adopt(ctn__net **out, const void *handle)
 static MPI_Comm from_fortran(int handle)
 {
 #ifndef MPI_Comm_f2c
-    if (!MPI_Comm_f2c) { /* then a handle is the same integer in C */
+    if (!MPI_Comm_f2c) { /* then a handle is the same integer as in C */
         MPI_Comm same = MPI_COMM_NULL;
         memcpy(&same, &handle, sizeof handle);
         return same;
@@ -594,7 +598,7 @@ static MPI_Comm from_fortran(int handle)
 
 static ctn_status adopt_fortran(ctn__net **out, int handle)
 {
-    if (!running()) return fail(CTN_ESTATE, "MPI is not running: MPI_Init comes first");
+    if (!running()) return fail(CTN_ESTATE, "MPI is not running; call MPI_Init first");
     return make(out, from_fortran(handle));
 }
 
@@ -602,13 +606,14 @@ static ctn_status init(int *argc, char ***argv)
 {
     int begun = 0, ended = 0, level;
     MPI_TRY(MPI_Initialized, &begun);
-    MPI_TRY(MPI_Finalized, &ended); /* an old MPI forgets then that it was begun */
+    MPI_TRY(MPI_Finalized, &ended); /* after it, old MPI libraries forget MPI_Init */
     if (begun || ended)
-        return fail(CTN_ESTATE, "MPI was started in this process before, it starts once");
+        return fail(CTN_ESTATE,
+                    "MPI was already started in this process and can be started only once");
     MPI_TRY(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &level);
     own_mpi = true;
-    /* Some MPIs ask these for errors of calls without a communicator, MPI_Test among them. In a
-     * guest they stay the program's. */
+    /* Some MPI libraries use these error handlers for calls without a communicator, such as
+     * MPI_Test. In a guest, the program's handlers are kept. */
     MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_SELF, MPI_ERRORS_RETURN);
     return CTN_OK;

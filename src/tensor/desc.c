@@ -113,17 +113,19 @@ ctn_status ctn__desc_set(ctn_desc *d, const char *who, ctn_dtype t, int ndim, co
     size_t es = ctn_dtype_size(t);
     if (es == 0) return ctn_fail(CTN_EDTYPE, "%s: unknown data type %d", who, (int)t);
     if (ndim < 0 || ndim > CTN_MAX_DIMS)
-        return ctn_fail(CTN_ESHAPE, "%s: %d dimensions, at most %d are possible", who, ndim,
+        return ctn_fail(CTN_ESHAPE, "%s: got %d dimensions, expected at most %d", who, ndim,
                         CTN_MAX_DIMS);
-    if (ndim > 0 && !dims) return ctn_fail(CTN_EARG, "%s: no dimensions given", who);
+    if (ndim > 0 && !dims) return ctn_fail(CTN_EARG, "%s: dims is NULL", who);
     size_t n = es;
     for (int i = 0; i < ndim; i++) {
         if (dims[i] < 0)
-            return ctn_fail(CTN_ESHAPE, "%s: dimension %d is %lld", who, i, (long long)dims[i]);
+            return ctn_fail(CTN_ESHAPE, "%s: dimension %d is %lld, expected at least 0", who, i,
+                            (long long)dims[i]);
         n = ctn__mul(n, dims[i] > 0 ? (size_t)dims[i] : 1);
         d->dim[i] = dims[i];
     }
-    if (n > PTRDIFF_MAX) return ctn_fail(CTN_ESHAPE, "%s: too large for this machine", who);
+    if (n > PTRDIFF_MAX)
+        return ctn_fail(CTN_ESHAPE, "%s: the tensor is too large for this machine", who);
     d->dtype = t;
     d->ndim = ndim;
     ctn__plain(d);
@@ -139,7 +141,7 @@ ctn_status ctn__broadcast(ctn_desc *out, const char *who, const ctn_desc *a, con
         int64_t y = i <= b->ndim ? b->dim[b->ndim - i] : 1;
         if (x != y && x != 1 && y != 1) {
             char ta[128], tb[128];
-            return ctn_fail(CTN_ESHAPE, "%s: shapes %s and %s do not broadcast", who,
+            return ctn_fail(CTN_ESHAPE, "%s: shapes %s and %s cannot be broadcast together", who,
                             ctn__shape_text(a, ta, sizeof ta), ctn__shape_text(b, tb, sizeof tb));
         }
         out->dim[nd - i] = x == 1 ? y : x;
@@ -173,21 +175,6 @@ int ctn__axis(int ndim, int64_t axis)
 {
     if (axis < 0) axis += ndim;
     return axis < 0 || axis >= ndim ? -1 : (int)axis;
-}
-
-void ctn__extent(const ctn_desc *d, int64_t *lo, int64_t *hi)
-{
-    *lo = *hi = 0;
-    for (int i = 0; i < d->ndim; i++) {
-        if (d->dim[i] == 0) {
-            *lo = 0;
-            *hi = -1;
-            return;
-        }
-        int64_t e = (d->dim[i] - 1) * d->stride[i];
-        if (e < 0) *lo += e;
-        else *hi += e;
-    }
 }
 
 void ctn__by_stride(const ctn_desc *d, int *order)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single elements and strided copies. Conversions round to nearest even. The copies are for the edges
- * of the library (user's memory, printing); kernels on the hot path are the engine's.
+ * Single elements and strided copies. Conversions round to nearest even. The copies serve the edges
+ * of the library (user memory, printing); the hot path uses kernels of the engine.
  */
 #include "tensor/tensor.h"
 

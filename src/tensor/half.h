@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 16-bit floats in loops: the conversions of tensor/elem.c without branches, so that a loop over
- * them becomes vector code, with the same bits as theirs.
+ * 16-bit floats in loops: the conversions of tensor/elem.c without branches, so that loops can be
+ * vectorised. They give the same bits as those in elem.c.
  */
 #ifndef CTN_TENSOR_HALF_H
 #define CTN_TENSOR_HALF_H
@@ -39,7 +39,7 @@ static inline uint16_t ctn__bf16_put(float x)
 static inline float ctn__f16_get(uint16_t x)
 {
     uint32_t h = x, e = h & 0x7c00u, m = h & 0x3ffu;
-    uint32_t small = ctn__bits_of((float)(int32_t)m * 0x1p-24f); /* no f32 subnormals on the way */
+    uint32_t small = ctn__bits_of((float)(int32_t)m * 0x1p-24f); /* never an f32 subnormal */
     uint32_t large = (e == 0x7c00u ? 0x7f800000u : (e << 13) + (112u << 23)) | m << 13;
     return ctn__float_of((h & 0x8000u) << 16 | (e == 0 ? small : large));
 }

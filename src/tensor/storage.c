@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buffers that belong to a scope: outputs of plans and what a later gradient needs. Blocks are powers of
- * two and are kept for the next scope, so that a steady loop allocates nothing.
+ * Buffers that belong to a scope: outputs of plans, and values that a later gradient needs. Block
+ * sizes are powers of two. Blocks are kept for the next scope, so a steady loop allocates nothing.
  */
 #include "tensor/tensor.h"
 

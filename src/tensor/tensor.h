@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensor layer: data types, descriptions (shape, strides, layout) and recycled storage. Knows memory,
- * not computation.
+ * Tensor layer: data types, descriptions (shape, strides, layout) and recycled storage. It knows
+ * about memory, not about computation.
  */
 #ifndef CTN_TENSOR_TENSOR_H
 #define CTN_TENSOR_TENSOR_H
@@ -10,35 +10,37 @@
 
 #include "base/base.h"
 
-/* ---- descriptions (desc.c) -------------------------------------------------------------------- */
+/* ---- descriptions (desc.c) ------------------------------------------------------------------ */
 
 int64_t ctn__count(const ctn_desc *d); /* elements */
-size_t ctn__bytes(
-    const ctn_desc *d);       /* of a copy without gaps; of a layout of the engine, all of it */
+/* Bytes of a contiguous copy; for an engine layout, of the whole block. */
+size_t ctn__bytes(const ctn_desc *d);
 void ctn__plain(ctn_desc *d); /* set row-major strides */
-bool ctn__is_plain(const ctn_desc *d); /* row-major without gaps (dimensions of 1 do not matter) */
-/* The dimensions behind the second with the second innermost: (N,C,H,W) as N,H,W,C in memory. */
+/* Row-major and contiguous. Strides of dimensions of size 1 do not matter. */
+bool ctn__is_plain(const ctn_desc *d);
+/* Set strides that make the second dimension innermost: (N,C,H,W) lies as N,H,W,C in memory. */
 void ctn__channels_last(ctn_desc *d);
 bool ctn__is_channels_last(const ctn_desc *d);
 bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b);
-bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b); /* shape, type and place of elements */
-/* ndim <= CTN_MAX_DIMS, dims >= 0 and a size that fits memory. Errors: EARG naming `who`. */
+/* Same shape, type and element positions. */
+bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b);
+/* Needs ndim <= CTN_MAX_DIMS, dims >= 0 and a size that fits memory. Errors: EARG, ESHAPE,
+ * EDTYPE. */
 ctn_status ctn__desc_set(ctn_desc *d, const char *who, ctn_dtype t, int ndim, const int64_t *dims);
 ctn_status ctn__broadcast(ctn_desc *out, const char *who, const ctn_desc *a, const ctn_desc *b);
-/* d read as if it had the shape of `to`: strides 0 where broadcast. d must be broadcastable. */
+/* d viewed with the shape of `to`: stride 0 where it is broadcast. d must be broadcastable. */
 ctn_desc ctn__broadcast_view(const ctn_desc *d, const ctn_desc *to);
 /* "(100,784)" into buf; returns buf */
 char *ctn__shape_text(const ctn_desc *d, char *buf, size_t n);
 bool ctn__is_float(ctn_dtype t);
-bool ctn__is_f32_f64(ctn_dtype t); /* what own kernels compute in */
-/* The dimensions of d from the largest stride to the smallest. Broadcast ones (stride 0) come first, and equal ones keep their order. */
+bool ctn__is_f32_f64(ctn_dtype t); /* types our own kernels compute in */
+/* The dimensions of d from the largest stride to the smallest. Broadcast dimensions (stride 0) come
+ * first, and dimensions with equal strides keep their order. */
 void ctn__by_stride(const ctn_desc *d, int *order);
-/* Axis of a tensor of ndim dimensions, negative from the end; -1 when out of range. */
+/* Axis of a tensor with ndim dimensions; negative counts from the end. -1 if out of range. */
 int ctn__axis(int ndim, int64_t axis);
-/* Lowest and highest element offset d reaches from its origin, in elements. */
-void ctn__extent(const ctn_desc *d, int64_t *lo, int64_t *hi);
 
-/* ---- elements (elem.c) ------------------------------------------------------------------------- */
+/* ---- elements (elem.c) ---------------------------------------------------------------------- */
 
 float ctn__bf16_to_f32(uint16_t x);
 uint16_t ctn__f32_to_bf16(float x);
@@ -46,17 +48,18 @@ float ctn__f16_to_f32(uint16_t x);
 uint16_t ctn__f32_to_f16(float x);
 double ctn__elem_get(const void *p, ctn_dtype t, int64_t i);
 void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v);
-/* Zeros, each thread the part that it will mostly use: memory goes to the socket of the thread that touches it first. */
+/* Zeroes memory with several threads, each the part that it will mostly use: memory is placed on
+ * the socket of the thread that touches it first. */
 void ctn__zero(void *p, size_t bytes, int threads);
-/* dst (row-major, or as dd says) = src (as sd says); shapes and types equal */
+/* Copies src, laid out as sd, to dst, laid out as dd. Shapes and types must be equal. */
 void ctn__copy_strided(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
 
-/* ---- storage (storage.c): buffers of a scope, recycled -------------------------------------------- */
+/* ---- storage (storage.c): buffers of a scope, recycled -------------------------------------- */
 
 typedef struct ctn__block ctn__block;
 typedef struct {
     ctn__block *used, *spare[48]; /* spare by power of two */
-    size_t bytes;                 /* held in all */
+    size_t bytes;                 /* total held */
 } ctn__storage;
 void *ctn__storage_get(ctn__storage *s, size_t bytes); /* 64-byte aligned; NULL: ENOMEM */
 void ctn__storage_recycle(ctn__storage *s);            /* all used blocks become spare */

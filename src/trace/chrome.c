@@ -2,8 +2,8 @@
  *
  * The Chrome trace writer: complete events ("ph":"X", microseconds) and the counters as otherData.
  *
- * Written with stdio: the format is a list of flat records. Times are printed as integers, because
- * %f follows the host's locale and a decimal comma is not JSON.
+ * Plain stdio is enough, because the format is a list of flat records. Times are printed as
+ * integers, because %f follows the host's locale and a decimal comma is not valid JSON.
  */
 #include "trace/trace.h"
 
@@ -30,10 +30,10 @@ static void write_us(FILE *f, const char *key, uint64_t ns)
 static void write_spans(ctn__trace *t, FILE *f)
 {
     ctn__span s;
-    uint64_t start = UINT64_MAX; /* the picture begins at 0 */
+    uint64_t start = UINT64_MAX; /* so that the timeline starts at 0 */
     for (int64_t i = 0; ctn__trace_get(t, i, &s); i++)
         if (s.t0 < start) start = s.t0;
-    /* Spans recorded meanwhile push old ones out; the count is fixed so that the loop ends. */
+    /* Spans recorded meanwhile push old ones out. The count is fixed, so that the loop ends. */
     int64_t n = ctn__trace_spans(t);
     for (int64_t i = 0; i < n && ctn__trace_get(t, i, &s); i++) {
         fputs(i > 0 ? ",\n{\"name\":" : "\n{\"name\":", f);

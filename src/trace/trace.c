@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters and the ring of spans. A context owns one trace; its executor and the threads that work
- * for it record into it.
+ * Counters and the ring of spans. A context owns one trace, and its executor and the threads that
+ * work for it record into it.
  *
- * Invariant: spans are numbered from 0 as they come, span k is in slot k % cap, and the last
- * min(next, cap) are kept. The lock guards `next` and the slots; counters are atomic.
+ * Invariant: spans are numbered from 0 in the order of recording, span k is in slot k % cap, and
+ * the last min(next, cap) are kept. The lock guards `next` and the slots; counters are atomic.
  */
 #include "trace/trace.h"
 
@@ -18,10 +18,8 @@ struct ctn__trace {
     ctn__span slot[]; /* (cap) */
 };
 
-static const struct {
-    const char *name, *unit, *help;
-} counters[CTN__COUNT_N] = {
-#define CTN__COUNTER(id, name, unit, help) {name, unit, help},
+static const char *const names[CTN__COUNT_N] = {
+#define CTN__COUNTER(id, name) name,
 #include "trace/counters.def"
 #undef CTN__COUNTER
 };
@@ -29,13 +27,13 @@ static const struct {
 ctn__trace *ctn__trace_new(int64_t spans)
 {
     if (spans < 0 || spans > INT32_MAX) {
-        ctn_fail(CTN_EARG, "trace: %lld spans, expected 0 to %d", (long long)spans, INT32_MAX);
+        ctn_fail(CTN_EARG, "trace: got %lld spans, expected 0 to %d", (long long)spans, INT32_MAX);
         return NULL;
     }
     ctn__trace *t = ctn__calloc(1, sizeof *t + (size_t)spans * sizeof(ctn__span));
     if (t == NULL) return NULL;
     if (pthread_mutex_init(&t->lock, NULL) != 0) {
-        ctn_fail(CTN_ENOMEM, "trace: the system gave no mutex");
+        ctn_fail(CTN_ENOMEM, "trace: cannot create a mutex");
         ctn__free(t);
         return NULL;
     }
@@ -67,17 +65,7 @@ uint64_t ctn__trace_count(const ctn__trace *t, ctn__counter id)
 
 const char *ctn__counter_name(ctn__counter id)
 {
-    return counters[id].name;
-}
-
-const char *ctn__counter_unit(ctn__counter id)
-{
-    return counters[id].unit;
-}
-
-const char *ctn__counter_help(ctn__counter id)
-{
-    return counters[id].help;
+    return names[id];
 }
 
 bool ctn__trace_spans_on(const ctn__trace *t)
@@ -128,12 +116,4 @@ bool ctn__trace_get(ctn__trace *t, int64_t i, ctn__span *out)
     if (ok) *out = t->slot[(t->next - n + i) % t->cap];
     pthread_mutex_unlock(&t->lock);
     return ok;
-}
-
-void ctn__trace_clear(ctn__trace *t)
-{
-    for (int i = 0; i < CTN__COUNT_N; i++) ctn__trace_set(t, (ctn__counter)i, 0);
-    pthread_mutex_lock(&t->lock);
-    t->next = 0;
-    pthread_mutex_unlock(&t->lock);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A moving average of the parameters, brought up to date after every step: avg += (1 - rate) (w - avg).
- * Evaluators exchange it with the weights while they run. States (running statistics) are those of the
- * weights. It starts as the weights are when the training starts.
+ * A moving average of the parameters, updated after every step: avg += (1 - rate) (w - avg).
+ * Evaluators swap it with the weights while they run. States (running statistics) are not
+ * averaged. The average starts as a copy of the weights at the beginning of the training.
  */
 #include "train/train.h"
 
@@ -10,7 +10,7 @@
 
 typedef struct {
     ctn_var *var;
-    float *avg; /* like var, f32 */
+    float *avg; /* f32, same shape as var */
 } averaged;
 
 struct ctn__average {
@@ -58,7 +58,7 @@ static ctn_status call(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Every rank keeps the average, because every rank evaluates with it; rank 0 writes it. */
+/* Every rank keeps the average, because every rank evaluates with it. Only rank 0 writes it. */
 static ctn_status finish(void *self, ctn_trainer *tr)
 {
     ctn__text path = {0};
@@ -87,7 +87,8 @@ static ctn_status visit(void *self, ctn_state_fn fn, void *user)
         const ctn_var *v = a->at.at[k].var;
         int i = 0;
         while (i < p.n && p.var[i] != v) i++;
-        if (i == p.n) return ctn_fail(CTN_ESTATE, "average: %s has left the net", v->name);
+        if (i == p.n)
+            return ctn_fail(CTN_ESTATE, "average: %s is no longer part of the net", v->name);
         CTN_TRY(fn(user, p.name[i], CTN_F32, v->d.ndim, v->d.dim, a->at.at[k].avg));
     }
     return CTN_OK;
@@ -110,7 +111,7 @@ static ctn_status add_params(ctn__average *a)
         for (int k = 0; k < i; k++) tied |= p.var[k] == p.var[i];
         if (tied) continue;
         if (p.var[i]->d.dtype != CTN_F32)
-            return ctn_fail(CTN_EDTYPE, "extend_average: %s is %s, f32 is needed", p.name[i],
+            return ctn_fail(CTN_EDTYPE, "extend_average: %s is %s, expected f32", p.name[i],
                             ctn_dtype_name(p.var[i]->d.dtype));
         averaged x = {p.var[i], ctn__calloc((size_t)ctn__count(&p.var[i]->d) + 1, sizeof(float))};
         if (!x.avg || !ctn__vec_push(&a->at, x)) {
@@ -125,7 +126,7 @@ ctn_status ctn_extend_average(ctn_trainer *tr, double rate)
 {
     if (!tr || !tr->o.net)
         return ctn_fail(tr ? CTN_ESTATE : CTN_EARG,
-                        "extend_average: a trainer with a net (ctn_trainer_opt.net) is needed");
+                        "extend_average: needs a trainer with a net (ctn_trainer_opt.net)");
     if (!(rate >= 0 && rate < 1))
         return ctn_fail(CTN_EARG, "extend_average: the rate is %g, it must be in [0,1)", rate);
     ctn__average *a = ctn__calloc(1, sizeof *a);

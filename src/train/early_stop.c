@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patience: has a value stopped improving? And early stopping by it. A trigger without a new observation
- * does not count.
+ * Patience, which detects that a value has stopped improving, and early stopping based on it.
+ * Only new observations count, not every time the trigger fires.
  */
 #include "train/train.h"
 
@@ -9,7 +9,9 @@
 
 static ctn_status check(const char *who, const ctn_patience_opt *o)
 {
-    if (!o->key || !*o->key) return ctn_fail(CTN_EARG, "%s: give key, such as \"val/loss\"", who);
+    if (!o->key || !*o->key)
+        return ctn_fail(CTN_EARG, "%s: key must name the value to watch, such as \"val/loss\"",
+                        who);
     if (o->patience < 1)
         return ctn_fail(CTN_EARG, "%s: patience is %lld, it must be at least 1", who,
                         (long long)o->patience);
@@ -77,7 +79,8 @@ typedef struct {
 static ctn_status start(void *self, ctn_trainer *tr)
 {
     const stopper *s = self;
-    if (s->p.bad >= s->p.o.patience) ctn__trainer_end(tr, s->why); /* a state of the end */
+    /* true if the loaded state was saved after the training had stopped early */
+    if (s->p.bad >= s->p.o.patience) ctn__trainer_end(tr, s->why);
     return CTN_OK;
 }
 
@@ -110,7 +113,7 @@ ctn_status ctn_extend_early_stop(ctn_trainer *tr, const ctn_trigger *when,
         release(s);
         return st;
     }
-    snprintf(s->why, sizeof s->why, "%s did not improve %lld times", s->p.o.key,
+    snprintf(s->why, sizeof s->why, "%s did not improve %lld times in a row", s->p.o.key,
              (long long)s->p.o.patience);
     return ctn__extend(tr,
                        &(ctn_extension){.name = "early_stop",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evaluation: means over a loader of what a loss function reports, each value weighted by the samples
- * of its batch, so that an uneven last batch counts for what it holds. The loader is read from its
- * beginning each time, in the same order.
+ * Evaluation: the means, over a loader, of what a loss function reports. Values are weighted by
+ * the number of samples in their batch, so a smaller last batch counts less. Each evaluation
+ * reads the loader from the beginning and in the same order.
  */
 #include "train/train.h"
 
 typedef struct {
     ctn_step step;
-    ctn__weighted value[CTN__REPORTS + 1]; /* sums at first; names are the step's */
+    ctn__weighted value[CTN__REPORTS + 1]; /* sums, then means; the step owns the names */
     int n;
 } evaluation;
 
@@ -37,9 +37,9 @@ static ctn_status run_batch(evaluation *e, const ctn_batch *b, ctn_loss_fn loss,
 
 static ctn_status rewind_loader(ctn_loader *l)
 {
-    ctn_sampler_state now = ctn_loader_state_get(l), first = {.seed = now.seed};
-    if (now.epoch == 0 && now.position == 0) return CTN_OK; /* what is loaded ahead stays */
-    return ctn_loader_state_set(l, &first);
+    ctn_sampler_state now = ctn_loader_get_state(l), first = {.seed = now.seed};
+    if (now.epoch == 0 && now.position == 0) return CTN_OK; /* keep what is prefetched */
+    return ctn_loader_set_state(l, &first);
 }
 
 static ctn_status run_loader(evaluation *e, ctn_loader *loader, ctn_loss_fn loss, void *self)
@@ -67,15 +67,15 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
                          ctn_value_fn fn, void *user, const ctn__merge *m)
 {
     if (!ctx || !loader || !loss || !fn)
-        return ctn_fail(CTN_EARG, "evaluate: context, loader, loss and function are needed");
+        return ctn_fail(CTN_EARG, "evaluate: needs a context, a loader, a loss and a function");
     if (ctx->level > 0) return ctn_fail(CTN_ESTATE, "evaluate: a scope is open");
     evaluation *e = ctn__calloc(1, sizeof *e);
     if (!e) return CTN_ENOMEM;
     e->step.ctx = ctx;
-    const int training = ctn_set_training(ctx, 0), grad = ctn_set_grad(ctx, 0);
+    const int training = ctn_context_set_training(ctx, 0), grad = ctn_context_set_grad(ctx, 0);
     ctn_status st = run_loader(e, loader, loss, self);
-    ctn_set_training(ctx, training);
-    ctn_set_grad(ctx, grad);
+    ctn_context_set_training(ctx, training);
+    ctn_context_set_grad(ctx, grad);
     for (int i = 0; i < e->n; i++) e->value[i].value /= e->value[i].weight;
     if (st == CTN_OK && m && m->fn) {
         st = m->fn(m->self, e->n, e->value, tell, &(listener){fn, user});
@@ -123,9 +123,10 @@ ctn_status ctn_extend_evaluator(ctn_trainer *tr, const ctn_trigger *when, ctn_lo
                                 ctn_loss_fn loss, void *self)
 {
     if (!tr || !loader || !loss)
-        return ctn_fail(CTN_EARG, "extend_evaluator: trainer, loader and loss are needed");
+        return ctn_fail(CTN_EARG, "extend_evaluator: needs a trainer, a loader and a loss");
     if (loader == tr->loader)
-        return ctn_fail(CTN_EARG, "extend_evaluator: it needs a loader of its own");
+        return ctn_fail(CTN_EARG, "extend_evaluator: cannot share the trainer's loader; it needs "
+                                  "its own");
     evaluator *v = ctn__malloc(sizeof *v);
     if (!v) return CTN_ENOMEM;
     *v = (evaluator){loader, loss, self};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps of several ranks. Every rank runs the same loop with its part of the samples and the same extensions; those that write or
- * show do so on rank 0 only. What must be agreed on during the run (the stop, the clock) goes with the gradients, so that a step
- * sends no message for it.
+ * Training steps on several ranks. Every rank runs the same loop and the same extensions on its
+ * share of the samples; extensions that write or print do so on rank 0 only. What ranks must
+ * agree on during the run (stop requests, the clock) travels with the gradients and costs no
+ * extra message.
  *
- * Invariant: all ranks take the same number of steps. A rank whose samples are used up, or could not be read, takes empty ones. How
- * many there are follows from what ctn__group_agree has compared: either all loaders deal out the same samples, and their position
- * is the same on every rank; or each rank has samples of its own, and the rank that has most of them decides.
+ * Invariant: all ranks take the same number of steps. A rank that has used up its samples, or
+ * could not read them, takes empty steps. The number of steps follows from what ctn__group_agree
+ * compares: either all loaders share one dataset and are at the same position on every rank, or
+ * each rank has its own dataset and the rank with the most batches decides.
  */
 #include <math.h>
 
@@ -54,14 +56,15 @@ double ctn__group_clock(const ctn_trainer *tr)
     return ctn__exchange_total(exchange(tr), CTN__GIVE_CLOCK);
 }
 
-/* Scopes of evaluation count too, and ranks have more or fewer of them. Random numbers shall follow from the iteration. */
+/* Random numbers must follow from the iteration alone. The context also counts the scopes of
+ * evaluations, whose number differs between ranks, so its step counter is set here. */
 void ctn__group_step(ctn_trainer *tr)
 {
     if (ctn__trainer_comm(tr))
         tr->ctx->step = (uint64_t)tr->iteration * ((uint64_t)tr->o.accumulate + 1);
 }
 
-/* ---- what all ranks have in common ---------------------------------------------------------------------- */
+/* ---- what all ranks have in common ----------------------------------------------------------- */
 
 bool ctn__group_apart(const ctn_trainer *tr)
 {
@@ -76,8 +79,8 @@ static void add_setup(const ctn_trainer *tr, ctn__text *t)
                   l->sampler.size == 1 ? "" : "s");
     if (!ctn__group_apart(tr))
         ctn__text_add(t, "%lld training samples\n", (long long)l->sampler.total);
-    ctn__text_add(t, "batches of %lld samples%s\n%lld batches to a step\n", (long long)l->batch,
-                  l->drop_last ? " without the last smaller one" : "", (long long)tr->o.accumulate);
+    ctn__text_add(t, "batches of %lld samples%s\n%lld batches per step\n", (long long)l->batch,
+                  l->drop_last ? ", dropping a smaller last one" : "", (long long)tr->o.accumulate);
 }
 
 /* The state of a sharded optimizer differs between ranks by design. */
@@ -95,12 +98,12 @@ static void add_weights(const ctn_trainer *tr, ctn__text *t)
 
 static void add_place(const ctn_trainer *tr, ctn__text *t)
 {
-    const ctn_sampler_state s = ctn_loader_state_get(tr->loader);
+    const ctn_sampler_state s = ctn_loader_get_state(tr->loader);
     const ctn_trainer_opt *o = &tr->o;
-    ctn__text_add(t, "the optimizer %s with a learning rate of %.9g, %lld steps taken\n",
+    ctn__text_add(t, "the optimizer %s with learning rate %.9g after %lld steps\n",
                   tr->optim->step_op.name, ctn_optim_lr(tr->optim),
                   (long long)ctn_optim_steps(tr->optim));
-    ctn__text_add(t, "an end after %lld epochs, %lld iterations and %g seconds\n",
+    ctn__text_add(t, "limits of %lld epochs, %lld iterations and %g seconds (0: none)\n",
                   (long long)o->epochs, (long long)o->iterations, o->seconds);
     ctn__text_add(t, "%lld iterations, %lld epochs and %lld samples done\n",
                   (long long)tr->iteration, (long long)tr->epoch, (long long)tr->samples);
@@ -118,7 +121,8 @@ static int64_t own_batches(const ctn_loader *l)
     return ((s->total + s->size - 1) / s->size + l->batch - 1) / l->batch;
 }
 
-/* A count with the rank that has it as one number: the larger count is the larger number, of equal ones that of the lower rank. */
+/* Packs a count and the rank that has it into one number, such that the maximum over ranks has
+ * the largest count and, among equal counts, the lowest rank. */
 static const double RANKS = 1 << 22;
 
 static double with_rank(double count, int rank)
@@ -131,7 +135,7 @@ static int rank_in(double x)
     return (int)(RANKS - 1 - (x - floor(x / RANKS) * RANKS));
 }
 
-/* With samples of their own, ranks may have more or fewer of them. */
+/* Finds the rank with the most batches, where each rank has its own dataset. */
 static ctn_status find_most(ctn_trainer *tr)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
@@ -143,7 +147,7 @@ static ctn_status find_most(ctn_trainer *tr)
     if (least < most && ctn__writes(tr))
         ctn__warn(
             "trainer: rank %d has %lld batches in an epoch, rank %d has %lld: ranks with fewer "
-            "take part in the last steps without samples",
+            "batches take the last steps of each epoch without samples",
             rank_in(ends[1]), (long long)least, rank_in(ends[0]), (long long)most);
     return CTN_OK;
 }
@@ -163,7 +167,7 @@ ctn_status ctn__group_agree(ctn_trainer *tr, bool state)
     return st;
 }
 
-/* ---- batches -------------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 int64_t ctn__group_batches(const ctn_trainer *tr)
 {
@@ -174,7 +178,7 @@ int64_t ctn__group_used(const ctn_trainer *tr)
 {
     if (ctn__group_apart(tr)) return tr->in_epoch - tr->held;
     const ctn_loader *l = tr->loader;
-    const uint64_t at = (tr->held ? tr->at : ctn_loader_state_get(l)).position;
+    const uint64_t at = (tr->held ? tr->at : ctn_loader_get_state(l)).position;
     const uint64_t step = ctn__mul((size_t)l->batch, (size_t)l->sampler.size);
     return (int64_t)(at / step + (at % step > 0));
 }
@@ -193,16 +197,17 @@ ctn_status ctn__group_next(ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* ---- states --------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
-/* Rank 0's place in the samples of all is everybody's. In samples of their own all ranks are behind as many batches. */
+/* In a shared dataset, rank 0's position is that of every rank. Where each rank has its own
+ * dataset, all ranks have used the same number of batches. */
 ctn_status ctn__group_resume(ctn_trainer *tr, const uint64_t shift[2])
 {
     ctn_context_state c;
-    ctn_sampler_state s = tr->restored, now = ctn_loader_state_get(tr->loader);
-    ctn_context_save(tr->ctx, &c);
+    ctn_sampler_state s = tr->restored, now = ctn_loader_get_state(tr->loader);
+    ctn_context_get_state(tr->ctx, &c);
     c.seed += shift[0];
-    CTN_TRY(ctn_context_load(tr->ctx, &c));
+    CTN_TRY(ctn_context_set_state(tr->ctx, &c));
     s.seed += shift[1];
     tr->held = tr->dry = false;
     tr->in_epoch = tr->loaded.batches;
@@ -211,9 +216,9 @@ ctn_status ctn__group_resume(ctn_trainer *tr, const uint64_t shift[2])
         const uint64_t at = ctn__mul((size_t)tr->in_epoch, (size_t)tr->loader->batch);
         s.position = at < total ? at : total;
     }
-    /* What is loaded ahead stays where the loader is there already. */
+    /* If the loader is already there, keep the batches it has prefetched. */
     if (s.seed == now.seed && s.epoch == now.epoch && s.position == now.position) return CTN_OK;
-    return ctn_loader_state_set(tr->loader, &s);
+    return ctn_loader_set_state(tr->loader, &s);
 }
 
 static ctn_status take_sum(void *user, const ctn__weighted *v)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report: one page that needs nothing but itself, no scripts and no network. Written anew
- * each time it fires and at the end, whole or not at all. Every text that comes from outside is
- * escaped.
+ * The HTML report: one self-contained page without scripts or network access. It is rewritten
+ * atomically each time the extension fires and at the end. All text from outside is escaped.
  */
 #include <math.h>
 
@@ -45,7 +44,7 @@ static const char style[] =
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The best value of a series where the name says what is good. */
+/* The best value of a series, if its name tells whether lower or higher is better. */
 static void add_best(ctn__text *out, const ctn__series *s)
 {
     bool small = ctn__series_is_loss(s->name), large = strstr(s->name, "accuracy") != NULL;
@@ -56,8 +55,8 @@ static void add_best(ctn__text *out, const ctn__series *s)
             (best < 0 || (small ? s->y[i] < s->y[best] : s->y[i] > s->y[best])))
             best = i;
     if (best >= 0)
-        ctn__text_add(out, "<small>best %s at %.0f</small>", ctn__show_value(value, s->y[best]),
-                      s->x[best]);
+        ctn__text_add(out, "<small>best %s at iteration %.0f</small>",
+                      ctn__show_value(value, s->y[best]), s->x[best]);
 }
 
 static void add_values(ctn__text *out, const ctn__series *s, int n)
@@ -92,8 +91,8 @@ static void add_chart(ctn__text *out, const char *title, const ctn__series *s, i
     ctn__text_add(out, "</div>\n");
 }
 
-/* One chart for all names with the same last part: train/loss and val/loss; the losses first. Moves
- * the series about. */
+/* One chart for all names with the same last part, such as train/loss and val/loss; losses come
+ * first. Reorders the series. */
 static void add_curves(ctn__text *out, ctn__series *s, int n)
 {
     for (int k = 0, losses = 0; k < n; k++)
@@ -166,6 +165,7 @@ static void add_split(ctn__text *out, const ctn_progress *p)
 
 static void add_row(ctn__text *out, const char *key, const char *value)
 {
+    if (!value[0]) return; /* not given */
     ctn__text_add(out, "<tr><td>");
     ctn__show_text(out, key, true);
     ctn__text_add(out, "</td><td>");
@@ -179,7 +179,7 @@ static void add_plan(ctn__text *out, const ctn_trainer *tr)
     ctn_plan_stats s;
     char buf[96], count[16];
     if (ctx == NULL) return;
-    ctn_context_stats(ctx, &s);
+    ctn_context_get_stats(ctx, &s);
     ctn__text_add(out, "<div class=\"card\"><h2>Plan</h2><table>\n");
     snprintf(buf, sizeof buf, "%d", ctn_context_threads(ctx));
     add_row(out, "compute threads", buf);
@@ -213,14 +213,14 @@ static void add_head(ctn__text *out, const page *pg, const ctn_trainer *tr, cons
     ctn__show_text(out, pg->title, true);
     ctn__text_add(out, "</title>\n<style>%s%s</style></head>\n<body><h1>", style, ctn__svg_style);
     ctn__show_text(out, pg->title, true);
-    ctn__text_add(out, "</h1>\n<p>%lld epochs, %lld steps, %s samples in %s", (long long)p->epoch,
-                  (long long)p->iteration, ctn__show_count(count, (double)p->samples),
-                  ctn__show_time(time, p->seconds));
+    ctn__text_add(out, "</h1>\n<p>%lld epoch%s, %lld step%s, %s samples in %s", (long long)p->epoch,
+                  p->epoch == 1 ? "" : "s", (long long)p->iteration, p->iteration == 1 ? "" : "s",
+                  ctn__show_count(count, (double)p->samples), ctn__show_time(time, p->seconds));
     if (!end && p->total >= 0)
         ctn__text_add(out, "; running, %d %% done", (int)(fmin(p->total, 1) * 100));
     else if (!end) ctn__text_add(out, "; running");
     if (end && why != NULL) {
-        ctn__text_add(out, "; stopped: ");
+        ctn__text_add(out, "; stopped early: ");
         ctn__show_text(out, why, true);
     }
     ctn__text_add(out, "</p>\n");
@@ -300,7 +300,7 @@ ctn_status ctn_extend_html(ctn_trainer *tr, const ctn_trigger *when, const char 
     }
     if (pg->facts.n % 2 != 0)
         CTN_TRY_GOTO(st, fail,
-                     ctn_fail(CTN_EARG, "extend_html: fact %s has no value",
+                     ctn_fail(CTN_EARG, "extend_html: the fact '%s' has no value",
                               pg->facts.at[pg->facts.n - 1]));
     ctn_extension e = {.rank0_only = 1,
                        .call = html_call,

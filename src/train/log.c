@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The log: one JSON object per line, appended, and the same rows in memory for tables and plots. A
- * state holds how long the file was; a resumed training cuts it back to there and reads the rows that
- * stay, so that the file never tells of steps that were taken back.
+ * The log: a file with one JSON object per line, and the same rows in memory for tables and
+ * plots. The saved state records the length of the file. A resumed training truncates the file
+ * to that length and reads the remaining rows, so that the file never lists steps that were
+ * undone.
  */
 #include "train/train.h"
 
@@ -38,7 +39,7 @@ void ctn_trainer_row_progress(const ctn_trainer *tr, int64_t row, ctn_progress *
     else *out = tr->rows.at[row].progress;
 }
 
-/* Empty, with room for n values. */
+/* An empty row with room for n values. */
 static ctn__row *new_row(ctn_trainer *tr, size_t n)
 {
     ctn__row r = {.n = (int)n, .v = ctn__calloc(n + 1, sizeof *r.v)};
@@ -56,7 +57,7 @@ static void free_rows(ctn_trainer *tr)
     tr->rows.n = 0;
 }
 
-/* What was reported since the last row becomes its mean; what was observed since is taken as it is. */
+/* Reported values enter the row as their mean since the last row; observed ones as they are. */
 static ctn__row *close_row(ctn_trainer *tr)
 {
     ctn__row *r = new_row(tr, tr->values.n);
@@ -78,7 +79,7 @@ static ctn__row *close_row(ctn_trainer *tr)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The shortest digits that read back as the same number; JSON has no other than finite ones. */
+/* The shortest digits that read back as the same number. JSON has no infinities and NaNs. */
 static void add_number(ctn__text *t, double x)
 {
     char buf[40];
@@ -109,7 +110,7 @@ static void add_row(const ctn_trainer *tr, const ctn__row *r, ctn__text *t)
     ctn__text_add(t, "}\n");
 }
 
-/* One "name":number of a line of ours at *p, which moves behind it. */
+/* Parses one "name":number pair at *p and moves *p past it. */
 static bool next_pair(const char **p, char *name, size_t n, double *value)
 {
     if (**p != '{' && **p != ',') return false;
@@ -156,7 +157,7 @@ static bool set_progress(ctn_progress *p, const char *name, double x)
     return true;
 }
 
-/* A line that is not ours is passed over: the file belongs to the user as well. */
+/* A line that we did not write is skipped: users may add lines of their own. */
 static ctn_status read_row(ctn_trainer *tr, const char *line)
 {
     char name[256];
@@ -209,7 +210,8 @@ static ctn_status write_all(journal *j, const char *p, size_t n)
     return CTN_OK;
 }
 
-/* The part that stays, as text; shorter than the state says when somebody cut the file. */
+/* Reads the part of the file that is kept. It is shorter than the state says if somebody
+ * truncated the file. */
 static ctn_status read_file(journal *j, char **out)
 {
     char *text = ctn__malloc((size_t)j->position + 1);
@@ -227,7 +229,8 @@ static ctn_status read_file(journal *j, char **out)
     }
     while (n < j->position && n > 0 && text[n - 1] != '\n') n--;
     if (n < j->position)
-        ctn__warn("log: %s is shorter than when the state was saved; rows are missing", j->path);
+        ctn__warn("log: %s is shorter than when the state was saved: some rows are missing",
+                  j->path);
     j->position = n;
     text[n] = 0;
     *out = text;
@@ -245,7 +248,7 @@ static ctn_status start(void *self, ctn_trainer *tr)
     ctn_status st = read_rows(tr, text);
     ctn__free(text);
     CTN_TRY(st);
-    if (ftruncate(j->fd, (off_t)j->position) != 0) return problem(j, "cut");
+    if (ftruncate(j->fd, (off_t)j->position) != 0) return problem(j, "truncate");
     return CTN_OK;
 }
 
@@ -261,7 +264,7 @@ static ctn_status call(void *self, ctn_trainer *tr)
     return st;
 }
 
-/* A state must not be ahead of the file on the disk. */
+/* The file is synced first: a saved state must never be ahead of the log on the disk. */
 static ctn_status visit(void *self, ctn_state_fn fn, void *user)
 {
     journal *j = self;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ends a training that has gone wrong, naming the first tensor that is not finite. Reported values are
- * looked at after every step; parameters and states only when one of those is bad, and when the
- * trigger fires.
+ * Ends a training whose values have become infinite or NaN, and names the first tensor that is
+ * not finite. Reported values are checked after every step; parameters and states only if a
+ * reported value is not finite or the trigger fires.
  */
 #include <math.h>
 
@@ -51,9 +51,9 @@ static ctn_status call(void *self, ctn_trainer *tr)
                         bad->name, bad->last, at, kind, name);
     if (bad)
         return ctn_fail(CTN_ENONFINITE,
-                        "%s is %g at iteration %lld%s: look at this batch and the learning rate",
+                        "%s is %g at iteration %lld%s: check this batch and the learning rate",
                         bad->name, bad->last, at,
-                        tr->o.net ? ", all parameters and states are finite" : "");
+                        tr->o.net ? "; all parameters and states are finite" : "");
     if (name)
         return ctn_fail(CTN_ENONFINITE, "%s %s is not finite at iteration %lld", kind, name, at);
     return CTN_OK;

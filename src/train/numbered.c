@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbered folders that appear whole or not at all. Files are written to a folder under another name;
- * a list of their sizes and hashes comes last; files and folder are synced, the folder renamed to the next
- * number, and the folder around it synced. A kill at any moment leaves the numbers before it as they were.
- * A reader takes the largest number whose files are as its list says, so that a damaged disk costs one
- * state and not the training.
+ * Numbered folders that are written atomically. Files are written to a folder with a temporary
+ * name, and a list of their sizes and hashes is written last. Then the files and the folder are
+ * synced, the folder is renamed to the next number, and its parent is synced. A process killed
+ * at any moment leaves the earlier folders intact. A reader takes the highest number whose files
+ * match their list, so that a disk error costs one state and not the whole training.
  */
 #include "train/train.h"
 
@@ -34,7 +34,7 @@ static int64_t number_of(const char *name)
     return strtoll(name, NULL, 10);
 }
 
-/* The largest number below `below`, -1: none. */
+/* The largest number below `below`; -1: none. */
 static int64_t largest(const char *dir, int64_t below)
 {
     int64_t most = -1;
@@ -58,13 +58,14 @@ static ctn_status path_of(ctn__text *out, const char *dir, int64_t n)
 
 enum { CHUNK = 1 << 20 };
 
-/* Calls fn with the bytes of a file, a chunk at a time. They are read, not mapped: a disk that fails is then an
- * error and not a signal. False: errno says why not. */
+/* Calls fn with the bytes of a file, a chunk at a time. The file is read and not mapped, so that
+ * a disk error is reported as an error instead of a signal. On failure returns false and sets
+ * errno. */
 static bool read_file(const char *path, char *chunk,
                       bool (*fn)(void *user, const char *p, size_t n), void *user)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not hang on a pipe */
     if (fd < 0) return false;
     errno = EINVAL;
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
@@ -95,7 +96,7 @@ ctn_status ctn__numbered_read(const char *path, const char *file, char **text, s
     *text = NULL;
     ctn__text_add(&full, "%s/%s", path, file);
     if (full.failed || !chunk) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    ctn__text_add(&all, "%s", ""); /* an empty file is a text too */
+    ctn__text_add(&all, "%s", ""); /* an empty file gives an empty text, not NULL */
     const bool ok = read_file(full.s, chunk, add_text, &all);
     if (all.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     if (!ok) CTN_TRY_GOTO(st, done, failed("read", full.s));
@@ -127,7 +128,7 @@ done:
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* What it takes to describe files. */
+/* Buffers for describing files. */
 typedef struct {
     char *chunk;
     ctn__hasher *hash;
@@ -156,7 +157,8 @@ static bool add_bytes(void *user, const char *p, size_t n)
     return true;
 }
 
-/* size and hash of a file as text of the list; false with errno. */
+/* Adds the list entry of a file: its name, size and hash. On failure returns false and sets
+ * errno. */
 static bool describe(const char *path, const char *file, reader *r, ctn__text *out)
 {
     r->full.n = r->bytes = 0;
@@ -189,7 +191,7 @@ static ctn_status write_list(const char *path)
     return st;
 }
 
-/* Is every file as the list says? 1, 0, or ENOMEM. */
+/* Do all files match the list? 1, 0, or ENOMEM. */
 static int whole(const char *path)
 {
     char *list = NULL;
@@ -242,7 +244,7 @@ void ctn__numbered_drop(const char *path)
     DIR *d = path ? opendir(path) : NULL;
     if (!d) return;
     ctn__text_add(&full, "%s/" LIST, path);
-    if (!full.failed) unlink(full.s); /* first: what remains is then no whole folder */
+    if (!full.failed) unlink(full.s); /* first, so that the rest never looks like a valid state */
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         full.n = 0;
@@ -254,7 +256,7 @@ void ctn__numbered_drop(const char *path)
     ctn__text_free(&full);
 }
 
-/* What kills left behind, and numbers up to `last`. */
+/* Removes what killed processes left behind, and folders with numbers up to `last`. */
 static void prune(const char *dir, int64_t last)
 {
     ctn__text full = {0};
@@ -274,12 +276,12 @@ static void prune(const char *dir, int64_t last)
 ctn_status ctn__numbered_begin(ctn__text *path, const char *dir)
 {
     ctn_status st = ctn__make_folder(dir, 0777);
-    if (st == CTN_EIO) return failed("make the folder", dir);
+    if (st == CTN_EIO) return failed("create the folder", dir);
     CTN_TRY(st);
     prune(dir, -1);
     ctn__text_add(path, "%s/" UNFINISHED "%ld", dir, (long)getpid());
     if (path->failed) return CTN_ENOMEM;
-    if (mkdir(path->s, 0777) != 0) return failed("make the folder", path->s);
+    if (mkdir(path->s, 0777) != 0) return failed("create the folder", path->s);
     return CTN_OK;
 }
 
@@ -301,7 +303,7 @@ done:
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
-/* A folder that cannot be renamed is nobody's problem. */
+/* Failing to rename the folder is harmless. */
 static void put_aside(const char *path, const char *dir, int64_t n)
 {
     ctn__text to = {0};
@@ -313,13 +315,13 @@ static void put_aside(const char *path, const char *dir, int64_t n)
 ctn_status ctn__numbered_latest(ctn__text *path, const char *dir)
 {
     int64_t n = largest(dir, INT64_MAX);
-    if (n < 0) return ctn_fail(CTN_ENOTFOUND, "state: there is none in %s", dir);
+    if (n < 0) return ctn_fail(CTN_ENOTFOUND, "state: found none in %s", dir);
     for (; n >= 0; n = largest(dir, n)) {
         CTN_TRY(path_of(path, dir, n));
         const int ok = whole(path->s);
         if (ok < 0) return CTN_ENOMEM;
         if (ok > 0) return CTN_OK;
-        ctn__warn("the state %s is damaged; an older one is looked for", path->s);
+        ctn__warn("the state %s is damaged; looking for an older one", path->s);
         put_aside(path->s, dir, n);
     }
     return ctn_fail(CTN_EFORMAT, "state: every state in %s is damaged", dir);

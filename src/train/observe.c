@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Observes a number that a function of the user gives. Before evaluation, so that all values of a step
- * are there when the log is written.
+ * Observes a number that a user's function returns. Runs before the log is written, so that the
+ * row of the log has all values of its step.
  */
 #include "train/train.h"
 
@@ -29,7 +29,7 @@ ctn_status ctn_extend_observe(ctn_trainer *tr, const ctn_trigger *when, const ch
 {
     char full[256];
     if (!tr || !name || !value)
-        return ctn_fail(CTN_EARG, "extend_observe: trainer, name and function are needed");
+        return ctn_fail(CTN_EARG, "extend_observe: needs a trainer, a name and a function");
     observer *o = ctn__malloc(sizeof *o);
     if (!o) return CTN_ENOMEM;
     *o = (observer){ctn__strdup(name), value, self};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mean, deviation, smallest and largest of parameters, observed as "param/NAME/mean" and so on.
+ * Observes the mean, standard deviation, minimum and maximum of each parameter as
+ * "param/NAME/mean" and so on.
  */
 #include <math.h>
 
@@ -15,7 +16,7 @@ static ctn_status observe(ctn_trainer *tr, const char *name, const char *what, d
     return ctn_trainer_observe(tr, full, value);
 }
 
-/* In two sweeps: the deviation of large means would lose its digits in one. */
+/* Two passes, because one pass would lose the deviation's digits when the mean is large. */
 static ctn_status observe_one(ctn_trainer *tr, const char *name, const ctn_var *v)
 {
     const int64_t n = ctn__count(&v->d);
@@ -51,7 +52,7 @@ ctn_status ctn_extend_param_stats(ctn_trainer *tr, const ctn_trigger *when, cons
 {
     if (!tr || !tr->o.net)
         return ctn_fail(tr ? CTN_ESTATE : CTN_EARG,
-                        "extend_param_stats: a trainer with a net (ctn_trainer_opt.net) is needed");
+                        "extend_param_stats: needs a trainer with a net (ctn_trainer_opt.net)");
     char *copy = ctn__strdup(pattern ? pattern : "*");
     if (!copy) return CTN_ENOMEM;
     return ctn__extend(tr,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plot extension: curves of the log as an SVG file, written anew each time it fires and at
- * the end.
+ * The plot extension: curves of logged values as an SVG file, rewritten each time the extension
+ * fires and at the end.
  */
 #include "train/show.h"
 #include "train/svg.h"
@@ -9,7 +9,7 @@
 typedef struct {
     ctn__arena mem;
     CTN__VEC(const char *) names;
-    ctn__series *series; /* as many */
+    ctn__series *series; /* one per name */
     ctn__text path;
 } plot;
 
@@ -62,7 +62,8 @@ ctn_status ctn_extend_plot(ctn_trainer *tr, const ctn_trigger *when, const char 
 {
     ctn_status st = CTN_OK;
     if (names == NULL || names[0] == NULL)
-        return ctn_fail(CTN_EARG, "extend_plot: no names of values, such as \"train/loss\"");
+        return ctn_fail(CTN_EARG,
+                        "extend_plot: needs the names of the values, such as \"train/loss\"");
     plot *p = ctn__calloc(1, sizeof *p);
     if (p == NULL) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, fail, ctn__show_path(&p->path, "extend_plot", tr, file));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The print extension: a table with a line for every line of the log.
+ * The print extension: a table with one line for every row of the log.
  *
  *                     train               val
  *     epoch     step      loss  accuracy      loss  accuracy     time
  *         1      391    1.4312    0.4821    1.1021    0.6012     0:32
  *
- * Where not all fits: losses first, then values of evaluations, then the others, then step and
- * time.
+ * If not everything fits, columns are chosen in this order: losses, values of evaluations, other
+ * values, step, time.
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static int rank_of(const char *name)
 
 typedef struct {
     bool step, time;
-    uint64_t value[4]; /* bit i: name i has a column; later names never fit */
+    uint64_t value[4]; /* bit i: name i has a column; names from 256 on never have one */
 } columns_used;
 
 static bool used(const columns_used *u, int i)
@@ -54,7 +54,8 @@ static columns_used choose(const char *const *names, int n, int columns)
     return u;
 }
 
-/* The first part of names above their columns: "train" over all that follow each other. */
+/* Prints the first part of the names above their columns, once for adjacent columns that share
+ * it: "train" above all of its values. */
 static void add_groups(ctn__text *out, const char *const *names, int n, const columns_used *u)
 {
     int pad = EPOCH + (u->step ? GAP + STEP : 0); /* columns before the next group */
@@ -78,7 +79,7 @@ static void add_groups(ctn__text *out, const char *const *names, int n, const co
             continue;
         }
         int text = length - 1 < wide - GAP ? length - 1 : wide - GAP;
-        /* above the end of the group's first column */
+        /* aligned with the right edge of the group's first column */
         int first = GAP + width_of(names[from]), before = text < first ? first - text : GAP;
         ctn__text_add(out, "%*s%.*s", pad + before, "", text, names[from]);
         pad = wide - before - text;
@@ -122,13 +123,13 @@ void ctn__table_line(ctn__text *out, const char *const *names, const double *val
 typedef struct {
     ctn__show show;
     ctn__arena mem;
-    CTN__VEC(const char *) names; /* of the caller, or all seen so far */
+    CTN__VEC(const char *) names; /* the caller's, or all seen so far */
     CTN__VEC(double) values;
     bool all;
-    int64_t rows;  /* printed, or there before this run */
-    int lines;     /* since the header */
+    int64_t rows;  /* already printed, or present before this run */
+    int lines;     /* since the last header */
     int columns;   /* of the last header */
-    size_t headed; /* names in it; 0: none was printed */
+    size_t headed; /* names in the last header; 0: no header yet */
 } table;
 
 static ctn_status collect(table *t, const ctn_trainer *tr)
@@ -174,7 +175,7 @@ static ctn_status print_call(void *self, ctn_trainer *tr)
     ctn_status st = CTN_OK;
     if (t->rows >= ctn_trainer_rows(tr)) return CTN_OK;
     if (t->all) CTN_TRY_GOTO(st, done, collect(t, tr));
-    if (t->show.terminal) ctn__text_add(&out, "\r\x1b[J"); /* of a progress bar */
+    if (t->show.terminal) ctn__text_add(&out, "\r\x1b[J"); /* erase the progress bars */
     while (t->rows < ctn_trainer_rows(tr))
         CTN_TRY_GOTO(st, done, print_row(t, tr, t->rows++, &out));
     if (out.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
@@ -213,7 +214,7 @@ ctn_status ctn_extend_print(ctn_trainer *tr, const ctn_trigger *when, const char
                        .finish = print_call,
                        .release = print_release,
                        .self = t};
-    /* Every step asks whether the log has grown. */
+    /* Checks after every step whether the log has grown. */
     return ctn__show_extend(tr, "print", NULL, when,
                             (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1}, e);
 fail:

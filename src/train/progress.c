@@ -2,9 +2,10 @@
  *
  * The progress extension: two bars on a terminal, plain lines elsewhere.
  *
- * Between two drawings the cursor rests at the beginning of the first bar. Whoever writes a line
- * meanwhile erases what is below (print.c does) and the bars come back under it; nobody needs to
- * know of the other. No line is ever as wide as the terminal, so that none wraps.
+ * Between updates the cursor stays at the start of the first bar. Code that prints a line in the
+ * meantime (print.c) erases everything below the cursor first, and the bars are redrawn under
+ * the line, so the two need not know of each other. No line is as wide as the terminal, so none
+ * wraps.
  */
 #include <math.h>
 
@@ -12,20 +13,20 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-enum { LEVELS = 4 }; /* of shortness: all, units dropped, time and loss alone, bars alone */
+enum { LEVELS = 4 }; /* of detail: everything, no units, only time and loss, only bars */
 
-/* What stands to the right of both bars; the widths do not depend on the values, so that bars keep
+/* The text to the right of both bars. Its width does not depend on the values, so the bars keep
  * their length. */
 static void texts(const ctn__view *v, int level, ctn__text *whole, ctn__text *epoch)
 {
     char rate[16], time[16], loss[16];
-    bool known = v->p.total >= 0; /* otherwise the time that has passed is all there is */
+    bool known = v->p.total >= 0; /* else show the elapsed time instead of the time left */
     ctn__show_count(rate, v->rate);
     ctn__show_time(time, known ? v->left : v->p.seconds);
     ctn__show_value(loss, v->loss);
     switch (level) {
     case 0:
-        ctn__text_add(whole, "  %5s items/s  %7s %s", rate, time, known ? "left" : "past");
+        ctn__text_add(whole, "  %5s items/s  %7s %s", rate, time, known ? "left" : "elapsed");
         ctn__text_add(epoch, "  step %-8lld loss %-9s", (long long)v->p.iteration, loss);
         break;
     case 1:
@@ -57,10 +58,12 @@ static void add_bar(ctn__text *out, double part, int width, const ctn__show *s)
 static void add_percent(ctn__text *out, double part, int width)
 {
     if (!(part >= 0)) ctn__text_add(out, "%*s", width, "--");
-    else ctn__text_add(out, "%*d%%", width - 1, (int)(fmin(part, 1) * 100)); /* 100 is the end */
+    /* rounded down: 100 % appears only at the end */
+    else ctn__text_add(out, "%*d%%", width - 1, (int)(fmin(part, 1) * 100));
 }
 
-/* Where in which epoch: the step that ends one still belongs to it. */
+/* The current epoch and the fraction of it that is done. The last step of an epoch still belongs
+ * to it. */
 static double in_epoch(const ctn_progress *p, long long *epoch)
 {
     *epoch = (long long)p->epoch + !p->epoch_ended;
@@ -69,7 +72,7 @@ static double in_epoch(const ctn_progress *p, long long *epoch)
 
 void ctn__progress_bars(ctn__text *out, const ctn__view *v, const ctn__show *s, int columns)
 {
-    static const int least[LEVELS] = {16, 8, 6, 2}; /* length of a bar worth drawing */
+    static const int least[LEVELS] = {16, 8, 6, 2}; /* minimum length of a bar */
     ctn__text whole = {0}, epoch = {0};
     char label[32];
     long long number;
@@ -81,7 +84,7 @@ void ctn__progress_bars(ctn__text *out, const ctn__view *v, const ctn__show *s, 
         bar = room - names - 5 - (int)(whole.n > epoch.n ? whole.n : epoch.n);
         if (bar < least[level]) bar = 0;
     }
-    if (bar == 0) { /* hardly a terminal at all */
+    if (bar == 0) { /* very narrow */
         whole.n = epoch.n = 0;
         names = 0;
         bar = room > 7 ? room - 5 : 0;
@@ -119,8 +122,8 @@ void ctn__progress_line(ctn__text *out, const ctn__view *v)
 /* ---- the extension --------------------------------------------------------------------------- */
 
 enum { POINTS = 24 };
-#define POINT_S 0.5 /* between two of them: the rate is that of the last 12 s */
-#define QUIET_S 30  /* between plain lines, or every tenth of the whole */
+#define POINT_S 0.5 /* seconds between points: the rate is the average over the last 12 s */
+#define QUIET_S 30  /* seconds between plain lines; there is also one every tenth of the run */
 
 typedef struct {
     ctn__show show;
@@ -129,16 +132,17 @@ typedef struct {
         int64_t samples;
     } point[POINTS]; /* a ring */
     int64_t points;
-    ctn_progress first; /* after the first step shown: what came before was planning and tuning */
+    ctn_progress first; /* after the first step shown; planning and tuning happened before it */
     int64_t line_at;    /* iteration of the last plain line */
     int line_tenth;
     double line_s;
     bool any;
     bool drawn;
-    bool usual;  /* trigger: it decides itself, ... */
-    double at_s; /* ... by the second of the last look ... */
-    int64_t
-        rows; /* ... and by new lines of the log, which print.c may have written over the bars */
+    /* With the default trigger the bars are redrawn when POINT_S seconds have passed, or when the
+     * log has new rows, which print.c may have written over the bars. */
+    bool usual;
+    double at_s;
+    int64_t rows;
 } progress;
 
 static void look(progress *b, const ctn_trainer *tr, ctn__view *v)
@@ -159,7 +163,8 @@ static void look(progress *b, const ctn_trainer *tr, ctn__view *v)
     if (p->seconds > from->seconds)
         v->rate = (double)(p->samples - from->samples) / (p->seconds - from->seconds);
     else if (p->seconds > 0 && b->points == 1) v->rate = (double)p->samples / p->seconds;
-    /* Time left by the mean of this run: evaluations and slow steps come again. */
+    /* The time left follows from the mean of this run, because evaluations and slow steps
+     * recur. */
     if (p->total >= 1) v->left = 0;
     else if (p->total > b->first.total && p->seconds > b->first.seconds)
         v->left = (1 - p->total) * (p->seconds - b->first.seconds) / (p->total - b->first.total);
@@ -221,7 +226,7 @@ ctn_status ctn_extend_progress(ctn_trainer *tr, const ctn_trigger *when, const c
     b->line_at = -1;
     b->usual = when == NULL;
     ctn_extension e = {.rank0_only = 1,
-                       .priority = CTN_PRIORITY_SHOW - 1, /* below what was printed */
+                       .priority = CTN_PRIORITY_SHOW - 1, /* after print.c, to stay below it */
                        .call = progress_call,
                        .finish = progress_finish,
                        .release = ctn__free,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values: what a loss function reports for a batch, and the table of everything observed. A reported
- * value is retained, so it is an output of the step's plan and is read without running anything more.
- * Means are weighted by samples, so uneven batches count for what they hold.
+ * Values: what a loss function reports for a batch, and the table of everything observed. A
+ * reported value is retained, which makes it an output of the step's plan: reading it runs
+ * nothing more. Means are weighted by the number of samples, so smaller batches count less.
  */
 #include <math.h>
 
@@ -41,8 +41,9 @@ static ctn_status find_slot(ctn_step *s, const char *name, ctn__report_slot **ou
             return CTN_OK;
         }
     if (s->n >= room)
-        return ctn_fail(CTN_ESTATE, "report: %s is one name too many: %d is the most", name,
-                        CTN__REPORTS);
+        return ctn_fail(CTN_ESTATE,
+                        "report: cannot report %s: a loss function may report at most %d names",
+                        name, CTN__REPORTS);
     s->slot[s->n] = (ctn__report_slot){.name = ctn__strdup(name)};
     if (!s->slot[s->n].name) return CTN_ENOMEM;
     *out = &s->slot[s->n++];
@@ -51,13 +52,13 @@ static ctn_status find_slot(ctn_step *s, const char *name, ctn__report_slot **ou
 
 static ctn_status report(ctn_step *s, const char *name, ctn_tensor *value)
 {
-    if (!name || !*name) return ctn_fail(CTN_EARG, "report: a name is needed");
+    if (!name || !*name) return ctn_fail(CTN_EARG, "report: the value needs a name");
     if (!value)
         return ctn_error_status() < 0 ? ctn_error_status()
-                                      : ctn_fail(CTN_EARG, "report: %s is no tensor", name);
+                                      : ctn_fail(CTN_EARG, "report: no tensor for %s", name);
     if (ctn__count(&value->d) != 1 || !ctn__is_float(value->d.dtype)) {
         char shape[128];
-        return ctn_fail(CTN_EARG, "report: %s is %s %s, one float is needed: take its mean", name,
+        return ctn_fail(CTN_EARG, "report: %s is %s %s, expected one float: take its mean", name,
                         ctn_dtype_name(value->d.dtype),
                         ctn__shape_text(&value->d, shape, sizeof shape));
     }
@@ -115,7 +116,7 @@ ctn__observed *ctn__value_find(const ctn_trainer *tr, const char *name)
     return NULL;
 }
 
-/* Names go into JSON and tables as they are. */
+/* Names are written to JSON and tables without escaping. */
 static bool plain_name(const char *name)
 {
     if (!name || !*name) return false;
@@ -129,8 +130,8 @@ ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out
     *out = tr && name ? ctn__value_find(tr, name) : NULL;
     if (*out) return CTN_OK;
     if (!tr || !plain_name(name))
-        return ctn_fail(CTN_EARG, "observe: a trainer and a name without quotes, backslashes and "
-                                  "control characters are needed");
+        return ctn_fail(CTN_EARG, "observe: needs a trainer, and a name without quotes, "
+                                  "backslashes and control characters");
     ctn__observed v = {.name = ctn__strdup(name), .value = NAN, .last = NAN};
     if (!v.name || !ctn__vec_push(&tr->values, v)) {
         ctn__free(v.name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hyperparameters that change: by a schedule, a pure function of the iteration, and by a plateau. Both
- * set the value before the step it is for: when the training starts and after each step.
+ * Hyperparameters that change during training: by a schedule, which is a pure function of the
+ * iteration, or when a value stops improving (plateau). A new value is always set before the step
+ * that uses it: when the training starts and after each step.
  */
 #include "train/train.h"
 
@@ -14,7 +15,7 @@
 typedef struct {
     char *hyper;
     ctn_sched_opt s;
-    bool whole; /* it is as long as the training */
+    bool whole; /* the schedule spans the whole training */
     double base;
 } scheduled;
 
@@ -25,7 +26,7 @@ static ctn_status set(void *self, ctn_trainer *tr)
                                x->base * ctn_sched_factor(&x->s, tr->iteration));
 }
 
-/* Only now do ranks that have samples of their own know how many steps there are. */
+/* If each rank has its own dataset, the number of steps is known only now. */
 static ctn_status start(void *self, ctn_trainer *tr)
 {
     scheduled *x = self;
@@ -52,8 +53,8 @@ static void release(void *self)
 static ctn_status check_hyper(const ctn_trainer *tr, const char *who, const char *hyper)
 {
     if (!tr || !hyper)
-        return ctn_fail(CTN_EARG, "%s: trainer and name of a hyperparameter are needed", who);
-    if (isnan(ctn_optim_hyper(tr->optim, hyper))) /* the same message as from there */
+        return ctn_fail(CTN_EARG, "%s: needs a trainer and the name of a hyperparameter", who);
+    if (isnan(ctn_optim_hyper(tr->optim, hyper))) /* let the setter write the message */
         return ctn_optim_set_hyper(tr->optim, hyper, 0);
     return CTN_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where shown text goes, and small forms of numbers, times and names. Nothing of the process is
- * changed: the locale is read from the environment, not set. Used by all showing extensions.
+ * Where displayed text goes, and short forms of numbers, times and names. Used by all extensions
+ * that print or draw. Leaves the process unchanged: the locale is read from the environment, not
+ * set.
  */
 #include "train/show.h"
 
@@ -37,9 +38,10 @@ ctn_status ctn__show_init(ctn__show *s, const char *who, const ctn_show_opt *opt
 {
     ctn_show_opt o;
     CTN_TRY(ctn__opt(who, &o, sizeof o, opt));
-    if (o.columns < 0) return ctn_fail(CTN_EARG, "%s: %d columns", who, o.columns);
+    if (o.columns < 0)
+        return ctn_fail(CTN_EARG, "%s: columns is %d, it must not be negative", who, o.columns);
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    bool moves = term != NULL && strcmp(term, "dumb") != 0; /* it can go back */
+    bool moves = term != NULL && strcmp(term, "dumb") != 0; /* can move the cursor */
     s->write = o.write != NULL ? o.write : write_stdout;
     s->user = o.user;
     s->terminal = o.terminal > 0 ||
@@ -63,14 +65,14 @@ int ctn__show_columns(const ctn__show *s)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-enum { SMALL = 16 }; /* bytes of a short form */
+enum { SMALL = 16 }; /* size of the buffer for a short form */
 
 const char *ctn__show_point(char *buf)
 {
     char *to = buf;
     for (const char *p = buf; *p != 0; p++) {
         if (isalnum((unsigned char)*p) || strchr("+-. ", *p) != NULL) *to++ = *p;
-        else if (to == buf || to[-1] != '.') *to++ = '.'; /* it may have several bytes */
+        else if (to == buf || to[-1] != '.') *to++ = '.'; /* the separator may have many bytes */
     }
     *to = 0;
     return buf;
@@ -127,7 +129,7 @@ const char *ctn__show_last(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-/* Bytes of the character at s, 0 when it is none that text may hold. */
+/* Length of the UTF-8 character at s; 0 if it is invalid or a control character. */
 static int character(const unsigned char *s)
 {
     if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
@@ -198,7 +200,7 @@ ctn_status ctn__show_extend(ctn_trainer *tr, const char *kind, const char *file,
     ctn__text name = {0};
     ctn__text_add(&name, "%s%s%s", kind, file != NULL ? ":" : "", file != NULL ? file : "");
     for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.s[i] <= ' ') name.s[i] = '_'; /* names have none */
+        if ((unsigned char)name.s[i] <= ' ') name.s[i] = '_'; /* names must not have spaces */
     e.struct_size = sizeof e;
     e.name = name.s;
     if (e.priority == 0) e.priority = CTN_PRIORITY_SHOW;

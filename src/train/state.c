@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Save and resume. A state is a folder (numbered.c) of
- *   state.safetensors   arrays: net, optimizer, context, loader, extensions
- *   trainer.txt         counters, values, triggers, and what the training was made of
- *   decisions.txt       which kernels are in use
+ * Save and resume. A state is a folder (numbered.c) with these files:
+ *   state.safetensors   arrays of the net, optimizer, context, loader and extensions
+ *   trainer.txt         counters, values, triggers, and the setup of the training
+ *   decisions.txt       the kernels in use
  * Loading reads and checks all of it before it changes anything.
  *
- * On several ranks the state is rank 0's, which alone writes and reads it; what the others have follows from
- * it and from their number. A state serves any number of ranks as long as a step keeps its samples: the
- * position in the order of samples is that of all ranks together (data/sampler.c).
+ * On several ranks, only rank 0 writes and reads the state; the other ranks derive theirs from
+ * it and from their rank. A state can be loaded on a different number of ranks as long as the
+ * number of samples per step stays the same, because the saved position counts the samples of
+ * all ranks together (data/sampler.c).
  */
 #include "train/train.h"
 
@@ -25,13 +26,13 @@
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Where the batch that the trainer holds came from, not where the loader is by now. Loading only takes
- * note of it: the loader goes there in ctn__group_resume. */
+/* The loader's position before it delivered the batch that the trainer holds, not its current
+ * one. Loading only records it; ctn__group_resume moves the loader there. */
 static ctn_status visit_loader(void *object, ctn_state_fn fn, void *user)
 {
     ctn_trainer *tr = object;
     ctn_sampler_state *s = &tr->restored;
-    *s = tr->held ? tr->at : ctn_loader_state_get(tr->loader);
+    *s = tr->held ? tr->at : ctn_loader_get_state(tr->loader);
     CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s->seed));
     CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s->epoch));
     return fn(user, "position", CTN_I64, 0, NULL, &s->position);
@@ -75,7 +76,8 @@ static ctn__saved_by saved_by(const ctn_trainer *tr)
     return (ctn__saved_by){c ? ctn_comm_size(c) : 1, tr->loader->sampler.size, ctn__group_used(tr)};
 }
 
-/* What must be the same for the state to mean the same. A step is one of all ranks. */
+/* What must not change for the state to be valid. A step is a step of all ranks together. The
+ * text is stored in the file and compared when the state is loaded. */
 static void add_setup(const ctn_trainer *tr, ctn__text *t)
 {
     const ctn_loader *l = tr->loader;
@@ -120,8 +122,7 @@ static ctn__extended *find_extension(const ctn_trainer *tr, const char *name)
 
 static ctn_status malformed(const char *line)
 {
-    return ctn_fail(CTN_EFORMAT, "trainer_load: " TRAINER " has a line that is not understood: %s",
-                    line);
+    return ctn_fail(CTN_EFORMAT, "trainer_load: cannot parse a line of " TRAINER ": %s", line);
 }
 
 static ctn_status read_value(ctn_trainer *tr, const char *name, const char *rest, bool apply)
@@ -138,7 +139,7 @@ static ctn_status read_value(ctn_trainer *tr, const char *name, const char *rest
     v.count = count;
     v.fresh = fresh != 0;
     v.reported = reported != 0;
-    if (!ctn__writes(tr)) v.sum = v.weight = 0; /* rank 0 has those of all ranks */
+    if (!ctn__writes(tr)) v.sum = v.weight = 0; /* rank 0 has the sums of all ranks */
     *to = v;
     return CTN_OK;
 }
@@ -153,7 +154,7 @@ static ctn_status read_extension(ctn_trainer *tr, const char *name, const char *
     ctn__extended *x = find_extension(tr, name);
     if (!x && has_state && !apply)
         return ctn_fail(CTN_ESTATE,
-                        "trainer_load: the state was saved with the extension %s, which this "
+                        "trainer_load: the state was saved with extension %s, which this "
                         "trainer does not have",
                         name);
     if (!x || !apply) return CTN_OK;
@@ -163,7 +164,8 @@ static ctn_status read_extension(ctn_trainer *tr, const char *name, const char *
     return CTN_OK;
 }
 
-/* Ranks with samples of their own take them along: what was used of an epoch has no meaning for others. */
+/* Where each rank has its own dataset, a position within an epoch is meaningless for another
+ * number of ranks. */
 static ctn_status read_ranks(ctn_trainer *tr, const char *rest)
 {
     long long n[3];
@@ -178,11 +180,11 @@ static ctn_status read_ranks(ctn_trainer *tr, const char *rest)
     return ctn_fail(
         CTN_ESTATE,
         "trainer_load: the state was saved in the middle of an epoch by %lld ranks with "
-        "%s; here there are %lld ranks with %s, so the samples that are left cannot be "
-        "told: load it on %lld ranks",
-        n[0], by.parts == by.ranks ? "a part of the samples each" : "samples of their own",
+        "%s; this job has %lld ranks with %s, so the remaining samples cannot be "
+        "determined: load it on %lld ranks",
+        n[0], by.parts == by.ranks ? "shares of one dataset" : "a dataset per rank",
         (long long)here.ranks,
-        here.parts == here.ranks ? "a part of the samples each" : "samples of their own", n[0]);
+        here.parts == here.ranks ? "shares of one dataset" : "a dataset per rank", n[0]);
 }
 
 static ctn_status read_setup(const ctn_trainer *tr, const char *rest)
@@ -193,9 +195,9 @@ static ctn_status read_setup(const ctn_trainer *tr, const char *rest)
     if (st == CTN_OK && strcmp(now.s, rest) != 0)
         st = ctn_fail(
             CTN_ESTATE,
-            "trainer_load: the state was saved with %s, by %lld rank%s; here there are %s, "
-            "on %lld. The samples must be the same, and how many of them make a step: ranks x "
-            "batch x accumulate",
+            "trainer_load: the state was saved with %s, by %lld rank%s; this job has %s, "
+            "on %lld. The dataset and the number of samples per step (ranks x batch x accumulate) "
+            "must be the same",
             rest, (long long)tr->loaded.ranks, tr->loaded.ranks == 1 ? "" : "s", now.s,
             (long long)saved_by(tr).ranks);
     ctn__text_free(&now);
@@ -246,7 +248,7 @@ static ctn_status read_line(ctn_trainer *tr, char *line, bool apply)
     return malformed(line);
 }
 
-/* Twice: to check, and to apply. */
+/* Called twice: first to check, then to apply. */
 static ctn_status read_trainer(ctn_trainer *tr, const char *text, bool apply)
 {
     ctn_status st = CTN_OK;
@@ -257,8 +259,8 @@ static ctn_status read_trainer(ctn_trainer *tr, const char *text, bool apply)
         if (!first) st = read_line(tr, line, apply);
         else if (strcmp(line, MAGIC) != 0)
             st = ctn_fail(CTN_EFORMAT,
-                          "trainer_load: the state is of another version of Catena: it is %.40s, "
-                          "expected " MAGIC,
+                          "trainer_load: the state was saved by another version of Catena: found "
+                          "%.40s, expected " MAGIC,
                           line);
         first = false;
     }
@@ -270,11 +272,11 @@ static ctn_status read_trainer(ctn_trainer *tr, const char *text, bool apply)
 
 static ctn_status check(const ctn_trainer *tr, const char *dir, const char *who)
 {
-    if (!tr || !dir) return ctn_fail(CTN_EARG, "%s: trainer and folder are needed", who);
+    if (!tr || !dir) return ctn_fail(CTN_EARG, "%s: needs a trainer and a folder", who);
     if (!tr->o.net)
         return ctn_fail(CTN_ESTATE,
-                        "%s: the trainer was made without a net (ctn_trainer_opt.net), "
-                        "whose weights are part of a state",
+                        "%s: the weights of the net are part of the state, but the trainer has "
+                        "no net (set ctn_trainer_opt.net)",
                         who);
     if (tr->ctx->level > 0) return ctn_fail(CTN_ESTATE, "%s: a scope is open", who);
     return CTN_OK;
@@ -308,7 +310,7 @@ static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim
     return CTN_OK;
 }
 
-/* What is spread over the ranks is brought to rank 0, which writes. */
+/* Sends this rank's part of sharded state to rank 0, which writes it. */
 static ctn_status take_part(ctn_trainer *tr)
 {
     return ctn_optim_visit(tr->optim, nothing, NULL);
@@ -337,11 +339,11 @@ static void forget_values(ctn_trainer *tr)
     tr->values.n = 0;
 }
 
-/* What is read of a state besides its arrays: by rank 0, for all. */
+/* The parts of a state besides its arrays, which rank 0 reads for all ranks. */
 typedef struct {
     ctn__text path;
     char *trainer, *decisions;
-    uint64_t seed[2]; /* of context and sampler before loading */
+    uint64_t seed[2]; /* of the context and the sampler before loading */
 } source;
 
 static void free_source(source *s)
@@ -362,14 +364,14 @@ static ctn_status open_newest(ctn_trainer *tr, const char *dir, source *s)
     return s->path.failed ? CTN_ENOMEM : CTN_OK;
 }
 
-/* What only this rank has found: the others would wait for it. */
+/* For failures that only this rank has seen: without this, the other ranks would wait for it. */
 static ctn_status alone(ctn_comm *c, ctn_status st)
 {
     if (st < 0 && c) ctn_comm_break(c, ctn_error_message());
     return st;
 }
 
-/* Rank 0's text on all. */
+/* Broadcasts rank 0's text. */
 static ctn_status share_text(ctn_comm *c, char **text)
 {
     uint64_t n = *text ? strlen(*text) : 0;
@@ -394,8 +396,9 @@ static ctn_status apply(ctn_trainer *tr, const source *s, const char *dir)
     ctn_status st = ctn__decisions_replace(tr->ctx, s->decisions);
     CTN_TRY(st);
     if (st == CTN_END)
-        ctn__warn("the state in %s was saved on another machine, with another version or number of "
-                  "threads; the training goes on, but not bit by bit",
+        ctn__warn("the state in %s was saved on another machine, with another version, or with "
+                  "another thread count: the training continues, but results will not be "
+                  "bitwise identical",
                   dir);
     tr->resumed = true;
     return CTN_OK;
@@ -407,7 +410,7 @@ static ctn_status load(ctn_trainer *tr, const char *dir, source *s)
     part_list parts = {0};
     const uint64_t own[2] = {s->seed[0], s->seed[1]};
     ctn_status st = share(c, s);
-    const uint64_t *first = s->seed; /* rank 0's by now */
+    const uint64_t *first = s->seed; /* rank 0's seeds after share() */
     if (st == CTN_OK) st = alone(c, make_parts(&parts, tr));
     if (st == CTN_OK) st = ctn__state_load(c, s->path.s, parts.n, parts.at);
     if (st == CTN_OK) st = alone(c, apply(tr, s, dir));
@@ -420,11 +423,12 @@ static ctn_status load(ctn_trainer *tr, const char *dir, source *s)
 ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
 {
     CTN_TRY(check(tr, dir, "trainer_load"));
-    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_load: the trainer runs");
+    if (tr->running)
+        return ctn_fail(CTN_ESTATE, "trainer_load: cannot load while the trainer is running");
     ctn_comm *c = ctn__trainer_comm(tr);
     ctn_context_state now;
-    ctn_context_save(tr->ctx, &now);
-    source s = {.seed = {now.seed, ctn_loader_state_get(tr->loader).seed}};
+    ctn_context_get_state(tr->ctx, &now);
+    source s = {.seed = {now.seed, ctn_loader_get_state(tr->loader).seed}};
     ctn_status st = ctn__writes(tr) ? open_newest(tr, dir, &s) : CTN_OK;
     st = ctn__comm_root_status(c, st);
     if (st == CTN_OK) st = ctn__group_agree(tr, false);
@@ -470,7 +474,7 @@ ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_trigger *when)
         release(s);
         return CTN_ENOMEM;
     }
-    /* Behind everything else, so that a resumed training does nothing twice or never. */
+    /* Runs after all other extensions, so that a resumed training repeats and misses nothing. */
     return ctn__extend(tr,
                        &(ctn_extension){.name = "state",
                                         .priority = 0,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Line charts as SVG. The picture, in pixels of the chart:
+ * Line charts as SVG:
  *
  *     title
- *     o train/loss 0.4312   o val/loss 0.5023        legend, as many lines as it needs
+ *     o train/loss 0.4312   o val/loss 0.5023        legend, on as many lines as needed
  *     2.0 |---------------------------------         ticks at 1, 2, 5 times powers of ten
  *     1.0 |---------------------------------
  *         0        5k       10k     15k
  *                               iteration
  *
- * All numbers in the text are made of integers, so the program's locale cannot spoil them. A long
- * log is thinned to the smallest and the largest value of each group, which look the same.
+ * All numbers in the text are printed as integers, so the program's locale cannot break them. A
+ * long log is thinned to the minimum and maximum of each group of rows, which looks the same.
  */
 #include "train/svg.h"
 
@@ -52,7 +52,7 @@ const char ctn__svg_style[] =
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 typedef struct {
-    double lo, hi, step; /* of a logarithmic one: of the exponent */
+    double lo, hi, step; /* exponents if the axis is logarithmic */
     bool log;
     double from, to; /* pixels */
 } axis;
@@ -63,7 +63,7 @@ static double nice_step(double span, int about)
     return ten * (f <= 1.0001 ? 1 : f <= 2.0001 ? 2 : f <= 5.0001 ? 5 : 10);
 }
 
-/* Whether v has a place on the axis. */
+/* True if v can be drawn on the axis. */
 static bool has_place(const axis *a, double v)
 {
     return isfinite(v) && (!a->log || v > 0);
@@ -89,7 +89,7 @@ static void span(const ctn__chart *c, bool of_x, double *lo, double *hi)
         }
 }
 
-/* Not empty, and wide enough for steps that change a double. */
+/* Makes the range non-empty, and wide enough that a step changes a double. */
 static void widen(double *lo, double *hi)
 {
     double least = 1e-9 * fmax(fabs(*lo), fabs(*hi));
@@ -156,7 +156,7 @@ static void tick_text(char *buf, size_t n, const axis *a, double v)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* A length to a tenth of a pixel; charts have no negative ones. */
+/* A length in tenths of a pixel, clamped to 0. */
 static void add_px(ctn__text *out, const char *before, double v)
 {
     long t = lround(fmax(v, 0) * 10);
@@ -202,10 +202,12 @@ static void add_axes(ctn__text *out, const ctn__chart *c, const axis *x, const a
         tick_text(text, sizeof text, x, v);
         add_label(out, "text-anchor=\"middle\"", at, y->from + 19, text);
     }
+    if (y->log) add_label(out, "text-anchor=\"start\"", LEFT + 6, y->to + 12, "log scale");
     if (c->x_name != NULL) add_label(out, "text-anchor=\"end\"", x->to, y->from + 36, c->x_name);
 }
 
-/* Legend with the last values; returns the height it takes. With out NULL it is only measured. */
+/* Draws the legend with the last values and returns its height. If out is NULL, only measures
+ * it. */
 static double add_legend(ctn__text *out, const ctn__chart *c, double top)
 {
     double x = EDGE, y = top;
@@ -238,7 +240,7 @@ static double add_legend(ctn__text *out, const ctn__chart *c, double top)
 typedef struct {
     ctn__text *out;
     const axis *x, *y;
-    bool down; /* the last point had a place */
+    bool down; /* the last point was drawn */
 } pen;
 
 static void move(pen *p, const ctn__series *s, int64_t i)
@@ -269,7 +271,7 @@ static void add_curve(ctn__text *out, const ctn__series *s, int k, const axis *x
         if (low != high) move(&p, s, low < high ? high : low);
     }
     ctn__text_add(out, "\"/>\n");
-    for (int64_t i = s->n; i-- > 0;) { /* where it stands */
+    for (int64_t i = s->n; i-- > 0;) { /* a dot at the last value */
         if (!has_place(y, s->y[i])) continue;
         ctn__text_add(out, "<circle class=\"s%d\" r=\"3\"", k % COLOURS);
         add_px(out, " cx=\"", place(x, s->x[i]));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The TensorBoard extension: every row of the log as scalars in an event file. A file is a
- * sequence of records, each
+ * The TensorBoard extension: writes every row of the log as scalars to an event file. A file is
+ * a sequence of little-endian records
  *     u64 bytes | u32 masked CRC-32C of these 8 | protobuf message | u32 masked CRC-32C of it
- * little-endian; the messages are event.proto's. Every run writes a file of its own. A resumed
- * run begins with a session start, at which readers drop whatever an earlier run wrote from that
- * step on, so nothing is seen twice. Records are written whole, so a reader may look at any
- * moment.
+ * with the messages of event.proto. Every run writes its own file. The file of a resumed run
+ * begins with a session start, which makes readers drop whatever an earlier run wrote from that
+ * step on, so no step appears twice. A record is written in one piece, so the file can be read at
+ * any time.
  */
 #include "train/show.h"
 
@@ -21,8 +21,8 @@
 
 typedef struct {
     ctn__text folder, path;
-    int fd;       /* -1: not open, before start and after an error */
-    int64_t rows; /* written, or there before this run */
+    int fd;       /* -1: not open, because not started or after an error */
+    int64_t rows; /* already written, or present before this run */
     uint32_t crc[256];
 } board;
 
@@ -70,20 +70,21 @@ static ctn_status write_event(board *b, int64_t step, Catena__Event *e)
     int error = errno;
     ctn__free(p);
     if (k >= 0) return CTN_OK;
-    close(b->fd); /* half a record may stand at its end: nothing can follow it */
+    close(b->fd); /* the last record may be incomplete, so nothing can be appended */
     b->fd = -1;
-    return ctn_fail(CTN_EIO, "tensorboard: cannot write %s: %s; no more events of this run",
+    return ctn_fail(CTN_EIO,
+                    "tensorboard: cannot write %s: %s; no more events are written in this run",
                     b->path.s, strerror(error));
 }
 
-/* A name of its own for every run; readers take files in the order of names. */
+/* Every run gets a unique file name. Readers process files in the order of their names. */
 static ctn_status open_file(board *b)
 {
     char host[65] = "";
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == 0) strcpy(host, "localhost");
     ctn_status st = ctn__make_folder(b->folder.s, 0777);
     if (st == CTN_EIO)
-        ctn_fail(st, "tensorboard: cannot make the folder %s: %s", b->folder.s, strerror(errno));
+        ctn_fail(st, "tensorboard: cannot create the folder %s: %s", b->folder.s, strerror(errno));
     CTN_TRY(st);
     ctn__text_free(&b->path);
     for (int i = 0; i < 1000; i++) {
@@ -136,7 +137,7 @@ static ctn_status write_row(board *b, const ctn_trainer *tr, int64_t row)
         if (value == NULL || !ctn__vec_push(&values, value)) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
         catena__value__init(value);
         tag.n = 0;
-        ctn__show_text(&tag, name, false); /* protobuf wants UTF-8 */
+        ctn__show_text(&tag, name, false); /* protobuf requires UTF-8 */
         value->tag = tag.failed ? NULL : ctn__arena_str(&mem, tag.s);
         if (value->tag == NULL) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
         value->value_case = CATENA__VALUE__VALUE_SIMPLE_VALUE;
@@ -199,7 +200,7 @@ ctn_status ctn_extend_tensorboard(ctn_trainer *tr, const ctn_trigger *when, cons
                        .finish = board_finish,
                        .release = board_release,
                        .self = b};
-    /* Every step asks whether the log has grown. */
+    /* Checks after every step whether the log has grown. */
     return ctn__show_extend(tr, "tensorboard", dir, when,
                             (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1}, e);
 }
@@ -209,8 +210,8 @@ ctn_status ctn_extend_tensorboard(ctn_trainer *tr, const ctn_trigger *when, cons
 ctn_status ctn_extend_tensorboard(ctn_trainer *tr, const ctn_trigger *when, const char *dir)
 {
     (void)tr, (void)when, (void)dir;
-    return ctn_fail(CTN_EUNSUPPORTED, "extend_tensorboard: this build has no protobuf-c: install "
-                                      "libprotobuf-c with its compiler protoc-c and build again");
+    return ctn_fail(CTN_EUNSUPPORTED, "extend_tensorboard: built without protobuf-c: install "
+                                      "libprotobuf-c and its compiler protoc-c, then rebuild");
 }
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop: batch, scope, loss, backward, step, values, extensions. The next batch is taken from the
- * loader before the extensions run, so that they know whether an epoch ended; where the loader stood
- * before that is what a saved state holds.
+ * The training loop: batch, scope, loss, backward, step, values, extensions. The next batch is
+ * taken from the loader before the extensions run, so that they know whether an epoch has ended.
+ * A saved state therefore holds the loader's position from before that batch was taken.
  *
- * Invariant: between steps iteration, epoch and samples count what the weights have seen.
+ * Invariant: between steps, iteration, epoch and samples count what the weights have seen.
  */
 #include "train/train.h"
 
@@ -24,7 +24,7 @@ static ctn_status check_options(const ctn_trainer_opt *o)
     return CTN_OK;
 }
 
-/* The folder is rank 0's: the others need not even see it. */
+/* Only rank 0 uses the result folder; it need not be visible to the other ranks. */
 static ctn_status make_out(ctn_trainer *tr, const char *out)
 {
     if (!out) return CTN_OK;
@@ -32,7 +32,7 @@ static ctn_status make_out(ctn_trainer *tr, const char *out)
     if (!ctn__writes(tr)) return CTN_OK;
     ctn_status st = ctn__make_folder(out, 0777);
     if (st == CTN_EIO)
-        return ctn_fail(st, "trainer: cannot make the folder %s: %s", out, strerror(errno));
+        return ctn_fail(st, "trainer: cannot create the folder %s: %s", out, strerror(errno));
     return st;
 }
 
@@ -44,7 +44,7 @@ ctn_status ctn_trainer_new(ctn_trainer **out, ctn_optim *opt, ctn_loader *loader
     if (!out) return ctn_fail(CTN_EARG, "trainer: no place for the result");
     *out = NULL;
     if (!opt || !loader || !loss)
-        return ctn_fail(CTN_EARG, "trainer: an optimizer, a loader and a loss function are needed");
+        return ctn_fail(CTN_EARG, "trainer: needs an optimizer, a loader and a loss function");
     CTN_TRY(ctn__opt("trainer", &options, sizeof options, o));
     CTN_TRY(check_options(&options));
     ctn_trainer *tr = ctn__calloc(1, sizeof *tr);
@@ -93,15 +93,20 @@ void ctn_trainer_free(ctn_trainer *tr)
 
 static ctn_status check_extension(const ctn_trainer *tr, const ctn_extension *e)
 {
-    if (!e->name || !*e->name) return ctn_fail(CTN_EARG, "trainer_extend: a name is needed");
+    if (!e->name || !*e->name)
+        return ctn_fail(CTN_EARG, "trainer_extend: the extension needs a name");
     for (const char *p = e->name; *p; p++)
         if ((unsigned char)*p <= ' ')
-            return ctn_fail(CTN_EARG, "trainer_extend: the name '%s' has a space in it", e->name);
+            return ctn_fail(CTN_EARG,
+                            "trainer_extend: the name '%s' must not contain white space or "
+                            "control characters",
+                            e->name);
     if (tr->running)
-        return ctn_fail(CTN_ESTATE, "trainer_extend: %s comes too late, the trainer runs", e->name);
+        return ctn_fail(CTN_ESTATE, "trainer_extend: cannot add %s while the trainer is running",
+                        e->name);
     for (size_t i = 0; i < tr->ext.n; i++)
         if (strcmp(tr->ext.at[i]->e.name, e->name) == 0)
-            return ctn_fail(CTN_EARG, "trainer_extend: there is an extension named %s already",
+            return ctn_fail(CTN_EARG, "trainer_extend: there is already an extension named %s",
                             e->name);
     return CTN_OK;
 }
@@ -111,7 +116,7 @@ static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_tri
     ctn_status st = CTN_OK;
     ctn_extension e = {0};
     if (!tr || !given)
-        return ctn_fail(CTN_EARG, "trainer_extend: trainer and extension are needed");
+        return ctn_fail(CTN_EARG, "trainer_extend: needs a trainer and an extension");
     CTN_TRY(ctn__opt("trainer_extend", &e, sizeof e, given));
     CTN_TRY(check_extension(tr, &e));
     ctn__extended *x = ctn__calloc(1, sizeof *x);
@@ -128,7 +133,7 @@ static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_tri
     }
     return CTN_OK;
 fail:
-    x->e.release = NULL; /* self stays the caller's */
+    x->e.release = NULL; /* the caller keeps ownership of self */
     free_extension(x);
     return st;
 }
@@ -154,22 +159,22 @@ ctn_status ctn__need_out(const ctn_trainer *tr, const char *who)
     if (!tr) return ctn_fail(CTN_EARG, "%s: no trainer", who);
     if (tr->o.out) return CTN_OK;
     return ctn_fail(CTN_ESTATE,
-                    "%s: it writes files, and the trainer was made without a folder "
-                    "(ctn_trainer_opt.out)",
+                    "%s: it writes files, but the trainer has no result folder "
+                    "(set ctn_trainer_opt.out)",
                     who);
 }
 
-/* ---- where the training is ------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 static ctn_sampler_state position(const ctn_trainer *tr)
 {
-    return tr->held ? tr->at : ctn_loader_state_get(tr->loader);
+    return tr->held ? tr->at : ctn_loader_get_state(tr->loader);
 }
 
 double ctn__trainer_epochs(const ctn_trainer *tr)
 {
     double all = (double)tr->loader->sampler.total, done = (double)position(tr).position;
-    if (ctn__group_apart(tr)) { /* samples that only this rank has; batches are the same on all */
+    if (ctn__group_apart(tr)) { /* ranks differ in samples, but take the same number of batches */
         all = (double)ctn__group_batches(tr);
         done = (double)ctn__group_used(tr);
     }
@@ -244,13 +249,13 @@ ctn_context *ctn_trainer_context(const ctn_trainer *tr)
     return tr->ctx;
 }
 
-/* Only an atomic store: it may come from a signal handler. */
+/* Only an atomic store, because it may be called from a signal handler. */
 void ctn_trainer_stop(ctn_trainer *tr, const char *why)
 {
     atomic_store(&tr->stop, why);
 }
 
-/* A request that came when nothing was left to do has stopped nothing. */
+/* A stop request that arrived after the last step did not stop anything. */
 const char *ctn_trainer_stopped(const ctn_trainer *tr)
 {
     if (tr->complete) return tr->ended;
@@ -271,14 +276,14 @@ static double since(uint64_t t0)
     return (double)(ctn__now_ns() - t0) * 1e-9;
 }
 
-/* Take the next batch. CTN_END: the epoch has ended, nothing is held. Batches of which every sample was
- * left out are passed over. */
+/* Take the next batch. CTN_END: the epoch has ended and no batch is held. Batches whose samples
+ * were all left out are skipped. */
 static ctn_status take(ctn_trainer *tr)
 {
     const uint64_t t0 = ctn__now_ns();
     ctn_status st;
     do {
-        if (!tr->dry) tr->at = ctn_loader_state_get(tr->loader);
+        if (!tr->dry) tr->at = ctn_loader_get_state(tr->loader);
         st = ctn__trainer_comm(tr) ? ctn__group_next(tr) : ctn_loader_next(tr->loader, &tr->batch);
     } while (st == CTN_OK && tr->batch.n == 0 && !ctn__trainer_comm(tr));
     tr->held = st == CTN_OK;
@@ -296,20 +301,21 @@ static ctn_status need_batch(ctn_trainer *tr)
     if (tr->held) return CTN_OK;
     ctn_status st = take(tr);
     CTN_TRY(st);
-    if (st == CTN_END) /* a state at the very end of an epoch: the next one begins */
+    if (st == CTN_END) /* resumed at the very end of an epoch: start the next one */
         st = take(tr);
     CTN_TRY(st);
-    if (st == CTN_END) return ctn_fail(CTN_EARG, "trainer: the loader has no batch in an epoch");
+    if (st == CTN_END)
+        return ctn_fail(CTN_EARG, "trainer: the loader delivered no batch in a whole epoch");
     return CTN_OK;
 }
 
-/* The loader goes back to where the training is, for whoever uses it next. */
+/* Returns the held batch to the loader, so that its next user continues where the training is. */
 static ctn_status put_back(ctn_trainer *tr)
 {
     if (!tr->held) return CTN_OK;
     tr->in_epoch = ctn__group_used(tr);
     tr->held = tr->dry = false;
-    return ctn_loader_state_set(tr->loader, &tr->at);
+    return ctn_loader_set_state(tr->loader, &tr->at);
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -320,7 +326,7 @@ static ctn_status read_value(void *user, const char *name, double value)
     return ctn__value_report(tr, name, value, tr->batch.n);
 }
 
-/* A step behind the scopes of its contributions, or without any. */
+/* A step after the scopes of its contributions have ended, or one without contributions. */
 static ctn_status late_step(ctn_trainer *tr)
 {
     CTN_TRY(ctn_scope_begin(tr->ctx));
@@ -330,7 +336,8 @@ static ctn_status late_step(ctn_trainer *tr)
     return st < 0 ? st : end;
 }
 
-/* One batch; step: the optimizer's in the same scope, and so in the same plan. */
+/* Runs one batch. step: also take the optimizer step, in the same scope and so in the same
+ * plan. */
 static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
 {
     ctn_status st = CTN_OK;
@@ -342,23 +349,23 @@ static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
         st = weight <= 0 ? ctn_backward(tr->optim, loss)
                          : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
     if (st == CTN_OK && step) st = ctn_optim_step(tr->optim);
-    while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* left open by a loss that failed */
+    while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);
     CTN_TRY(st < 0 ? st : end);
     if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
-/* What a batch counts in its step: alone on one rank nothing is weighted; else as a part of the first batch, or,
- * so that ranks agree, of a full one. */
+/* The weight of a batch in its step; 0: unweighted, for a step of one batch on one rank. Weights
+ * are relative to the first batch; on several ranks to a full batch, so that ranks agree. */
 static double weight_of(const ctn_trainer *tr, double first)
 {
     if (ctn__trainer_comm(tr)) return (double)tr->batch.n / (double)tr->loader->batch;
     return tr->o.accumulate == 1 ? 0 : (double)tr->batch.n / first;
 }
 
-/* One step of the optimizer: up to `accumulate` batches of one epoch, each weighted by its samples. Leaves
- * the next batch held, or the epoch ended. */
+/* One optimizer step: up to `accumulate` batches of one epoch, each weighted by its samples.
+ * Afterwards the next batch is held, or the epoch has ended. */
 static ctn_status run_step(ctn_trainer *tr)
 {
     const int64_t group = tr->o.accumulate;
@@ -415,7 +422,7 @@ static ctn_status after_step(ctn_trainer *tr)
     const uint64_t t0 = ctn__now_ns();
     tr->last = reached_end(tr);
     CTN_TRY(call_extensions(tr, false));
-    if (!tr->last && tr->ended) { /* one of them ended it */
+    if (!tr->last && tr->ended) { /* an extension ended the training */
         tr->last = true;
         CTN_TRY(call_extensions(tr, true));
     }
@@ -439,7 +446,7 @@ static bool asked_to_stop(const ctn_trainer *tr)
     return ctn__trainer_comm(tr) ? tr->agreed : atomic_load(&((ctn_trainer *)tr)->stop) != NULL;
 }
 
-/* The others would wait for a rank that cannot go on. */
+/* Without this, the other ranks would wait for a rank that cannot continue. */
 static void tell_others(ctn_trainer *tr, ctn_status st)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
@@ -450,18 +457,18 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
 {
     size_t started = 0;
     if (!tr) return ctn_fail(CTN_EARG, "trainer_run: no trainer");
-    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_run: it runs already");
+    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_run: the trainer is already running");
     if (tr->ctx->level > 0) return ctn_fail(CTN_ESTATE, "trainer_run: a scope is open");
     if (tr->o.epochs == 0 && tr->o.iterations == 0 && tr->o.seconds <= 0 && tr->ext.n == 0)
-        return ctn_fail(CTN_EARG, "trainer_run: it would never end; set epochs, iterations or "
-                                  "seconds, or add an extension that ends it");
+        return ctn_fail(CTN_EARG, "trainer_run: the training would never end; set epochs, "
+                                  "iterations or seconds, or add an extension that ends it");
     CTN_TRY(ctn__group_agree(tr, true));
     tr->running = true;
     tr->last = tr->epoch_ended = tr->complete = tr->agreed = false;
     tr->began = ctn__now_ns();
     tr->seconds += tr->ran;
     ctn_status st = start_extensions(tr, &started);
-    bool end = reached_end(tr); /* of a state that was saved there */
+    bool end = reached_end(tr); /* true if the loaded state was saved at the end */
     while (st == CTN_OK && !end && !asked_to_stop(tr)) {
         st = run_step(tr);
         if (st == CTN_OK) st = after_step(tr);

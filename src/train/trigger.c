@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Triggers: asked once after each step whether it is time. Those by iteration and epoch are pure
- * functions of where the training was before the step and is now, so a resumed one fires at the same
- * steps; those by value remember the best, which is saved; those by time start with the run.
+ * Triggers decide after each step whether an extension runs. Those by iteration and epoch are
+ * pure functions of where the training was before the step and is after it, so they fire at the
+ * same steps in a resumed training. Those by value remember the best value, which is saved.
+ * Those by time count from the start of the run.
  */
 #include <math.h>
 
@@ -13,13 +14,14 @@ static ctn_status check(const ctn_trigger *t)
     const bool counts = t->kind == CTN_EVERY_EPOCHS || t->kind == CTN_EVERY_ITERATIONS ||
                         t->kind == CTN_EVERY_SECONDS || t->kind == CTN_ONCE;
     if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_WHEN_MIN)
-        return ctn_fail(CTN_EARG, "trigger: kind %d is none", (int)t->kind);
+        return ctn_fail(CTN_EARG, "trigger: kind %d does not exist", (int)t->kind);
     if (counts && !(t->n > 0 && isfinite(t->n)))
-        return ctn_fail(CTN_EARG, "trigger: n is %g, it must be above 0", t->n);
+        return ctn_fail(CTN_EARG, "trigger: n is %g, it must be finite and greater than 0", t->n);
     if ((t->kind == CTN_EVERY_ITERATIONS || t->kind == CTN_ONCE) && t->n != floor(t->n))
-        return ctn_fail(CTN_EARG, "trigger: n is %g, iterations are whole numbers", t->n);
+        return ctn_fail(CTN_EARG, "trigger: n is %g, iterations must be a whole number", t->n);
     if ((t->kind == CTN_WHEN_MAX || t->kind == CTN_WHEN_MIN) && (!t->key || !*t->key))
-        return ctn_fail(CTN_EARG, "trigger: the best of what? Give key, such as \"val/loss\"");
+        return ctn_fail(CTN_EARG,
+                        "trigger: key must name the value to watch, such as \"val/loss\"");
     return CTN_OK;
 }
 
@@ -38,8 +40,8 @@ void ctn__trigger_free(ctn__trigger *g)
     g->t.key = NULL;
 }
 
-/* Was a multiple of n reached on the way from a to b? A part of an epoch is a quotient, and so is n
- * perhaps: a billionth counts as reached. */
+/* Was a multiple of n reached on the way from a to b? The tolerance is for rounding: fractions
+ * of an epoch are quotients, and n may be one too. */
 static bool passed(double a, double b, double n)
 {
     return floor(b / n + 1e-9) > floor(a / n + 1e-9);

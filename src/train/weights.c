@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights of the net as a file: the latest ones, also those of the end, or the best by a trigger of a
- * value. Evaluators see the moving average where there is one, so the best are the average's then.
+ * Saves the weights of the net to a file: the latest ones, including those at the end, or the
+ * best ones if the trigger watches a value. Evaluators use the moving average if there is one,
+ * so the best weights are then those of the average.
  */
 #include "optim/optim.h"
 #include "train/train.h"
@@ -9,7 +10,7 @@
 typedef struct {
     ctn__text path;
     bool best;
-    int64_t saved; /* iteration, -1: none */
+    int64_t saved; /* iteration of the last save; -1: none */
 } keeper;
 
 static ctn_status call(void *self, ctn_trainer *tr)
@@ -43,8 +44,8 @@ ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when, const ch
     char name[256];
     CTN_TRY(ctn__need_out(tr, "extend_weights"));
     if (!tr->o.net)
-        return ctn_fail(CTN_ESTATE, "extend_weights: the trainer was made without a net "
-                                    "(ctn_trainer_opt.net)");
+        return ctn_fail(CTN_ESTATE, "extend_weights: the trainer has no net "
+                                    "(set ctn_trainer_opt.net)");
     keeper *k = ctn__calloc(1, sizeof *k);
     if (!k) return CTN_ENOMEM;
     if (!file) file = "weights.safetensors";

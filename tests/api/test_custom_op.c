@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user's own op: public headers only, linked to the shared library. y = s x^n with an attribute n and a
- * scalar s goes through the same struct and the same door as built-in ops, is trained, differentiated twice and
- * gradient-checked; a wrong gradient and a missing one are found and named.
+ * A user's own op, with public headers only and linked to the shared library. y = s x^n, with an
+ * attribute n and a scalar s, uses the same struct and the same entry point as built-in ops. It
+ * is trained, differentiated twice and gradient-checked. The checker must find and name a wrong
+ * gradient and a missing one.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,13 +16,9 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
-#include <cmocka.h>
+#include "../support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include <cmocka.h>
 
 static ctn_context *ctx;
 
@@ -46,7 +43,7 @@ static int64_t elements(const ctn_desc *d)
     return n;
 }
 
-/* ---- power: y = s x^n ---------------------------------------------------------------------------- */
+/* ---- power: y = s x^n ----------------------------------------------------------------------- */
 
 static ctn_status power_infer(ctn_infer_args *a)
 {
@@ -82,7 +79,7 @@ static ctn_status power_run(const ctn_run_args *a)
 
 static ctn_tensor *power_at(const char *at, ctn_tensor *x, int64_t n, ctn_scalar s);
 
-/* gx = gy n (s x^(n-1)): the op itself and built-in ones, so any order works */
+/* gx = gy n (s x^(n-1)), made of the op itself and built-in ones, so any order works. */
 static ctn_status power_grad(const ctn_grad_args *a)
 {
     int64_t n = a->attr[0];
@@ -100,8 +97,8 @@ static ctn_op power_op = {
     .nout = 1,
     .flags = CTN_OP_ELEMENTWISE,
     .order = -1,
-    .grad_in = 1,
-    .inplace = 1,
+    .grad_in = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(0),
     .attr_names = power_attrs,
     .infer = power_infer,
     .grad = power_grad,
@@ -116,7 +113,7 @@ static ctn_tensor *power_at(const char *at, ctn_tensor *x, int64_t n, ctn_scalar
 }
 #define power(x, n, s) power_at(CTN_HERE, x, n, CTN_CONST(s))
 
-/* ---- wrong: y = a b^2, whose gradient by b forgets the 2; blind: no gradient at all ----------------- */
+/* ---- wrong: y = a b^2, whose gradient by b lacks the 2; blind: no gradient at all ------------ */
 
 static ctn_status first_infer(ctn_infer_args *a)
 {
@@ -146,7 +143,7 @@ static ctn_op wrong_op = {
     .nin = 2,
     .nout = 1,
     .order = -1,
-    .grad_in = 3,
+    .grad_in = CTN_OPERANDS(2),
     .infer = first_infer,
     .grad = wrong_grad,
     .run = wrong_run,
@@ -163,17 +160,17 @@ static ctn_op blind_op = {
     .name = "my_blind",
     .nin = 1,
     .nout = 1,
-    .order = -1, /* promises gradients but brings none */
+    .order = -1, /* promises gradients but has none */
     .infer = first_infer,
     .run = blind_run,
 };
 
-/* ---- tests ---------------------------------------------------------------------------------------------- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static ctn_plan_stats stats(void)
 {
     ctn_plan_stats s;
-    ctn_context_stats(ctx, &s);
+    ctn_context_get_stats(ctx, &s);
     return s;
 }
 
@@ -184,7 +181,8 @@ static void values_of_both_types(void **state)
     double d[6] = {1, -2, 3, 0.5, 0, -1}, z[6];
     OK(ctn_scope_begin(ctx));
     ctn_tensor *t = ctn_input(ctx, f, CTN_F32, CTN_SHAPE(2, 3));
-    ctn_tensor *turned = ctn_transpose(t, 2, (const int64_t[]){1, 0}); /* reaches run row-major */
+    /* reaches `run` in row-major order */
+    ctn_tensor *turned = ctn_transpose(t, 2, (const int64_t[]){1, 0});
     OK(ctn_read(power(turned, 3, 2), y, sizeof y));
     for (int i = 0; i < 6; i++) {
         float v = f[i % 2 * 3 + i / 2];
@@ -204,8 +202,8 @@ static void scalars_are_values_and_attributes_are_not(void **state)
         ctn_tensor *t = ctn_with_grad(ctn_input(ctx, &x, CTN_F32, CTN_SHAPE(1))), *g;
         ctn_tensor *y = power(t, 3, i);
         OK(ctn_grad(y, 1, &t, &g));
-        assert_float_equal(ctn_item(g), (float)(12 * i),
-                           0); /* the new scalar reaches the gradient */
+        /* The new scalar also reaches the gradient. */
+        assert_float_equal(ctn_item(g), (float)(12 * i), 0);
         OK(ctn_scope_end(ctx));
     }
     uint64_t misses = stats().misses;
@@ -234,7 +232,8 @@ static void second_derivative(void **state)
     OK(ctn_scope_end(ctx));
 }
 
-/* Fit y = 2 (w x)^3 with w = 0.8 by the op between two linear layers; both modes give one curve. */
+/* Fits y = 2 (w x)^3 with w = 0.8 by the op between two linear layers. Both modes give one
+ * curve. */
 static void train(ctn_mode mode, int no_fuse, float *curve, int steps)
 {
     ctn_context *c;
@@ -264,7 +263,7 @@ static void train(ctn_mode mode, int no_fuse, float *curve, int steps)
         OK(ctn_scope_end(c));
     }
     ctn_plan_stats s;
-    ctn_context_stats(c, &s);
+    ctn_context_get_stats(c, &s);
     if (mode == CTN_MODE_PLANNED) assert_int_equal(s.misses, 1);
     ctn_optim_free(o);
     for (int i = 0; i < 2; i++) ctn_var_free(w[i]);
@@ -307,7 +306,7 @@ static void gradient_is_checked(void **state)
         OK(ctn_gradcheck(ctx, checked, &n, 1, in, 1e-6, &worst));
         assert_true(worst < 1e-6);
     }
-    /* the gradient by b lacks its factor of 2 */
+    /* The gradient by b lacks its factor of 2. */
     assert_int_equal(ctn_gradcheck(ctx, wrong, NULL, 2, in, 1e-6, &worst), CTN_EGRAD);
     assert_true(worst > 0.5);
     assert_non_null(strstr(ctn_error_message(), "input 1, element"));
@@ -325,7 +324,8 @@ static void errors_name_the_op(void **state)
     OK(ctn_var_new(&w, ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(2)));
     OK(ctn_var_set(w, x, sizeof x));
     OK(ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, NULL));
-    OK(ctn_scope_begin(ctx)); /* infer refuses: the message has the op and the line */
+    /* `infer` refuses: the message names the op and the line */
+    OK(ctn_scope_begin(ctx));
     assert_null(ctn_relu(power(ctn_input(ctx, k, CTN_I64, CTN_SHAPE(2)), 2, 1)));
     assert_int_equal(ctn_error_status(), CTN_EDTYPE);
     assert_non_null(strstr(ctn_error_message(), "my_power: x is i64"));
@@ -335,12 +335,12 @@ static void errors_name_the_op(void **state)
     assert_int_equal(ctn_error_status(), CTN_EARG);
     ctn_error_clear();
     OK(ctn_scope_end(ctx));
-    OK(ctn_scope_begin(
-        ctx)); /* no gradient: forward works, backward names it and where it was called */
+    /* Without a gradient, forward works, and backward names the op and where it was called. */
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *u = ctn_use(w), *y;
     OK(ctn_apply(ctx, &blind_op, 1, &u, NULL, &y));
     assert_float_equal(((const float *)ctn_data(y))[1], 2, 0);
-    OK(ctn_backward(o, ctn_sum(y, 0, NULL, 0)));
+    OK(ctn_backward(o, ctn_sum(y, CTN_ALL_AXES, 0)));
     assert_int_equal(ctn_optim_step(o), CTN_EGRAD);
     assert_non_null(strstr(ctn_error_message(), "my_blind"));
     assert_non_null(strstr(ctn_error_message(), "has no gradient"));
@@ -349,7 +349,7 @@ static void errors_name_the_op(void **state)
     ctn_scope_end(ctx);
     ctn_error_clear();
     OK(ctn_scope_begin(ctx)); /* the next step works */
-    OK(ctn_backward(o, ctn_sum(power(ctn_use(w), 2, 1), 0, NULL, 0)));
+    OK(ctn_backward(o, ctn_sum(power(ctn_use(w), 2, 1), CTN_ALL_AXES, 0)));
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(ctx));
     OK(ctn_var_get(w, x, sizeof x));

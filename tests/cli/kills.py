@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/cli/kills.py CATENA [--kills N] [--terms N] [--seed S]: trainings that are killed and resumed.
+"""tests/cli/kills.py CATENA [--kills N] [--terms N] [--seed S]: trainings killed and resumed.
 
-An MLP and a ResNet-20, each on 1 and 2 threads, are trained once without a break. Then they are started again, killed
-(SIGKILL) or asked to stop (SIGTERM, which must end with exit code 85) at random moments, resumed each time, and in the
-end must have the same weights, bit for bit, and the same log but for times. ctest runs a few of each; 50 and 20 are the
-full measure. Without NumPy: skipped (77)."""
+An MLP and a ResNet-20, each on 1 and 2 threads, are trained once without interruption. Then they
+are started again, killed (SIGKILL) or asked to stop (SIGTERM, which must give exit code 85) at
+random moments and resumed each time. In the end the weights must be the same bit for bit, and so
+must the log apart from times. ctest runs a few of each; the full test has 50 kills and 20 stops.
+Without NumPy: skipped (77)."""
 import argparse
 import json
 import os
@@ -20,13 +21,13 @@ from pathlib import Path
 try:
     import numpy as np
 except ImportError:
-    print("skipped: NumPy is not here")
+    print("skipped: NumPy is not installed")
     sys.exit(77)
 
-MLP = ["mlp", "--data", "x.npy", "--target", "y.npy", "--hidden", "64,64", "--batch", "16", "--epochs", "30",
-       "--schedule", "cosine", "--ema", "0.9"]
-RESNET = ["resnet20_cifar", "--data", "cifar", "--batch", "32", "--epochs", "6", "--schedule", "one-cycle",
-          "--save-minutes", "0.005"]
+MLP = ["mlp", "--data", "x.npy", "--target", "y.npy", "--hidden", "64,64", "--batch", "16",
+       "--epochs", "30", "--schedule", "cosine", "--ema", "0.9"]
+RESNET = ["resnet20_cifar", "--data", "cifar", "--batch", "32", "--epochs", "6",
+          "--schedule", "one-cycle", "--save-minutes", "0.005"]
 TIMES = ("seconds", "compute", "input", "other", "items_per_s")
 
 
@@ -43,9 +44,10 @@ def make_data():
 
 
 def start(catena, words, threads):
-    env = {**os.environ, "CATENA_TUNE": "0", "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
-    return subprocess.Popen([catena, "train", *words, "--threads", str(threads), "--quiet"], env=env,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    env = {**os.environ, "CATENA_TUNE": "0", "OMP_NUM_THREADS": str(threads),
+           "OMP_WAIT_POLICY": "passive"}
+    return subprocess.Popen([catena, "train", *words, "--threads", str(threads), "--quiet"],
+                            env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def finish(process):
@@ -62,12 +64,14 @@ def same(folder):
     names = [p.name for p in Path("whole").glob("*.safetensors")]
     assert names, "the training left no weights"
     for name in names:
-        assert (Path("whole") / name).read_bytes() == (Path(folder) / name).read_bytes(), f"{name} differs"
+        whole, mine = (Path(where) / name for where in ("whole", folder))
+        assert whole.read_bytes() == mine.read_bytes(), f"{name} differs"
     assert log_of("whole") == log_of(folder), "the logs differ"
 
 
 def interrupt(catena, model, threads, signals):
-    """One training after the other, with all these signals at random moments. Returns how many it took."""
+    """Send all these signals at random moments, to as many trainings as it takes. Returns
+    their number."""
     subprocess.run(["rm", "-rf", "whole"], check=True)
     began = time.time()
     code, text = finish(start(catena, model + ["--out", "whole"], threads))
@@ -88,7 +92,8 @@ def interrupt(catena, model, threads, signals):
             if code == 0:
                 break
             assert sent and code in (-sent, 85), f"exit code {code} after signal {sent}:\n{text}"
-            assert sent != signal.SIGTERM or code == 85 or text == "", text  # "": main had not begun
+            # "": main had not begun
+            assert sent != signal.SIGTERM or code == 85 or text == "", text
             saved = (Path(folder) / "state").is_dir() and any((Path(folder) / "state").glob("0*"))
             words = ["--resume", "--out", folder] if saved else model + ["--out", folder, "--force"]
         same(folder)
@@ -97,7 +102,8 @@ def interrupt(catena, model, threads, signals):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("catena", type=Path)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--terms", type=int, default=20)
@@ -115,8 +121,8 @@ def main():
             mine = signals[i::len(cases)]
             count = len(mine)
             trainings = interrupt(catena, model, threads, mine)
-            print(f"{model[0]}, {threads} threads: {count} signals in {trainings} trainings, all equal to the bit",
-                  flush=True)
+            print(f"{model[0]}, {threads} threads: {count} signals in {trainings} trainings, "
+                  "all equal to the bit", flush=True)
         os.chdir("/")
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/cli/own_model.sh PREFIX: the template of examples/own_model, built by the line of its README against an installed
-# Catena, trained and evaluated on data that is made here.
+# tests/cli/own_model.sh PREFIX: builds the template of examples/own_model with the command in its
+# README against an installed Catena, then trains and evaluates it on synthetic data.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -22,13 +22,20 @@ import struct
 def save(name, descr, shape, data):
     head = repr({"descr": descr, "fortran_order": False, "shape": shape})
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
-pixels = [float((r < 4) == (n % 2 == 0)) + 0.01 * n for n in range(64) for r in range(8) for c in range(8)]
+    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+    open(name, "wb").write(head + data)
+pixels = [float((r < 4) == (n % 2 == 0)) + 0.01 * n
+          for n in range(64) for r in range(8) for c in range(8)]
 save("x.npy", "<f4", (64, 1, 8, 8), struct.pack("<4096f", *pixels))
 save("y.npy", "|u1", (64,), bytes(n % 2 for n in range(64)))
 PYTHON
-catena train ./mymodel.so --data x.npy --target y.npy --batch 16 --epochs 10 --out result --quiet > train.log
-accuracy=$(catena eval ./mymodel.so --weights result/weights.safetensors --data x.npy --target y.npy --json |
-    sed -n 's/.*"accuracy": \([0-9.]*\).*/\1/p')
-awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.95) }' || { cat train.log; echo "own model: accuracy $accuracy"; exit 1; }
+catena train ./mymodel.so --data x.npy --target y.npy --batch 16 --epochs 10 --out result --quiet \
+    > train.log
+accuracy=$(catena eval ./mymodel.so --weights result/weights.safetensors --data x.npy \
+    --target y.npy --json | sed -n 's/.*"accuracy": \([0-9.]*\).*/\1/p')
+if ! awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.95) }'; then
+    cat train.log
+    echo "own model: accuracy $accuracy"
+    exit 1
+fi
 echo "own model: built by the documented line, trained, accuracy $accuracy"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_arrays.py DIR COUNT: write DIR/x.npy (COUNT,6) and DIR/y.npy (COUNT), a linear function of x, without NumPy."""
+"""make_arrays.py DIR COUNT: writes arrays to train on, without needing NumPy: DIR/x.npy of shape
+(COUNT,6), and DIR/y.npy of shape (COUNT), a linear function of x."""
 import random
 import struct
 import sys
@@ -18,4 +19,5 @@ def npy(name, shape, data):
 random.seed(1)
 x = [random.gauss(0, 1) for _ in range(count * 6)]
 npy("x.npy", (count, 6), struct.pack(f"<{len(x)}f", *x))
-npy("y.npy", (count,), struct.pack(f"<{count}f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(count)]))
+y = [x[6 * i] - 2 * x[6 * i + 3] for i in range(count)]
+npy("y.npy", (count,), struct.pack(f"<{len(y)}f", *y))

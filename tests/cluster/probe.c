@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tests/cluster/probe [BYTES]: each rank prints its host; with BYTES it then sends so many to the
- * next rank and receives as many from the one before; rank 0 prints the seconds of the slowest.
- * Plain MPI, so that tests/cluster/test_cluster.sh sees the cluster and nothing of Catena. */
+ *
+ * probe [BYTES]: each rank prints its host. With BYTES, each rank then sends that
+ * many bytes to the next rank while it receives as many from the previous one, and rank 0 prints
+ * the time of the slowest rank. Plain MPI, so that tests/cluster/test_cluster.sh tests the
+ * cluster without Catena.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Slurm on the test cluster; sourced by tests/cluster/control. munged and slurmctld run on `head`,
-# which is no compute node, so that any node can be cut or lose power; each host runs one slurmd.
-# One munged serves all, its socket is a file in the shared /run. STATE/slurm is /etc/slurm on every
-# host.
+# which is not a compute node, so that any node can be cut off or lose power. Each host runs one
+# slurmd. One munged serves all hosts through a socket in the shared /run. STATE/slurm is /etc/slurm
+# on every host.
 
 slurm_is_up() { [ -e "$state/slurm/up" ]; }
 
@@ -24,7 +24,7 @@ slurm_fail() {
     die "$*"
 }
 
-# Waits up to $1 seconds until the rest of the arguments succeeds.
+# Waits up to $1 seconds until the command in the other arguments succeeds.
 slurm_wait() {
     local i limit=$1
     shift
@@ -43,7 +43,7 @@ slurm_empty() { [ -z "$(squeue -h)" ]; }
 
 slurm_up() {
     local host dir=$state/slurm
-    ! slurm_is_up || die "Slurm is up already"
+    ! slurm_is_up || die "Slurm is already up"
     mkdir -p "$dir/state" "$dir/munge" /run/munge
     sed -e "s|@DIR@|$dir|" -e "s|@COUNT@|$(< "$state/count")|" "$parts/slurm.conf" \
         > "$dir/slurm.conf"
@@ -51,13 +51,13 @@ slurm_up() {
         echo "NodeName=$host NodeAddr=10.77.0.$(number "$host") CPUs=2 RealMemory=4000"
     done >> "$dir/slurm.conf"
     echo 'CgroupPlugin=disabled' > "$dir/cgroup.conf"
-    # /tmp is shared by the hosts and the folder's name has no host in it; /var/tmp is each host's
-    # own.
+    # Hosts share /tmp, and the name of this folder does not depend on the host. So use /var/tmp,
+    # of which each host has its own.
     echo 'PMIxCliTmpDirBase=/var/tmp' > "$dir/mpi.conf"
     head -c 128 /dev/urandom > "$dir/munge/key"
     chmod 600 "$dir/munge/key"
     touch "$dir/up"
-    # --force: root instead of the user munge, and files in folders it would not choose itself.
+    # --force allows root instead of the user munge, and files in unusual folders.
     slurm_start munged head munged --foreground --force --key-file="$dir/munge/key" \
         --pid-file="$dir/munge/pid" --seed-file="$dir/munge/seed" --log-file="$dir/munge/log"
     slurm_wait 10 munge -n || slurm_fail "munged does not answer"
@@ -67,7 +67,7 @@ slurm_up() {
     slurm_wait 40 slurm_idle || { sinfo -N >&2; slurm_fail "not all nodes are idle after 40 s"; }
 }
 
-# Ends the daemons on every host by the mark that slurm_start gave them, and job steps with them.
+# Kills the daemons and job steps on every host, which are found by the mark from slurm_start.
 slurm_down() {
     local name
     slurm_is_up || return 0
@@ -76,7 +76,7 @@ slurm_down() {
     rm -f "$state/slurm/up"
     kill -KILL $(marked TESTCLUSTER_SLURM=1) 2> /dev/null || true
     rm -rf "$state"/slurm/* /run/munge
-    # Job numbers begin at 1 again: a folder of an old job would be in the way of the new one.
+    # Job numbers start at 1 again, so folders of old jobs must be removed.
     for name in $(all_hosts); do
         ! up "$name" || on "$name" bash -c 'rm -rf /var/tmp/slurm* /var/tmp/pmix*'
     done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/cluster/test_cluster.sh: is the test cluster what it says it is? Makes one of its own (other
-# clusters on the machine are left alone), one line per check, closing count. Exit 0, 1, or 77
-# skipped.
+# tests/cluster/test_cluster.sh: tests of the test cluster itself. Makes its own cluster and does
+# not touch others on the machine. Prints one line per check and a count at the end. Exit code 0, 1,
+# or 77 (skipped).
 set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -14,7 +14,7 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 
 c() { timeout 60 "$cluster" "$@"; }
 
-# check TEXT COMMAND...: the command's output is shown when it fails.
+# check TEXT COMMAND...: runs a check, and shows the output of the command if it fails.
 check() {
     local text=$1
     shift
@@ -32,7 +32,7 @@ code() {
     [ "$got" = "$want" ] || { echo "exit $got, expected $want"; return 1; }
 }
 
-# Ranks of a log on N different hosts.
+# on_hosts LOG N: the ranks in this log ran on N different hosts.
 on_hosts() {
     [ "$(awk '/^rank/ { print $NF }' "$1" | sort -u | wc -l)" = "$2" ] || { cat "$1"; return 1; }
 }
@@ -45,7 +45,8 @@ ranks() {
     c run "$@" > "$work/run.log" && on_hosts "$work/run.log" "$hosts"
 }
 
-# 10 MB from each rank to the next: every host must have sent at least that, and not much more.
+# Sends 10 MB from each rank to the next. Every host must have sent at least that, and not much
+# more.
 crosses() {
     local before after
     before=$(tx node2)
@@ -55,11 +56,17 @@ crosses() {
     [ $((after - before)) -ge 10000000 ] && [ $((after - before)) -le 11000000 ]
 }
 
-# 10 MB at 100 Mbit/s take 0.8 s and 4.6 % more for headers; the bucket lets 256 kB pass at once.
+# 10 MB at 100 Mbit/s take 0.8 s, plus 4.6 % for headers. The token bucket lets 256 kB pass at once.
 obeys_rate() {
-    c rate 100mbit && c run -n 4 "$work/probe.openmpi" 10000000 > "$work/run.log" || return 1
+    # Never faster than the link, and at least one run of three that nothing else slowed down.
+    c rate 100mbit || return 1
+    for _ in 1 2 3; do
+        c run -n 4 "$work/probe.openmpi" 10000000 > "$work/run.log" || return 1
+        awk '/^seconds/ { print; exit !($2 > 0.78) }' "$work/run.log" || return 1
+        ! awk '/^seconds/ { exit !($2 < 1.3) }' "$work/run.log" || break
+    done
     c rate 1gbit || return 1
-    awk '/^seconds/ { print; exit !($2 > 0.78 && $2 < 1.3) }' "$work/run.log"
+    awk '/^seconds/ { exit !($2 < 1.3) }' "$work/run.log"
 }
 
 no_shared_memory() { c exec node1 touch /dev/shm/x && code 1 c exec node2 test -e /dev/shm/x; }
@@ -77,7 +84,7 @@ no_left_over() {
     ! cat /proc/[0-9]*/mountinfo 2> /dev/null | grep -F "$CATENA_CLUSTER_DIR" || return 1
     [ ! -e "$CATENA_CLUSTER_DIR" ]
 }
-# srun of 4 tasks on 4 hosts: "$1" is in the output four times.
+# with_srun TEXT ...: runs srun with 4 tasks on 4 hosts. TEXT must be in the output four times.
 with_srun() {
     local text=$1 log=$work/run.log
     shift
@@ -136,10 +143,10 @@ check "Slurm: plain srun starts 4 singletons" singletons
 c exec node3 sleep 4321 &
 sleep 0.5
 sleeper=$(ps -eo pid,args | awk '$2 == "sleep" && $3 == 4321 { print $1 }')
-check "cut: node3 is out of reach" eval 'c cut node3 && sees_not node1 node3'
-check "cut: node3 goes on running" ps -p "${sleeper:-none}"
+check "cut: node3 cannot be reached" eval 'c cut node3 && sees_not node1 node3'
+check "cut: node3 keeps running" ps -p "${sleeper:-none}"
 check "mend: node3 is back" eval 'c mend node3 && sees node1 node3'
-check "crash: all that ran on node3 has ended" power_failure "${sleeper:-1}"
+check "crash: everything on node3 has ended" power_failure "${sleeper:-1}"
 wait
 check "boot: node3 is back" eval 'c boot node3 && sees node1 node3'
 check "boot: Slurm has node3 again" all_idle

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/cluster/test_failures.sh CATENA [NAME ...]: what a job of four hosts does when one rank fails. Makes a cluster of
-# its own; each case prints what was done, the line that names the cause, how long until every rank had ended, and
-# the exit codes. Cases: door kill segv error memory cut crash rank0 sleep. Exit 0, 1, or 77 skipped.
+# tests/cluster/test_failures.sh CATENA [NAME ...]: what a job on four hosts does when one rank
+# fails. The test makes its own cluster. Each case prints the line that names the cause, the time
+# until every rank had ended, and the exit codes.
+# Cases: door kill segv error memory cut crash rank0 sleep. Exit code 0, 1, or 77 (skipped).
 set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -17,7 +18,8 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 
 c() { timeout 90 "$cluster" "$@"; }
 
-# Each rank leaves its exit code and the time. The launcher may end this shell; it waits for its rank first.
+# Each rank records its exit code and the time. The launcher may send TERM to this shell, which
+# ignores it and waits for its rank.
 cat > "$work/rank" << 'RANK'
 #!/usr/bin/env bash
 trap '' TERM
@@ -35,11 +37,13 @@ work = sys.argv[1]
 def npy(name, descr, shape, data):
     head = repr({"descr": descr, "fortran_order": False, "shape": shape})
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    open(f"{work}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+    head = struct.pack("<H", len(head)) + head.encode()
+    open(f"{work}/{name}", "wb").write(b"\x93NUMPY\x01\x00" + head + data)
 random.seed(1)
 x = [random.gauss(0, 1) for _ in range(4099 * 6)]
 npy("x.npy", "<f4", (4099, 6), struct.pack(f"<{len(x)}f", *x))
-npy("y.npy", "<f4", (4099,), struct.pack("<4099f", *[x[6 * i] - 2 * x[6 * i + 3] for i in range(4099)]))
+y = [x[6 * i] - 2 * x[6 * i + 3] for i in range(4099)]
+npy("y.npy", "<f4", (4099,), struct.pack("<4099f", *y))
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 for label in "ab":
@@ -48,15 +52,18 @@ for label in "ab":
         rows = b"".join(b"\0" + bytes(random.randrange(256) for _ in range(28)) for _ in range(28))
         png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0))
         png += chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-        damaged = label == "b" and i == 117
-        open(f"{work}/images/{label}/{i:03}.png", "wb").write(png[: len(png) // 2] if damaged else png)
+        if label == "b" and i == 117:  # damaged
+            png = png[: len(png) // 2]
+        open(f"{work}/images/{label}/{i:03}.png", "wb").write(png)
 PYTHON
 
 "$cluster" up --hosts 4 --rate 1gbit || exit $?
 
-ARRAYS=(mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 64 --batch 32 --val-share 0.1 --oversubscribe --quiet)
+ARRAYS=(mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 64 --batch 32 --val-share 0.1
+    --oversubscribe --quiet)
 
-# A folder of this cluster alone: heads of several clusters count their processes alike.
+# The launcher's temporary folder must belong to this cluster alone, because process ids are the
+# same on the head nodes of several clusters.
 launcher_options=(--mpi-option --prtemca --mpi-option prte_tmpdir_base --mpi-option "$work")
 
 # start NAME WORDS...: a training on four hosts, in the background.
@@ -69,14 +76,14 @@ start() {
     launcher=$!
 }
 
-# The rank's own process on a host, as the host counts.
+# The process id of the rank on a host, as that host numbers processes.
 pid_on() {
     c exec "$1" bash -c 'for p in /proc/[0-9]*; do
         [ "$(readlink "$p/exe")" != "$0" ] || echo "${p#/proc/}"
     done' "$catena" 2> /dev/null | head -n 1
 }
 
-# Steps are done when the log has lines.
+# Waits until the log has lines, which means that steps have been taken.
 training() {
     for _ in $(seq 300); do
         [ "$(cat "$log/result/log.jsonl" 2> /dev/null | wc -l)" -lt 2 ] || return 0
@@ -86,7 +93,8 @@ training() {
     return 1
 }
 
-# ended TEXT SECONDS CODES...: since $since every rank is gone within the time, with these codes in rank order (* any).
+# ended TEXT SECONDS CODES...: checks that every rank ended within this time after $since, with
+# these exit codes in rank order ("any" matches every code), and that the error has this text.
 ended() {
     local text=$1 most=$2 r h code when ending last=$since codes=() ok=yes
     shift 2
@@ -99,14 +107,17 @@ ended() {
         [ ! -e "$log/code.$r" ] || read -r code when < "$log/code.$r"
         codes+=("$code")
         last=$(printf '%s\n%s\n' "$last" "$when" | sort -n | tail -n 1)
-        [[ ${!#} ]] && [[ $code == "${*:r+1:1}" || ${*:r+1:1} == any ]] || ok="codes are ${codes[*]}, expected $*"
+        [[ ${!#} ]] && [[ $code == "${*:r+1:1}" || ${*:r+1:1} == any ]] ||
+            ok="codes are ${codes[*]}, expected $*"
     done
     took=$(echo "$last $since" | awk '{ printf "%.1f", $1 - $2 }')
-    awk -v t="$took" -v m="$most" 'BEGIN { exit !(t <= m) }' || ok="took $took s, at most $most are allowed"
+    awk -v t="$took" -v m="$most" 'BEGIN { exit !(t <= m) }' ||
+        ok="took $took s, at most $most s are allowed"
     for h in node1 node2 node3 node4; do
         [ "$h" = "${down:-}" ] || [ -z "$(pid_on $h)" ] || ok="a rank is left on $h"
     done
-    # What a rank wrote last may come out when the launcher ends; mpirun waits for a host that it cannot reach.
+    # The last lines of a rank may appear only when the launcher ends, and mpirun keeps waiting for
+    # a host that it cannot reach.
     for _ in $(seq "${patience:-60}"); do
         kill -0 "$launcher" 2> /dev/null || break
         sleep 1
@@ -116,18 +127,20 @@ ended() {
     wait "$launcher"
     code=$?
     [ -n "$ending" ] || ending="the launcher's exit code is $code"
-    # The lines of our own, without the launcher's.
+    # Count Catena's own lines only, not the launcher's.
     lines=$(grep -acE "Z rank [0-9]+ [a-z0-9]+: error:" "$log/err")
-    [ "$lines" = 1 ] || ok="the cause is told $lines times"
+    [ "$lines" = 1 ] || ok="the cause is reported $lines times"
     grep -aqE "$text" "$log/err" || ok="no line with: $text"
-    [ ! -e "$log/result/log.jsonl" ] || grep -aqsE "$text" "$log/result/failures.txt" || ok="not in failures.txt: $text"
-    [ "$ok" = yes ] && echo "ok      $name: all ranks ended after $took s, exit codes ${codes[*]}" ||
+    [ ! -e "$log/result/log.jsonl" ] || grep -aqsE "$text" "$log/result/failures.txt" ||
+        ok="not in failures.txt: $text"
+    [ "$ok" = yes ] &&
+        echo "ok      $name: all ranks ended after $took s, exit codes ${codes[*]}" ||
         { echo "FAILED  $name: $ok" && sed 's/^/        /' "$log/err" && bad=1; }
     grep -ahE "Z rank [0-9]+ [a-z0-9]+: error:" "$log/err" | sed 's/^/        /'
     echo "        $ending"
 }
 
-# own_code N: the rank that failed has its own exit code.
+# own_code N: the rank that failed ended with its own exit code N.
 own_code() {
     if grep -qE "^$1 " "$log"/code.*; then
         grep -lE "^$1 " "$log"/code.* | sed "s/.*code\\./        exit code $1: rank /"
@@ -138,7 +151,7 @@ own_code() {
 
 now() { since=$(date +%s.%N); }
 
-# Rank 0's host has an address that leads nowhere: the watchdogs find the other one.
+# Rank 0's host also has an unreachable address. The watchdogs must find the reachable one.
 case_door() {
     c exec node1 ip link add nowhere type bridge
     c exec node1 ip address add 10.99.0.1/24 dev nowhere
@@ -147,7 +160,8 @@ case_door() {
     local ok=yes
     wait "$launcher" || ok="exit code $?"
     ! grep -a "no connection" "$log/err" || ok="a rank has not joined"
-    [ "$ok" = yes ] && echo "ok      door: all ranks joined" || { echo "FAILED  door: $ok" && cat "$log/err" && bad=1; }
+    [ "$ok" = yes ] && echo "ok      door: all ranks joined" ||
+        { echo "FAILED  door: $ok" && cat "$log/err" && bad=1; }
     c exec node1 ip link del nowhere
 }
 
@@ -165,10 +179,11 @@ case_segv() {
     ended 'rank 3 on node4 died, step [1-9]' 10 7 7 7 139
 }
 
-# An image that cannot be read: whichever rank gets it fails with 4.
+# An image that cannot be read. The rank that gets it fails with exit code 4.
 case_error() {
     now
-    start error lenet5 --data "$work/images" --size 28 --batch 8 --epochs 3 --augment none --oversubscribe --quiet
+    start error lenet5 --data "$work/images" --size 28 --batch 8 --epochs 3 --augment none \
+        --oversubscribe --quiet
     ended 'rank [0-3] on node[1-4], step [0-9]+: .*117.png' 30 any any any any
     own_code 4
 }
@@ -190,7 +205,8 @@ case_cut() {
     sleep 3
 }
 
-# A power failure. Open MPI's launcher sees that its daemon is gone and may be faster than the 4 s of the watchdog.
+# A power failure. Open MPI's launcher notices that its daemon is gone, possibly before the 4 s of
+# the watchdog are over, so either message is fine.
 case_crash() {
     start crash "${ARRAYS[@]}" --epochs 0 --hours 1
     now
@@ -209,7 +225,7 @@ case_crash() {
     c boot node4
 }
 
-# The one that speaks for the others.
+# Rank 0 reports failures for the whole job. Here it is the one that dies.
 case_rank0() {
     start rank0 "${ARRAYS[@]}" --epochs 0 --hours 1
     now
@@ -217,7 +233,7 @@ case_rank0() {
     ended 'rank 0 on node1 died' 10 137 7 7 7
 }
 
-# said TEXT: until rank 0 has said it.
+# said TEXT: waits until rank 0 has printed it.
 said() {
     for _ in $(seq 300); do
         ! grep -aq "$1" "$log/err" || return 0
@@ -226,7 +242,7 @@ said() {
     return 1
 }
 
-# A stopped rank is reported, not ended; when it goes on, so does the training.
+# A stopped rank is reported but not killed. When it continues, so does the training.
 case_sleep() {
     start sleep "${ARRAYS[@]}" --epochs 0 --hours 1 --stall-seconds 4
     training || { bad=1 && return; }
@@ -235,15 +251,17 @@ case_sleep() {
     c exec node3 kill -STOP "$pid"
     said 'missing: rank' || ok="no rank is missing"
     c exec node3 kill -CONT "$pid"
-    said 'the job goes on' || ok="it does not say that it goes on"
+    said 'the job makes progress again' || ok="it does not say that the job makes progress again"
     c exec node1 kill -USR1 "$(pid_on node1)"
     wait "$launcher"
     code=$?
     [ "$code" = 85 ] || ok="exit code $code, not 85"
-    [ "$(grep -ac 'no progress for 4 s' "$log/err")" = 1 ] || ok="reported $(grep -ac 'no progress' "$log/err") times"
+    [ "$(grep -ac 'no progress for 4 s' "$log/err")" = 1 ] ||
+        ok="reported $(grep -ac 'no progress' "$log/err") times"
     grep -aq 'missing: rank 2' "$log/err" || ok="it does not say that rank 2 is missing"
-    [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code $code" || { echo "FAILED  sleep: $ok" && bad=1; }
-    grep -ahE 'progress|missing|goes on|  rank' "$log/err" | sed 's/^/        /'
+    [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code $code" ||
+        { echo "FAILED  sleep: $ok" && bad=1; }
+    grep -ahE 'progress|missing|  rank' "$log/err" | sed 's/^/        /'
 }
 
 for name; do "case_$name"; done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/cluster/test_launch.sh CATENA: the same line under mpirun and under Slurm, on four hosts: both train, with the same losses; srun
-# without PMI is stopped with exit 3 and the fix, and a plain command inside of sbatch is one rank. Exit 0, 1, or 77 skipped.
+# tests/cluster/test_launch.sh CATENA: runs the same command under mpirun and under Slurm on four
+# hosts, with the same losses. srun without PMI must stop with exit code 3 and name the fix, and a
+# command without srun inside of sbatch runs as one rank. Exit code 0, 1, or 77 (skipped).
 set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -17,8 +18,8 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 "$cluster" up --hosts 4 --rate 1gbit || exit $?
 "$cluster" slurm up || { echo "skipped: no Slurm here" && exit 77; }
 
-train=("$catena" train mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 16 --batch 16 --epochs 3 --val-share 0.1
-    --log-iterations 5 --allreduce ring --oversubscribe --quiet)
+train=("$catena" train mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 16 --batch 16
+    --epochs 3 --val-share 0.1 --log-iterations 5 --allreduce ring --oversubscribe --quiet)
 
 # check TEXT COMMAND...
 check() {
@@ -29,23 +30,27 @@ check() {
     fi
 }
 
-# Losses of a log without its times.
+# The losses in a log, without the times.
 losses() { grep -o '"iteration":[0-9]*\|"[a-z]*/loss":[^,}]*' "$1/log.jsonl"; }
 same() { [ -s "$work/a/log.jsonl" ] && [ "$(losses "$work/a")" = "$(losses "$work/$1")" ]; }
 
 timeout 90 "$cluster" run -n 4 "${train[@]}" --out "$work/a" > "$work/a.out" 2> "$work/a.err"
 check "mpirun: four ranks" grep -q "done:" "$work/a.out"
-timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=pmix "${train[@]}" --out "$work/b" > "$work/b.out" 2> "$work/b.err"
+timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=pmix "${train[@]}" --out "$work/b" \
+    > "$work/b.out" 2> "$work/b.err"
 check "srun --mpi=pmix: the same losses" same b
-timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=none "${train[@]}" --out "$work/c" > "$work/c.out" 2> "$work/c.err"
+timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=none "${train[@]}" --out "$work/c" \
+    > "$work/c.out" 2> "$work/c.err"
 code=$?
 check "plain srun: exit code 3, found $code" test $code = 3
-check "plain srun: names the fix once" test "$(grep -c 'Slurm started 4 tasks but MPI .* sees 1: use srun --mpi=pmix' "$work/c.err")" = 1
+fix='Slurm started 4 tasks but MPI .* sees 1: use srun --mpi=pmix'
+check "plain srun: names the fix once" test "$(grep -c "$fix" "$work/c.err")" = 1
 check "plain srun: no result folder" test ! -e "$work/c"
 cat > "$work/job" << JOB
 #!/bin/bash
 $(printf '%q ' "${train[@]}") --out "$work/d" > "$work/d.out" 2> "$work/d.err"
 JOB
-timeout 90 "$cluster" exec head sbatch -N4 -n4 --wait -o /dev/null "$work/job" > "$work/e.out" 2> "$work/e.err"
+timeout 90 "$cluster" exec head sbatch -N4 -n4 --wait -o /dev/null "$work/job" \
+    > "$work/e.out" 2> "$work/e.err"
 check "a plain command inside of sbatch -n4: one rank" grep -q "done:" "$work/d.out"
 exit $bad

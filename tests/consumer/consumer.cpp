@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same in C++17: the headers must compile and link as C++.
+// The same program in C++17: the headers must compile and link as C++.
 #include <catena/base.h>
 #include <cstdio>
 

@@ -1,25 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of the documentation are true: every ```c block is compiled against an installed Catena.
+"""Checks the code blocks of the documentation: compiles and runs them against an installed Catena.
 
   docs.py PREFIX FILE.md ...    check the files
-  docs.py --print WORD FILE.md  print the ```sh blocks marked with WORD, for others to run
+  docs.py --print WORD FILE.md  print the ```sh blocks marked with WORD, for other tests to run
 
-A C block with main() is a program: it is run and must end with 0 and say nothing on stderr. Any other is
-the inside of a function with the parameters below. A program with <catena/mpi.h>, and ```fortran, is compiled by mpicc and mpifort and
-run as one rank; without them it is skipped, and said so. ```c NAME leaves the block as file NAME for the
-commands after it; the commands of ```sh run are run in order, in one folder per document that is also
-their HOME, with the prefix as $HOME/catena and its bin in the PATH.
+- A C block with main() is a program. It is run, must end with 0 and print nothing to stderr. Any
+  other C block is the body of a function with the parameters below and is only compiled.
+- A program that includes <catena/mpi.h>, and ```fortran, is compiled by mpicc or mpifort and run as
+  one rank. Without these compilers it is skipped with a message.
+- ```c NAME saves the block as file NAME for later commands. If NAME is a path below src/ of the
+  project, the block is an op file. It is compiled with the project's internal headers, not run.
+- The commands of ```sh run are run in order, in one folder per document that is also their HOME,
+  with the prefix as $HOME/catena and its bin in the PATH.
+- ```output shows what the program or command before it prints. The words must be the same; a number
+  or time may be any other one, and a line `...` stands for any lines. The pages call this machine
+  node1. With ```output exact, the numbers must be the same too.
+- ```sh run needs PROGRAM is skipped with a message if that program is missing.
 """
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(c|sh|fortran)\b[ ]*(\S*)[ ]*\n(.*?)^```[ ]*$", re.M | re.S)
+BLOCK = re.compile(r"^```(c|sh|fortran|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n(.*?)^```[ ]*$",
+                   re.M | re.S)
+NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,:]*(?:[eE][-+]?\d+)?")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+HOST = re.compile(rf"(?<![\w.-]){re.escape(socket.gethostname())}(?![\w.-])")
+TOP = Path(__file__).resolve().parents[2]
 FRAGMENT = """#include <catena/catena.h>
 void fragment(ctn_context *ctx, ctn_module *net, ctn_module *fc1, ctn_module *fc2, ctn_optim *opt,
               const void *data, ctn_tensor *t);
@@ -32,24 +45,37 @@ void fragment(ctn_context *ctx, ctn_module *net, ctn_module *fc1, ctn_module *fc
 """
 
 
+def line_pattern(line):
+    """A pattern for a line of output in which numbers, times and the width of blanks may differ."""
+    words = [re.escape(NUMBER.sub("\0", word)) for word in TIME.sub("\1", line).split()]
+    number = r"[-+]?[\d.,:]+(?:[eE][-+]?\d+)?"
+    words = [word.replace("\0", number).replace("\1", TIME.pattern) for word in words]
+    pattern = r"[^\S\n]+".join(words)
+    return r"[^\S\n]*" + pattern + r"[^\S\n]*\n"
+
+
 def blocks(path):
-    """(line, language, word behind it, text) of each block."""
+    """Yields (line, language, word after it, program it needs, text) of each block."""
     text = Path(path).read_text(encoding="utf-8")
     for m in BLOCK.finditer(text):
-        yield text.count("\n", 0, m.start()) + 1, m[1], m[2], m[3]
+        yield text.count("\n", 0, m.start()) + 1, m[1], m[2], m[3], m[4]
 
 
 class Checker:
     def __init__(self, prefix, work):
         (work / "catena").symlink_to(prefix)
         self.work = work
-        self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
+        self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}",
+                    # Without these, Open MPI refuses to run as root, as the tests do.
+                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include"]
+        self.printed = ""  # by the last program or command
         self.link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
 
     def run(self, where, command, quiet=False):
         done = subprocess.run(command, cwd=self.work, env=self.env, capture_output=True, text=True)
+        self.printed = HOST.sub("node1", done.stdout + done.stderr)
         if done.returncode == 0 and not (quiet and done.stderr):
             return
         sys.stderr.write(done.stdout + done.stderr)
@@ -61,11 +87,11 @@ class Checker:
         self.run(where, ["./program"], quiet=True)
 
     def mpi_program(self, where, name, text):
-        """C or Fortran. What MPI itself has to say about one rank on this machine is not looked at."""
+        """C or Fortran. Messages on stderr are ignored: MPI itself may print some for one rank."""
         fortran = name.endswith(".f90")
         compiler = "mpifort" if fortran else "mpicc"
         if not shutil.which(compiler):
-            print(f"docs: {where}: skipped, there is no {compiler}")
+            print(f"docs: {where}: skipped, {compiler} was not found")
             return
         (self.work / name).write_text(text, encoding="utf-8")
         module = "catena/share/catena/fortran/catena.f90"
@@ -73,21 +99,52 @@ class Checker:
         self.run(where, [compiler, *options, name, "-o", "program", *self.link])
         self.run(where, ["./program"])
 
+    def op_file(self, where, text):
+        """An op of the library, as a tutorial shows it."""
+        (self.work / "op.c").write_text(text, encoding="utf-8")
+        generated = next(iter(sorted(TOP.glob("build/*/generated/catena_config.h"))), None)
+        if not generated:
+            print(f"docs: {where}: skipped, there is no build of the library")
+            return
+        flags = [*self.flags, "-fopenmp", "-Wno-unused", f"-I{TOP}/src", f"-I{generated.parent}"]
+        self.run(where, ["gcc", *flags, "-c", "op.c"])
+
+    def output(self, where, text, exact):
+        if exact and text in self.printed:
+            return
+        wanted = re.split(r"^\.\.\.\n", text, flags=re.M)
+        parts = ("".join(line_pattern(line) for line in part.splitlines()) for part in wanted)
+        pattern = ".*".join(parts)
+        if not exact and re.search(pattern, self.printed, re.S):
+            return
+        sys.stderr.write(self.printed)
+        sys.exit(f"docs: {where}: the output shown is not what was printed")
+
     def fragment(self, where, text):
         (self.work / "fragment.c").write_text(FRAGMENT % text, encoding="utf-8")
         # A fragment may leave out the checks that a program must have.
-        self.run(where, ["gcc", *self.flags, "-Wno-unused", "-Wno-unused-result", "-c", "fragment.c"])
+        flags = [*self.flags, "-fopenmp", "-Wno-unused", "-Wno-unused-result"]
+        self.run(where, ["gcc", *flags, "-c", "fragment.c"])
 
 
 def check(prefix, path):
-    counts = {"programs": 0, "fragments": 0, "command blocks": 0}
+    counts = {"programs": 0, "fragments": 0, "command blocks": 0, "outputs": 0}
     with tempfile.TemporaryDirectory() as name:
         checker = Checker(Path(prefix).resolve(), Path(name))
-        for line, language, word, text in blocks(path):
+        for line, language, word, needs, text in blocks(path):
             where = f"{path}:{line}"
-            if language == "sh" and word == "run":
+            if needs and not shutil.which(needs):
+                print(f"docs: {where}: skipped, there is no {needs}")
+                checker.printed = None
+            elif language == "sh" and word == "run":
                 checker.run(where, ["bash", "-euo", "pipefail", "-c", text])
                 counts["command blocks"] += 1
+            elif language == "output" and checker.printed is not None:
+                checker.output(where, text, word == "exact")
+                counts["outputs"] += 1
+            elif language == "c" and word.startswith("src/"):
+                checker.op_file(where, text)
+                counts["fragments"] += 1
             elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
                 checker.mpi_program(where, word, text)
                 counts["programs"] += 1
@@ -102,7 +159,7 @@ def check(prefix, path):
 
 def main(args):
     if len(args) == 3 and args[0] == "--print":
-        texts = [text for _, lang, word, text in blocks(args[2]) if lang == "sh" and word == args[1]]
+        texts = [b[4] for b in blocks(args[2]) if b[1:3] == ("sh", args[1])]
         if not texts:
             sys.exit(f"docs: {args[2]} has no ```sh {args[1]} block")
         print("".join(texts), end="")
@@ -113,10 +170,10 @@ def main(args):
     for path in args[1:]:
         for key, n in check(args[0], path).items():
             total[key] = total.get(key, 0) + n
-    # Nothing found means that the marks changed, not that all is well.
+    # Finding nothing means that the marks changed, not that all is well.
     if not total["programs"] or not total["command blocks"]:
         sys.exit(f"docs: no program or no command found in {' '.join(args[1:])}")
-    print("docs: right:", ", ".join(f"{n} {key}" for key, n in total.items()))
+    print("docs: ok:", ", ".join(f"{n} {key}" for key, n in total.items()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/consumer/run.sh PREFIX: builds and runs C11 and C++17 programs against an installed Catena,
-# once by pkg-config and once by find_package, compiles every installed header on its own, and checks
-# the programs and commands in the documentation (docs.py).
+# once with pkg-config and once with find_package, compiles every installed header on its own, and
+# checks the programs and commands in the documentation (docs.py).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -22,35 +22,37 @@ libs+=("-Wl,-rpath,$(pkg-config --variable=libdir catena)")
 for header in "$prefix"/include/catena/*.h; do
     name=catena/$(basename "$header")
     mpi=()
-    if [ "$name" = catena/mpi.h ]; then # the one header that needs another library's
-        command -v mpicc > /dev/null || { echo "no mpicc: $name is not looked at"; continue; }
+    if [ "$name" = catena/mpi.h ]; then # the only one that includes another library's header
+        command -v mpicc > /dev/null || { echo "no mpicc: $name is not checked"; continue; }
         read -ra mpi <<< "$(mpicc -show | tr ' ' '\n' | sed -n 's/^-I/-isystem /p' | tr '\n' ' ')"
     fi
-    echo "#include <$name>" | gcc -std=c11 "${strict[@]}" "${cflags[@]}" "${mpi[@]}" -fsyntax-only -x c -
-    echo "#include <$name>" | g++ -std=c++17 "${strict[@]}" "${cflags[@]}" "${mpi[@]}" -fsyntax-only -x c++ -
+    flags=("${strict[@]}" "${cflags[@]}" "${mpi[@]}" -fsyntax-only)
+    echo "#include <$name>" | gcc -std=c11 "${flags[@]}" -x c -
+    echo "#include <$name>" | g++ -std=c++17 "${flags[@]}" -x c++ -
 done
 echo "consumer: every header compiles on its own in C11 and C++17"
 
 gcc -std=c11 "${strict[@]}" "${cflags[@]}" "$here/consumer.c" -o "$work/c" "${libs[@]}"
 g++ -std=c++17 "${strict[@]}" "${cflags[@]}" "$here/consumer.cpp" -o "$work/cxx" "${libs[@]}"
-echo "consumer: by pkg-config"
+echo "consumer: with pkg-config"
 "$work/c"
 "$work/cxx"
 
 if command -v ninja > /dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>&1 &&
     cmake --build "$work/build" >> "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-echo "consumer: by find_package"
+echo "consumer: with find_package"
 "$work/build/consumer_c"
 "$work/build/consumer_cxx"
 
 if [ -x "$prefix/bin/catena" ]; then
     missing=$(ldd "$prefix/bin/catena" | grep 'not found' || true)
-    [ -z "$missing" ] || { echo "consumer: the installed command misses: $missing" >&2; exit 1; }
-    # A wrong command line: code 2, one line on stderr, nothing on stdout.
-    for wrong in "" inf --verson "--version x" "info --jsn" "info extra" bench "bench mpl" "bench mlp -t" \
-        "bench mlp --steps" "bench mlp --steps 0" "bench mlp --steps x" "bench mlp --threads 99999" \
-        "explain mlpp" "help benhc"; do
+    [ -z "$missing" ] ||
+        { echo "consumer: the installed command lacks libraries: $missing" >&2; exit 1; }
+    # A wrong command line gives exit code 2, one line on stderr and nothing on stdout.
+    for wrong in "" inf --verson "--version x" "info --jsn" "info extra" bench "bench mpl" \
+        "bench mlp -t" "bench mlp --steps" "bench mlp --steps 0" "bench mlp --steps x" \
+        "bench mlp --threads 99999" "explain mlpp" "help benhc"; do
         code=0
         # shellcheck disable=SC2086 # words
         "$prefix/bin/catena" $wrong > "$work/out" 2> "$work/err" || code=$?

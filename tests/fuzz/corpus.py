@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of the fuzz targets into tests/fuzz/corpus (needs numpy and Pillow). The files are kept in the
-repository; run it again only to add kinds."""
+"""Writes the seed files of the fuzz targets to tests/fuzz/corpus (needs NumPy and Pillow). They are
+kept in the repository, so run this again only to add new kinds of files."""
 import gzip
 import io
 import json
@@ -38,9 +38,15 @@ def picture(mode="RGB", size=(24, 17), kind="JPEG", **options):
 
 
 def images():
-    for name, options in {"420.jpg": {"subsampling": 2}, "444.jpg": {"subsampling": 0, "quality": 30},
-                          "progressive.jpg": {"progressive": True}, "gray.jpg": {"mode": "L"},
-                          "cmyk.jpg": {"mode": "CMYK"}, "restart.jpg": {"restart_marker_blocks": 1}}.items():
+    photos = {
+        "420.jpg": {"subsampling": 2},
+        "444.jpg": {"subsampling": 0, "quality": 30},
+        "progressive.jpg": {"progressive": True},
+        "gray.jpg": {"mode": "L"},
+        "cmyk.jpg": {"mode": "CMYK"},
+        "restart.jpg": {"restart_marker_blocks": 1},
+    }
+    for name, options in photos.items():
         put("image", name, picture(**options))
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -50,9 +56,16 @@ def images():
 
 
 def arrays():
-    for name, array in {"f4": np.ones((3, 2, 2), "f4"), "f8": np.zeros((2, 3), ">f8"), "i2": np.arange(4, dtype="i2"),
-                        "fortran": np.asfortranarray(np.ones((3, 4, 2))), "f2": np.ones((2, 2), "f2"),
-                        "b1": np.ones(5, bool), "empty": np.ones((0, 3), "f4")}.items():
+    examples = {
+        "f4": np.ones((3, 2, 2), "f4"),
+        "f8": np.zeros((2, 3), ">f8"),
+        "i2": np.arange(4, dtype="i2"),
+        "fortran": np.asfortranarray(np.ones((3, 4, 2))),
+        "f2": np.ones((2, 2), "f2"),
+        "b1": np.ones(5, bool),
+        "empty": np.ones((0, 3), "f4"),
+    }
+    for name, array in examples.items():
         out = io.BytesIO()
         np.save(out, array)
         put("npy", f"{name}.npy", out.getvalue())
@@ -65,15 +78,22 @@ def idx():
     pixels = RNG.integers(0, 256, (1, 28, 28), dtype=np.uint8).tobytes()
     both = struct.pack(">IIII", 0x803, 1, 28, 28) + pixels + struct.pack(">II", 0x801, 1) + b"\x07"
     put("idx", "pair", both)
-    put("idx", "images", struct.pack(">IIII", 0x803, 2, 2, 3) + bytes(range(12)))
-    put("idx", "gzip", gzip.compress(struct.pack(">IIII", 0x803, 2, 2, 3) + bytes(range(12)), mtime=0))
+    two = struct.pack(">IIII", 0x803, 2, 2, 3) + bytes(range(12))
+    put("idx", "images", two)
+    put("idx", "gzip", gzip.compress(two, mtime=0))
 
 
 def shards():
+    members = (
+        ("a.jpg", picture(size=(9, 8))),
+        ("a.cls", b"3"),
+        ("b.png", picture(size=(8, 8), kind="PNG")),
+        ("b.cls", b"1\n"),
+        ("c.json", b"{}"),
+    )
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, data in (("a.jpg", picture(size=(9, 8))), ("a.cls", b"3"), ("b.png", picture(size=(8, 8), kind="PNG")),
-                           ("b.cls", b"1\n"), ("c.json", b"{}")):
+        for name, data in members:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
@@ -95,7 +115,8 @@ def safetensors():
                                     "b": {"dtype": "I64", "shape": [], "data_offsets": [8, 16]},
                                     "__metadata__": {"k": "v"}}, bytes(16)))
     put("safetensors", "empty", file({}, b""))
-    put("safetensors", "bf16", file({"w": {"dtype": "BF16", "shape": [1, 0, 3], "data_offsets": [0, 0]}}, b""))
+    bf16 = {"w": {"dtype": "BF16", "shape": [1, 0, 3], "data_offsets": [0, 0]}}
+    put("safetensors", "bf16", file(bf16, b""))
 
 
 def yaml():
@@ -104,10 +125,40 @@ def yaml():
     put("yaml", "refused", b"a: &x 1\nb: *x\nc: !!int 3\nd: {e: {f: {g: {h: 1}}}}\n")
 
 
+def tokenizer():
+    """The first letter says which file the rest is."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in printable]
+    letters = {chr(b): b for b in printable}
+    letters.update({chr(256 + i): b for i, b in enumerate(others)})
+    letters.update({"ab": 256, "abc": 257, "\u0120a": 258})
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    pattern = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+               r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated",
+             "invert": False}
+    bpe = {"added_tokens": [{"id": 259, "content": "<m>", "lstrip": True, "rstrip": True}],
+           "normalizer": {"type": "NFC"},
+           "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, byte_level]},
+           "model": {"type": "BPE", "vocab": letters,
+                     "merges": ["a b", ["ab", "c"], "\u0120 a"]}}
+    put("tokenizer", "bpe", b"j" + json.dumps(bpe).encode())
+    words = {"[UNK]": 0, "[CLS]": 1, "un": 2, "##a": 3, "!": 4}
+    bert = {"added_tokens": [{"id": 1, "content": "[CLS]", "special": True}],
+            "normalizer": {"type": "BertNormalizer", "strip_accents": None, "lowercase": True},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": words,
+                      "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}}
+    put("tokenizer", "bert", b"j" + json.dumps(bert).encode())
+    put("tokenizer", "words", b"t[UNK]\n[CLS]\nun\n##a\n!\n")
+    put("tokenizer", "merges", b"m#version: 0.2\na b\nab c\n\xc4\xa0 a\n")
+
+
 images()
 arrays()
 idx()
 shards()
 safetensors()
 yaml()
+tokenizer()
 put("cifar", "two", bytes([3]) + bytes(3072) + bytes([9]) + bytes(range(256)) * 12)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR-10 binary files. Most inputs are no whole number of records: the last one is completed.
+ * CIFAR-10 binary files. Most inputs are not a whole number of records, so the last record is
+ * padded.
  */
 #include "fuzz.h"
 

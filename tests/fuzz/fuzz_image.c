@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG and PNG files: the last byte chooses crop, size and layout.
+ * JPEG and PNG files. The last byte selects crop, size and layout.
  */
 #include "fuzz.h"
 

@@ -24,5 +24,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         sum += strlen(ctn__st_metadata_at(f, i, &key)) + strlen(key);
     }
     ctn__st_close(f);
-    return sum == UINT64_MAX; /* never; the bytes must be read */
+    return sum == UINT64_MAX; /* never true, but makes sure that the bytes are read */
 }

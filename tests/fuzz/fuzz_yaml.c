@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configuration files of the command, over a table with an option of every type. Linked with the
- * command's own config.c and options.c.
+ * Configuration files of the command, read with a table that has an option of every type. Linked
+ * with the command's own config.c and options.c.
  */
 #include "fuzz.h"
 
@@ -14,14 +14,14 @@ static int nothing(args *a)
 }
 
 static const option options[] = {
-    {"batch", "N", "0", ""},
-    {"lr", "X", "", ""},
-    {"model", "NAME", "", ""},
-    {"schedule", "step|cosine", "step", ""},
-    {"mean", "R,G,B,...", "", ""},
-    {"flip", NULL, NULL, ""},
-    {"data", "PATH", "", ""},
-    {"json", NULL, NULL, ""},
+    {"batch", "N", "0", "", GROUP_NONE},
+    {"lr", "X", "", "", GROUP_NONE},
+    {"model", "NAME", "", "", GROUP_NONE},
+    {"schedule", "step|cosine", "step", "", GROUP_NONE},
+    {"mean", "R,G,B,...", "", "", GROUP_NONE},
+    {"flip", NULL, NULL, "", GROUP_NONE},
+    {"data", "PATH", "", "", GROUP_NONE},
+    {"json", NULL, NULL, "", GROUP_NONE},
     {0},
 };
 
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static FILE *silent;
     double list[4];
     args a = {.cmd = &cmd};
-    /* Refusals are told on stderr, thousands in a second. */
+    /* Errors are printed to stderr, thousands per second. */
     if (!silent && (silent = fopen("/dev/null", "w"))) stderr = silent;
     for (int i = 0; options[i].name; i++) a.value[i] = options[i].def;
     if (config_parse(&a, "config.yaml", (const char *)data, bytes, FROM_CONFIG) < 0) {

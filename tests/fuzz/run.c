@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fuzz target without a fuzzer: every file of the folders given goes through it once, also cut short
- * and with bits flipped.
+ * Runs a fuzz target without a fuzzer: once over every file of the given folders, and again with
+ * the file truncated and with bits flipped.
  */
 #include "fuzz.h"
 
@@ -32,7 +32,8 @@ static int run_file(const char *path)
     }
     const size_t bytes = fread(data, 1, MOST, f);
     fclose(f);
-    uint8_t *exact = malloc(bytes ? bytes : 1); /* so that a sanitizer sees reads beyond the end */
+    /* exact size, so that a sanitizer sees reads beyond the end */
+    uint8_t *exact = malloc(bytes ? bytes : 1);
     if (exact) {
         memcpy(exact, data, bytes);
         all_ways(exact, bytes);

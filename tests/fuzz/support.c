@@ -48,7 +48,7 @@ void fuzz_samples(ctn_dataset *ds)
         const ctn_field *field = ctn_dataset_field(ds, f);
         size_t bytes = ctn_dtype_size(field->dtype);
         for (int d = 0; d < field->ndim; d++) bytes *= (size_t)field->shape[d];
-        if (bytes > (size_t)1 << 26) goto done; /* a legal header may ask for more than there is */
+        if (bytes > (size_t)1 << 26) goto done; /* a valid header may ask for more than there is */
         dst[f] = malloc(bytes + 1);
         if (!dst[f]) goto done;
     }

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden values of test_cifar.c: ResNet-18 trained for 100 steps, and logits of the published ResNet-20, in PyTorch.
+"""Golden values of test_cifar.c, made by PyTorch: the losses of 100 training steps of ResNet-18,
+and the logits of the published ResNet-20.
 
-CATENA_DATA=... python3 cifar.py FOLDER > cifar.inc   (needs torch; FOLDER has the .bin files of CIFAR-10)
-With --f64 the losses of the training in f64 are printed and how far f32 is from them.
+CATENA_DATA=... python3 cifar.py FOLDER > cifar.inc
+Needs torch. FOLDER holds the .bin files of CIFAR-10. With --f64, prints the losses in f32 and in
+f64 and their relative difference instead.
 """
 import json
 import os
@@ -91,7 +93,8 @@ def published(path):
 
 def logits():
     net = Cifar(3)
-    state = published(os.path.join(os.environ["CATENA_DATA"], "weights/cifar10-resnet/resnet20-12fca82f.safetensors"))
+    weights = "weights/cifar10-resnet/resnet20-12fca82f.safetensors"
+    state = published(os.path.join(os.environ["CATENA_DATA"], weights))
     missing, unexpected = net.load_state_dict(state, strict=False)
     assert not unexpected and all(m.endswith("num_batches_tracked") for m in missing)
     net.double().eval()

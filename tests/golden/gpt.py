@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden losses of test_gpt.c: a small GPT on the characters of tinyshakespeare, 100 steps of AdamW in PyTorch f32.
+"""Golden losses of test_gpt.c, made by PyTorch in f32: a small GPT on the characters of
+tinyshakespeare, 100 steps of AdamW.
 
-CATENA_DATA=... python3 gpt.py > gpt.inc   (needs torch)
-With --f64 the losses of the training in f64 are printed and how far f32 is from them.
+CATENA_DATA=... python3 gpt.py > gpt.inc
+Needs torch. With --f64, prints the losses in f32 and in f64 and their relative difference instead.
 """
 import os
 import sys
@@ -56,7 +57,7 @@ class Layer(nn.Module):
 
 
 class GPT(nn.Module):
-    """The names of GPT-2, the output tied to the embedding."""
+    """Uses the parameter names of GPT-2. The output layer is tied to the embedding."""
 
     def __init__(self, vocabulary):
         super().__init__()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of hashed.py in C: each from a name and an index, so that both sides have the same
- * weights and inputs without a file.
+ * The C counterpart of hashed.py: weights and inputs computed from a name and an index, so that
+ * Python and C get the same numbers without sharing a file.
  */
 #ifndef CTN_GOLDEN_HASHED_H
 #define CTN_GOLDEN_HASHED_H
@@ -13,11 +13,7 @@
 
 #include <catena/catena.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 static inline uint32_t hashed_bits(uint32_t key, uint32_t i)
 {
@@ -53,13 +49,13 @@ static inline int hashed_ends(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Every parameter by its name; scales that end in `small` (or NULL) are a tenth. States are left
- * alone. */
+/* Fills every parameter according to its name. Scales whose names end in `small` (may be NULL)
+ * are a tenth. States are not touched. */
 static inline void hashed_fill(ctn_module *net, const char *small)
 {
     ctn_vars p = ctn_params(net);
     for (int v = 0; v < p.n; v++) {
-        int first = 0; /* a tied one is known by its first name */
+        int first = 0; /* a tied parameter goes by its first name */
         while (p.var[first] != p.var[v]) first++;
         if (first < v) continue;
         const ctn_desc *d = ctn_var_desc(p.var[v]);
@@ -75,7 +71,7 @@ static inline void hashed_fill(ctn_module *net, const char *small)
     }
 }
 
-/* CATENA_DATA/rest, NULL where the variable is not set. */
+/* CATENA_DATA/rest, or NULL if the variable is not set. */
 static inline const char *data_path(char *buf, size_t n, const char *rest)
 {
     const char *data = getenv("CATENA_DATA");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that Python and C (hashed.h) make alike from a name and an index: weights, inputs, directions."""
+"""Weights, inputs and directions computed from a name and an index, so that Python and C (hashed.h)
+get the same numbers without sharing a file."""
 import numpy as np
 import torch
 
@@ -30,15 +31,17 @@ def uniform(name, n):
 
 
 def values(name, shape, small=""):
-    """A parameter: (out, in, ...) by its fan in, scales near 1, biases near 0.
+    """Values of a parameter: weights (out, in, ...) scaled by the fan-in, scales near 1, biases
+    near 0.
 
-    Scales whose names end in `small` are a tenth of that: a ResNet-50 of random weights is otherwise
-    so ill-conditioned that its gradients in f32 are off by 3 %, in bf16 by all."""
+    Scales whose names end in `small` are a tenth of that. Otherwise a ResNet-50 with random weights
+    is so ill-conditioned that its gradients are off by 3 % in f32 and meaningless in bf16."""
     u = uniform(name, int(np.prod(shape)))
     if len(shape) > 1:
         u *= np.sqrt((6.0 if len(shape) > 2 else 3.0) / np.prod(shape[1:]))
     else:
-        u = (u * 0.25 + (1 if name.endswith("weight") else 0)) * (0.1 if small and name.endswith(small) else 1)
+        u = u * 0.25 + (1 if name.endswith("weight") else 0)
+        u = u * (0.1 if small and name.endswith(small) else 1)
     return u.astype(np.float32).reshape(shape)
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden losses of test_mlp.c: the 784-1000-1000-10 MLP, batch 100, 200 steps on MNIST in PyTorch f32.
+"""Golden losses of test_mlp.c, made by PyTorch in f32: the 784-1000-1000-10 MLP on MNIST, 200 steps
+with batch size 100.
 
-CATENA_DATA=... python3 mlp.py [weights.safetensors] > mlp.inc   (needs torch; safetensors to write the weights)
+CATENA_DATA=... python3 mlp.py [weights.safetensors] > mlp.inc
+Needs torch, and safetensors to write the weights.
 """
 import gzip
 import os
@@ -41,13 +43,15 @@ def weights():
         for name, shape in ((f"{2 * l}.weight", (n_out, n_in)), (f"{2 * l}.bias", (n_out,))):
             i = np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(1000003 * l + len(name))
             u = mixed(i).astype(np.float64) / 2.0**32
-            out[name] = torch.tensor(((u - 0.5) * 2 / np.sqrt(n_in)).reshape(shape).astype(np.float32))
+            w = ((u - 0.5) * 2 / np.sqrt(n_in)).reshape(shape)
+            out[name] = torch.tensor(w.astype(np.float32))
     return out
 
 
 def train(make):
-    net = torch.nn.Sequential(torch.nn.Linear(784, 1000), torch.nn.ReLU(), torch.nn.Linear(1000, 1000),
-                              torch.nn.ReLU(), torch.nn.Linear(1000, 10))
+    net = torch.nn.Sequential(torch.nn.Linear(784, 1000), torch.nn.ReLU(),
+                              torch.nn.Linear(1000, 1000), torch.nn.ReLU(),
+                              torch.nn.Linear(1000, 10))
     net.load_state_dict(weights())
     opt = make(net.parameters())
     losses = []
@@ -66,7 +70,8 @@ if len(sys.argv) > 1:
     from safetensors.torch import save_file
     save_file(weights(), sys.argv[1])
 print("/* Made by mlp.py; do not edit. */")
-for name, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.02)), ("adam", lambda p: torch.optim.Adam(p, lr=1e-4))):
+for name, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.02)),
+                   ("adam", lambda p: torch.optim.Adam(p, lr=1e-4))):
     print(f"static const double {name}_losses[] = {{")
     for v in train(make):
         print(f"    {v:.9e},")

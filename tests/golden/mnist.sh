@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/golden/mnist.sh PROGRAM: 20 epochs of examples/mnist reach 98 % on the test images. Two shorter runs with the
-# same seed and threads go the same way and leave the same weights, bit by bit. Without CATENA_DATA: skipped (77).
+# tests/golden/mnist.sh PROGRAM: 20 epochs of examples/mnist must reach 98 % accuracy on the test
+# images. Two shorter runs with the same seed and thread count must print the same and write
+# bitwise equal weights. Skipped (exit code 77) without CATENA_DATA.
 set -euo pipefail
 
 program=${1:?usage: mnist.sh PROGRAM}
-[ -n "${CATENA_DATA:-}" ] || { echo "skipped: CATENA_DATA is not set, MNIST is looked for in it"; exit 77; }
+[ -n "${CATENA_DATA:-}" ] || { echo "skipped: set CATENA_DATA to find MNIST"; exit 77; }
 [ -d "$CATENA_DATA/mnist" ] || { echo "skipped: there is no $CATENA_DATA/mnist"; exit 77; }
 
 export CATENA_THREADS=2
@@ -19,7 +20,8 @@ run long 20
 run short 2
 run again 2
 
-awk 'END { exit !($5 == "accuracy" && $6 >= 0.98) }' "$work/long.log" || { echo "accuracy is below 0.98"; exit 1; }
+awk 'END { exit !($5 == "accuracy" && $6 >= 0.98) }' "$work/long.log" ||
+    { echo "accuracy is below 0.98"; exit 1; }
 cmp "$work/short.log" "$work/again.log"
 cmp "$work/short.safetensors" "$work/again.safetensors"
-echo "all runs went the same way"
+echo "both short runs are equal"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden values of test_optim.c: every optimizer and schedule on one small net in PyTorch.
+"""Golden values of test_optim.c, made by PyTorch: every optimizer and schedule on a small net.
 
-python3 optim.py > optim.inc   (needs torch; values in f64, so that both sides round for themselves)
+python3 optim.py > optim.inc
+Needs torch. Computes in f64, so that only Catena's own rounding counts as an error.
 """
 import fnmatch
 import warnings
@@ -14,7 +15,7 @@ from torch.optim import lr_scheduler as sched
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
-warnings.simplefilter("ignore")  # SequentialLR calls its parts in a way that torch warns of
+warnings.simplefilter("ignore")  # SequentialLR calls its parts in a way that torch warns about
 
 STEPS = 16
 NAMES = ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
@@ -42,7 +43,7 @@ def emit(name, values):
 
 
 def train(name, make, clip=0, before=None, schedule=None):
-    """Losses, norms where clipped, then every parameter."""
+    """Prints the losses, the gradient norms if they are clipped, then every parameter."""
     p = net()
     opt = make(p)
     follow = schedule(opt) if schedule else None
@@ -64,7 +65,7 @@ def train(name, make, clip=0, before=None, schedule=None):
 
 
 def grouped(make, **how):
-    """Biases without decay at three times the rate, weights with the rest."""
+    """Biases have no weight decay and three times the learning rate. Weights have the decay."""
     return lambda p: make(
         [
             {"params": [p[0], p[2]], "weight_decay": how["decay"]},
@@ -133,7 +134,8 @@ step3 = lambda opt: sched.StepLR(opt, 3, 0.5)
 exponential = lambda opt: sched.ExponentialLR(opt, 0.9)
 linear = lambda opt: sched.LinearLR(opt, start_factor=1, end_factor=0.2, total_iters=10)
 polynomial = lambda opt: sched.PolynomialLR(opt, total_iters=12, power=2)
-# CosineAnnealingLR rises again behind its end, ours stays there: the closed formula, held.
+# CosineAnnealingLR rises again after its end, ours stays at its last value. So this is the closed
+# formula, held at the end.
 COS = lambda t: 0.1 + 0.9 * 0.5 * (1 + torch.cos(torch.tensor(torch.pi * min(t, 12) / 12)).item())
 cosine = lambda opt: sched.LambdaLR(opt, COS)
 annealing = lambda opt: sched.CosineAnnealingLR(opt, 16, eta_min=0.1)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden values of test_programs.c: whole little training programs in PyTorch.
+"""Golden values of test_programs.c, made by PyTorch: small but complete training programs.
 
-python3 programs.py > programs.inc   (needs torch; values in f64, so that both sides round for themselves)
+python3 programs.py > programs.inc
+Needs torch. Computes in f64, so that only Catena's own rounding counts as an error.
 """
 import torch
 import torch.nn.functional as F
@@ -31,8 +32,9 @@ def emit(name, values):
 
 
 def control_flow():
-    # The rate is one at which the program is well conditioned: random relative errors of 2^-24 in every operation move no
-    # value by more than 2e-6. At 0.1 they moved the last loss by 2e-4, and PyTorch's own f32 was 6e-5 off.
+    # At this learning rate the program is well conditioned: random relative errors of 2^-24 in
+    # every operation move no value by more than 2e-6. At a rate of 0.1 they moved the last loss by
+    # 2e-4, and PyTorch's own f32 was off by 6e-5.
     w, b = param(1, 1.3, 4, 4), param(2, 0.1, 4)
     opt = torch.optim.SGD([w, b], lr=0.03)
     out = []

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden gradients of test_resnet.c: ResNet-50, batch 4, 96 pixels, one backward pass in PyTorch.
+"""Golden gradients of test_resnet.c, made by PyTorch: one backward pass of ResNet-50 with batch
+size 4 and images of 96 pixels.
 
 python3 resnet.py > resnet.inc   (needs torch)
 
-Weights and images are made by hashed.py. Of each gradient, in f64, the norm is printed and its products with 8
-random directions of unit variance: the root mean square of what another gradient's products differ by estimates
-the norm of the difference. So are the errors of PyTorch's own f32 and bf16 (autocast) gradients.
+hashed.py makes the weights and images. For each gradient in f64, the script prints its norm and its
+dot products with 8 random directions of unit variance. The root mean square of the differences
+between these products and those of another gradient estimates the norm of the difference of the two
+gradients. The script also prints the errors of PyTorch's own f32 and bf16 (autocast) gradients.
 """
 import numpy as np
 import torch
@@ -61,7 +63,7 @@ def shortcut(cin, cout, stride):
 
 
 class ResNet(nn.Module):
-    """The names of torchvision."""
+    """Uses the parameter names of torchvision."""
 
     def __init__(self, block, blocks, classes=1000):
         super().__init__()
@@ -83,8 +85,9 @@ class ResNet(nn.Module):
 
 
 def lift(net):
-    """Small scales and large biases in every normalisation: few values come near the kink of a ReLU, whose flips
-    would drown the errors of f32. Half of the channels inside of a block are off."""
+    """Gives every normalisation small scales and large biases, so that few values come near the
+    kink of a ReLU. Values that change sign there would hide the errors of f32. Half of the channels
+    inside of a block are off."""
     with torch.no_grad():
         for name, p in net.named_parameters():
             if p.ndim > 1 or name.startswith("fc."):
@@ -110,7 +113,8 @@ def gradients(dtype, autocast=False, lifted=False):
         y = net(x.reshape(BATCH, 3, SIZE, SIZE))
     loss = F.cross_entropy(y.to(torch.float64 if dtype == torch.float64 else torch.float32), t)
     loss.backward()
-    return loss.item(), {name: p.grad.double().numpy().ravel() for name, p in net.named_parameters()}
+    grads = {name: p.grad.double().numpy().ravel() for name, p in net.named_parameters()}
+    return loss.item(), grads
 
 
 def products(name, g):
@@ -123,12 +127,14 @@ def main():
     loss16, bf16 = gradients(torch.float32, autocast=True)
     print("/* Made by resnet.py; do not edit. */")
     emit("losses", [loss, loss32, loss16])
-    print("static const struct {\n    const char *name;\n    double norm, f32, bf16, product[8];\n} golden[] = {")
+    print("static const struct {\n    const char *name;\n    double norm, f32, bf16, product[8];")
+    print("} golden[] = {")
     for name, g in exact.items():
         norm, p = np.linalg.norm(g), products(name, g)
         error = lambda other: np.sqrt(np.mean((products(name, other[name]) - p) ** 2)) / norm
         numbers = ", ".join(f"{v:.9e}" for v in p)
-        print(f'    {{"{name}", {norm:.9e}, {error(f32):.2e}, {error(bf16):.2e},\n     {{{numbers}}}}},')
+        print(f'    {{"{name}", {norm:.9e}, {error(f32):.2e}, {error(bf16):.2e},')
+        print(f"     {{{numbers}}}}},")
     print("};")
     loss, exact = gradients(torch.float64, lifted=True)
     loss32, f32 = gradients(torch.float32, lifted=True)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labels: long
  *
- * ResNets on CIFAR-10 against PyTorch (cifar.py), in strict f32: 100 steps of ResNet-18, and logits
- * of the published ResNet-20 for 1000 test images. The training is within 1e-4 for 20 steps and
- * 1e-2 for all: PyTorch's own losses in two layouts part by 3e-5 and 1e-3 there; in bf16 the smoothed
- * curve ends within 3 % of f32's. Without CATENA_DATA, or where its images cannot be unpacked into the working folder (python3 and djxl are
- * needed): skipped (77).
+ * ResNets on CIFAR-10 against PyTorch (cifar.py), in strict f32: 100 training steps of
+ * ResNet-18, and logits of the published ResNet-20 for 1000 test images. The training losses
+ * must agree within 1e-4 for 20 steps and within 1e-2 for all 100. PyTorch's own losses in two
+ * layouts differ by 3e-5 and 1e-3 there. In bf16 the smoothed loss curve must end within 3 % of
+ * that of f32. Skipped (77) without CATENA_DATA, or if its images cannot be unpacked into the
+ * working folder, which needs python3 and djxl.
+ * Labels: long
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static void open_loader(ctn_loader **l, ctn_dataset *ds, int64_t batch)
     ctn_sampler_free(order);
 }
 
-/* 100 steps; every loss goes to out. */
+/* Trains for 100 steps and stores every loss in out. */
 static void train_resnet18(ctn_precision precision, double out[STEPS])
 {
     ctn_context *ctx = NULL;
@@ -71,7 +72,7 @@ static void train_resnet18(ctn_precision precision, double out[STEPS])
     ctn_context_free(ctx);
 }
 
-/* Where the curve ends, smoothed: the mean of the last 20 losses. */
+/* The end of the smoothed curve: the mean of the last 20 losses. */
 static double end_of(const double loss[STEPS])
 {
     double sum = 0;
@@ -99,12 +100,12 @@ static void test_resnet18(void **state)
     }
     train_resnet18(CTN_PRECISION_BF16, bf16);
     const double off = fabs(end_of(bf16) / end_of(f32) - 1);
-    print_message("ResNet-18 in bf16 ends at %.5f, in f32 at %.5f: %.2g apart\n", end_of(bf16),
-                  end_of(f32), off);
+    print_message("ResNet-18 ends at %.5f in bf16, at %.5f in f32: relative difference %.2g\n",
+                  end_of(bf16), end_of(f32), off);
     assert_true(off <= 0.03);
 }
 
-/* The published files are older than PyTorch's counter. */
+/* The published files predate PyTorch's batch counter. */
 static const char *no_counters(void *user, const char *name, char *buf, size_t n)
 {
     (void)user, (void)buf, (void)n;
@@ -132,7 +133,7 @@ static void test_resnet20(void **state)
     double worst = 0, right = 0;
     open_loader(&loader, ds, 100);
     OK(ctn_context_new(&ctx, NULL));
-    ctn_set_training(ctx, 0);
+    ctn_context_set_training(ctx, 0);
     OK(ctn_zoo_resnet_cifar(&net, ctx, NULL));
     data_path(path, sizeof path, "weights/cifar10-resnet/resnet20-12fca82f.safetensors");
     OK(ctn_weights_load(net, path, CTN_OPT(ctn_weights_opt, .map = no_counters)));
@@ -147,7 +148,7 @@ static void test_resnet20(void **state)
         right += ctn_item(part) * (double)b.n;
         OK(ctn_scope_end(ctx));
     }
-    print_message("ResNet-20: largest difference %.2g, %g of %d right\n", worst, right, IMAGES);
+    print_message("ResNet-20: largest difference %.2g, %g of %d correct\n", worst, right, IMAGES);
     if (!(worst <= 1e-4)) fail_msg("a logit is off by %.2g, more than 1e-4", worst);
     assert_int_equal(llround(right), RIGHT);
     ctn_loader_free(loader);
@@ -156,7 +157,7 @@ static void test_resnet20(void **state)
     ctn_context_free(ctx);
 }
 
-/* The .bin files in the working folder, from an earlier run or now. */
+/* Makes sure that the .bin files are in the working folder, from an earlier run or unpacked now. */
 static const char *unpack(void)
 {
     char script[1024], command[2200];

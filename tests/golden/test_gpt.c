@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labels: long
  *
  * A small GPT (4 layers, width 128, 4 heads, 128 characters) on tinyshakespeare against PyTorch
- * (gpt.py): the same weights and batches, 100 steps of AdamW in strict f32, losses within 1e-5.
- * Without CATENA_DATA: skipped (77).
+ * (gpt.py). With the same weights and batches, the losses of 100 steps of AdamW in strict f32
+ * must agree within 1e-5. Skipped (77) without CATENA_DATA.
+ * Labels: long
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 enum { STEPS = 100, BATCH = 8, T = 128 };
 
 static char path[1024];
-static uint8_t *text; /* as numbers of characters, in the order of their codes */
+static uint8_t *text; /* as indices of characters, in the order of their codes */
 static uint32_t length;
 static int64_t vocabulary;
 
@@ -41,7 +41,7 @@ static void read_text(void)
     for (uint32_t i = 0; i < length; i++) text[i] = number[text[i]];
 }
 
-/* Rows of T characters and the character after each. */
+/* Rows of T characters, and for each the character after it. */
 static void make_batch(int step, int64_t *x, int64_t *t)
 {
     const uint32_t key = hashed_key("batches");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizers and schedules against PyTorch (optim.py): 16 steps of a two-layer net, every loss, every
- * norm and every parameter, planned and eager. Besides the numbers: a frozen parameter keeps its value and its
- * state to the bit, and state moved by name into a new optimizer continues the run.
+ * Optimizers and schedules against PyTorch (optim.py): every loss, norm and parameter of 16
+ * steps of a two-layer net, planned and eager. Also checks that a frozen parameter keeps its
+ * value and its state bit for bit, and that state moved by name into a new optimizer continues
+ * the run.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,12 +20,7 @@
 #include <cmocka.h>
 
 #include "optim.inc"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 enum { STEPS = 16, PARAMS = 51 };
 
@@ -48,7 +44,7 @@ static ctn_vars net_new(void)
 {
     for (int i = 0; i < 4; i++) {
         float x[24];
-        char own[16]; /* groups go by the names in ctn_vars, not by this */
+        char own[16]; /* groups use the names in ctn_vars, not this one */
         snprintf(own, sizeof own, "v%d", i);
         OK(ctn_var_new(&var[i], ctx, own, CTN_PARAM, CTN_F32, shape[i][1] ? 2 : 1, shape[i]));
         value(i + 1, 0.7, count(i), x);
@@ -90,7 +86,8 @@ static void near(const char *what, int i, double got, double want, double size)
         fail_msg("%s: value %d is %.9g, PyTorch has %.9g", what, i, got, want);
 }
 
-/* Relative to the largest of the parameter: an element near zero carries the rounding of the others. */
+/* Relative to the largest element of the parameter, because an element near zero carries the
+ * rounding of the others. */
 static void check_params(const char *what, const double *want)
 {
     for (int i = 0; i < 4; want += count(i), i++) {
@@ -102,7 +99,7 @@ static void check_params(const char *what, const double *want)
     }
 }
 
-/* ---- state by name ----------------------------------------------------------------------------- */
+/* ---- state by name -------------------------------------------------------------------------- */
 
 typedef struct {
     char name[24][64];
@@ -147,7 +144,7 @@ static void assert_state_still(const state_copy *a, const state_copy *b, const c
     assert_true(found > 0);
 }
 
-/* ---- the cases ------------------------------------------------------------------------------------ */
+/* ---- the cases ------------------------------------------------------------------------------ */
 
 #define MAKE(name, call, type, ...)                          \
     static ctn_status make_##name(ctn_optim **o, ctn_vars v) \
@@ -184,7 +181,7 @@ static ctn_status make_groups_adamw(ctn_optim **o, ctn_vars v)
 {
     static const double none = 0, some = 0.2;
     OK(ctn_adamw_new(o, v, CTN_OPT(ctn_adam_opt, .lr = 0.02)));
-    /* a later call wins, and leaves what it does not name */
+    /* A later call overrides an earlier one, but keeps what it does not name. */
     assert_int_equal(ctn_optim_group(*o, "*", CTN_OPT(ctn_group_opt, .decay = &some)), 4);
     assert_int_equal(ctn_optim_group(*o, "fc?.bias", CTN_OPT(ctn_group_opt, .lr_scale = 3)), 2);
     assert_int_equal(ctn_optim_group(*o, "*.bias", CTN_OPT(ctn_group_opt, .decay = &none)), 2);
@@ -208,7 +205,7 @@ typedef struct {
     double clip;
     void (*before)(ctn_optim *o, int step);
     const ctn_sched_opt *sched;
-    int move; /* before this step the optimizer is made anew and its state moved over */
+    int move; /* before this step the optimizer is recreated and its state moved over */
 } scenario;
 
 static ctn_optim *make(const scenario *c, ctn_vars vars)
@@ -311,7 +308,8 @@ static void frozen_is_untouched(void **state)
         state_copy b = state_of(o);
         OK(ctn_var_get(var[0], now, sizeof now));
         OK(ctn_var_get(var[2], head_now, sizeof head_now));
-        assert_memory_equal(was, now, sizeof was); /* no decay, no momentum of before either */
+        /* no decay, and no momentum from earlier steps */
+        assert_memory_equal(was, now, sizeof was);
         assert_memory_not_equal(head, head_now, sizeof head);
         assert_state_still(&a, &b, "fc1.");
         ctn_optim_free(o);
@@ -320,7 +318,7 @@ static void frozen_is_untouched(void **state)
     }
 }
 
-/* Frozen between backward and step: what was contributed to it counts no longer, not even in the norm. */
+/* Frozen between backward and step: its contribution no longer counts, not even in the norm. */
 static void frozen_after_backward(void **state)
 {
     (void)state;
@@ -365,7 +363,7 @@ static void everything_frozen_is_an_error(void **state)
     ctn_context_free(ctx);
 }
 
-/* ---- schedules -------------------------------------------------------------------------------------- */
+/* ---- schedules ------------------------------------------------------------------------------ */
 
 static void schedules_agree_with_pytorch(void **state)
 {
@@ -392,7 +390,7 @@ static void schedules_agree_with_pytorch(void **state)
             if (!(fabs(ctn_sched_factor(&all[i].s, step) - all[i].want[step]) < 1e-11))
                 fail_msg("%s at step %d: %.12g, PyTorch has %.12g", all[i].name, step,
                          ctn_sched_factor(&all[i].s, step), all[i].want[step]);
-    /* towards an end that is not zero: PyTorch has none, the formula is end + (1-end)(1-x)^power */
+    /* Decay to a value other than zero, which PyTorch does not have: end + (1-end)(1-x)^power. */
     ctn_sched_opt p = {.kind = CTN_SCHED_POLYNOMIAL, .steps = 8, .power = 3, .end = 0.25};
     assert_true(fabs(ctn_sched_factor(&p, 4) - (0.25 + 0.75 * 0.125)) < 1e-12);
     assert_float_equal(ctn_sched_factor(&p, 100), 0.25, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole little training programs against PyTorch (programs.py): control flow on a value read in mid-step,
- * gradient penalty, a GAN with two optimizers, gradient accumulation, truncated backpropagation through a
- * retained state. Each runs planned and eager.
+ * Small but complete training programs against PyTorch (programs.py): control flow that depends
+ * on a value read in mid-step, gradient penalty, a GAN with two optimizers, gradient
+ * accumulation, truncated backpropagation through a retained state. Each runs planned and eager.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,12 +17,7 @@
 #include <cmocka.h>
 
 #include "programs.inc"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 static ctn_context *ctx;
 static float pool[64][64]; /* inputs of one scope */
@@ -79,7 +74,7 @@ static void begin(void)
 
 static ctn_tensor *sum(ctn_tensor *x)
 {
-    return ctn_sum(x, 0, NULL, 0);
+    return ctn_sum(x, CTN_ALL_AXES, 0);
 }
 
 static ctn_tensor *layer(ctn_var *w, ctn_var *b, ctn_tensor *x)
@@ -183,7 +178,7 @@ static void accumulation_run(void)
     ctn_optim *o;
     OK(ctn_sgd_new(&o, (ctn_vars){2, p, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 0.1, .momentum = 0.9)));
     for (int step = 0; step < 5; step++) {
-        for (int micro = 0; micro < 4; micro++) { /* one scope each: gradients stay in the pool */
+        for (int micro = 0; micro < 4; micro++) { /* one scope each; gradients stay in the pool */
             begin();
             ctn_tensor *y = layer(p[0], p[1], data(100 + 4 * step + micro, 2, 5, 1));
             ctn_tensor *loss = ctn_scale(sum(ctn_mul(y, y)), 0.25 / 6);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labels: long
  *
- * Gradients of ResNet-50, batch 4, 96 pixels, against PyTorch in f64 (resnet.py). Each parameter's gradient is
- * compared by its products with 8 random directions, which estimate the norm of the difference. ReLU and max
- * pooling choose: a value next to zero that rounds to the other side moves the gradients of all layers below
- * by up to a hundredth. So the weights for f32 are lifted: hardly a value comes near a kink, and every gradient is
- * within 1e-4, by plans and eager, with each kernel choice. A gradient that is nothing but rounding (biases
- * before another normalisation) is measured by ten times what PyTorch's own f32 makes of it. bf16 is measured on ordinary
- * weights by the error that PyTorch's own bf16 (autocast) has.
+ * Gradients of ResNet-50 with batch size 4 and 96 pixels against PyTorch in f64 (resnet.py).
+ * Each gradient is compared by its dot products with 8 random directions, which estimate the
+ * norm of the difference.
+ *
+ * ReLU and max pooling are discontinuous: if rounding moves one value across zero, the gradients
+ * of all layers below change by up to 1 %. The f32 test therefore uses "lifted" weights, with
+ * which hardly any value comes near a kink. Then every gradient must agree within 1e-4, planned
+ * and eager, with each kernel choice. Gradients that consist of rounding errors only (biases in
+ * front of another normalisation) may be off by ten times the error of PyTorch's own f32. bf16
+ * runs with ordinary weights, and PyTorch's bf16 (autocast) error is its measure.
+ * Labels: long
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +37,8 @@ static void make_input(void)
     for (uint32_t i = 0; i < BATCH; i++) labels[i] = hashed_bits(label, i) % 1000;
 }
 
-/* Estimated norm of (gradient of v - the one with these products with directions named after it). */
+/* Estimates the norm of the difference between the gradient of v and the golden one, whose dot
+ * products with the directions of this name are given. */
 static double difference(ctn_var *v, const char *name, const double *product)
 {
     const uint32_t n = (uint32_t)hashed_count(ctn_var_desc(v));
@@ -69,7 +73,7 @@ static double median(const double *x, size_t n)
     return sorted[n / 2];
 }
 
-/* As lift of resnet.py. */
+/* The same as lift() in resnet.py. */
 static void lift(ctn_module *net)
 {
     ctn_vars p = ctn_params(net);
@@ -88,7 +92,7 @@ static void lift(ctn_module *net)
     }
 }
 
-/* One backward pass; error[k] is the difference of each gradient. Returns the loss. */
+/* Runs one backward pass. error[k] is the relative difference of gradient k. Returns the loss. */
 static double errors(ctn_precision precision, ctn_mode mode, int is_lifted, double *error)
 {
     ctn_context *ctx = NULL;
@@ -128,7 +132,7 @@ static void check_f32(const char *what, ctn_mode mode, bool forced)
     for (size_t k = 0; k < N; k++) {
         error[k] /= norm[k];
         double bar = norm[k] < least ? 10 * lifted[k].f32 : 1e-4;
-        /* Kernels that are not the first choice, and those with shorter vectors, round more often. */
+        /* Kernels other than the first choice, and those with shorter vectors, round more often. */
         if (forced || ctn__isa_in_use() < CTN__ISA_AVX512) bar = fmax(bar, 3 * lifted[k].f32);
         if (!(error[k] <= bar))
             fail_msg("%s: gradient of %s: error %.2g, more than %.2g; PyTorch's f32 has %.2g", what,
@@ -143,8 +147,8 @@ static void check_f32(const char *what, ctn_mode mode, bool forced)
 static void test_f32(void **state)
 {
     (void)state;
-    setenv("CATENA_TUNE", "0",
-           1); /* every choice is forced below: which is faster here must not decide */
+    /* Every choice is forced below, so that timing on this machine does not decide. */
+    setenv("CATENA_TUNE", "0", 1);
     check_f32("planned", CTN_MODE_PLANNED, false);
     check_f32("eager", CTN_MODE_EAGER, false);
     static const char *const kernels[] = {"conv", "matmul"};
@@ -167,8 +171,8 @@ static void check_bf16(const char *what, ctn_mode mode)
                      golden[k].name, error[k], golden[k].bf16);
     }
     print_message(
-        "bf16 %s: loss %.7g (f64: %.7g), error of gradients: median %.2g, by PyTorch's %.2g\n",
-        what, loss, losses[0], median(error, N), median(ratio, N));
+        "bf16 %s: loss %.7g (f64: %.7g), median gradient error: %.2g, %.2g times PyTorch's\n", what,
+        loss, losses[0], median(error, N), median(ratio, N));
     if (!(median(ratio, N) <= 1.5))
         fail_msg("%s: the median error is %.2g times PyTorch's", what, median(ratio, N));
 }

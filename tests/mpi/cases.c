@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cases of tests/mpi: what each rank puts in, every algorithm over it, and the comparison.
- * Linked into each program of the folder.
+ * The cases of tests/mpi: the input of each rank, every algorithm, and the comparison. Linked
+ * into each program of the folder.
  */
 #include "cases.h"
 
@@ -13,7 +13,7 @@ void check_failed(const char *file, int line, const char *what)
     exit(1);
 }
 
-/* Sums over 7 ranks stay below 256: exact in bf16 too. */
+/* Sums over 7 ranks stay below 256, so they are exact in bf16 too. */
 static int value(int rank, int64_t i)
 {
     return (int)((rank * 3 + i) % 11) - 4;
@@ -77,7 +77,8 @@ void run_cases(ctn_comm *c, const char *name, ctn_dtype wire, int64_t most, refe
     int ran = 0, cases = 0;
     const char *algorithm;
     for (int k = 0; (algorithm = ctn_comm_algorithm_name(k)); k++) {
-        if (ctn_comm_set_algorithm(c, algorithm) < 0) { /* needs other ranks */
+        /* this algorithm needs another number of ranks */
+        if (ctn_comm_set_algorithm(c, algorithm) < 0) {
             if (ctn_comm_rank(c) == 0) printf("%s: %s\n", name, ctn_error_message());
             CHECK(ctn_error_status() == CTN_EARG);
             ctn_error_clear();

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For LD_PRELOAD into a program that Catena is a guest of: what belongs to the program must be as it was, behind every call of Catena's
- * that computes or communicates. Signals, the signal mask, affinity, floating-point mode (of all OpenMP threads), OpenMP's
- * settings, MPI's error handlers. Used by test_insitu.sh, compiled by the mpicc of the program.
+ * An LD_PRELOAD library for a program that uses Catena. After every call of Catena that computes
+ * or communicates, it checks that nothing of the program's own has changed: signal handlers, the
+ * signal mask, affinity, the floating-point mode (of all OpenMP threads), OpenMP settings, MPI
+ * error handlers. Used by test_insitu.sh and compiled by the program's mpicc.
  *
- * HOST_REPORT=PREFIX: PREFIX.RANK.calls has a line for each change and the number of looks, PREFIX.RANK.exit the state at the end of the
- * program, to be compared with that of a program without Catena. HOST_MODE=hard: rounding upwards, exceptions trap, as long as
- * MPI runs. As a program (-DHOST_MAIN) it shows that each kind of change is seen.
+ * HOST_REPORT=PREFIX: writes one line per change and the number of checks to PREFIX.RANK.calls,
+ * and the state at the end of the program to PREFIX.RANK.exit, to be compared with that of a
+ * program without Catena. HOST_MODE=hard: rounding is upward and exceptions trap while MPI is
+ * running. Built as a program (-DHOST_MAIN), it proves that it detects each kind of change.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT, feenableexcept, sched_getaffinity */
@@ -30,9 +32,8 @@
 #endif
 
 enum { SIGNALS = 65, THREADS = 64, HANDLERS = 3 };
-enum {
-    MASK = 8
-}; /* bytes of a set of signals that Linux fills; the rest of sigset_t is anything */
+/* The bytes of a signal set that Linux fills. The rest of sigset_t is undefined. */
+enum { MASK = 8 };
 
 typedef struct {
     unsigned control; /* MXCSR without its flags */
@@ -43,11 +44,11 @@ typedef struct {
     struct sigaction action[SIGNALS];
     sigset_t mask;
     cpu_set_t cpus;
-    int threads; /* of the team that was asked */
+    int threads; /* of the team that was checked */
     fp mode[THREADS];
     int omp[8];
-    MPI_Errhandler
-        handler[HANDLERS]; /* of the world, of self, of the communicator that was given */
+    /* of the world, of self, of the communicator given to Catena */
+    MPI_Errhandler handler[HANDLERS];
 } state;
 
 static MPI_Comm given = MPI_COMM_NULL;
@@ -98,7 +99,7 @@ static void take(state *s)
 static void changed(const char *what, int i, const char *call)
 {
     changes++;
-    if (report) fprintf(report, "changed: %s %d, seen behind %s\n", what, i, call);
+    if (report) fprintf(report, "changed: %s %d, seen after %s\n", what, i, call);
 }
 
 static void compare(const state *a, const state *b, const char *call)
@@ -137,7 +138,7 @@ static FILE *open_report(const char *kind)
     return fopen(path, "w");
 }
 
-/* Where a handler is, by names: addresses differ from run to run. */
+/* Names the object that a handler is in, because addresses differ between runs. */
 static void write_handler(FILE *f, int i, const struct sigaction *a)
 {
     Dl_info info;
@@ -158,7 +159,8 @@ static bool hard(void)
     return mode && strcmp(mode, "hard") == 0;
 }
 
-/* MPI itself traps when it starts (libxml2 divides by zero), so the hard mode is that of the program between the two. */
+/* MPI itself traps when it starts (libxml2 divides by zero), so the hard mode is active only
+ * between MPI_Init and MPI_Finalize. */
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     const int error = PMPI_Init_thread(argc, argv, required, provided);
@@ -197,7 +199,7 @@ __attribute__((destructor)) static void end(void)
     fclose(f);
 }
 
-/* ---- calls of Catena's that are looked behind ------------------------------------------------------------- */
+/* ---- calls of Catena that are checked -------------------------------------------------------- */
 
 #define REAL(name)          \
     __typeof__(name) *real; \
@@ -271,7 +273,7 @@ void ctn_context_free(ctn_context *ctx)
     real(ctx);
     look("ctn_context_free");
     if (!report) return;
-    fprintf(report, "looks %d, changes %d\n", looks, changes);
+    fprintf(report, "checks %d, changes %d\n", looks, changes);
     fclose(report);
     report = NULL;
 }
@@ -282,7 +284,8 @@ static void on_signal(int n)
     (void)n;
 }
 
-/* One change of each kind; the state is not put back, the next comparison starts from it. */
+/* Makes one change of each kind. It is not undone: the next comparison starts from the new
+ * state. */
 static void change(int kind)
 {
     sigset_t mask;
@@ -304,7 +307,7 @@ static void change(int kind)
     case 5:
 #ifdef __SSE2__
 #pragma omp parallel num_threads(2)
-        if (omp_get_thread_num() == 1) _mm_setcsr(_mm_getcsr() ^ 0x8040); /* another thread's */
+        if (omp_get_thread_num() == 1) _mm_setcsr(_mm_getcsr() ^ 0x8040); /* in another thread */
 #else
         fesetround(FE_UPWARD);
 #endif
@@ -324,7 +327,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     sched_getaffinity(0, sizeof cpus, &cpus);
     for (int kind = 0; kind < 10; kind++) {
-        if (kind == 2 && CPU_COUNT(&cpus) == 1) continue; /* there is nothing else to set */
+        if (kind == 2 && CPU_COUNT(&cpus) == 1) continue; /* there is only one CPU to set */
         take(&first);
         changes = 0;
         look("nothing");
@@ -332,7 +335,7 @@ int main(int argc, char **argv)
         change(kind);
         look("a change");
         if (idle == 0 && changes > 0) continue;
-        printf("host_state: change %d: %d seen before it, %d behind it\n", kind, idle, changes);
+        printf("host_state: change %d: %d seen before it, %d after it\n", kind, idle, changes);
         wrong = 1;
     }
     MPI_Finalize();

@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! Module catena by itself, with an integer communicator: arrays of both kinds and 1 to 4 dimensions, slices, the order of
-! dimensions, errors as text, and a fit on all ranks. Run by test_insitu.sh; exit code 0 is fine.
+! The Fortran module catena alone, with an integer communicator: arrays of both kinds with 1 to 4
+! dimensions, slices, the order of dimensions, errors as text, and a fit on all ranks.
+! Run by test_insitu.sh. Exit code 0 means success.
 program test_fortran
     use catena
     use mpi
@@ -58,16 +59,23 @@ contains
         b = a + 0.1d0 ! not exact in real(4)
         call check(ctn_scope_begin(ctx) == CTN_OK, 'scope')
         call expect(ctn_input(ctx, a), reshape(a, [size(a)]), [4, 3, 2, 5], 'real(4), 4')
-        call expect(ctn_input(ctx, a(:, :, :, 2)), reshape(a(:, :, :, 2), [24]), [4, 3, 2], 'real(4), 3')
-        call expect(ctn_input(ctx, a(:, :, 1, 2)), reshape(a(:, :, 1, 2), [12]), [4, 3], 'real(4), 2')
+        call expect(ctn_input(ctx, a(:, :, :, 2)), reshape(a(:, :, :, 2), [24]), [4, 3, 2], &
+                    'real(4), 3')
+        call expect(ctn_input(ctx, a(:, :, 1, 2)), reshape(a(:, :, 1, 2), [12]), [4, 3], &
+                    'real(4), 2')
         call expect(ctn_input(ctx, a(:, 1, 1, 2)), a(:, 1, 1, 2), [4], 'real(4), 1')
         call expect(ctn_input(ctx, b), real(reshape(b, [size(b)]), 4), [4, 3, 2, 5], 'real(8), 4')
-        call expect(ctn_input(ctx, b(:, :, 2, :)), real(reshape(b(:, :, 2, :), [60]), 4), [4, 3, 5], 'real(8), 3')
-        call expect(ctn_input(ctx, b(2:3, 1, 1, ::2)), real(reshape(b(2:3, 1, 1, ::2), [6]), 4), [2, 3], 'real(8), 2')
-        call expect(ctn_input(ctx, b(4:1:-1, 3, 1, 1)), real(b(4:1:-1, 3, 1, 1), 4), [4], 'backwards')
+        call expect(ctn_input(ctx, b(:, :, 2, :)), real(reshape(b(:, :, 2, :), [60]), 4), &
+                    [4, 3, 5], 'real(8), 3')
+        call expect(ctn_input(ctx, b(2:3, 1, 1, ::2)), real(reshape(b(2:3, 1, 1, ::2), [6]), 4), &
+                    [2, 3], 'real(8), 2')
+        call expect(ctn_input(ctx, b(4:1:-1, 3, 1, 1)), real(b(4:1:-1, 3, 1, 1), 4), [4], &
+                    'backwards')
         call expect(ctn_input(ctx, a(2:2, 3:3, :, 1)), a(2, 3, :, 1), [1, 1, 2], 'single elements')
-        call expect(ctn_reshape(ctn_input(ctx, a(:, :, 1, 1)), [2, 6]), reshape(a(:, :, 1, 1), [12]), [6, 2], 'reshape')
-        call expect(ctn_input(ctx, b(2:3, :, 1, 1), ndim=4), real(reshape(b(2:3, :, 1, 1), [6]), 4), [2, 3, 1, 1], 'ndim')
+        call expect(ctn_reshape(ctn_input(ctx, a(:, :, 1, 1)), [2, 6]), &
+                    reshape(a(:, :, 1, 1), [12]), [6, 2], 'reshape')
+        call expect(ctn_input(ctx, b(2:3, :, 1, 1), ndim=4), &
+                    real(reshape(b(2:3, :, 1, 1), [6]), 4), [2, 3, 1, 1], 'ndim')
         call check(ctn_dim(ctn_input(ctx, a(:, 1:0, 1, 1)), 0) == 0, 'no elements')
         call check(ctn_scope_end(ctx) == CTN_OK, 'scope')
     end subroutine
@@ -93,7 +101,7 @@ contains
         call ctn_module_free(m)
     end subroutine
 
-    ! y = 2 p - q + 1 from points that differ between ranks; afterwards all ranks have the same network.
+    ! Fits y = 2 p - q + 1 to points that differ between ranks. All ranks end with the same network.
     subroutine fit()
         type(ctn_module) :: m
         type(ctn_optim) :: o
@@ -111,7 +119,8 @@ contains
             end do
             y(1, :) = 2 * x(1, :) - x(2, :) + 1
             call check(ctn_scope_begin(ctx) == CTN_OK, 'scope')
-            loss = ctn_mean_squared_error(ctn_call(m, ctn_input(ctx, x)), ctn_input(ctx, y), CTN_MEAN)
+            loss = ctn_mean_squared_error(ctn_call(m, ctn_input(ctx, x)), ctn_input(ctx, y), &
+                                          CTN_MEAN)
             call check(ctn_backward(o, loss) == CTN_OK, 'backward')
             call check(ctn_optim_step(o) == CTN_OK, 'step')
             last = ctn_item(loss)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Catena as a guest of an MPI program with MPI_THREAD_FUNNELED: sums against plain MPI_Allreduce,
- * on the program's world, on a part of it in another order, and beside the program's own messages.
- * Signals, affinity and error handlers stay as they are. argv[1]: the most elements of a sum.
+ * Catena as a guest of an MPI program with MPI_THREAD_FUNNELED. Compares sums with plain
+ * MPI_Allreduce on the program's world, on a part of it in another order, and while the program
+ * sends its own messages. Signals, affinity and error handlers must not change. argv[1]: the
+ * maximum number of elements of a sum.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -62,8 +63,7 @@ static void on(MPI_Comm comm, const char *name, int64_t most)
     for (int w = 0; w < 3; w++) {
         ctn_comm *c = NULL;
         ctn_comm_opt opt = {.struct_size = sizeof opt, .wire = wires[w]};
-        /* A message of the program's own, under way all the while, with a tag that Catena uses
-         * too. */
+        /* The program's own message is in flight all the time, with a tag that Catena uses too. */
         int token = rank, got = -1;
         MPI_Request r[2];
         MPI_Irecv(&got, 1, MPI_INT, (rank + size - 1) % size, 0, comm, &r[0]);
@@ -100,7 +100,8 @@ int main(int argc, char **argv)
     ctn_comm_free(c);
 
     MPI_Comm part;
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part); /* evens and odds, from the last */
+    /* even and odd ranks, in reverse order */
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part);
     on(part, "part", 65537);
     MPI_Comm_free(&part);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport by itself: the plug-in argv[1] through comm/net.h. Messages of all sizes in both
- * directions, sums of all types, memory of the node and puts to other nodes. A plug-in built with a
- * small CTN__MPI_MOST and CTN__MPI_NODE_RANKS goes through cuts and through nodes on one machine.
+ * The transport alone: the plug-in argv[1] through comm/net.h. Messages of all sizes in both
+ * directions, sums of all types, memory shared within a node, and puts to other nodes. A plug-in
+ * built with a small CTN__MPI_MOST and CTN__MPI_NODE_RANKS splits messages and has several nodes
+ * even on one machine.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void wait_for(ctn__net_req *r)
     for (bool done = false; !done;) DONE(net->vt->test(net, r, &done));
 }
 
-/* Around the ring, with messages of two tags posted in the other order. */
+/* Sends messages around the ring, with receives of two tags posted in reverse order. */
 static void messages(size_t bytes)
 {
     const int to = (net->rank + 1) % net->size, from = (net->rank + net->size - 1) % net->size;
@@ -59,7 +60,7 @@ static void put_value(void *buf, int64_t i, ctn_dtype type, int v)
     }
 }
 
-/* Two at a time. */
+/* Two sums at a time. */
 static void sums(int64_t n, ctn_dtype type)
 {
     static const size_t bytes[] = {0, 4, 8, 2, 2, 8, 4};
@@ -83,7 +84,8 @@ static void sums(int64_t n, ctn_dtype type)
     free(want);
 }
 
-/* The same vectors again and again, three on their way, and new ones under the numbers of those that are forgotten. */
+/* The same vectors repeatedly, three in flight, and new ones that reuse the numbers of forgotten
+ * ones. */
 static void prepared_sums(void)
 {
     enum { N = 777, VECTORS = 3 };
@@ -115,7 +117,7 @@ static void barrier(void)
     CHECK(one == net->size);
 }
 
-/* Everybody puts into everybody's region, into a slot of its own. */
+/* Every rank puts into its own slot of everybody's region. */
 static void regions(size_t slot)
 {
     const size_t bytes = slot * (size_t)net->size;
@@ -135,11 +137,11 @@ static void regions(size_t slot)
         DONE(net->vt->put(net, mine, slot, to, slot * (size_t)net->rank, &r));
         wait_for(&r);
     }
-    barrier(); /* all are there */
+    barrier(); /* all puts have arrived */
     for (int from = 0; from < net->size; from++)
         for (size_t i = 0; i < slot; i++)
             CHECK(seen[slot * (size_t)from + i] == (char)((size_t)from * 17 + i * 3 + 1));
-    for (int i = 0; i < net->size; i++) /* what others were given is seen from here */
+    for (int i = 0; i < net->size; i++) /* puts to other ranks of the node are visible from here */
         if (at[i]) CHECK(((const char *)at[i])[slot * (size_t)net->rank] == mine[0]);
     barrier();
     free(at);
@@ -174,7 +176,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 6; i++) sums((int64_t)sizes[i], types[t]);
     prepared_sums();
     regions(5003);
-    /* A wrong rank comes back as a status; the program's own handler stays out of it. */
+    /* A wrong rank is returned as a status and does not reach the program's own error handler. */
     ctn__net_req r;
     errors += net->vt->send(net, &errors, 4, net->size + 5, 1, &r) == CTN_EENGINE;
     CHECK(errors == 1 && strstr(ctn_error_message(), "MPI_Isend to rank"));

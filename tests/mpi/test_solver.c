@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A solver that trains beside its own MPI calls: what it may do between steps, and what is left to it when another rank fails.
- *   mpirun -n N test_solver LEVEL alone    rank 0 reads and saves while the others are in the solver's barrier; no thread of Catena's
- *                                          calls MPI below MPI_THREAD_MULTIPLE
- *   mpirun -n N test_solver LEVEL fails SEED   some rank fails at some moment; the others hear of it, free everything and go on
+ * A solver that trains between its own MPI calls: what it may do between steps, and what it can
+ * still do after another rank has failed.
+ *
+ *   mpirun -n N test_solver LEVEL alone       Rank 0 reads and saves while the other ranks are in
+ *                                             the solver's barrier. Below MPI_THREAD_MULTIPLE,
+ *                                             no thread of Catena calls MPI.
+ *   mpirun -n N test_solver LEVEL fails SEED  Some rank fails at a random moment. The others are
+ *                                             told, free everything and continue.
  * LEVEL: 1 FUNNELED, 2 SERIALIZED, 3 MULTIPLE.
  */
 #include <pthread.h>
@@ -22,9 +26,9 @@ enum { ROWS = 8, IN = 64, HIDDEN = 500, STEPS = 12 };
 
 static int rank, size;
 static pthread_t main_thread;
-static atomic_int foreign; /* MPI calls of other threads */
+static atomic_int foreign; /* MPI calls from other threads */
 
-/* The program's own definition comes before MPI's. */
+/* The program's own definition takes precedence over MPI's. */
 int MPI_Test(MPI_Request *r, int *flag, MPI_Status *s)
 {
     if (!pthread_equal(pthread_self(), main_thread)) foreign++;
@@ -38,7 +42,7 @@ static _Noreturn void wrong(const char *what)
     exit(1);
 }
 
-#define OK(call)                      \
+#define MUST(call)                    \
     do {                              \
         if ((call) < 0) wrong(#call); \
     } while (0)
@@ -51,17 +55,18 @@ typedef struct {
     float x[ROWS][IN], y[ROWS][1];
 } training;
 
-/* Another rank may be through it, and fail, before this one is. */
+/* Another rank may have finished this, and failed, before this one has. */
 static ctn_status make(training *t, const char *algorithm)
 {
     const int64_t sizes[] = {IN, HIDDEN, HIDDEN, 1};
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < IN; k++) t->x[i][k] = (float)((i * 7 + k * 3 + rank) % 11) / 11;
     for (int i = 0; i < ROWS; i++) t->y[i][0] = t->x[i][0];
-    OK(ctn_context_new(&t->ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1)));
-    OK(ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = 4, .size = sizes)));
-    OK(ctn_adam_new(&t->opt, ctn_params(t->net), NULL));
-    OK(ctn_comm_from_mpi(&t->group, MPI_COMM_WORLD, CTN_OPT(ctn_comm_opt, .algorithm = algorithm)));
+    MUST(ctn_context_new(&t->ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1)));
+    MUST(ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = 4, .size = sizes)));
+    MUST(ctn_adam_new(&t->opt, ctn_params(t->net), NULL));
+    MUST(ctn_comm_from_mpi(&t->group, MPI_COMM_WORLD,
+                           CTN_OPT(ctn_comm_opt, .algorithm = algorithm)));
     return ctn_dist_optim(t->opt, t->group, CTN_OPT(ctn_dist_opt, .bucket = 64 * 1024));
 }
 
@@ -73,7 +78,7 @@ static void clear(training *t)
     ctn_context_free(t->ctx);
 }
 
-/* fail: 1 the loss is none, 2 the program gives up. */
+/* fail: 1 the loss is NULL, 2 the program gives up. */
 static ctn_status step(training *t, int fail)
 {
     CTN_TRY(ctn_scope_begin(t->ctx));
@@ -97,7 +102,7 @@ static void solve(int turns)
     for (int i = 0; i < turns; i++) {
         double sum = 0, mine = rank;
         MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        if (sum != size * (size - 1) / 2.0) wrong("the solver's own sum");
+        if (sum != size * (size - 1) / 2.0) wrong("the solver's own sum is wrong");
     }
 }
 
@@ -106,10 +111,10 @@ static void alone(int level)
     static training t;
     char path[64];
     snprintf(path, sizeof path, "solver.%d.safetensors", (int)getpid());
-    OK(make(&t, "ring"));
+    MUST(make(&t, "ring"));
     for (int i = 0; i < 5; i++) {
-        OK(step(&t, 0));
-        if (rank == 0) OK(ctn_weights_save(t.net, path));
+        MUST(step(&t, 0));
+        if (rank == 0) MUST(ctn_weights_save(t.net, path));
         MPI_Barrier(MPI_COMM_WORLD); /* stands for the solver's next exchange */
         solve(20);
     }
@@ -135,11 +140,11 @@ static void fails(unsigned seed)
         nap(&own);
         st = step(&t, rank == who && i == when ? how : 0);
     }
-    if (st == CTN_OK) wrong("nobody has heard of the failure");
-    if (rank != who && st != CTN_EPEER) wrong("an error of its own");
+    if (st == CTN_OK) wrong("the failure was not reported");
+    if (rank != who && st != CTN_EPEER) wrong("the error is not that of the failed rank");
     ctn_error_clear();
     clear(&t);
-    /* The solver goes on, and uses memory. */
+    /* The solver continues and uses memory. */
     enum { BLOCKS = 32, BYTES = 256 * 1024 };
     unsigned char *block[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
@@ -170,6 +175,6 @@ int main(int argc, char **argv)
     else fails(argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 1);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
-    if (rank == 0) printf("%s: the solver went on\n", argv[2]);
+    if (rank == 0) printf("%s: the solver continued\n", argv[2]);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * k ranks with batch b train as one rank with batch kb: an MLP, and ResNet-20 with synchronised batch normalisation, by every algorithm,
- * twice with the same bits; and with sharded updates, whose optimizer state is a part of the whole. Ranks may take different
- * branches and have nothing to contribute. Prints the figures.
+ * k ranks with batch size b train like one rank with batch size kb: an MLP, and ResNet-20 with
+ * synchronised batch normalisation, with every algorithm, with bitwise equal results in two
+ * runs, and with sharded updates, where each rank holds a part of the optimizer state. Ranks may
+ * take different branches and may have nothing to contribute. Prints the figures.
  *
  * argv: steps of each training (100).
  */
@@ -19,7 +20,7 @@ enum { MOST_STEPS = 1000 };
 
 typedef struct {
     const char *net;
-    int64_t batch, size; /* of one rank; floats of a sample */
+    int64_t batch, size; /* batch size of one rank; floats per sample */
     int64_t shape[4];
     int ndim;
     double lr;
@@ -43,14 +44,15 @@ static float noise(uint64_t key, uint64_t i)
 }
 
 typedef struct {
-    ctn_comm *comm; /* NULL: one rank does it all */
+    ctn_comm *comm; /* NULL: one rank trains on everything */
     int shard, empty;
     double loss[MOST_STEPS];
     float weights[16]; /* some, at the end */
     int64_t state_bytes;
 } training;
 
-/* One step on samples [first, first + n) of batch s. empty: this rank has none in this step. */
+/* One step on samples [first, first + n) of batch s. empty: this rank has no samples in this
+ * step. */
 static double step(ctn_context *ctx, ctn_module *net, ctn_optim *o, const problem *p, int s,
                    int64_t first, int64_t n, int empty)
 {
@@ -99,7 +101,7 @@ static void train(const problem *p, training *r, int ranks)
         r->loss[s] = loss;
     }
     ctn_dist_stats stats = {.struct_size = sizeof stats};
-    ctn_dist_look(o, &stats);
+    ctn_dist_get_stats(o, &stats);
     r->state_bytes = stats.state_bytes;
     ctn_vars v = ctn_params(net);
     const ctn_desc *d = ctn_var_desc(v.var[0]);
@@ -145,7 +147,7 @@ static void compare(ctn_comm *c, const problem *p)
                    rest, steps);
         CHECK(ten <= 1e-5);
         CHECK(rest <= 1e-2);
-        if (i > 1) continue; /* flat and ring twice */
+        if (i > 1) continue; /* flat and ring run twice */
         train(p, &again, ranks);
         for (int k = 0; k < steps; k++) CHECK(all.loss[k] == again.loss[k]);
         for (int k = 0; k < 16; k++) CHECK(all.weights[k] == again.weights[k]);
@@ -160,9 +162,9 @@ static void compare(ctn_comm *c, const problem *p)
                p->net, ranks, far, part);
     CHECK(far <= 1e-6);
     CHECK(ranks == 1 || part <= 1.08 / ranks);
-    if (!p->adam) return; /* statistics over ranks need all of them */
+    if (!p->adam) return; /* batch statistics need the samples of all ranks */
     again = (training){.comm = c, .empty = 1};
-    train(p, &again, ranks); /* a rank in turn has no samples: nobody waits for ever */
+    train(p, &again, ranks); /* ranks take turns in having no samples; none waits forever */
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program without MPI calls of its own: ctn_mpi_init finds the MPI of its launcher. One
- * executable for all MPIs, which links none. argv: the number of ranks, the most elements of a sum.
+ * executable serves all MPIs and links none. argv: the number of ranks, the maximum number of
+ * elements of a sum.
  */
 #include <string.h>
 
@@ -10,9 +11,9 @@
 int main(int argc, char **argv)
 {
     ctn_comm *c = NULL;
-    CHECK(ctn_mpi_finalize() == CTN_ESTATE); /* nothing to end yet */
+    CHECK(ctn_mpi_finalize() == CTN_ESTATE); /* nothing to finalize yet */
     ctn_error_clear();
-    DONE(ctn_comm_open(&c, NULL)); /* nothing runs: this process alone */
+    DONE(ctn_comm_open(&c, NULL)); /* MPI is not running: this process alone */
     CHECK(ctn_comm_size(c) == 1 && ctn_comm_rank(c) == 0);
     ctn_comm_free(c);
 
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
     CHECK(ctn_mpi_init(&argc, &argv) == CTN_ESTATE);
     ctn_error_clear();
     const int64_t most = argc > 2 ? atoi(argv[2]) : (1 << 24) + 3;
-    if (argc > 1) { /* the number of ranks that was asked for: not so many singletons */
+    if (argc > 1) { /* the expected number of ranks, not as many singletons */
         DONE(ctn_comm_open(&c, NULL));
         CHECK(ctn_comm_size(c) == atoi(argv[1]));
         ctn_comm_free(c);
@@ -33,9 +34,9 @@ int main(int argc, char **argv)
         ctn_comm_free(c);
     }
     DONE(ctn_mpi_finalize());
-    CHECK(ctn_mpi_init(NULL, NULL) == CTN_ESTATE); /* MPI starts once */
+    CHECK(ctn_mpi_init(NULL, NULL) == CTN_ESTATE); /* MPI can be started only once */
     ctn_error_clear();
-    DONE(ctn_comm_open(&c, NULL)); /* ended: alone again */
+    DONE(ctn_comm_open(&c, NULL)); /* after finalize: alone again */
     CHECK(ctn_comm_size(c) == 1);
     ctn_comm_free(c);
     return 0;

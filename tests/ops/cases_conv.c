@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of convolution and transposed convolution in one, two and three spatial dimensions. Parameters: stride,
- * padding, dilation, groups, padding at the end (0: as the front), output padding; one number for all
- * spatial dimensions. The references visit every pair of input and kernel element.
+ * Cases of convolution and transposed convolution in one, two and three spatial dimensions.
+ * Parameters: stride, padding, dilation, groups, padding at the end (0: as at the front), output
+ * padding; one number for all spatial dimensions. The references visit every pair of input and
+ * kernel element.
  */
 #include <string.h>
 
@@ -65,7 +66,7 @@ static sizes measure(const op_case *c, const int64_t *big, const int64_t *small)
     return s;
 }
 
-/* Element of the large side that tap t joins with element m of the small one; -1: padding. */
+/* Index on the large side that tap t connects with element m of the small side; -1: padding. */
 static int64_t joined(const sizes *s, int64_t m, int64_t t)
 {
     int64_t at = 0, step = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of the first ops: add, full, linear, matmul, relu, reshape, transpose, broadcast_to, sum, softmax
- * cross entropy, detach. References are written from the formulas, one output element at a time.
+ * Cases of the first ops: add, full, linear, matmul, relu, reshape, transpose, broadcast_to,
+ * sum, softmax cross entropy, detach. The references follow the formulas, one output element at
+ * a time.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -16,22 +17,7 @@
 #define S4(a, b, c, d) .ndim = 4, .dim = {a, b, c, d}
 /* clang-format on */
 
-static int64_t count(const ctn_desc *d)
-{
-    int64_t n = 1;
-    for (int i = 0; i < d->ndim; i++) n *= d->dim[i];
-    return n;
-}
-
-static void unravel(int64_t i, int ndim, const int64_t *dim, int64_t *index)
-{
-    for (int k = ndim - 1; k >= 0; k--) {
-        index[k] = i % dim[k];
-        i /= dim[k];
-    }
-}
-
-/* Offset in `in` of the element that broadcasting shows at `index` of a result with ndim dimensions. */
+/* Offset in `in` of the element that is broadcast to `index` of a result with ndim dimensions. */
 static int64_t broadcast_offset(const case_in *in, int ndim, const int64_t *index)
 {
     int64_t stride[CTN_MAX_DIMS], off = 0;
@@ -41,7 +27,7 @@ static int64_t broadcast_offset(const case_in *in, int ndim, const int64_t *inde
     return off;
 }
 
-/* ---- add, relu, full, detach ------------------------------------------------------------------------- */
+/* ---- add, relu, full, detach ---------------------------------------------------------------- */
 
 static ctn_tensor *add_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -52,7 +38,7 @@ static ctn_tensor *add_call(const op_case *c, ctn_context *ctx, ctn_tensor *cons
 static void add_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t at[CTN_MAX_DIMS];
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         y[i] = x[0][broadcast_offset(&c->in[0], out->ndim, at)] +
                x[1][broadcast_offset(&c->in[1], out->ndim, at)];
@@ -68,7 +54,7 @@ static ctn_tensor *add_self_call(const op_case *c, ctn_context *ctx, ctn_tensor 
 static void add_self_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)c;
-    for (int64_t i = 0; i < count(out); i++) y[i] = 3 * x[0][i];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 3 * x[0][i];
 }
 
 static ctn_tensor *relu_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
@@ -80,10 +66,10 @@ static ctn_tensor *relu_call(const op_case *c, ctn_context *ctx, ctn_tensor *con
 static void relu_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)c;
-    for (int64_t i = 0; i < count(out); i++) y[i] = fmax(x[0][i], 0);
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = fmax(x[0][i], 0);
 }
 
-/* The input only tells the type. */
+/* The input only determines the type. */
 static ctn_tensor *full_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_dtype t = c->p[11] ? (ctn_dtype)c->p[11] : ctn_dtype_of(x[0]);
@@ -93,7 +79,7 @@ static ctn_tensor *full_call(const op_case *c, ctn_context *ctx, ctn_tensor *con
 static void full_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)x;
-    for (int64_t i = 0; i < count(out); i++)
+    for (int64_t i = 0; i < desc_count(out); i++)
         y[i] = out->dtype == CTN_F32 ? (double)(float)c->q[0] : c->q[0];
 }
 
@@ -106,10 +92,10 @@ static ctn_tensor *detach_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
 static void same_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)c;
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][i];
 }
 
-/* ---- matrix products ---------------------------------------------------------------------------------- */
+/* ---- matrix products ------------------------------------------------------------------------ */
 
 static ctn_tensor *matmul_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -117,7 +103,7 @@ static ctn_tensor *matmul_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
     return ctn_matmul(x[0], x[1], (int)c->p[0], (int)c->p[1]);
 }
 
-/* in with its last two dimensions as one, so that only batches broadcast */
+/* Treats the last two dimensions as one, so that only batches are broadcast. */
 static int64_t batch_offset(const case_in *in, int nbatch, const int64_t *index)
 {
     case_in b = *in;
@@ -131,7 +117,7 @@ static void matmul_ref(const op_case *c, const double *const *x, const ctn_desc 
     int nd = out->ndim;
     int64_t at[CTN_MAX_DIMS], ca = a->dim[a->ndim - 1], cb = b->dim[b->ndim - 1];
     int64_t K = c->p[0] ? a->dim[a->ndim - 2] : ca;
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, nd, out->dim, at);
         const double *pa = x[0] + batch_offset(a, nd - 2, at);
         const double *pb = x[1] + batch_offset(b, nd - 2, at);
@@ -151,14 +137,14 @@ static ctn_tensor *linear_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
 static void linear_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t O = c->in[1].dim[0], I = c->in[1].dim[1];
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         int64_t r = i / O, o = i % O;
         y[i] = c->nin > 2 ? x[2][o] : 0;
         for (int64_t k = 0; k < I; k++) y[i] += x[0][r * I + k] * x[1][o * I + k];
     }
 }
 
-/* relu after linear: what the fusion rule makes one kernel */
+/* relu after linear, which fusion turns into one kernel. */
 static ctn_tensor *linear_relu_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     return ctn_relu(linear_call(c, ctx, x));
@@ -168,10 +154,10 @@ static void linear_relu_ref(const op_case *c, const double *const *x, const ctn_
                             double *y)
 {
     linear_ref(c, x, out, y);
-    for (int64_t i = 0; i < count(out); i++) y[i] = fmax(y[i], 0);
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = fmax(y[i], 0);
 }
 
-/* ---- shapes: p[0] dimensions, then they ----------------------------------------------------------------- */
+/* ---- shapes: p[0] number of dimensions, then the dimensions ---------------------------------- */
 
 static ctn_tensor *reshape_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -190,7 +176,7 @@ static void reshape_turned_ref(const op_case *c, const double *const *x, const c
                                double *y)
 {
     int64_t R = c->in[0].dim[0], C = c->in[0].dim[1];
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i % R * C + i / R];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][i % R * C + i / R];
 }
 
 static ctn_tensor *transpose_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
@@ -203,7 +189,7 @@ static void transpose_ref(const op_case *c, const double *const *x, const ctn_de
 {
     int64_t at[CTN_MAX_DIMS], stride[CTN_MAX_DIMS];
     case_strides(c->in[0].ndim, c->in[0].dim, stride);
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         int64_t off = 0;
         unravel(i, out->ndim, out->dim, at);
         for (int k = 0; k < out->ndim; k++) {
@@ -224,13 +210,13 @@ static void broadcast_to_ref(const op_case *c, const double *const *x, const ctn
                              double *y)
 {
     int64_t at[CTN_MAX_DIMS];
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         y[i] = x[0][broadcast_offset(&c->in[0], out->ndim, at)];
     }
 }
 
-/* ---- sum: p = keep, naxes, axes ---------------------------------------------------------------------------- */
+/* ---- sum: p = keep, naxes, axes ------------------------------------------------------------- */
 
 static ctn_tensor *sum_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -245,7 +231,7 @@ static void sum_ref(const op_case *c, const double *const *x, const ctn_desc *ou
     unsigned gone = c->p[1] == 0 ? ~0u : 0;
     for (int k = 0; k < c->p[1]; k++)
         gone |= 1u << (c->p[2 + k] < 0 ? c->p[2 + k] + in->ndim : c->p[2 + k]);
-    for (int64_t i = 0; i < count(out); i++) y[i] = 0;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
     for (int64_t i = 0; i < case_count(in); i++) {
         int64_t to = 0;
         unravel(i, in->ndim, in->dim, at);
@@ -255,7 +241,7 @@ static void sum_ref(const op_case *c, const double *const *x, const ctn_desc *ou
     }
 }
 
-/* ---- softmax cross entropy: p = reduction, ignored class plus one; q = smoothing ----------------------------- */
+/* ---- softmax cross entropy: p = reduction, ignored class plus one; q = smoothing ------------ */
 
 static ctn_tensor *xent_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -298,15 +284,18 @@ static ctn_tensor *xent_default_call(const op_case *c, ctn_context *ctx, ctn_ten
 /* clang-format off */
 #define ADD(n, ...) {"add", n, 2, {__VA_ARGS__}, .call = add_call, .ref = add_ref, .grad = 2}
 #define MATMUL_TO(n, ta, tb, tol, ...) \
-    {"matmul", n, 2, {__VA_ARGS__}, {ta, tb}, .call = matmul_call, .ref = matmul_ref, .grad = 2, .tol32 = tol, \
-     .engine_sums = 2}
+    {"matmul", n, 2, {__VA_ARGS__}, {ta, tb}, .call = matmul_call, .ref = matmul_ref, .grad = 2, \
+     .tol32 = tol, .engine_sums = 2}
 #define MATMUL(n, ta, tb, ...) MATMUL_TO(n, ta, tb, 0, __VA_ARGS__)
 #define LINEAR(n, nin, ...) \
     {"linear", n, nin, {__VA_ARGS__}, .call = linear_call, .ref = linear_ref, .grad = 2, \
      .engine_sums = 2}
-#define RELU(n, ...) {"relu", n, 1, {{__VA_ARGS__, .fill = FILL_AWAY}}, .call = relu_call, .ref = relu_ref, .grad = 2}
+#define RELU(n, ...) \
+    {"relu", n, 1, {{__VA_ARGS__, .fill = FILL_AWAY}}, .call = relu_call, .ref = relu_ref, \
+     .grad = 2}
 #define P(...) __VA_ARGS__ /* keeps the commas of one argument together */
-#define RESHAPE(n, in, p) {"reshape", n, 1, {in}, p, .call = reshape_call, .ref = same_ref, .grad = 2}
+#define RESHAPE(n, in, p) \
+    {"reshape", n, 1, {in}, p, .call = reshape_call, .ref = same_ref, .grad = 2}
 #define TRANSPOSE(n, in, p) \
     {"transpose", n, 1, {in}, p, .call = transpose_call, .ref = transpose_ref, .grad = 2}
 #define BROADCAST(n, in, p) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of pooling, resize, depth_to_space and back, prelu, spatial_dropout and attention.
- * References see (N,C) as one dimension and the spatial ones as three, missing ones in front with
- * length 1, and follow PyTorch's formulas element by element.
+ * Cases of pooling, resize, depth_to_space and space_to_depth, prelu and spatial_dropout. The
+ * references treat (N,C) as one dimension and always use three spatial dimensions, with missing
+ * ones in front as length 1. They follow PyTorch's formulas element by element.
  */
 #include <math.h>
 
@@ -17,13 +17,6 @@
 #define DISTINCT(...) {.fill = FILL_DISTINCT, .lo = -3, .hi = 3, __VA_ARGS__}
 /* clang-format on */
 
-static int64_t count(const ctn_desc *d)
-{
-    int64_t n = 1;
-    for (int i = 0; i < d->ndim; i++) n *= d->dim[i];
-    return n;
-}
-
 /* Three sizes of the spatial dimensions; returns N C. */
 static int64_t sizes(int ndim, const int64_t *dim, int64_t *size)
 {
@@ -31,7 +24,7 @@ static int64_t sizes(int ndim, const int64_t *dim, int64_t *size)
     return dim[0] * dim[1];
 }
 
-/* Element of the result i -> place o[3]; returns the (N,C) it belongs to. */
+/* Splits index i of the result into its place o[3]; returns the index in (N,C). */
 static int64_t split(int64_t i, const int64_t *size, int64_t *o)
 {
     for (int k = 2; k >= 0; k--) {
@@ -68,7 +61,7 @@ static ctn_tensor *avg_pool_call(const op_case *c, ctn_context *ctx, ctn_tensor 
     return ctn_avg_pool(x[0], &o);
 }
 
-/* Window o: from lo (may be negative) to hi, both in x with padding. */
+/* Window o reaches from lo to hi in coordinates of x, so that lo is negative in the padding. */
 static void window(const op_case *c, const int64_t *in, const int64_t *o, int64_t *lo, int64_t *hi)
 {
     int extra = 5 - c->in[0].ndim;
@@ -82,8 +75,8 @@ static void window(const op_case *c, const int64_t *in, const int64_t *o, int64_
     }
 }
 
-/* kind 0: the largest; 1: the sum; 2: how many elements of x; returns it, *at the element of x
- * that is the first of the largest */
+/* kind 0: the largest; 1: the sum; 2: the number of elements of x. *at is the first of the
+ * largest elements. */
 static double over_window(const int64_t *in, const int64_t *lo, const int64_t *hi, const double *x,
                           int kind, int64_t *at)
 {
@@ -106,27 +99,27 @@ static void max_pool_ref(const op_case *c, const double *const *x, const ctn_des
     int64_t in[3], size[3], o[3], lo[3], hi[3], at;
     sizes(c->in[0].ndim, c->in[0].dim, in);
     sizes(out->ndim, out->dim, size);
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         const double *from = x[0] + split(i, size, o) * in[0] * in[1] * in[2];
         window(c, in, o, lo, hi);
         y[i] = over_window(in, lo, hi, from, 0, &at);
     }
 }
 
-/* The gradient where elements are equal: the first gets it. p[11]: channels of the result, for its
- * sizes */
+/* The gradient among equal elements: the first one gets it. p[11]: channels of the result, for
+ * its sizes. */
 static ctn_tensor *max_ties_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *leaf = ctn_with_grad(x[0]), *gx = NULL;
     ctn_tensor *y = max_pool_call(c, ctx, &leaf);
-    return ctn_grad(ctn_sum(y, 0, NULL, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
+    return ctn_grad(ctn_sum(y, CTN_ALL_AXES, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
 }
 
 static void max_ties_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t in[3], size[3] = {1, c->p[11], c->p[11]}, o[3], lo[3], hi[3], at = 0;
     int64_t n = sizes(out->ndim, out->dim, in), plane = in[0] * in[1] * in[2];
-    for (int64_t i = 0; i < count(out); i++) y[i] = 0;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
     for (int64_t i = 0; i < n * size[0] * size[1] * size[2]; i++) {
         int64_t nc = split(i, size, o);
         window(c, in, o, lo, hi);
@@ -140,7 +133,7 @@ static void avg_pool_ref(const op_case *c, const double *const *x, const ctn_des
     int64_t in[3], size[3], o[3], lo[3], hi[3], at;
     sizes(c->in[0].ndim, c->in[0].dim, in);
     sizes(out->ndim, out->dim, size);
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         const double *from = x[0] + split(i, size, o) * in[0] * in[1] * in[2];
         window(c, in, o, lo, hi);
         double n = (double)((hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]));
@@ -163,14 +156,14 @@ static ctn_tensor *adaptive_avg_pool_call(const op_case *c, ctn_context *ctx, ct
     return ctn_adaptive_avg_pool(x[0], c->in[0].ndim - 2, c->p);
 }
 
-/* Also that of global_avg_pool. */
+/* Also the reference of global_avg_pool. */
 static void adaptive_avg_pool_ref(const op_case *c, const double *const *x, const ctn_desc *out,
                                   double *y)
 {
     int64_t in[3], size[3], o[3], lo[3], hi[3], at;
     sizes(c->in[0].ndim, c->in[0].dim, in);
     sizes(out->ndim, out->dim, size);
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         const double *from = x[0] + split(i, size, o) * in[0] * in[1] * in[2];
         for (int k = 0; k < 3; k++) {
             lo[k] = o[k] * in[k] / size[k];
@@ -192,7 +185,7 @@ static void resize_ref(const op_case *c, const double *const *x, const ctn_desc 
     double w[3][2];
     sizes(c->in[0].ndim, c->in[0].dim, in);
     sizes(out->ndim, out->dim, size);
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         const double *from = x[0] + split(i, size, o) * in[0] * in[1] * in[2];
         for (int k = 0; k < 3; k++) {
             double at = ((double)o[k] + 0.5) * (double)in[k] / (double)size[k] - 0.5;
@@ -226,7 +219,7 @@ static ctn_tensor *space_to_depth_call(const op_case *c, ctn_context *ctx, ctn_t
     return ctn_space_to_depth(x[0], c->p[3]);
 }
 
-/* shallow (N,C,H r,W r) and deep (N,C r^2,H,W) elements that are the same one */
+/* Index in (N,C,H r,W r) of element i of (N,C r^2,H,W). */
 static void shuffle(int64_t r, const int64_t *deep, int64_t i, int64_t *shallow_at)
 {
     int64_t w = i % deep[3], h = i / deep[3] % deep[2], c = i / deep[3] / deep[2];
@@ -238,7 +231,7 @@ static void depth_to_space_ref(const op_case *c, const double *const *x, const c
                                double *y)
 {
     int64_t at;
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         shuffle(c->p[3], c->in[0].dim, i, &at);
         y[at] = x[0][i];
     }
@@ -248,7 +241,7 @@ static void space_to_depth_ref(const op_case *c, const double *const *x, const c
                                double *y)
 {
     int64_t at;
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         shuffle(c->p[3], out->dim, i, &at);
         y[i] = x[0][at];
     }
@@ -264,24 +257,25 @@ static ctn_tensor *prelu_call(const op_case *c, ctn_context *ctx, ctn_tensor *co
 
 static void prelu_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    int64_t C = out->dim[1], S = C > 0 && out->dim[0] > 0 ? count(out) / C / out->dim[0] : 1;
-    for (int64_t i = 0; i < count(out); i++)
+    int64_t C = out->dim[1], S = C > 0 && out->dim[0] > 0 ? desc_count(out) / C / out->dim[0] : 1;
+    for (int64_t i = 0; i < desc_count(out); i++)
         y[i] = x[0][i] * (x[0][i] > 0 ? 1 : x[1][c->in[1].dim[0] == 1 ? 0 : i / S % C]);
 }
 
-/* The slope's gradient where x is 0 and beside it: gx = slope there. */
+/* The gradient gx at x = 0, where it is the slope, and beside it. */
 static ctn_tensor *prelu_zero_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *leaf = ctn_with_grad(x[0]), *gx = NULL;
     (void)c, (void)ctx;
-    return ctn_grad(ctn_sum(ctn_prelu(leaf, x[1]), 0, NULL, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
+    return ctn_grad(ctn_sum(ctn_prelu(leaf, x[1]), CTN_ALL_AXES, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
 }
 
 static void prelu_zero_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    int64_t S = count(out) / out->dim[0] / out->dim[1];
+    int64_t S = desc_count(out) / out->dim[0] / out->dim[1];
     (void)c;
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i] > 0 ? 1 : x[1][i / S % out->dim[1]];
+    for (int64_t i = 0; i < desc_count(out); i++)
+        y[i] = x[0][i] > 0 ? 1 : x[1][i / S % out->dim[1]];
 }
 
 static ctn_tensor *spatial_dropout_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
@@ -290,7 +284,8 @@ static ctn_tensor *spatial_dropout_call(const op_case *c, ctn_context *ctx, ctn_
     return ctn_spatial_dropout(x[0], c->q[0]);
 }
 
-/* A channel of a sample is 0 as a whole, or x / (1 - rate): the difference to that, which is 0. */
+/* Each channel of a sample is either all 0 or x / (1 - rate). Returns the difference, which is
+ * 0. */
 static ctn_tensor *spatial_dropout_whole_call(const op_case *c, ctn_context *ctx,
                                               ctn_tensor *const *x)
 {
@@ -305,71 +300,34 @@ static ctn_tensor *spatial_dropout_whole_call(const op_case *c, ctn_context *ctx
 static void zero_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)c, (void)x;
-    for (int64_t i = 0; i < count(out); i++) y[i] = 0;
-}
-
-/* p: causal, a mask is in 3; q[0]: scale */
-static ctn_tensor *attention_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
-{
-    (void)ctx;
-    return ctn_attention(x[0], x[1], x[2], c->nin > 3 ? x[3] : NULL,
-                         CTN_OPT(ctn_attention_opt, .causal = (int)c->p[0], .scale = c->q[0]));
-}
-
-/* q (B,L,E) with any number of leading dimensions, mask (L,M) */
-static void attention_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
-{
-    int nd = c->in[0].ndim;
-    int64_t L = c->in[0].dim[nd - 2], E = c->in[0].dim[nd - 1], M = c->in[1].dim[nd - 2];
-    int64_t F = c->in[2].dim[nd - 1], rows = F > 0 ? count(out) / F : 0;
-    double scale = c->q[0] > 0 ? c->q[0] : 1 / sqrt((double)E), s[64];
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t b = r / L, l = r % L;
-        double top = -INFINITY, sum = 0;
-        for (int64_t m = 0; m < M; m++) {
-            s[m] = 0;
-            for (int64_t e = 0; e < E; e++) s[m] += x[0][r * E + e] * x[1][(b * M + m) * E + e];
-            s[m] = s[m] * scale + (c->nin > 3 ? x[3][l * M + m] : 0);
-            if (c->p[0] && m > l) s[m] = -INFINITY;
-            top = fmax(top, s[m]);
-        }
-        for (int64_t m = 0; m < M; m++) sum += s[m] = exp(s[m] - top);
-        for (int64_t f = 0; f < F; f++) {
-            y[r * F + f] = 0;
-            for (int64_t m = 0; m < M; m++) y[r * F + f] += s[m] / sum * x[2][(b * M + m) * F + f];
-        }
-    }
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
 }
 
 /* clang-format off */
 #define MAX_POOL(n, order, input, ...) \
-    {.op = "max_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, .call = max_pool_call, \
-     .ref = max_pool_ref, .grad = order}
+    {.op = "max_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, \
+     .call = max_pool_call, .ref = max_pool_ref, .grad = order}
 #define TIES(n, input, ...) \
-    {.op = "max_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, .call = max_ties_call, \
-     .ref = max_ties_ref}
+    {.op = "max_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, \
+     .call = max_ties_call, .ref = max_ties_ref}
 #define AVG_POOL(n, order, input, ...) \
-    {.op = "avg_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, .call = avg_pool_call, \
-     .ref = avg_pool_ref, .grad = order}
+    {.op = "avg_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, \
+     .call = avg_pool_call, .ref = avg_pool_ref, .grad = order}
 #define GLOBAL(n, order, ...) \
     {.op = "avg_pool", .name = n, .nin = 1, .in = {{__VA_ARGS__}}, .call = global_avg_pool_call, \
      .ref = adaptive_avg_pool_ref, .grad = order}
 #define ADAPTIVE(o, n, order, input, ...) \
-    {.op = o, .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, .call = adaptive_avg_pool_call, \
-     .ref = adaptive_avg_pool_ref, .grad = order}
+    {.op = o, .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, \
+     .call = adaptive_avg_pool_call, .ref = adaptive_avg_pool_ref, .grad = order}
 #define RESIZE(n, order, kind, input, a, b, c) \
-    {.op = "resize", .name = n, .nin = 1, .in = {input}, .p = {a, b, c, kind}, .call = resize_call, \
-     .ref = resize_ref, .grad = order}
+    {.op = "resize", .name = n, .nin = 1, .in = {input}, .p = {a, b, c, kind}, \
+     .call = resize_call, .ref = resize_ref, .grad = order}
 #define SHUFFLE(n, r, ...) \
     {.op = "transpose", .name = #n " " #r, .nin = 1, .in = {{__VA_ARGS__}}, .p = {0, 0, 0, r}, \
      .call = n##_call, .ref = n##_ref, .grad = 2}
 #define PRELU(n, order, input, C) \
-    {.op = "prelu", .name = n, .nin = 2, .in = {input, {S1(C)}}, .call = prelu_call, .ref = prelu_ref, \
-     .grad = order}
-#define ATTENTION(n, order, causal, scale, ...) \
-    {.op = "softmax", .name = n, .nin = sizeof((case_in[]){__VA_ARGS__}) / sizeof(case_in), \
-     .in = {__VA_ARGS__}, .p = {causal}, .q = {scale}, .call = attention_call, .ref = attention_ref, .engine_sums = 2, \
-     .grad = order}
+    {.op = "prelu", .name = n, .nin = 2, .in = {input, {S1(C)}}, \
+     .call = prelu_call, .ref = prelu_ref, .grad = order}
 #define X(...) {__VA_ARGS__}
 
 case_table cases_image = {
@@ -386,8 +344,10 @@ case_table cases_image = {
     MAX_POOL("long rows", 1, DISTINCT(S4(1, 1, 3, 600)), 3, 0, 0, 2, 0, 0, 1),
     MAX_POOL("many", 1, DISTINCT(S4(2, 16, 33, 31)), 3, 0, 0, 2, 0, 0, 1),
     MAX_POOL("no samples", 0, X(S4(0, 3, 8, 8)), 2),
-    TIES("equal elements", X(S4(2, 3, 8, 8), .fill = FILL_INDEX, .hi = 3), 3, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 4),
-    TIES("equal elements, all", X(S4(1, 2, 6, 6), .fill = FILL_INDEX, .hi = 1), 3, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 6),
+    TIES("equal elements", X(S4(2, 3, 8, 8), .fill = FILL_INDEX, .hi = 3),
+         3, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 4),
+    TIES("equal elements, all", X(S4(1, 2, 6, 6), .fill = FILL_INDEX, .hi = 1),
+         3, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 6),
 
     AVG_POOL("3x3 stride 2 pad 1", 2, X(S4(2, 3, 7, 9)), 3, 0, 0, 2, 0, 0, 1),
     AVG_POOL("exclude_pad", 2, X(S4(2, 3, 7, 9)), 3, 0, 0, 2, 0, 0, 1, 0, 0, 0, 1),
@@ -439,15 +399,11 @@ case_table cases_image = {
     {"prelu", "at zero", 2, {X(S4(2, 3, 3, 3), .fill = FILL_INDEX, .lo = -1, .hi = 2), X(S1(3))},
      .call = prelu_zero_call, .ref = prelu_zero_ref},
 
-    {"mul", "spatial_dropout", 1, {X(S4(4, 6, 5, 3))}, .q = {0.4}, .call = spatial_dropout_call, .grad = 2},
-    {"mul", "spatial_dropout, no spatial", 1, {X(S2(20, 30))}, .q = {0.25}, .call = spatial_dropout_call, .grad = 1},
-    {"mul", "spatial_dropout, whole channels", 1, {X(S4(8, 16, 3, 3), .fill = FILL_AWAY)}, .q = {0.5},
-     .call = spatial_dropout_whole_call, .ref = zero_ref},
-
-    ATTENTION("attention", 2, 0, 0, X(S3(2, 5, 4)), X(S3(2, 7, 4)), X(S3(2, 7, 3))),
-    ATTENTION("attention, causal", 2, 1, 0, X(S3(3, 6, 4)), X(S3(3, 6, 4)), X(S3(3, 6, 4))),
-    ATTENTION("attention, causal, longer keys", 1, 1, 0.3, X(S4(2, 2, 3, 4)), X(S4(2, 2, 5, 4)), X(S4(2, 2, 5, 2))),
-    ATTENTION("attention, mask", 2, 0, 0, X(S4(1, 2, 4, 3)), X(S4(1, 2, 5, 3)), X(S4(1, 2, 5, 3)), X(S2(4, 5))),
-    ATTENTION("attention, mask and causal", 1, 1, 0, X(S2(8, 16)), X(S2(8, 16)), X(S2(8, 9)), X(S2(8, 8))),
+    {"mul", "spatial_dropout", 1, {X(S4(4, 6, 5, 3))}, .q = {0.4},
+     .call = spatial_dropout_call, .grad = 2},
+    {"mul", "spatial_dropout, no spatial", 1, {X(S2(20, 30))}, .q = {0.25},
+     .call = spatial_dropout_call, .grad = 1},
+    {"mul", "spatial_dropout, whole channels", 1, {X(S4(8, 16, 3, 3), .fill = FILL_AWAY)},
+     .q = {0.5}, .call = spatial_dropout_whole_call, .ref = zero_ref},
     {0},
 };

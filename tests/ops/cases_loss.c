@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cases of softmax, the losses, accuracy, confusion_matrix, layer_norm, rms_norm, dropout and
- * random tensors. References are written from the formulas. What a case cannot say (distributions,
- * evaluation mode, errors) is in tests/unit/test_ops_loss.c.
+ * random tensors. The references follow the formulas. Distributions, evaluation mode and errors
+ * cannot be expressed as cases and are tested in tests/unit/test_ops_loss.c.
  */
 #include <math.h>
 #include <string.h>
@@ -54,6 +54,39 @@ static void softmax_ref(const op_case *c, const double *const *x, const ctn_desc
 
 /* ---- losses: p[0] reduction, q[0] delta ------------------------------------------------------ */
 
+/* linear_cross_entropy: p[0] reduction, p[1] the class to ignore */
+static ctn_tensor *lce_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    (void)ctx;
+    return ctn_linear_cross_entropy(x[0], x[1], x[2],
+                                    CTN_OPT(ctn_softmax_cross_entropy_opt,
+                                            .reduction = (ctn_reduction)c->p[0],
+                                            .ignore = &c->p[1]));
+}
+
+static void lce_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    (void)out;
+    const int64_t V = c->in[1].dim[0], C = c->in[1].dim[1], N = case_count(&c->in[2]);
+    int64_t rows = 0;
+    *y = 0;
+    for (int64_t r = 0; r < N; r++) {
+        double top = -INFINITY, sum = 0, own = 0;
+        if ((int64_t)x[2][r] == c->p[1]) continue;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t v = 0; v < V; v++) {
+                double s = 0;
+                for (int64_t i = 0; i < C; i++) s += x[0][r * C + i] * x[1][v * C + i];
+                if (pass == 0) top = fmax(top, s);
+                else sum += exp(s - top);
+                if (v == (int64_t)x[2][r]) own = s;
+            }
+        *y += top + log(sum) - own;
+        rows++;
+    }
+    if (c->p[0] == CTN_MEAN) *y /= (double)rows;
+}
+
 static ctn_tensor *sxent_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)ctx;
@@ -97,7 +130,7 @@ static void loss_ref(const op_case *c, const double *const *x, const ctn_desc *o
     y[0] = c->p[0] == CTN_MEAN ? s / (double)n : s;
 }
 
-/* ---- measures: p[0] k or number of classes --------------------------------------------------- */
+/* ---- metrics: p[0] k or number of classes ---------------------------------------------------- */
 
 static ctn_tensor *accuracy_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -181,7 +214,7 @@ static ctn_tensor *dropout_call(const op_case *c, ctn_context *ctx, ctn_tensor *
     return ctn_dropout(x[0], c->q[0]);
 }
 
-/* The input only tells the type. */
+/* The input only determines the type. */
 static ctn_tensor *normal_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     return ctn_random_normal(ctx, c->q[0], c->q[1], ctn_dtype_of(x[0]), (int)c->p[0], c->p + 1);
@@ -203,7 +236,7 @@ static ctn_tensor *uniform_call(const op_case *c, ctn_context *ctx, ctn_tensor *
      .call = softmax_call, .ref = softmax_ref, .grad = order}, \
     {.op = "log_softmax", .name = name_, .nin = 1, .in = {X(__VA_ARGS__)}, .p = {axis}, \
      .call = log_softmax_call, .ref = log_softmax_ref, .grad = order}
-/* x and t differ by more than the step of finite differences where a loss has kinks */
+/* x and t differ by more than the step of finite differences where a loss has kinks. */
 #define LOSS(op_, f, name_, reduction, order, delta, ...) \
     {.op = op_, .name = name_, .nin = 2, .p = {reduction}, .q = {delta}, .call = f, \
      .ref = loss_ref, .grad = order, .in = {{__VA_ARGS__, .fill = FILL_AWAY}, \
@@ -253,6 +286,16 @@ case_table cases_loss = {
     SXENT("odd", CTN_MEAN, 1, S3(3, 1, 13)),
     SXENT("blocks", CTN_MEAN, 0, S2(211, 97)),
     SXENT("empty", CTN_SUM, 1, S2(0, 3)),
+    {.op = "linear_cross_entropy", .name = "small", .nin = 3, .p = {CTN_MEAN, -100},
+     .in = {{S3(2, 3, 4)}, {S2(7, 4)}, {.dtype = CTN_I64, S2(2, 3), .fill = FILL_INDEX, .hi = 7}},
+     .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1},
+    {.op = "linear_cross_entropy", .name = "ignored rows, sum", .nin = 3, .p = {CTN_SUM, 2},
+     .in = {{S2(9, 5)}, {S2(4, 5)}, {.dtype = CTN_I32, S1(9), .fill = FILL_INDEX, .hi = 4}},
+     .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1},
+    {.op = "linear_cross_entropy", .name = "chunks", .nin = 3, .p = {CTN_MEAN, 3},
+     .in = {{S2(521, 6)}, {S2(301, 6)},
+            {.dtype = CTN_I64, S1(521), .fill = FILL_INDEX, .hi = 301}},
+     .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1, .engine_sums = 2},
     {.op = "sigmoid_cross_entropy", .name = "large", .nin = 2, .p = {CTN_MEAN}, .call = sxent_call,
      .ref = loss_ref, .grad = 1,
      .in = {X(S1(50), .fill = FILL_UNIFORM, .lo = -30, .hi = 30), UNIT(S1(50))}},

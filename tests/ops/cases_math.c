@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of the element-wise ops. Each op has one line in `function`: how it is called and its
- * formula on the elements of one place, which is all a reference needs; broadcasting is done for
- * all of them here. Cases "gradient_*" compute a derivative themselves, where finite differences
- * cannot go: ties, edges, casts.
+ * Cases of the elementwise ops. Each op has one line in `function`: how it is called, and its
+ * formula for a single element. That is all a reference needs, because broadcasting is done here
+ * for all of them. Cases named "gradient_*" compute a derivative themselves where finite
+ * differences do not work: ties, edges, casts.
  */
 #include <math.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 /* clang-format on */
 
 /* Parameters of a case: p[KIND] relation or type, p[BY] input to differentiate by; q[0], q[1]
- * scalars of the op, q[BEFORE] multiplies input 0 and q[AFTER] the result (0: do not). AFTER
- * brings small results up to where the tolerance is relative. */
+ * scalars of the op, q[BEFORE] multiplies input 0 and q[AFTER] the result (0: no factor). AFTER
+ * scales small results up to where the tolerance is relative. */
 enum { KIND, BY };
 enum { BEFORE = 2, AFTER = 3 };
 enum { EQ, NE, LT, LE, GT, GE };
@@ -81,7 +81,7 @@ static ctn_tensor *call_logical(const op_case *c, ctn_tensor *const *x)
     return c->p[KIND] == AND ? ctn_logical_and(x[0], x[1]) : ctn_logical_or(x[0], x[1]);
 }
 
-/* ---- what each op gives; v are the elements of the inputs at one place ---------------------- */
+/* ---- what each op computes; v are the elements of the inputs at one place -------------------- */
 
 #define FORMULA(op, ...)                                     \
     static double at_##op(const op_case *c, const double *v) \
@@ -148,7 +148,7 @@ static double at_cast(const op_case *c, const double *v)
     }
 }
 
-/* ---- derivatives by input p[BY], where the definition is a choice --------------------------- */
+/* ---- derivatives by input p[BY], where the definition is a matter of choice ------------------ */
 
 static double by_abs(const op_case *c, const double *v)
 {
@@ -246,8 +246,8 @@ static ctn_tensor *call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x
     return c->q[AFTER] != 0 ? ctn_scale(y, c->q[AFTER]) : y;
 }
 
-/* The derivative of the sum of the results. The cast back makes it a float of the type under
- * test. */
+/* The derivative of the sum of the results. The cast at the end makes it a float of the type
+ * under test. */
 static ctn_tensor *derivative(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)ctx;
@@ -255,10 +255,10 @@ static ctn_tensor *derivative(const op_case *c, ctn_context *ctx, ctn_tensor *co
     for (int k = 0; k < c->nin; k++) in[k] = x[k];
     ctn_tensor *t = in[c->p[BY]] = ctn_with_grad(x[c->p[BY]]);
     ctn_tensor *y = ctn_cast(function_of(c)->call(c, in), ctn_dtype_of(t));
-    return ctn_grad(ctn_sum(y, 0, NULL, 0), 1, &t, &g) < 0 ? NULL : g;
+    return ctn_grad(ctn_sum(y, CTN_ALL_AXES, 0), 1, &t, &g) < 0 ? NULL : g;
 }
 
-/* f at every place of the result, inputs broadcast to it */
+/* Computes f at every place of the result, with inputs broadcast to it. */
 static void for_each(const op_case *c, const double *const *x, const ctn_desc *out, double *y,
                      double (*f)(const op_case *c, const double *v))
 {
@@ -292,8 +292,8 @@ static void derivative_ref(const op_case *c, const double *const *x, const ctn_d
 
 /* clang-format off */
 
-/* One input of shape s... and f... how to fill it; tolerance for ops that are one correct
- * operation or accurate to a few units in the last place. */
+/* One input of shape s... that is filled by f...; tolerances for ops that are one correctly
+ * rounded operation or accurate to a few units in the last place. */
 #define RUN .call = call, .ref = ref
 #define ONE(op, name, ord, in, ...)                                                                \
     {op, name, 1, {in}, RUN, .grad = ord, .tol32 = 1e-6, __VA_ARGS__}
@@ -303,7 +303,7 @@ static void derivative_ref(const op_case *c, const double *const *x, const ctn_d
 #define BETWEEN(a, b) .fill = FILL_UNIFORM, .lo = a, .hi = b
 #define INTEGERS(a, b) .fill = FILL_INDEX, .lo = a, .hi = b
 
-/* f... fills the input where the op can be differentiated; q... are the scalars. */
+/* f... fills the input with values where the op is differentiable; q... are the scalars. */
 #define UNARY(op, f, ...)                                                                          \
     ONE(op, "matrix", 2, IN(S2(5, 7), f), __VA_ARGS__),                                            \
     ONE(op, "scalar", 2, IN(S0(), f), __VA_ARGS__),                                                \

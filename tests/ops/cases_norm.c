@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of batch_norm, batch_norm_grad (and _x), channel_affine, group_norm and instance_norm. The first two
- * are called by ctn_apply: running statistics are plain inputs here, and what fusion alone sets (act,
- * residual, joined gradients) is checked too. The call with variables, and channels-last and bf16
- * kernels, are in tests/unit/test_bnorm.c.
+ * Cases of batch_norm, batch_norm_grad (and _x), channel_affine, group_norm and instance_norm.
+ * The first two are called through ctn_apply, so that running statistics are plain inputs and
+ * options that only fusion sets (act, residual, joined gradients) are checked too. The call with
+ * variables, and the channels-last and bf16 kernels, are in tests/unit/test_bnorm.c.
  */
 #include <math.h>
 
@@ -23,7 +23,7 @@
 
 enum { EPS, MOMENTUM }; /* q */
 
-/* Element k of channel c of a row-major tensor of C channels of S elements. */
+/* Index of element k of channel c in a row-major tensor of C channels with S elements. */
 static int64_t place(int64_t C, int64_t S, int64_t c, int64_t k)
 {
     return (k / S * C + c) * S + k % S;
@@ -47,7 +47,9 @@ static void statistics(const double *x, int64_t C, int64_t S, int64_t M, int64_t
     *var = v;
 }
 
-/* ---- batch_norm: p[0] output, p[1] act, p[2] add; inputs x, scale, shift, rmean, rvar, residual - */
+/* ---- batch_norm: p[0] output, p[1] act, p[2] add --------------------------------------------- */
+
+/* Inputs: x, scale, shift, rmean, rvar, residual. */
 
 static ctn_tensor *batch_norm_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -77,9 +79,10 @@ static void batch_norm_ref(const op_case *c, const double *const *x, const ctn_d
     }
 }
 
-/* ---- batch_norm_grad: p[0] output, p[1] act, p[2] join; inputs gy, x, scale, more; y and gy2 are
- *      `more`, and where both are wanted gy2 is x. Statistics are those of x. With act 2, by x: `more` is
- *      shift, and gy2 is x. ------------------------------------------------------------------------ */
+/* ---- batch_norm_grad: p[0] output, p[1] act, p[2] join; inputs gy, x, scale, more ------------ */
+
+/* y and gy2 are both `more`; if both are needed, gy2 is x. The statistics are those of x. With
+ * act 2 (by x), `more` is shift and gy2 is x. */
 
 enum { BY_X = 2 };
 
@@ -100,7 +103,7 @@ static ctn_tensor *batch_norm_grad_call(const op_case *c, ctn_context *ctx, ctn_
     return o[c->p[0]];
 }
 
-/* h: x normalised, of channel i */
+/* h: x normalised, in channel i. */
 static double masked(const op_case *c, const double *const *x, int64_t o, int64_t i, double h)
 {
     bool act = c->p[1] != 0, join = c->p[2] != 0;
@@ -135,7 +138,7 @@ static void batch_norm_grad_ref(const op_case *c, const double *const *x, const 
     }
 }
 
-/* ---- channel_affine: p[0] act, p[1] add, p[2] bias ------------------------------------------------ */
+/* ---- channel_affine: p[0] act, p[1] add, p[2] bias ------------------------------------------ */
 
 static ctn_tensor *channel_affine_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -160,7 +163,7 @@ static void channel_affine_ref(const op_case *c, const double *const *x, const c
     }
 }
 
-/* ---- group_norm: p[0] groups, 0: instance_norm; p[1] scale, p[2] shift -------------------------- */
+/* ---- group_norm: p[0] groups, 0: instance_norm; p[1] scale, p[2] shift ---------------------- */
 
 static ctn_tensor *group_norm_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -189,15 +192,19 @@ static void group_norm_ref(const op_case *c, const double *const *x, const ctn_d
 /* clang-format off */
 #define NORM(op_, call_, ref_, name_, p0, p1, p2, grad_, ...) \
     {.op = op_, .name = name_, .nin = sizeof((case_in[]){__VA_ARGS__}) / sizeof(case_in), \
-     .in = {__VA_ARGS__}, .p = {p0, p1, p2}, .q = {1e-3, 0.2}, .call = call_, .ref = ref_, .grad = grad_}
+     .in = {__VA_ARGS__}, .p = {p0, p1, p2}, .q = {1e-3, 0.2}, \
+     .call = call_, .ref = ref_, .grad = grad_}
 #define BN(name_, out_, act_, add_, grad_, ...) \
     NORM("batch_norm", batch_norm_call, batch_norm_ref, name_, out_, act_, add_, grad_, __VA_ARGS__)
 #define BNG(name_, out_, act_, join_, grad_, ...) \
-    NORM("batch_norm_grad", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, act_, join_, grad_, __VA_ARGS__)
+    NORM("batch_norm_grad", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, act_, join_, \
+         grad_, __VA_ARGS__)
 #define BNGX(name_, out_, join_, ...) \
-    NORM("batch_norm_grad_x", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, BY_X, join_, 0, __VA_ARGS__)
+    NORM("batch_norm_grad_x", batch_norm_grad_call, batch_norm_grad_ref, name_, out_, BY_X, join_, \
+         0, __VA_ARGS__)
 #define AFFINE(name_, act_, add_, bias_, grad_, ...) \
-    NORM("channel_affine", channel_affine_call, channel_affine_ref, name_, act_, add_, bias_, grad_, __VA_ARGS__)
+    NORM("channel_affine", channel_affine_call, channel_affine_ref, name_, act_, add_, bias_, \
+         grad_, __VA_ARGS__)
 #define GROUP(op_, name_, groups_, scale_, shift_, grad_, ...) \
     NORM(op_, group_norm_call, group_norm_ref, name_, groups_, scale_, shift_, grad_, __VA_ARGS__)
 #define PER(c) X(S1(c)), X(S1(c)), FIXED(S1(c)), POSITIVE(S1(c))
@@ -217,9 +224,11 @@ case_table cases_norm = {
     BN("one_element", 0, 0, 0, 0, X(S3(1, 3, 1)), PER(3)),
     BN("no_rows", 0, 0, 0, 0, X(S3(0, 3, 2)), PER(3)),
     BN("mean", 1, 0, 0, 0, X(S4(3, 5, 4, 3)), PER(5)),
-    BN("mean_by_x", 1, 0, 0, 2, X(S3(3, 2, 2)), FIXED(S1(2)), FIXED(S1(2)), FIXED(S1(2)), POSITIVE(S1(2))),
+    BN("mean_by_x", 1, 0, 0, 2,
+       X(S3(3, 2, 2)), FIXED(S1(2)), FIXED(S1(2)), FIXED(S1(2)), POSITIVE(S1(2))),
     BN("rstd", 2, 0, 0, 0, X(S2(37, 17)), PER(17)),
-    BN("rstd_by_x", 2, 0, 0, 2, X(S3(3, 2, 2)), FIXED(S1(2)), FIXED(S1(2)), FIXED(S1(2)), POSITIVE(S1(2))),
+    BN("rstd_by_x", 2, 0, 0, 2,
+       X(S3(3, 2, 2)), FIXED(S1(2)), FIXED(S1(2)), FIXED(S1(2)), POSITIVE(S1(2))),
     BN("running_mean", 3, 0, 0, 0, X(S4(3, 5, 4, 3)), PER(5)),
     BN("running_var", 4, 0, 0, 0, X(S4(3, 5, 4, 3)), PER(5)),
     BN("running_var_one", 4, 0, 0, 0, X(S2(1, 5)), PER(5)),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of reductions, of ops along one axis, by indices, and of cutting and joining. References
- * go through the input one element at a time. The large reductions are there for their blocks:
- * several of them, a short last one, wide rows with a rest.
+ * Cases of reductions, of ops along one axis, of indexing, and of cutting and joining. The
+ * references visit the input one element at a time. The large reductions exercise the blocking:
+ * several blocks, a short last one, wide rows with a remainder.
  */
 #include <math.h>
 
@@ -19,21 +19,6 @@
 #define DISTINCT(...) {.fill = FILL_DISTINCT, .lo = -3, .hi = 3, __VA_ARGS__}
 /* clang-format on */
 
-static int64_t count(const ctn_desc *d)
-{
-    int64_t n = 1;
-    for (int i = 0; i < d->ndim; i++) n *= d->dim[i];
-    return n;
-}
-
-static void unravel(int64_t i, int ndim, const int64_t *dim, int64_t *index)
-{
-    for (int k = ndim - 1; k >= 0; k--) {
-        index[k] = i % dim[k];
-        i /= dim[k];
-    }
-}
-
 static int64_t ravel(int ndim, const int64_t *dim, const int64_t *index)
 {
     int64_t i = 0;
@@ -48,7 +33,7 @@ static int axis_of(int ndim, int64_t axis)
 
 /* ---- reductions: p = keep, number of axes, axes ---------------------------------------------- */
 
-/* Element of the result that element i of the input belongs to. */
+/* The element of the result that element i of the input belongs to. */
 static int64_t target(const op_case *c, int64_t i)
 {
     const case_in *in = &c->in[0];
@@ -64,27 +49,27 @@ static int64_t target(const op_case *c, int64_t i)
 
 static void sum_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    for (int64_t i = 0; i < count(out); i++) y[i] = 0;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
     for (int64_t i = 0; i < case_count(&c->in[0]); i++) y[target(c, i)] += x[0][i];
 }
 
 static void mean_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     sum_ref(c, x, out, y);
-    for (int64_t i = 0; i < count(out); i++)
-        y[i] /= (double)case_count(&c->in[0]) / (double)count(out);
+    for (int64_t i = 0; i < desc_count(out); i++)
+        y[i] /= (double)case_count(&c->in[0]) / (double)desc_count(out);
 }
 
 static void max_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    for (int64_t i = 0; i < count(out); i++) y[i] = -INFINITY;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = -INFINITY;
     for (int64_t i = 0; i < case_count(&c->in[0]); i++)
         y[target(c, i)] = fmax(y[target(c, i)], x[0][i]);
 }
 
 static void min_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    for (int64_t i = 0; i < count(out); i++) y[i] = INFINITY;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = INFINITY;
     for (int64_t i = 0; i < case_count(&c->in[0]); i++)
         y[target(c, i)] = fmin(y[target(c, i)], x[0][i]);
 }
@@ -100,21 +85,21 @@ REDUCE_CALL(mean)
 REDUCE_CALL(max)
 REDUCE_CALL(min)
 
-/* The gradient of max itself, where finite differences cannot look: among equal elements. */
+/* The gradient of max among equal elements, where finite differences do not work. */
 static ctn_tensor *max_ties_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *leaf = ctn_with_grad(x[0]), *gx = NULL;
     ctn_tensor *y = c->q[0] < 0 ? min_call(c, ctx, &leaf) : max_call(c, ctx, &leaf);
-    return ctn_grad(ctn_sum(y, 0, NULL, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
+    return ctn_grad(ctn_sum(y, CTN_ALL_AXES, 0), 1, &leaf, &gx) < 0 ? NULL : gx;
 }
 
 static void max_ties_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         double best = x[0][i], equal = 0;
-        for (int64_t j = 0; j < count(out); j++)
+        for (int64_t j = 0; j < desc_count(out); j++)
             if (target(c, j) == target(c, i) && c->q[0] * x[0][j] > c->q[0] * best) best = x[0][j];
-        for (int64_t j = 0; j < count(out); j++)
+        for (int64_t j = 0; j < desc_count(out); j++)
             equal += target(c, j) == target(c, i) && x[0][j] == best;
         y[i] = x[0][i] == best ? 1 / equal : 0;
     }
@@ -128,7 +113,7 @@ static ctn_tensor *argmax_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
     return ctn_argmax(x[0], c->p[0]);
 }
 
-/* Rank r of the elements of a line by value, then by place; -1 where there is none. */
+/* The element of a line with rank r, ordered by value, then by place; -1 if there is none. */
 static int64_t ranked(const op_case *c, const double *x, const int64_t *line, int64_t r)
 {
     const case_in *in = &c->in[0];
@@ -154,7 +139,7 @@ static void argmax_ref(const op_case *c, const double *const *x, const ctn_desc 
     const case_in *in = &c->in[0];
     int axis = axis_of(in->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0}, line[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         for (int k = 0; k < in->ndim; k++) line[k] = k == axis ? 0 : at[k - (k > axis)];
         y[i] = (double)ranked(c, x[0], line, 0);
@@ -181,7 +166,7 @@ static void topk_ref(const op_case *c, const double *const *x, const ctn_desc *o
     const case_in *in = &c->in[0];
     int axis = axis_of(in->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         int64_t place = ranked(c, x[0], at, at[axis]);
         at[axis] = place;
@@ -200,7 +185,7 @@ static void cumsum_ref(const op_case *c, const double *const *x, const ctn_desc 
 {
     int axis = axis_of(out->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         int64_t own = at[axis], n = out->dim[axis];
         y[i] = 0;
@@ -220,7 +205,7 @@ static ctn_tensor *one_hot_call(const op_case *c, ctn_context *ctx, ctn_tensor *
 
 static void one_hot_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i / c->p[0]] == (double)(i % c->p[0]);
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][i / c->p[0]] == (double)(i % c->p[0]);
 }
 
 static ctn_tensor *gather_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
@@ -232,7 +217,7 @@ static ctn_tensor *gather_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
 static void gather_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         at[axis_of(out->ndim, c->p[0])] = (int64_t)x[1][i];
         y[i] = x[0][ravel(out->ndim, c->in[0].dim, at)];
@@ -249,7 +234,7 @@ static void scatter_add_ref(const op_case *c, const double *const *x, const ctn_
                             double *y)
 {
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][i];
     for (int64_t i = 0; i < case_count(&c->in[1]); i++) {
         unravel(i, out->ndim, c->in[1].dim, at);
         double v = x[2][ravel(out->ndim, c->in[2].dim, at)];
@@ -267,7 +252,7 @@ static ctn_tensor *embedding_call(const op_case *c, ctn_context *ctx, ctn_tensor
 static void embedding_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t D = c->in[0].dim[1];
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][(int64_t)x[1][i / D] * D + i % D];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][(int64_t)x[1][i / D] * D + i % D];
 }
 
 /* ---- cutting and joining --------------------------------------------------------------------- */
@@ -282,7 +267,7 @@ static void concat_ref(const op_case *c, const double *const *x, const ctn_desc 
 {
     int axis = axis_of(out->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         int k = 0;
         unravel(i, out->ndim, out->dim, at);
         for (; at[axis] >= c->in[k].dim[axis]; k++) at[axis] -= c->in[k].dim[axis];
@@ -300,14 +285,14 @@ static void stack_ref(const op_case *c, const double *const *x, const ctn_desc *
 {
     int axis = axis_of(out->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0}, in[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         for (int k = 0; k < out->ndim - 1; k++) in[k] = at[k + (k >= axis)];
         y[i] = x[at[axis]][ravel(out->ndim - 1, c->in[0].dim, in)];
     }
 }
 
-/* p: axis, pieces, sizes; the pieces are joined again in the opposite order */
+/* p: axis, pieces, sizes. The pieces are joined in reverse order. */
 static ctn_tensor *split_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *piece[8], *turned[8];
@@ -322,7 +307,7 @@ static void split_ref(const op_case *c, const double *const *x, const ctn_desc *
 {
     int axis = axis_of(out->ndim, c->p[0]);
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         int64_t piece = c->p[1] - 1, begin = out->dim[axis];
         unravel(i, out->ndim, out->dim, at);
         for (begin -= c->p[2 + piece]; at[axis] >= c->p[2 + piece]; begin -= c->p[2 + piece])
@@ -332,7 +317,7 @@ static void split_ref(const op_case *c, const double *const *x, const ctn_desc *
     }
 }
 
-/* Only the second of three pieces is read: the others give no gradient. */
+/* Only the second of three pieces is read, so the others get no gradient. */
 static ctn_tensor *split_one_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *piece[8];
@@ -352,7 +337,7 @@ static void cut_ref(const op_case *c, const double *x, int64_t axis, int64_t sta
 {
     int ax = axis_of(out->ndim, axis);
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         at[ax] += start < 0 ? start + c->in[0].dim[ax] : start;
         y[i] = x[ravel(out->ndim, c->in[0].dim, at)];
@@ -369,7 +354,7 @@ static void split_one_ref(const op_case *c, const double *const *x, const ctn_de
     cut_ref(c, x[0], c->p[0], c->p[2], out, y);
 }
 
-/* p: before of each dimension, from p[4] after; q: value */
+/* p: padding before each dimension, then from p[4] after each; q: value */
 static ctn_tensor *pad_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)ctx;
@@ -379,7 +364,7 @@ static ctn_tensor *pad_call(const op_case *c, ctn_context *ctx, ctn_tensor *cons
 static void pad_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         int inside = 1;
         unravel(i, out->ndim, out->dim, at);
         for (int k = 0; k < out->ndim; k++) {
@@ -399,13 +384,13 @@ static ctn_tensor *tril_call(const op_case *c, ctn_context *ctx, ctn_tensor *con
 static void tril_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     int64_t at[CTN_MAX_DIMS] = {0};
-    for (int64_t i = 0; i < count(out); i++) {
+    for (int64_t i = 0; i < desc_count(out); i++) {
         unravel(i, out->ndim, out->dim, at);
         y[i] = at[out->ndim - 1] <= at[out->ndim - 2] + c->p[0] ? x[0][i] : 0;
     }
 }
 
-/* p: axis to take away, axis to put in */
+/* p: axis to remove, axis to insert */
 static ctn_tensor *squeeze_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)ctx;
@@ -415,7 +400,7 @@ static ctn_tensor *squeeze_call(const op_case *c, ctn_context *ctx, ctn_tensor *
 static void same_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
 {
     (void)c;
-    for (int64_t i = 0; i < count(out); i++) y[i] = x[0][i];
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = x[0][i];
 }
 
 /* clang-format off */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory between guard zones, for the library (as its allocator) and for buffers of the tests. Living
- * blocks are in one list, so that all can be looked at when a case ends; a lock guards it, as the library
- * may allocate from any thread.
+ * Memory between guard zones, for the library (as its allocator) and for buffers of the tests.
+ * Live blocks are kept in one list, so that all of them can be checked when a case ends. A lock
+ * protects the list, because the library may allocate from any thread.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,15 +14,15 @@ enum { ZONE = 256, PATTERN = 0xc5 };
 typedef struct block block;
 struct block {
     block *next, **link;
-    char *start; /* what malloc gave */
-    char *p;     /* what the user has: ZONE bytes of pattern stand before and behind it */
+    char *start; /* as returned by malloc */
+    char *p;     /* as returned to the user, with ZONE bytes of pattern before and after it */
     size_t bytes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects everything below */
 static block *blocks;
 static int64_t nblocks;
-static char damage[256]; /* found at a release */
+static char damage[256]; /* found when a block was released */
 
 bool fail_case(fault *f, const char *fmt, ...)
 {
@@ -39,8 +39,8 @@ static void draw_zones(block *b)
     memset(b->p + b->bytes, PATTERN, ZONE);
 }
 
-/* The first byte is compared with PATTERN, every other one with the byte before it: at the speed of memcmp, and all
- * living blocks are looked at after every case. */
+/* Compares the first byte with PATTERN, and every other byte with its predecessor. This runs at
+ * the speed of memcmp, which matters because all live blocks are checked after every case. */
 static bool zone_whole(const unsigned char *z)
 {
     return z[0] == PATTERN && memcmp(z, z + 1, ZONE - 1) == 0;

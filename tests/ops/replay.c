@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replay: the nodes of a plan once more, each value in a guarded buffer of its own. Kernels in an arena may
- * write an element too far without touching a guard zone of the allocator; here they cannot.
+ * Replay: runs the nodes of a plan again, with each value in its own guarded buffer. In an
+ * arena, a kernel may write one element too far without touching a guard zone of the allocator.
+ * Here that is always detected.
  */
 #include "check.h"
 
 typedef struct {
     ctn_context *ctx;
     ctn__plan *p;
-    void **buf; /* of each value that is no view */
+    void **buf; /* one for each value that is not a view */
     bool *own;
 } player;
 
@@ -72,7 +73,7 @@ static bool same_outputs(const player *r, fault *f)
         for (size_t k = 0; k < n; k++) {
             if (memcmp(x + k * es, y + k * es, es) == 0) continue;
             return fail_case(f,
-                             "replay in memory of its own: element %zu of tensor %u is %.10g, the "
+                             "replay in separate memory: element %zu of tensor %u is %.10g, the "
                              "plan gave %.10g",
                              k, v->tensor, ctn__elem_get(y, v->d.dtype, (int64_t)k),
                              ctn__elem_get(x, v->d.dtype, (int64_t)k));

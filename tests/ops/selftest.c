@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The harness under test: custom ops that are wrong, each in one way, and the check that must find it. The
- * base is y = x x, which passes when it is left alone.
+ * Tests of the harness itself: custom ops that are each wrong in one way, and the check that
+ * must find it. The base is y = x x, which passes unmodified.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,16 +14,16 @@
 
 typedef enum {
     RIGHT,
-    WRONG_FORWARD,  /* the last element is a little off */
+    WRONG_FORWARD,  /* the last element is slightly off */
     WRONG_GRADIENT, /* x instead of 2x */
-    WRONG_SECOND,   /* right gradient that does not depend on x */
-    TOO_FAR,        /* one element behind the end */
-    TOO_EARLY,      /* one element before the beginning */
-    NOT_REPEATABLE, /* depends on how often it ran */
-    THREADS,        /* depends on the number of threads */
-    WRITES_INPUT,   /* and puts out the right result */
-    SCRATCH,        /* reads scratch that it did not write */
-    STRIDES         /* says that it reads any strides and does not */
+    WRONG_SECOND,   /* the right gradient, but it does not depend on x */
+    TOO_FAR,        /* writes one element past the end */
+    TOO_EARLY,      /* writes one element before the beginning */
+    NOT_REPEATABLE, /* depends on how often it has run */
+    THREADS,        /* depends on the thread count */
+    WRITES_INPUT,   /* but the result is right */
+    SCRATCH,        /* reads scratch that it has not written */
+    STRIDES         /* claims to read any strides but does not */
 } mistake;
 
 static mistake now;
@@ -76,7 +76,7 @@ static ctn_status square_grad(const ctn_grad_args *a)
         .nout = 1,                     \
         .flags = (flag),               \
         .order = -1,                   \
-        .grad_in = 1,                  \
+        .grad_in = CTN_OPERAND(0),     \
         .infer = ctn__infer_same,      \
         .grad = square_grad,           \
         .prepare = square_prepare,     \
@@ -102,14 +102,14 @@ static const op_case square_case = {
     "square",          "self",   1, {{.ndim = 2, .dim = {3, 5}}}, .call = square_call,
     .ref = square_ref, .grad = 2};
 
-/* Plans of another mistake must not be found in the cache: the op is the same to it. */
+/* Plans of another mistake must not be found in the cache, to which the op is the same. */
 static void fresh_contexts(void)
 {
     fault f;
     if (!check_finish(&f)) fail_msg("%s", f.text);
 }
 
-/* The case fails, and its text names the reason. */
+/* The case must fail, and the text must name the reason. */
 static void must_fail(mistake m, const op_case *c, const char *reason)
 {
     fault f, again;
@@ -120,7 +120,7 @@ static void must_fail(mistake m, const op_case *c, const char *reason)
     fresh_contexts();
     if (passed) fail_msg("mistake %d was not found", (int)m);
     if (!strstr(f.text, reason)) fail_msg("expected \"%s\" in: %s", reason, f.text);
-    if (!guard_check(&again)) fail_msg("left behind: %s", again.text);
+    if (!guard_check(&again)) fail_msg("damage is left: %s", again.text);
 }
 
 void selftest_right(void **state)
@@ -149,8 +149,8 @@ void selftest_wrong_second_gradient(void **state)
     must_fail(WRONG_SECOND, &square_case, "order 2: ");
 }
 
-/* 15 f32 end inside the library's block, 16 at its end: the replay finds both, the guard zones of the
- * library's own memory the second. */
+/* 15 f32 end inside of the library's block, 16 at its end. The replay finds both, the guard
+ * zones of the library's own memory only the second. */
 void selftest_too_far(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ void selftest_unwritten_scratch(void **state)
     must_fail(SCRATCH, &square_case, "element 0 of ");
 }
 
-/* Only the eager context is wrong: what it gives must be what the plan gives. */
+/* Only the eager context is wrong, so its result differs from that of the plan. */
 static ctn_tensor *eager_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     ctn_tensor *y = square_call(c, ctx, x);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LD_PRELOAD library that counts heap allocations and tells libcatena.so's own from everybody else's
- * (oneDNN, libgomp, libc, the program) by the return address. A bench finds preload_counts() with
- * dlsym(RTLD_DEFAULT, "preload_counts"); with PRELOAD_COUNT_PRINT set, totals go to stderr at exit.
+ * An LD_PRELOAD library that counts heap allocations, separately for libcatena.so and for
+ * everything else (oneDNN, libgomp, libc, the program), by the return address. A benchmark finds
+ * preload_counts() with dlsym(RTLD_DEFAULT, "preload_counts"). With PRELOAD_COUNT_PRINT set, the
+ * totals are printed to stderr at exit.
  *
- * Invariant: nothing here allocates or takes a lock while counting. The real functions are glibc's
- * __libc_ names, so no dlsym stands between a malloc and its answer, and libcatena's address range is
- * looked up beforehand: dladdr in malloc would take the loader's lock.
+ * Invariant: nothing here allocates or takes a lock while counting. The real functions are
+ * called by glibc's __libc_ names, because dlsym might allocate, and libcatena's address range
+ * is looked up in advance, because dladdr inside of malloc would take the loader's lock.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -85,14 +86,14 @@ EXPORT int posix_memalign(void **p, size_t align, size_t bytes)
     if (align == 0 || align % sizeof(void *) != 0 || (align & (align - 1)) != 0) return EINVAL;
     int before = errno;
     void *got = __libc_memalign(align, bytes);
-    errno = before; /* posix_memalign reports by its value alone */
+    errno = before; /* posix_memalign reports errors by its result only */
     if (!got) return ENOMEM;
     *p = got;
     return 0;
 }
 
-/* Calls so far, all threads. Also looks for a libcatena.so that was loaded late, by dlopen: its calls
- * before the first preload_counts are then among the others'. */
+/* Calls so far, of all threads. Also finds a libcatena.so that was loaded late by dlopen. Its
+ * calls before the first preload_counts are counted as other calls. */
 EXPORT void preload_counts(uint64_t *catena, uint64_t *other)
 {
     if (atomic_load(&range_end) == 0) dl_iterate_phdr(find_range, NULL);
@@ -100,7 +101,7 @@ EXPORT void preload_counts(uint64_t *catena, uint64_t *other)
     *other = atomic_load(&other_calls);
 }
 
-/* The loader has mapped every linked library before it runs the first constructor. */
+/* The loader maps every linked library before it runs the first constructor. */
 __attribute__((constructor)) static void start(void)
 {
     dl_iterate_phdr(find_range, NULL);

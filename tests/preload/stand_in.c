@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library with libcatena's file name that makes a known number of allocations, for test_count.c.
+ * A library with the file name of libcatena that makes a known number of allocations, for
+ * test_count.c.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Test of the allocation counter, run under LD_PRELOAD: it counts exactly, and tells the library that
- * is named libcatena.so from the program. No cmocka: it would allocate in between.
+ * Test of the allocation counter, run under LD_PRELOAD: it must count exactly and distinguish
+ * the library named libcatena.so from the program. Does not use cmocka, which would allocate in
+ * between.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

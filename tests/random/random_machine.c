@@ -18,7 +18,7 @@ static _Noreturn void failed(machine *m, int at, const char *call)
     longjmp(m->out, 1);
 }
 
-#define OK(call)                                    \
+#define MUST(call)                                  \
     do {                                            \
         if ((call) != CTN_OK) failed(m, at, #call); \
     } while (0)
@@ -30,7 +30,7 @@ static int rank_of(const machine *m)
     return m->twisted ? ctn_comm_rank(m->comm) : 0;
 }
 
-/* Of what data and branches depend on: another one on each rank of a twisted program. */
+/* The run that data and branches depend on. In a twisted program it is different on each rank. */
 static int data_run(const machine *m)
 {
     return m->run + RUNS * rank_of(m);
@@ -50,18 +50,18 @@ static ctn_tensor *averaged(const machine *m, ctn_tensor *x)
 static void backward(machine *m, int at, const ins *i, ctn_tensor *loss)
 {
     if (rank_of(m) == 1 && (at + m->run) % 5 == 0) {
-        OK(ctn_keep(loss) ? CTN_OK : CTN_ESTATE);
+        MUST(ctn_keep(loss) ? CTN_OK : CTN_ESTATE);
         return;
     }
-    OK(ctn_backward(m->optims[i->pool], loss));
+    MUST(ctn_backward(m->optims[i->pool], loss));
     m->contributed[i->pool]++;
 }
 
 static void step(machine *m, int at, const ins *i)
 {
     ctn_optim *o = m->optims[i->pool];
-    if (m->contributed[i->pool] > 0) OK(ctn_optim_step(o));
-    else OK(ctn_dist_step_empty(o));
+    if (m->contributed[i->pool] > 0) MUST(ctn_optim_step(o));
+    else MUST(ctn_dist_step_empty(o));
     m->contributed[i->pool] = 0;
 }
 
@@ -83,13 +83,13 @@ static ctn_status note_state(void *user, const char *name, ctn_dtype type, int n
     return CTN_OK;
 }
 
-/* Between scopes: what is saved, on all ranks, since states of sharded optimizers are gathered. */
+/* Saves between scopes, on all ranks, because states of sharded optimizers are gathered. */
 static void save(machine *m, int at)
 {
     visitor v = {m, at};
     for (int p = 0; p < POOLS && m->comm; p++) {
-        if ((at + m->run) % 7 == 0) OK(ctn_dist_values(m->optims[p]));
-        if ((at + m->run) % 3 == 0) OK(ctn_optim_visit(m->optims[p], note_state, &v));
+        if ((at + m->run) % 7 == 0) MUST(ctn_dist_values(m->optims[p]));
+        if ((at + m->run) % 3 == 0) MUST(ctn_optim_visit(m->optims[p], note_state, &v));
     }
 }
 
@@ -134,7 +134,7 @@ static void read_tensor(machine *m, int at, ctn_tensor *t)
 {
     int64_t n = ctn_count(t);
     float *v = rp_note(&m->log, at, m->run, n < 0 ? 0 : n, true);
-    OK(ctn_read(t, v, (size_t)n * sizeof(float)));
+    MUST(ctn_read(t, v, (size_t)n * sizeof(float)));
 }
 
 static void assign_old(machine *m, int at, const ins *i)
@@ -142,11 +142,11 @@ static void assign_old(machine *m, int at, const ins *i)
     const bool eager = m->opt.mode == CTN_MODE_EAGER;
     ctn_tensor *a = averaged(m, m->r[i->in[0]]), *x = ctn_use(m->var[i->var]);
     if (eager) x = ctn_detach(x);
-    OK(ctn_assign(m->var[i->var], a));
+    MUST(ctn_assign(m->var[i->var], a));
     if (i->flag[0]) { /* a value between two assigns */
         x = ctn_use(m->var[i->var]);
         if (eager) x = ctn_detach(x);
-        OK(ctn_assign(m->var[i->var], ctn_neg(x)));
+        MUST(ctn_assign(m->var[i->var], ctn_neg(x)));
     }
     m->r[i->out] = ctn_detach(ctn_tanh(x));
     if (i->flag[1]) read_tensor(m, at, x);
@@ -189,7 +189,7 @@ static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
     case SPLIT: {
         ctn_tensor *o[CTN_MAX_OUT] = {NULL};
         int64_t n = ctn_dim(a, (int)i->axis), size[2] = {n / 2, n - n / 2};
-        OK(ctn_split(a, i->axis, 2, size, o));
+        MUST(ctn_split(a, i->axis, 2, size, o));
         m->r[i->out2] = o[1];
         return o[0];
     }
@@ -198,7 +198,7 @@ static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
     case DROPOUT: return ctn_dropout(a, 0.3);
     case GRAD: {
         ctn_tensor *gx = NULL;
-        OK(ctn_grad(a, 1, &b, &gx));
+        MUST(ctn_grad(a, 1, &b, &gx));
         return gx;
     }
     default: return NULL;
@@ -212,8 +212,8 @@ static void swap(machine *m, int at, const ins *i)
         a = ctn_detach(a);
         b = ctn_detach(b);
     }
-    OK(ctn_assign(m->var[i->var], b));
-    OK(ctn_assign(m->var[i->var2], a));
+    MUST(ctn_assign(m->var[i->var], b));
+    MUST(ctn_assign(m->var[i->var2], a));
 }
 
 static void effect(machine *m, int at, const ins *i)
@@ -223,39 +223,39 @@ static void effect(machine *m, int at, const ins *i)
     float *v;
     if (!(i->cond >> branch(m) & 1)) return;
     switch (i->op) {
-    case ASSIGN: OK(ctn_assign(m->var[i->var], averaged(m, a))); break;
+    case ASSIGN: MUST(ctn_assign(m->var[i->var], averaged(m, a))); break;
     case SWAP: swap(m, at, i); break;
     case ASSIGN_OLD: assign_old(m, at, i); break;
     case READ: read_tensor(m, at, a); break;
     case READ_VAR:
         v = rp_note(&m->log, at, m->run, rp_count(vs), true);
-        OK(ctn_var_get(m->var[i->var], v, bytes_of(vs)));
+        MUST(ctn_var_get(m->var[i->var], v, bytes_of(vs)));
         break;
     case READ_GRAD:
         if (m->contributed[rp_pool_of(i->var)] == 0) break;
         v = rp_note(&m->log, at, m->run, rp_count(vs), true);
-        OK(ctn_var_grad(m->var[i->var], v, bytes_of(vs)));
+        MUST(ctn_var_grad(m->var[i->var], v, bytes_of(vs)));
         break;
     case SET_VAR:
         v = malloc(bytes_of(vs) + 8);
         rp_fill(v, m->run, at, rp_count(vs));
-        OK(ctn_var_set(m->var[i->var], v, bytes_of(vs)));
+        MUST(ctn_var_set(m->var[i->var], v, bytes_of(vs)));
         free(v);
         break;
-    case FLUSH: OK(ctn_flush(m->ctx)); break;
-    case BEGIN: OK(ctn_scope_begin(m->ctx)); break;
-    case RETURN: OK(ctn_scope_return(m->ctx, a) == a ? CTN_OK : CTN_ESTATE); break;
-    case KEEP: OK(ctn_keep(a) ? CTN_OK : CTN_ESTATE); break;
-    case KEEP_GRAPH: OK(ctn_keep_graph(a) ? CTN_OK : CTN_ESTATE); break;
+    case FLUSH: MUST(ctn_flush(m->ctx)); break;
+    case BEGIN: MUST(ctn_scope_begin(m->ctx)); break;
+    case RETURN: MUST(ctn_scope_return(m->ctx, a) == a ? CTN_OK : CTN_ESTATE); break;
+    case KEEP: MUST(ctn_keep(a) ? CTN_OK : CTN_ESTATE); break;
+    case KEEP_GRAPH: MUST(ctn_keep_graph(a) ? CTN_OK : CTN_ESTATE); break;
     case BACKWARD: backward(m, at, i, a); break;
     case STEP: step(m, at, i); break;
-    case RETAIN: OK(ctn_retain(&m->kept[i->var], a)); break;
-    case GRAD_OFF: ctn_set_grad(m->ctx, 0); break;
-    case GRAD_ON: ctn_set_grad(m->ctx, 1); break;
+    case RETAIN: MUST(ctn_retain(&m->kept[i->var], a)); break;
+    case GRAD_OFF: ctn_context_set_grad(m->ctx, 0); break;
+    case GRAD_ON: ctn_context_set_grad(m->ctx, 1); break;
     case NEW_SCOPE:
-        OK(ctn_scope_end(m->ctx));
+        MUST(ctn_scope_end(m->ctx));
         save(m, at);
-        OK(ctn_scope_begin(m->ctx));
+        MUST(ctn_scope_begin(m->ctx));
         break;
     default: failed(m, at, "unknown instruction");
     }
@@ -268,10 +268,10 @@ static void run_once(machine *m)
     for (int v = 0; v < VARS; v++) {
         float *x = malloc(bytes_of(&g->var[v]) + 8);
         rp_fill(x, m->run, 1000 + v, rp_count(&g->var[v]));
-        OK(ctn_var_set(m->var[v], x, bytes_of(&g->var[v])));
+        MUST(ctn_var_set(m->var[v], x, bytes_of(&g->var[v])));
         free(x);
     }
-    OK(ctn_scope_begin(m->ctx));
+    MUST(ctn_scope_begin(m->ctx));
     for (at = 0; at < g->n; at++) {
         const ins *i = &g->p[at];
         if (i->op >= ASSIGN) {
@@ -281,10 +281,10 @@ static void run_once(machine *m)
         m->r[i->out] = emit(m, at, i, i->cond >> branch(m) & 1 ? i->op : i->other);
         if (!m->r[i->out]) failed(m, at, rp_op_name[i->op]);
     }
-    OK(ctn_scope_end(m->ctx));
+    MUST(ctn_scope_end(m->ctx));
     for (int v = 0; v < VARS; v++) {
         float *x = rp_note(&m->log, g->n + v, m->run, rp_count(&g->var[v]), true);
-        OK(ctn_var_get(m->var[v], x, bytes_of(&g->var[v])));
+        MUST(ctn_var_get(m->var[v], x, bytes_of(&g->var[v])));
     }
 }
 
@@ -292,13 +292,13 @@ static void make_optimizer(machine *m, int p, ctn_vars vars)
 {
     const int at = -1;
     ctn_optim **o = &m->optims[p];
-    if (m->optim == ADAM) OK(ctn_adam_new(o, vars, CTN_OPT(ctn_adam_opt, .lr = rp_rate)));
+    if (m->optim == ADAM) MUST(ctn_adam_new(o, vars, CTN_OPT(ctn_adam_opt, .lr = rp_rate)));
     else
-        OK(ctn_sgd_new(o, vars,
-                       CTN_OPT(ctn_sgd_opt, .lr = rp_rate,
-                               .momentum = m->optim == MOMENTUM ? 0.9 : 0)));
+        MUST(ctn_sgd_new(o, vars,
+                         CTN_OPT(ctn_sgd_opt, .lr = rp_rate,
+                                 .momentum = m->optim == MOMENTUM ? 0.9 : 0)));
     if (m->clip > 0) ctn_optim_set_clip(*o, m->clip);
-    if (m->distribute) OK(m->distribute(*o, p, m->user));
+    if (m->distribute) MUST(m->distribute(*o, p, m->user));
 }
 
 static void run_all(machine *m)
@@ -307,12 +307,12 @@ static void run_all(machine *m)
     const program *g = m->g;
     m->opt.struct_size = sizeof m->opt;
     m->opt.seed = 3;
-    OK(ctn_context_new(&m->ctx, &m->opt));
+    MUST(ctn_context_new(&m->ctx, &m->opt));
     for (int v = 0; v < VARS; v++) {
         char name[16];
         snprintf(name, sizeof name, "v%d", v);
-        OK(ctn_var_new(&m->var[v], m->ctx, name, v < PARAMS ? CTN_PARAM : CTN_STATE, CTN_F32,
-                       g->var[v].nd, g->var[v].d));
+        MUST(ctn_var_new(&m->var[v], m->ctx, name, v < PARAMS ? CTN_PARAM : CTN_STATE, CTN_F32,
+                         g->var[v].nd, g->var[v].d));
     }
     make_optimizer(m, 0, (ctn_vars){2, m->var, NULL});
     make_optimizer(m, 1, (ctn_vars){1, m->var + 2, NULL});

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a random program in Catena, on one rank or as one of several. What goes wrong is kept in `why`, so that a rank may be a thread.
+ * Runs a random program in Catena, on one rank or as one of several. Errors are stored in `why`
+ * instead of being asserted, so that a rank may be a thread.
  *
- * On several ranks a program is either the same on all, or twisted: each rank has other data, takes other branches, reads at
- * other places and leaves out some contributions. Variables stay the same on all ranks even then: what is assigned is averaged first.
+ * On several ranks, a program is either the same on all of them or "twisted": each rank has
+ * different data, takes different branches, reads in different places and leaves out some
+ * contributions. Even then the variables stay the same on all ranks, because assigned values are
+ * averaged first.
  */
 #ifndef RANDOM_MACHINE_H
 #define RANDOM_MACHINE_H
@@ -24,13 +27,14 @@ typedef struct {
     double clip;
     ctn_comm *comm; /* NULL: one rank */
     bool twisted;
-    /* After the optimizers are made; NULL: nothing. */
+    /* Called after the optimizers are created; may be NULL. */
     ctn_status (*distribute)(ctn_optim *o, int pool, void *user);
     void *user;
-    void (*look)(ctn_optim *o, int64_t *out); /* before they go; NULL: nobody looks */
-    int64_t *looked;                          /* [POOLS] */
+    /* called before the optimizers are freed; may be NULL */
+    void (*look)(ctn_optim *o, int64_t *out);
+    int64_t *looked; /* [POOLS] */
     record log;
-    char why[700]; /* empty: all went well */
+    char why[700]; /* empty: no error */
 
     int run;
     ctn_context *ctx;
@@ -43,7 +47,7 @@ typedef struct {
     jmp_buf out;
 } machine;
 
-/* All runs of the program. */
+/* Executes all runs of the program. */
 void rm_run(machine *m);
 
 #endif

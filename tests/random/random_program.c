@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generator of random programs. It knows of each register what a context would know: shape, scope, whether
- * gradients go through it and which variables it read, so that what it writes is free of errors: no
- * register is used after it is gone, no gradient goes through a variable that changed since.
+ * The generator of random programs. For each register it tracks what a context would know:
+ * shape, scope, whether gradients flow through it and which variables it has read. So the
+ * generated programs are free of errors: they never use a register that is gone, and no gradient
+ * flows through a variable that has changed since it was read.
  */
 #include "random_program.h"
 
@@ -73,7 +74,7 @@ static int new_reg(program *g, const shape *s, bool grad)
     return g->nreg++;
 }
 
-/* The result of i, whose inputs are set. */
+/* Creates the result of i, whose inputs are set. */
 static int result(program *g, ins *i, const shape *s)
 {
     bool grad = false;
@@ -100,7 +101,7 @@ static int unary(program *g, op_id op, int a)
     i->nin = 1;
     i->s = (double)draw(g, 100) / 50 - 1;
     int o = result(g, i, &g->r[a].sh);
-    if (op == DETACH || op == WITH_GRAD) { /* a history of its own */
+    if (op == DETACH || op == WITH_GRAD) { /* starts a new history */
         g->r[o] = (reg){.alive = true, .grad = op == WITH_GRAD, .level = g->level, .var = -1};
         g->r[o].sh = g->r[a].sh;
     }
@@ -172,7 +173,7 @@ static int reduce(program *g, op_id op, int a, int n, const int64_t *axes, bool 
     return result(g, i, &s);
 }
 
-/* a in the shape of a variable or another value */
+/* Brings a into the shape of a variable or another value. */
 static int fit(program *g, int a, const shape *s)
 {
     if (same(&g->r[a].sh, s)) return a;
@@ -322,7 +323,7 @@ static int compute(program *g)
     case 1:
     case 2:
         o = unary(g, un[draw(g, 8)], a);
-        if (draw(g, 4) == 0) { /* another op in some runs */
+        if (draw(g, 4) == 0) { /* in some runs another op */
             g->p[g->n - 1].other = un[draw(g, 8)];
             g->p[g->n - 1].cond = draw(g, 16);
         }
@@ -355,7 +356,8 @@ static int compute(program *g)
     }
 }
 
-/* A variable changes: its leaves are gone, gradients cannot go through what read it. */
+/* A variable changes: its leaves are invalid, and gradients cannot flow through values that read
+ * it. */
 static void written(program *g, int v)
 {
     for (int k = 0; k < g->nreg; k++) {
@@ -370,7 +372,7 @@ static int scalar_of(program *g, int a)
     return reduce(g, rp_count(&g->r[a].sh) > 0 ? MEAN : SUM, unary(g, TANH, a), 0, NULL, false);
 }
 
-/* A loss that depends on a parameter of the pool; a variable gets a new leaf where there is none. */
+/* A loss that depends on a parameter of the pool. A variable gets a new leaf if it has none. */
 static int make_loss(program *g, int pool)
 {
     int a = -1;
@@ -417,7 +419,7 @@ static void gradient(program *g)
 {
     if (!g->grad_on) return;
     int x = -1, y = -1;
-    if (draw(g, 2)) { /* of a leaf of its own */
+    if (draw(g, 2)) { /* of a new leaf */
         x = unary(g, WITH_GRAD, pick(g));
         y = unary(g, TANH, binary(g, MUL, unary(g, TANH, x), x));
         if (draw(g, 2)) y = binary(g, MUL, y, use(g, (int)draw(g, PARAMS)));
@@ -437,7 +439,7 @@ static void gradient(program *g)
     i->in[1] = x;
     i->nin = 2;
     int o = result(g, i, &g->r[x].sh);
-    g->r[o].pools = 0; /* whether it depends on anything is not known here */
+    g->r[o].pools = 0; /* the generator does not know whether it depends on anything */
     g->r[o].deps = 0;
     if (draw(g, 3) == 0) { /* second order */
         int z = binary(g, ADD, binary(g, MUL, o, x), x);
@@ -463,7 +465,7 @@ static void assign(program *g)
         written(g, v);
         written(g, w);
         return;
-    case 1: { /* the old value, read and computed with behind the assign */
+    case 1: { /* the old value, read before the assign and used after it */
         int a = fit(g, pick(g), &g->var[v]);
         ins *i = add_ins(g, ASSIGN_OLD);
         i->var = v;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs (test_random_programs.c): what one is, and what a run of it observes. A program is a list of
- * instructions over registers of known shape; it is valid in every mode of a context. Instructions with bits missing
- * in cond do something else, or nothing, in those runs.
+ * Random programs (test_random_programs.c): what a program is, and what a run of it observes. A
+ * program is a list of instructions on registers of known shape and is valid in every mode of a
+ * context. In runs whose bit is missing in `cond`, an instruction does something else, or
+ * nothing.
  */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
@@ -20,7 +21,8 @@ enum { REGS = 64, VARS = 5, PARAMS = 3, POOLS = 2, RETAINED = 2, RUNS = 4, MAXDI
     X(TRANSPOSE) X(RESHAPE) X(BROADCAST) X(SUM) X(MEAN) X(SLICE) X(CONCAT) X(SPLIT) X(GATHER) \
     X(RANDOM) X(DROPOUT) X(GRAD) \
     X(ASSIGN) X(SWAP) X(ASSIGN_OLD) X(READ) X(READ_VAR) X(READ_GRAD) X(SET_VAR) X(FLUSH) X(BEGIN) \
-    X(RETURN) X(KEEP) X(KEEP_GRAPH) X(BACKWARD) X(STEP) X(RETAIN) X(GRAD_OFF) X(GRAD_ON) X(NEW_SCOPE)
+    X(RETURN) X(KEEP) X(KEEP_GRAPH) X(BACKWARD) X(STEP) X(RETAIN) X(GRAD_OFF) X(GRAD_ON) \
+    X(NEW_SCOPE)
 /* clang-format on */
 typedef enum {
 #define ID(x) x,
@@ -34,7 +36,7 @@ typedef struct {
 } shape;
 
 typedef struct {
-    op_id op, other; /* other: in runs without a bit in cond */
+    op_id op, other; /* other: replaces op in runs whose bit is missing in cond */
     unsigned cond;
     int out, out2, in[3], nin;
     int var, var2, pool;
@@ -49,14 +51,14 @@ typedef struct {
 typedef struct {
     bool alive, grad, stale, kept, kept_graph, free_leaf; /* free_leaf: survives steps */
     int level, var;
-    unsigned vars, pools; /* leaves of variables in its history; pools it depends on */
+    unsigned vars, pools; /* variables in its history; pools it depends on */
     uint64_t deps;        /* registers in its history */
     shape sh;
 } reg;
 
 typedef struct {
     uint32_t seed, s;
-    bool plain, big, random, zero; /* plain: equal to the bit without fusion */
+    bool plain, big, random, zero; /* plain: bitwise equal without fusion */
     int n, nreg, level, contributions[POOLS];
     bool grad_on, full;
     reg r[REGS];
@@ -65,12 +67,12 @@ typedef struct {
     ins p[LEN];
 } program;
 
-/* One value that was read. */
+/* One value that was observed. */
 typedef struct {
     int at, run;
     int64_t n;
     float *v;
-    bool known; /* reference: false behind what it cannot do */
+    bool known; /* reference: false for values it cannot compute */
 } observation;
 
 typedef struct {
@@ -79,24 +81,26 @@ typedef struct {
 } record;
 
 extern const char *const rp_op_name[];
-#define rp_rate 0.05 /* of the optimizers */
+#define rp_rate 0.05 /* learning rate of the optimizers */
 
 void rp_generate(program *g, uint32_t seed);
 void rp_print_program(const program *g);
 int rp_pool_of(int var); /* -1: a state */
 int64_t rp_count(const shape *s);
-void rp_unravel(const shape *s, int64_t i, int64_t *at); /* at[s->nd] of element i, and back */
+/* The coordinates at[s->nd] of element i, and the reverse. */
+void rp_unravel(const shape *s, int64_t i, int64_t *at);
 int64_t rp_ravel(const shape *s, const int64_t *at);
 
-/* Data of a run: element i of input k, of a variable, of the index of a gather along n elements. */
+/* Data of a run: element i of input k, of a variable, and of the index of a gather from n
+ * elements. */
 float rp_value(int run, int k, int64_t i);
 void rp_fill(float *x, int run, int k, int64_t n);
 int64_t rp_gather_index(int run, int k, int64_t i, int64_t n);
 
-float *rp_note(record *o, int at, int run, int64_t n, bool known); /* room for n values */
+float *rp_note(record *o, int at, int run, int64_t n, bool known); /* memory for n values */
 void rp_forget(record *o);
 
-/* All runs of the program, plainly and in double (random_reference.c). */
+/* Executes all runs of the program, one instruction at a time, in double (random_reference.c). */
 void rp_run_reference(const program *g, record *log);
 
 #endif

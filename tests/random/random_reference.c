@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs by the letter: every instruction is carried out when it is met, in double, rounded to f32 as a
- * context would store it, with a reverse mode of its own. It shares nothing with the library. Second derivatives
- * and random numbers are beyond it: what they reach is noted as not known.
+ * A reference interpreter for random programs. It executes each instruction immediately, in
+ * double, rounds the result to f32 as a context would store it, and has its own reverse mode. It
+ * shares no code with the library. It does not support second derivatives and random numbers:
+ * values that depend on them are marked as unknown.
  */
 #include "random_program.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A test that gets no memory ends at once. */
+/* A test that runs out of memory ends at once. */
 static void *grown(void *p, size_t bytes)
 {
     void *n = realloc(p, bytes);
@@ -36,7 +37,7 @@ void rp_forget(record *o)
     *o = (record){0};
 }
 
-/* Data of a run: input k, or the start of a variable. */
+/* Data of a run: input k, or the initial value of a variable. */
 float rp_value(int run, int k, int64_t i)
 {
     uint32_t x = (uint32_t)(run * 7919 + k * 104729) + (uint32_t)i * 2654435761u;
@@ -73,7 +74,8 @@ int64_t rp_ravel(const shape *s, const int64_t *at)
     return i;
 }
 
-/* One value. Most ops are sums of terms w * in[k][i] into element o; their gradient goes back the same way. */
+/* One value. Most ops are sums of terms w * in[k][i] added to element o, and their gradient
+ * follows the same terms backwards. */
 typedef struct rv {
     op_id op;
     shape sh;
@@ -84,7 +86,7 @@ typedef struct rv {
         int k;
         double w;
     } *t;
-    bool grad, second, on; /* second: a gradient itself, not differentiated here */
+    bool grad, second, on; /* second: is itself a gradient and not differentiated here */
     int var;
     bool ta, tb;
     struct rv *in[2], *older;
@@ -97,7 +99,7 @@ typedef struct {
     bool known, grad_on;
     rv *newest, *r[REGS];
     double *var[VARS], *grad[VARS], *kept[RETAINED];
-    rv *pending[RETAINED]; /* retained when the scope ends */
+    rv *pending[RETAINED]; /* to be retained when the scope ends */
 } ref;
 
 static rv *rv_new(ref *m, op_id op, const shape *s, rv *a, rv *b)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs. A generator (seeded) writes small programs: ops, views of views, variables read and assigned,
- * reads in mid-step, inner scopes, keep, gradients as tensors, two optimizers, steps, retained values. Each runs
- * several times, with branches that depend on the run, in every mode of a context; all must observe the same, and
- * the same as a plain interpreter in double with its own reverse mode. A failing case names its seed:
- *   test_random_programs SEED runs that program alone and prints it.
+ * Random programs. A seeded generator writes small programs of ops, views of views, variables
+ * that are read and assigned, reads in mid-step, inner scopes, keep, gradients as tensors, two
+ * optimizers, steps and retained values. Each program runs several times, with branches that
+ * depend on the run, in every mode of a context. All modes must observe the same values, and the
+ * same as a plain interpreter in double with its own reverse mode. A failing case names its
+ * seed.
+ *
+ *   test_random_programs SEED    runs that program alone and prints it
  */
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +29,7 @@ enum { PROGRAMS = 60 };
 enum { PROGRAMS = 1000 };
 #endif
 
-/* ---- the program in Catena ----------------------------------------------------------------------- */
+/* ---- the program in Catena ------------------------------------------------------------------ */
 
 typedef struct {
     const char *name;
@@ -48,7 +51,7 @@ static void run_catena(const program *g, const config *c, record *log)
     free(m);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 static long compared, unknown;
 
@@ -58,7 +61,8 @@ static void compare(const program *g, const record *a, const record *b, double t
     if (a->n != b->n) fail_msg("seed %u, %s: %d and %d observations", g->seed, what, a->n, b->n);
     for (int k = 0; k < a->n; k++) {
         const observation *x = &a->s[k], *y = &b->s[k];
-        if (x->at != y->at || x->n != y->n) fail_msg("seed %u, %s: out of step", g->seed, what);
+        if (x->at != y->at || x->n != y->n)
+            fail_msg("seed %u, %s: different observations", g->seed, what);
         if (!x->known || !y->known) {
             unknown++;
             continue;
@@ -115,7 +119,7 @@ static void all_modes_agree(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= PROGRAMS; seed++) one_program(seed, false);
-    print_message("%d programs, %ld values compared, %ld beyond the reference\n", PROGRAMS,
+    print_message("%d programs, %ld values compared, %ld unknown to the reference\n", PROGRAMS,
                   compared, unknown);
     assert_true(compared > 20 * PROGRAMS);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs on several ranks. Each is run with tiny buckets, gradients that start in the backward pass, updates that are left to the next
- * forward pass, reads, assigns and saves in between; and again with CTN_DIST_AFTER, where a step leaves nothing in flight. Both
- * must observe the same bits, and all ranks must have the same parameters. Programs that are the same on 2 or 4 ranks must also
- * observe what one rank alone observes: sums of equal gradients are exact there.
- *   test_random_ranks COUNT [SEED]  runs that many programs from a seed on; COUNT 1 prints the program
- *   mpirun -n N test_random_ranks mpi COUNT [SEED]  the same on the ranks of an MPI. Labels: threads
+ * Random programs on several ranks. Each program runs with tiny buckets, with gradients that are
+ * sent during the backward pass, with updates deferred to the next forward pass, and with reads,
+ * assigns and saves in between. It runs again with CTN_DIST_AFTER, where a step leaves nothing
+ * in flight. Both runs must observe the same bits, and all ranks must have the same parameters.
+ * Programs that are the same on 2 or 4 ranks must also observe what one rank alone observes,
+ * because sums of equal gradients are exact there.
+ *
+ *   test_random_ranks COUNT [SEED]                  runs COUNT programs, starting with SEED;
+ *                                                   COUNT 1 prints the program
+ *   mpirun -n N test_random_ranks mpi COUNT [SEED]  the same on MPI ranks
+ * Labels: threads
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,7 +31,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { PROGRAMS = 60 };
 #else
-enum { PROGRAMS = 2000 };
+enum { PROGRAMS = 600 };
 #endif
 
 enum { MOST = 4 };
@@ -53,7 +58,7 @@ static uint32_t draw(setting *c, uint32_t n)
     return (c->s >> 3) % n;
 }
 
-static bool has_bf16; /* the CPU, asked once */
+static bool has_bf16; /* of this CPU, determined once */
 
 static setting setting_of(uint32_t seed, int size)
 {
@@ -82,19 +87,19 @@ static setting setting_of(uint32_t seed, int size)
     return c;
 }
 
-/* ---- one rank ----------------------------------------------------------------------------------- */
+/* ---- one rank ------------------------------------------------------------------------------- */
 
 typedef struct {
     const setting *c;
     const program *g;
-    bool after;            /* the plain way */
-    int64_t bucket[POOLS]; /* after: as the other run had them */
+    bool after;            /* with CTN_DIST_AFTER */
+    int64_t bucket[POOLS]; /* after: the bucket sizes of the other run */
     ctn_comm *comm;
     machine *m;
     pthread_t thread;
 } rank_job;
 
-/* More is held back, and cut into shorter buckets, than a program could ask for. */
+/* Holds back more, in shorter buckets, than a program could ask for. */
 static ctn_status distribute(ctn_optim *o, int pool, void *user)
 {
     rank_job *j = user;
@@ -121,7 +126,7 @@ static ctn_status distribute(ctn_optim *o, int pool, void *user)
 static void look(ctn_optim *o, int64_t *bucket)
 {
     ctn_dist_stats d = {.struct_size = sizeof d};
-    ctn_dist_look(o, &d);
+    ctn_dist_get_stats(o, &d);
     *bucket = d.bucket > 0 ? d.bucket : 64;
 }
 
@@ -145,7 +150,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 static char difference[1000]; /* empty: none */
 static long compared;
@@ -180,7 +185,7 @@ static void compare(const program *g, const record *a, const record *b, const ch
     }
 }
 
-/* What all ranks must have alike: the parameters at the end of a run. */
+/* The part that must be equal on all ranks: the parameters at the end of a run. */
 static record parameters(const program *g, const record *all)
 {
     record some = {.s = calloc((size_t)all->n + 1, sizeof *some.s)};
@@ -199,12 +204,12 @@ static void compare_ranks(const program *g, const record *a, const record *b)
 
 static void check(const machine *m)
 {
-    const bool theirs = strstr(m->why, "rank ") != NULL; /* tells of another's */
+    const bool theirs = strstr(m->why, "rank ") != NULL; /* it reports another rank's error */
     if (m->why[0] && (!difference[0] || !theirs))
         snprintf(difference, sizeof difference, "%s", m->why);
 }
 
-/* ---- threads as ranks ----------------------------------------------------------------------------- */
+/* ---- threads as ranks ----------------------------------------------------------------------- */
 
 static void run_group(const program *g, const setting *c, const char *algorithm, bool after,
                       rank_job *j)
@@ -250,7 +255,7 @@ static void run_alone(const program *g, const setting *c, const rank_job *j)
     rm_run(m);
     check(m);
     record log = {.s = calloc((size_t)j->m->log.n + 1, sizeof *log.s)};
-    for (int k = 0; k < j->m->log.n; k++) { /* it saves nothing */
+    for (int k = 0; k < j->m->log.n; k++) { /* one rank alone saves nothing */
         const observation *o = &j->m->log.s[k];
         if (o->at >= g->n || g->p[o->at].op != NEW_SCOPE) log.s[log.n++] = *o;
     }
@@ -308,7 +313,7 @@ static void ranks_agree(void **state)
     if (difference[0]) fail_msg("%s", difference);
 }
 
-/* ---- ranks of an MPI -------------------------------------------------------------------------------- */
+/* ---- MPI ranks ------------------------------------------------------------------------------- */
 
 static int on_mpi(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Failures are reported through cmocka, as from the test itself.
+ * Failures are reported through cmocka, as if they came from the test itself.
  */
 #include "support/check.h"
 
@@ -29,19 +29,37 @@ void write_bytes(const char *path, const void *data, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
+static void *aligned(size_t bytes, size_t align)
+{
+    void *p = NULL;
+    int error = posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes ? bytes : 1);
+    return error ? NULL : p;
+}
+
 void *failing_alloc(void *user, size_t bytes, size_t align)
 {
     failing *f = user;
-    void *p = NULL;
-    if (f->left-- <= 0 ||
-        posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
-        return NULL;
-    f->live++;
+    void *p = f->left-- > 0 ? aligned(bytes, align) : NULL;
+    f->live += p != NULL;
     return p;
 }
 
 void failing_release(void *user, void *p)
 {
     ((failing *)user)->live -= p != NULL;
+    free(p);
+}
+
+void *failing_once_alloc(void *user, size_t bytes, size_t align)
+{
+    failing_once *f = user;
+    void *p = ++f->calls == f->fail_at ? NULL : aligned(bytes, align);
+    f->live += p != NULL;
+    return p;
+}
+
+void failing_once_release(void *user, void *p)
+{
+    ((failing_once *)user)->live -= p != NULL;
     free(p);
 }

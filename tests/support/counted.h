@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts what each rank of a loopback sends and receives, for tests that bound the cost of an
- * operation. One group at a time.
+ * Counts what each rank of a loopback transport sends and receives, for tests that bound the
+ * cost of an operation. Works for one group at a time.
  */
 #ifndef TESTS_COUNTED_H
 #define TESTS_COUNTED_H
@@ -28,7 +28,7 @@ static ctn_status counted_send(ctn__net *n, const void *buf, size_t bytes, int t
     return counted.real->send(n, buf, bytes, to, tag, r);
 }
 
-/* Before a communicator is made of net[n]. */
+/* Call this before a communicator is created from net[n]. */
 static void counted_use(ctn__net **net, int n)
 {
     counted.real = net[0]->vt;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asked of the library as a user would: a context is made, or refused.
+ * Asks the library as a user would: it creates a context or refuses.
  */
 #include "support/machine.h"
 

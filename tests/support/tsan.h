@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the thread sanitizer cannot see: oneDNN is not compiled for it, so the locks of its cache of kernels are invisible. Included once
- * by every test whose threads run plans.
+ * Suppressions for the thread sanitizer: oneDNN is not compiled for it, so the locks of its
+ * kernel cache are invisible. Include this once in every test whose threads run plans.
  */
 #ifndef SUPPORT_TSAN_H
 #define SUPPORT_TSAN_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A test that must fail, run with WILL_FAIL: proves that a failing assertion reaches ctest as a failure.
+ * A test that must fail, run with WILL_FAIL. It proves that ctest sees a failing assertion as a
+ * failure.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads as ranks for tests of dist/: each has a context and a communicator of its own, and no
- * cores are promised to any, so their runs take turns except where they wait for each other (rule
- * 17).
+ * Threads as ranks, for tests of src/distributed. Each has its own context and communicator. No
+ * rank has cores of its own, so their runs take turns except while they wait for each other
+ * (rule 17).
  */
 #ifndef RANKS_H
 #define RANKS_H
@@ -22,13 +22,8 @@
 
 #include <cmocka.h>
 
+#include "support/ok.h"
 #include "support/tsan.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 
 enum { MOST = 4 };
 
@@ -39,7 +34,8 @@ struct job {
     int rank, size;
     void (*work)(job *j);
     void *arg;
-    char why[600]; /* the first thing that went wrong; cmocka's asserts are for its own thread */
+    /* The first error. cmocka's asserts work only in the thread that runs the test. */
+    char why[600];
     pthread_t thread;
 };
 
@@ -47,7 +43,7 @@ struct job {
     do {                                                                                         \
         if (!(ok)) {                                                                             \
             int n_ = (j)->why[0]                                                                 \
-                         ? (int)sizeof(j)->why /* the first one stays */                         \
+                         ? (int)sizeof(j)->why /* keep the first one */                          \
                          : snprintf((j)->why, sizeof(j)->why,                                    \
                                     "rank %d of %d, line %d: ", (j)->rank, (j)->size, __LINE__); \
             snprintf((j)->why + n_, sizeof(j)->why - (size_t)n_, __VA_ARGS__);                   \

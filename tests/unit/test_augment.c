@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Augmentation: image options, which part is chosen and how often, padded crops, layouts, colour
- * jitter. Choices must depend on seed, epoch and sample alone.
+ * Augmentation: image options, which part of an image is chosen and how often, padded crops,
+ * layouts, colour jitter. Random choices must depend on seed, epoch and sample only.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,32 +12,28 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "data/data.h"
-#include "data/image.h"
-#define ok(call)                                                                           \
-    do {                                                                                   \
-        ctn_status ok_ = (call);                                                           \
-        if (ok_ != CTN_OK) fail_msg("%s: status %d: %s", #call, ok_, ctn_error_message()); \
-    } while (0)
+#include "data/image/image.h"
 
 static void test_options(void **state)
 {
     (void)state;
     ctn_image_opt o;
-    ok(ctn__image_opt("t", &o, NULL, 224, 224));
+    OK(ctn__image_opt("t", &o, NULL, 224, 224));
     assert_true(o.height == 224 && o.width == 224 && o.resize == 256 && o.pad == 4);
     assert_true(o.scale[0] == 0.08 && o.scale[1] == 1 && o.std[2] == 1);
     static const struct {
         ctn_image_opt o;
         const char *part;
     } bad[] = {
-        {{.height = -1}, "images of -1 x 224"}, {{.width = 70000}, "x 70000"},
-        {{.crop = (ctn_crop)9}, "crop is 9"},   {{.resize = -3}, "resize is -3"},
-        {{.scale = {0.5, 0.2}}, "scale is"},    {{.scale = {0.5, 2}}, "scale is"},
-        {{.ratio = {-1, 2}}, "ratio is"},       {{.hue = 0.6}, "jitter is"},
-        {{.brightness = -1}, "jitter is"},      {{.std = {-1, 1, 1}}, "std is"},
-        {{.mean = {NAN, 1, 1}}, "not finite"},  {{.crop = CTN_CROP_PAD, .pad = 224}, "pad is 224"},
+        {{.height = -1}, "images are -1 x 224"}, {{.width = 70000}, "x 70000"},
+        {{.crop = (ctn_crop)9}, "crop is 9"},    {{.resize = -3}, "resize is -3"},
+        {{.scale = {0.5, 0.2}}, "scale is"},     {{.scale = {0.5, 2}}, "scale is"},
+        {{.ratio = {-1, 2}}, "ratio is"},        {{.hue = 0.6}, "jitter is"},
+        {{.brightness = -1}, "jitter is"},       {{.std = {-1, 1, 1}}, "std is"},
+        {{.mean = {NAN, 1, 1}}, "not finite"},   {{.crop = CTN_CROP_PAD, .pad = 224}, "pad is 224"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         ctn_image_opt b = bad[i].o;
@@ -52,7 +48,7 @@ static void test_random_part(void **state)
 {
     (void)state;
     ctn_image_opt o;
-    ok(ctn__image_opt("t", &o, CTN_OPT(ctn_image_opt, .crop = CTN_CROP_RANDOM, .flip = 1), 224,
+    OK(ctn__image_opt("t", &o, CTN_OPT(ctn_image_opt, .crop = CTN_CROP_RANDOM, .flip = 1), 224,
                       224));
     const int64_t W = 500, H = 375;
     double area = 0, x = 0, flipped = 0;
@@ -73,7 +69,7 @@ static void test_random_part(void **state)
         x += ((double)l->x + (double)l->w / 2) / (double)W;
         flipped += v.mirror_x;
     }
-    /* what torchvision's algorithm gives on average for this picture */
+    /* The average of torchvision's algorithm for this picture. */
     if (fabs(area / N - 0.4328) > 0.006) fail_msg("mean area is %g", area / N);
     assert_true(fabs(x / N - 0.5) < 0.01);
     assert_true(fabs(flipped / N - 0.5) < 0.015);
@@ -83,7 +79,7 @@ static void test_random_part(void **state)
     assert_true(memcmp(&a.limit, &b.limit, sizeof a.limit) != 0);
     ctn__choose_view(&o, &(ctn_sample){7, 6, 3}, W, H, &b);
     assert_true(memcmp(&a.limit, &b.limit, sizeof a.limit) != 0);
-    /* no try fits a strip: the middle of it in the nearest ratio */
+    /* No attempt fits a strip: use its middle with the nearest aspect ratio. */
     ctn__choose_view(&o, &(ctn_sample){7, 5, 3}, 1000, 10, &a);
     assert_true(a.limit.h == 10 && a.limit.w == 13 && a.limit.x == 493);
     ctn__choose_view(&o, &(ctn_sample){7, 5, 3}, 1, 1, &a);
@@ -95,13 +91,13 @@ static void test_center(void **state)
     (void)state;
     ctn_image_opt o;
     ctn__view v;
-    ok(ctn__image_opt("t", &o, NULL, 224, 224));
+    OK(ctn__image_opt("t", &o, NULL, 224, 224));
     ctn__choose_view(&o, &(ctn_sample){0}, 512, 768, &v);
-    /* 512 x 768 becomes 256 x 384, and 224 x 224 from (16,80) on */
+    /* 512 x 768 is resized to 256 x 384, then 224 x 224 is cropped at (16,80). */
     assert_true(v.x == 32 && v.y == 160 && v.w == 448 && v.h == 448);
     assert_true(v.dst.x == 0 && v.dst.w == 224 && v.limit.w == 512);
-    /* less than the result: black around it */
-    ok(ctn__image_opt("t", &o, CTN_OPT(ctn_image_opt, .resize = 100), 224, 224));
+    /* Smaller than the result: black around it. */
+    OK(ctn__image_opt("t", &o, CTN_OPT(ctn_image_opt, .resize = 100), 224, 224));
     ctn__choose_view(&o, &(ctn_sample){0}, 50, 100, &v);
     assert_true(v.w == 50 && v.h == 100 && v.dst.x == 62 && v.dst.w == 100 && v.dst.y == 12);
 }
@@ -120,24 +116,24 @@ static ctn_dataset *images(uint8_t *pixels, int64_t *labels, int channels, int c
                             {.dtype = CTN_I64}};
     for (int i = 0; i < COUNT * channels * SIDE * SIDE; i++) pixels[i] = (uint8_t)(i * 31 + i / 97);
     for (int i = 0; i < COUNT; i++) labels[i] = 10 + i;
-    ok(ctn_arrays_open(&ds, COUNT, 2, f, (const void *const[]){pixels, labels}));
+    OK(ctn_arrays_open(&ds, COUNT, 2, f, (const void *const[]){pixels, labels}));
     return ds;
 }
 
-/* Padded crops are the image itself moved, mirrored or not, zeros around it. */
+/* Padded crops are the image itself, shifted, mirrored or not, with zeros around it. */
 static void test_pad(void **state)
 {
     (void)state;
     static uint8_t pixels[COUNT * 3 * SIDE * SIDE], out[3 * SIDE * SIDE];
     int64_t labels[COUNT], label;
     ctn_dataset *ds = NULL;
-    ok(ctn_augment_new(&ds, images(pixels, labels, 3, 0),
+    OK(ctn_augment_new(&ds, images(pixels, labels, 3, 0),
                        CTN_OPT(ctn_image_opt, .crop = CTN_CROP_PAD, .flip = 1, .raw = 1)));
     assert_true(ctn_dataset_count(ds) == COUNT && ctn_dataset_fields(ds) == 2);
     int moved[9][9] = {{0}}, mirrored = 0;
     for (int e = 0; e < 400; e++) {
         ctn_sample s = {e % COUNT, 11, (uint64_t)e};
-        ok(ctn_dataset_sample(ds, &s, (void *[]){out, &label}));
+        OK(ctn_dataset_sample(ds, &s, (void *[]){out, &label}));
         assert_int_equal(label, 10 + e % COUNT);
         const uint8_t *in = pixels + (e % COUNT) * 3 * SIDE * SIDE;
         int found = 0;
@@ -164,7 +160,7 @@ static void test_pad(void **state)
     ctn_dataset_free(ds);
 }
 
-/* Without a wish images come out as they went in, in every layout. */
+/* Without options, images are returned unchanged, in every layout. */
 static void test_augment_identity(void **state)
 {
     (void)state;
@@ -174,12 +170,12 @@ static void test_augment_identity(void **state)
     for (int kind = 0; kind < 8; kind++) {
         const int C = kind & 1 ? 1 : 3, from_last = kind & 2 ? 1 : 0, to_last = kind & 4 ? 1 : 0;
         ctn_dataset *ds = NULL;
-        ok(ctn_augment_new(&ds, images(pixels, labels, C, from_last),
+        OK(ctn_augment_new(&ds, images(pixels, labels, C, from_last),
                            CTN_OPT(ctn_image_opt, .channels_last = to_last, .mean = {0.1, 0.2, 0.3},
                                    .std = {0.5, 0.6, 0.7})));
         const ctn_field *f = ctn_dataset_field(ds, 0);
         assert_true(f->dtype == CTN_F32 && f->shape[0] == C && f->channels_last == to_last);
-        ok(ctn_dataset_get(ds, 2, (void *[]){out, &label}));
+        OK(ctn_dataset_get(ds, 2, (void *[]){out, &label}));
         const double mean[] = {0.1, 0.2, 0.3}, std[] = {0.5, 0.6, 0.7};
         for (int c = 0; c < C; c++)
             for (int i = 0; i < SIDE * SIDE; i++) {
@@ -191,8 +187,8 @@ static void test_augment_identity(void **state)
         ctn_dataset_free(ds);
     }
     ctn_dataset *ds = NULL, *base = images(pixels, labels, 3, 0);
-    ok(ctn_augment_new(&ds, base, CTN_OPT(ctn_image_opt, .gray = 1, .raw = 1)));
-    ok(ctn_dataset_get(ds, 0, (void *[]){raw, &label}));
+    OK(ctn_augment_new(&ds, base, CTN_OPT(ctn_image_opt, .gray = 1, .raw = 1)));
+    OK(ctn_dataset_get(ds, 0, (void *[]){raw, &label}));
     for (int i = 0; i < SIDE * SIDE; i++) {
         const uint8_t rgb[3] = {pixels[i], pixels[i + SIDE * SIDE], pixels[i + 2 * SIDE * SIDE]};
         uint8_t g;
@@ -204,7 +200,7 @@ static void test_augment_identity(void **state)
     assert_fails(ctn_augment_new(&ds, base, CTN_OPT(ctn_image_opt, .hue = 3)), CTN_EARG, "jitter");
     assert_null(ds);
     ctn_dataset_free(base);
-    ok(ctn_arrays_open(&base, 1, 1, &(ctn_field){.dtype = CTN_F32, .ndim = 1, .shape = {4}},
+    OK(ctn_arrays_open(&base, 1, 1, &(ctn_field){.dtype = CTN_F32, .ndim = 1, .shape = {4}},
                        (const void *const[]){out}));
     assert_fails(ctn_augment_new(&ds, base, NULL), CTN_EARG, "u8 (1,H,W) or (3,H,W)");
     ctn_dataset_free(base);
@@ -212,14 +208,14 @@ static void test_augment_identity(void **state)
 
 /* ---- colours --------------------------------------------------------------------------------- */
 
-/* Pixels (n,3) jittered; the library wants planes. */
+/* Jitters pixels (n,3); the library works on planes. */
 static void jitter(ctn_image_opt o, int64_t index, float *p, int64_t n)
 {
     ctn_image_opt filled;
     float plane[3 * 40];
     assert_true(n <= 40);
     o.struct_size = sizeof o;
-    ok(ctn__image_opt("t", &filled, &o, 8, 8));
+    OK(ctn__image_opt("t", &filled, &o, 8, 8));
     for (int64_t i = 0; i < 3 * n; i++) plane[i % 3 * n + i / 3] = p[i];
     ctn__jitter(&filled, &(ctn_sample){index, 1, 1}, plane, n, 3);
     for (int64_t i = 0; i < 3 * n; i++) p[i] = plane[i % 3 * n + i / 3];
@@ -243,11 +239,11 @@ static void test_jitter(void **state)
         jitter((ctn_image_opt){.saturation = 0.5}, i, p[0], 2);
         double g = 0.299 * 200 + 0.587 * 100 + 0.114 * 50;
         double h = 0.299 * p[0][0] + 0.587 * p[0][1] + 0.114 * p[0][2];
-        assert_true(p[0][0] >= 254.9 || fabs(g - h) < 0.01); /* grey stays, unless clipped */
+        assert_true(p[0][0] >= 254.9 || fabs(g - h) < 0.01); /* grey stays grey, unless clipped */
 
         memcpy(p, start, sizeof p);
         jitter((ctn_image_opt){.contrast = 0.3}, i, p[0], 2);
-        double k = (p[0][1] - p[1][1]) / 40.0; /* differences scale alike, the mean stays */
+        double k = (p[0][1] - p[1][1]) / 40.0; /* differences scale equally, the mean stays */
         assert_true(k >= 0.7 - 1e-5 && k <= 1.3 + 1e-5);
         assert_true(fabs((p[0][1] - p[0][2]) - 50 * k) < 1e-3);
         double before = 0, after = 0;
@@ -260,7 +256,7 @@ static void test_jitter(void **state)
     assert_true(least < 0.82 && most > 1.18);
 }
 
-/* The usual way by cases, in double. */
+/* The usual case distinction, in double. */
 static void turned(const float *in, double turn, double *out)
 {
     double r = in[0], g = in[1], b = in[2];
@@ -306,7 +302,7 @@ static void test_hue(void **state)
     assert_true(least < -0.45 && most > 0.45);
 }
 
-/* Every image of every batch is the same whatever the number of threads, and so it is with none. */
+/* Every image of every batch is the same for any thread count, including no threads. */
 static void test_threads(void **state)
 {
     (void)state;
@@ -320,12 +316,12 @@ static void test_threads(void **state)
         ctn_loader *l = NULL;
         ctn_batch b;
         int64_t at = 0;
-        ok(ctn_augment_new(&ds, images(pixels, labels, 3, 0),
+        OK(ctn_augment_new(&ds, images(pixels, labels, 3, 0),
                            CTN_OPT(ctn_image_opt, .height = 20, .width = 20,
                                    .crop = CTN_CROP_RANDOM, .flip = 1, .brightness = 0.4,
                                    .contrast = 0.4, .saturation = 0.4, .hue = 0.1)));
-        ok(ctn_sampler_shuffled(&sampler, COUNT, 5));
-        ok(ctn_loader_new(&l, ds, sampler,
+        OK(ctn_sampler_shuffled(&sampler, COUNT, 5));
+        OK(ctn_loader_new(&l, ds, sampler,
                           CTN_OPT(ctn_loader_opt, .batch = 4, .threads = threads[t],
                                   .mix = CTN_OPT(ctn_mix_opt, .mixup = 1, .classes = 99))));
         for (int epoch = 0; epoch < 2; epoch++) {

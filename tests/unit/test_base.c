@@ -23,7 +23,7 @@ static void assert_has(const char *text, const char *part)
     if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in \"%s\"", part, text);
 }
 
-/* An allocator that counts, and fails when `left` allocations were made (left < 0: never). */
+/* An allocator that counts, and fails after `left` allocations (left < 0: never). */
 typedef struct {
     int left, live;
     size_t last_align;
@@ -121,7 +121,7 @@ static void test_error_overflow(void **state)
     assert_true(strlen(ctn_error_message()) < 4096);
     ctn_error_clear();
     ctn_fail(CTN_EARG, "short");
-    ctn_error_trace(CTN_EARG, "some/file.c:7", 0, "op"); /* the line is in the name */
+    ctn_error_trace(CTN_EARG, "some/file.c:7", 0, "op"); /* the name includes the line */
     assert_string_equal(ctn_error_message(), "short\n  at some/file.c:7 op");
     ctn_error_clear();
 }
@@ -208,8 +208,8 @@ static void test_arena(void **state)
     use_failing(&f, -1);
     ctn__arena a = {0};
     ctn__arena_reset(&a);
-    /* Two equal passes, with a large request between small ones: the second allocates nothing and
-     * gets the same addresses. */
+    /* Two equal passes, with a large request between small ones. The second pass allocates
+     * nothing and gets the same addresses. */
     void *seen[400];
     int blocks = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -232,7 +232,7 @@ static void test_arena(void **state)
         ctn__arena_reset(&a);
     }
     assert_int_equal(f.live, blocks);
-    /* A large request first: it takes the large chunk, the small ones stay in use. */
+    /* A large request comes first and takes the large chunk. The small chunks stay in use. */
     assert_non_null(ctn__arena_get(&a, 900000));
     for (int i = 0; i < 300; i++) assert_non_null(ctn__arena_get(&a, 1000));
     assert_int_equal(f.live, blocks);
@@ -287,7 +287,7 @@ static void test_hash(void **state)
     (void)state;
     char data[3000];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 7);
-    /* XXH3 128 of no bytes, as the xxHash specification gives it */
+    /* XXH3 128 of no bytes, from the xxHash specification. */
     ctn__hash128 none = ctn__hash(data, 0);
     assert_true(none.hi == 0x99aa06d3014798d8u && none.lo == 0x6001c324468d497fu);
     ctn__hasher *h = ctn__hasher_new();
@@ -462,7 +462,7 @@ static void fp_put(unsigned v)
 {
     _mm_setcsr(v);
 }
-/* per thread a different rounding mode and different flags */
+/* A different rounding mode and different flags per thread. */
 static unsigned fp_odd(int thread)
 {
     return 0x1f80u | (unsigned)(thread & 3) << 13 | (unsigned)(thread & 1);
@@ -501,14 +501,14 @@ static unsigned fp_odd(int thread)
 enum { FLUSHES = 0 };
 #endif
 
-/* Rule 16: every thread computes with flushing inside and has its own mode back outside. */
+/* Rule 16: every thread computes with flush-to-zero inside and gets its own mode back outside. */
 static void test_fpmode(void **state)
 {
     (void)state;
     enum { THREADS = 4 };
     unsigned after[THREADS] = {0}, host = fp_now();
     float product[THREADS] = {0};
-    int team = 0; /* less than THREADS under OMP_THREAD_LIMIT */
+    int team = 0; /* fewer than THREADS under OMP_THREAD_LIMIT */
     volatile float tiny = 1e-30f;
     ctn__fpmode *m = ctn__fpmode_new(THREADS);
     assert_non_null(m);
@@ -543,7 +543,7 @@ static void test_fpmode(void **state)
         assert_int_equal(seen, underflow);
         if (FLUSHES && underflow) assert_true(product[team - 1] == 0.0f);
     }
-    /* flags raised by the host before are neither counted nor lost */
+    /* Flags that the host raised before are neither counted nor lost. */
     volatile float lost = tiny * tiny;
     unsigned flagged = fp_now();
     ctn__fpmode_enter(m);
@@ -558,7 +558,7 @@ static void test_fpmode(void **state)
     ctn_error_clear();
 }
 
-/* Rule 17: runs on common cores one after the other, runs on disjoint cores at the same time. */
+/* Rule 17: runs on common cores take turns, runs on disjoint cores overlap. */
 typedef struct {
     ctn__coreset cores;
     atomic_int *inside, *worst;
@@ -608,7 +608,7 @@ static void test_cores(void **state)
     ctn__cores_claim(&low.cores);
     ctn__cores_claim(&high.cores); /* disjoint: does not wait */
     ctn__cores_release(&high.cores);
-    /* a claim of everything waits for low; a later one of high stands behind it */
+    /* A claim of all cores waits for low. A later claim of high queues after it. */
     assert_int_equal(pthread_create(&t[0], NULL, claim_and_tell, &all), 0);
     sleep_ms(50);
     assert_int_equal(pthread_create(&t[1], NULL, claim_and_tell, &high), 0);

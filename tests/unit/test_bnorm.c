@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalisation kernels (engine/bnorm.h): every way, type and instruction set the machine
- * has, all fused combinations, against a naive double-precision reference on the very numbers
- * stored; bitwise equality over thread counts and instruction sets; results in place of operands;
- * nothing written outside; variances of ill-conditioned data. ctn_batch_norm with its variables.
- * And the sign of y taken from x, bit for bit that of y: kernels, ops, and steps of a network with
- * and without fusion.
+ * Batch normalisation kernels (engine/bnorm.h): every way, type and instruction set of the
+ * machine, with all fused combinations, against a naive reference in double precision on exactly
+ * the stored numbers. Also checks bitwise equality over thread counts and instruction sets,
+ * results that overwrite operands, that nothing is written outside of the outputs, and variances
+ * of ill-conditioned data; ctn_batch_norm with its variables; and that the sign of y recomputed
+ * from x equals that of y bit for bit, in kernels, ops, and steps of a network with and without
+ * fusion.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -45,7 +46,7 @@ typedef struct {
     layout layout;
     ctn_desc d;
     int64_t C, M;
-    size_t bytes; /* of the memory of an operand */
+    size_t bytes; /* size of an operand in memory */
 } form;
 
 static form form_of(ctn_dtype type, layout l, int ndim, const int64_t *dims)
@@ -65,7 +66,7 @@ static void *guarded(size_t bytes)
 {
     unsigned char *p = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
     assert_non_null(p);
-    memset(p, 0xff, bytes); /* NaN: nothing may be taken for zero */
+    memset(p, 0xff, bytes); /* NaN, so that nothing can be mistaken for zero */
     memset(p + bytes, GUARD_BYTE, GUARD);
     return p;
 }
@@ -97,8 +98,8 @@ static double at(const form *f, const void *p, int64_t c, int64_t k)
     return get(f, p, place(f, c, k));
 }
 
-/* Loops over places have the channels innermost: most forms are channels-last, and in the order of their memory the
- * checks take a sixth of the time. */
+/* Loops over places have the channels innermost. Most forms are channels-last, and in memory
+ * order the checks take a sixth of the time. */
 static void *operand(const form *f, double offset, double spread)
 {
     void *p = guarded(f->bytes);
@@ -195,7 +196,7 @@ static void check_apply(subject *s, bool relu, bool add, bool bias, bool in_plac
     release(y, f->bytes);
 }
 
-/* The y that ya and yb make of x. */
+/* The y that ya and yb make from x. */
 static void make_y(subject *s)
 {
     const form *f = s->f;
@@ -230,7 +231,7 @@ static void check_backward(subject *s, mask by, bool join, bool write)
     ctn__bnorm_gradient in = gradient_of(s, by, join);
     if (by == BY_X) make_y(s);
     ctn__bnorm_reduce(&in, arg(f, s->x), s->m, arg(f, g), sum, dot, s->scratch);
-    memcpy(gx, s->gy, f->bytes); /* in place of gy */
+    memcpy(gx, s->gy, f->bytes); /* overwrites gy */
     in.gy.p = gx;
     ctn__bnorm_grad_apply(&in, arg(f, s->x), s->a, s->b, s->c, arg(f, gx), s->scratch);
     for (int64_t k = 0; k < f->M; k++) {
@@ -325,7 +326,7 @@ static void test_other(void **state)
 
 /* ---- equal bits ------------------------------------------------------------------------------ */
 
-/* Everything a form's functions give, behind one another. */
+/* All results of a form's functions, concatenated. */
 static unsigned char *all_results(subject *s, size_t *bytes)
 {
     const form *f = s->f;
@@ -385,7 +386,7 @@ static void test_bits(void **state)
 
 /* ---- the sign of y from x -------------------------------------------------------------------- */
 
-/* sum, dot, gx and, where it is wanted, g, behind one another. */
+/* sum, dot, gx and, if requested, g, concatenated. */
 static void backward(subject *s, mask by, bool join, bool write, unsigned char *out)
 {
     const form *f = s->f;
@@ -398,7 +399,7 @@ static void backward(subject *s, mask by, bool join, bool write, unsigned char *
     ctn__bnorm_grad_apply(&in, arg(f, s->x), s->a, s->b, s->c, arg(f, gx), s->scratch);
 }
 
-/* Channel 0 has y = x, with everything that is or is next to zero, and a NaN. */
+/* Channel 0 has y = x, with zeros, all values next to zero, and a NaN. */
 static void check_sign(ctn_dtype type, layout l, int ndim, const int64_t *dims)
 {
     const double edge[] = {0, -0.0, 1e-40, -1e-40, 1e-38, -1e-38, NAN};
@@ -441,7 +442,7 @@ static void test_sign(void **state)
     check_sign(CTN_F64, CHANNELS_LAST, 4, (int64_t[]){3, 7, 4, 31});
 }
 
-/* Outputs of the gradient of relu(batch_norm(x)), by y or by x and shift, behind one another. */
+/* Outputs of the gradient of relu(batch_norm(x)), by y or by x and shift, concatenated. */
 static void op_backward(mask by, bool join, ctn_dtype type, int ndim, const int64_t *dims,
                         void *const *in, unsigned char *out)
 {
@@ -472,7 +473,7 @@ static void op_backward(mask by, bool join, ctn_dtype type, int ndim, const int6
     ctn_context_free(ctx);
 }
 
-/* A mean far from zero: the sign of many a y hangs on the last bits of what x is mapped by. */
+/* A mean far from zero, so that the sign of many y depends on the last bits of scale and shift. */
 static void check_op_sign(ctn_dtype type, int ndim, const int64_t *dims)
 {
     form f = form_of(type, ROW_MAJOR, ndim, dims), vector = f;
@@ -512,7 +513,8 @@ static void test_op_sign(void **state)
 
 /* ---- ill-conditioned data -------------------------------------------------------------------- */
 
-/* Mean 10^4 deviations away, and a first element far from all others. */
+/* The mean is 10^4 standard deviations away from zero, and the first element is far from all
+ * others. */
 static void hard_numbers(layout l)
 {
     form f = form_of(CTN_F32, l, 4, (int64_t[]){4, 6, 60, 55});
@@ -539,7 +541,7 @@ static void test_hard_numbers(void **state)
     hard_numbers(GAPPED);
 }
 
-/* NaN and infinity stay what they are in bf16, and relu keeps NaN. */
+/* NaN and infinity are preserved in bf16, and relu keeps NaN. */
 static void test_not_finite(void **state)
 {
     (void)state;
@@ -572,7 +574,7 @@ static void statistics(const float *x, int c, double *mean, double *var)
             *var += pow((double)x[(n * C + c) * L + l] - *mean, 2) / (N * L);
 }
 
-/* Two steps of training, then evaluation with what they left. */
+/* Two training steps, then evaluation with the resulting statistics. */
 static void run_batch_norm(ctn_mode mode, bool affine)
 {
     ctn_context *ctx = NULL;
@@ -588,7 +590,7 @@ static void run_batch_norm(ctn_mode mode, bool affine)
     assert_int_equal(ctn_var_set(var, rv, sizeof rv), CTN_OK);
     for (int step = 0; step < 3; step++) {
         bool train = step < 2;
-        ctn_set_training(ctx, train);
+        ctn_context_set_training(ctx, train);
         for (int i = 0; i < N * C * L; i++) x[i] = (float)uniform(-2, 3);
         assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
         ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(N, C, L));
@@ -718,8 +720,8 @@ static ctn_tensor *layer(const net *n, int i, ctn_tensor *x)
     return ctn_batch_norm(z, ctn_use(p[1]), ctn_use(p[2]), n->mean[i], n->var[i], NULL);
 }
 
-/* Two layers whose relu goes by x, the first with two gradients to join, and one with a residual,
- * which goes by y. */
+/* Two layers whose relu uses x, the first with two gradients to join, and one with a residual,
+ * which uses y. */
 static ctn_tensor *loss_of(const net *n, ctn_context *ctx, const float *x, bool recompute)
 {
     ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4, CHANNELS, SIDE, SIDE));
@@ -728,7 +730,7 @@ static ctn_tensor *loss_of(const net *n, ctn_context *ctx, const float *x, bool 
     ctn_tensor *b = ctn_relu(layer(n, 1, a));
     ctn_tensor *c = ctn_relu(ctn_add(layer(n, 2, b), a));
     if (recompute) assert_int_equal(ctn_recompute_end(ctx), CTN_OK);
-    return ctn_scale(ctn_sum(ctn_mul(c, c), 0, NULL, 0), 1e-3);
+    return ctn_scale(ctn_sum(ctn_mul(c, c), CTN_ALL_AXES, 0), 1e-3);
 }
 
 static int count(const char *text, const char *word)
@@ -738,7 +740,7 @@ static int count(const char *text, const char *word)
     return n;
 }
 
-/* Parameters after some steps; returns how many gradients of the plan go by x. */
+/* Parameters after some steps. Returns how many gradients of the plan use x. */
 static int train_net(ctn_context_opt opt, bool recompute, float *params)
 {
     ctn_context *ctx = NULL;
@@ -752,7 +754,7 @@ static int train_net(ctn_context_opt opt, bool recompute, float *params)
     assert_int_equal(ctn_sgd_new(&o, (ctn_vars){PARAMS, n.param, NULL},
                                  CTN_OPT(ctn_sgd_opt, .lr = 0.02)),
                      CTN_OK);
-    ctn_set_training(ctx, 1);
+    ctn_context_set_training(ctx, 1);
     for (int step = 0; step < STEPS; step++) {
         for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)uniform(-1, 2);
         assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
@@ -760,7 +762,7 @@ static int train_net(ctn_context_opt opt, bool recompute, float *params)
         assert_int_equal(ctn_optim_step(o), CTN_OK);
         assert_int_equal(ctn_scope_end(ctx), CTN_OK);
     }
-    assert_in_range(ctn_plan_text(ctx, text, sizeof text), 1, sizeof text - 1);
+    assert_in_range(ctn_context_plan_text(ctx, text, sizeof text), 1, sizeof text - 1);
     for (int i = 0; i < PARAMS; i++) {
         const size_t floats = i % PER_LAYER ? CHANNELS : FILTER;
         assert_int_equal(ctn_var_get(n.param[i], params, floats * sizeof *params), CTN_OK);

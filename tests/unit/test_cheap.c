@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of cheap elementwise ops (ops/cheap.c) against the same ops one by one, to the bit: random chains with and without second operands, lengths
- * around the steps, signed zeros, infinities and NaN, every instruction set of the machine, threads.
+ * Chains of cheap elementwise ops (ops/common/cheap.c) are bitwise equal to the same ops one by
+ * one: random chains with and without second operands, lengths around the vector step, signed
+ * zeros, infinities and NaN, every instruction set of the machine, several threads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,12 +18,7 @@
 #include <cmocka.h>
 
 #include "engine/isa.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 enum { MOST = 40000, ROWS = 3, LONGEST = 150 };
 static float x[MOST], row[ROWS][MOST], y[2][MOST];
@@ -55,13 +51,13 @@ static ctn_tensor *one(ctn_tensor *t, ctn_tensor *r, uint32_t what)
     case 8: return ctn_mul(r, t);
     case 9: return ctn_sub(t, r);
     case 10: return ctn_sub(r, t);
-    case 11: return ctn_add(t, t);           /* twice: no run goes through it */
-    case 12: return ctn_mul(ctn_tanh(t), t); /* neither through one that is not cheap */
+    case 11: return ctn_add(t, t);           /* used twice: ends a run */
+    case 12: return ctn_mul(ctn_tanh(t), t); /* so does an op that is not cheap */
     default: return ctn_add(r, t);
     }
 }
 
-/* The chain of this seed, fused or not. */
+/* Runs the chain of this seed, fused or not. */
 static void run(uint32_t seed, int64_t n, bool fuse, int threads, float *to)
 {
     ctn_context *c;

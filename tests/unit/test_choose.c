@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which kernel does a node: each way gives the same gradients; the choice is timed before the first step of a
- * context, written to the folder of tuning results and read from there by the next context, which times nothing;
- * without timing, or without a folder that can be written, training goes on all the same.
+ * Which kernel computes a node. Each way gives the same gradients. The choice is timed before
+ * the first step of a context and stored in the folder of tuning results, where the next context
+ * finds it and times nothing. Without timing, or without a writable folder, training still
+ * works.
  * Labels: serial
  */
 #include <math.h>
@@ -27,14 +28,10 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "support/machine.h"
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
-/* 3x3 and 1x1 kernels of strides 1 and 2, with work enough to be worth timing (10^7 operations). */
+/* 3x3 and 1x1 kernels with strides 1 and 2, with enough work to be worth timing (10^7
+ * operations). */
 enum { N = 8, C = 64, SIDE = 14, LAYERS = 4 };
 static const struct {
     int64_t k, stride, dilation;
@@ -103,14 +100,14 @@ static void train(ctn_context *c, int steps, outcome *out)
                 ctn_conv(h, ctn_use(v[i]), NULL,
                          CTN_OPT(ctn_conv_opt, .pad = {layer[i].k / 2}, .stride = {layer[i].stride},
                                  .dilation = {layer[i].dilation})));
-        OK(ctn_backward(o, ctn_mean(ctn_square(h), 0, NULL, 0)));
+        OK(ctn_backward(o, ctn_mean(ctn_square(h), CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(o));
         OK(ctn_scope_end(c));
     }
     memset(out, 0, sizeof *out);
     for (int i = 0; i < LAYERS; i++)
         memcpy(out->grad[i], v[i]->grad, (size_t)(C * C * layer[i].k * layer[i].k) * sizeof(float));
-    assert_true(ctn_plan_text(c, out->text, sizeof out->text) < (int)sizeof out->text);
+    assert_true(ctn_context_plan_text(c, out->text, sizeof out->text) < (int)sizeof out->text);
     ctn_optim_free(o);
     for (int i = 0; i < LAYERS; i++) ctn_var_free(v[i]);
 }
@@ -136,7 +133,7 @@ static void assert_close(const outcome *a, const outcome *b, double tolerance)
     }
 }
 
-/* Kernels of the weight gradients, one after another: the choices that were made. */
+/* Lists the kernels of the weight gradients, which show the choices. */
 static void choices(const outcome *o, char *buf, size_t n)
 {
     buf[0] = 0;
@@ -187,7 +184,7 @@ static void each_way_gives_the_same(void **state)
     char a[1024], b[1024];
     for (int low = 0; low < 1 + test_has_bf16(); low++) {
         ctn_precision p = low ? CTN_PRECISION_BF16 : CTN_PRECISION_F32;
-        setenv("CATENA_TUNE", "0", 1); /* nodes without the way of that name take their first */
+        setenv("CATENA_TUNE", "0", 1); /* nodes without a way of that name use their first one */
         setenv("CATENA_KERNEL", "conv", 1);
         train_new(p, 2, &conv);
         setenv("CATENA_KERNEL", "matmul", 1);
@@ -195,8 +192,8 @@ static void each_way_gives_the_same(void **state)
         assert_close(&matmul, &conv, low ? 5e-3 : 1e-5);
         choices(&conv, a, sizeof a);
         choices(&matmul, b, sizeof b);
-        assert_string_not_equal(a, b);          /* or nothing was forced */
-        setenv("CATENA_KERNEL", "nonsense", 1); /* no such way: the first */
+        assert_string_not_equal(a, b);          /* otherwise nothing was forced */
+        setenv("CATENA_KERNEL", "nonsense", 1); /* no such way: use the first */
         train_new(p, 2, &unknown);
         assert_memory_equal(unknown.grad, conv.grad, sizeof conv.grad);
         unsetenv("CATENA_TUNE");
@@ -223,18 +220,18 @@ static void timed_once_and_kept(void **state)
     assert_string_equal(after.text, before.text);
     assert_int_equal(stat(before.path, &is), 0);
     assert_memory_equal(&is.st_mtim, &was.st_mtim, sizeof is.st_mtim);
-    assert_int_equal(is.st_ino, was.st_ino); /* nor was it replaced */
+    assert_int_equal(is.st_ino, was.st_ino); /* it was not even replaced */
     choices(&first, a, sizeof a);
     choices(&second, b, sizeof b);
     assert_string_equal(a, b);
     assert_memory_equal(first.grad, second.grad, sizeof first.grad);
-    train_new(CTN_PRECISION_F32, 2, &second); /* another number of threads: another machine */
+    train_new(CTN_PRECISION_F32, 2, &second); /* another thread count counts as another machine */
     look(&after);
     assert_int_equal(after.files, 2);
     assert_int_equal(warnings, 0);
 }
 
-/* The table decides where it has an entry, whoever made it. */
+/* If the table has an entry, the entry decides, whoever made it. */
 static void table_is_obeyed(void **state)
 {
     (void)state;
@@ -286,7 +283,7 @@ static void not_timed(void **state)
     unsetenv("CATENA_TUNE");
     ctn_context *c;
     OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .mode = CTN_MODE_EAGER)));
-    train(c, 1, &tuned); /* op by op there is no step to plan for */
+    train(c, 1, &tuned); /* in eager mode there is no step to plan for */
     look(&f);
     assert_int_equal(f.files, 0);
     ctn_context_free(c);
@@ -296,10 +293,10 @@ static void not_timed(void **state)
     OK(ctn_var_new(&v, c, "v", CTN_PARAM, CTN_F32, CTN_SHAPE(4)));
     OK(ctn_sgd_new(&o, (ctn_vars){1, &v, NULL}, NULL));
     OK(ctn_scope_begin(c));
-    OK(ctn_backward(o, ctn_sum(ctn_use(v), 0, NULL, 0)));
+    OK(ctn_backward(o, ctn_sum(ctn_use(v), CTN_ALL_AXES, 0)));
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(c));
-    train(c, 2, &tuned); /* behind the first step nothing is timed any more (rule 10) */
+    train(c, 2, &tuned); /* after the first step nothing is timed any more (rule 10) */
     look(&f);
     assert_int_equal(f.files, 0);
     ctn_optim_free(o);
@@ -334,7 +331,7 @@ static void folder_cannot_be_written(void **state)
     unlink(file);
 }
 
-/* What is made as the second kernel of a convolution is the second one, whatever was made before it. */
+/* The second kernel of a convolution is really another one, whatever was created before it. */
 static void second_kernel_is_another(void **state)
 {
     (void)state;
@@ -361,7 +358,7 @@ static void second_kernel_is_another(void **state)
     ctn__engine_free(e);
 }
 
-/* Once it has taken a second, and when it is over. */
+/* Timing is reported once it has taken a second, and again when it has finished. */
 static void timing_is_told(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CIFAR-10 reader: values, order over files, hostile files, a failing allocator.
+ * The CIFAR-10 reader: values, order across files, hostile files, a failing allocator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,8 @@ static void test_values(void **state)
     const ctn_field *f = ctn_dataset_field(ds, 0);
     assert_true(f->dtype == CTN_F32 && f->ndim == 3);
     assert_true(f->shape[0] == 3 && f->shape[1] == 32 && f->shape[2] == 32);
-    assert_int_equal(ctn_dataset_get(ds, 4, (void *[]){x, &t}), CTN_OK); /* second of file 3 */
+    /* the second sample of file 3 */
+    assert_int_equal(ctn_dataset_get(ds, 4, (void *[]){x, &t}), CTN_OK);
     assert_int_equal(t, 4);
     for (int p = 0; p < 3072; p++) assert_true(x[p] == (float)((p + 4) % 256) / 255.0f);
     ctn_dataset_free(ds);
@@ -129,7 +130,7 @@ static void test_failing_allocator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_allocator), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_hostile),
     };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communicators with threads as ranks: every algorithm, type and wire on 1 to 7 ranks, one node and several, exact on integer-valued
- * floats and bitwise equal on all ranks and in two runs; several operations on their way at once; a rank that fails or leaves;
- * the small collectives; what is refused.
+ * Communicators with threads as ranks: every algorithm, type and wire type on 1 to 7 ranks, on
+ * one node and on several. Results must be exact for integer-valued floats, and bitwise equal on
+ * all ranks and in two runs. Also several operations in flight, a rank that fails or leaves, the
+ * small collectives, and refused calls.
  * Labels: threads
  */
 #include <math.h>
@@ -18,10 +19,11 @@
 #include "comm/comm.h"
 #include "support/check.h"
 #include "support/counted.h"
+#include "support/ok.h"
 
 #include <cmocka.h>
 
-/* Sanitizers are up to 20 times slower: fewer of the long ones under them. */
+/* Sanitizers are up to 20 times slower, so fewer of the long tests run with them. */
 #if defined(__SANITIZE_THREAD__)
 enum { TSAN = 1, SANITIZED = 1 };
 #elif defined(__SANITIZE_ADDRESS__)
@@ -30,15 +32,9 @@ enum { TSAN = 0, SANITIZED = 1 };
 enum { TSAN = 0, SANITIZED = 0 };
 #endif
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
 enum { MOST = 7 };
 
-/* ---- threads as ranks -------------------------------------------------------------------------------------- */
+/* ---- threads as ranks ----------------------------------------------------------------------- */
 
 typedef struct job job;
 struct job {
@@ -46,7 +42,8 @@ struct job {
     int rank, size;
     void (*work)(job *j);
     void *arg;
-    char why[400]; /* the first thing that went wrong; cmocka's asserts are for its own thread */
+    /* The first error. cmocka's asserts work only in the thread that runs the test. */
+    char why[400];
     pthread_t thread;
 };
 
@@ -54,7 +51,7 @@ struct job {
     do {                                                                                \
         if (!(ok) && (j)->why[0] == 0) snprintf((j)->why, sizeof(j)->why, __VA_ARGS__); \
     } while (0)
-/* A rank that fails leaves the others waiting: tell them. */
+/* A rank that fails tells the others, which would otherwise wait. */
 #define TRY(j, call)                                                                       \
     do {                                                                                   \
         ctn_status st_ = (call);                                                           \
@@ -102,9 +99,9 @@ static void free_all(ctn_comm **c, int size)
     for (int i = 0; i < size; i++) ctn_comm_free(c[i]);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
-enum { PERIOD = 37 }; /* sums of seven stay below 256: exact in bf16 too */
+enum { PERIOD = 37 }; /* sums over seven ranks stay below 256, exact in bf16 too */
 
 static int value(int rank, int64_t i)
 {
@@ -126,7 +123,7 @@ static void fill(void *buf, ctn_dtype type, int64_t n, int rank)
     for (int64_t i = 0; i < n; i++) set(buf, type, i, value(rank, i));
 }
 
-/* The first element that is not the sum over all ranks; n: none. */
+/* The first element that is not the sum over all ranks; n if all are right. */
 static int64_t wrong(const void *buf, ctn_dtype type, int64_t n, int size)
 {
     int64_t sum[PERIOD]; /* one period, of the widest type */
@@ -147,7 +144,7 @@ static int64_t wrong(const void *buf, ctn_dtype type, int64_t n, int size)
     return n;
 }
 
-/* ---- every algorithm ------------------------------------------------------------------------------------------ */
+/* ---- every algorithm ------------------------------------------------------------------------ */
 
 typedef struct {
     int64_t longest, other_longest; /* of f32; of other types */
@@ -164,7 +161,7 @@ static void one_sum(job *j, const char *algorithm, ctn_dtype type, int64_t n, ch
     CHECK(j, bad == n, "%s: %d ranks, %s, %lld elements: element %lld is wrong on rank %d",
           algorithm, j->size, ctn_dtype_name(type), (long long)n, (long long)bad, j->rank);
     for (int i = 0; i < 64; i++)
-        CHECK(j, buf[(size_t)n * es + (size_t)i] == 0x5a, "%s wrote behind the end", algorithm);
+        CHECK(j, buf[(size_t)n * es + (size_t)i] == 0x5a, "%s wrote past the end", algorithm);
 }
 
 static void all_sums(job *j)
@@ -196,8 +193,8 @@ static void sums(int size, const int *node, const ctn_comm_opt *opt, matrix m)
     open_all(c, size, node, opt);
     on_all(c, size, all_sums, &m);
     for (int i = 0; i < size; i++) {
-        ctn_comm_state s = {.struct_size = sizeof s};
-        ctn_comm_look(c[i], &s);
+        ctn_comm_stats s = {.struct_size = sizeof s};
+        ctn_comm_get_stats(c[i], &s);
         assert_true(s.started == s.finished && s.started > 0 && s.waiting == 0);
         assert_true((s.sent > 0) == (size > 1));
     }
@@ -206,7 +203,7 @@ static void sums(int size, const int *node, const ctn_comm_opt *opt, matrix m)
 
 static const int ranks[] = {1, 2, 3, 4, 7};
 
-/* of f32, and of what is a variation of it */
+/* Of f32, and of variants with f32. */
 static int64_t longest(int size)
 {
     return TSAN && size != 3 ? 65537 : (1 << 20) + 3;
@@ -214,7 +211,7 @@ static int64_t longest(int size)
 
 static int64_t other_longest(int size)
 {
-    if (TSAN) return 1000; /* small pieces of 65537 are summed below */
+    if (TSAN) return 1000; /* 65537 elements in small pieces are tested below */
     return SANITIZED && size != 3 ? 65537 : (1 << 20) + 3;
 }
 
@@ -300,7 +297,7 @@ static void sixteen_million(void **state)
     free_all(c, 3);
 }
 
-/* ---- the same bits everywhere ------------------------------------------------------------------------------ */
+/* ---- the same bits everywhere --------------------------------------------------------------- */
 
 enum { UNEVEN = 20011 };
 
@@ -373,7 +370,8 @@ static void the_same_bits_everywhere(void **state)
     }
 }
 
-/* 256 and six ones: where partial sums are rounded again and again, no 1 is ever seen, since bf16 has no 257. */
+/* 256 and six ones: if partial sums are rounded repeatedly, no 1 is ever seen, because bf16 has
+ * no 257. */
 static void ones(job *j)
 {
     enum { N = 700 };
@@ -409,7 +407,7 @@ static void sixteen_bits_are_rounded_few_times(void **state)
     }
 }
 
-/* ---- several on their way ------------------------------------------------------------------------------------- */
+/* ---- several in flight ----------------------------------------------------------------------- */
 
 enum { FLIGHT = 14 };
 
@@ -430,7 +428,7 @@ static void in_flight(job *j)
                                         k < 5 ? CTN_BF16 : CTN_F32);
         CHECK(j, st == CTN_OK, "start %d: %s", k, ctn_error_message());
     }
-    for (int k = FLIGHT - 1; k >= 0 && j->why[0] == 0; k--) { /* the last first */
+    for (int k = FLIGHT - 1; k >= 0 && j->why[0] == 0; k--) { /* in reverse order */
         uint64_t t0 = 0, t1 = 0;
         while (!ctn__coll_done(x[k]) && k % 2 == 0 && ctn__comm_poll(j->c) == CTN_OK) continue;
         if (ctn__coll_done(x[k])) ctn__coll_times(x[k], &t0, &t1);
@@ -443,7 +441,8 @@ static void in_flight(job *j)
     free(buf);
 }
 
-/* Both halves of the ring: the own block is the sum, then everybody has everybody's. */
+/* Both halves of the ring: after the scatter, a rank's own block is the sum; after the gather,
+ * every rank has all blocks. */
 static void scatter_and_gather(job *j)
 {
     enum { N = 10007 };
@@ -501,7 +500,7 @@ static void ranks_agree_on_a_choice(void **state)
     free_all(c, 4);
 }
 
-/* ---- small collectives -------------------------------------------------------------------------------------------- */
+/* ---- small collectives ---------------------------------------------------------------------- */
 
 static void broadcasts(job *j)
 {
@@ -514,7 +513,7 @@ static void broadcasts(job *j)
             ctn_status st = ctn_comm_broadcast(j->c, buf, n[k], root);
             CHECK(j, st == CTN_OK, "broadcast: %s", ctn_error_message());
             for (size_t i = 0; i < n[k]; i += 1 + n[k] / 7)
-                CHECK(j, buf[i] == 7 * root + k, "rank %d has not what rank %d sent", j->rank,
+                CHECK(j, buf[i] == 7 * root + k, "rank %d does not have what rank %d sent", j->rank,
                       root);
         }
     }
@@ -531,7 +530,7 @@ static void gathers(job *j)
               j->rank, i / 3);
 }
 
-/* To each root and back, twice as much. */
+/* To each root and back, with doubled values. */
 static void to_root_and_back(job *j)
 {
     const int n = 3;
@@ -546,7 +545,7 @@ static void to_root_and_back(job *j)
         }
         TRY(j, ctn_comm_scatter(j->c, j->rank == root ? all : NULL, sizeof mine, mine, root));
         for (int i = 0; i < n; i++)
-            CHECK(j, mine[i] == 2 * (i + 1) * j->rank, "rank %d got %d of root %d", j->rank,
+            CHECK(j, mine[i] == 2 * (i + 1) * j->rank, "rank %d got %d from root %d", j->rank,
                   mine[i], root);
     }
     CHECK(j, ctn_comm_gather(j->c, NULL, 0, NULL, 0) == CTN_OK, "no bytes");
@@ -578,7 +577,7 @@ static void *gather_once(void *p)
     return st == CTN_OK && mine == ctn_comm_rank(c) ? NULL : p;
 }
 
-/* What only the root needs costs the others a constant, however many they are. */
+/* What only the root needs costs the other ranks a constant amount, however many there are. */
 static void cost_of_gather(void **state)
 {
     (void)state;
@@ -614,7 +613,7 @@ static void barriers(job *j)
         atomic_fetch_add(came, 1);
         TRY(j, ctn_comm_barrier(j->c));
         int n = atomic_load(came);
-        CHECK(j, n >= k * j->size, "barrier %d: %d of %d had come", k, n, k * j->size);
+        CHECK(j, n >= k * j->size, "barrier %d: %d of %d had arrived", k, n, k * j->size);
         TRY(j, ctn_comm_barrier(j->c));
     }
 }
@@ -634,14 +633,14 @@ static void broadcast_allgather_barrier(void **state)
     }
 }
 
-/* ---- a rank that fails ----------------------------------------------------------------------------------------------- */
+/* ---- a rank that fails ---------------------------------------------------------------------- */
 
 static void *tell(void *p)
 {
     ctn_comm *c = p;
-    ctn_comm_state s = {.struct_size = sizeof s};
+    ctn_comm_stats s = {.struct_size = sizeof s};
     do {
-        ctn_comm_look(c, &s);
+        ctn_comm_get_stats(c, &s);
         sched_yield();
     } while (!s.waiting);
     ctn_comm_fail(c, "rank 2 fell over");
@@ -687,7 +686,7 @@ static void a_rank_that_leaves_is_missed(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------------- */
+/* ---- refused calls --------------------------------------------------------------------------- */
 
 static void wrong_arguments(void **state)
 {
@@ -697,7 +696,7 @@ static void wrong_arguments(void **state)
     ctn_comm_opt opt = {.struct_size = sizeof opt};
     assert_fails(ctn_comm_loopback(c, 0, NULL), CTN_EARG, "0 ranks");
     opt.rows = 2;
-    assert_fails(ctn_comm_loopback(c, 3, &opt), CTN_EARG, "rows: 2");
+    assert_fails(ctn_comm_loopback(c, 3, &opt), CTN_EARG, "rows is 2");
     opt = (ctn_comm_opt){.struct_size = sizeof opt, .algorithm = "bucket"};
     assert_fails(ctn_comm_loopback(c, 3, &opt), CTN_EARG, "bucket");
     opt = (ctn_comm_opt){.struct_size = sizeof opt, .wire = CTN_I32};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rounds of every algorithm, without a transport: all ranks of a group in one loop, in a shuffled order. A round ends when what it sends
- * was taken, as with the slowest transport, so that what can lock up does. Checked: the sum is exact where floats are integers,
- * the bits are the same on all ranks, every message is taken with the length it was sent with, and nobody sends more
- * than the cost line says. Also where ranks stand (place.c), and sums
- * and conversions (sum.c).
+ * The rounds of every algorithm without a transport: all ranks of a group run in one loop, in
+ * shuffled order. A round ends when its messages have been received, as with the slowest
+ * transport, so that possible deadlocks do occur. Checks that sums of integer-valued floats are
+ * exact, that all ranks get the same bits, that every message is received with the length it was
+ * sent with, and that no rank sends more than the cost line says. Also tests the placement of
+ * ranks (place.c), and sums and conversions (sum.c).
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +33,7 @@ typedef struct {
 } sim_rank;
 
 typedef struct {
-    bool full; /* one message at most: its sender waits until it is taken */
+    bool full; /* at most one message: the sender waits until it is received */
     int64_t n;
     const float *data;
 } letter;
@@ -86,7 +87,7 @@ static bool node_shared(const sim *s, const sim_rank *q)
     return true;
 }
 
-/* What comm/pieces.c does, in floats; false: not yet. */
+/* Does what comm/pieces.c does, in floats. False: not possible yet. */
 static bool exchange(sim *s, int me)
 {
     sim_rank *q = &s->rank[me];
@@ -95,7 +96,7 @@ static bool exchange(sim *s, int me)
     if (r->scount > 0 && !q->sent) {
         assert_true(r->to != me && r->to >= 0 && r->to < s->size);
         assert_true(r->sbegin >= 0 && r->sbegin + r->scount <= s->n && !out->full);
-        /* blocks differ by an element, and a message has at most `size` of them */
+        /* Blocks differ by one element, and a message has at most `size` of them. */
         int parts = s->alg->whole ? 1 : s->alg->parts ? s->alg->parts(&q->c.place) : s->size;
         assert_true(r->scount * parts <= s->n + s->size * parts);
         *out = (letter){.full = true, .n = r->scount, .data = q->x + r->sbegin};
@@ -106,7 +107,7 @@ static bool exchange(sim *s, int me)
         if (!in->full) return false;
         assert_true(r->from != me && r->rbegin >= 0 && r->rbegin + r->rcount <= s->n);
         assert_int_equal(in->n, r->rcount);
-        /* what is still to be sent must not change under the transport's hands */
+        /* Data that is still being sent must not change. */
         if (r->scount > 0 && out->full)
             assert_true(r->rbegin + r->rcount <= r->sbegin || r->sbegin + r->scount <= r->rbegin);
         for (int64_t i = 0; i < in->n; i++) {
@@ -172,7 +173,7 @@ static bool put(sim *s, int me)
     return true;
 }
 
-/* One try of a rank's round; true: something has changed. */
+/* Tries to advance one rank's round. True: something has changed. */
 static bool turn(sim *s, int me)
 {
     sim_rank *q = &s->rank[me];
@@ -244,8 +245,9 @@ static float total(int size, int64_t i)
     return sum;
 }
 
-/* Bytes sent against the line's beta term. A lane of the hierarchical shares its node's link: the node's sum. Blocks differ by
- * an element, so there is one of slack for each message. */
+/* Compares the bytes sent with the beta term of the cost line. Lanes of the hierarchical
+ * algorithm share the link of their node, so there the sum of the node counts. Blocks differ by
+ * one element, so each message has one element of slack. */
 static void check_sent(const sim *s)
 {
     for (int i = 0; i < s->size; i++) {
@@ -293,7 +295,8 @@ static void all_lengths(const ctn__algorithm *alg, int size, const int *node, in
 static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* Maps of nodes: one; one rank each; pairs; threes; 1 and the rest; dealt round; and 0 0 1 1 1 2 2 2 2. */
+/* Maps of nodes: one node; one rank each; pairs; groups of three; 1 and the rest; round robin;
+ * and 0 0 1 1 1 2 2 2 2. */
 enum { MAPS = 7 };
 
 static void node_map(int *node, int size, int which)
@@ -352,7 +355,8 @@ static void ranks_in_nodes(void **state)
     all_lengths(&ctn__hierarchical, MOST, node, 0);
 }
 
-/* Each half alone: rank r ends with the sum of block r; every rank ends with block r of rank r. */
+/* Each half alone: after the scatter, rank r has the sum of block r; after the gather, every
+ * rank has block r of rank r. */
 static void run_halves(bool halving)
 {
     static const int node[MOST] = {0};
@@ -453,16 +457,16 @@ static void grids_and_maps_that_are_refused(void **state)
     const int good[12] = {0}, bad[] = {0, 2, 2};
     ctn__net net = {.size = 12, .node = (int *)good};
     ctn_comm c = {.net = &net, .opt.rows = 5};
-    assert_fails(ctn__place_make(&c), CTN_EARG, "rows: 5");
+    assert_fails(ctn__place_make(&c), CTN_EARG, "rows is 5");
     c.opt.rows = -1;
-    assert_fails(ctn__place_make(&c), CTN_EARG, "rows: -1");
+    assert_fails(ctn__place_make(&c), CTN_EARG, "rows is -1");
     net = (ctn__net){.size = 3, .node = (int *)bad};
     c.opt.rows = 0;
     assert_fails(ctn__place_make(&c), CTN_EENGINE, "rank 1's node is 2");
     ctn__free(c.tables);
 }
 
-/* Against tensor/elem.c, which has branches instead of vectors. */
+/* Against tensor/elem.c, which uses branches instead of vectors. */
 static bool same_float(float a, float b)
 {
     uint32_t x, y;
@@ -484,7 +488,7 @@ static void conversions(void **state)
         ctn__from_wire(f, h, N, CTN_F32, wire);
         for (int i = 0; i < N; i++)
             assert_true(same_float(f[i], w ? ctn__f16_to_f32(h[i]) : ctn__bf16_to_f32(h[i])));
-        for (uint32_t step = 0; step < 16; step++) { /* all exponents, with all kinds of tails */
+        for (uint32_t step = 0; step < 16; step++) { /* all exponents, with all kinds of low bits */
             const uint32_t tail[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x1000, 0xfff};
             for (uint32_t i = 0; i < N; i++) {
                 uint32_t u = i << 16 | tail[step % 8] | (step & 8 ? i >> 3 & 0x7f : 0);

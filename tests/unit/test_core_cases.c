@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single cases of the core that random programs (test_random_programs.c) found or cannot reach: values of variables
- * between recorded writes, gradients kept as tensors, plans that meet a hit before a miss, failed runs.
+ * Single cases of the core that random programs (test_random_programs.c) have found or cannot
+ * reach: values of variables between recorded writes, gradients kept as tensors, plans that see
+ * a hit before a miss, failed runs.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,13 +14,9 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
-#include <cmocka.h>
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include <cmocka.h>
 
 static ctn_context *ctx;
 static ctn_var *p, *s; /* a parameter and a state, (2) */
@@ -71,7 +68,7 @@ static void expect_var(ctn_var *v, float a, float b)
 
 static ctn_tensor *square_sum(ctn_tensor *x)
 {
-    return ctn_sum(ctn_mul(x, x), 0, NULL, 0);
+    return ctn_sum(ctn_mul(x, x), CTN_ALL_AXES, 0);
 }
 
 static ctn_tensor *grad_by(ctn_tensor *y, ctn_tensor *x)
@@ -81,7 +78,8 @@ static ctn_tensor *grad_by(ctn_tensor *y, ctn_tensor *x)
     return g;
 }
 
-/* A leaf that was read lives elsewhere: a step that did not read it must not meet that plan. */
+/* A leaf that was read is stored elsewhere, so a step that did not read it must not find that
+ * plan. */
 static void reading_a_leaf_is_part_of_the_record(void **state)
 {
     (void)state;
@@ -132,7 +130,7 @@ static void a_leaf_of_an_earlier_run_is_kept(void **state)
     }
 }
 
-/* A step is a write too: what was assigned before it is seen by reads before it. */
+/* A step is a write too: reads before it see what was assigned before it. */
 static void an_assign_is_seen_before_the_step(void **state)
 {
     (void)state;
@@ -151,31 +149,32 @@ static void an_assign_is_seen_before_the_step(void **state)
 static void a_kept_gradient_is_used_after_the_step(void **state)
 {
     (void)state;
-    for (int run = 0; run < 4; run++) { /* the last two keep another one with its graph */
+    for (int run = 0; run < 4; run++) { /* the last two also keep another one with its graph */
         start(1, 2);
         ctn_tensor *x = ctn_with_grad(ctn_use(s)), *x2 = ctn_mul(ctn_mul(x, x), x);
-        ctn_tensor *g = ctn_keep(grad_by(ctn_sum(x2, 0, NULL, 0), x)), *h = NULL;
+        ctn_tensor *g = ctn_keep(grad_by(ctn_sum(x2, CTN_ALL_AXES, 0), x)), *h = NULL;
         if (run >= 2) h = ctn_keep_graph(grad_by(square_sum(x), x));
         OK(ctn_backward(opt, square_sum(ctn_use(p))));
         OK(ctn_optim_step(opt));
         expect(ctn_scale(g, 2), 6, 24);
-        if (h) expect(grad_by(ctn_sum(ctn_mul(h, ctn_with_grad(g)), 0, NULL, 0), x), 6, 24);
+        if (h) expect(grad_by(ctn_sum(ctn_mul(h, ctn_with_grad(g)), CTN_ALL_AXES, 0), x), 6, 24);
         OK(ctn_scope_end(ctx));
     }
 }
 
-/* The plan of the first part is there already, that of the second is made: the history must lead on. */
+/* The plan of the first part exists, that of the second is built: gradients must flow through
+ * the first part too. */
 static void a_miss_after_a_hit_differentiates(void **state)
 {
     (void)state;
     for (int run = 0; run < 2; run++) {
         start(1, 2);
         OK(ctn_scope_begin(ctx));
-        ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), 0, NULL, 0), x);
+        ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), CTN_ALL_AXES, 0), x);
         ctn_tensor *y = ctn_scope_return(ctx, ctn_add(g, x));
         expect(y, 3, 4);
         if (run == 1) y = ctn_scale(y, 2);
-        OK(ctn_backward(opt, ctn_sum(y, 0, NULL, 0)));
+        OK(ctn_backward(opt, ctn_sum(y, CTN_ALL_AXES, 0)));
         float grad[2];
         OK(ctn_var_grad(p, grad, sizeof grad));
         assert_float_equal(grad[0], run == 1 ? 2 : 1, 1e-5);
@@ -188,22 +187,22 @@ static void a_constant_gradient_can_be_asked_by(void **state)
 {
     (void)state;
     start(1, 2);
-    ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), 0, NULL, 0), x);
+    ctn_tensor *x = ctn_use(p), *g = grad_by(ctn_sum(ctn_scale(x, 2), CTN_ALL_AXES, 0), x);
     expect(grad_by(ctn_mul(g, x), g), 1, 2);
     OK(ctn_scope_end(ctx));
 }
 
-/* Whether a gradient made by ctn_grad carries gradients on is part of the record. */
+/* Whether a gradient made by ctn_grad is itself differentiable is part of the record. */
 static void grad_mode_of_a_gradient_is_hashed(void **state)
 {
     (void)state;
     for (int run = 0; run < 4; run++) {
         start(1, 2);
         ctn_tensor *x = ctn_use(p), *y = square_sum(x);
-        ctn_set_grad(ctx, run % 2);
+        ctn_context_set_grad(ctx, run % 2);
         ctn_tensor *g = grad_by(y, x); /* 2 x */
-        ctn_set_grad(ctx, 1);
-        OK(ctn_backward(opt, ctn_sum(ctn_mul(g, x), 0, NULL, 0)));
+        ctn_context_set_grad(ctx, 1);
+        OK(ctn_backward(opt, ctn_sum(ctn_mul(g, x), CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(opt));
         OK(ctn_scope_end(ctx));
         if (run % 2) expect_var(p, 1 - 4, 2 - 8);
@@ -228,7 +227,7 @@ static void a_parameter_is_a_loss(void **state)
     ctn_var_free(q);
 }
 
-/* A slice that does not fit fails when it runs. */
+/* A slice that does not fit fails at run time. */
 static void nothing_is_left_of_a_failed_run(void **state)
 {
     (void)state;
@@ -238,7 +237,8 @@ static void nothing_is_left_of_a_failed_run(void **state)
     ctn_tensor *bad = ctn_slice(x, 0, 2, 1), *behind = ctn_scale(bad, 2);
     float v[2];
     assert_int_equal(ctn_read(behind, v, 4), CTN_EARG);
-    assert_int_equal(ctn_read(behind, v, 4), CTN_EARG); /* not what lies in its memory */
+    /* and does not return what happens to be in its memory */
+    assert_int_equal(ctn_read(behind, v, 4), CTN_EARG);
     assert_int_equal(ctn_backward(opt, loss), CTN_EARG);
     assert_int_equal(ctn_assign(s, x), CTN_EARG);
     assert_int_equal(ctn_scope_end(ctx), CTN_EARG);
@@ -268,7 +268,8 @@ static void release(void *user, void *q)
     free(q);
 }
 
-/* An op call fails half-way while effects wait: the scope ends with an error, the next one works. */
+/* An op call fails half-way while effects are pending: the scope ends with an error, the next
+ * one works. */
 static void half_a_record_does_not_run(void **state)
 {
     teardown(state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core plan of a job: sets of their own are kept, a set that several ranks have in common is
- * divided among these, sets that overlap are told, and ten thousand ranks are planned at once.
+ * The core plan of a job: disjoint core sets are kept, a set that several ranks share is divided
+ * among them, overlapping sets are reported, and ten thousand ranks are planned at once.
  */
 #include "cores.h"
 
@@ -20,7 +20,7 @@ enum { MOST = 10240 };
 static seat seats[MOST];
 static share shares[MOST];
 
-/* Rank r on CPUs first to last of a machine; each CPU is a core. */
+/* Places rank r on CPUs first to last of a machine; each CPU is a core. */
 static void sit(int r, const char *machine, int first, int last)
 {
     seat *s = &seats[r];
@@ -57,7 +57,7 @@ static void bound_not_at_all(void **state)
     for (int r = 3; r < 5; r++) expect(r, 2, r - 3, 2);
 }
 
-/* Two NUMA nodes, dealt out by turns; a third set is one rank's alone. */
+/* Two NUMA nodes, assigned alternately; a third set belongs to one rank alone. */
 static void bound_in_groups(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void sets_that_overlap(void **state)
     for (int i = 1; i < 5; i++) expect(i, 4, 0, 1);
 }
 
-/* Some milliseconds; what is quadratic, let alone cubic, takes minutes. */
+/* This takes milliseconds; a quadratic or cubic algorithm would take minutes. */
 static void many_ranks(void **state)
 {
     (void)state;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What start, step, save and resume of a training cost a rank, counted at 4, 64 and 256 ranks: messages and bytes that it sends
- * and files that it opens. Each grows at most with the logarithm of the number of ranks, or is rank 0's alone. Ranks are
- * threads, eight to a node; the training reads an image folder. Labels: threads
+ * The cost of start, step, save and resume of a training for one rank, counted at 4, 64 and 256
+ * ranks: messages and bytes sent, and files opened. Each must grow at most with the logarithm of
+ * the number of ranks, or be limited to rank 0. Ranks are threads, eight to a node, and the
+ * training reads an image folder.
+ * Labels: threads serial
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -34,7 +36,7 @@ int main(void)
 }
 #else
 
-/* ---- files that a rank opens ------------------------------------------------------------------- */
+/* ---- files that a rank opens ---------------------------------------------------------------- */
 
 static _Thread_local long opens;
 
@@ -62,7 +64,7 @@ DIR *opendir(const char *path)
     return REAL("opendir", DIR * (*)(const char *))(path);
 }
 
-/* ---- a training ---------------------------------------------------------------------------------- */
+/* ---- a training ----------------------------------------------------------------------------- */
 
 enum { SIDE = 6, CLASSES = 2, SAMPLES = 2048, STEPS = 4, NODE = 8 };
 
@@ -112,7 +114,7 @@ static ctn_status note(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* As the command does it: rank 0 lists the folder for all. */
+/* As in the command, rank 0 lists the folder for all. */
 static ctn_status open_images(rank *k)
 {
     const ctn_image_opt image = {.struct_size = sizeof image, .height = SIDE, .width = SIDE};
@@ -170,7 +172,7 @@ static void close_training(rank *k)
     ctn_context_free(k->ctx);
 }
 
-/* A start ends where the first step begins: what came before the end of the first step, without a step. */
+/* The start is everything up to the end of the first step, minus the cost of one step. */
 static ctn_status train(rank *k)
 {
     const char *dir = k->rank == 0 ? "state" : "nowhere";
@@ -202,10 +204,10 @@ static void *begin_rank(void *p)
     return NULL;
 }
 
-/* ---- counting ---------------------------------------------------------------------------------------- */
+/* ---- counting ------------------------------------------------------------------------------- */
 
 typedef struct {
-    cost first, most; /* of rank 0, and the most of any other rank */
+    cost first, most; /* of rank 0, and the maximum of all other ranks */
 } both;
 
 static void take_most(cost *most, const cost *a)
@@ -289,14 +291,14 @@ static void compare(const char *way)
             print_message("%6d %6s %9ld %9ld %6ld %9ld %9ld %6ld\n", sizes[i], phase_name[p],
                           b[p].most.messages, b[p].most.bytes, b[p].most.opens, b[p].first.messages,
                           b[p].first.bytes, b[p].first.opens);
-        long lg = 0; /* of ranks; the first have 2 */
+        long lg = 0; /* log2 of the ranks; the smallest group has 2 */
         while (1 << lg < sizes[i]) lg++;
         for (phase p = 0; p < PHASES; p++) {
             cost any = b[p].most, then = few[p].most;
             take_most(&any, &b[p].first);
             take_most(&then, &few[p].first);
             assert_true(any.messages * 2 <= then.messages * lg);
-            assert_true(any.bytes * 2 <= (then.bytes + 64) * lg); /* numbers in texts are longer */
+            assert_true(any.bytes * 2 <= (then.bytes + 64) * lg); /* texts have longer numbers */
             assert_true(b[p].most.opens <= few[p].most.opens);
         }
     }

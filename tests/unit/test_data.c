@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets: idx files, good and hostile; arrays; a failing allocator. With CATENA_DATA, MNIST
- * itself. Samplers are in test_sampler.c, loaders in test_loader.c.
+ * Datasets: valid and hostile idx files, arrays, a failing allocator. With CATENA_DATA, also
+ * MNIST itself. Samplers are in test_sampler.c, loaders in test_loader.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include <catena/data.h>
 
@@ -19,8 +20,6 @@
 #ifdef CTN_HAVE_ZLIB
 #include <zlib.h>
 #endif
-
-#define ok(call) assert_int_equal((call), CTN_OK)
 
 /* ---- idx
  * ---------------------------------------------------------------------------------------- */
@@ -35,7 +34,7 @@ static void write_file(const char *path, const void *p, size_t n)
     assert_int_equal(closed, 0);
 }
 
-/* 3 images of 2x2 and their labels */
+/* 3 images of 2x2 and their labels. */
 static const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0,  0,  0,   2,   0,  0,
                                  0, 2, 0, 1, 2, 3, 4, 5, 60, 70, 250, 251, 51, 255};
 static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 0, 255};
@@ -46,7 +45,7 @@ static void test_idx(void **state)
     ctn_dataset *ds = NULL;
     write_file("i", images, sizeof images);
     write_file("l", labels, sizeof labels);
-    ok(ctn_idx_open(&ds, "i", "l", NULL));
+    OK(ctn_idx_open(&ds, "i", "l", NULL));
     assert_int_equal(ctn_dataset_count(ds), 3);
     assert_int_equal(ctn_dataset_fields(ds), 2);
     assert_int_equal(ctn_dataset_field(ds, 0)->dtype, CTN_F32);
@@ -57,20 +56,20 @@ static void test_idx(void **state)
     assert_null(ctn_dataset_field(ds, 2));
     float x[4];
     int64_t t = -1;
-    ok(ctn_dataset_get(ds, 2, (void *[]){x, &t}));
+    OK(ctn_dataset_get(ds, 2, (void *[]){x, &t}));
     const float want[] = {250 / 255.0f, 251 / 255.0f, 51 / 255.0f, 1.0f};
     assert_memory_equal(x, want, sizeof want);
     assert_int_equal(t, 255);
     assert_fails(ctn_dataset_get(ds, 3, (void *[]){x, &t}), CTN_EARG, "sample 3 of 3");
     ctn_dataset_free(ds);
 
-    ok(ctn_idx_open(&ds, "i", NULL, CTN_OPT(ctn_idx_opt, .raw = 1, .shaped = 1)));
+    OK(ctn_idx_open(&ds, "i", NULL, CTN_OPT(ctn_idx_opt, .raw = 1, .shaped = 1)));
     assert_int_equal(ctn_dataset_fields(ds), 1);
     const ctn_field *f = ctn_dataset_field(ds, 0);
     assert_true(f->dtype == CTN_U8 && f->ndim == 3);
     assert_true(f->shape[0] == 1 && f->shape[1] == 2 && f->shape[2] == 2);
     uint8_t raw[4];
-    ok(ctn_dataset_get(ds, 1, (void *[]){raw}));
+    OK(ctn_dataset_get(ds, 1, (void *[]){raw}));
     assert_memory_equal(raw, images + 20, 4);
     ctn_dataset_free(ds);
     assert_fails(ctn_idx_open(&ds, "i", NULL, &(ctn_idx_opt){.raw = 1}), CTN_EARG, "struct_size");
@@ -88,7 +87,7 @@ static void test_idx_hostile(void **state)
         {"starts with bytes", 28, 1, 1},     {"element type is 0x0d", 28, 2, 0x0d},
         {"has 1 dimensions", 28, 3, 1},      {"has 255 dimensions", 28, 3, 255},
         {"size 0 in dimension 0", 28, 7, 0}, {"size 0 in dimension 2", 28, 15, 0},
-        {"goes on behind", 28, 7, 2},        {"cannot hold", 28, 7, 4},
+        {"has data after", 28, 7, 2},        {"cannot hold", 28, 7, 4},
         {"cannot hold", 28, 4, 255},         {"cannot hold", 27, 0, 0},
         {"cannot hold", 16, 0, 0},
     };
@@ -102,7 +101,7 @@ static void test_idx_hostile(void **state)
         assert_fails(ctn_idx_open(&ds, "bad", "l", NULL), CTN_EFORMAT, cases[i].part);
         assert_null(ds);
     }
-    /* 2^96 bytes promised */
+    /* The header promises 2^96 bytes. */
     uint8_t huge[28] = {0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     write_file("bad", huge, sizeof huge);
     assert_fails(ctn_idx_open(&ds, "bad", "l", NULL), CTN_EFORMAT, "cannot hold");
@@ -121,13 +120,13 @@ static void test_idx_gzip(void **state)
     gzFile z = gzopen("i.gz", "wb");
     assert_int_equal(gzwrite(z, images, sizeof images), sizeof images);
     gzclose(z);
-    ok(ctn_idx_open(&ds, "i.gz", NULL, CTN_OPT(ctn_idx_opt, .raw = 1)));
+    OK(ctn_idx_open(&ds, "i.gz", NULL, CTN_OPT(ctn_idx_opt, .raw = 1)));
     uint8_t raw[4];
-    ok(ctn_dataset_get(ds, 2, (void *[]){raw}));
+    OK(ctn_dataset_get(ds, 2, (void *[]){raw}));
     assert_memory_equal(raw, images + 24, 4);
     ctn_dataset_free(ds);
     ds = NULL;
-    /* every truncation, and every single damaged byte, is refused or gives the right data */
+    /* Every truncation and every single damaged byte is refused or gives the right data. */
     uint8_t gz[200];
     FILE *f = fopen("i.gz", "rb");
     size_t n = fread(gz, 1, sizeof gz, f);
@@ -142,7 +141,7 @@ static void test_idx_gzip(void **state)
         write_file("bad.gz", gz, n);
         gz[at] ^= 0x55;
         if (ctn_idx_open(&ds, "bad.gz", NULL, CTN_OPT(ctn_idx_opt, .raw = 1)) == CTN_OK) {
-            ok(ctn_dataset_get(ds, 2, (void *[]){raw})); /* a header byte without meaning */
+            OK(ctn_dataset_get(ds, 2, (void *[]){raw})); /* a header byte without a meaning */
             assert_memory_equal(raw, images + 24, 4);
             ctn_dataset_free(ds);
             ds = NULL;
@@ -163,7 +162,7 @@ static void test_mnist(void **state)
     assert_fails(ctn_mnist_open(&ds, ".", (ctn_split)0), CTN_EARG, "split is 0");
     write_file("t10k-images-idx3-ubyte", images, sizeof images);
     write_file("t10k-labels-idx1-ubyte", labels, sizeof labels);
-    ok(ctn_mnist_open(&ds, ".", CTN_TEST));
+    OK(ctn_mnist_open(&ds, ".", CTN_TEST));
     assert_int_equal(ctn_dataset_count(ds), 3);
     ctn_dataset_free(ds);
 }
@@ -182,13 +181,13 @@ static void test_mnist_real(void **state)
     char dir[1000];
     snprintf(dir, sizeof dir, "%s/mnist", data);
     ctn_dataset *ds = NULL;
-    ok(ctn_mnist_open(&ds, dir, CTN_TEST));
+    OK(ctn_mnist_open(&ds, dir, CTN_TEST));
     assert_int_equal(ctn_dataset_count(ds), 10000);
     assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], 784);
     float x[784];
     int64_t t, hist[10] = {0};
     for (int64_t i = 0; i < 10000; i++) {
-        ok(ctn_dataset_get(ds, i, (void *[]){x, &t}));
+        OK(ctn_dataset_get(ds, i, (void *[]){x, &t}));
         hist[t]++;
         if (i == 0) assert_int_equal(t, 7);
     }
@@ -206,10 +205,10 @@ static void test_arrays(void **state)
     const uint8_t t[3] = {7, 8, 9};
     const ctn_field field[] = {{CTN_F64, 1, {2}, 0}, {CTN_U8, 0, {0}, 0}};
     ctn_dataset *ds = NULL;
-    ok(ctn_arrays_open(&ds, 3, 2, field, (const void *[]){x, t}));
+    OK(ctn_arrays_open(&ds, 3, 2, field, (const void *[]){x, t}));
     double y[2];
     uint8_t u;
-    ok(ctn_dataset_get(ds, 1, (void *[]){y, &u}));
+    OK(ctn_dataset_get(ds, 1, (void *[]){y, &u}));
     assert_true(y[0] == 3 && y[1] == 4 && u == 8);
     ctn_dataset_free(ds);
     assert_fails(ctn_arrays_open(&ds, 3, 2, field, (const void *[]){x, NULL}), CTN_EARG, "field 1");
@@ -242,10 +241,10 @@ static void test_no_memory(void **state)
     int n = 0;
     for (; st == CTN_ENOMEM && n < 1000; n++) {
         failing f = {.left = n};
-        ok(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &f}));
+        OK(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &f}));
         st = everything();
         assert_int_equal(f.live, 0);
-        ok(ctn_set_allocator(NULL));
+        OK(ctn_set_allocator(NULL));
         assert_int_equal(ctn_error_status(), st);
         ctn_error_clear();
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Token files and datasets made of others: parts, joins, transforms, mean and deviation. Each
- * against what a few lines of plain C say.
+ * Token files, and datasets made from others: parts, joins, transforms, mean and deviation. Each
+ * is compared with a few lines of plain C.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 
 #include "support/check.h"
 
-/* ---- a dataset that tells what it was asked: fields index i64, and index, seed, epoch as f64 - */
+/* ---- a dataset that returns what it was asked: index as i64, and index, seed, epoch as f64 --- */
 
 struct probe {
     int64_t count;
@@ -111,7 +111,7 @@ static void test_slice_and_subset(void **state)
     assert_int_equal(ctn_dataset_slice(&ds, base, 4, 6), CTN_OK);
     assert_int_equal(ctn_dataset_count(ds), 6);
     assert_int_equal(index_of(ds, 5, seen), 109);
-    assert_true(seen[0] == 9 && seen[1] == 7 && seen[2] == 3); /* as the whole would be asked */
+    assert_true(seen[0] == 9 && seen[1] == 7 && seen[2] == 3); /* the same as for the whole */
     ctn_dataset_name(ds, 5, name, sizeof name);
     assert_string_equal(name, "p109");
     assert_int_equal(ctn_dataset_classes(ds), 2);
@@ -120,13 +120,14 @@ static void test_slice_and_subset(void **state)
     assert_int_equal(ctn_dataset_slice(&ds, base, 10, 0), CTN_OK);
     assert_int_equal(ctn_dataset_count(ds), 0);
     ctn_dataset_free(ds);
-    assert_fails(ctn_dataset_slice(&ds, base, 5, 6), CTN_EARG, "6 samples from 5 on, there are 10");
+    assert_fails(ctn_dataset_slice(&ds, base, 5, 6), CTN_EARG,
+                 "6 samples from 5 on, but there are 10");
     assert_fails(ctn_dataset_slice(&ds, base, -1, 2), CTN_EARG, "from -1");
     assert_fails(ctn_dataset_slice(&ds, base, INT64_MAX, INT64_MAX), CTN_EARG, "slice");
 
     int64_t list[] = {9, 0, 9};
     assert_int_equal(ctn_dataset_subset(&ds, base, 3, list), CTN_OK);
-    list[0] = 5; /* it was copied */
+    list[0] = 5; /* the list was copied */
     assert_int_equal(index_of(ds, 0, NULL), 109);
     assert_int_equal(index_of(ds, 1, NULL), 100);
     assert_int_equal(index_of(ds, 2, NULL), 109);
@@ -160,7 +161,7 @@ static void test_split(void **state)
         ctn_dataset_free(a);
         ctn_dataset_free(b);
     }
-    assert_true(same < 125); /* 62 expected; another seed */
+    assert_true(same < 125); /* 62 expected: another seed */
     assert_int_equal(ctn_dataset_split(&a, &b, base, 0, 1), CTN_OK);
     assert_int_equal(ctn_dataset_count(b), 0);
     ctn_dataset_free(a);
@@ -184,7 +185,7 @@ static void test_concat(void **state)
     for (int i = 0; i < 6; i++) assert_int_equal(index_of(ds, i, NULL), want[i]);
     assert_int_equal(index_of(ds, 0, seen[0]), 0);
     assert_int_equal(index_of(ds, 3, seen[1]), 200);
-    assert_true(seen[0][1] == 7 && seen[1][1] != 7); /* other random choices for the other part */
+    assert_true(seen[0][1] == 7 && seen[1][1] != 7); /* the other part makes other random choices */
     ctn_dataset_name(ds, 4, name, sizeof name);
     assert_string_equal(name, "p201");
     freed = 0;
@@ -258,8 +259,8 @@ static void test_moments(void **state)
     uint32_t r = 1;
     for (int i = 0; i < COUNT * CHANNELS * EACH; i++) {
         r = r * 1664525u + 1013904223u;
-        x[i] =
-            1e6 + (i / EACH % CHANNELS) * 1000 + (double)(r >> 8) * 0x1p-24; /* ill-conditioned */
+        /* ill-conditioned */
+        x[i] = 1e6 + (i / EACH % CHANNELS) * 1000 + (double)(r >> 8) * 0x1p-24;
     }
     for (int last = 0; last < 2; last++) {
         const ctn_field field[2] = {{CTN_F64, 2, {CHANNELS, EACH}, last}, {.dtype = CTN_I64}};
@@ -288,7 +289,7 @@ static void test_moments(void **state)
             const int c = last ? i % CHANNELS : i / EACH;
             assert_true(y[i] == (float)((x[11 * CHANNELS * EACH + i] - mean[c]) / std[c]));
         }
-        /* what comes out has mean 0 and deviation 1 */
+        /* The output has mean 0 and deviation 1. */
         assert_int_equal(ctn_dataset_moments(ds, 0, CHANNELS, mean, std), CTN_OK);
         for (int c = 0; c < CHANNELS; c++)
             assert_true(fabs(mean[c]) < 1e-6 && fabs(std[c] - 1) < 1e-5);
@@ -314,7 +315,7 @@ static void test_moments_of_constants(void **state)
     x[42][1] = INFINITY;
     assert_fails(ctn_dataset_moments(ds, 0, 2, mean, std), CTN_EFORMAT, "sample 42 is not finite");
     ctn_dataset_free(ds);
-    /* a scalar is one channel */
+    /* A scalar is one channel. */
     const ctn_field scalar = {.dtype = CTN_F32};
     const float v[] = {1, 3};
     assert_int_equal(ctn_arrays_open(&ds, 2, 1, &scalar, (const void *[]){v}), CTN_OK);
@@ -362,17 +363,17 @@ static void test_tokens(void **state)
     assert_true(x[0] == 'b' && y[0] == 255);
     ctn_dataset_free(ds);
     assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = 7)), CTN_EARG,
-                 "has 7 tokens, a sample of 7 needs one more");
+                 "has 7 tokens, but a sample of length 7 needs one more");
     assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .bytes = 4)), CTN_EFORMAT,
                  "14 bytes");
     assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .bytes = 3)), CTN_EARG,
-                 "3 bytes");
+                 "bytes is 3");
     assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = INT64_MAX)),
                  CTN_EARG, "one more");
     assert_fails(ctn_tokens_open(&ds, "absent", NULL), CTN_EIO, "absent");
 }
 
-/* Long samples are read when they are asked for; a file that is cut off meanwhile is an error. */
+/* Long samples are read on demand; if the file is truncated meanwhile, that is an error. */
 static void test_tokens_shortened(void **state)
 {
     (void)state;
@@ -404,7 +405,7 @@ static void test_tokens_shortened(void **state)
 
 static failing memory;
 
-/* Everything above once. */
+/* Uses everything above once. */
 static ctn_status use_all(void)
 {
     static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -457,7 +458,7 @@ static void test_failing_allocator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_allocator), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_slice_and_subset),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_concat),

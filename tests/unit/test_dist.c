@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist/ with threads as ranks: communication that gradients flow through, its order and that no
- * pass drops, merges or repeats it; variables of one rank on all; means and evaluation over uneven
- * parts. Batch normalisation is in test_dist_norm.c. Labels: threads
+ * src/distributed with threads as ranks: differentiable communication, its order, and that no
+ * pass drops, merges or repeats it; broadcasting the variables of one rank; means and evaluation
+ * over parts of different sizes. Batch normalisation is in test_dist_norm.c.
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -12,7 +13,7 @@ enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, BROADCAST, KINDS };
 enum { ROW = 3, X_MOST = 2 * MOST * ROW, Y_MOST = MOST * X_MOST };
 
 typedef struct {
-    int kind, long_x; /* long: beyond what goes as a short sum */
+    int kind, long_x; /* long_x: too long for a short sum */
 } op_case;
 
 static ctn_tensor *apply(const job *j, int kind, ctn_tensor *x)
@@ -25,7 +26,7 @@ static ctn_tensor *apply(const job *j, int kind, ctn_tensor *x)
     }
 }
 
-/* Integer-valued: sums are exact. */
+/* Integer-valued, so that sums are exact. */
 static float number(int what, int rank, int64_t i)
 {
     return (float)((i * 7 + rank * 31 + what * 13) % 19 - 9);
@@ -46,7 +47,7 @@ static float want_y(const job *j, int kind, int64_t n, int64_t i)
     return sum;
 }
 
-/* of sum over ranks of sum(w y) by x[i] of this rank; x has n elements */
+/* The derivative of the sum over ranks of sum(w y) by x[i] of this rank; x has n elements. */
 static float want_gx(const job *j, int kind, int64_t n, int64_t i)
 {
     const int64_t part = n / j->size;
@@ -73,7 +74,7 @@ static void run_op(job *j)
         ctn_tensor *ty = apply(j, o->kind, tx);
         CHECK(j, ty != NULL, "%s", ctn_error_message());
         ctn_tensor *tw = ctn_input(j->ctx, w, CTN_F32, CTN_SHAPE(ny / ROW, ROW));
-        TRY(j, ctn_grad(ctn_sum(ctn_mul(ty, tw), 0, NULL, 0), 1, &tx, &gx));
+        TRY(j, ctn_grad(ctn_sum(ctn_mul(ty, tw), CTN_ALL_AXES, 0), 1, &tx, &gx));
         TRY(j, ctn_read(gx, g, (size_t)n * sizeof *g));
         TRY(j, ctn_read(ty, y, (size_t)ny * sizeof *y));
         TRY(j, ctn_scope_end(j->ctx));
@@ -101,25 +102,26 @@ static void test_ops(void **state)
             }
 }
 
-/* f = sum over ranks of sum(tanh(y)^2 w): second derivatives go through the op twice. In f64. */
+/* f = sum over ranks of sum(tanh(y)^2 w), in f64, so that second derivatives go through the op
+ * twice. */
 static double curve(job *j, int kind, const double *x, double *gx, double *ggx, int64_t rows)
 {
     ctn_tensor *g = NULL, *gg = NULL;
     if (ctn_scope_begin(j->ctx) < 0) return NAN;
     ctn_tensor *tx = ctn_with_grad(ctn_input(j->ctx, x, CTN_F64, CTN_SHAPE(rows, ROW)));
-    ctn_tensor *f = ctn_sum(ctn_square(ctn_tanh(apply(j, kind, tx))), 0, NULL, 0);
+    ctn_tensor *f = ctn_sum(ctn_square(ctn_tanh(apply(j, kind, tx))), CTN_ALL_AXES, 0);
     f = ctn_scale(f, 1 + 0.5 * j->rank);
     const size_t bytes = (size_t)rows * ROW * sizeof(double);
     double value = NAN;
     if (ctn_grad(f, 1, &tx, &g) == CTN_OK &&
-        ctn_grad(ctn_sum(ctn_square(g), 0, NULL, 0), 1, &tx, &gg) == CTN_OK &&
+        ctn_grad(ctn_sum(ctn_square(g), CTN_ALL_AXES, 0), 1, &tx, &gg) == CTN_OK &&
         ctn_read(gg, ggx, bytes) == CTN_OK && ctn_read(g, gx, bytes) == CTN_OK)
         value = ctn_item(f);
     if (ctn_scope_end(j->ctx) < 0) return NAN;
     return value;
 }
 
-/* Both derivatives against differences, each rank's elements in turn. */
+/* Both derivatives against finite differences, for each rank's elements in turn. */
 static void run_curve(job *j)
 {
     const int kind = ((const op_case *)j->arg)->kind;
@@ -167,7 +169,8 @@ static void run_refusals(job *j)
     ctn_tensor *i = ctn_input(j->ctx, k, CTN_I64, CTN_SHAPE(1));
     CHECK(j, !ctn_dist_allreduce(j->c, i) && strstr(ctn_error_message(), "i64"), "integers");
     ctn_error_clear();
-    CHECK(j, !ctn_dist_reduce_scatter(j->c, t) && strstr(ctn_error_message(), "divided"), "rows");
+    CHECK(j, !ctn_dist_reduce_scatter(j->c, t) && strstr(ctn_error_message(), "not a multiple"),
+          "rows");
     ctn_error_clear();
     CHECK(j, !ctn_dist_broadcast(j->c, t, 7) && strstr(ctn_error_message(), "root is 7"), "root");
     ctn_error_clear();
@@ -188,14 +191,14 @@ static void test_refusals(void **state)
 
 typedef struct {
     int calls;
-    char order[64]; /* a letter per op that communicates */
+    char order[64]; /* one letter per op that communicates */
 } seen;
 
 static ctn_status look(void *user, const ctn_plan_node *n)
 {
     seen *s = user;
     if (strncmp(n->op, "dist_", 5) != 0 || s->calls == 63) return CTN_OK;
-    s->order[s->calls++] = n->op[7]; /* dist_alLreduce, dist_alLgather: told apart below */
+    s->order[s->calls++] = n->op[7]; /* fallback; known ops follow */
     if (strcmp(n->op, "dist_allgather") == 0) s->order[s->calls - 1] = 'g';
     if (strcmp(n->op, "dist_broadcast") == 0) s->order[s->calls - 1] = 'b';
     if (strcmp(n->op, "dist_reduce") == 0) s->order[s->calls - 1] = 'r';
@@ -204,8 +207,8 @@ static ctn_status look(void *user, const ctn_plan_node *n)
     return CTN_OK;
 }
 
-/* Equal calls are not merged, unused ones not dropped, a block's are not repeated for its
- * gradient, and all stay in program order. */
+/* Equal calls are not merged, unused ones are not dropped, those of a recomputed block are not
+ * repeated for its gradient, and all stay in program order. */
 static void run_order(job *j)
 {
     const float data[4] = {1, 2, 3, 4};
@@ -219,16 +222,16 @@ static void run_order(job *j)
     ctn_tensor *y = ctn_tanh(ctn_dist_allgather(j->c, ctn_tanh(ctn_add(a, b))));
     y = ctn_square(y);
     TRY(j, ctn_recompute_end(j->ctx));
-    TRY(j, ctn_grad(ctn_sum(y, 0, NULL, 0), 1, &x, &gx));
+    TRY(j, ctn_grad(ctn_sum(y, CTN_ALL_AXES, 0), 1, &x, &gx));
     ctn_dist_broadcast(j->c, x, 0);
     CHECK(j, ctn_keep(gx) != NULL, "%s", ctn_error_message());
     TRY(j, ctn_scope_end(j->ctx));
-    TRY(j, ctn_plan_visit(j->ctx, look, &s));
+    TRY(j, ctn_context_visit_plan(j->ctx, look, &s));
     CHECK(j, strcmp(s.order, "aabgsaab") == 0, "order is %s", s.order);
 }
 
-/* One rank reads in mid-step, one uses nothing, one is eager in what it reads: all calls still
- * meet. */
+/* One rank reads in mid-step, one reads a gradient, and the others read nothing: all calls still
+ * match. */
 static void run_uneven(job *j)
 {
     float data[2] = {(float)j->rank, 1}, got[2] = {0};
@@ -238,11 +241,11 @@ static void run_uneven(job *j)
         ctn_tensor *a = ctn_dist_allreduce(j->c, x);
         if (j->rank == 0) TRY(j, ctn_read(a, got, sizeof got));
         ctn_tensor *b = ctn_dist_allreduce(j->c, ctn_square(a));
-        TRY(j, ctn_grad(ctn_sum(b, 0, NULL, 0), 1, &x, &gx));
+        TRY(j, ctn_grad(ctn_sum(b, CTN_ALL_AXES, 0), 1, &x, &gx));
         if (j->rank == 1) TRY(j, ctn_read(gx, got, sizeof got));
         ctn_dist_broadcast(j->c, a, 0);
         TRY(j, ctn_scope_end(j->ctx));
-        /* b = size a^2 on each rank: d(sum of b)/dx = size^2 2 a, summed once more over ranks */
+        /* b = size a^2 on each rank: d(sum of b)/dx = size^2 2 a, summed over ranks once more. */
         const int pairs = j->size * (j->size - 1) / 2;
         const float sum = (float)pairs, n = (float)j->size;
         if (j->rank == 0) CHECK(j, got[0] == sum, "%g", (double)got[0]);
@@ -274,7 +277,7 @@ static void run_vars(job *j)
     for (int i = 0; i < 6; i++)
         CHECK(j, w[i] == (float)(10 * (j->size - 1) + i), "%g", (double)w[i]);
     ctn_vars part = ctn_params(m);
-    part.n -= j->rank == j->size - 1; /* one rank has fewer: all say so, nobody waits */
+    part.n -= j->rank == j->size - 1; /* one rank has fewer: an error on all, nobody waits */
     CHECK(j, ctn_dist_broadcast_vars(j->c, part, 0) == CTN_EARG, "different variables");
     CHECK(j, strstr(ctn_error_message(), "variables of"), "%s", ctn_error_message());
     ctn_module_free(m);
@@ -282,7 +285,7 @@ static void run_vars(job *j)
 
 static void run_means(job *j)
 {
-    /* 1 + rank samples of value rank; nobody has the second; the third is rank 1's alone */
+    /* 1 + rank samples of value rank; no rank has the second value; only rank 1 has the third. */
     double v[3] = {j->rank, NAN, j->rank == 1 ? 5 : NAN}, w[3] = {1 + j->rank, 0, j->rank == 1};
     double sum = 0, weight = 0;
     for (int q = 0; q < j->size; q++) {
@@ -310,8 +313,8 @@ static const float data_x[DATA] = {3, -1, 4, 1, -5, 9, 2, 6, 5, -3};
 static ctn_tensor *loss_of(void *self, ctn_step *s)
 {
     ctn_tensor *x = ctn_step_input(s, 0), *w = ctn_use(self);
-    ctn_report(s, "plain", ctn_mean(x, 0, NULL, 0));
-    return ctn_mean(ctn_square(ctn_sub(x, w)), 0, NULL, 0);
+    ctn_report(s, "plain", ctn_mean(x, CTN_ALL_AXES, 0));
+    return ctn_mean(ctn_square(ctn_sub(x, w)), CTN_ALL_AXES, 0);
 }
 
 typedef struct {
@@ -325,7 +328,7 @@ static ctn_status take(void *user, const char *name, double value)
     return CTN_OK;
 }
 
-/* A loader of this rank's part; count may be less than there are ranks. */
+/* A loader of this rank's part. `count` may be less than the number of ranks. */
 static ctn_status open_part(const job *j, ctn_dataset **ds, ctn_loader **l, int64_t count)
 {
     const ctn_field field = {.dtype = CTN_F32, .ndim = 0};
@@ -393,7 +396,8 @@ static ctn_status stop_after(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Rank 1 is asked after step `at`; the request goes with the gradients of the next step. */
+/* Rank 1 is asked to stop after step `at`. The request is sent with the gradients of the next
+ * step. */
 static void run_stop(job *j)
 {
     const int at = *(const int *)j->arg, steps = at + 1 < STEPS ? at + 1 : STEPS;
@@ -444,7 +448,7 @@ static void run_one_fails(job *j)
     TRY(j, ctn_dist_optim(o, j->c, NULL));
     TRY(j, ctn_scope_begin(j->ctx));
     ctn_tensor *y = ctn_call(net, ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(1, 4)));
-    ctn_status st = ctn_backward(o, j->rank == 1 ? NULL : ctn_sum(y, 0, NULL, 0));
+    ctn_status st = ctn_backward(o, j->rank == 1 ? NULL : ctn_sum(y, CTN_ALL_AXES, 0));
     if (j->rank == 1) CHECK(j, st == CTN_EARG, "backward of nothing gives %d", (int)st);
     else CHECK(j, ctn_optim_step(o) == CTN_EPEER, "step: %s", ctn_error_message());
     if (j->rank != 1) CHECK(j, strstr(ctn_error_message(), "rank 1: "), "%s", ctn_error_message());

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the exchange of gradients decides by itself, with threads as ranks: buckets with the algorithm, the progress thread in the
- * first steps, and the type in which the values of sharded updates come back. Labels: threads
+ * What the gradient exchange decides by itself, with threads as ranks: the bucket size together
+ * with the algorithm, whether to use the progress thread, measured in the first steps, and the
+ * type in which the values of sharded updates come back.
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -63,7 +65,7 @@ static void decide(job *j)
     TRY(j, ctn_dist_optim(o, j->c, NULL));
     for (int s = 0; s < STEPS; s++) {
         TRY(j, step(j->ctx, net, o, s, j->rank, &loss));
-        ctn_dist_look(o, &d);
+        ctn_dist_get_stats(o, &d);
         CHECK(j, s > 10 || d.progress == 0, "decided after %d steps", s + 1);
     }
     CHECK(j, d.progress == CTN_DIST_POLLS || d.progress == CTN_DIST_THREAD, "progress is %d",
@@ -94,7 +96,7 @@ static void choose(job *j)
     static const char *const useless[] = {"ring", "ring, 0 MB", "bell, 4 MB", ""};
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
         int mb = 0;
-        const char *told = j->rank == 0 ? useless[i] : "flat, 1 MB"; /* rank 0's word counts */
+        const char *told = j->rank == 0 ? useless[i] : "flat, 1 MB"; /* rank 0 decides */
         TRY(j, ctn__comm_choose(j->c, 3 << 20, true, told, chosen, sizeof chosen));
         CHECK(j, sscanf(chosen, "%*[^,], %d MB", &mb) == 1 && (mb == 1 || mb == 4),
               "of '%s' became '%s'", useless[i], chosen);
@@ -107,7 +109,7 @@ static void test_known_choices(void **state)
     on_ranks(2, CTN_MODE_PLANNED, choose, NULL);
 }
 
-/* ---- values in 16 bits ------------------------------------------------------------------------- */
+/* ---- values in 16 bits ---------------------------------------------------------------------- */
 
 typedef struct {
     ctn_context *ctx;
@@ -141,14 +143,15 @@ static ctn_status begin_training(training *t, const job *j, ctn_precision precis
 
 static ctn_status train(training *t, const job *j, int s, double *loss)
 {
-    ctn_comm_state before = {.struct_size = sizeof before}, after = before;
-    ctn_comm_look(j->c, &before);
+    ctn_comm_stats before = {.struct_size = sizeof before}, after = before;
+    ctn_comm_get_stats(j->c, &before);
     CTN_TRY(step(t->ctx, t->net, t->o, s, j->rank, loss));
     const ctn_vars p = ctn_params(t->net);
     float *v = malloc((size_t)IN * HIDDEN * sizeof *v);
-    ctn_status st = ctn_var_get(p.var[0], v, (size_t)IN * HIDDEN * sizeof *v); /* all arrives */
+    /* waits for all values */
+    ctn_status st = ctn_var_get(p.var[0], v, (size_t)IN * HIDDEN * sizeof *v);
     free(v);
-    ctn_comm_look(j->c, &after);
+    ctn_comm_get_stats(j->c, &after);
     t->sent = after.sent - before.sent;
     return st;
 }
@@ -168,7 +171,8 @@ static bool is_bf16(float x)
     return (bits & 0xffff) == 0;
 }
 
-/* How far the parameters of both are apart, and how many of b's do not fit 16 bits. */
+/* The largest difference between the parameters of both, and how many of b's do not fit in 16
+ * bits. */
 static double apart(const training *a, const training *b, int64_t *exact, int ndim)
 {
     const ctn_vars p = ctn_params(a->net), q = ctn_params(b->net);
@@ -203,7 +207,8 @@ static void compare(job *j)
     training whole = {0}, f32 = {0}, low = {0};
     double want, got;
     int64_t exact;
-    TRY(j, ctn_comm_set_algorithm(j->c, "rabenseifner")); /* adds as short blocks are added */
+    /* sums in the same order as short blocks */
+    TRY(j, ctn_comm_set_algorithm(j->c, "rabenseifner"));
     TRY(j, begin_training(&whole, j, CTN_PRECISION_BF16, 0, 0, BUCKET));
     TRY(j, begin_training(&f32, j, CTN_PRECISION_F32, 1, 0, BUCKET));
     TRY(j, begin_training(&low, j, CTN_PRECISION_BF16, 1, 0, BUCKET));
@@ -216,13 +221,13 @@ static void compare(job *j)
         (void)apart(&whole, &low, &exact, 2);
         CHECK(j, exact == 0, "step %d: %lld weights have more than 16 bits", s, (long long)exact);
         if (s % 4 != 3) continue;
-        TRY(j, ctn_dist_values(low.o)); /* as before it is saved */
+        TRY(j, ctn_dist_values(low.o)); /* as before saving */
         const double far = apart(&whole, &low, &exact, 1);
         CHECK(j, far <= 1e-6 && exact > 1000, "step %d: f32 values are %g apart", s, far);
-        TRY(j, set_first_bias(&whole, 0.1f)); /* as when it is loaded */
+        TRY(j, set_first_bias(&whole, 0.1f)); /* as after loading */
         TRY(j, set_first_bias(&low, 0.1f));
     }
-    int64_t sent[2] = {(int64_t)low.sent, (int64_t)f32.sent}, theirs[2]; /* by all ranks */
+    int64_t sent[2] = {(int64_t)low.sent, (int64_t)f32.sent}, theirs[2]; /* sent by all ranks */
     TRY(j, ctn__comm_sum(j->c, sent, 2, CTN_I64, theirs));
     CHECK(j, (double)sent[0] < 0.8 * (double)sent[1], "%lld bytes sent, in f32 %lld",
           (long long)sent[0], (long long)sent[1]);
@@ -238,7 +243,7 @@ static void test_low_values(void **state)
     for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, compare, NULL);
 }
 
-/* ---- updates that wait --------------------------------------------------------------------------- */
+/* ---- deferred updates ------------------------------------------------------------------------ */
 
 static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim,
                           const int64_t *dim, void *data)
@@ -264,13 +269,13 @@ static ctn_status odd_step(training *t, int s, double *loss)
     case 1: /* gradients that the next step adds to */
         if (s % 5 == 3) return CTN_OK;
         CTN_TRY(ctn_scope_begin(t->ctx));
-        CTN_TRY(ctn_backward(t->o, ctn_mean(forward(t, s), 0, NULL, 0)));
+        CTN_TRY(ctn_backward(t->o, ctn_mean(forward(t, s), CTN_ALL_AXES, 0)));
         CTN_TRY(ctn_scope_end(t->ctx));
         return ctn_var_grad(last, g, sizeof g);
     case 2: return ctn_optim_visit(t->o, nothing, NULL);
     case 3: /* forward only */
         CTN_TRY(ctn_scope_begin(t->ctx));
-        *loss += ctn_item(ctn_sum(forward(t, s), 0, NULL, 0));
+        *loss += ctn_item(ctn_sum(forward(t, s), CTN_ALL_AXES, 0));
         return ctn_scope_end(t->ctx);
     case 4: ctn_optim_set_lr(t->o, 0.01 / (s + 1)); return CTN_OK;
     default: return CTN_OK;
@@ -287,7 +292,7 @@ static ctn_status maybe_empty(training *t, const job *j, int s, double *loss)
 
 typedef struct {
     int unused;
-    bool cut_later; /* into other buckets, by the first step */
+    bool cut_later; /* the first step cuts other buckets */
 } held_case;
 
 static int64_t in_flight(const training *t)
@@ -295,7 +300,8 @@ static int64_t in_flight(const training *t)
     return t->o->pool->count - ctn__exchange_rest(t->o->pool->exchange);
 }
 
-/* One waits for all sums, since it clips (at a norm that is never reached), the other for what forward needs: the same bits. */
+/* One waits for all sums, because it clips (at a norm that is never reached). The other waits
+ * only for what the forward pass needs. Both give the same bits. */
 static void held_back(job *j)
 {
     training all = {0}, some = {0};
@@ -311,18 +317,18 @@ static void held_back(job *j)
     for (int s = 0; s < 30; s++) {
         TRY(j, maybe_empty(&all, j, s, &want));
         TRY(j, maybe_empty(&some, j, s, &got));
-        CHECK(j, in_flight(&all) == 0, "step %d: clipped before all is there", s);
+        CHECK(j, in_flight(&all) == 0, "step %d: clipped before all sums had arrived", s);
         CHECK(j, in_flight(&some) > 0, "step %d: nothing is held back", s);
         TRY(j, odd_step(&all, s, &want));
         TRY(j, odd_step(&some, s, &got));
         CHECK(j, want == got, "step %d: loss %.9g, %.9g without waiting", s, want, got);
         if (s % 4 == 0)
-            CHECK(j, apart(&all, &some, &exact, 1) == 0, "step %d: other parameters", s);
+            CHECK(j, apart(&all, &some, &exact, 1) == 0, "step %d: parameters differ", s);
     }
-    CHECK(j, apart(&all, &some, &exact, 1) == 0, "other parameters");
+    CHECK(j, apart(&all, &some, &exact, 1) == 0, "parameters differ");
     end_training(&all);
     TRY(j, step(some.ctx, some.net, some.o, 30, j->rank, &got));
-    end_training(&some); /* with updates on their way */
+    end_training(&some); /* with updates in flight */
 }
 
 static void test_held_back(void **state)

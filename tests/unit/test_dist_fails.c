@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank that fails at some moment of a training of several ranks: all others hear of it, nobody waits for ever, and everything can be
- * freed. Under the address sanitizer this also shows that nothing is used after it was freed. Labels: threads
+ * A rank that fails at a random moment of a distributed training. All other ranks are told, none
+ * waits forever, and everything can be freed. Under the address sanitizer this also shows that
+ * nothing is used after it was freed.
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -25,7 +27,7 @@ static ctn_status one_step(ctn_context *ctx, ctn_module *net, ctn_optim *o, ctn_
     for (int i = 0; i < ROWS * WIDTH; i++) x[i] = (float)(i % 17) / 17;
     CTN_TRY(ctn_scope_begin(ctx));
     ctn_tensor *y = ctn_call(net, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(ROWS, WIDTH)));
-    ctn_tensor *loss = ctn_sum(ctn_square(y), 0, NULL, 0);
+    ctn_tensor *loss = ctn_sum(ctn_square(y), CTN_ALL_AXES, 0);
     ctn_status st = CTN_OK;
     if (fail == 2) {
         ctn_comm_break(c, "given up");
@@ -55,7 +57,7 @@ static void train(job *j)
     }
     TRY(j, ctn_sequential_new(&net, j->ctx, 2 * LAYERS, m));
     TRY(j, ctn_adam_new(&o, ctn_params(net), NULL));
-    /* The others may fail before this one is ready for the first step. */
+    /* The other ranks may fail before this one is ready for the first step. */
     st = ctn_dist_optim(o, j->c,
                         CTN_OPT(ctn_dist_opt, .bucket = 4096, .shard = shard,
                                 .progress = rand_r(&all) % 2 ? CTN_DIST_POLLS : CTN_DIST_THREAD,
@@ -65,7 +67,7 @@ static void train(job *j)
         if (rand_r(&own) % 3 == 0) nanosleep(&nap, NULL);
         st = one_step(j->ctx, net, o, j->c, j->rank == who && i == when ? how : 0);
     }
-    CHECK(j, st < 0, "nobody has told of rank %d", who);
+    CHECK(j, st < 0, "the failure of rank %d was not reported", who);
     CHECK(j, j->rank == who || st == CTN_EPEER, "%s", ctn_error_message());
     char name[32];
     snprintf(name, sizeof name, "rank %d", who);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a step of several ranks leaves in flight, and everybody who reads or writes it: plans made before the first step, reads, assigns,
- * gradients that other kernels still want. Each case compares with CTN_DIST_AFTER, where nothing is in flight, to the bit; random
- * programs do the same at large (tests/random). Labels: threads
+ * What a distributed step leaves in flight, and everything that reads or writes it: plans made
+ * before the first step, reads, assigns, gradients that other kernels still need. Each case must
+ * be bitwise equal to a run with CTN_DIST_AFTER, where nothing is in flight. Random programs do
+ * the same on a larger scale (tests/random).
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -17,7 +19,7 @@ static float noise(int s, int i)
     return (float)(h % 2001) / 1000.0f - 1;
 }
 
-/* A row of square layers, its optimizer, and what a program does with them. */
+/* A chain of square layers, its optimizer, and its data. */
 typedef struct {
     ctn_context *ctx;
     ctn_var *w[LAYERS];
@@ -67,7 +69,7 @@ static ctn_tensor *forward(net *n, int seed)
                                   CTN_SUM);
 }
 
-/* Contributions in scopes of their own, then the step. */
+/* Contributions in separate scopes, then the step. */
 static ctn_status step(net *n, int seed, int contributions)
 {
     for (int k = 0; k < contributions; k++) {
@@ -86,7 +88,7 @@ static ctn_status evaluate(net *n, double *loss)
     return ctn_scope_end(n->ctx);
 }
 
-/* Elements that differ; -1: an error. */
+/* The number of elements that differ; -1: an error. */
 static int64_t apart(net *a, net *b)
 {
     const size_t bytes = (size_t)(a->width * a->width) * sizeof(float);
@@ -101,17 +103,19 @@ static int64_t apart(net *a, net *b)
     return n;
 }
 
-/* ---- plans from before the first step -------------------------------------------------------------- */
+/* ---- plans from before the first step ------------------------------------------------------- */
 
 static const ctn_dist_opt after = {.struct_size = sizeof after, .when = CTN_DIST_AFTER};
 
-/* The first step cuts the pool anew, after the plans of evaluation and of the first contribution were made: as `auto` measures, or (arg)
- * into short buckets, as if that had been measured. */
+/* The first step cuts the pool into new buckets, after the plans of evaluation and of the first
+ * contribution were built: as `auto` measures, or (arg) into short ones, as if that had been
+ * measured. */
 static void plans_before_the_first_step(job *j)
 {
     net plain, n;
     double want = 0, got = 0;
-    TRY(j, net_new(&plain, j, WIDTH, &after)); /* by ring: sums of two are the same by any way */
+    /* With ring. Sums of two ranks are the same with any algorithm. */
+    TRY(j, net_new(&plain, j, WIDTH, &after));
     if (!j->arg) TRY(j, ctn_comm_set_algorithm(j->c, "auto"));
     TRY(j, net_new(&n, j, WIDTH, CTN_OPT(ctn_dist_opt, .progress = CTN_DIST_POLLS)));
     TRY(j, evaluate(&plain, &want));
@@ -124,7 +128,7 @@ static void plans_before_the_first_step(job *j)
         TRY(j, evaluate(&plain, &want));
         CHECK(j, want == got, "step %d: loss %.9g, %.9g where nothing is in flight", s, got, want);
     }
-    CHECK(j, apart(&plain, &n) == 0, "other parameters");
+    CHECK(j, apart(&plain, &n) == 0, "parameters differ");
     net_free(&n);
     net_free(&plain);
 }
@@ -136,9 +140,9 @@ static void test_plans_before_the_first_step(void **state)
     on_ranks(2, CTN_MODE_PLANNED, plans_before_the_first_step, "short");
 }
 
-/* ---- gradients that others read ---------------------------------------------------------------------- */
+/* ---- gradients that other kernels read ------------------------------------------------------- */
 
-/* The gradient of `a` is the gradient of h as well: the backward pass goes on with it. */
+/* The gradient of `a` is also the gradient of h, with which the backward pass continues. */
 static ctn_status shared_gradient(net *n, ctn_var *a, int seed)
 {
     CTN_TRY(ctn_scope_begin(n->ctx));
@@ -148,7 +152,7 @@ static ctn_status shared_gradient(net *n, ctn_var *a, int seed)
         h = ctn_linear(h, ctn_use(n->w[i]), NULL);
         h = ctn_tanh(i == LAYERS - 2 ? ctn_add(h, ctn_use(a)) : h);
     }
-    CTN_TRY(ctn_backward(n->o, ctn_sum(ctn_square(h), 0, NULL, 0)));
+    CTN_TRY(ctn_backward(n->o, ctn_sum(ctn_square(h), CTN_ALL_AXES, 0)));
     CTN_TRY(ctn_optim_step(n->o));
     return ctn_scope_end(n->ctx);
 }
@@ -183,7 +187,7 @@ static void gradient_read_in_flight(job *j)
         TRY(j, shared_gradient(&n, b, 10 * s + j->rank));
         TRY(j, shared_gradient(&plain, a, 10 * s + j->rank));
     }
-    CHECK(j, apart(&plain, &n) == 0, "other parameters");
+    CHECK(j, apart(&plain, &n) == 0, "parameters differ");
     ctn_var_free(a);
     ctn_var_free(b);
     net_free(&n);
@@ -197,7 +201,7 @@ static void test_gradient_read_in_flight(void **state)
         on_ranks(size, CTN_MODE_PLANNED, gradient_read_in_flight, NULL);
 }
 
-/* ---- reads and writes after a step --------------------------------------------------------------------- */
+/* ---- reads and writes after a step ---------------------------------------------------------- */
 
 static ctn_status read_leaf(net *n, int i, float *to)
 {
@@ -225,10 +229,10 @@ static void reads_and_writes(job *j)
                            .progress = CTN_DIST_POLLS)));
     for (int s = 0; s < 4; s++) {
         TRY(j, step(&n, 10 * s + j->rank, 1));
-        TRY(j, read_leaf(&n, last, a)); /* before anything else looks */
+        TRY(j, read_leaf(&n, last, a)); /* before anything else reads */
         TRY(j, ctn_var_get(n.w[last], b, (size_t)W * W * sizeof *b));
         for (int k = 0; k < W * W; k++) wrong += a[k] != b[k];
-        CHECK(j, wrong == 0, "step %d: %d old values are read", s, wrong);
+        CHECK(j, wrong == 0, "step %d: %d outdated values were read", s, wrong);
         TRY(j, step(&n, 10 * s + 5 + j->rank, 1));
         TRY(j, assign_ones(&n, last));
         TRY(j, ctn_var_get(n.w[last], b, (size_t)W * W * sizeof *b));
@@ -248,7 +252,7 @@ static void test_reads_and_writes(void **state)
             on_ranks(size, CTN_MODE_PLANNED, reads_and_writes, &shard);
 }
 
-/* ---- another algorithm ----------------------------------------------------------------------------------- */
+/* ---- another algorithm ---------------------------------------------------------------------- */
 
 static void algorithm_changes(job *j)
 {
@@ -261,7 +265,7 @@ static void algorithm_changes(job *j)
         TRY(j, step(&n, 10 * s + j->rank, 1));
         TRY(j, step(&plain, 10 * s + j->rank, 1));
     }
-    CHECK(j, apart(&plain, &n) == 0, "other parameters");
+    CHECK(j, apart(&plain, &n) == 0, "parameters differ");
     net_free(&n);
     net_free(&plain);
 }
@@ -272,7 +276,7 @@ static void test_algorithm_changes(void **state)
     on_ranks(2, CTN_MODE_PLANNED, algorithm_changes, NULL);
 }
 
-/* ---- variables that go first ------------------------------------------------------------------------------- */
+/* ---- variables that are freed first ---------------------------------------------------------- */
 
 static void variables_go_first(job *j)
 {

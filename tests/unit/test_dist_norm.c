@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Synchronised batch normalisation with threads as ranks, against one rank with all samples: the
- * layer by itself, and a network that is trained by a distributed optimizer with batches of
- * different sizes. Labels: threads
+ * Synchronised batch normalisation with threads as ranks, compared with one rank that has all
+ * samples: the layer alone, and a network trained by a distributed optimizer with batches of
+ * different sizes.
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -15,11 +16,11 @@ enum { CHANNELS = 5, SIDE = 3, SAMPLES = 6, SPATIAL = SIDE * SIDE };
 enum { ELEMENTS = SAMPLES * CHANNELS * SPATIAL };
 
 typedef struct {
-    int part[MOST]; /* samples of each rank */
+    int part[MOST]; /* number of samples of each rank */
     int flat;       /* (N,C) instead of (N,C,H,W) */
-    int conv;       /* a convolution before it: channels-last */
+    int conv;       /* preceded by a convolution: channels-last */
     int recompute;
-    double far; /* mean of x in standard deviations */
+    double far; /* mean of x, in standard deviations */
 } norm_case;
 
 typedef struct {
@@ -56,8 +57,7 @@ static ctn_status make_norm(const job *j, const norm_case *n, ctn_module **out, 
     return ctn_module_set_recompute(*out, n->recompute);
 }
 
-/* Samples [first, first + rows) of all; two steps, so that running statistics are of two
- * batches. */
+/* Runs samples [first, first + rows) in two steps, so that running statistics cover two batches. */
 static void run_samples(job *j, const norm_case *n, ctn_module *net, ctn_module *bn, int first,
                         int rows, norm_result *r)
 {
@@ -77,7 +77,7 @@ static void run_samples(job *j, const norm_case *n, ctn_module *net, ctn_module 
         ctn_tensor *y = ctn_call(net, tx);
         ctn_tensor *tw = ctn_input(j->ctx, w + first * row, CTN_F32, nd, dims);
         ctn_tensor *of[3] = {tx, ctn_use(scale), ctn_use(shift)};
-        ctn_tensor *loss = ctn_sum(ctn_mul(ctn_square(y), tw), 0, NULL, 0);
+        ctn_tensor *loss = ctn_sum(ctn_mul(ctn_square(y), tw), CTN_ALL_AXES, 0);
         TRY(j, ctn_grad(loss, 3, of, g));
         for (int k = 0; k < 3; k++) CHECK(j, ctn_keep(g[k]), "%s", ctn_error_message());
         TRY(j, ctn_read(y, r->y + first * row, (size_t)(rows * row) * sizeof(float)));
@@ -125,7 +125,7 @@ static void run_norm(job *j)
     compare(j, "gshift", all->gshift, one->gshift, CHANNELS, tol);
     compare(j, "running_mean", all->mean, one->mean, CHANNELS, 1e-6);
     compare(j, "running_var", all->var, one->var, CHANNELS, 1e-5);
-    ctn_set_training(j->ctx, 0); /* evaluation is local: only rank 0 does it */
+    ctn_context_set_training(j->ctx, 0); /* evaluation is local, so only rank 0 does it */
     if (j->rank == 0 && !j->why[0]) {
         TRY(j, ctn_scope_begin(j->ctx));
         float x[2 * CHANNELS * SPATIAL] = {0};
@@ -182,7 +182,7 @@ static ctn_status make_net(ctn_context *ctx, ctn_module **net)
 
 enum { IMAGE = 2 * 4 * 4 };
 
-/* Steps with samples [first, first + rows) of SAMPLES; losses are means over these. */
+/* Steps on samples [first, first + rows) of SAMPLES; losses are means over these. */
 static void run_steps(job *j, ctn_module *net, ctn_optim *o, int first, int rows, double *loss)
 {
     float x[SAMPLES * IMAGE];

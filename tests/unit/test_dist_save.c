@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saving and loading the state of a sharded optimizer, with threads as ranks: no rank ever has all of it in memory,
- * the file is the one that an unsharded optimizer would write, and a writer that fails leaves nobody waiting.
+ * Saving and loading the state of a sharded optimizer, with threads as ranks. No rank ever has
+ * all of the state in memory, the file is the one that an unsharded optimizer would write, and
+ * when the writer fails no rank is left waiting.
  * Labels: threads
  */
 #include "ranks.h"
@@ -21,9 +22,9 @@ int main(void)
 
 enum { LAYERS = 12, WIDTH = 60, ROWS = 4, BUCKET = 5000 };
 
-/* ---- memory of all ranks ----------------------------------------------------------------------- */
+/* ---- memory of all ranks -------------------------------------------------------------------- */
 
-static atomic_llong live, peak; /* a message is made by one rank and freed by another */
+static atomic_llong live, peak; /* a message is allocated by one rank and freed by another */
 
 static void *counted_alloc(void *user, size_t bytes, size_t align)
 {
@@ -47,7 +48,7 @@ static void counted_release(void *user, void *p)
     free(begin);
 }
 
-/* From here on. What there was before. */
+/* Starts counting the peak from here. *before: the memory in use now. */
 static ctn_status count_from_here(const job *j, long long *before)
 {
     CTN_TRY(ctn_comm_barrier(j->c));
@@ -56,10 +57,10 @@ static ctn_status count_from_here(const job *j, long long *before)
     return ctn_comm_barrier(j->c);
 }
 
-/* ---- a training ------------------------------------------------------------------------------------ */
+/* ---- a training ----------------------------------------------------------------------------- */
 
 typedef struct {
-    ctn_context *ctx; /* its own: the same weights */
+    ctn_context *ctx; /* of its own, so that it has the same weights */
     ctn_module *net;
     ctn_optim *o;
 } training;
@@ -80,7 +81,7 @@ static ctn_status step(training *t, int s)
     for (int i = 0; i < ROWS * WIDTH; i++) x[i] = (float)((i * 37 + s * 101) % 19 - 9) / 9;
     CTN_TRY(ctn_scope_begin(t->ctx));
     ctn_tensor *y = ctn_call(t->net, ctn_input(t->ctx, x, CTN_F32, CTN_SHAPE(ROWS, WIDTH)));
-    CTN_TRY(ctn_backward(t->o, ctn_mean(ctn_mul(y, y), 0, NULL, 0)));
+    CTN_TRY(ctn_backward(t->o, ctn_mean(ctn_mul(y, y), CTN_ALL_AXES, 0)));
     CTN_TRY(ctn_optim_step(t->o));
     return ctn_scope_end(t->ctx);
 }
@@ -92,10 +93,10 @@ static void end_training(training *t)
     ctn_context_free(t->ctx);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------- */
+/* ---- cases ---------------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t left; /* calls until it fails */
+    int64_t left; /* calls that still succeed */
     int64_t calls;
 } failing;
 
@@ -140,7 +141,7 @@ static void saves(job *j)
         TRY(j, step(&sharded, s));
     }
     TRY(j, save(&whole, plain, true));
-    TRY(j, ctn_dist_values(sharded.o)); /* what is on its way arrives */
+    TRY(j, ctn_dist_values(sharded.o)); /* wait for what is in flight */
     TRY(j, count_from_here(j, &before));
     TRY(j, save(&sharded, own, j->rank == 0));
     TRY(j, ctn_comm_barrier(j->c));
@@ -158,14 +159,14 @@ static void saves(job *j)
     CHECK(j, peak - before < bound, "loading takes %lld bytes, half a pool each is %lld",
           (long long)peak - before, bound);
     TRY(j, save(&later, own, j->rank != 0)); /* any rank may write */
-    CHECK(j, j->rank == 0 || same_files(plain, own), "saved again it differs");
+    CHECK(j, j->rank == 0 || same_files(plain, own), "the file differs when it is saved again");
 
     failing f = {.left = j->rank == 0 ? 11 : INT64_MAX};
     const ctn_status st = ctn_optim_visit(later.o, fails, &f);
     CHECK(j, st == (j->rank == 0 ? CTN_EIO : CTN_OK), "status %d", (int)st);
     CHECK(j, j->rank != 0 || f.calls == 12, "called %lld times", (long long)f.calls);
     ctn_error_clear();
-    TRY(j, step(&later, 5)); /* the group is whole */
+    TRY(j, step(&later, 5)); /* the group still works */
     TRY(j, ctn_dist_values(later.o));
     end_training(&whole);
     end_training(&sharded);

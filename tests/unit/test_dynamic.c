@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dynamic programs: a network whose depth is drawn anew each step. Exactly as many plans as depths; each step
- * equal to eager mode from the same weights (bitwise without fusion); the same with room for three plans. And 300
- * plans of different shapes in one process: memory is the largest arena plus the plans, not the sum.
+ * Dynamic programs: a network whose depth is random in each step. There must be exactly as many
+ * plans as depths, and each step must equal eager mode from the same weights (bitwise without
+ * fusion), also if the cache has room for only three plans. Then 300 plans of different shapes
+ * in one process: memory use is the largest arena plus the plans, not the sum of all arenas.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,16 +18,12 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
+#include "support/ok.h"
+
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { STEPS = 60 }; /* eager mode makes every kernel anew */
+enum { STEPS = 60 }; /* eager mode creates every kernel anew */
 #else
 enum { STEPS = 1000 };
 #endif
@@ -94,7 +91,7 @@ static void copy_weights(net *to, net *from)
     }
 }
 
-/* Largest difference of any weight after the same step. */
+/* The largest difference of any weight after the same step. */
 static double difference(net *a, net *b)
 {
     float x[WIDTH * WIDTH], y[WIDTH * WIDTH];
@@ -121,14 +118,15 @@ static void run(ctn_context_opt opt, int64_t plans, bool bitwise)
         for (int k = 0; k < BATCH * WIDTH; k++) x[k] = noise(&s);
         for (int k = 0; k < BATCH; k++) t[k] = (int64_t)((noise(&s) + 0.5f) * WIDTH);
         int depth = 1 + (int)((noise(&s) + 0.5f) * DEPTH);
-        copy_weights(&e, &a); /* each step from the same weights; optimizer states stay alike */
+        /* each step starts from the same weights; optimizer states stay equal */
+        copy_weights(&e, &a);
         double la = step(&a, depth, x, t), le = step(&e, depth, x, t), d = difference(&a, &e);
         if (bitwise ? la != le || d != 0 : fabs(la - le) > 1e-6 * fmax(1, fabs(le)))
             fail_msg("step %d, depth %d: loss %.9g, eager %.9g, weights differ by %g", i, depth, la,
                      le, d);
     }
     ctn_plan_stats st;
-    ctn_context_stats(a.ctx, &st);
+    ctn_context_get_stats(a.ctx, &st);
     assert_int_equal(st.plans, plans);
     if (plans == DEPTH) {
         assert_int_equal(st.misses, DEPTH);
@@ -184,19 +182,19 @@ static void many_shapes(void **state)
         ctn_tensor *h = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(300 + i, 512));
         OK(ctn_scope_begin(ctx));
         for (int k = 0; k < 4; k++) h = ctn_mul(ctn_relu(ctn_add(h, h)), ctn_relu(h));
-        h = ctn_scope_return(ctx, ctn_sum(h, 0, NULL, 0));
+        h = ctn_scope_return(ctx, ctn_sum(h, CTN_ALL_AXES, 0));
         assert_true(ctn_item(h) == 0);
         OK(ctn_scope_end(ctx));
         sum += (300 + i) * 512 * 4 * 2;
         if (i == 1) start = resident_kb();
     }
-    ctn_context_stats(ctx, &st);
+    ctn_context_get_stats(ctx, &st);
     assert_int_equal(st.plans, 300);
     assert_true(st.arena_bytes <= (int64_t)600 * 512 * 4 * 3);
     long grown = (resident_kb() - start) * 1024;
-    print_message(
-        "300 plans: %lld bytes of plans, arena %lld, resident grew by %ld; the sum of arenas is %lld\n",
-        (long long)st.plan_bytes, (long long)st.arena_bytes, grown, (long long)sum);
+    print_message("300 plans: %lld bytes of plans, arena %lld, resident memory grew by %ld; "
+                  "the sum of all arenas would be %lld\n",
+                  (long long)st.plan_bytes, (long long)st.arena_bytes, grown, (long long)sum);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     assert_true(grown < st.plan_bytes + 2 * st.arena_bytes + (8 << 20));
 #endif
@@ -215,7 +213,7 @@ static void bounded_by_bytes(void **state)
         ctn_tensor *h = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(i, 4));
         assert_non_null(ctn_data(ctn_matmul(h, ctn_relu(h), 0, 1)));
         OK(ctn_scope_end(ctx));
-        ctn_context_stats(ctx, &st);
+        ctn_context_get_stats(ctx, &st);
         assert_true(st.plan_bytes <= 200000);
     }
     assert_int_equal(st.misses, 100);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frozen parameters (optim/arrange.c): no gradient memory, no state, no exchange; the others train as if the frozen ones were constants; thawed
- * ones begin with a state of zeros; what was frozen after a step keeps its state.
+ * Frozen parameters (optim/arrange.c) have no gradient memory, no state and no exchange. The
+ * others train as if the frozen ones were constants. Parameters that were frozen from the start
+ * begin with zero state when they are thawed; those frozen after a step keep their state.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +19,7 @@
 #include "comm/exchange.h"
 #include "graph/graph.h"
 #include "optim/optim.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 enum { N = 4, I = 32, H = 64, O = 8 };
 
@@ -70,7 +66,7 @@ static void step(model *m)
     x = ctn_tanh(ctn_linear(x, ctn_use(m->v[0]), NULL));
     x = ctn_tanh(ctn_linear(x, ctn_use(m->v[1]), NULL));
     x = ctn_linear(x, ctn_use(m->v[2]), NULL);
-    OK(ctn_backward(m->o, ctn_mean(ctn_square(ctn_shift(x, -1)), 0, NULL, 0)));
+    OK(ctn_backward(m->o, ctn_mean(ctn_square(ctn_shift(x, -1)), CTN_ALL_AXES, 0)));
     OK(ctn_optim_step(m->o));
     OK(ctn_scope_end(m->c));
 }
@@ -109,13 +105,13 @@ static void takes_no_memory(void **state)
     assert_same(&m, &begin, 1, true);
     assert_same(&m, &begin, 2, false);
 
-    /* thawed it comes back */
+    /* Thawed, it comes back. */
     assert_int_equal(freeze(&m, "between", -1), 1);
     step(&m);
     assert_int_equal(m.o->pool->count, O * H + H * H);
     assert_same(&m, &begin, 1, false);
 
-    /* frozen after a step it keeps its place and state */
+    /* Frozen after a step, it keeps its place and state. */
     assert_int_equal(freeze(&m, "head", 1), 1);
     step(&m);
     assert_int_equal(m.o->pool->count, O * H + H * H);
@@ -123,7 +119,7 @@ static void takes_no_memory(void **state)
     close_model(&begin);
 }
 
-/* The same bits as an optimizer that never heard of the frozen one. */
+/* The same bits as with an optimizer that does not have the frozen parameter. */
 static void others_train_the_same(void **state)
 {
     (void)state;
@@ -139,7 +135,7 @@ static void others_train_the_same(void **state)
         step(&alone);
     }
     for (int i = 0; i < 3; i++) assert_same(&m, &alone, i, true);
-    /* thawed, it has the state of a parameter that begins */
+    /* Thawed, it has the state of a new parameter. */
     ctn_var_set_trainable(m.v[0], 1);
     step(&m);
     assert_int_equal(m.o->pool->var[0] == m.v[0], true);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trainings of several ranks, with threads as ranks: what differs between ranks is named on all of them
- * before the first step; a state of rank 0 serves all ranks, and another number of ranks, each sample of the
- * epoch once; ranks with more or fewer samples of their own take the same number of steps; an error of one
- * rank ends the others. Labels: threads
+ * Distributed training with threads as ranks. Differences between ranks are named on all of them
+ * before the first step. Rank 0's state can be resumed by all ranks, and by another number of
+ * ranks, with each sample of the epoch used once. Ranks with different numbers of samples take
+ * the same number of steps. An error of one rank ends the others.
+ * Labels: threads
  */
 #include "ranks.h"
 
@@ -32,7 +33,7 @@ enum { SAMPLES = 58, WIDTH = 6, HIDDEN = 8, CLASSES = 3, STEP = 12, EVAL = 7 };
 static float images[SAMPLES + 20][WIDTH];
 static int64_t labels[SAMPLES + 20];
 static int64_t numbers[SAMPLES + 20];
-static atomic_int seen[SAMPLES + 20]; /* how often a sample was trained on */
+static atomic_int seen[SAMPLES + 20]; /* how often each sample was trained on */
 static bool bad[SAMPLES + 20];        /* cannot be read */
 
 static void fill(void)
@@ -47,25 +48,25 @@ static void fill(void)
     }
 }
 
-/* What is the same for all ranks of one life, and what comes of it. */
+/* One life of a training: settings that are the same for all ranks, and the results. */
 typedef struct {
-    const char *dir;     /* of the state; NULL: no state */
-    int64_t batch;       /* of a rank; 0: STEP / size */
+    const char *dir;     /* folder of the state; NULL: no state */
+    int64_t batch;       /* batch size per rank; 0: STEP / size */
     int64_t accumulate;  /* 0: 1 */
     int64_t epochs;      /* 0: 2 */
     int64_t stop;        /* save and stop after this step; 0: at the end */
-    int64_t more[MOST];  /* samples that a rank has more than it should */
-    int own;             /* each rank has samples of its own: [10 * rank, + more) */
-    double dropout;      /* with another seed for each rank */
-    int schedule;        /* of the length of the training */
+    int64_t more[MOST];  /* samples that a rank has in addition */
+    int own;             /* each rank has its own samples: [10 * rank, + more) */
+    double dropout;      /* with a different seed on each rank */
+    int schedule;        /* over the length of the training */
     int blind;           /* only rank 0 sees the folder */
     int fails;           /* the loss of this rank fails in step 2; 0: none */
     int twice;           /* stop, and run again */
-    int shard;           /* each rank keeps its part of the optimizer's state */
-    double skip;         /* share of samples that may be left out */
-    int refuses;         /* this rank, counted from 1, cannot take over what it loads; 0: none */
-    ctn_status want;     /* of load or run */
-    const char *message; /* part of the error's */
+    int shard;           /* sharded optimizer state */
+    double skip;         /* share of samples that may be skipped */
+    int refuses;         /* this rank, counted from 1, refuses what it loads; 0: none */
+    ctn_status want;     /* expected from load or run */
+    const char *message; /* part of the error message */
     /* results */
     float w[MOST][WIDTH * HIDDEN + HIDDEN];
     double loss[MOST]; /* train/loss at the end */
@@ -84,7 +85,7 @@ typedef struct {
 static ctn_tensor *loss_of(void *self, ctn_step *s)
 {
     subject *x = self;
-    if (ctn_training(x->ctx)) {
+    if (ctn_context_training(x->ctx)) {
         const ctn_batch *b = ctn_step_batch(s);
         for (int64_t i = 0; i < b->n; i++)
             atomic_fetch_add(&seen[((const int64_t *)b->data[2])[i]], 1);
@@ -96,7 +97,7 @@ static ctn_tensor *loss_of(void *self, ctn_step *s)
     return ctn_softmax_cross_entropy(ctn_call(x->net, ctn_step_input(s, 0)), ctn_step_input(s, 1));
 }
 
-/* A number of an extension that is saved. */
+/* A number of an extension that is saved with the state. */
 static ctn_status visit_number(void *self, ctn_state_fn fn, void *user)
 {
     const subject *x = self;
@@ -166,11 +167,11 @@ static ctn_status open_net(training *t, const job *j, const life *l)
     CTN_TRY(ctn_linear_new(&m[3], j->ctx, HIDDEN, CLASSES, NULL));
     CTN_TRY(ctn_sequential_new(&t->self.net, j->ctx, 4, m));
     CTN_TRY(ctn_adam_new(&t->optim, ctn_params(t->self.net), CTN_OPT(ctn_adam_opt, .lr = 0.01)));
-    if (l->dropout > 0) { /* a program may do so, for other masks on each rank */
+    if (l->dropout > 0) { /* as a program may do, for different masks on each rank */
         ctn_context_state s;
-        ctn_context_save(j->ctx, &s);
+        ctn_context_get_state(j->ctx, &s);
         s.seed += (uint64_t)j->rank * 1000;
-        CTN_TRY(ctn_context_load(j->ctx, &s));
+        CTN_TRY(ctn_context_set_state(j->ctx, &s));
     }
     return ctn_dist_optim(t->optim, j->c, CTN_OPT(ctn_dist_opt, .shard = l->shard));
 }
@@ -195,7 +196,7 @@ static ctn_status training_new(training *t, const job *j, const life *l)
                                                        .trigger = {.kind = CTN_AT_END},
                                                        .visit = visit_number,
                                                        .self = &t->self}));
-    if (l->stop > 1) /* a stop is agreed on by the next step */
+    if (l->stop > 1) /* ranks agree on a stop in the next step */
         CTN_TRY(ctn_trainer_extend(t->tr, &(ctn_extension){.struct_size = sizeof(ctn_extension),
                                                            .name = "cut",
                                                            .trigger = {.kind = CTN_ONCE,
@@ -290,7 +291,7 @@ static void remove_all(const char *dir)
 static void run_agree(job *j)
 {
     char text[200];
-    const int odd = *(const int *)j->arg; /* bits of ranks that have something else */
+    const int odd = *(const int *)j->arg; /* bit mask of ranks that have something else */
     TRY(j, ctn_comm_agree(j->c, "the same\nfor all\n"));
     snprintf(text, sizeof text, "60000 samples\nseed %d\n", odd >> j->rank & 1 ? 7 : 1);
     const ctn_status st = ctn_comm_agree(j->c, text);
@@ -307,7 +308,7 @@ static void run_agree(job *j)
     got = ctn_error_message();
     CHECK(j, strstr(got, "rank 3 has nothing, rank 0 has c"), "%s", got);
     ctn_error_clear();
-    TRY(j, ctn_comm_agree(j->c, "")); /* and the group is as good as before */
+    TRY(j, ctn_comm_agree(j->c, "")); /* the group still works */
 }
 
 static void test_agree(void **state)
@@ -327,7 +328,7 @@ static void test_other_data(void **state)
     l.more[2] = 14;
     l.message = "ranks 1 and 2 have 72 training samples";
     on(3, &l);
-    for (int i = 0; i < SAMPLES; i++) assert_int_equal(seen[i], 0); /* before the first step */
+    for (int i = 0; i < SAMPLES; i++) assert_int_equal(seen[i], 0); /* nothing was trained yet */
 }
 
 static void test_one_fails(void **state)
@@ -338,7 +339,7 @@ static void test_one_fails(void **state)
     for (int r = 0; r < 2; r++) assert_non_null(strstr(l.error[r], "rank 2"));
 }
 
-/* ---- samples of their own -------------------------------------------------------------------- */
+/* ---- different samples on each rank ---------------------------------------------------------- */
 
 static char warned[400];
 static void hear(void *user, const char *text)
@@ -362,7 +363,7 @@ static void check_own(const int64_t have[MOST], int schedule)
     const life whole = l;
     assert_int_equal(whole.at[0].iteration, 2 * ((most + 2) / 3));
     assert_int_equal(whole.at[0].samples, 2 * all);
-    l.dir = dir; /* the same in lives of one step */
+    l.dir = dir; /* the same in lives of one step each */
     fill();
     for (l.stop = 1; l.stop <= whole.at[0].iteration; l.stop++) on(3, &l);
     assert_memory_equal(l.w, whole.w, sizeof l.w);
@@ -407,8 +408,9 @@ static void test_own_samples_elsewhere(void **state)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* Rank 0's state on ranks that see no folder, stopped and resumed at every step, with masks that differ between
- * ranks and parts of evaluation that are uneven: the same bits as without a break. */
+/* Rank 0's state on ranks that see no folder, stopped and resumed at every step, with dropout
+ * masks that differ between ranks and evaluation parts of different sizes: the same bits as
+ * without interruption. */
 static void test_resume(void **state)
 {
     (void)state;
@@ -435,7 +437,8 @@ static void test_resume(void **state)
     }
 }
 
-/* A batch of one rank that cannot be read is an empty one: ranks stay at the same place. */
+/* A batch that one rank cannot read counts as empty there, so that ranks stay at the same
+ * position. */
 static void test_left_out(void **state)
 {
     (void)state;
@@ -447,7 +450,7 @@ static void test_left_out(void **state)
         OK(ctn_sampler_shuffled(&s, SAMPLES, 3));
         OK(ctn_sampler_shard(s, rank, 3));
         for (uint64_t i = 0; i < 4; i++)
-            bad[ctn_sampler_at(s, 0, 4 * (uint64_t)(rank + 1) + i)] = true;
+            bad[ctn_sampler_index(s, 0, 4 * (uint64_t)(rank + 1) + i)] = true;
         ctn_sampler_free(s);
     }
     for (l.stop = 1; l.stop <= 10; l.stop++) on(3, &l);
@@ -457,7 +460,7 @@ static void test_left_out(void **state)
     remove_all(dir);
 }
 
-/* A second run of the same trainer. */
+/* Runs the same trainer a second time. */
 static void test_run_again(void **state)
 {
     (void)state;
@@ -469,8 +472,8 @@ static void test_run_again(void **state)
     for (int i = 0; i < SAMPLES; i++) assert_int_equal(seen[i], 2);
 }
 
-/* 2, 3 and 1 ranks in one epoch, and again in the next: a step keeps its samples, each of them comes once in an
- * epoch, and the weights are those of one rank up to rounding. */
+/* 2, 3 and 1 ranks in one epoch, and again in the next: each step has the same samples, each
+ * sample is used once per epoch, and the weights are those of one rank up to rounding. */
 static void test_other_ranks(void **state)
 {
     (void)state;
@@ -510,12 +513,12 @@ static void test_another_step_is_refused(void **state)
     on(2, &l);
     l.want = CTN_ESTATE;
     l.message =
-        "58 samples in steps of 12, by 2 ranks; here there are 58 samples in steps of 18, on 3.";
+        "58 samples in steps of 12, by 2 ranks; this job has 58 samples in steps of 18, on 3.";
     on(3, &l);
     remove_all(dir);
 }
 
-/* A rank that finds an error in the middle of loading, rank 0 or another, ends the others. */
+/* A rank, 0 or another, that fails in the middle of loading ends the others. */
 static void test_one_cannot_load(void **state)
 {
     (void)state;
@@ -536,7 +539,7 @@ static void test_one_cannot_load(void **state)
     remove_all(dir);
 }
 
-/* The newest state is damaged: all ranks have the one before. */
+/* The newest state is damaged: all ranks load the previous one. */
 static void test_damaged(void **state)
 {
     (void)state;

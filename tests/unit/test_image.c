@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Image files: partial and shrunk JPEG decoding against full decoding; kinds of JPEG and PNG;
- * orientations; damaged and foreign files; a failing allocator. Files are made here. With
- * CATENA_DATA, photos and the awkward files of oxford-pets-subset. Resampling is in
- * test_resample.c, choices in test_augment.c.
+ * Image files: partial and scaled JPEG decoding against full decoding, kinds of JPEG and PNG,
+ * orientations, damaged and foreign files, a failing allocator. The files are made here. With
+ * CATENA_DATA, also photos and the awkward files of oxford-pets-subset. Resampling is in
+ * test_resample.c, random choices in test_augment.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,20 +14,15 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "data/data.h"
-#include "data/image.h"
+#include "data/image/image.h"
 
 #if defined(CTN_HAVE_JPEG) && defined(CTN_HAVE_SPNG)
 
 #include <jpeglib.h>
 #include <spng.h>
-
-#define ok(call)                                                                           \
-    do {                                                                                   \
-        ctn_status ok_ = (call);                                                           \
-        if (ok_ != CTN_OK) fail_msg("%s: status %d: %s", #call, ok_, ctn_error_message()); \
-    } while (0)
 
 /* ---- pictures made here ---------------------------------------------------------------------- */
 
@@ -56,7 +51,7 @@ static uint8_t *picture(int64_t w, int64_t h, int channels)
 
 typedef struct {
     int channels; /* 1, 3; 4: CMYK */
-    int sampling; /* of luminance, both ways; 0: 1 */
+    int sampling; /* of luminance, in both directions; 0: 1 */
     int ycck, progressive, restart, turn, big_endian;
 } jpeg_kind;
 
@@ -119,7 +114,7 @@ static uint8_t *decode_raw(const file *f, int64_t h, int64_t w, ctn_image_opt o)
     o.height = h;
     o.width = w;
     o.raw = o.channels_last = 1;
-    ok(ctn_image_decode(f->at, f->bytes, &o, NULL, out));
+    OK(ctn_image_decode(f->at, f->bytes, &o, NULL, out));
     return out;
 }
 
@@ -137,15 +132,15 @@ static ctn__pixels read_part(const file *f, int shrink, bool gray, ctn__rect wan
     ctn__jpeg *j = NULL;
     ctn__picture pic;
     ctn__pixels px = {0};
-    ok(ctn__jpeg_open(&j, f->at, f->bytes, &pic));
-    ok(ctn__jpeg_read(j, shrink, gray, &want, &px));
+    OK(ctn__jpeg_open(&j, f->at, f->bytes, &pic));
+    OK(ctn__jpeg_read(j, shrink, gray, &want, &px));
     ctn__jpeg_close(j);
     assert_true(px.part.x <= want.x && px.part.x + px.part.w >= want.x + want.w);
     assert_true(px.part.y <= want.y && px.part.y + px.part.h >= want.y + want.h);
     return px;
 }
 
-/* Any part of a picture is bit for bit what full decoding gives there. */
+/* Any part of a picture is bitwise equal to that part of the fully decoded picture. */
 static void test_parts(void **state)
 {
     (void)state;
@@ -197,10 +192,10 @@ static void test_jpeg_kinds(void **state)
         double d = mean_difference(got, rgb, w * h * 3);
         if (d > 2) fail_msg("kind %zu: differs by %g", k, d);
         free(got);
-        /* one channel of it */
+        /* One of its channels. */
         uint8_t *gray = malloc((size_t)(w * h)), *want = malloc((size_t)(w * h));
         assert_true(gray && want);
-        ok(ctn_image_decode(f.at, f.bytes,
+        OK(ctn_image_decode(f.at, f.bytes,
                             CTN_OPT(ctn_image_opt, .height = h, .width = w, .crop = CTN_CROP_WHOLE,
                                     .raw = 1, .gray = 1),
                             NULL, gray));
@@ -223,7 +218,7 @@ static void test_jpeg_kinds(void **state)
     free(rgb);
 }
 
-/* CMYK as it is, and inverted as Adobe's programs write it (libjpeg marks YCCK files as theirs). */
+/* Plain CMYK, and inverted as Adobe's programs write it (libjpeg marks YCCK files as Adobe's). */
 static void test_cmyk(void **state)
 {
     (void)state;
@@ -232,7 +227,7 @@ static void test_cmyk(void **state)
     assert_non_null(want);
     for (int ycck = 0; ycck < 2; ycck++) {
         file f = make_jpeg(ink, w, h, &(jpeg_kind){.channels = 4, .ycck = ycck});
-        /* libjpeg writes its Adobe marker for both; without it values are plain ink */
+        /* libjpeg writes its Adobe marker for both. Without it, values are plain ink. */
         if (!ycck) {
             unsigned char *m = memmem(f.at, f.bytes, "Adobe", 5);
             assert_non_null(m);
@@ -253,7 +248,7 @@ static void test_cmyk(void **state)
     free(want);
 }
 
-/* The pixel of an upright picture of W x H that stored pixel (x,y) of w x h becomes. */
+/* The pixel of the upright W x H picture that stored pixel (x,y) of w x h becomes. */
 static void upright(int turn, int64_t x, int64_t y, int64_t w, int64_t h, int64_t *X, int64_t *Y)
 {
     static const int table[9][3] = {{0},       {0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {0, 0, 1},
@@ -265,7 +260,7 @@ static void upright(int turn, int64_t x, int64_t y, int64_t w, int64_t h, int64_
     if (table[turn][2]) *Y = H - 1 - *Y;
 }
 
-/* Every orientation of a stored file shows the same upright picture, whole and cropped. */
+/* Every orientation of a stored file gives the same upright picture, whole and cropped. */
 static void test_turns(void **state)
 {
     (void)state;
@@ -290,7 +285,7 @@ static void test_turns(void **state)
                 {.crop = CTN_CROP_RANDOM, .flip = 1},
                 {.crop = CTN_CROP_PAD, .pad = 7, .flip = 1},
             };
-            for (int k = 0; k < 8; k++) { /* the small ones are shrunk by the decoder */
+            for (int k = 0; k < 8; k++) { /* the decoder scales down the small ones */
                 const int64_t oh = k < 4 ? 33 : 9, ow = k < 4 ? 30 : 8;
                 uint8_t *got = decode_raw(&f, oh, ow, ways[k % 4]);
                 uint8_t *want = decode_raw(&plain, oh, ow, ways[k % 4]);
@@ -316,7 +311,7 @@ static void test_exif(void **state)
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);
     t[18] = 6;
     t[4] = 0xff;
-    t[7] = 0xff; /* directory far away */
+    t[7] = 0xff; /* the directory is far away */
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);
 }
 
@@ -374,7 +369,7 @@ static void test_png_kinds(void **state)
             uint8_t *got = decode_raw(&f, H, W, (ctn_image_opt){.crop = CTN_CROP_WHOLE});
             assert_memory_equal(got, want, W * H * 3);
             free(got);
-            /* the middle, for which rows are left out: 10 x 9 of a picture of 23 x 17 as it is */
+            /* The middle, for which rows are skipped: 10 x 9 of a picture of 23 x 17, unscaled. */
             got = decode_raw(&f, 9, 10, (ctn_image_opt){.crop = CTN_CROP_CENTER, .resize = 17});
             for (int y = 0; y < 9; y++)
                 assert_memory_equal(got + y * 30, want + ((y + 4) * W + 6) * 3, 30);
@@ -398,7 +393,7 @@ static void hurt(const file *f, size_t step)
     unsigned char *bad = malloc(f->bytes);
     assert_non_null(bad);
     for (size_t n = 0; n < f->bytes; n += step) {
-        /* a copy of its exact size, so that a read beyond it is seen */
+        /* A copy of the exact size, so that a read beyond the end is seen. */
         unsigned char *cut = malloc(n ? n : 1);
         assert_non_null(cut);
         memcpy(cut, f->at, n);
@@ -450,9 +445,9 @@ static void test_foreign(void **state)
         const char *bytes, *part;
         ctn_status st;
     } cases[] = {
-        {"GIF89a..............", "this is GIF", CTN_EUNSUPPORTED},
-        {"RIFF....WEBPVP8 ....", "this is WebP", CTN_EUNSUPPORTED},
-        {"BM..................", "this is BMP", CTN_EUNSUPPORTED},
+        {"GIF89a..............", "the file is GIF", CTN_EUNSUPPORTED},
+        {"RIFF....WEBPVP8 ....", "the file is WebP", CTN_EUNSUPPORTED},
+        {"BM..................", "the file is BMP", CTN_EUNSUPPORTED},
         {"....ftypavif........", "HEIF", CTN_EUNSUPPORTED},
         {"<html>              ", "starts with bytes 3c 68 74 6d", CTN_EFORMAT},
     };
@@ -461,7 +456,7 @@ static void test_foreign(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_fails(ctn_image_decode(cases[i].bytes, 20, o, NULL, out), cases[i].st,
                      cases[i].part);
-    assert_fails(ctn_image_decode("", 0, o, NULL, out), CTN_EFORMAT, "has 0 bytes");
+    assert_fails(ctn_image_decode("", 0, o, NULL, out), CTN_EFORMAT, "has only 0 bytes");
     assert_fails(ctn_image_decode(NULL, 0, o, NULL, out), CTN_EARG, "NULL");
 }
 
@@ -511,7 +506,7 @@ static void test_no_memory(void **state)
             ctn_image_decode(f.at, f.bytes,
                              CTN_OPT(ctn_image_opt, .height = 20, .width = 20, .brightness = 0.1),
                              NULL, out);
-        assert_int_equal(ctn_set_allocator(NULL), CTN_OK); /* refused if something were left */
+        assert_int_equal(ctn_set_allocator(NULL), CTN_OK); /* would fail if memory were left */
         if (st == CTN_OK) break;
         assert_int_equal(st, CTN_ENOMEM);
         ctn_error_clear();
@@ -523,7 +518,7 @@ static void test_no_memory(void **state)
 
 /* ---- real photos ----------------------------------------------------------------------------- */
 
-/* Members of a plain tar file, one after the other. */
+/* The members of a plain tar file, in order. */
 typedef struct {
     unsigned char *at;
     size_t bytes, pos;
@@ -583,7 +578,7 @@ static void test_edge_files(void **state)
             if (k == CTN_CROP_WHOLE)
                 print_message("%s: %s\n", name, st == CTN_OK ? "decoded" : ctn_error_message());
             assert_true(st == CTN_OK || st == CTN_EFORMAT || st == CTN_EUNSUPPORTED);
-            if (strstr(name, "is_gif")) assert_fails(st, CTN_EUNSUPPORTED, "this is GIF");
+            if (strstr(name, "is_gif")) assert_fails(st, CTN_EUNSUPPORTED, "the file is GIF");
             else if (!strstr(name, "corrupt")) assert_int_equal(st, CTN_OK);
             ctn_error_clear();
         }
@@ -592,17 +587,17 @@ static void test_edge_files(void **state)
     free(t.at);
 }
 
-/* The same view from the whole picture at full size. */
+/* The same view, computed from the whole picture at full size. */
 static void reference(const ctn_image_opt *o, const ctn_sample *s, const ctn__pixels *full,
                       uint8_t *out)
 {
     ctn__view v;
     ctn__choose_view(o, s, full->part.w, full->part.h, &v);
-    ok(ctn__resample(o, s, full, &v, out));
+    OK(ctn__resample(o, s, full, &v, out));
 }
 
-/* Crops of photos, decoded only in part and shrunk by the decoder, against the same from full
- * decoding. */
+/* Crops of photos, partially decoded and scaled down by the decoder, against the same crops from
+ * full decoding. */
 static void test_quality(void **state)
 {
     (void)state;
@@ -618,7 +613,7 @@ static void test_quality(void **state)
         if (strncmp(name, "photos", 6) != 0) continue;
         ctn__jpeg *j = NULL;
         ctn__picture pic;
-        ok(ctn__jpeg_open(&j, f.at, f.bytes, &pic));
+        OK(ctn__jpeg_open(&j, f.at, f.bytes, &pic));
         ctn__jpeg_close(j);
         assert_int_equal(pic.turn, 1);
         ctn__pixels full = read_part(&f, 1, false, (ctn__rect){0, 0, pic.width, pic.height});
@@ -626,11 +621,11 @@ static void test_quality(void **state)
             const int64_t side = sides[k / 2];
             ctn_sample s = {n++, 1, 1};
             ctn_image_opt o;
-            ok(ctn__image_opt("t", &o,
+            OK(ctn__image_opt("t", &o,
                               CTN_OPT(ctn_image_opt, .height = side, .width = side, .raw = 1,
                                       .crop = k % 2 ? CTN_CROP_RANDOM : CTN_CROP_CENTER),
                               0, 0));
-            ok(ctn__image_load(&o, f.at, f.bytes, &s, got));
+            OK(ctn__image_load(&o, f.at, f.bytes, &s, got));
             reference(&o, &s, &full, want);
             double d = mean_difference(got, want, 3 * side * side);
             if (d > 0) shrunk++;

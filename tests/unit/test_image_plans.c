@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of convolution networks: small nets, each computed op by op, planned without fusion, planned with it on
- * 1, 2 and 3 threads and between guard bytes, and in f64. Loss, kept tensors, running statistics and the
- * gradients of all parameters, the images among them, must agree. Then each fusion rule: that it applied
- * where it should, and not where somebody else looks.
+ * Plans of convolutional networks. Small networks are computed op by op, planned without fusion,
+ * planned with fusion on 1, 2 and 3 threads and between guard bytes, and in f64. The loss, kept
+ * tensors, running statistics and the gradients of all parameters and of the images must agree.
+ * Then each fusion rule: it must apply where it should, and not where another node needs the
+ * intermediate value.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,12 +22,8 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 #define CONV(...) CTN_OPT(ctn_conv_opt, __VA_ARGS__)
 #define POOL(...) CTN_OPT(ctn_pool_opt, __VA_ARGS__)
 
@@ -34,20 +31,20 @@ enum { PARAMS = 12, KEPT = 3, MOST = 16384, DATA = 1 << 16 };
 
 typedef struct run run;
 
-/* Parameter 0 is the batch of images, so that gradients by it are compared as well. */
+/* Parameter 0 is the batch of images, so that its gradients are compared as well. */
 typedef struct {
     const char *name;
     ctn_tensor *(*loss)(run *r);
-    int64_t dim[PARAMS][5]; /* of the parameters; 0 ends each and all */
-    int norm[4];            /* parameters that scale a batch normalisation; 0 ends */
+    int64_t dim[PARAMS][5]; /* of the parameters; 0 ends each shape and the list */
+    int norm[4];            /* parameters that scale a batch normalisation; ends with 0 */
 } net;
 
 struct run {
     const net *n;
     ctn_context *c;
     ctn_dtype type;
-    int used;                        /* of the constants */
-    ctn_var *var[PARAMS], *state[8]; /* states: mean and variance by turns */
+    int used;                        /* constants used so far */
+    ctn_var *var[PARAMS], *state[8]; /* states: mean and variance, alternating */
     ctn_optim *o;                    /* f32 */
     ctn_tensor *p[PARAMS], *kept[KEPT];
     int np, nkept;
@@ -92,7 +89,7 @@ static int64_t count_of(const int64_t *dim)
     return n;
 }
 
-/* ---- what nets are made of ------------------------------------------------------------------------ */
+/* ---- building blocks ------------------------------------------------------------------------- */
 
 static ctn_tensor *constant(run *r, int ndim, const int64_t *dims)
 {
@@ -100,13 +97,13 @@ static ctn_tensor *constant(run *r, int ndim, const int64_t *dims)
     return ctn_input(r->c, numbers(r, r->used), r->type, ndim, dims);
 }
 
-/* Mean of (y + constant)^2: no gradient vanishes behind a normalisation. */
+/* Mean of (y + constant)^2, so that no gradient vanishes in a normalisation. */
 static ctn_tensor *loss_of(run *r, ctn_tensor *y)
 {
     int64_t dims[CTN_MAX_DIMS];
     if (!y) fail_msg("%s: %s", r->n->name, ctn_error_message());
     for (int i = 0; i < ctn_ndim(y); i++) dims[i] = ctn_dim(y, i);
-    return ctn_mean(ctn_square(ctn_add(y, constant(r, ctn_ndim(y), dims))), 0, NULL, 0);
+    return ctn_mean(ctn_square(ctn_add(y, constant(r, ctn_ndim(y), dims))), CTN_ALL_AXES, 0);
 }
 
 static ctn_tensor *conv(run *r, ctn_tensor *x, int w, int64_t stride)
@@ -123,7 +120,7 @@ static ctn_tensor *norm(run *r, ctn_tensor *x, int scale)
                           NULL);
 }
 
-/* Kept, and out of the inner scope; nothing else of it can be used from here on. */
+/* Keeps t and returns it from the inner scope. Nothing else of that scope can be used any more. */
 static ctn_tensor *keep(run *r, ctn_tensor *t)
 {
     t = ctn_scope_return(r->c, ctn_keep(t));
@@ -136,7 +133,8 @@ static ctn_tensor *first_block(run *r)
     return ctn_relu(norm(r, conv(r, r->p[0], 1, 1), 2));
 }
 
-/* a, after a backward of b; in f64 something with a's value and the gradient of both. */
+/* Returns a after a backward pass of b. In f64 there is no optimizer, so it returns a tensor
+ * with the value of a and the gradients of both. */
 static ctn_tensor *both(run *r, ctn_tensor *a, ctn_tensor *b)
 {
     if (r->type == CTN_F64) return ctn_add(a, ctn_sub(b, ctn_detach(b)));
@@ -144,7 +142,7 @@ static ctn_tensor *both(run *r, ctn_tensor *a, ctn_tensor *b)
     return a;
 }
 
-/* ---- running a net ---------------------------------------------------------------------------------- */
+/* ---- running a net -------------------------------------------------------------------------- */
 
 static void to_double(const run *r, const void *from, double *to, int64_t n)
 {
@@ -157,7 +155,7 @@ static size_t bytes_of(const run *r, int64_t n)
     return (size_t)n * ctn_dtype_size(r->type);
 }
 
-/* Values of parameter i; they stay until the next run. */
+/* The values of parameter i, valid until the next run. */
 static const void *initial(const run *r, int i, int64_t n)
 {
     static float f[PARAMS][MOST];
@@ -168,7 +166,7 @@ static const void *initial(const run *r, int i, int64_t n)
     return r->type == CTN_F64 ? (const void *)d[i] : f[i];
 }
 
-/* In f64 there is no optimizer: parameters are inputs, gradients are asked for as tensors. */
+/* In f64 there is no optimizer: parameters are inputs, and gradients are requested as tensors. */
 static void set_up(run *r)
 {
     const net *n = r->n;
@@ -198,7 +196,7 @@ static void gradients(run *r, ctn_tensor *loss, result *out)
     ctn_tensor *g[PARAMS];
     if (r->o) {
         OK(ctn_backward(r->o, loss));
-        OK(ctn_optim_step(r->o)); /* the gradients stay where they are until the next backward */
+        OK(ctn_optim_step(r->o)); /* the gradients stay in place until the next backward pass */
     } else {
         OK(ctn_grad(loss, r->np, r->p, g));
     }
@@ -208,7 +206,7 @@ static void gradients(run *r, ctn_tensor *loss, result *out)
         else OK(ctn_read(g[i], buf, bytes_of(r, n)));
         to_double(r, buf, out->grad[i], n);
     }
-    assert_true(ctn_plan_text(r->c, out->text, sizeof out->text) < (int)sizeof out->text);
+    assert_true(ctn_context_plan_text(r->c, out->text, sizeof out->text) < (int)sizeof out->text);
 }
 
 static void compute(const net *n, ctn_context_opt opt, ctn_dtype type, result *out)
@@ -266,7 +264,7 @@ static void alike(const net *n, const char *what, const result *a, const result 
         compare(name, "gradient", i, a->grad[i], b->grad[i], count_of(n->dim[i]), tol);
 }
 
-/* ---- the nets ---------------------------------------------------------------------------------------- */
+/* ---- the nets ------------------------------------------------------------------------------- */
 
 static ctn_tensor *conv_bn_relu(run *r)
 {
@@ -297,7 +295,7 @@ static ctn_tensor *block_downsample(run *r)
     return loss_of(r, ctn_relu(ctn_add(a, b)));
 }
 
-/* 8 channels are half a vector, 3 images do not share out among 2 threads. */
+/* 8 channels are half a vector, and 3 images cannot be split evenly among 2 threads. */
 static ctn_tensor *strided_1x1(run *r)
 {
     return loss_of(r, norm(r, conv(r, r->p[0], 1, 2), 2));
@@ -388,7 +386,7 @@ static ctn_tensor *read_between(run *r)
 {
     ctn_tensor *h = first_block(r);
     ctn_tensor *y = ctn_add(norm(r, conv(r, h, 4, 1), 5), h);
-    if (!(ctn_item(ctn_mean(y, 0, NULL, 0)) < 100)) fail_msg("%s: read", r->n->name);
+    if (!(ctn_item(ctn_mean(y, CTN_ALL_AXES, 0)) < 100)) fail_msg("%s: read", r->n->name);
     return loss_of(r, ctn_relu(y));
 }
 
@@ -400,7 +398,7 @@ static ctn_tensor *block(run *r)
 
 static ctn_tensor *evaluated(run *r)
 {
-    ctn_set_training(r->c, 0);
+    ctn_context_set_training(r->c, 0);
     return block(r);
 }
 
@@ -416,7 +414,7 @@ static ctn_tensor *penalty_of_images(run *r)
     ctn_tensor *y = ctn_tanh(norm(r, conv(r, ctn_relu(conv(r, r->p[0], 1, 1)), 4, 2), 2)), *g;
     ctn_tensor *loss = loss_of(r, y);
     OK(ctn_grad(loss, 1, r->p, &g));
-    return ctn_add(loss, ctn_scale(ctn_sum(ctn_square(g), 0, NULL, 0), 50));
+    return ctn_add(loss, ctn_scale(ctn_sum(ctn_square(g), CTN_ALL_AXES, 0), 50));
 }
 
 static ctn_tensor *penalty_of_weights(run *r)
@@ -424,8 +422,9 @@ static ctn_tensor *penalty_of_weights(run *r)
     ctn_tensor *loss = loss_of(r, ctn_tanh(conv(r, ctn_tanh(conv(r, r->p[0], 1, 1)), 2, 1))), *g[2];
     OK(ctn_grad(loss, 2, r->p + 1, g));
     ctn_tensor *t = ctn_transpose(g[1], CTN_SHAPE(1, 0, 2, 3));
-    ctn_tensor *a = ctn_sum(ctn_square(g[0]), 0, NULL, 0), *b = ctn_mul(t, ctn_mul(t, r->p[1]));
-    return ctn_add(loss, ctn_scale(ctn_add(a, ctn_sum(b, 0, NULL, 0)), 50));
+    ctn_tensor *a = ctn_sum(ctn_square(g[0]), CTN_ALL_AXES, 0),
+               *b = ctn_mul(t, ctn_mul(t, r->p[1]));
+    return ctn_add(loss, ctn_scale(ctn_add(a, ctn_sum(b, CTN_ALL_AXES, 0)), 50));
 }
 
 static ctn_tensor *tied_weights(run *r)
@@ -451,7 +450,7 @@ static ctn_tensor *other_norms(run *r)
     return loss_of(r, ctn_add(h, ctn_resize(h, CTN_RESIZE_NEAREST, CTN_SHAPE(8, 10))));
 }
 
-/* Bits, not values: -0 and 0 differ. */
+/* Compares bits, not values: -0 and 0 differ. */
 static bool differ(const void *a, const void *b, size_t n)
 {
     return memcmp(a, b, n) != 0;
@@ -460,7 +459,7 @@ static bool differ(const void *a, const void *b, size_t n)
 #define IMAGES {4, 8, 12, 12}
 #define KERNEL {8, 8, 3, 3}
 #define BN {8}, {8}
-/* The first BITWISE ones have no op whose order of sums depends on the layout of its region. */
+/* The first BITWISE nets have no op whose summation order depends on the layout of its region. */
 enum { BITWISE = 4 };
 /* clang-format off */
 static const net nets[] = {
@@ -511,7 +510,7 @@ static void agrees(void **state)
     alike(n, "unfused and eager", &plain, &eager, 1e-5);
     if (n - nets < BITWISE && (differ(plain.grad, eager.grad, sizeof eager.grad) ||
                                differ(plain.state, eager.state, sizeof eager.state)))
-        fail_msg("%s: unfused and eager are not the same to the bit", n->name);
+        fail_msg("%s: unfused and eager are not bitwise equal", n->name);
     assert_non_null(strstr(plain.text, ", 0 fused"));
     for (int threads = 1; threads <= 3; threads++) {
         setenv("CATENA_GUARD", threads == 2 ? "1" : "0", 1);
@@ -521,9 +520,9 @@ static void agrees(void **state)
     setenv("CATENA_GUARD", "0", 1);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
-/* Lines of a printed plan that run this op. */
+/* The number of lines of a printed plan that run this op. */
 static int kernels(const char *text, const char *op)
 {
     int n = 0;
@@ -550,7 +549,7 @@ static const struct {
 } expected[] = {
     {"product_act", "conv_bias_relu", "relu", 2, 0},
     {"product_act", "conv_bias_relu", "conv", 2, 2},
-    {"product_act", "kept_inside", "relu", 2, 1}, /* of a kept value: not; into a kept one: yes */
+    {"product_act", "kept_inside", "relu", 2, 1}, /* a kept input: no; a kept output: yes */
     {"norm_act", "conv_bn_relu", "relu", 1, 0},
     {"norm_act", "kept_relu_of_bn", "relu", 1, 0},
     {"norm_act", "block_identity", "relu", 3, 0},
@@ -559,9 +558,10 @@ static const struct {
     {"norm_grad", "conv_bn_relu", "relu_grad", 1, 0},
     {"norm_grad", "kept_relu_of_bn", "relu_grad", 1, 0},
     {"norm_grad", "block_identity", "relu_grad", 3, 0},
-    {"norm_grad", "block_identity", "add", 5, 1}, /* residuals and joins go, the loss stays */
+    /* residuals and joins are fused, the loss is not */
+    {"norm_grad", "block_identity", "add", 5, 1},
     {"norm_grad", "block_downsample", "relu_grad", 2, 0},
-    {"elementwise", "chained", "elementwise", 0, 2}, /* there and back */
+    {"elementwise", "chained", "elementwise", 0, 2}, /* forward and backward */
     {"elementwise", "chained", "relu", 1, 0},
     {"elementwise", "chained", "relu_grad", 1, 0},
 };
@@ -577,7 +577,7 @@ static void rule_applies(void **state)
         int got = kernels(r.text, op),
             want = i & 1 ? expected[i / 2].unfused : expected[i / 2].fused;
         if (got != want)
-            fail_msg("%s, fusion %s: %d of %s, %d expected\n%s", name, i & 1 ? "off" : "on", got,
+            fail_msg("%s, fusion %s: %d of %s, expected %d\n%s", name, i & 1 ? "off" : "on", got,
                      op, want, r.text);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Initial values: moments and bounds of every kind, orthogonality, dependence on seed and order of
- * creation alone, refusals with their messages.
+ * Initial values: moments and bounds of every kind, orthogonality, that they depend only on the
+ * seed and the order of creation, refused options and their messages.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,21 +12,20 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "nn/nn.h"
-
-#define ok(call) assert_int_equal((call), CTN_OK)
 
 static ctn_context *new_context(uint64_t seed)
 {
     ctn_context *ctx = NULL;
-    ok(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = seed, .threads = 1)));
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = seed, .threads = 1)));
     return ctx;
 }
 
 enum { O = 300, I = 200, K = 3 };
 
-/* What a kind must give for a weight (O,I,K): mean, deviation, and bounds where it has them. */
+/* The expected mean, deviation and bound of each kind for a weight (O,I,K). */
 static const struct {
     ctn_init init;
     double mean, std, bound; /* |x - mean| <= bound; 0: none */
@@ -55,9 +54,9 @@ static void test_moments(void **state)
         ctn_var *v = NULL;
         ctn_init init = moments[c].init;
         init.struct_size = sizeof init;
-        ok(ctn_var_new(&v, ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(O, I, K)));
-        ok(ctn_var_init(v, &init));
-        ok(ctn_var_get(v, x, N * sizeof *x));
+        OK(ctn_var_new(&v, ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(O, I, K)));
+        OK(ctn_var_init(v, &init));
+        OK(ctn_var_get(v, x, N * sizeof *x));
         double sum = 0, sq = 0, far = 0;
         for (int i = 0; i < N; i++) {
             double d = x[i] - moments[c].mean;
@@ -82,9 +81,9 @@ static void check_orthogonal(int64_t rows, int64_t cols, double gain)
     ctn_var *v = NULL;
     size_t bytes = (size_t)(rows * cols) * sizeof(double);
     double *x = malloc(bytes);
-    ok(ctn_var_new(&v, ctx, "w", CTN_PARAM, CTN_F64, CTN_SHAPE(rows, cols)));
-    ok(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_ORTHOGONAL, .gain = gain)));
-    ok(ctn_var_get(v, x, bytes));
+    OK(ctn_var_new(&v, ctx, "w", CTN_PARAM, CTN_F64, CTN_SHAPE(rows, cols)));
+    OK(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_ORTHOGONAL, .gain = gain)));
+    OK(ctn_var_get(v, x, bytes));
     bool by_row = rows <= cols;
     int64_t k = by_row ? rows : cols, n = by_row ? cols : rows;
     for (int64_t i = 0; i < k; i++)
@@ -117,37 +116,37 @@ static void test_plain_kinds(void **state)
     ctn_var *v = NULL, *n = NULL;
     float x[6];
     int64_t k[2];
-    ok(ctn_var_new(&v, ctx, "v", CTN_PARAM, CTN_F32, CTN_SHAPE(2, 3)));
-    ok(ctn_var_init(v, CTN_OPT(ctn_init, .value = 1.5)));
-    ok(ctn_var_get(v, x, sizeof x));
+    OK(ctn_var_new(&v, ctx, "v", CTN_PARAM, CTN_F32, CTN_SHAPE(2, 3)));
+    OK(ctn_var_init(v, CTN_OPT(ctn_init, .value = 1.5)));
+    OK(ctn_var_get(v, x, sizeof x));
     for (int i = 0; i < 6; i++) assert_true(x[i] == 1.5f);
-    ok(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_IDENTITY)));
-    ok(ctn_var_get(v, x, sizeof x));
+    OK(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_IDENTITY)));
+    OK(ctn_var_get(v, x, sizeof x));
     for (int i = 0; i < 6; i++) assert_true(x[i] == (i == 0 || i == 4));
-    ok(ctn_var_init(v, NULL));
-    ok(ctn_var_get(v, x, sizeof x));
+    OK(ctn_var_init(v, NULL));
+    OK(ctn_var_get(v, x, sizeof x));
     for (int i = 0; i < 6; i++) assert_true(x[i] == 0);
-    ok(ctn_var_new(&n, ctx, "n", CTN_STATE, CTN_I64, CTN_SHAPE(2)));
-    ok(ctn_var_init(n, CTN_OPT(ctn_init, .value = 7)));
-    ok(ctn_var_get(n, k, sizeof k));
+    OK(ctn_var_new(&n, ctx, "n", CTN_STATE, CTN_I64, CTN_SHAPE(2)));
+    OK(ctn_var_init(n, CTN_OPT(ctn_init, .value = 7)));
+    OK(ctn_var_get(n, k, sizeof k));
     assert_int_equal(k[1], 7);
     ctn_var_free(n);
     ctn_var_free(v);
     ctn_context_free(ctx);
 }
 
-/* Two normal weights of 4 made in one context. */
+/* Draws two normal weights of 4 elements in one context. */
 static void draw_two(uint64_t seed, float a[4], float b[4])
 {
     ctn_context *ctx = new_context(seed);
     ctn_module *m = NULL;
     ctn_var *v[2];
     const ctn_init *normal = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL);
-    ok(ctn_module_new(&m, ctx, NULL, NULL, NULL));
-    ok(ctn_module_param(&v[0], m, "a", CTN_F32, CTN_SHAPE(4), normal));
-    ok(ctn_module_param(&v[1], m, "b", CTN_F32, CTN_SHAPE(4), normal));
-    ok(ctn_var_get(v[0], a, 16));
-    ok(ctn_var_get(v[1], b, 16));
+    OK(ctn_module_new(&m, ctx, NULL, NULL, NULL));
+    OK(ctn_module_param(&v[0], m, "a", CTN_F32, CTN_SHAPE(4), normal));
+    OK(ctn_module_param(&v[1], m, "b", CTN_F32, CTN_SHAPE(4), normal));
+    OK(ctn_var_get(v[0], a, 16));
+    OK(ctn_var_get(v[1], b, 16));
     ctn_module_free(m);
     ctn_context_free(ctx);
 }
@@ -171,9 +170,9 @@ static void test_refusals(void **state)
     ctn_context *ctx = new_context(1);
     ctn_var *v = NULL, *n = NULL;
     float x[3] = {1, 2, 3}, y[3];
-    ok(ctn_var_new(&v, ctx, "bias", CTN_PARAM, CTN_F32, CTN_SHAPE(3)));
-    ok(ctn_var_new(&n, ctx, "count", CTN_STATE, CTN_I64, CTN_SHAPE(3, 3)));
-    ok(ctn_var_set(v, x, sizeof x));
+    OK(ctn_var_new(&v, ctx, "bias", CTN_PARAM, CTN_F32, CTN_SHAPE(3)));
+    OK(ctn_var_new(&n, ctx, "count", CTN_STATE, CTN_I64, CTN_SHAPE(3, 3)));
+    OK(ctn_var_set(v, x, sizeof x));
     assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL)), CTN_EARG,
                  "bias is (3)");
     assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_ORTHOGONAL)), CTN_EARG,
@@ -186,7 +185,7 @@ static void test_refusals(void **state)
                  "unknown kind 99");
     assert_fails(ctn_var_init(v, &(ctn_init){0}), CTN_EARG, "struct_size");
     assert_fails(ctn_var_init(NULL, NULL), CTN_EARG, "no variable");
-    ok(ctn_var_get(v, y, sizeof y));
+    OK(ctn_var_get(v, y, sizeof y));
     assert_memory_equal(x, y, sizeof x);
     ctn_var_free(v);
     ctn_var_free(n);

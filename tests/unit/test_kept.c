@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kept copies of weights (plan/kept.c): random sequences of evaluation, accumulation, steps, writes, freezing and loading give the same bits
- * as the same sequence in which every variable is written anew before every run, so that no copy is ever fresh. And copies
- * are used: a second evaluation moves no weight.
+ * Kept copies of weights (plan/kept.c). Random sequences of evaluation, accumulation, steps,
+ * writes, freezing and loading give the same bits as the same sequence in which every variable
+ * is rewritten before every run, so that no copy is ever valid. Copies are also used: a second
+ * evaluation reorders no weight.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +19,7 @@
 
 #include "graph/graph.h"
 #include "support/machine.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 enum { N = 2, C = 16, SIDE = 8, VARS = 4, MOST = C * C * 9, IMAGES = N * C * SIDE * SIDE };
 
@@ -32,7 +28,7 @@ typedef struct {
     ctn_var *v[VARS];
     ctn_optim *o;
     int pending;
-    float seen[256]; /* a loss of each run */
+    float seen[256]; /* one loss of each run */
     int runs;
 } model;
 
@@ -80,10 +76,10 @@ static ctn_tensor *loss_of(model *m)
     x = ctn_tanh(ctn_conv(x, ctn_use(m->v[1]), NULL, NULL));
     x = ctn_global_avg_pool(ctn_conv(x, ctn_use(m->v[2]), NULL, same));
     x = ctn_linear(ctn_reshape(x, CTN_SHAPE(N, C)), ctn_use(m->v[3]), NULL);
-    return ctn_mean(ctn_square(x), 0, NULL, 0);
+    return ctn_mean(ctn_square(x), CTN_ALL_AXES, 0);
 }
 
-/* Nothing kept is fresh. */
+/* Makes every kept copy outdated. */
 static void write_all(model *m)
 {
     float w[MOST];
@@ -113,7 +109,7 @@ static void act(model *m, int what, uint32_t seed)
     ctn_tensor *l = loss_of(m);
     if (what == ASSIGN) {
         OK(ctn_assign(m->v[i], ctn_scale(ctn_use(m->v[i]), 0.9)));
-        l = ctn_add(l, loss_of(m)); /* before and after */
+        l = ctn_add(l, loss_of(m)); /* before and after the assign */
     }
     if (what == ACCUMULATE || what == STEP) OK(ctn_backward(m->o, l));
     m->pending += what == ACCUMULATE || what == STEP;
@@ -171,9 +167,9 @@ static void copies_are_used(void **state)
     const uint64_t once = kept_bytes(&m);
     assert_true(once > 0);
     act(&m, STEP, 0);
-    assert_int_equal(kept_bytes(&m), once); /* the plan of a step makes its own */
+    assert_int_equal(kept_bytes(&m), once); /* the plan of a step makes its own copies */
     act(&m, EVALUATE, 0);
-    assert_int_equal(kept_bytes(&m), once); /* they were old */
+    assert_int_equal(kept_bytes(&m), once); /* the kept ones were outdated */
     act(&m, EVALUATE, 0);
     assert_int_equal(kept_bytes(&m), 2 * once);
     close_model(&m);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users' datasets and loaders: that a table is checked, that batches do not depend on the number of
- * threads or the depth, tails, ranks, errors with the sample named, restart from a state, no signal
- * on loader threads, no allocation while running, batches as tensors in both layouts; a failing
- * allocator. What goes wrong with the data or the file system is in test_loader_faults.c.
+ * User-defined datasets and loaders: checks of the function table, batches that do not depend on
+ * the thread count or the depth, tails, ranks, errors that name the sample, restart from a
+ * state, no signals on loader threads, no allocation while running, batches as tensors in both
+ * layouts, a failing allocator. Faults of the data or the file system are in
+ * test_loader_faults.c.
  * Labels: threads
  */
 #include <pthread.h>
@@ -16,22 +17,20 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include <catena/catena.h>
 
 #include "base/base.h"
 
-#define ok(call) assert_int_equal((call), CTN_OK)
-
-/* ---- user's datasets
- * ------------------------------------------------------------------------------ */
+/* ---- user-defined datasets ------------------------------------------------------------------- */
 
 /* Sample i: x (3) f32 = i, i+.25, i+.5; t i32 = 10 i. Fails at sample `bad`. */
 typedef struct {
     int64_t count, bad;
     int fields, freed;
     bool silent;      /* fails without a message */
-    int signals_open; /* times get ran on another thread with a signal unblocked */
+    int signals_open; /* how often get ran on another thread with a signal unblocked */
     pthread_t main_thread;
     ctn_field field;
 } made;
@@ -86,7 +85,7 @@ static ctn_dataset *make(made *m, int64_t count, int64_t bad)
                 .main_thread = pthread_self(),
                 .field = {CTN_F32, 1, {3}, 0}};
     ctn_dataset *ds = NULL;
-    ok(ctn_dataset_new(&ds, &made_vt, m));
+    OK(ctn_dataset_new(&ds, &made_vt, m));
     return ds;
 }
 
@@ -106,8 +105,8 @@ static void test_dataset_checks(void **state)
     m.count = -1;
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "count is -1");
     m.count = 1;
-    m.fields = 5;
-    assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "5 fields");
+    m.fields = CTN_DATA_FIELDS + 1;
+    assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "9 fields");
     m.fields = 2;
     m.field.dtype = (ctn_dtype)99;
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EDTYPE, "dtype 99");
@@ -117,13 +116,13 @@ static void test_dataset_checks(void **state)
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "size 0 in dimension 1");
     m.field = (ctn_field){CTN_F32, 3, {INT64_MAX, INT64_MAX, 4}, 0};
     assert_fails(ctn_dataset_new(&ds, &made_vt, &m), CTN_EARG, "too large");
-    assert_int_equal(m.freed, 1); /* a refused self stays the caller's */
+    assert_int_equal(m.freed, 1); /* on failure the caller keeps ownership */
 }
 
 /* ---- loader
  * -------------------------------------------------------------------------------------------- */
 
-/* What a run delivered: t of every sample, batch sizes with 0 at an epoch's end. */
+/* What a run delivered: t of every sample, and batch sizes, with 0 at the end of an epoch. */
 typedef struct {
     int32_t t[4000];
     int64_t n[4000];
@@ -172,8 +171,8 @@ static void test_loader_threads_agree(void **state)
                     ctn_dataset *ds = make(&m, 23, -1);
                     ctn_sampler *s = NULL;
                     ctn_loader *l = NULL;
-                    ok(ctn_sampler_shuffled(&s, 23, 9));
-                    ok(ctn_loader_new(&l, ds, s,
+                    OK(ctn_sampler_shuffled(&s, 23, 9));
+                    OK(ctn_loader_new(&l, ds, s,
                                       CTN_OPT(ctn_loader_opt, .batch = batch, .threads = threads,
                                               .depth = depth, .drop_last = drop)));
                     ctn_sampler_free(s);
@@ -199,14 +198,14 @@ static void test_loader_tail(void **state)
         ctn_loader *l = NULL;
         static record r;
         memset(&r, 0, sizeof r);
-        ok(ctn_sampler_sequential(&s, 7));
-        ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads)));
+        OK(ctn_sampler_sequential(&s, 7));
+        OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads)));
         run(l, 8, &r);
         const int64_t n[] = {3, 3, 1, 0, 3, 3, 1, 0};
         assert_memory_equal(r.n, n, sizeof n);
         for (int i = 0; i < 14; i++) assert_int_equal(r.t[i], i % 7 * 10);
         ctn_loader_free(l);
-        ok(ctn_loader_new(&l, ds, s,
+        OK(ctn_loader_new(&l, ds, s,
                           CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads, .drop_last = 1)));
         memset(&r, 0, sizeof r);
         run(l, 6, &r);
@@ -225,33 +224,33 @@ static void test_loader_restart(void **state)
     made m;
     ctn_dataset *ds = make(&m, 50, -1);
     ctn_sampler *s = NULL;
-    ok(ctn_sampler_shuffled(&s, 50, 77));
+    OK(ctn_sampler_shuffled(&s, 50, 77));
     for (int threads = 0; threads <= 3; threads++)
         for (int stop = 0; stop < 16; stop++) {
             ctn_loader *l = NULL, *l2 = NULL;
             const ctn_loader_opt *opt = CTN_OPT(ctn_loader_opt, .batch = 8, .threads = threads);
-            ok(ctn_loader_new(&l, ds, s, opt));
+            OK(ctn_loader_new(&l, ds, s, opt));
             memset(&part, 0, sizeof part);
             memset(&after, 0, sizeof after);
             run(l, stop, &part);
-            ctn_sampler_state saved = ctn_loader_state_get(l);
+            ctn_sampler_state saved = ctn_loader_get_state(l);
             whole = part;
             run(l, 20, &whole);
-            /* going back in the same loader, and a new loader from the state */
-            ok(ctn_loader_state_set(l, &saved));
+            /* Going back in the same loader, and a new loader from the state. */
+            OK(ctn_loader_set_state(l, &saved));
             after = part;
             run(l, 20, &after);
             assert_same(&whole, &after);
             ctn_sampler *s2 = NULL;
-            ok(ctn_sampler_shuffled(&s2, 50, 0));
-            ok(ctn_sampler_state_set(s2, &saved));
-            ok(ctn_loader_new(&l2, ds, s2, opt));
+            OK(ctn_sampler_shuffled(&s2, 50, 0));
+            OK(ctn_sampler_set_state(s2, &saved));
+            OK(ctn_loader_new(&l2, ds, s2, opt));
             after = part;
             run(l2, 20, &after);
             assert_same(&whole, &after);
             saved.position = 51;
-            assert_fails(ctn_loader_state_set(l2, &saved), CTN_EARG, "position 51");
-            run(l2, 1, &after); /* and still works */
+            assert_fails(ctn_loader_set_state(l2, &saved), CTN_EARG, "position 51");
+            run(l2, 1, &after); /* it still works */
             ctn_sampler_free(s2);
             ctn_loader_free(l);
             ctn_loader_free(l2);
@@ -273,15 +272,15 @@ static void test_loader_errors(void **state)
             ctn_batch b;
             static record r;
             memset(&r, 0, sizeof r);
-            ok(ctn_sampler_sequential(&s, 9));
-            ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads)));
+            OK(ctn_sampler_sequential(&s, 9));
+            OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 3, .threads = threads)));
             for (int epoch = 0; epoch < 3; epoch++) {
                 run(l, 1, &r);
                 ctn_status st = ctn_loader_next(l, &b);
                 assert_non_null(strstr(ctn_error_message(), "sample 4"));
                 assert_fails(st, CTN_EIO, silent ? "input or output" : "the disk is gone");
                 assert_int_equal(b.n, 0);
-                run(l, 2, &r); /* goes on behind the lost batch, then the end */
+                run(l, 2, &r); /* continues after the lost batch, then reaches the end */
             }
             assert_int_equal(r.samples, 18);
             assert_int_equal(r.t[3], 60);
@@ -298,8 +297,8 @@ static void test_loader_refuses(void **state)
     ctn_dataset *ds = make(&m, 9, -1);
     ctn_sampler *s = NULL, *ten = NULL;
     ctn_loader *l = NULL;
-    ok(ctn_sampler_sequential(&s, 9));
-    ok(ctn_sampler_sequential(&ten, 10));
+    OK(ctn_sampler_sequential(&s, 9));
+    OK(ctn_sampler_sequential(&ten, 10));
     assert_fails(ctn_loader_new(&l, ds, ten, CTN_OPT(ctn_loader_opt, .batch = 1)), CTN_EARG,
                  "9 samples, the sampler is for 10");
     assert_fails(ctn_loader_new(&l, ds, s, NULL), CTN_EARG, "batch is 0");
@@ -321,10 +320,10 @@ static void test_loader_refuses(void **state)
     ctn_sampler_free(ten);
     ctn_dataset_free(ds);
 
-    /* an empty dataset only ends */
+    /* An empty dataset has nothing but the end. */
     ds = make(&m, 0, -1);
-    ok(ctn_sampler_shuffled(&s, 0, 1));
-    ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 4, .threads = 2)));
+    OK(ctn_sampler_shuffled(&s, 0, 1));
+    OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 4, .threads = 2)));
     ctn_batch b;
     assert_int_equal(ctn_loader_next(l, &b), CTN_END);
     assert_int_equal(ctn_loader_next(l, &b), CTN_END);
@@ -333,7 +332,8 @@ static void test_loader_refuses(void **state)
     ctn_dataset_free(ds);
 }
 
-/* k ranks with batch b are together one rank with batch k b; with drop_last all have as many. */
+/* k ranks with batch size b together equal one rank with batch size k b. With drop_last all
+ * ranks have the same number of batches. */
 static void test_loader_ranks(void **state)
 {
     (void)state;
@@ -345,13 +345,13 @@ static void test_loader_ranks(void **state)
             ctn_dataset *ds = make(&m, N, -1);
             ctn_sampler *s = NULL;
             ctn_loader *l = NULL, *part[7] = {0};
-            ok(ctn_sampler_shuffled(&s, N, 4));
-            ok(ctn_loader_new(&l, ds, s,
+            OK(ctn_sampler_shuffled(&s, N, 4));
+            OK(ctn_loader_new(&l, ds, s,
                               CTN_OPT(ctn_loader_opt, .batch = BATCH * (int64_t)size,
                                       .drop_last = drop)));
             for (int rank = 0; rank < size; rank++) {
-                ok(ctn_sampler_shard(s, rank, size));
-                ok(ctn_loader_new(&part[rank], ds, s,
+                OK(ctn_sampler_shard(s, rank, size));
+                OK(ctn_loader_new(&part[rank], ds, s,
                                   CTN_OPT(ctn_loader_opt, .batch = BATCH, .threads = 1,
                                           .drop_last = drop)));
             }
@@ -368,7 +368,7 @@ static void test_loader_ranks(void **state)
                     for (int64_t i = 0; i < b.n; i++)
                         assert_int_equal(((int32_t *)b.data[1])[i],
                                          whole.t[first + (int)i * size + rank]);
-                    /* a rank may have one batch less, never one more */
+                    /* A rank may have one batch less, but never one more. */
                     assert_true(whole.n[whole.calls - 1] > 0 || end[rank]);
                     if (drop) assert_int_equal(end[rank], whole.n[whole.calls - 1] == 0);
                 }
@@ -380,7 +380,7 @@ static void test_loader_ranks(void **state)
         }
 }
 
-/* A field stored (H,W,C) is the same tensor (N,C,H,W) as one stored (C,H,W). */
+/* A field stored as (H,W,C) gives the same tensor (N,C,H,W) as one stored as (C,H,W). */
 static void test_batch_layouts(void **state)
 {
     (void)state;
@@ -396,19 +396,19 @@ static void test_batch_layouts(void **state)
     ctn_loader *l = NULL;
     ctn_batch b;
     const ctn_field field[] = {{CTN_F32, 3, {C, H, W}, 0}, {CTN_F32, 3, {C, H, W}, 1}};
-    ok(ctn_context_new(&ctx, NULL));
-    ok(ctn_arrays_open(&ds, N, 2, field, (const void *[]){nchw, nhwc}));
-    ok(ctn_sampler_sequential(&s, N));
-    ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = N)));
-    ok(ctn_loader_next(l, &b));
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_arrays_open(&ds, N, 2, field, (const void *[]){nchw, nhwc}));
+    OK(ctn_sampler_sequential(&s, N));
+    OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = N)));
+    OK(ctn_loader_next(l, &b));
     assert_true(!b.field[0].channels_last && b.field[1].channels_last);
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_scope_begin(ctx));
     for (int f = 0; f < 2; f++) {
         ctn_tensor *x = ctn_batch_tensor(ctx, &b, f);
         assert_non_null(x);
-        ok(ctn_read(ctn_add(x, x), got[f], sizeof got[f]));
+        OK(ctn_read(ctn_add(x, x), got[f], sizeof got[f]));
     }
-    ok(ctn_scope_end(ctx));
+    OK(ctn_scope_end(ctx));
     assert_true(got[0][2][1][3][4] == 2 * nchw[2][1][3][4]);
     assert_memory_equal(got[0], got[1], sizeof got[0]);
     ctn_loader_free(l);
@@ -448,10 +448,10 @@ static void test_no_memory(void **state)
     int n = 0;
     for (; st == CTN_ENOMEM && n < 1000; n++) {
         failing f = {.left = n};
-        ok(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &f}));
+        OK(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &f}));
         st = everything();
         assert_int_equal(f.live, 0);
-        ok(ctn_set_allocator(NULL));
+        OK(ctn_set_allocator(NULL));
         assert_int_equal(ctn_error_status(), st);
         ctn_error_clear();
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loaders when data is damaged or slow: samples left out, the same ones and with the same warnings
- * for any number of threads; the limit on them; warnings of a stalled read; threads on given cores;
- * times; mixed batches; that nobody waits for batches which are not wanted any more.
+ * Loaders when data is damaged or slow: the same samples are left out with the same warnings for
+ * any thread count, up to a limit; warnings about a stalled read; threads on given cores; times;
+ * mixed batches; and that nobody waits for batches that are no longer wanted.
  * Labels: threads
  */
 #ifndef _GNU_SOURCE
@@ -20,26 +20,25 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include <catena/data.h>
 #include <catena/log.h>
 
 #include "base/base.h"
 
-#define ok(call) assert_int_equal((call), CTN_OK)
-
-/* ---- a dataset with faults --------------------------------------------------------------------- */
+/* ---- a dataset with faults ------------------------------------------------------------------ */
 
 enum { C = 2, H = 3, W = 4, PIXELS = C * H * W };
 
-/* Sample i: an image of random numbers keyed by all of ctn_sample, and a label. Bad ones write half
- * of the image before they fail. */
+/* Sample i: an image of random numbers that depend on all of ctn_sample, and a label. Bad
+ * samples write half of the image before they fail. */
 typedef struct {
     int64_t count, every, first; /* bad: index % every == first; every 0: none */
-    int64_t slow;                /* this one sleeps; -1: none, -2: all */
-    bool tells;                  /* errors have the sample's name */
+    int64_t slow;                /* this sample sleeps; -1: none, -2: all */
+    bool tells;                  /* errors name the sample */
     int ms;
-    atomic_int gets, elsewhere; /* calls; those on another thread that are not on cpu alone */
+    atomic_int gets, elsewhere; /* calls; calls on other threads that are not pinned to cpu */
     int cpu;
     pthread_t main_thread;
 } faulty;
@@ -110,7 +109,7 @@ static ctn_dataset *make(faulty *d, int64_t count, int64_t every, int64_t first)
     ctn_dataset *ds = NULL;
     *d = (faulty){.count = count, .every = every, .first = first, .slow = -1, .cpu = -1};
     d->main_thread = pthread_self();
-    ok(ctn_dataset_new(&ds, &vt, d));
+    OK(ctn_dataset_new(&ds, &vt, d));
     return ds;
 }
 
@@ -118,13 +117,13 @@ static ctn_loader *start(ctn_dataset *ds, const ctn_loader_opt *opt)
 {
     ctn_sampler *s = NULL;
     ctn_loader *l = NULL;
-    ok(ctn_sampler_shuffled(&s, ctn_dataset_count(ds), 31));
-    ok(ctn_loader_new(&l, ds, s, opt));
+    OK(ctn_sampler_shuffled(&s, ctn_dataset_count(ds), 31));
+    OK(ctn_loader_new(&l, ds, s, opt));
     ctn_sampler_free(s);
     return l;
 }
 
-/* ---- what a run gave: every byte and every warning --------------------------------------------- */
+/* ---- what a run delivered: every byte and every warning -------------------------------------- */
 
 typedef struct {
     char text[60000];
@@ -156,7 +155,7 @@ static void run(ctn_loader *l, int epochs, result *r)
     while (r->ends < epochs) {
         ctn_batch b;
         const ctn_status st = ctn_loader_next(l, &b);
-        const ctn_sampler_state at = ctn_loader_state_get(l);
+        const ctn_sampler_state at = ctn_loader_get_state(l);
         ctn__hasher_add(h, &st, sizeof st);
         ctn__hasher_add(h, &at, sizeof at);
         ctn__hasher_add(h, &b.n, sizeof b.n);
@@ -173,7 +172,7 @@ static void run(ctn_loader *l, int epochs, result *r)
         ctn_error_clear();
     }
     ctn_set_log(NULL, NULL);
-    ctn_loader_stats_get(l, &r->stats);
+    ctn_loader_get_stats(l, &r->stats);
     r->hash = ctn__hasher_value(h);
     ctn__hasher_free(h);
 }
@@ -190,7 +189,7 @@ static void assert_same(const result *a, const result *b)
 
 static const int threads[] = {0, 1, 2, 5};
 
-/* ---- left out ----------------------------------------------------------------------------------- */
+/* ---- skipped samples ------------------------------------------------------------------------- */
 
 static void test_skip_any_threads(void **state)
 {
@@ -199,7 +198,7 @@ static void test_skip_any_threads(void **state)
     const ctn_mix_opt *mix = CTN_OPT(ctn_mix_opt, .mixup = 0.3, .cutmix = 1, .classes = 200);
     for (int mixed = 0; mixed < 2; mixed++)
         for (int64_t batch = 1; batch <= 64; batch *= 4)
-            for (int i = 0; i < 5; i++) { /* the last: once more */
+            for (int i = 0; i < 5; i++) { /* the last repeats the first */
                 faulty d;
                 ctn_dataset *ds = make(&d, 200, 7, 3);
                 ctn_loader *l =
@@ -207,13 +206,13 @@ static void test_skip_any_threads(void **state)
                                       .skip = 0.15, .mix = mixed ? mix : NULL));
                 const uint64_t before = ctn_allocations();
                 run(l, 3, &r);
-                assert_true(ctn_allocations() - before <= 2); /* of the test's own hasher */
+                assert_true(ctn_allocations() - before <= 2); /* by the test's own hasher */
                 if (i == 0) first = r;
                 assert_same(&first, &r);
                 assert_int_equal(r.failed, 0);
                 assert_int_equal(r.stats.skipped, 3 * 29);
                 assert_int_equal(r.stats.samples, 3 * (200 - 29));
-                /* ten named, once each; and each epoch's end counts all */
+                /* Ten samples are named, once each, and the end of each epoch reports the total. */
                 assert_int_equal(r.warned.lines, 10 + 3);
                 assert_non_null(strstr(r.warned.text, "left out: cats/"));
                 assert_non_null(strstr(r.warned.text, "it ends in the middle"));
@@ -223,7 +222,7 @@ static void test_skip_any_threads(void **state)
             }
 }
 
-/* What is left stands in the order of the sampler, without a gap. */
+/* The remaining samples are in the order of the sampler, without gaps. */
 static void test_skip_keeps_order(void **state)
 {
     (void)state;
@@ -232,14 +231,14 @@ static void test_skip_keeps_order(void **state)
     ctn_sampler *s = NULL;
     ctn_loader *l = NULL;
     ctn_batch b;
-    ok(ctn_sampler_shuffled(&s, 100, 8));
-    ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 9, .threads = 2, .skip = 1)));
+    OK(ctn_sampler_shuffled(&s, 100, 8));
+    OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 9, .threads = 2, .skip = 1)));
     uint64_t p = 0;
     while (ctn_loader_next(l, &b) == CTN_OK) {
-        const uint64_t end = ctn_loader_state_get(l).position;
+        const uint64_t end = ctn_loader_get_state(l).position;
         int64_t i = 0;
         for (; p < end; p++) {
-            const int64_t k = ctn_sampler_at(s, 0, p);
+            const int64_t k = ctn_sampler_index(s, 0, p);
             if (bad(&d, k)) continue;
             assert_int_equal(((int64_t *)b.data[1])[i], k);
             const uint64_t key = ctn__mix(ctn__mix(8, 0), (uint64_t)k);
@@ -248,7 +247,7 @@ static void test_skip_keeps_order(void **state)
         }
         assert_int_equal(i, b.n);
     }
-    for (; p < 100; p++) assert_true(bad(&d, ctn_sampler_at(s, 0, p))); /* batches passed over */
+    for (; p < 100; p++) assert_true(bad(&d, ctn_sampler_index(s, 0, p))); /* skipped batches */
     ctn_loader_free(l);
     ctn_sampler_free(s);
     ctn_dataset_free(ds);
@@ -259,15 +258,15 @@ static void test_skip_limit(void **state)
     (void)state;
     static result first, r;
     static const struct {
-        int64_t count, every; /* sample 0 is bad, every, 2 every, ... */
+        int64_t count, every; /* samples 0, every, 2 every, ... are bad */
         double skip;
         int failed; /* batches of 1 per epoch */
     } cases[] = {
-        {100, 10, 0.10, 0},                        /* just as many as may be */
-        {100, 10, 0.09, 1},                        /* the tenth is too much */
-        {100, 10, 0.05, 5},  {100, 100, 0.001, 0}, /* one always may */
+        {100, 10, 0.10, 0},                        /* exactly as many as allowed */
+        {100, 10, 0.09, 1},                        /* the tenth is one too many */
+        {100, 10, 0.05, 5},  {100, 100, 0.001, 0}, /* one is always allowed */
         {100, 50, 0.001, 1}, {100, 1, 1.0, 0},     /* nothing but the end */
-        {1, 1, 0.5, 0},      {100, 10, 0, 10},     /* none may */
+        {1, 1, 0.5, 0},      {100, 10, 0, 10},     /* none is allowed */
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (int i = 0; i < 4; i++) {
@@ -283,17 +282,17 @@ static void test_skip_limit(void **state)
             ctn_dataset_free(ds);
         }
 
-    faulty d; /* the error says which and how many */
+    faulty d; /* the error says which sample and how many */
     ctn_dataset *ds = make(&d, 100, 50, 0);
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 100, .skip = 0.01));
     ctn_batch b;
     assert_fails(ctn_loader_next(l, &b), CTN_EFORMAT, "2 samples of this epoch");
     assert_int_equal(b.n, 0);
-    ok(ctn_loader_state_set(l, &(ctn_sampler_state){0}));
+    OK(ctn_loader_set_state(l, &(ctn_sampler_state){0}));
     const ctn_status st = ctn_loader_next(l, &b);
     assert_fails(st, CTN_EFORMAT, "1 of 100 may be");
     ctn_loader_free(l);
-    d.tells = true; /* a name is not said twice */
+    d.tells = true; /* a name is not repeated */
     l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 100));
     const ctn_status told = ctn_loader_next(l, &b);
     const char *once = strstr(ctn_error_message(), "cats/");
@@ -303,7 +302,7 @@ static void test_skip_limit(void **state)
     ctn_dataset_free(ds);
 }
 
-/* A restart in the middle of damaged data goes on with the same bytes. */
+/* A restart in the middle of damaged data continues with the same bytes. */
 static void test_skip_restart(void **state)
 {
     (void)state;
@@ -316,9 +315,9 @@ static void test_skip_restart(void **state)
                 start(ds, CTN_OPT(ctn_loader_opt, .batch = 8, .threads = threads[i], .skip = 0.5));
             ctn_batch b;
             for (int k = 0; k < stop; k++) assert_true(ctn_loader_next(l, &b) >= 0);
-            const ctn_sampler_state at = ctn_loader_state_get(l);
+            const ctn_sampler_state at = ctn_loader_get_state(l);
             run(l, 2, &whole);
-            ok(ctn_loader_state_set(l, &at));
+            OK(ctn_loader_set_state(l, &at));
             run(l, 2, &rest);
             assert_true(whole.hash.lo == rest.hash.lo && whole.hash.hi == rest.hash.hi);
             ctn_loader_free(l);
@@ -326,7 +325,7 @@ static void test_skip_restart(void **state)
         }
 }
 
-/* ---- mixed --------------------------------------------------------------------------------------- */
+/* ---- mixed ---------------------------------------------------------------------------------- */
 
 static void test_mix(void **state)
 {
@@ -351,9 +350,9 @@ static void test_mix(void **state)
             two += parts == 2;
         }
     }
-    assert_true(two >= 17); /* all but the one in the middle of each odd batch */
+    assert_true(two >= 17); /* all but the middle one of each odd batch */
     ctn_loader_free(l);
-    /* a label that is none of the classes loses its batch, with skip as well */
+    /* A label outside of the classes loses its batch, even with skip. */
     for (int t = 0; t < 2; t++) {
         l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = t, .skip = 0.5,
                               .mix = CTN_OPT(ctn_mix_opt, .mixup = 1, .classes = 19)));
@@ -363,7 +362,7 @@ static void test_mix(void **state)
     ctn_dataset_free(ds);
 }
 
-/* ---- slow ---------------------------------------------------------------------------------------- */
+/* ---- slow ----------------------------------------------------------------------------------- */
 
 static void test_stall(void **state)
 {
@@ -377,30 +376,30 @@ static void test_stall(void **state)
     memset(&warned, 0, sizeof warned);
     ctn_set_log(hear, &warned);
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 1, .stall_s = 0.02));
-    ok(ctn_loader_next(l, &b));
+    OK(ctn_loader_next(l, &b));
     ctn_set_log(NULL, NULL);
     assert_int_equal(b.n, 20);
-    assert_non_null(strstr(warned.text, "being read: cats/13.jpg"));
-    /* after 20, 60, 140 and 300 ms; not every 20 */
+    assert_non_null(strstr(warned.text, "still reading: cats/13.jpg"));
+    /* After 20, 60, 140 and 300 ms, not every 20 ms. */
     assert_in_range(warned.lines, 1, 8);
     ctn_loader_stats stats;
-    ctn_loader_stats_get(l, &stats);
+    ctn_loader_get_stats(l, &stats);
     assert_true(stats.wait_ns > 200000000 && stats.fill_ns > 300000000);
     ctn_loader_free(l);
 
-    /* in time: no word */
+    /* Fast enough: no warning. */
     memset(&warned, 0, sizeof warned);
     ctn_set_log(hear, &warned);
     l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 2));
-    ok(ctn_loader_next(l, &b));
+    OK(ctn_loader_next(l, &b));
     ctn_loader_free(l);
     ctn_set_log(NULL, NULL);
     assert_int_equal(warned.lines, 0);
     ctn_dataset_free(ds);
 }
 
-/* Without threads the caller's waiting is the filling; with them a caller who comes late has not
- * waited for it. */
+/* Without threads the caller waits while batches are filled. With threads, a caller that comes
+ * later does not wait for that. */
 static void test_times(void **state)
 {
     (void)state;
@@ -411,26 +410,26 @@ static void test_times(void **state)
     d.slow = -2;
     d.ms = 10;
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 4));
-    ok(ctn_loader_next(l, &b));
-    ctn_loader_stats_get(l, &stats);
+    OK(ctn_loader_next(l, &b));
+    ctn_loader_get_stats(l, &stats);
     assert_true(stats.batches == 1 && stats.samples == 4 && stats.skipped == 0);
     assert_true(stats.fill_ns >= 40000000 && stats.wait_ns >= stats.fill_ns);
     ctn_loader_free(l);
     l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 4, .threads = 1));
     do { /* until two batches are filled */
         nanosleep(&(struct timespec){0, 20000000}, NULL);
-        ctn_loader_stats_get(l, &stats);
+        ctn_loader_get_stats(l, &stats);
     } while (stats.fill_ns < 80000000);
-    ok(ctn_loader_next(l, &b));
-    ctn_loader_stats_get(l, &stats);
+    OK(ctn_loader_next(l, &b));
+    ctn_loader_get_stats(l, &stats);
     assert_true(stats.wait_ns < stats.fill_ns / 2);
     ctn_loader_free(l);
-    ctn_loader_stats_get(NULL, &stats);
+    ctn_loader_get_stats(NULL, &stats);
     assert_int_equal(stats.batches, 0);
     ctn_dataset_free(ds);
 }
 
-/* Going elsewhere, or stopping, waits for a sample, not for a batch. */
+/* Changing the position, or stopping, waits for one sample, not for a whole batch. */
 static void test_no_wait_for_dropped(void **state)
 {
     (void)state;
@@ -440,16 +439,16 @@ static void test_no_wait_for_dropped(void **state)
     d.ms = 5;
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 2000, .threads = 2));
     while (d.gets < 2) nanosleep(&(struct timespec){0, 1000000}, NULL);
-    ok(ctn_loader_state_set(l, &(ctn_sampler_state){.position = 3999}));
+    OK(ctn_loader_set_state(l, &(ctn_sampler_state){.position = 3999}));
     ctn_batch b;
-    ok(ctn_loader_next(l, &b)); /* and it is a whole one */
+    OK(ctn_loader_next(l, &b)); /* the new batch is complete */
     assert_int_equal(b.n, 1);
     ctn_loader_free(l);
     assert_true(d.gets < 1000);
     ctn_dataset_free(ds);
 }
 
-/* ---- cores --------------------------------------------------------------------------------------- */
+/* ---- cores ---------------------------------------------------------------------------------- */
 
 static void test_cores(void **state)
 {
@@ -459,11 +458,11 @@ static void test_cores(void **state)
     ctn_batch b;
     ctn_dataset *ds = make(&d, 50, 0, 0);
     assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof before, &before), 0);
-    d.cpu = CPU_SETSIZE - 1; /* the last we may use */
+    d.cpu = CPU_SETSIZE - 1; /* the last one that this process may use */
     while (!CPU_ISSET((size_t)d.cpu, &before)) d.cpu--;
     ctn_loader *l =
         start(ds, CTN_OPT(ctn_loader_opt, .batch = 5, .threads = 2, .cores = &d.cpu, .ncores = 1));
-    for (int i = 0; i < 5; i++) ok(ctn_loader_next(l, &b));
+    for (int i = 0; i < 5; i++) OK(ctn_loader_next(l, &b));
     ctn_loader_free(l);
     assert_int_equal(d.elsewhere, 0);
     assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof after, &after), 0);
@@ -471,7 +470,7 @@ static void test_cores(void **state)
 
     ctn_sampler *s = NULL;
     const int absent = 65535, negative = -1;
-    ok(ctn_sampler_sequential(&s, 50));
+    OK(ctn_sampler_sequential(&s, 50));
     l = NULL;
     assert_fails(ctn_loader_new(&l, ds, s,
                                 CTN_OPT(ctn_loader_opt, .batch = 5, .threads = 2, .cores = &absent,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loss scaling: powers of two change no bit of a training, with and without clipping, planned and eager; the
- * scale grows and backs off as told without a new plan; a skipped step leaves every bit where it was; state
- * moved by name continues exactly; no allocation that fails breaks or leaks anything.
+ * Loss scaling. Powers of two change no bit of a training, with and without clipping, planned
+ * and eager. The scale grows and backs off as configured without a new plan. A skipped step
+ * changes nothing. State moved by name continues exactly. A failing allocation breaks and leaks
+ * nothing.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,13 +18,11 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
+#include "support/check.h"
+#include "support/ok.h"
+
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 #define SCALE(...) CTN_OPT(ctn_loss_scale_opt, __VA_ARGS__)
 
 enum { VARS = 4, STEPS = 8, MOST = 24 };
@@ -31,7 +30,7 @@ enum { VARS = 4, STEPS = 8, MOST = 24 };
 static ctn_context *ctx;
 static ctn_var *var[VARS];
 static const int64_t shape[VARS][2] = {{6, 4}, {6, 0}, {3, 6}, {3, 0}};
-static float bad; /* added to one input: infinite to spoil a step */
+static float bad; /* added to one input; infinite to spoil a step */
 
 static void value(int seed, int64_t n, float *x)
 {
@@ -66,8 +65,8 @@ static void net_free(ctn_optim *o)
 
 static ctn_tensor *record_loss(int step)
 {
-    static float
-        data[2][35]; /* inputs are read when the plan runs: two losses of a step have their own */
+    /* Inputs are read when the plan runs, so two losses of one step need separate data. */
+    static float data[2][35];
     float *x = data[step >= 40], *t = x + 20;
     value(20 + step, 20, x);
     value(60 + step, 15, t);
@@ -93,7 +92,7 @@ static void bad_step(ctn_optim *o)
     bad = 0;
 }
 
-/* Every parameter and every array of the optimizer but those of the scaling itself. */
+/* Every parameter, and every array of the optimizer except those of the scaling itself. */
 typedef struct {
     float w[VARS][MOST];
     char name[MOST][64];
@@ -137,7 +136,7 @@ static void assert_same(image *a, image *b)
     free(b);
 }
 
-/* ---- the same training with and without ------------------------------------------------------------ */
+/* ---- the same training with and without scaling ---------------------------------------------- */
 
 static ctn_status make_sgd(ctn_optim **o, ctn_vars v)
 {
@@ -167,7 +166,7 @@ typedef struct {
     maker make;
     ctn_mode mode;
     double clip;
-    int twice;  /* two contributions a step */
+    int twice;  /* two contributions per step */
     int spoilt; /* a bad step before this one */
 } training;
 
@@ -183,7 +182,7 @@ static image *train(const training *t, const ctn_loss_scale_opt *scale)
         OK(ctn_scope_begin(ctx));
         OK(ctn_backward(o, record_loss(step)));
         if (t->twice) {
-            /* the gradients of one step have one scale, whatever is set meanwhile */
+            /* The gradients of one step have one scale, whatever is set in between. */
             if (scale) OK(ctn_optim_set_loss_scale(o, SCALE(.scale = 4)));
             OK(ctn_backward(o, record_loss(step + 40)));
             if (scale) OK(ctn_optim_set_loss_scale(o, scale));
@@ -220,7 +219,7 @@ static void powers_of_two_change_nothing(void **state)
         }
 }
 
-/* Not a power of two: the same up to the rounding of the scale and of its reciprocal. */
+/* Not a power of two: equal up to the rounding of the scale and of its reciprocal. */
 static void any_scale_is_divided_out(void **state)
 {
     (void)state;
@@ -249,7 +248,7 @@ static void clipping_sees_unscaled_gradients(void **state)
     assert_true(norm[0] > 0 && norm[0] == norm[1]);
 }
 
-/* ---- the scale ------------------------------------------------------------------------------------------ */
+/* ---- the scale ------------------------------------------------------------------------------ */
 
 static void it_grows_and_backs_off(void **state)
 {
@@ -266,7 +265,7 @@ static void it_grows_and_backs_off(void **state)
         train_step(o, i);
         assert_true(ctn_optim_loss_scale(o) == want[i]);
     }
-    bad_step(o); /* the count of good steps begins again */
+    bad_step(o); /* the count of good steps starts again */
     assert_true(ctn_optim_loss_scale(o) == 32);
     train_step(o, 0);
     train_step(o, 1);
@@ -278,18 +277,18 @@ static void it_grows_and_backs_off(void **state)
     assert_int_equal(ctn_optim_skipped(o), 7);
     assert_int_equal(ctn_optim_steps(o), 13);
     ctn_plan_stats s;
-    ctn_context_stats(ctx, &s);
+    ctn_context_get_stats(ctx, &s);
     assert_int_equal(s.plans, 1);
     assert_int_equal(s.misses, 1);
-    OK(ctn_optim_set_loss_scale(o, SCALE(.scale = 512))); /* static: stays */
+    OK(ctn_optim_set_loss_scale(o, SCALE(.scale = 512))); /* static: stays the same */
     bad_step(o);
     assert_true(ctn_optim_loss_scale(o) == 512);
     assert_int_equal(ctn_optim_skipped(o), 8);
     OK(ctn_optim_set_loss_scale(o, NULL));
     assert_true(ctn_optim_loss_scale(o) == 1);
     train_step(o, 0);
-    ctn_context_stats(ctx, &s);
-    assert_int_equal(s.misses, 1); /* neither does on and off make a plan */
+    ctn_context_get_stats(ctx, &s);
+    assert_int_equal(s.misses, 1); /* switching scaling on and off makes no plan either */
     net_free(o);
 }
 
@@ -322,7 +321,7 @@ static void a_skipped_step_leaves_every_bit(void **state)
 static void step_of(ctn_optim *o, ctn_var *w, double a)
 {
     OK(ctn_scope_begin(ctx));
-    OK(ctn_backward(o, ctn_scale(ctn_sum(ctn_use(w), 0, NULL, 0), a)));
+    OK(ctn_backward(o, ctn_scale(ctn_sum(ctn_use(w), CTN_ALL_AXES, 0), a)));
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(ctx));
 }
@@ -340,7 +339,7 @@ static void only_what_is_not_finite_is_skipped(void **state)
     OK(ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
     OK(ctn_optim_set_loss_scale(o,
                                 SCALE(.dynamic = 1, .scale = 0x1p80, .interval = 1, .max = 1e30)));
-    step_of(o, w, 0x1p20); /* 2^100: its square is no float */
+    step_of(o, w, 0x1p20); /* 2^100: its square does not fit in a float */
     assert_int_equal(ctn_optim_skipped(o), 0);
     OK(ctn_var_get(w, now, sizeof now));
     assert_true(now[0] == 1 - 0x1p20f && now[1] == now[0]);
@@ -352,7 +351,7 @@ static void only_what_is_not_finite_is_skipped(void **state)
     assert_true(now[0] == 1 - 0x1p20f);
     step_of(o, w, (double)NAN);
     assert_int_equal(ctn_optim_skipped(o), 2);
-    OK(ctn_optim_set_loss_scale(o, NULL)); /* off: what comes is applied */
+    OK(ctn_optim_set_loss_scale(o, NULL)); /* off: the gradient is applied as it is */
     step_of(o, w, (double)INFINITY);
     OK(ctn_var_get(w, now, sizeof now));
     assert_true(isinf(now[0]));
@@ -392,12 +391,13 @@ static void options_that_cannot_be(void **state)
         ctn_error_clear();
         assert_true(ctn_optim_loss_scale(o) == 2);
     }
-    OK(ctn_optim_set_loss_scale(o, SCALE(.dynamic = 1, .scale = 1e9))); /* max follows */
+    /* the maximum is raised as well */
+    OK(ctn_optim_set_loss_scale(o, SCALE(.dynamic = 1, .scale = 1e9)));
     OK(ctn_optim_set_loss_scale(o, SCALE(.dynamic = 1, .scale = 0.5)));
     net_free(o);
 }
 
-/* ---- state ------------------------------------------------------------------------------------------------- */
+/* ---- state ---------------------------------------------------------------------------------- */
 
 static ctn_optim *scaled_adam(ctn_vars v)
 {
@@ -456,29 +456,11 @@ static void a_spoilt_scale_is_not_loaded(void **state)
     net_free(o);
 }
 
-/* ---- allocations that fail ---------------------------------------------------------------------------------- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
-static long fail_at, calls, live;
+static failing_once memory;
 
-static void *alloc(void *user, size_t bytes, size_t align)
-{
-    (void)user;
-    if (++calls == fail_at) return NULL;
-    void *p = NULL;
-    if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
-        return NULL;
-    live++;
-    return p;
-}
-
-static void release(void *user, void *p)
-{
-    (void)user;
-    if (p) live--;
-    free(p);
-}
-
-/* After the first failure goes on as a stubborn program would: the record must not be mixed up. */
+/* After the first failure, continues like a stubborn program: the record must stay consistent. */
 static ctn_status scenario(double *out)
 {
     ctn_status st = CTN_OK, first = CTN_OK;
@@ -495,7 +477,8 @@ static ctn_status scenario(double *out)
     for (int i = 0; i < 3; i++) {
         st = ctn_scope_begin(ctx);
         if (st == CTN_OK)
-            st = ctn_backward(o, ctn_scale(ctn_sum(ctn_use(w), 0, NULL, 0), i == 1 ? INFINITY : 2));
+            st = ctn_backward(o, ctn_scale(ctn_sum(ctn_use(w), CTN_ALL_AXES, 0),
+                                           i == 1 ? INFINITY : 2));
         if (st == CTN_OK) st = ctn_optim_step(o);
         ctn_status end = ctn_scope_end(ctx);
         if (first == CTN_OK) first = st < 0 ? st : end;
@@ -513,21 +496,21 @@ done:
 static void every_allocation_fails_once(void **state)
 {
     (void)state;
-    ctn_allocator a = {alloc, release, NULL};
+    ctn_allocator a = {failing_once_alloc, failing_once_release, &memory};
     OK(ctn_set_allocator(&a));
     double out = 0;
-    fail_at = calls = 0;
+    memory.fail_at = memory.calls = 0;
     OK(scenario(&out));
     assert_true(out == 1); /* w = 1 - 2 * steps */
-    long all = calls;
-    for (fail_at = 1; fail_at <= all; fail_at++) {
+    long all = memory.calls;
+    for (memory.fail_at = 1; memory.fail_at <= all; memory.fail_at++) {
         ctn_error_clear();
-        calls = 0;
+        memory.calls = 0;
         out = 1;
         ctn_status st = scenario(&out);
-        assert_int_equal(live, 0);
+        assert_int_equal(memory.live, 0);
         assert_true(st == CTN_OK || st == CTN_ENOMEM);
-        assert_true(out == 1); /* fewer steps perhaps, but every one taken is right */
+        assert_true(out == 1); /* perhaps fewer steps, but each one is right */
     }
     ctn_error_clear();
     OK(ctn_set_allocator(NULL));

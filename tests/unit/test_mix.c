@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mixup and cutmix of a batch: every pixel is the promised mixture of its two images, labels
- * carry the same parts, the parts follow the beta distribution, and the choice depends on the
- * batch alone.
+ * Mixup and cutmix of a batch: every pixel is the documented mixture of its two images, labels
+ * have the same shares, the shares follow the beta distribution, and the choice depends on the
+ * batch only.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static float pixel(int64_t n, int64_t i)
     return (float)(n * SIZE + i);
 }
 
-/* n images and their labels 0, 1, ... mixed; before and after differ as the options say. */
+/* Mixes n images and their labels 0, 1, ... according to the options. */
 static void mix(const ctn_mix_opt *o, const ctn_field *f, int64_t n, uint64_t position, float *x,
                 float *parts)
 {
@@ -37,7 +37,7 @@ static void mix(const ctn_mix_opt *o, const ctn_field *f, int64_t n, uint64_t po
     assert_int_equal(ctn__mix_batch(o, &at, n, f, x, labels, parts), CTN_OK);
 }
 
-/* The part of its own image that the label of image k tells; the rest must be of the partner. */
+/* The share of its own image in the label of image k. The rest must belong to the partner. */
 static double part_of(const float *parts, int64_t n, int64_t k)
 {
     const float *p = parts + k * CLASSES;
@@ -92,7 +92,7 @@ static void test_cutmix(void **state)
                     y0 = py < y0 ? py : y0;
                     y1 = py > y1 ? py : y1;
                 }
-                /* one box in all channels, of the share that the label tells */
+                /* One box in all channels, with the share that the label has. */
                 if (foreign) assert_int_equal(foreign, (x1 - x0 + 1) * (y1 - y0 + 1) * C);
                 assert_true(fabs(part_of(parts, 6, k) - (1 - (double)foreign / SIZE)) < 1e-6);
                 cuts += foreign > 0;
@@ -141,13 +141,13 @@ static void test_choice(void **state)
         bool same = true;
         for (int64_t i = 0; i < 4 * SIZE; i++) same = same && a[i] == b[i];
         other += !same;
-        bool whole = true; /* all pixels are of one of the two images */
+        bool whole = true; /* all pixels are from one of the two images */
         for (int64_t i = 0; i < SIZE; i++)
             whole = whole && (a[i] == pixel(0, i) || a[i] == pixel(3, i));
         cut += whole;
     }
     assert_true(cut > 70 && cut < 130 && other > 190);
-    /* off: labels become single ones, images stay */
+    /* Off: labels become one-hot, images stay unchanged. */
     const ctn_mix_opt off = {.classes = CLASSES};
     mix(&off, &image, 3, 1, a, pa);
     for (int64_t k = 0; k < 3; k++)

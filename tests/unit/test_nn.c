@@ -16,21 +16,20 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "nn/nn.h"
 
-#define ok(call) assert_int_equal((call), CTN_OK)
-
 static void assert_no_tensor(const ctn_tensor *t, ctn_status want, const char *part)
 {
-    if (t) fail_msg("a tensor, an error was expected: %s", part);
+    if (t) fail_msg("got a tensor, expected an error: %s", part);
     assert_fails(ctn_error_status(), want, part);
 }
 
 static int set_up(void **state)
 {
     ctn_context *ctx = NULL;
-    ok(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1)));
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1)));
     *state = ctx;
     return 0;
 }
@@ -53,14 +52,14 @@ static ctn_tensor *net_forward(void *self, ctn_module *net, ctn_tensor *x)
 static ctn_module *new_net(ctn_context *ctx)
 {
     ctn_module *net = NULL, *fc1 = NULL, *body = NULL, *part[2] = {NULL, NULL};
-    ok(ctn_module_new(&net, ctx, net_forward, NULL, NULL));
-    ok(ctn_linear_new(&fc1, ctx, 3, 4, NULL));
-    ok(ctn_linear_new(&part[0], ctx, 4, 2, CTN_OPT(ctn_linear_opt, .no_bias = 1)));
-    ok(ctn_activation_new(&part[1], ctx, ctn_relu_at));
-    ok(ctn_sequential_new(&body, ctx, 2, part));
-    ok(ctn_module_add(net, "fc1", fc1));
-    ok(ctn_module_add(net, "body", body));
-    ok(ctn_module_state(NULL, net, "scale", CTN_F32, CTN_SCALAR_SHAPE, NULL));
+    OK(ctn_module_new(&net, ctx, net_forward, NULL, NULL));
+    OK(ctn_linear_new(&fc1, ctx, 3, 4, NULL));
+    OK(ctn_linear_new(&part[0], ctx, 4, 2, CTN_OPT(ctn_linear_opt, .no_bias = 1)));
+    OK(ctn_activation_new(&part[1], ctx, ctn_relu_at));
+    OK(ctn_sequential_new(&body, ctx, 2, part));
+    OK(ctn_module_add(net, "fc1", fc1));
+    OK(ctn_module_add(net, "body", body));
+    OK(ctn_module_state(NULL, net, "scale", CTN_F32, CTN_SCALAR_SHAPE, NULL));
     return net;
 }
 
@@ -76,7 +75,7 @@ static ctn_status list_name(void *user, const char *name, ctn_dtype dtype, int n
 static void assert_names(ctn_module *m, const char *want)
 {
     char names[256] = "";
-    ok(ctn_module_visit(m, list_name, names));
+    OK(ctn_module_visit(m, list_name, names));
     assert_string_equal(names, want);
 }
 
@@ -95,12 +94,12 @@ static void test_names(void **state)
     assert_names(net, "scale fc1.weight fc1.bias body.0.weight ");
     assert_names(ctn_module_child(net, 0), "weight bias ");
 
-    /* a change far below is seen at the top */
-    ok(ctn_linear_new(&late, ctx, 2, 2, NULL));
-    ok(ctn_module_add(ctn_module_child(net, 1), "late", late));
+    /* A change deep inside is seen at the top. */
+    OK(ctn_linear_new(&late, ctx, 2, 2, NULL));
+    OK(ctn_module_add(ctn_module_child(net, 1), "late", late));
     assert_int_equal(ctn_params(net).n, 5);
     assert_string_equal(ctn_params(net).name[3], "body.late.weight");
-    ok(ctn_module_param(NULL, late, "extra", CTN_F32, CTN_SHAPE(1), NULL));
+    OK(ctn_module_param(NULL, late, "extra", CTN_F32, CTN_SHAPE(1), NULL));
     assert_int_equal(ctn_params(net).n, 6);
     ctn_module_free(late);
     assert_int_equal(ctn_params(net).n, 3);
@@ -119,16 +118,17 @@ static void test_refusals(void **state)
     ctn_context *ctx = *state, *other = NULL;
     ctn_module *net = new_net(ctx), *m = NULL, *list = NULL;
     ctn_var *v = NULL;
-    ok(ctn_context_new(&other, NULL));
-    ok(ctn_module_new(&m, ctx, NULL, NULL, NULL));
-    assert_fails(ctn_module_add(net, "fc1", m), CTN_EARG, "has a 'fc1' already");
-    assert_fails(ctn_module_add(net, "scale", m), CTN_EARG, "has a 'scale' already");
+    OK(ctn_context_new(&other, NULL));
+    OK(ctn_module_new(&m, ctx, NULL, NULL, NULL));
+    assert_fails(ctn_module_add(net, "fc1", m), CTN_EARG, "already has a 'fc1'");
+    assert_fails(ctn_module_add(net, "scale", m), CTN_EARG, "already has a 'scale'");
     assert_fails(ctn_module_add(net, "a.b", m), CTN_EARG, "'a.b'");
     assert_fails(ctn_module_add(net, "", m), CTN_EARG, "''");
     assert_fails(ctn_module_add(net, "x", NULL), CTN_EARG, "NULL");
     assert_fails(ctn_module_add(m, "x", ctn_module_child(net, 0)), CTN_ESTATE, "as fc1");
-    assert_fails(ctn_module_add(m, "x", m), CTN_EARG, "inside of itself");
-    assert_fails(ctn_module_add(ctn_module_child(net, 1), "x", net), CTN_EARG, "inside of itself");
+    assert_fails(ctn_module_add(m, "x", m), CTN_EARG, "would contain itself");
+    assert_fails(ctn_module_add(ctn_module_child(net, 1), "x", net), CTN_EARG,
+                 "would contain itself");
     assert_fails(ctn_module_param(&v, net, "fc1", CTN_F32, CTN_SHAPE(1), NULL), CTN_EARG, "fc1");
     assert_fails(ctn_module_param(&v, m, "w", CTN_F32, CTN_SHAPE(-1), NULL), CTN_ESHAPE, "is -1");
     assert_fails(ctn_module_tie(m, "w", NULL), CTN_EARG, "NULL");
@@ -137,19 +137,19 @@ static void test_refusals(void **state)
     assert_fails(ctn_module_new(&list, NULL, NULL, NULL, NULL), CTN_EARG, "no context");
 
     ctn_module *far = NULL, *two[2];
-    ok(ctn_module_new(&far, other, NULL, NULL, NULL));
+    OK(ctn_module_new(&far, other, NULL, NULL, NULL));
     assert_fails(ctn_module_add(net, "far", far), CTN_EARG, "another context");
     two[0] = m;
-    two[1] = far; /* refused: m must be free again */
+    two[1] = far; /* refused: m must stay unowned */
     assert_fails(ctn_module_list_new(&list, ctx, 2, two), CTN_EARG, "another context");
     assert_true(list == NULL);
-    ok(ctn_module_list_new(&list, ctx, 1, two));
+    OK(ctn_module_list_new(&list, ctx, 1, two));
     assert_ptr_equal(ctn_module_child(list, 0), m);
 
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_scope_begin(ctx));
     char names[64] = "";
     assert_fails(ctn_module_visit(net, list_name, names), CTN_ESTATE, "between scopes");
-    ok(ctn_scope_end(ctx));
+    OK(ctn_scope_end(ctx));
     ctn_module_free(far);
     ctn_module_free(list);
     ctn_module_free(net);
@@ -162,14 +162,14 @@ static void test_linear_values(void **state)
     ctn_context *ctx = *state;
     ctn_module *m = NULL;
     float x[6] = {1, 2, 3, 4, 5, 6}, w[12], b[4], y[8];
-    ok(ctn_linear_new(&m, ctx, 3, 4, NULL));
-    ok(ctn_var_get(ctn_module_find(m, "weight"), w, sizeof w));
-    ok(ctn_var_get(ctn_module_find(m, "bias"), b, sizeof b));
+    OK(ctn_linear_new(&m, ctx, 3, 4, NULL));
+    OK(ctn_var_get(ctn_module_find(m, "weight"), w, sizeof w));
+    OK(ctn_var_get(ctn_module_find(m, "bias"), b, sizeof b));
     for (int i = 0; i < 12; i++) assert_true(fabsf(w[i]) <= 0.57736f && w[i] != 0); /* 1/sqrt(3) */
     for (int i = 0; i < 4; i++) assert_true(fabsf(b[i]) <= 0.57736f && b[i] != 0);
-    ok(ctn_scope_begin(ctx));
-    ok(ctn_read(ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3))), y, sizeof y));
-    ok(ctn_scope_end(ctx));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_read(ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3))), y, sizeof y));
+    OK(ctn_scope_end(ctx));
     for (int n = 0; n < 2; n++)
         for (int o = 0; o < 4; o++) {
             double s = b[o];
@@ -205,7 +205,7 @@ static ctn_tensor *forward_silent(void *self, ctn_module *m, ctn_tensor *x)
 static ctn_tensor *forward_open(void *self, ctn_module *m, ctn_tensor *x)
 {
     (void)self;
-    ok(ctn_scope_begin(ctn_module_context(m)));
+    OK(ctn_scope_begin(ctn_module_context(m)));
     return ctn_relu(x);
 }
 
@@ -214,18 +214,18 @@ static void test_inner_scope(void **state)
     ctn_context *ctx = *state;
     ctn_module *m = NULL, *same = NULL;
     float x[2] = {-1, 2}, y[2];
-    ok(ctn_module_new(&m, ctx, forward_leak, NULL, NULL));
-    ok(ctn_module_new(&same, ctx, forward_same, NULL, NULL));
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_module_new(&m, ctx, forward_leak, NULL, NULL));
+    OK(ctn_module_new(&same, ctx, forward_same, NULL, NULL));
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *in = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2));
     assert_ptr_equal(ctn_call(same, in), in);
     ctn_tensor *t = ctn_call(same, ctn_call(m, in));
     assert_int_equal(ctx->level, 1);
     assert_fails(ctn_read(leaked, y, sizeof y), CTN_EGONE, "scope");
-    ok(ctn_read(t, y, sizeof y));
+    OK(ctn_read(t, y, sizeof y));
     assert_true(y[0] == -1 && y[1] == 4);
-    ok(ctn_read(in, y, sizeof y));
-    ok(ctn_scope_end(ctx));
+    OK(ctn_read(in, y, sizeof y));
+    OK(ctn_scope_end(ctx));
     ctn_module_free(m);
     ctn_module_free(same);
 }
@@ -235,10 +235,10 @@ static void test_call_errors(void **state)
     ctn_context *ctx = *state;
     ctn_module *net = new_net(ctx), *silent = NULL, *open = NULL, *list = NULL;
     float x[4] = {1, 2, 3, 4};
-    ok(ctn_module_new(&silent, ctx, forward_silent, NULL, NULL));
-    ok(ctn_module_new(&open, ctx, forward_open, NULL, NULL));
-    ok(ctn_module_list_new(&list, ctx, 0, NULL));
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_module_new(&silent, ctx, forward_silent, NULL, NULL));
+    OK(ctn_module_new(&open, ctx, forward_open, NULL, NULL));
+    OK(ctn_module_list_new(&list, ctx, 0, NULL));
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *in = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 4));
     assert_no_tensor(ctn_call(net, in), CTN_ESHAPE, "linear: ");
     assert_int_equal(ctx->level, 1);
@@ -246,23 +246,23 @@ static void test_call_errors(void **state)
     assert_no_tensor(ctn_call(NULL, in), CTN_EARG, "no module (");
     assert_no_tensor(ctn_call(silent, in), CTN_EARG, "without an error");
     assert_no_tensor(ctn_call(list, in), CTN_EARG, "no forward function");
-    assert_no_tensor(ctn_call(open, in), CTN_ESTATE, "left 1 scopes open");
+    assert_no_tensor(ctn_call(open, in), CTN_ESTATE, "1 left open");
     assert_int_equal(ctx->level, 1);
 
     ctn_fail(CTN_EARG, "earlier"); /* NULL in, NULL out: the first error is kept */
     assert_true(ctn_call(net, NULL) == NULL);
     assert_fails(ctn_error_status(), CTN_EARG, "earlier");
 
-    /* the trace names the modules on the way and the user's line */
+    /* The trace names the modules on the path and the user's line. */
     assert_true(ctn_call(net, in) == NULL);
     assert_non_null(strstr(ctn_error_message(), "test_nn.c"));
     assert_non_null(strstr(ctn_error_message(), "fc1"));
     ctn_error_clear();
 
     double loss = ctn_item(ctn_sum(ctn_call(net, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 3))), 0,
-                                   NULL, 0)); /* the scope is not broken */
+                                   NULL, 0)); /* the scope still works */
     assert_true(isfinite(loss));
-    ok(ctn_scope_end(ctx));
+    OK(ctn_scope_end(ctx));
     assert_no_tensor(ctn_call(net, in), CTN_ESTATE, "no scope is open");
     ctn_module_free(net);
     ctn_module_free(silent);
@@ -277,14 +277,14 @@ static void test_no_allocations(void **state)
     ctn_optim *opt = NULL;
     float x[6] = {1, 2, 3, 4, 5, 6};
     uint64_t before = 0;
-    ok(ctn_sgd_new(&opt, ctn_params(net), NULL));
+    OK(ctn_sgd_new(&opt, ctn_params(net), NULL));
     for (int i = 0; i < 6; i++) {
         if (i == 3) before = ctn_allocations();
-        ok(ctn_scope_begin(ctx));
+        OK(ctn_scope_begin(ctx));
         ctn_tensor *y = ctn_call(net, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3)));
-        ok(ctn_backward(opt, ctn_sum(y, 0, NULL, 0)));
-        ok(ctn_optim_step(opt));
-        ok(ctn_scope_end(ctx));
+        OK(ctn_backward(opt, ctn_sum(y, CTN_ALL_AXES, 0)));
+        OK(ctn_optim_step(opt));
+        OK(ctn_scope_end(ctx));
         assert_int_equal(ctn_params(net).n, 3);
     }
     if (!ctx->eager) assert_int_equal(ctn_allocations(), before);
@@ -292,15 +292,15 @@ static void test_no_allocations(void **state)
     ctn_module_free(net);
 }
 
-/* A linear layer and a second name for its weight in another module. */
+/* A linear layer, and a second name for its weight in another module. */
 static ctn_module *new_tied(ctn_context *ctx, ctn_var **w)
 {
     ctn_module *seq = NULL, *part[2];
-    ok(ctn_linear_new(&part[0], ctx, 2, 2, CTN_OPT(ctn_linear_opt, .no_bias = 1)));
-    ok(ctn_module_new(&part[1], ctx, forward_same, NULL, NULL));
+    OK(ctn_linear_new(&part[0], ctx, 2, 2, CTN_OPT(ctn_linear_opt, .no_bias = 1)));
+    OK(ctn_module_new(&part[1], ctx, forward_same, NULL, NULL));
     *w = ctn_module_find(part[0], "weight");
-    ok(ctn_module_tie(part[1], "again", *w));
-    ok(ctn_sequential_new(&seq, ctx, 2, part));
+    OK(ctn_module_tie(part[1], "again", *w));
+    OK(ctn_sequential_new(&seq, ctx, 2, part));
     return seq;
 }
 
@@ -317,20 +317,20 @@ static void test_tied(void **state)
     assert_string_equal(p.name[1], "1.again");
     assert_ptr_equal(ctn_module_find(seq, "1.again"), w);
     assert_names(seq, "0.weight ");
-    ok(ctn_var_set(w, v, sizeof v));
-    ok(ctn_sgd_new(&opt, p, NULL));
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_var_set(w, v, sizeof v));
+    OK(ctn_sgd_new(&opt, p, NULL));
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *h = ctn_call(seq, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 2)));
     h = ctn_linear(h, ctn_use(w), NULL);
-    ok(ctn_backward(opt, ctn_sum(h, 0, NULL, 0)));
-    ok(ctn_var_grad(w, g, sizeof g));
-    ok(ctn_scope_end(ctx));
-    ok(ctn_scope_begin(ctx)); /* first used inside, readable outside */
+    OK(ctn_backward(opt, ctn_sum(h, CTN_ALL_AXES, 0)));
+    OK(ctn_var_grad(w, g, sizeof g));
+    OK(ctn_scope_end(ctx));
+    OK(ctn_scope_begin(ctx)); /* first used inside, readable outside */
     assert_non_null(ctn_call(seq, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 2))));
     float now[4];
-    ok(ctn_read(ctn_use(w), now, sizeof now));
+    OK(ctn_read(ctn_use(w), now, sizeof now));
     assert_memory_equal(now, v, sizeof v);
-    ok(ctn_scope_end(ctx));
+    OK(ctn_scope_end(ctx));
     /* h = W x = (3,7), y = W h: dL/dW = 1 h^T + (W^T 1) x^T = (3,7;3,7) + (4,4;6,6) */
     float want[4] = {7, 11, 9, 13};
     for (int i = 0; i < 4; i++) assert_true(fabsf(g[i] - want[i]) < 1e-5f);
@@ -348,21 +348,21 @@ static void test_batch_tensor(void **state)
     float x[6] = {1, 2, 3, 4, 5, 6}, y[4];
     int64_t t[3] = {7, 8, 9};
     const ctn_field f[2] = {{CTN_F32, 1, {2}, 0}, {CTN_I64, 0, {0}, 0}};
-    ok(ctn_arrays_open(&ds, 3, 2, f, (const void *const[]){x, t}));
-    ok(ctn_sampler_sequential(&s, 3));
-    ok(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 2)));
+    OK(ctn_arrays_open(&ds, 3, 2, f, (const void *const[]){x, t}));
+    OK(ctn_sampler_sequential(&s, 3));
+    OK(ctn_loader_new(&l, ds, s, CTN_OPT(ctn_loader_opt, .batch = 2)));
     for (int n = 2; n > 0; n--) {
-        ok(ctn_loader_next(l, &b));
-        ok(ctn_scope_begin(ctx));
+        OK(ctn_loader_next(l, &b));
+        OK(ctn_scope_begin(ctx));
         ctn_tensor *bx = ctn_batch_tensor(ctx, &b, 0), *bt = ctn_batch_tensor(ctx, &b, 1);
         assert_int_equal(ctn_ndim(bx), 2);
         assert_int_equal(ctn_dim(bx, 0), n);
         assert_int_equal(ctn_ndim(bt), 1);
-        ok(ctn_read(bx, y, (size_t)n * 8));
+        OK(ctn_read(bx, y, (size_t)n * 8));
         assert_true(y[0] == (n == 2 ? 1 : 5));
         assert_int_equal(*(const int64_t *)ctn_data(bt), n == 2 ? 7 : 9);
-        assert_no_tensor(ctn_batch_tensor(ctx, &b, 2), CTN_EARG, "field 2 of a batch with 2");
-        ok(ctn_scope_end(ctx));
+        assert_no_tensor(ctn_batch_tensor(ctx, &b, 2), CTN_EARG, "no field 2, the batch has 2");
+        OK(ctn_scope_end(ctx));
     }
     assert_int_equal(ctn_loader_next(l, &b), CTN_END);
     ctn_loader_free(l);
@@ -435,8 +435,8 @@ static void test_out_of_memory(void **state)
 {
     (void)state;
     ctn_context *ctx = NULL;
-    ok(ctn_set_allocator(&(ctn_allocator){limited_alloc, limited_release, NULL}));
-    ok(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)));
+    OK(ctn_set_allocator(&(ctn_allocator){limited_alloc, limited_release, NULL}));
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)));
     ctn_status st = CTN_ENOMEM;
     int64_t n = 0;
     for (; st < 0; n++) {
@@ -450,14 +450,14 @@ static void test_out_of_memory(void **state)
     assert_true(n > 20);
     ctn_context_free(ctx);
     assert_int_equal(alive, 0);
-    ok(ctn_set_allocator(NULL));
+    OK(ctn_set_allocator(NULL));
 }
 
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_out_of_memory), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_out_of_memory), /* must run before anything else allocates */
         CASE(test_names),
         CASE(test_refusals),
         CASE(test_linear_values),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays in files: .npy of every version, type, order and byte order; damaged ones; what is written
- * is what NumPy writes; HDF5 through the plug-in, when it was built.
+ * Arrays in files: .npy of every version, type, order and byte order; damaged files; output
+ * equal to that of NumPy; HDF5 through the plug-in, if it was built.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 
 #include "support/check.h"
 
-/* A .npy file of any version with this dictionary. */
+/* Writes a .npy file of any version with this dictionary. */
 static void write_npy(const char *path, int version, const char *dict, const void *data, size_t n)
 {
     static uint8_t all[8192];
@@ -141,8 +141,8 @@ static void test_fortran_and_f64(void **state)
 {
     (void)state;
     double data[2 * 3 * 4 * 5];
-    /* element (n,a,b,c) has value 1000n + 100a + 10b + c, column-major: the first index runs
-     * fastest */
+    /* Element (n,a,b,c) has the value 1000n + 100a + 10b + c, in column-major order: the first
+     * index is the fastest. */
     for (int c = 0, k = 0; c < 5; c++)
         for (int b = 0; b < 4; b++)
             for (int a = 0; a < 3; a++)
@@ -168,7 +168,7 @@ static void test_fortran_and_f64(void **state)
         }
         ctn_dataset_free(ds);
     }
-    /* one dimension: both orders are the same */
+    /* With one dimension both orders are the same. */
     write_npy("fortran1.npy", 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (3L,), }\n",
               data, 24);
     ctn_dataset *ds = NULL;
@@ -222,7 +222,7 @@ static void test_hostile(void **state)
     write_bytes("bad.npy", "\x93NUMPY\x02\0\x01\0\0", 11);
     assert_fails(open_one(&ds, "bad.npy"), CTN_EFORMAT, "ends within its header");
     write_bytes("bad.npy", "\x93NUMPY\x04\0\x01\0\0\0", 12);
-    assert_fails(open_one(&ds, "bad.npy"), CTN_EUNSUPPORTED, "version 4");
+    assert_fails(open_one(&ds, "bad.npy"), CTN_EUNSUPPORTED, "version is 4");
     write_bytes("bad.npy", "PK\3\4", 4);
     assert_fails(open_one(&ds, "bad.npy"), CTN_EFORMAT, "bad.npy: is not a .npy file");
     write_bytes("bad.npy", "", 0);
@@ -234,7 +234,8 @@ static void test_hostile(void **state)
     int64_t v;
     write_npy("bad.npy", 1, D("'<u8'", "False", "(1,)"), large, 8);
     assert_int_equal(open_one(&ds, "bad.npy"), CTN_OK);
-    assert_fails(ctn_dataset_get(ds, 0, (void *[]){&v}), CTN_EFORMAT, "sample 0 has numbers too");
+    assert_fails(ctn_dataset_get(ds, 0, (void *[]){&v}), CTN_EFORMAT,
+                 "rows 0 to 0 have numbers too");
     ctn_dataset_free(ds);
 }
 
@@ -266,11 +267,11 @@ static void test_several(void **state)
     assert_int_not_equal(access("low.npy", F_OK), 0);
 }
 
-/* ---- files that are not held in memory -------------------------------------------------------- */
+/* ---- files that are not held in memory ------------------------------------------------------ */
 
-enum { MANY = 40000 }; /* elements of a sample: more than are converted at a time */
+enum { MANY = 40000 }; /* elements of a sample: more than are converted at once */
 
-/* Long samples are read when they are asked for, in every type the same numbers as short ones. */
+/* Long samples are read on demand, with the same numbers as short ones in every type. */
 static void test_long_samples(void **state)
 {
     (void)state;
@@ -319,7 +320,7 @@ static void test_long_samples(void **state)
     unlink("long.npy");
 }
 
-/* A file of zeros, of a size that no memory is taken for. */
+/* Creates a sparse file of zeros that is too large to be kept in memory. */
 static int sparse(const char *path, const char *dict, off_t size)
 {
     write_npy(path, 1, dict, "", 0);
@@ -327,7 +328,7 @@ static int sparse(const char *path, const char *dict, off_t size)
     assert_non_null(f);
     assert_int_equal(ftruncate(fileno(f), size), 0);
     fclose(f);
-    return (int)(10 + strlen(dict)); /* where the data begin */
+    return (int)(10 + strlen(dict)); /* offset of the data */
 }
 
 static void count_warnings(void *user, const char *text)
@@ -364,7 +365,7 @@ static void test_large_column_major(void **state)
     unlink("columns.npy");
 }
 
-/* Another process cuts a file off while it is in use: an error with its name, no signal. */
+/* Another process truncates a file while it is in use: an error with its name, no signal. */
 static void test_shortened(void **state)
 {
     (void)state;

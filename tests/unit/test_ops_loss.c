@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cases of single ops cannot say about random ops and classifier measures: distributions,
- * streams, training and evaluation, refusals. Values and gradients are checked in
- * tests/ops/cases_loss.c.
+ * What the cases of tests/ops cannot express about random ops and classification metrics:
+ * distributions, random streams, training and evaluation mode, refused calls. Values and
+ * gradients are checked in tests/ops/cases_loss.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ enum { N = 100003 };
 
 typedef enum { NORMAL, UNIFORM, DROPPED } what;
 
-/* One random tensor of N elements, from the second random call of the scope. */
+/* One random tensor of N elements, made by the second random call of the scope. */
 static void draw(ctn_context *ctx, what w, ctn_dtype t, double a, double b, void *dst)
 {
     static double ones[N];
@@ -45,8 +45,8 @@ static void draw(ctn_context *ctx, what w, ctn_dtype t, double a, double b, void
 static double x64[N], z64[N];
 static float x32[N], z32[N];
 
-/* Mean, variance, and the largest distance between the counts below points and what they should be.
- * */
+/* Checks the mean, the variance, and the largest distance between the empirical and the expected
+ * distribution function. */
 static void check_moments(const double *x, double mean, double var)
 {
     double s = 0, q = 0;
@@ -93,8 +93,8 @@ static void test_distributions(void **state)
     ctn_context_free(ctx);
 }
 
-/* Neighbours come from one Philox counter and, in normal pairs, from one radius: they must not
- * correlate. */
+/* Neighbours come from one Philox counter and, in pairs of normals, from one radius. They must
+ * not be correlated. */
 static void test_neighbours(void **state)
 {
     (void)state;
@@ -113,13 +113,13 @@ static void test_neighbours(void **state)
     ctn_context_free(ctx);
 }
 
-/* f32 normals against libm on the words of the stream. */
+/* f32 normals against libm, computed from the words of the stream. */
 static void test_normal_formula(void **state)
 {
     (void)state;
     ctn_context *ctx = context(1);
     ctn_context_state s;
-    ctn_context_save(ctx, &s);
+    ctn_context_get_state(ctx, &s);
     draw(ctx, NORMAL, CTN_F32, 2, 3, x32);
     for (int i = 0; i < 4000; i += 2) {
         ctn__rand4 r = ctn__philox(s.seed, ctn__mix(s.step, 1), (uint64_t)i / 4);
@@ -131,7 +131,7 @@ static void test_normal_formula(void **state)
     ctn_context_free(ctx);
 }
 
-/* 1 + u of 24 bits rounds to 2 now and then. */
+/* 1 + u with a u of 24 bits sometimes rounds to 2. */
 static void test_uniform_stays_below(void **state)
 {
     (void)state;
@@ -150,11 +150,11 @@ static void test_streams(void **state)
     (void)state;
     ctn_context *one = context(1), *three = context(3);
     ctn_context_state first;
-    ctn_context_save(one, &first);
+    ctn_context_get_state(one, &first);
     for (int w = NORMAL; w <= DROPPED; w++) {
         double a = w == DROPPED ? 0.5 : 0, b = 1;
-        assert_int_equal(ctn_context_load(one, &first), CTN_OK);
-        assert_int_equal(ctn_context_load(three, &first), CTN_OK);
+        assert_int_equal(ctn_context_set_state(one, &first), CTN_OK);
+        assert_int_equal(ctn_context_set_state(three, &first), CTN_OK);
         draw(one, (what)w, CTN_F32, a, b, x32);
         draw(three, (what)w, CTN_F32, a, b, z32);
         assert_memory_equal(x32, z32, sizeof x32);
@@ -162,11 +162,12 @@ static void test_streams(void **state)
         int same = 0;
         for (int i = 0; i < N; i++) same += x32[i] == z32[i];
         assert_true(same < (w == DROPPED ? N * 0.51 : N * 0.01));
-        assert_int_equal(ctn_context_load(one, &first), CTN_OK);
+        assert_int_equal(ctn_context_set_state(one, &first), CTN_OK);
         draw(one, (what)w, CTN_F32, a, b, z32);
         assert_memory_equal(x32, z32, sizeof x32);
         draw(three, (what)w, CTN_F64, a, b, x64);
-        assert_int_equal(ctn_context_load(one, &(ctn_context_state){first.seed, first.step + 1}),
+        assert_int_equal(ctn_context_set_state(one,
+                                               &(ctn_context_state){first.seed, first.step + 1}),
                          CTN_OK);
         draw(one, (what)w, CTN_F64, a, b, z64);
         assert_memory_equal(x64, z64, sizeof x64);
@@ -181,7 +182,7 @@ static void test_dropout(void **state)
     ctn_context *ctx = context(2);
     ctn_plan_stats s;
     uint64_t misses = 0;
-    for (int k = 0; k < 3; k++) { /* the rate is a value of the plan */
+    for (int k = 0; k < 3; k++) { /* the rate is passed to the plan at run time */
         double rate = 0.1 + 0.3 * k, kept = 0;
         draw(ctx, DROPPED, CTN_F32, rate, 0, x32);
         for (int i = 0; i < N; i++) {
@@ -189,11 +190,11 @@ static void test_dropout(void **state)
             kept += x32[i] != 0;
         }
         assert_true(fabs(kept / N - (1 - rate)) < 5 * sqrt(rate * (1 - rate) / N));
-        ctn_context_stats(ctx, &s);
+        ctn_context_get_stats(ctx, &s);
         if (k == 0) misses = s.misses;
         assert_int_equal(s.misses, misses);
     }
-    ctn_set_training(ctx, 0);
+    ctn_context_set_training(ctx, 0);
     assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
     ctn_tensor *x = ctn_input(ctx, x32, CTN_F32, CTN_SHAPE(N));
     assert_ptr_equal(ctn_dropout(x, 0.5), x);
@@ -201,7 +202,7 @@ static void test_dropout(void **state)
     ctn_context_free(ctx);
 }
 
-/* The gradient passes where the forward pass did, also after the value was read. */
+/* The gradient passes where the forward pass did, even after the value was read. */
 static void test_dropout_gradient(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void test_refusals(void **state)
     ctn_tensor *x = ctn_input(ctx, v, CTN_F32, CTN_SHAPE(4, 3));
     ctn_tensor *w = ctn_input(ctx, v, CTN_F32, CTN_SHAPE(4));
     ctn_tensor *c = ctn_input(ctx, t, CTN_I64, CTN_SHAPE(4));
-    refused(ctn_softmax(x, 2), CTN_ESHAPE, "axis 2 of (4,3)");
+    refused(ctn_softmax(x, 2), CTN_ESHAPE, "axis 2 does not exist in (4,3)");
     refused(ctn_softmax(c, 0), CTN_EDTYPE, "i64");
     refused(ctn_log_softmax(x, -3), CTN_ESHAPE, "axis -3");
     refused(ctn_mean_squared_error(x, w, CTN_MEAN), CTN_ESHAPE, "targets are (4)");
@@ -250,13 +251,13 @@ static void test_refusals(void **state)
     refused(ctn_accuracy(x, c, 4), CTN_EARG, "k is 4");
     refused(ctn_accuracy(x, w, 1), CTN_EDTYPE, "f32");
     refused(ctn_accuracy(w, c, 1), CTN_ESHAPE, "one class per row");
-    refused(ctn_confusion_matrix(x, c, 4), CTN_ESHAPE, "of 4 classes");
+    refused(ctn_confusion_matrix(x, c, 4), CTN_ESHAPE, "for 4 classes");
     refused(ctn_layer_norm(x, 1, w, NULL, 1e-5), CTN_ESHAPE, "weight is (4)");
     refused(ctn_layer_norm(x, 3, NULL, NULL, 1e-5), CTN_ESHAPE, "last 3 dimensions");
     refused(ctn_rms_norm(x, 0, NULL, 1e-5), CTN_ESHAPE, "last 0 dimensions");
     refused(ctn_dropout(x, 1), CTN_EARG, "rate is 1");
-    refused(ctn_random_uniform(ctx, 1, 0, CTN_F32, CTN_SHAPE(2)), CTN_EARG, "from 1 to 0");
-    refused(ctn_random_normal(ctx, 0, -1, CTN_F32, CTN_SHAPE(2)), CTN_EARG, "deviation -1");
+    refused(ctn_random_uniform(ctx, 1, 0, CTN_F32, CTN_SHAPE(2)), CTN_EARG, "range is 1 to 0");
+    refused(ctn_random_normal(ctx, 0, -1, CTN_F32, CTN_SHAPE(2)), CTN_EARG, "deviation is -1");
     refused(ctn_random_normal(ctx, 0, 1, CTN_I64, CTN_SHAPE(2)), CTN_EDTYPE, "i64");
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
     ctn_context_free(ctx);
@@ -282,7 +283,8 @@ static void test_classes_out_of_range(void **state)
     ctn_context_free(ctx);
 }
 
-/* NaN logits: a class of its own NaN is a miss, another's NaN comes first. */
+/* NaN logits: a sample whose own class is NaN is a miss, and the NaN of another class ranks
+ * first. */
 static void test_accuracy_of_nan(void **state)
 {
     (void)state;
@@ -302,7 +304,8 @@ static void test_accuracy_of_nan(void **state)
     ctn_context_free(ctx);
 }
 
-/* So many classes that a chain of f32 additions would be wrong by 1e-3, and nothing as large as the logits but the gradient. */
+/* So many classes that a chain of f32 additions would be off by 1e-3. Only the gradient may be
+ * as large as the logits. */
 static void test_many_classes(void **state)
 {
     (void)state;
@@ -326,10 +329,10 @@ static void test_many_classes(void **state)
     ctn_tensor *g = NULL;
     assert_int_equal(ctn_grad(loss, 1, &in, &g), CTN_OK);
     assert_true(fabs(ctn_item(loss) - wanted) < 2e-6);
-    assert_true(fabs(ctn_item(ctn_sum(g, 0, NULL, 0))) < 1e-6);
+    assert_true(fabs(ctn_item(ctn_sum(g, CTN_ALL_AXES, 0))) < 1e-6);
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
     ctn_plan_stats stats;
-    ctn_context_stats(ctx, &stats);
+    ctn_context_get_stats(ctx, &stats);
     assert_true(stats.arena_bytes < (int64_t)sizeof(float[ROWS][CLASSES]) / 2);
     free(x);
     ctn_context_free(ctx);

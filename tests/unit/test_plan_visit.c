@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Facts about the kernels of a plan (ctn_plan_visit): order, bytes, flops, times, layouts, reorders, and the
- * reason for a reference kernel.
+ * What ctn_context_visit_plan reports about the kernels of a plan: order, bytes, flops, times,
+ * layouts, reorders, and the reason for a reference kernel.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,18 +16,13 @@
 
 #include "engine/engine.h"
 #include "support/machine.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 typedef struct {
     int visits, reorders;
-    const char *want; /* an op */
+    const char *want; /* name of an op */
     ctn_plan_node found;
-    char slow[128]; /* of it */
+    char slow[128]; /* its reason, if it is slow */
 } seen;
 
 static ctn_status look(void *user, const ctn_plan_node *n)
@@ -53,7 +48,7 @@ static ctn_context *context(void)
 {
     ctn_context *c = NULL;
     OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .mode = CTN_MODE_PLANNED)));
-    ctn_set_profile(c, 1);
+    ctn_context_set_profile(c, 1);
     return c;
 }
 
@@ -64,22 +59,23 @@ static void an_elementwise_op(void **state)
     (void)state;
     ctn_context *c = context();
     seen s = {.want = "add"};
-    OK(ctn_plan_visit(c, look, &s));
-    assert_int_equal(s.visits, 0); /* nothing ran yet */
+    OK(ctn_context_visit_plan(c, look, &s));
+    assert_int_equal(s.visits, 0); /* nothing has run yet */
     OK(ctn_scope_begin(c));
     ctn_tensor *x = ctn_input(c, zeros, CTN_F32, CTN_SHAPE(8, 16));
     assert_non_null(ctn_data(ctn_add(x, ctn_input(c, zeros + 128, CTN_F32, CTN_SHAPE(16)))));
     OK(ctn_scope_end(c));
-    OK(ctn_plan_visit(c, look, &s));
-    assert_int_equal(s.found.bytes, (8 * 16 + 16 + 8 * 16) * 4); /* a broadcast counts once */
+    OK(ctn_context_visit_plan(c, look, &s));
+    /* a broadcast operand counts once */
+    assert_int_equal(s.found.bytes, (8 * 16 + 16 + 8 * 16) * 4);
     assert_int_equal(s.found.flops, 0);
     assert_true(s.found.ns > 0);
     assert_int_equal(s.found.layouts, CTN_LAYOUT_ROW_MAJOR);
     assert_string_equal(s.slow, "");
     int calls = 0;
-    assert_int_equal(ctn_plan_visit(c, stop, &calls), CTN_END);
+    assert_int_equal(ctn_context_visit_plan(c, stop, &calls), CTN_END);
     assert_int_equal(calls, 1);
-    assert_int_equal(ctn_plan_visit(c, NULL, NULL), CTN_EARG);
+    assert_int_equal(ctn_context_visit_plan(c, NULL, NULL), CTN_EARG);
     ctn_error_clear();
     ctn_context_free(c);
 }
@@ -94,10 +90,10 @@ static void a_convolution_is_channels_last(void **state)
     ctn_tensor *w = ctn_input(c, zeros, CTN_F32, CTN_SHAPE(4, 16, 3, 3));
     assert_non_null(ctn_data(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {1}))));
     OK(ctn_scope_end(c));
-    OK(ctn_plan_visit(c, look, &s));
+    OK(ctn_context_visit_plan(c, look, &s));
     assert_int_equal(s.found.flops, 2 * (2 * 4 * 8 * 8) * 16 * 9);
     assert_true(s.found.layouts & CTN_LAYOUT_CHANNELS_LAST);
-    assert_true(s.found.reordered >= 1); /* the images at least */
+    assert_true(s.found.reordered >= 1); /* at least the images */
     assert_true(s.reorders >= s.found.reordered);
     ctn_context_free(c);
 }
@@ -114,7 +110,7 @@ static void a_slow_kernel_has_a_reason(void **state)
     const void *y = ctn_data(ctn_cast(ctn_matmul(t, t, 0, 0), CTN_F32));
     if (!y) fail_msg("%s", ctn_error_message());
     OK(ctn_scope_end(c));
-    OK(ctn_plan_visit(c, look, &s));
+    OK(ctn_context_visit_plan(c, look, &s));
     assert_non_null(strstr(s.slow, "f16"));
     ctn_context_free(c);
 }

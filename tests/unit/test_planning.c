@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making plans of very long programs: on a small stack, and in time that grows with the length and not faster.
+ * Planning very long programs on a small stack, in time that grows only linearly with their
+ * length.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,13 +16,9 @@
 
 #include <catena/catena.h>
 
-#include <cmocka.h>
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include <cmocka.h>
 
 static double cpu_s(void)
 {
@@ -32,7 +29,7 @@ static double cpu_s(void)
 
 enum { LONG = 60000, WIDE = 5000 };
 
-/* Neighbours that undo each other but for 1/4 each. */
+/* Neighbours cancel except for 1/4 per pair. */
 static ctn_tensor *chain(ctn_tensor *x, int ops)
 {
     for (int i = 0; i < ops; i++) x = i % 2 ? ctn_shift(x, -0.75) : ctn_shift(x, 1);
@@ -61,7 +58,7 @@ static void *run_long(void *arg)
     ctn_tensor *in = c->graded ? ctn_use(w) : ctn_input(ctx, x, CTN_F32, CTN_SHAPE(c->width));
     ctn_tensor *y = chain(in, LONG);
     if (c->graded) {
-        if (ctn_backward(o, ctn_sum(y, 0, NULL, 0)) < 0 || ctn_optim_step(o) < 0) return NULL;
+        if (ctn_backward(o, ctn_sum(y, CTN_ALL_AXES, 0)) < 0 || ctn_optim_step(o) < 0) return NULL;
         if (ctn_scope_end(ctx) < 0 || ctn_var_get(w, x, (size_t)c->width * sizeof *x) < 0)
             return NULL;
         c->wrong = x[0] == -1 && x[c->width - 1] == -1 ? NULL : "another gradient than 1";
@@ -92,11 +89,11 @@ static void test_long_programs(void **state)
     pthread_attr_destroy(&small);
 }
 
-/* ---- an unrolled LSTM ------------------------------------------------------------------------------ */
+/* ---- an unrolled LSTM ----------------------------------------------------------------------- */
 
 enum { BATCH = 2, HIDDEN = 8 };
 
-/* CPU seconds of the first step less those of the second: the plan. */
+/* CPU seconds of the first step minus those of the second, which is the time of planning. */
 static double plan_lstm(int steps)
 {
     ctn_context *ctx = NULL;
@@ -120,7 +117,7 @@ static double plan_lstm(int steps)
                         ctn_mul(ctn_sigmoid(gate[1]), ctn_tanh(gate[2])));
             h = ctn_mul(ctn_sigmoid(gate[3]), ctn_tanh(c));
         }
-        OK(ctn_backward(o, ctn_mean(h, 0, NULL, 0)));
+        OK(ctn_backward(o, ctn_mean(h, CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(o));
         OK(ctn_scope_end(ctx));
         took[r] = cpu_s() - t0;
@@ -141,10 +138,10 @@ static void test_time_is_linear(void **state)
         many = b < many ? b : many;
     }
     print_message("100 steps: %.3f s, 800 steps: %.3f s\n", few, many);
-    assert_true(many < 20 * few); /* 8 is linear, 64 quadratic */
+    assert_true(many < 20 * few); /* linear would be 8, quadratic 64 */
 }
 
-/* ---- loops of elementwise ops ------------------------------------------------------------------------ */
+/* ---- loops of elementwise ops --------------------------------------------------------------- */
 
 static ctn_status count_nodes(void *user, const ctn_plan_node *n)
 {
@@ -156,20 +153,20 @@ static ctn_status count_nodes(void *user, const ctn_plan_node *n)
 static ctn_context *current;
 static const float zeros[WIDE];
 
-/* Nodes of the plan that computes y of x and nothing else. */
+/* The number of nodes in a plan that computes only y from x. */
 static int nodes_of(ctn_tensor *(*fn)(ctn_tensor *x))
 {
     ctn_context *ctx = NULL;
     static float x[WIDE], y[WIDE];
     int n = 0;
     OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)));
-    ctn_set_grad(ctx, 0);
+    ctn_context_set_grad(ctx, 0);
     current = ctx;
     OK(ctn_scope_begin(ctx));
     ctn_tensor *in = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(WIDE));
     OK(ctn_scope_begin(ctx));
     OK(ctn_read(ctn_scope_return(ctx, fn(in)), y, sizeof y));
-    OK(ctn_plan_visit(ctx, count_nodes, &n));
+    OK(ctn_context_visit_plan(ctx, count_nodes, &n));
     OK(ctn_scope_end(ctx));
     ctn_context_free(ctx);
     return n;
@@ -190,7 +187,7 @@ static ctn_tensor *diamonds(ctn_tensor *x)
     return x;
 }
 
-/* More inputs than one loop takes. */
+/* More inputs than one loop can take. */
 static ctn_tensor *wide_sum(ctn_tensor *x)
 {
     ctn_tensor *sum = x;
@@ -208,7 +205,7 @@ static void test_one_loop(void **state)
     assert_true(n > 1 && n <= 5);
 }
 
-/* ---- no reference kernels ------------------------------------------------------------------------------ */
+/* ---- no reference kernels ------------------------------------------------------------------- */
 
 static ctn_status find_slow(void *user, const ctn_plan_node *n)
 {
@@ -216,7 +213,7 @@ static ctn_status find_slow(void *user, const ctn_plan_node *n)
     return CTN_OK;
 }
 
-/* The gradient that arrives at a product is one number, seen everywhere. */
+/* The gradient that arrives at a product is one number, broadcast everywhere. */
 static void test_broadcast_gradients(void **state)
 {
     (void)state;
@@ -236,9 +233,9 @@ static void test_broadcast_gradients(void **state)
                                  : ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2 * N, N));
         ctn_tensor *y =
             batched ? ctn_matmul(in, ctn_use(w), 0, 0) : ctn_linear(in, ctn_use(w), NULL);
-        OK(ctn_backward(o, ctn_sum(y, 0, NULL, 0)));
+        OK(ctn_backward(o, ctn_sum(y, CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(o));
-        OK(ctn_plan_visit(ctx, find_slow, slow));
+        OK(ctn_context_visit_plan(ctx, find_slow, slow));
         OK(ctn_scope_end(ctx));
         if (slow[0]) fail_msg("%s", slow);
         OK(ctn_var_get(w, got, sizeof got));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels of the ops on spatial dimensions in every layout, element type and instruction set. The
- * cases of tests/ops check f32 and f64 row-major; here each other way must give the same bits:
- * channels-last those of row-major, 16-bit floats those of f32 rounded once. Also what the cases
- * cannot say: NaN and errors.
+ * Kernels of the spatial ops in every layout, element type and instruction set. The cases of
+ * tests/ops check f32 and f64 in row-major order. Here every other variant must give the same
+ * bits: channels-last those of row-major, 16-bit floats those of f32 rounded once. Also tests
+ * NaN and errors, which the cases cannot express.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- one op in one way ----------------------------------------------------------------------- */
+/* ---- one op in one variant ------------------------------------------------------------------- */
 
 typedef struct {
     ctn_op *op;
@@ -60,7 +60,7 @@ static ctn_desc placed(const subject *s, bool out, int i, ctn_dtype t, bool last
     return d;
 }
 
-/* Row-major values in v (doubles) to memory as d says, and back. */
+/* Stores row-major values v (doubles) in memory as d describes, and the reverse. */
 static void *to_memory(const ctn_desc *d, const double *v)
 {
     ctn_desc plain = *d;
@@ -135,7 +135,7 @@ static double rounded(double v, ctn_dtype t)
     return ctn__elem_get(&h, t, 0);
 }
 
-/* ---- all ways -------------------------------------------------------------------------------- */
+/* ---- all variants ---------------------------------------------------------------------------- */
 
 static void expect_equal(const subject *s, int k, const double *y, const double *z, ctn_dtype t,
                          const char *how)
@@ -159,7 +159,7 @@ static void all_ways(const subject *s, double *const *x)
                                       "row-major, AVX-512",  "channels-last, AVX-512"};
     for (int t = 0; t < 4; t++) {
         double *y[MAX_OUT], *z[MAX_OUT];
-        ctn__isa_limit(CTN__ISA_PORTABLE); /* f32 is what 16-bit results are compared with */
+        ctn__isa_limit(CTN__ISA_PORTABLE); /* the f32 result is the reference for 16 bits */
         perform(s, types[t] == CTN_F64 ? CTN_F64 : CTN_F32, false, x, y);
         for (int k = 0; k < 6; k++) {
             ctn__isa_limit((ctn__isa)(k / 2));
@@ -174,7 +174,7 @@ static void all_ways(const subject *s, double *const *x)
     ctn__isa_limit(CTN__ISA_AVX512);
 }
 
-/* Numbers with few digits, which every type holds: with ties, on which places must agree. */
+/* Numbers with few digits, which every type can represent, with ties, whose places must agree. */
 static double *numbers(const ctn_desc *d, uint64_t stream)
 {
     double *v = calloc((size_t)ctn__count(d) + 1, sizeof *v);
@@ -183,7 +183,7 @@ static double *numbers(const ctn_desc *d, uint64_t stream)
     return v;
 }
 
-/* The op that made y, on the shapes it was recorded with. */
+/* The op that made y, with the shapes it was recorded with. */
 static subject subject_of(const ctn_tensor *y, const char *name)
 {
     const ctn__node *n = y->node;
@@ -194,7 +194,7 @@ static subject subject_of(const ctn_tensor *y, const char *name)
     return s;
 }
 
-/* y's op, its gradient (x's and y's place exchanged) and for max_pool the gradient's. */
+/* Checks the op of y, its gradient (x and y exchanged) and, for max_pool, the gradient of that. */
 static void check_op(const ctn_tensor *y, const char *name, ctn_op *grad, ctn_op *grad_grad)
 {
     assert_non_null(y);
@@ -328,7 +328,7 @@ static void test_nan_and_infinity(void **state)
     assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
     ctn_tensor *t = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 1, 8))), *gx;
     ctn_tensor *p = ctn_max_pool(t, POOL(.kernel = {4}));
-    assert_int_equal(ctn_grad(ctn_sum(p, 0, NULL, 0), 1, &t, &gx), CTN_OK);
+    assert_int_equal(ctn_grad(ctn_sum(p, CTN_ALL_AXES, 0), 1, &t, &gx), CTN_OK);
     assert_int_equal(ctn_read(p, y, sizeof y), CTN_OK);
     assert_int_equal(ctn_read(gx, g, sizeof g), CTN_OK);
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
@@ -361,7 +361,7 @@ static void test_errors(void **state)
     expect_error(ctn_global_avg_pool(image(CTN_SHAPE(2, 3, 0, 4))), CTN_ESHAPE, "may be empty");
     expect_error(ctn_global_avg_pool(NULL), CTN_EARG, "x is NULL");
     expect_error(ctn_adaptive_avg_pool(x, CTN_SHAPE(0, 2)), CTN_ESHAPE, "size 0 is 0");
-    expect_error(ctn_resize(x, CTN_RESIZE_LINEAR, CTN_SHAPE(4)), CTN_ESHAPE, "1 sizes are given");
+    expect_error(ctn_resize(x, CTN_RESIZE_LINEAR, CTN_SHAPE(4)), CTN_ESHAPE, "got 1 sizes");
     expect_error(ctn_resize(x, (ctn_resize_kind)9, CTN_SHAPE(4, 4)), CTN_EARG, "kind 9");
     expect_error(ctn_max_pool(ctn_cast(x, CTN_I32), POOL(.kernel = {2})), CTN_EDTYPE, "i32");
     expect_error(ctn_depth_to_space(x, 2), CTN_ESHAPE, "C a multiple of r^2");
@@ -376,10 +376,10 @@ static void test_evaluation(void **state)
 {
     (void)state;
     assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
-    int was = ctn_set_training(ctx, 0);
+    int was = ctn_context_set_training(ctx, 0);
     ctn_tensor *x = image(CTN_SHAPE(2, 3, 5, 5));
     assert_ptr_equal(ctn_spatial_dropout(x, 0.5), x);
-    ctn_set_training(ctx, was);
+    ctn_context_set_training(ctx, was);
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
 }
 

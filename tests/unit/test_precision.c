@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training in bf16 and f16: what the user sees stays f32 and close to training in f32; f16 is refused where it
- * is slow, unless asked for; loss scales that are powers of two change no bit; a step whose gradients overflow
- * is skipped, but not the running statistics.
+ * Training in bf16 and f16. Everything the user sees stays f32 and close to training in f32. f16
+ * is refused where it is slow, unless it is explicitly allowed. Loss scales that are powers of
+ * two change no bit. A step whose gradients overflow is skipped, but its running statistics are
+ * kept.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,12 +23,8 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "support/machine.h"
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 #define CONV(...) CTN_OPT(ctn_conv_opt, __VA_ARGS__)
 
 enum {
@@ -112,9 +109,9 @@ static void model_free(model *m)
     ctn_context_free(m->c);
 }
 
-/* ---- nets ---------------------------------------------------------------------------------------- */
+/* ---- nets ----------------------------------------------------------------------------------- */
 
-/* In f32, rounded as the policy would, and its gradient too. */
+/* In f32, rounds x and its gradient where the policy would. */
 static ctn_tensor *rounded(const model *m, ctn_tensor *x)
 {
     return m->emulate ? ctn_cast(ctn_cast(x, CTN_BF16), CTN_F32) : x;
@@ -133,8 +130,8 @@ static ctn_tensor *norm(model *m, ctn_tensor *x, int scale)
                                      m->var[k], NULL));
 }
 
-/* A gradient that is the same all over an image would nearly vanish in a normalisation, and rounding with it
- * would be all that is left: hence the pattern. */
+/* A gradient that is constant over an image would nearly vanish in a normalisation, and only
+ * rounding errors would be left. The pattern prevents that. */
 static ctn_tensor *head(model *m, ctn_tensor *x)
 {
     static const int64_t label[N] = {3, 1, 9, 0};
@@ -161,7 +158,7 @@ static ctn_tensor *residual_of_input(model *m, ctn_tensor *x)
     return head(m, conv(m, h, 6));
 }
 
-/* What is kept is not rounded, so neither is the normalisation that reads it. */
+/* Kept values are not rounded, and neither is the normalisation that reads them. */
 static ctn_tensor *kept_conv(model *m, ctn_tensor *x)
 {
     const bool emulate = m->emulate;
@@ -185,7 +182,7 @@ static ctn_tensor *mixed(model *m, ctn_tensor *x)
     return head(m, norm(m, conv(m, ctn_add(h, x), 3), 4));
 }
 
-/* ---- comparisons ---------------------------------------------------------------------------------- */
+/* ---- comparisons ---------------------------------------------------------------------------- */
 
 static void record(model *m, outcome *out)
 {
@@ -215,7 +212,7 @@ static void step(model *m, net n, outcome *out)
         assert_int_equal(ctn_dtype_of(m->kept), CTN_F32);
         OK(ctn_read(m->kept, out->kept, sizeof out->kept));
     }
-    assert_true(ctn_plan_text(m->c, out->text, sizeof out->text) < (int)sizeof out->text);
+    assert_true(ctn_context_plan_text(m->c, out->text, sizeof out->text) < (int)sizeof out->text);
     OK(ctn_scope_end(m->c));
     record(m, out);
 }
@@ -267,8 +264,9 @@ static const struct {
             {"mixed", mixed}};
 enum { NETS = sizeof nets / sizeof *nets };
 
-/* Signs that rounding changes move whole gradients through ReLUs: they are near those of f32 arithmetic on values
- * rounded at the same places; fusion rounds less often. */
+/* If rounding changes the sign of a ReLU's input, whole gradients change. So gradients are
+ * compared with those of f32 arithmetic that rounds at the same places; fusion rounds less
+ * often. */
 static void bf16_is_near_f32(void **state)
 {
     (void)state;
@@ -291,7 +289,7 @@ static void bf16_is_near_f32(void **state)
     }
 }
 
-/* A read of an inner value in mid-step, a gradient as a tensor, and training behind them. */
+/* A read of an inner value in mid-step, a gradient as a tensor, and training after that. */
 static void bf16_seen_by_the_user(void **state)
 {
     (void)state;
@@ -340,7 +338,8 @@ static void f16_is_asked_for(void **state)
     ctn_status st = ctn_context_new(&c, CTN_OPT(ctn_context_opt, .precision = CTN_PRECISION_F16));
     if (has && ctn__engine_trains_f16()) {
         OK(st);
-    } else { /* as on most CPUs: a slow one has something to ask for, others have not */
+        /* As on most CPUs. Where f16 is only slow, the message names the option that allows it. */
+    } else {
         assert_int_equal(st, CTN_EUNSUPPORTED);
         assert_non_null(strstr(ctn_error_message(), has ? "bf16" : "no kernels for f16: use f32"));
         assert_int_equal(strstr(ctn_error_message(), "slow_precision") != NULL, has);
@@ -355,7 +354,7 @@ static void f16_is_asked_for(void **state)
     compare("f16", &f16, &f32, 0.004, 0.06);
 }
 
-/* ---- loss scaling -------------------------------------------------------------------------------- */
+/* ---- loss scaling --------------------------------------------------------------------------- */
 
 static void scales_change_no_bit(void **state)
 {
@@ -391,7 +390,8 @@ static void overflow_skips_the_step_alone(void **state)
         record(&m, &before);
         OK(ctn_optim_set_loss_scale(m.o, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1, .scale = 1e30,
                                                  .max = 1e30)));
-        for (int i = 0; i < PARAMS; i++) { /* large weights behind: the gradient overflows */
+        /* Large weights in the last layer make the gradient overflow. */
+        for (int i = 0; i < PARAMS; i++) {
             if (i != 7) continue;
             for (int k = 0; k < 10 * C; k++) before.value[i][k] *= 1e10f;
             OK(ctn_var_set(m.p[i], before.value[i], 10 * C * sizeof(float)));
@@ -403,7 +403,7 @@ static void overflow_skips_the_step_alone(void **state)
         assert_memory_equal(after.value, before.value, sizeof after.value);
         model_free(&m);
         one_step(residual, precision, 0, false, &usual);
-        /* the statistics do not depend on what is behind them */
+        /* The statistics do not depend on the layers after them. */
         assert_memory_equal(after.mean, usual.mean, sizeof usual.mean);
         assert_memory_equal(after.var, usual.var, sizeof usual.var);
         assert_memory_not_equal(after.mean, before.mean, sizeof usual.mean);

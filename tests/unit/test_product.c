@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * f64 products (engine/product.c) against a plain loop: sizes around the edges of tiles and blocks, all transposes, gaps between rows,
- * broadcast batches, every instruction set of the machine; the same bits for any number of threads.
+ * f64 products (engine/product.c) against a plain loop: sizes around the edges of tiles and
+ * blocks, all transposes, gaps between rows, broadcast batches, every instruction set of the
+ * machine. The bits do not depend on the thread count.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static double *numbers(size_t n, uint32_t seed)
     return x;
 }
 
-/* (batch, r, c) in memory of rows with `gap` more elements, or its transpose. */
+/* (batch, r, c) in rows with `gap` unused elements after each, or its transpose. */
 static ctn_desc matrix(int64_t batch, int64_t r, int64_t c, bool turned, int64_t gap)
 {
     const int64_t row = (turned ? r : c) + gap;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recompute: blocks with batch normalisation and dropout give the same bits marked and unmarked, however the marks
- * are nested and whatever is read in between; running statistics move once; the arena shrinks, and is as large
- * as what a step touches.
+ * Recompute. Blocks with batch normalisation and dropout give the same bits with and without
+ * marks, however the marks are nested and whatever is read in between. Running statistics are
+ * updated once. The arena shrinks, and is exactly as large as the memory that a step touches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,12 +21,7 @@
 
 #include "graph/graph.h"
 #include "support/machine.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 enum { BLOCKS = 4, STEPS = 2, C = 16, SIDE = 12, N = 4, MANY = 64, WEIGHTS = C * C * 9 };
 
@@ -100,13 +95,13 @@ static void model_free(model *m)
     ctn_context_free(m->c);
 }
 
-/* Residual every second block, dropout in all. */
+/* A residual in every second block, dropout in all. */
 static ctn_tensor *block(const model *m, int i, ctn_tensor *x, marks how)
 {
     if (how == INNER) OK(ctn_recompute_begin(m->c));
     ctn_tensor *h = ctn_conv(x, ctn_use(m->w[i]), NULL, CTN_OPT(ctn_conv_opt, .pad = {1}));
     h = ctn_batch_norm(h, ctn_use(m->scale[i]), ctn_use(m->shift[i]), m->mean[i], m->var[i], NULL);
-    if (how == INNER) OK(ctn_recompute_end(m->c)); /* activation and dropout outside */
+    if (how == INNER) OK(ctn_recompute_end(m->c)); /* activation and dropout are outside */
     if (i % 2) h = ctn_add(h, x);
     return ctn_dropout(ctn_relu(h), 0.25);
 }
@@ -124,11 +119,11 @@ static ctn_tensor *forward(const model *m, const setting *s, float *seen)
         if (s->m == NESTED) OK(ctn_recompute_end(m->c));
         if (marked) OK(ctn_recompute_end(m->c));
         h = ctn_scope_return(m->c, h);
-        if (s->read && i == 2) *seen = (float)ctn_item(ctn_mean(h, 0, NULL, 0));
+        if (s->read && i == 2) *seen = (float)ctn_item(ctn_mean(h, CTN_ALL_AXES, 0));
     }
     h = ctn_global_avg_pool(h);
     if (s->m == ALL) OK(ctn_recompute_end(m->c));
-    return ctn_mean(ctn_square(ctn_shift(h, -0.3)), 0, NULL, 0);
+    return ctn_mean(ctn_square(ctn_shift(h, -0.3)), CTN_ALL_AXES, 0);
 }
 
 static void get(ctn_var *v, float *to)
@@ -161,15 +156,15 @@ static void train(const setting *s, outcome *out)
         get(m.mean[i], out->mean[i]);
         get(m.var[i], out->var[i]);
     }
-    ctn_context_stats(m.c, &stats);
+    ctn_context_get_stats(m.c, &stats);
     out->arena = stats.arena_bytes;
     out->misses = stats.misses;
-    assert_true(ctn_plan_text(m.c, text, sizeof text) > 0);
+    assert_true(ctn_context_plan_text(m.c, text, sizeof text) > 0);
     snprintf(out->plan, sizeof out->plan, "%.37s", text); /* "plan " and the hash */
     model_free(&m);
 }
 
-/* Bits, not values: -0 and 0 differ. */
+/* Compares bits, not values: -0 and 0 differ. */
 static bool differ(const void *a, const void *b, size_t n)
 {
     return memcmp(a, b, n) != 0;
@@ -231,7 +226,7 @@ static ctn_tensor *one_block(void *self, ctn_module *module, ctn_tensor *x)
     return block(self, 0, x, NONE);
 }
 
-/* The mark of a module is that of its calls, and can be taken off again. */
+/* The mark of a module applies to its calls and can be removed again. */
 static void marked_module(void **state)
 {
     (void)state;
@@ -242,22 +237,22 @@ static void marked_module(void **state)
     ctn_module *module;
     OK(ctn_module_new(&module, m.c, one_block, &m, NULL));
     ctn_context_state start;
-    ctn_context_save(m.c, &start);
+    ctn_context_get_state(m.c, &start);
     for (int k = 0; k < 3; k++) {
         static float w[WEIGHTS];
         if (k == 0) get(m.w[0], w);
         OK(ctn_var_set(m.w[0], w, sizeof w));
-        OK(ctn_context_load(m.c, &start)); /* the same dropout */
+        OK(ctn_context_set_state(m.c, &start)); /* the same dropout */
         OK(ctn_module_set_recompute(module, k == 1));
         OK(ctn_scope_begin(m.c));
         ctn_tensor *x = ctn_input(m.c, images, CTN_F32, CTN_SHAPE(N, C, SIDE, SIDE));
         ctn_tensor *y = ctn_square(ctn_call(module, x));
         ctn_optim_set_lr(m.o, 1e-30);
-        OK(ctn_backward(m.o, ctn_mean(y, 0, NULL, 0)));
+        OK(ctn_backward(m.o, ctn_mean(y, CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(m.o));
         OK(ctn_scope_end(m.c));
         memcpy(grad[k], m.w[0]->grad, sizeof grad[k]);
-        assert_true(ctn_plan_text(m.c, text[k], 38) > 0);
+        assert_true(ctn_context_plan_text(m.c, text[k], 38) > 0);
     }
     assert_memory_equal(grad[0], grad[1], sizeof grad[0]);
     assert_memory_equal(grad[0], grad[2], sizeof grad[0]);
@@ -282,12 +277,12 @@ static void wrong_marks(void **state)
     OK(ctn_recompute_end(m.c));
     assert_int_equal(ctn_recompute_end(m.c), CTN_ESTATE);
     ctn_error_clear();
-    OK(ctn_recompute_begin(m.c)); /* never closed: gone with the scope */
+    OK(ctn_recompute_begin(m.c)); /* never closed: ends with the scope */
     OK(ctn_scope_end(m.c));
     OK(ctn_scope_begin(m.c));
     assert_int_equal(ctn_recompute_end(m.c), CTN_ESTATE);
     ctn_error_clear();
-    OK(ctn_scope_begin(m.c)); /* pairs close in the scope they were opened in */
+    OK(ctn_scope_begin(m.c)); /* must be closed in the scope where it was opened */
     OK(ctn_recompute_begin(m.c));
     ctn_status st = ctn_scope_end(m.c);
     if (st == CTN_OK) st = ctn_recompute_end(m.c);
@@ -298,7 +293,7 @@ static void wrong_marks(void **state)
     model_free(&m);
 }
 
-/* ---- the planned peak is the one that is used --------------------------------------------------------- */
+/* ---- the planned peak is the real one -------------------------------------------------------- */
 
 enum { LARGE = 64, PATTERN = 0xa7, ROOM = 4096 };
 static struct {
@@ -332,7 +327,7 @@ static void arena_is_what_is_used(void **state)
 {
     (void)state;
     OK(ctn_set_allocator(&(ctn_allocator){pattern_alloc, pattern_free, NULL}));
-    batch = MANY; /* the buffers of elementwise loops are sized for large tensors */
+    batch = MANY; /* buffers of elementwise loops are sized for large tensors */
     for (int k = 0; k < (test_has_bf16() ? 4 : 2); k++) {
         setting s = {.precision = k / 2 ? CTN_PRECISION_BF16 : CTN_PRECISION_F32,
                      .m = k % 2 ? EACH : NONE};
@@ -345,7 +340,7 @@ static void arena_is_what_is_used(void **state)
         OK(ctn_optim_step(m.o));
         OK(ctn_scope_end(m.c));
         ctn_plan_stats stats;
-        ctn_context_stats(m.c, &stats);
+        ctn_context_get_stats(m.c, &stats);
         int found = 0;
         for (int i = 0; i < nlarge; i++) {
             if (!large[i].p || large[i].bytes != (size_t)stats.arena_bytes) continue;
@@ -353,7 +348,7 @@ static void arena_is_what_is_used(void **state)
             while (top > 0 && large[i].p[top - 1] == PATTERN) top--;
             found++;
             if (top > large[i].bytes || top < large[i].bytes / 100 * 99)
-                fail_msg("setting %d: %zu bytes of an arena of %zu are used", k, top,
+                fail_msg("setting %d: only %zu bytes of an arena of %zu are used", k, top,
                          large[i].bytes);
         }
         assert_int_equal(found, 1);

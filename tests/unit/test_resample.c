@@ -11,12 +11,8 @@
 
 #include <cmocka.h>
 
-#include "data/image.h"
-#define ok(call)                                                                           \
-    do {                                                                                   \
-        ctn_status ok_ = (call);                                                           \
-        if (ok_ != CTN_OK) fail_msg("%s: status %d: %s", #call, ok_, ctn_error_message()); \
-    } while (0)
+#include "data/image/image.h"
+#include "support/ok.h"
 
 /* Smooth, with a few edges, and different in every corner. */
 static uint8_t shade(int64_t x, int64_t y, int c, int64_t w, int64_t h)
@@ -44,7 +40,7 @@ static double weight(double at, double centre, double support)
     return d < 1 ? 1 - d : 0;
 }
 
-/* Value c of the view's pixel (i,j), straight from the definition. */
+/* Value c of the view's pixel (i,j), directly from the definition. */
 static double naive(const ctn__pixels *p, const ctn__view *v, int64_t i, int64_t j, int c)
 {
     if (v->mirror_x) i = v->dst.w - 1 - i;
@@ -78,7 +74,7 @@ static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o
     int C = p->channels;
     o.struct_size = sizeof o;
     o.gray = C == 1;
-    ok(ctn__image_opt("test", &o,
+    OK(ctn__image_opt("test", &o,
                       &(ctn_image_opt){.struct_size = sizeof o,
                                        .height = o.height,
                                        .width = o.width,
@@ -89,7 +85,7 @@ static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o
                       0, 0));
     float *dst = malloc((size_t)(o.height * o.width * C) * sizeof *dst);
     assert_non_null(dst);
-    ok(ctn__resample(&o, &(ctn_sample){0}, p, v, dst));
+    OK(ctn__resample(&o, &(ctn_sample){0}, p, v, dst));
     for (int c = 0; c < C; c++)
         for (int64_t y = 0; y < o.height; y++)
             for (int64_t x = 0; x < o.width; x++) {
@@ -133,7 +129,7 @@ static void test_resample(void **state)
         }
 }
 
-/* Both instruction sets give the same bits. */
+/* All instruction sets give the same bits. */
 static void test_kernels(void **state)
 {
     (void)state;

@@ -22,12 +22,7 @@
 
 #include "ops/ops.h"
 #include "plan/plan.h"
-
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include "support/ok.h"
 
 #if defined(__SANITIZE_THREAD__)
 enum { THREADS = 1 }; /* the barriers of libgomp are invisible to the thread sanitizer */
@@ -79,7 +74,7 @@ static float first(ctn_var *v)
 static ctn_plan_stats stats(void)
 {
     ctn_plan_stats s;
-    ctn_context_stats(ctx, &s);
+    ctn_context_get_stats(ctx, &s);
     return s;
 }
 
@@ -92,10 +87,10 @@ static ctn_optim *sgd(ctn_var *v, double lr)
 
 static ctn_tensor *square_sum(ctn_tensor *x)
 {
-    return ctn_sum(ctn_mul(x, x), 0, NULL, 0);
+    return ctn_sum(ctn_mul(x, x), CTN_ALL_AXES, 0);
 }
 
-/* ---- effects and versions ------------------------------------------------------------------------ */
+/* ---- effects and versions ------------------------------------------------------------------- */
 
 static void rule_1_effects_run_once_in_order(void **state)
 {
@@ -141,7 +136,8 @@ static void rule_2_versions(void **state)
     OK(ctn_scope_end(ctx));
     float three = 3;
     OK(ctn_var_set(w, &three, sizeof three));
-    /* backward through a graph that saved w, after w was changed: an error naming both lines */
+    /* Backward through a graph that saved w, after w was changed, is an error that names both
+     * lines. */
     OK(ctn_scope_begin(ctx));
     ctn_tensor *loss = ctn_keep_graph(square_sum(ctn_use(w)));
     OK(ctn_backward(o, square_sum(ctn_use(w))));
@@ -153,7 +149,8 @@ static void rule_2_versions(void **state)
     ctn_error_clear();
     ctn_scope_end(ctx);
     ctn_error_clear();
-    OK(ctn_scope_begin(ctx)); /* a value set by the user in mid-scope is seen by later reads only */
+    /* A value set by the user in mid-scope is seen by later reads only. */
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *before = ctn_mul(ctn_use(w), ctn_use(w));
     OK(ctn_var_set(w, &three, sizeof three));
     ctn_tensor *after = ctn_mul(ctn_use(w), ctn_use(w));
@@ -171,7 +168,7 @@ static void check_rule_3(ctn_mode mode)
     ctn_optim *o = sgd(w, 0.5);
     OK(ctn_scope_begin(c));
     ctn_tensor *y = ctn_mul(ctn_use(w), ctn_use(w)), *kept = ctn_keep(ctn_relu(y));
-    ctn_tensor *loss = ctn_sum(y, 0, NULL, 0);
+    ctn_tensor *loss = ctn_sum(y, CTN_ALL_AXES, 0);
     OK(ctn_backward(o, loss));
     OK(ctn_optim_step(o));
     assert_float_equal(ctn_item(loss), 9, 0); /* the loss and kept tensors are outputs */
@@ -180,7 +177,7 @@ static void check_rule_3(ctn_mode mode)
     assert_int_equal(ctn_error_status(), CTN_EGONE);
     assert_non_null(strstr(ctn_error_message(), "keep it before the step"));
     ctn_error_clear();
-    assert_null(ctn_relu(y)); /* nor can it be used */
+    assert_null(ctn_relu(y)); /* and it cannot be used */
     assert_int_equal(ctn_error_status(), CTN_EGONE);
     ctn_error_clear();
     OK(ctn_scope_end(c));
@@ -202,15 +199,15 @@ static void rule_4_contributions(void **state)
     ctn_var *w = variable(ctx, "w", CTN_PARAM, 1, (float[]){1}),
             *u = variable(ctx, "u", CTN_PARAM, 1, (float[]){2});
     ctn_optim *o = sgd(w, 1), *p = sgd(u, 1), *bad = NULL;
-    assert_int_equal(ctn_sgd_new(&bad, (ctn_vars){1, &w, NULL}, NULL),
-                     CTN_ESTATE); /* one optimizer each */
+    /* A parameter belongs to one optimizer. */
+    assert_int_equal(ctn_sgd_new(&bad, (ctn_vars){1, &w, NULL}, NULL), CTN_ESTATE);
     ctn_error_clear();
     OK(ctn_scope_begin(ctx));
     assert_int_equal(ctn_optim_step(o), CTN_ESTATE); /* a step without a contribution */
     ctn_error_clear();
-    ctn_tensor *loss = ctn_sum(ctn_mul(ctn_use(w), ctn_use(u)), 0, NULL, 0);
-    OK(ctn_backward(o, loss));                            /* dw = u = 2, du is not touched */
-    OK(ctn_backward(o, ctn_sum(ctn_use(w), 0, NULL, 0))); /* dw = 1: adds up to 3 */
+    ctn_tensor *loss = ctn_sum(ctn_mul(ctn_use(w), ctn_use(u)), CTN_ALL_AXES, 0);
+    OK(ctn_backward(o, loss));                                 /* dw = u = 2, du is not touched */
+    OK(ctn_backward(o, ctn_sum(ctn_use(w), CTN_ALL_AXES, 0))); /* dw = 1: adds up to 3 */
     float g;
     OK(ctn_var_grad(w, &g, sizeof g));
     assert_float_equal(g, 3, 0);
@@ -222,11 +219,11 @@ static void rule_4_contributions(void **state)
     OK(ctn_scope_end(ctx));
     assert_float_equal(first(w), -2, 0);
     assert_float_equal(first(u), 2, 0);
-    OK(ctn_scope_begin(ctx)); /* contributions over scopes add up too */
-    OK(ctn_backward(o, ctn_sum(ctn_use(w), 0, NULL, 0)));
+    OK(ctn_scope_begin(ctx)); /* contributions of several scopes add up too */
+    OK(ctn_backward(o, ctn_sum(ctn_use(w), CTN_ALL_AXES, 0)));
     OK(ctn_scope_end(ctx));
     OK(ctn_scope_begin(ctx));
-    OK(ctn_backward(o, ctn_sum(ctn_use(w), 0, NULL, 0)));
+    OK(ctn_backward(o, ctn_sum(ctn_use(w), CTN_ALL_AXES, 0)));
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(ctx));
     assert_float_equal(first(w), -4, 0);
@@ -281,13 +278,13 @@ static void rule_5_read_in_mid_step(void **state)
         double seen = ctn_item(h);                       /* flushes */
         assert_float_equal(seen, 4, 0);
         if (seen > 0) h = ctn_mul(h, ctn_use(w)); /* w^3, gradient 3 w^2 = 12 */
-        OK(ctn_backward(o, ctn_sum(h, 0, NULL, 0)));
+        OK(ctn_backward(o, ctn_sum(h, CTN_ALL_AXES, 0)));
         OK(ctn_optim_step(o));
         OK(ctn_scope_end(ctx));
         assert_float_equal(first(w), 2 - 0.25 * 12, 1e-6);
     }
-    assert_int_equal(stats().misses, 2); /* one plan up to the read, one behind it */
-    OK(ctn_scope_begin(ctx));            /* an inner scope lets only its result out */
+    assert_int_equal(stats().misses, 2); /* one plan up to the read, one after it */
+    OK(ctn_scope_begin(ctx));            /* only the result leaves an inner scope */
     ctn_tensor *x = ctn_full(ctx, 3, CTN_F32, CTN_SHAPE(1));
     OK(ctn_scope_begin(ctx));
     ctn_tensor *hidden = ctn_mul(x, x), *result = ctn_scope_return(ctx, ctn_relu(hidden));
@@ -326,28 +323,28 @@ static void rule_7_borrowed_inputs(void **state)
     (void)state;
     float x[6] = {1, 2, 3, 4, 5, 6};
     OK(ctn_scope_begin(ctx));
-    ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(6)), *s = ctn_sum(t, 0, NULL, 0);
-    x[0] = 10; /* read when the plan runs: no copy was made */
+    ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(6)), *s = ctn_sum(t, CTN_ALL_AXES, 0);
+    x[0] = 10; /* read when the plan runs; no copy was made */
     assert_float_equal(ctn_item(s), 30, 0);
-    /* column-major memory of a (2,3) matrix, without a copy */
+    /* The column-major memory of a (2,3) matrix, without a copy. */
     ctn_tensor *m =
         ctn_input_strided(ctx, x, CTN_F32, 2, (const int64_t[]){2, 3}, (const int64_t[]){1, 2});
     ctn_tensor *p = ctn_matmul(m, m, 0, 1);
     float want[4] = {10 * 10 + 9 + 25, 10 * 2 + 12 + 30, 10 * 2 + 12 + 30, 4 + 16 + 36}, got[4];
     OK(ctn_read(p, got, sizeof got));
     assert_memory_equal(got, want, sizeof got);
-    /* zero rows are legal */
+    /* Zero rows are valid. */
     ctn_tensor *none = ctn_input(ctx, NULL, CTN_F32, CTN_SHAPE(0, 6));
     OK(ctn_read(none, got, 0));
     ctn_tensor *w = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 6));
     ctn_tensor *y = ctn_relu(ctn_linear(none, w, NULL));
     assert_int_equal(ctn_count(y), 0);
     assert_non_null(ctn_data(y));
-    assert_float_equal(ctn_item(ctn_sum(y, 0, NULL, 0)), 0, 0);
+    assert_float_equal(ctn_item(ctn_sum(y, CTN_ALL_AXES, 0)), 0, 0);
     OK(ctn_scope_end(ctx));
 }
 
-/* ---- hash and plans --------------------------------------------------------------------------------- */
+/* ---- hash and plans ------------------------------------------------------------------------- */
 
 static int warnings;
 static char warning[512];
@@ -362,7 +359,7 @@ static void rule_8_what_is_hashed(void **state)
 {
     (void)state;
     float x[100] = {1};
-    for (int i = 0; i < 10; i++) { /* values do not make plans */
+    for (int i = 0; i < 10; i++) { /* values do not make new plans */
         OK(ctn_scope_begin(ctx));
         x[0] = (float)i;
         ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4));
@@ -373,7 +370,7 @@ static void rule_8_what_is_hashed(void **state)
     assert_int_equal(stats().misses, 1);
     ctn_set_log(on_warning, NULL);
     warnings = 0;
-    for (int i = 0; i < 40; i++) { /* shapes do, and a run of them is reported once, by name */
+    for (int i = 0; i < 40; i++) { /* shapes do, and a series of them is reported once, by name */
         OK(ctn_scope_begin(ctx));
         assert_non_null(ctn_data(ctn_relu(ctn_input(ctx, x, CTN_F32, CTN_SHAPE((int64_t)i + 1)))));
         OK(ctn_scope_end(ctx));
@@ -384,16 +381,16 @@ static void rule_8_what_is_hashed(void **state)
     assert_non_null(strstr(warning, "dimension 0 of input 0"));
     ctn_var *w = variable(ctx, "w", CTN_PARAM, 4, NULL);
     uint64_t misses = stats().misses;
-    for (int i = 0; i < 4; i++) { /* the trainable flag and gradient mode do */
+    for (int i = 0; i < 4; i++) { /* so do the trainable flag and gradient mode */
         ctn_var_set_trainable(w, i & 1);
-        ctn_set_grad(ctx, i & 2);
+        ctn_context_set_grad(ctx, i & 2);
         OK(ctn_scope_begin(ctx));
         assert_non_null(ctn_data(ctn_mul(ctn_use(w), ctn_use(w))));
         OK(ctn_scope_end(ctx));
     }
-    assert_int_equal(stats().misses - misses,
-                     3); /* a frozen parameter without gradients: as with */
-    ctn_set_grad(ctx, 1);
+    /* A frozen parameter makes the same plan with and without gradient mode. */
+    assert_int_equal(stats().misses - misses, 3);
+    ctn_context_set_grad(ctx, 1);
     ctn_var_free(w);
 }
 
@@ -407,7 +404,7 @@ static void rule_9_one_arena(void **state)
         ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(i, 8));
         OK(ctn_scope_begin(ctx));
         ctn_tensor *y =
-            ctn_scope_return(ctx, ctn_sum(ctn_mul(ctn_relu(ctn_add(t, t)), t), 0, NULL, 0));
+            ctn_scope_return(ctx, ctn_sum(ctn_mul(ctn_relu(ctn_add(t, t)), t), CTN_ALL_AXES, 0));
         assert_true(ctn_item(y) == 0);
         OK(ctn_scope_end(ctx));
         int64_t one = (int64_t)((ctn__planner *)ctx->planner)->last->arena_bytes;
@@ -417,8 +414,8 @@ static void rule_9_one_arena(void **state)
     assert_int_equal(stats().arena_bytes, largest);
 }
 
-/* Six steps of a small net; look adds an evaluation of another shape, a miss, after the third. The text is
- * that of the last training plan. */
+/* Six steps of a small net. `look` adds an evaluation with another shape, a miss, after the
+ * third. The text is that of the last training plan. */
 static void planned_training(ctn_context *c, bool look, float *w, char *text, size_t n)
 {
     static float x[8 * 32], start[32 * 32];
@@ -435,7 +432,7 @@ static void planned_training(ctn_context *c, bool look, float *w, char *text, si
         OK(ctn_backward(o, square_sum(ctn_linear(ctn_tanh(h), ctn_use(v), NULL))));
         OK(ctn_optim_step(o));
         OK(ctn_scope_end(c));
-        assert_true(ctn_plan_text(c, text, n) < (int)n);
+        assert_true(ctn_context_plan_text(c, text, n) < (int)n);
         if (step != 2 || !look) continue;
         OK(ctn_scope_begin(c));
         t = ctn_input(c, x, CTN_F32, CTN_SHAPE(3, 32));
@@ -457,10 +454,10 @@ static void rule_10_planning_is_a_pure_function(void **state)
         planned_training(c, i == 2, w[i], text[i], sizeof text[i]);
         ctn_context_free(c);
     }
-    /* key, order, kernels, layouts and offsets: all of the plan is in its text */
+    /* The text contains the whole plan: key, order, kernels, layouts and offsets. */
     assert_string_equal(text[0], text[1]);
     assert_memory_equal(w[0], w[1], sizeof w[0]);
-    assert_string_equal(text[0], text[2]); /* nor does a miss in mid-run change anything */
+    assert_string_equal(text[0], text[2]); /* a miss in mid-run changes nothing either */
     assert_memory_equal(w[0], w[2], sizeof w[0]);
 }
 
@@ -473,9 +470,9 @@ static void rule_11_order_of_derivatives(void **state)
     ctn_tensor *t = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3))), *g, *gg;
     ctn_tensor *classes = ctn_input(ctx, c, CTN_I64, CTN_SHAPE(2));
     OK(ctn_grad(ctn_softmax_cross_entropy(t, classes), 1, &t, &g));
-    OK(ctn_grad(ctn_sum(ctn_square(g), 0, NULL, 0), 1, &t, &gg)); /* the second order */
+    OK(ctn_grad(ctn_sum(ctn_square(g), CTN_ALL_AXES, 0), 1, &t, &gg)); /* second order */
     assert_non_null(ctn_data(gg));
-    OK(ctn_grad(ctn_softmax_cross_entropy(t, t), 1, &t, &g)); /* targets have none */
+    OK(ctn_grad(ctn_softmax_cross_entropy(t, t), 1, &t, &g)); /* targets have no gradient */
     assert_null(ctn_data(g));
     assert_int_equal(ctn_error_status(), CTN_EGRAD);
     assert_non_null(strstr(ctn_error_message(), "softmax_cross_entropy"));
@@ -497,10 +494,10 @@ static void chain(ctn_context *c, const float *x, float *y, float *gx)
     ctn_tensor *t = ctn_with_grad(ctn_input(c, x, CTN_F32, CTN_SHAPE(LONG))), *g;
     ctn_tensor *h = ctn_add(ctn_scale(ctn_relu(t), 1.7), ctn_number(c, 0.3));
     h = ctn_shift(ctn_mul(ctn_tanh(h), t), -0.2);
-    OK(ctn_grad(ctn_sum(ctn_mul(h, h), 0, NULL, 0), 1, &t, &g));
+    OK(ctn_grad(ctn_sum(ctn_mul(h, h), CTN_ALL_AXES, 0), 1, &t, &g));
     OK(ctn_read(g, gx, LONG * sizeof(float)));
     OK(ctn_scope_end(c));
-    OK(ctn_scope_begin(c)); /* forward alone: nobody reads what is between */
+    OK(ctn_scope_begin(c)); /* forward only: nobody reads what is in between */
     t = ctn_input(c, x, CTN_F32, CTN_SHAPE(LONG));
     OK(ctn_scope_begin(c));
     h = ctn_add(ctn_scale(ctn_relu(t), 1.7), ctn_number(c, 0.3));
@@ -582,7 +579,7 @@ static void rule_13_zeros_without_gradient(void **state)
     ctn_var_free(v[1]);
 }
 
-/* ---- numbers, threads, guests ---------------------------------------------------------------------------- */
+/* ---- numbers, threads, guests --------------------------------------------------------------- */
 
 /* One step with four random ops: normal, normal, dropout, dropout of ones. */
 enum { DRAWN = 20000 };
@@ -612,7 +609,7 @@ static void rule_14_random_streams(void **state)
         assert_memory_not_equal(step[0].v[i], step[1].v[i], sizeof step[0].v[i]);
     assert_memory_not_equal(step[0].v[0], step[0].v[1], sizeof step[0].v[0]);
     assert_memory_not_equal(step[0].v[2], step[0].v[3], sizeof step[0].v[2]);
-    for (int k = 0; k < 4; k++) { /* threads, mode and reads in mid-step do not matter */
+    for (int k = 0; k < 4; k++) { /* threads, mode and mid-step reads do not matter */
         ctn_context *c;
         OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = k == 0 ? 1 : THREADS, .seed = 7,
                                        .mode = k == 2 ? CTN_MODE_EAGER : CTN_MODE_PLANNED)));
@@ -622,18 +619,18 @@ static void rule_14_random_streams(void **state)
         }
         ctn_context_free(c);
     }
-    ctn_context_state saved = {7, 1}, now; /* state moves to a context of another seed */
+    ctn_context_state saved = {7, 1}, now; /* the state moves to a context with another seed */
     ctn_context *c;
     OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 8)));
     draw(c, false, &again);
     assert_memory_not_equal(&again, &step[0], sizeof again);
-    OK(ctn_context_load(c, &saved));
+    OK(ctn_context_set_state(c, &saved));
     for (int s = 1; s < 3; s++) {
         draw(c, false, &again);
         assert_memory_equal(&again, &step[s], sizeof again);
     }
-    ctn_context_save(c, &now);
-    ctn_context_save(ctx, &saved);
+    ctn_context_get_state(c, &now);
+    ctn_context_get_state(ctx, &saved);
     assert_memory_equal(&now, &saved, sizeof now);
     ctn_context_free(c);
 }
@@ -648,7 +645,7 @@ static void rule_14_dropout_gradient_has_the_same_mask(void **state)
         OK(ctn_scope_begin(ctx));
         ctn_tensor *t = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(DRAWN))), *gt;
         ctn_tensor *d = ctn_dropout(t, 0.25);
-        OK(ctn_grad(ctn_sum(d, 0, NULL, 0), 1, &t, &gt));
+        OK(ctn_grad(ctn_sum(d, CTN_ALL_AXES, 0), 1, &t, &gt));
         OK(ctn_read(d, y[s], sizeof y[s]));
         OK(ctn_read(gt, g[s], sizeof g[s]));
         OK(ctn_scope_end(ctx));
@@ -660,7 +657,7 @@ static void rule_14_dropout_gradient_has_the_same_mask(void **state)
     }
     assert_memory_not_equal(g[0], g[1], sizeof g[0]);
     assert_true(abs(kept - 30000) < 500); /* of 40000; 500 is near six deviations */
-    ctn_set_training(ctx, 0);
+    ctn_context_set_training(ctx, 0);
     OK(ctn_scope_begin(ctx));
     OK(ctn_read(ctn_dropout(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(DRAWN)), 0.25), y[0],
                 sizeof y[0]));
@@ -675,7 +672,7 @@ static void rule_15_types(void **state)
     OK(ctn_scope_begin(ctx));
     ctn_tensor *t = ctn_input(ctx, x, CTN_F64, CTN_SHAPE(2));
     double s;
-    OK(ctn_read(ctn_sum(t, 0, NULL, 0), &s, sizeof s));
+    OK(ctn_read(ctn_sum(t, CTN_ALL_AXES, 0), &s, sizeof s));
     assert_true(s == 1 + 1e-12);
     float f[2] = {1, 2};
     assert_null(ctn_add(t, ctn_input(ctx, f, CTN_F32, CTN_SHAPE(2))));
@@ -692,13 +689,13 @@ static void rule_16_error_leaves_context_usable(void **state)
     OK(ctn_scope_begin(ctx));
     ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3)),
                *u = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(3, 2));
-    assert_null(ctn_relu(ctn_add(t, u))); /* shapes, op and line are named */
+    assert_null(ctn_relu(ctn_add(t, u))); /* the message has shapes, op and line */
     assert_int_equal(ctn_error_status(), CTN_ESHAPE);
     assert_non_null(strstr(ctn_error_message(), "add: shapes (2,3) and (3,2)"));
     assert_non_null(strstr(ctn_error_message(), "test_rules.c"));
     ctn_error_clear();
     OK(ctn_scope_end(ctx));
-    OK(ctn_scope_begin(ctx)); /* an error while the plan runs */
+    OK(ctn_scope_begin(ctx)); /* an error at run time */
     t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(1, 3));
     ctn_tensor *l = ctn_softmax_cross_entropy(t, ctn_input(ctx, &bad, CTN_I64, CTN_SHAPE(1)));
     assert_true(isnan(ctn_item(l)));
@@ -730,7 +727,7 @@ static void rule_16_floating_point_mode_is_restored(void **state)
     unsigned now = _mm_getcsr();
     _mm_setcsr(was);
     assert_int_equal(now & ~0x3fu, odd);
-    assert_float_equal(y[0], 0, 0); /* 1e-60 is flushed in any case; a denormal result: */
+    assert_float_equal(y[0], 0, 0); /* 1e-60 is flushed in any case; next, a denormal result */
     x[0] = 1e-20f;
     OK(ctn_scope_begin(ctx));
     t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4));
@@ -753,7 +750,7 @@ static void *work(void *p)
     for (int i = 0; i < 200; i++) {
         if (ctn_scope_begin(w->c) < 0) return NULL;
         ctn_tensor *t = ctn_input(w->c, x, CTN_F32, CTN_SHAPE(8, 8));
-        w->sum += ctn_item(ctn_sum(ctn_matmul(t, t, 0, 1), 0, NULL, 0));
+        w->sum += ctn_item(ctn_sum(ctn_matmul(t, t, 0, 1), CTN_ALL_AXES, 0));
         if (ctn_scope_end(w->c) < 0) return NULL;
     }
     return p;
@@ -781,21 +778,21 @@ static void rule_17_contexts_in_threads(void **state)
     }
 }
 
-/* ---- besides the rules -------------------------------------------------------------------------------------- */
+/* ---- beyond the rules ------------------------------------------------------------------------ */
 
 static void forward_only_keeps_nothing(void **state)
 {
     (void)state;
     static float x[256 * 256];
     OK(ctn_scope_begin(ctx));
-    ctn_set_grad(ctx, 0);
+    ctn_context_set_grad(ctx, 0);
     ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(256, 256));
     OK(ctn_scope_begin(ctx));
     for (int i = 0; i < 20; i++) t = ctn_relu(ctn_add(t, t));
     t = ctn_scope_return(ctx, t);
     assert_non_null(ctn_data(t));
     assert_true(stats().arena_bytes <= 256 * 256 * 4 * 2 + (1 << 20));
-    ctn_set_grad(ctx, 1);
+    ctn_context_set_grad(ctx, 1);
     OK(ctn_scope_end(ctx));
 }
 
@@ -826,7 +823,7 @@ static void a_trace_is_written(void **state)
         OK(ctn_scope_end(c));
     }
     snprintf(path, sizeof path, "trace-%d.json", (int)getpid());
-    OK(ctn_trace_write(c, path));
+    OK(ctn_context_write_trace(c, path));
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     size_t n = fread(text, 1, sizeof text - 1, f);

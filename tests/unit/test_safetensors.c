@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safetensors files: round trip of every type, exact bytes, a table of hostile headers each refused
- * with its message, every truncation and damaged byte of a good file, atomic replacement, a failing
- * allocator. With CATENA_DATA, the weights of a published ResNet.
+ * safetensors files: round trip of every type, exact bytes, a table of hostile headers that must
+ * each be refused with a specific message, every truncation and every damaged byte of a valid
+ * file, atomic replacement, a failing allocator. With CATENA_DATA, also the weights of a
+ * published ResNet.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +15,9 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "io/safetensors.h"
-
-#define ok(call) assert_int_equal((call), CTN_OK)
 
 #ifndef CTN_HAVE_YYJSON
 
@@ -27,7 +27,7 @@ static void test_without_yyjson(void **state)
     ctn__st_file *f = NULL;
     assert_fails(ctn__st_parse(&f, "t", "\2\0\0\0\0\0\0\0{}", 10), CTN_EUNSUPPORTED, "yyjson");
     ctn__st_writer *w = NULL;
-    ok(ctn__st_begin(&w, "none.safetensors"));
+    OK(ctn__st_begin(&w, "none.safetensors"));
     assert_fails(ctn__st_finish(w), CTN_EUNSUPPORTED, "yyjson");
     ctn__st_writer_free(w);
     assert_int_equal(access("none.safetensors", F_OK), -1);
@@ -103,7 +103,7 @@ static void assert_array(const ctn__st_file *f, const char *name, ctn_dtype dtyp
     assert_int_equal(a->bytes, n);
     unsigned char got[64] = {0};
     assert_true(n < sizeof got);
-    ok(ctn__st_read(f, a, got));
+    OK(ctn__st_read(f, a, got));
     if (n) assert_memory_equal(got, data, n);
 }
 
@@ -111,8 +111,8 @@ static void test_round_trip(void **state)
 {
     (void)state;
     ctn__st_file *f = NULL;
-    ok(write_sample("a.safetensors"));
-    ok(ctn__st_open(&f, "a.safetensors"));
+    OK(write_sample("a.safetensors"));
+    OK(ctn__st_open(&f, "a.safetensors"));
     assert_int_equal(ctn__st_count(f), 8);
     assert_array(f, "b", CTN_U8, 1, (int64_t[]){5}, bytes, 5);
     assert_array(f, "w", CTN_F32, 2, (int64_t[]){2, 3}, weight, 24);
@@ -124,7 +124,7 @@ static void test_round_trip(void **state)
     assert_array(f, "flags", CTN_BOOL, 1, (int64_t[]){2}, bytes, 2);
     assert_null(ctn__st_find(f, "absent"));
     assert_null(ctn__st_at(f, 8));
-    size_t at = 0; /* large elements first, so that mapping readers find all of them aligned */
+    size_t at = 0; /* large elements first, so that all are aligned when mapped */
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(at % ctn_dtype_size(ctn__st_at(f, i)->dtype), 0);
         at += ctn__st_at(f, i)->bytes;
@@ -138,9 +138,9 @@ static void test_round_trip(void **state)
     ctn__st_close(f);
     ctn__st_close(NULL);
 
-    /* same input, same bytes */
+    /* The same input gives the same bytes. */
     static unsigned char a[4096], b[4096];
-    ok(write_sample("b.safetensors"));
+    OK(write_sample("b.safetensors"));
     size_t n = read_file("a.safetensors", a, sizeof a);
     assert_int_equal(read_file("b.safetensors", b, sizeof b), n);
     assert_memory_equal(a, b, n);
@@ -155,15 +155,15 @@ static void test_exact_bytes(void **state)
                                "  \7\10";
     ctn__st_writer *w = NULL;
     unsigned char got[200];
-    ok(ctn__st_begin(&w, "exact.safetensors"));
-    ok(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){2}));
-    ok(ctn__st_add_metadata(w, "k", "v"));
+    OK(ctn__st_begin(&w, "exact.safetensors"));
+    OK(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){2}));
+    OK(ctn__st_add_metadata(w, "k", "v"));
     assert_fails(ctn__st_finish(w), CTN_ESTATE, "'x' was never put");
-    ok(ctn__st_put(w, "x", "\7\10"));
-    assert_fails(ctn__st_put(w, "x", "\7\10"), CTN_ESTATE, "put before");
+    OK(ctn__st_put(w, "x", "\7\10"));
+    assert_fails(ctn__st_put(w, "x", "\7\10"), CTN_ESTATE, "already put");
     assert_fails(ctn__st_add(w, "y", CTN_U8, 0, NULL), CTN_ESTATE, "after the first put");
-    ok(ctn__st_finish(w));
-    assert_fails(ctn__st_finish(w), CTN_ESTATE, "finished already");
+    OK(ctn__st_finish(w));
+    assert_fails(ctn__st_finish(w), CTN_ESTATE, "already finished");
     ctn__st_writer_free(w);
     size_t n = read_file("exact.safetensors", got, sizeof got);
     assert_int_equal(n, sizeof want - 1);
@@ -175,17 +175,17 @@ static void test_empty(void **state)
     (void)state;
     ctn__st_writer *w = NULL;
     ctn__st_file *f = NULL;
-    ok(ctn__st_begin(&w, "empty.safetensors"));
-    ok(ctn__st_finish(w));
+    OK(ctn__st_begin(&w, "empty.safetensors"));
+    OK(ctn__st_finish(w));
     ctn__st_writer_free(w);
-    ok(ctn__st_open(&f, "empty.safetensors"));
+    OK(ctn__st_open(&f, "empty.safetensors"));
     assert_int_equal(ctn__st_count(f), 0);
     assert_null(ctn__st_find(f, "x"));
     assert_null(ctn__st_metadata(f, "x"));
     ctn__st_close(f);
 }
 
-/* json with its true length in front, and `data` bytes of zeros behind */
+/* Writes json with its true length in front and `data` zero bytes after it. */
 static ctn_status parse(ctn__st_file **f, const char *json, size_t data)
 {
     static unsigned char p[4096];
@@ -217,7 +217,7 @@ static void test_hostile_headers(void **state)
         {"{}}", 0, CTN_EFORMAT, "not JSON"},
         {"{\"x\":1,}", 0, CTN_EFORMAT, "not JSON"},
         {"{\"\xff\":1}", 0, CTN_EFORMAT, "not JSON"},
-        {"{}", 1, CTN_EFORMAT, "1 bytes of data, the arrays cover 0"},
+        {"{}", 1, CTN_EFORMAT, "1 bytes of data, but the arrays cover 0"},
         {"{\"x\":1}", 0, CTN_EFORMAT, "exactly dtype"},
         {"{\"x\":[]}", 0, CTN_EFORMAT, "exactly dtype"},
         {"{\"x\":{}}", 0, CTN_EFORMAT, "exactly dtype"},
@@ -257,7 +257,7 @@ static void test_hostile_headers(void **state)
         {ONE("U8", "[1]", "[18446744073709551615,18446744073709551615]"), 1, CTN_EFORMAT,
          "its shape needs 1 bytes"},
         {ONE("U8", "[0]", "[5,5]"), 0, CTN_EFORMAT, "expected to begin at 0"},
-        {ONE("U8", "[1]", "[0,1]"), 2, CTN_EFORMAT, "2 bytes of data, the arrays cover 1"},
+        {ONE("U8", "[1]", "[0,1]"), 2, CTN_EFORMAT, "2 bytes of data, but the arrays cover 1"},
         {"{\"x\":" ENTRY("U8", "[2]", "[0,2]") ",\"y\":" ENTRY("U8", "[2]", "[1,3]") "}", 3,
          CTN_EFORMAT, "expected to begin at 2"},
         {"{\"x\":" ENTRY("U8", "[2]", "[0,2]") ",\"y\":" ENTRY("U8", "[2]", "[0,2]") "}", 2,
@@ -265,13 +265,12 @@ static void test_hostile_headers(void **state)
         {"{\"x\":" ENTRY("U8", "[1]", "[0,1]") ",\"y\":" ENTRY("U8", "[1]", "[2,3]") "}", 3,
          CTN_EFORMAT, "expected to begin at 1"},
         {"{\"x\":" ENTRY("U8", "[1]", "[0,1]") ",\"x\":" ENTRY("U8", "[1]", "[1,2]") "}", 2,
-         CTN_EFORMAT, "'x' is there twice"},
+         CTN_EFORMAT, "'x' appears twice"},
         {"{\"__metadata__\":7}", 0, CTN_EFORMAT, "__metadata__ is not an object"},
         {"{\"__metadata__\":{\"a\":1}}", 0, CTN_EFORMAT, "__metadata__ entry 0"},
         {"{\"__metadata__\":{\"a\":\"\\u0000\"}}", 0, CTN_EFORMAT, "__metadata__ entry 0"},
-        {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, CTN_EFORMAT, "key 'a' is there twice"},
-        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, CTN_EFORMAT,
-         "__metadata__ is there twice"},
+        {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, CTN_EFORMAT, "key 'a' appears twice"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, CTN_EFORMAT, "__metadata__ appears twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ctn__st_file *f = NULL;
@@ -284,8 +283,9 @@ static void test_odd_but_valid(void **state)
 {
     (void)state;
     ctn__st_file *f = NULL;
-    /* text order is not file order; spaces behind; an empty array between */
-    ok(parse(&f,
+    /* The order of the text is not that of the file; spaces at the end; an empty array in
+     * between. */
+    OK(parse(&f,
              "{\"b\":" ENTRY("U8", "[2]", "[4,6]") ", \"a\":" ENTRY(
                  "F32", "[]", "[0,4]") ","
                                        "\"e\":" ENTRY("F32", "[0]", "[4,4]") "}   ",
@@ -308,7 +308,7 @@ static void test_hostile_length(void **state)
     assert_fails(ctn__st_parse(&f, "t", p, 10), CTN_EFORMAT, "header of 3 bytes in a file of 10");
     memset(p, 255, 8);
     assert_fails(ctn__st_parse(&f, "t", p, 16), CTN_EFORMAT, "18446744073709551615 bytes");
-    /* a header over the limit, in a sparse file that could hold it */
+    /* A header over the limit, in a sparse file that could hold it. */
     FILE *big = fopen("big.safetensors", "wb");
     const uint64_t n = CTN__ST_HEADER_MAX + 1;
     for (int i = 0; i < 8; i++) putc((int)(n >> 8 * i & 255), big);
@@ -324,16 +324,17 @@ static void test_hostile_length(void **state)
     assert_null(f);
 }
 
-/* Every truncation is refused; a damaged byte is refused or still gives arrays inside the file. */
+/* Every truncation is refused. A damaged byte is refused or still gives arrays inside of the
+ * file. */
 static void test_damage(void **state)
 {
     (void)state;
     static unsigned char p[4096], *q;
-    ok(write_sample("a.safetensors"));
+    OK(write_sample("a.safetensors"));
     size_t n = read_file("a.safetensors", p, sizeof p);
     ctn__st_file *f = NULL;
     for (size_t cut = 0; cut < n; cut++) {
-        q = malloc(cut ? cut : 1); /* of the exact size, for the address sanitizer */
+        q = malloc(cut ? cut : 1); /* exact size, for the address sanitizer */
         memcpy(q, p, cut);
         assert_true(ctn__st_parse(&f, "t", q, cut) < 0);
         assert_true(*ctn_error_message());
@@ -349,7 +350,7 @@ static void test_damage(void **state)
             if (ctn__st_parse(&f, "t", q, n) == CTN_OK) {
                 for (size_t i = 0; i < ctn__st_count(f); i++) {
                     unsigned char got[4096];
-                    ok(ctn__st_read(f, ctn__st_at(f, i), got));
+                    OK(ctn__st_read(f, ctn__st_at(f, i), got));
                     sum = (unsigned char)(sum + got[0]);
                 }
                 ctn__st_close(f);
@@ -360,14 +361,14 @@ static void test_damage(void **state)
         }
 }
 
-/* Another process cuts the file off while it is open: an error, no signal. */
+/* Another process truncates the file while it is open: an error, no signal. */
 static void test_shortened(void **state)
 {
     (void)state;
     ctn__st_file *f = NULL;
     unsigned char got[64];
-    ok(write_sample("a.safetensors"));
-    ok(ctn__st_open(&f, "a.safetensors"));
+    OK(write_sample("a.safetensors"));
+    OK(ctn__st_open(&f, "a.safetensors"));
     assert_int_equal(truncate("a.safetensors", 300), 0);
     assert_fails(ctn__st_read(f, ctn__st_find(f, "b"), got), CTN_EIO,
                  "safetensors: a.safetensors: became shorter");
@@ -381,39 +382,39 @@ static void test_writer_refuses(void **state)
 {
     (void)state;
     ctn__st_writer *w = NULL;
-    ok(ctn__st_begin(&w, "no/such/folder/x"));
+    OK(ctn__st_begin(&w, "no/such/folder/x"));
     assert_fails(ctn__st_add(w, "__metadata__", CTN_U8, 0, NULL), CTN_EARG, "__metadata__");
     assert_fails(ctn__st_add(w, "", CTN_U8, 0, NULL), CTN_EARG, "named ''");
     assert_fails(ctn__st_add(w, "x", (ctn_dtype)0, 0, NULL), CTN_EDTYPE, "dtype 0");
     assert_fails(ctn__st_add(w, "x", CTN_U8, 9, (int64_t[9]){0}), CTN_EARG, "9 dimensions");
     assert_fails(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){-1}), CTN_EARG, "size -1");
     assert_fails(ctn__st_add(w, "x", CTN_F32, 2, (int64_t[]){INT64_MAX, 9}), CTN_EARG, "'x'");
-    ok(ctn__st_add(w, "x", CTN_U8, 0, NULL));
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 0, NULL), CTN_EARG, "added before");
-    ok(ctn__st_add_metadata(w, "k", "v"));
-    assert_fails(ctn__st_add_metadata(w, "k", "v"), CTN_EARG, "added before");
+    OK(ctn__st_add(w, "x", CTN_U8, 0, NULL));
+    assert_fails(ctn__st_add(w, "x", CTN_U8, 0, NULL), CTN_EARG, "already added");
+    OK(ctn__st_add_metadata(w, "k", "v"));
+    assert_fails(ctn__st_add_metadata(w, "k", "v"), CTN_EARG, "already added");
     assert_fails(ctn__st_put(w, "x", NULL), CTN_ESTATE, "has no data");
     assert_fails(ctn__st_put(w, "y", bytes), CTN_ESTATE, "'y' was not added");
     assert_fails(ctn__st_put(w, "x", bytes), CTN_EIO, "no/such/folder");
     ctn__st_writer_free(w);
     ctn__st_writer_free(NULL);
 
-    /* a name that is not UTF-8: refused, and the file that was there stays */
+    /* A name that is not UTF-8 is refused, and the existing file is kept. */
     static unsigned char a[4096], b[4096];
-    ok(write_sample("kept.safetensors"));
+    OK(write_sample("kept.safetensors"));
     size_t n = read_file("kept.safetensors", a, sizeof a);
-    ok(ctn__st_begin(&w, "kept.safetensors"));
-    ok(ctn__st_add(w, "\xff", CTN_U8, 0, NULL));
+    OK(ctn__st_begin(&w, "kept.safetensors"));
+    OK(ctn__st_add(w, "\xff", CTN_U8, 0, NULL));
     assert_fails(ctn__st_put(w, "\xff", bytes), CTN_EARG, "UTF-8");
     ctn__st_writer_free(w);
     assert_int_equal(read_file("kept.safetensors", b, sizeof b), n);
     assert_memory_equal(a, b, n);
 
-    /* the target is a folder: the temporary file is gone afterwards */
+    /* The target is a folder: the temporary file is removed afterwards. */
     mkdir("folder", 0777);
     char temporary[100];
     snprintf(temporary, sizeof temporary, "folder.tmp-%ld-0", (long)getpid());
-    ok(ctn__st_begin(&w, "folder"));
+    OK(ctn__st_begin(&w, "folder"));
     assert_fails(ctn__st_finish(w), CTN_EIO, "cannot rename");
     ctn__st_writer_free(w);
     assert_int_equal(access(temporary, F_OK), -1);
@@ -428,12 +429,12 @@ static void test_no_memory(void **state)
     for (; st == CTN_ENOMEM && n < 1000; n++) {
         failing mem = {.left = n};
         ctn__st_file *f = NULL;
-        ok(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &mem}));
+        OK(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &mem}));
         st = write_sample("memory.safetensors");
         if (st == CTN_OK) st = ctn__st_open(&f, "memory.safetensors");
         ctn__st_close(f);
         assert_int_equal(mem.live, 0);
-        ok(ctn_set_allocator(NULL));
+        OK(ctn_set_allocator(NULL));
         assert_int_equal(ctn_error_status(), st);
         ctn_error_clear();
     }
@@ -452,7 +453,7 @@ static void test_real(void **state)
     char path[1000];
     snprintf(path, sizeof path, "%s/weights/cifar10-resnet/resnet20-12fca82f.safetensors", data);
     ctn__st_file *f = NULL;
-    ok(ctn__st_open(&f, path));
+    OK(ctn__st_open(&f, path));
     int64_t parameters = 0;
     for (size_t i = 0; i < ctn__st_count(f); i++) {
         const ctn__st_array *a = ctn__st_at(f, i);

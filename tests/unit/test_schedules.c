@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Schedules against their formulas and, for one-cycle and multistep, against values of PyTorch's
- * OneCycleLR and MultiStepLR; hyperparameters by name: what an optimizer has, what it refuses, that a change
- * needs no new plan, and that it is part of the state.
+ * OneCycleLR and MultiStepLR. Hyperparameters by name: which ones an optimizer has, which values
+ * it refuses, that a change needs no new plan, and that they are part of the state.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,12 +20,8 @@
 #include <cmocka.h>
 
 #include "optim/optim.h"
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 #define SCHED(...) CTN_OPT(ctn_sched_opt, __VA_ARGS__)
 
 static void assert_near(double got, double want, double tol)
@@ -34,8 +30,8 @@ static void assert_near(double got, double want, double tol)
         fail_msg("%.17g, expected %.17g", got, want);
 }
 
-/* torch.optim.lr_scheduler.OneCycleLR(SGD(lr=1), max_lr=1, total_steps=N), get_last_lr() of each step;
- * the second with pct_start=0.25, div_factor=10, final_div_factor=100 */
+/* torch.optim.lr_scheduler.OneCycleLR(SGD(lr=1), max_lr=1, total_steps=N): get_last_lr() of each
+ * step. The second has pct_start=0.25, div_factor=10, final_div_factor=100. */
 static void test_one_cycle(void **state)
 {
     (void)state;
@@ -63,7 +59,7 @@ static void test_one_cycle(void **state)
     assert_near(ctn_sched_factor(s, 0), 0.04, 1e-15);
     assert_near(ctn_sched_factor(s, 299), 1, 1e-15);
     assert_near(ctn_sched_factor(s, 999), 4e-6, 1e-9);
-    assert_near(ctn_sched_factor(s, 5000), 4e-6, 1e-9); /* beyond the end it stays there */
+    assert_near(ctn_sched_factor(s, 5000), 4e-6, 1e-9); /* after the end it stays constant */
     for (int64_t i = 0; i < 999; i++)                   /* up, then down */
         assert_true(i < 299 ? ctn_sched_factor(s, i) < ctn_sched_factor(s, i + 1)
                             : ctn_sched_factor(s, i) > ctn_sched_factor(s, i + 1));
@@ -137,11 +133,11 @@ static void vars_free(ctn_optim *o)
     ctn_context_free(ctx);
 }
 
-/* The gradient of both is 1. */
+/* The gradient of both parameters is 1. */
 static void step(ctn_optim *o, float out[2])
 {
     OK(ctn_scope_begin(ctx));
-    OK(ctn_backward(o, ctn_sum(ctn_add(ctn_use(var[0]), ctn_use(var[1])), 0, NULL, 0)));
+    OK(ctn_backward(o, ctn_sum(ctn_add(ctn_use(var[0]), ctn_use(var[1])), CTN_ALL_AXES, 0)));
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(ctx));
     for (int i = 0; i < 2; i++) OK(ctn_var_get(var[i], &out[i], sizeof *out));
@@ -157,14 +153,14 @@ static void test_sgd_hyper(void **state)
     assert_int_equal(ctn_optim_group(o, "b", CTN_OPT(ctn_group_opt, .decay = &(double){0.0})), 1);
     step(o, w);
     assert_true(w[0] == 0.75f && w[1] == 0.75f); /* b = 1 */
-    ctn_context_stats(ctx, &before);
+    ctn_context_get_stats(ctx, &before);
     OK(ctn_optim_set_hyper(o, "momentum", 0));
     OK(ctn_optim_set_hyper(o, "lr", 0.5));
     OK(ctn_optim_set_hyper(o, "decay", 1));
     step(o, w);
-    assert_true(w[0] == 0.75f - 0.5f * 1.75f); /* its gradient and decay, no momentum */
+    assert_true(w[0] == 0.75f - 0.5f * 1.75f); /* its gradient and decay, without momentum */
     assert_true(w[1] == 0.25f);                /* its own decay stays 0 */
-    ctn_context_stats(ctx, &after);
+    ctn_context_get_stats(ctx, &after);
     assert_int_equal(before.misses, after.misses);
     assert_true(ctn_optim_hyper(o, "momentum") == 0 && ctn_optim_hyper(o, "decay") == 1);
     assert_true(isnan(ctn_optim_hyper(o, "beta2")) && isnan(ctn_optim_hyper(o, "x")));
@@ -175,7 +171,7 @@ static void test_sgd_hyper(void **state)
     assert_int_equal(ctn_optim_set_hyper(o, "lr", NAN), CTN_EARG);
     ctn_error_clear();
     vars_free(o);
-    OK(ctn_sgd_new(&o, vars_new(), NULL)); /* without momentum there is no memory for it */
+    OK(ctn_sgd_new(&o, vars_new(), NULL)); /* without momentum it has no state for it */
     assert_int_equal(ctn_optim_set_hyper(o, "momentum", 0.5), CTN_ENOTFOUND);
     ctn_error_clear();
     vars_free(o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cases of tests/ops cannot say about ops on shapes and indices: errors when a step
- * runs and that the context goes on after them, scalars that keep the plan, NaN, limits on the
- * number of tensors.
+ * What the cases of tests/ops cannot express about ops on shapes and indices: errors at run time
+ * and that the context remains usable after them, scalars that do not change the plan, NaN,
+ * limits on the number of tensors.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static ctn_tensor *call(int which, const int64_t *index)
     default: break;
     }
     x = ctn_with_grad(x);
-    assert_int_equal(ctn_grad(ctn_sum(ctn_embedding(x, i), 0, NULL, 0), 1, &x, &gx), CTN_OK);
+    assert_int_equal(ctn_grad(ctn_sum(ctn_embedding(x, i), CTN_ALL_AXES, 0), 1, &x, &gx), CTN_OK);
     return gx;
 }
 
@@ -79,7 +79,7 @@ static void test_index_out_of_range(void **state)
             expect_when_read(call(k, index), text);
             ctn_scope_end(ctx);
             ctn_error_clear();
-            index[4] = 3; /* the same plan goes on with good indices */
+            index[4] = 3; /* the same plan continues with good indices */
             ctn_scope_begin(ctx);
             ctn_tensor *t = call(k, index);
             assert_int_equal(ctn_read(t, result, (size_t)ctn_count(t) * sizeof(float)), CTN_OK);
@@ -98,7 +98,7 @@ static void test_slice_moves_without_a_new_plan(void **state)
                          CTN_OK);
         assert_true(result[0] == (float)(3 * start));
         assert_int_equal(ctn_scope_end(ctx), CTN_OK);
-        ctn_context_stats(ctx, start == 0 ? &was : &is);
+        ctn_context_get_stats(ctx, start == 0 ? &was : &is);
     }
     assert_int_equal(is.misses, was.misses);
     static const int64_t wrong[] = {5, -7, INT64_MAX, INT64_MIN};
@@ -111,14 +111,14 @@ static void test_slice_moves_without_a_new_plan(void **state)
     }
 }
 
-/* The gradient goes where the slice was taken in this very step. */
+/* The gradient goes where the slice was taken in this step. */
 static void test_slice_gradient_moves(void **state)
 {
     (void)state;
     for (int start = 0; start <= 4; start++) {
         ctn_scope_begin(ctx);
         ctn_tensor *x = ctn_with_grad(matrix(6, 1)), *gx;
-        ctn_tensor *y = ctn_sum(ctn_slice(x, 0, start, 2), 0, NULL, 0);
+        ctn_tensor *y = ctn_sum(ctn_slice(x, 0, start, 2), CTN_ALL_AXES, 0);
         assert_int_equal(ctn_grad(y, 1, &x, &gx), CTN_OK);
         assert_int_equal(ctn_read(gx, result, 6 * sizeof(float)), CTN_OK);
         for (int i = 0; i < 6; i++) assert_true(result[i] == (float)(i == start || i == start + 1));
@@ -133,8 +133,8 @@ static void test_nan_wins(void **state)
     (void)state;
     ctn_scope_begin(ctx);
     ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4)), *top;
-    assert_true(isnan(ctn_item(ctn_max(t, 0, NULL, 0))));
-    assert_true(isnan(ctn_item(ctn_min(t, 0, NULL, 0))));
+    assert_true(isnan(ctn_item(ctn_max(t, CTN_ALL_AXES, 0))));
+    assert_true(isnan(ctn_item(ctn_min(t, CTN_ALL_AXES, 0))));
     assert_int_equal(ctn_read(ctn_argmax(t, 0), &place, sizeof place), CTN_OK);
     assert_int_equal(place, 1);
     assert_int_equal(ctn_topk(t, 2, 0, NULL, &top), CTN_OK);
@@ -213,15 +213,15 @@ static void test_padding_along_one_dimension(void **state)
                 4, 4);
     assert_null(ctn_conv(x, w, NULL, CTN_OPT(ctn_conv_opt, .pad = {-2})));
     ctn_error_clear();
-    /* the same numbers as with zeros that are there */
+    /* The same numbers as with explicit zeros. */
     const int64_t one[4] = {0, 0, 1, 0};
     ctn_tensor *d =
         ctn_sub(ctn_conv(x, w, NULL, high), ctn_conv(ctn_pad(x, one, one, 0), w, NULL, NULL));
-    assert_true(ctn_item(ctn_max(ctn_abs(d), 0, NULL, 0)) == 0);
+    assert_true(ctn_item(ctn_max(ctn_abs(d), CTN_ALL_AXES, 0)) == 0);
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
 }
 
-/* Its gradients are added, in f32, and rounded once. */
+/* Its gradients are added in f32 and rounded once. */
 static void test_low_tensor_used_twice(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void test_low_tensor_used_twice(void **state)
         assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
         ctn_tensor *x = ctn_with_grad(matrix(2, 3)), *g = NULL;
         ctn_tensor *h = ctn_cast(x, (ctn_dtype)low), *twice = ctn_add(ctn_mul(h, h), h);
-        assert_int_equal(ctn_grad(ctn_sum(ctn_cast(twice, CTN_F32), 0, NULL, 0), 1, &x, &g),
+        assert_int_equal(ctn_grad(ctn_sum(ctn_cast(twice, CTN_F32), CTN_ALL_AXES, 0), 1, &x, &g),
                          CTN_OK);
         assert_int_equal(ctn_read(g, result, 6 * sizeof(float)), CTN_OK);
         for (int i = 0; i < 6; i++) assert_true(result[i] == 2 * values[i] + 1);

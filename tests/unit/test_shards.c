@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Image folders, tar shards, their kept indexes, staging, packing. Images are 4x4 PNG files of one
- * colour, made here, so a sample says which file it came from.
+ * Image folders, tar shards, their stored indexes, staging, packing. The images are 4x4 PNG
+ * files of one colour, made here, so that a sample shows which file it came from.
  */
 #include <dirent.h>
 #include <malloc.h>
@@ -30,7 +30,7 @@ enum { SIDE = 4, ROW = 1 + 3 * SIDE, PIXELS = SIDE * ROW };
 #define SMALL \
     CTN_OPT(ctn_image_opt, .height = SIDE, .width = SIDE, .crop = CTN_CROP_WHOLE, .raw = 1)
 
-/* Bytes of a text without its 0 */
+/* The bytes of a text without its final 0. */
 static void put_text(void *to, const char *text, size_t n)
 {
     memcpy(to, text, n);
@@ -71,7 +71,7 @@ static uint8_t *chunk(uint8_t *p, const char *type, const uint8_t *data, size_t 
     return put32(from + 4 + n, crc(from, n + 4));
 }
 
-/* One colour, deflate's stored blocks. Returns its bytes. */
+/* One colour, as stored (uncompressed) deflate blocks. Returns the number of bytes. */
 static size_t make_png(uint8_t *out, uint8_t r, uint8_t g, uint8_t b)
 {
     static const uint8_t head[13] = {0, 0, 0, SIDE, 0, 0, 0, SIDE, 8, 2, 0, 0, 0};
@@ -155,7 +155,8 @@ static void tar_end(struct tar *t, const char *path)
 
 static struct tar tar;
 
-/* Everything a tar file may bring: classes before and after, folders, other files, long names. */
+/* Everything a tar file may contain: classes before and after images, folders, other files, long
+ * names. */
 static void write_sample_tar(const char *path)
 {
     char longer[190];
@@ -170,7 +171,7 @@ static void write_sample_tar(const char *path)
     tar_png(&tar, "d/001.PNG", 11, 4);
     tar_png(&tar, "d/001.seg.png", 99, 99); /* another extension */
     tar_add(&tar, "d/001.cls", "4\n", 2, '0');
-    tar_add(&tar, "d/002.cls", "9", 1, '0');         /* no image: no sample */
+    tar_add(&tar, "d/002.cls", "9", 1, '0');         /* no image, so no sample */
     tar_png(&tar, "d/._003.png", 98, 98);            /* hidden */
     tar_add(&tar, "d/004.png", "d/000.png", 0, '2'); /* a link */
     tar_add(&tar, "././@LongLink", longer, 185, 'L');
@@ -199,7 +200,7 @@ static void test_shard(void **state)
     (void)state;
     unlink("a.tar.index");
     write_sample_tar("a.tar");
-    for (int round = 0; round < 2; round++) { /* without and with a kept index */
+    for (int round = 0; round < 2; round++) { /* without and with a stored index */
         ctn_dataset *ds = NULL;
         char name[512];
         assert_int_equal(access("a.tar.index", F_OK) == 0, round);
@@ -212,7 +213,7 @@ static void test_shard(void **state)
         assert_true(d.r == 13 && d.g == 6 && d.label == 6);
         ctn_dataset_name(ds, 1, name, sizeof name);
         assert_string_equal(name, "a.tar:d/001.PNG");
-        ctn_dataset_name(ds, 2, name, sizeof name); /* the long name, whole */
+        ctn_dataset_name(ds, 2, name, sizeof name); /* the complete long name */
         assert_int_equal(strlen(name), strlen("a.tar:") + 184);
         uint8_t x[48];
         int64_t t;
@@ -235,7 +236,7 @@ static void test_index_is_not_believed(void **state)
     const size_t n = read_bytes("b.tar.index", good, sizeof good);
     assert_true(n > sizeof(ctn__shard_head) && n < sizeof good);
 
-    /* any byte changed, any length: made anew, with the same result */
+    /* With any byte changed or any length, the index is rebuilt with the same result. */
     for (size_t i = 0; i <= n; i++) {
         memcpy(bad, good, n);
         if (i < n) bad[i] ^= 0x41;
@@ -250,7 +251,7 @@ static void test_index_is_not_believed(void **state)
     assert_int_equal(read_bytes("b.tar.index", bad, sizeof bad), n);
     assert_memory_equal(good, bad, n);
 
-    /* with a hash that fits, every number is still checked */
+    /* Even with a matching hash, every number is checked. */
     static const struct {
         size_t at, bytes;
     } field[] = {
@@ -271,10 +272,11 @@ static void test_index_is_not_believed(void **state)
         assert_true(ctn__shard_index_check(&x, &u.h, n, &info));
         memset(u.all + field[k].at, 0xfe, field[k].bytes);
         u.h.hash = ctn__hash(&u.h + 1, n - sizeof u.h).lo;
-        if (ctn__shard_index_check(&x, &u.h, n, &info)) fail_msg("field %d is believed", (int)k);
+        if (ctn__shard_index_check(&x, &u.h, n, &info))
+            fail_msg("bad field %d is accepted", (int)k);
     }
 
-    /* another tar file of the same size: its time tells */
+    /* Another tar file of the same size: its time differs. */
     tar.n = 0;
     write_sample_tar("b.tar");
     tar.data[512 + 512] = '5'; /* the class of the first sample */
@@ -298,7 +300,7 @@ static void test_where_indexes_go(void **state)
     assert_int_not_equal(access("c.tar.index", F_OK), 0);
     assert_int_equal(system("ls indexes/c.tar-*.index >/dev/null"), 0);
 
-    /* beside is taken by a folder, so the cache folder gets it */
+    /* A folder has the name of the index beside the shard, so it goes to the cache folder. */
     assert_int_equal(system("rm -rf cache; mkdir -p c.tar.index/full"), 0);
     setenv("CATENA_CACHE_DIR", "cache", 1);
     warnings = 0;
@@ -308,7 +310,7 @@ static void test_where_indexes_go(void **state)
     assert_int_equal(system("ls cache/c.tar-*.index >/dev/null"), 0);
     assert_int_equal(warnings, 0);
 
-    /* nowhere: it works, with a warning */
+    /* Nowhere to store it: works, with a warning. */
     ctn_dataset *again = NULL;
     assert_int_equal(system("rm -rf cache && : > cache"), 0);
     assert_int_equal(open_shards(&again, "c.tar"), CTN_OK);
@@ -328,23 +330,24 @@ static void test_hostile(void **state)
     write_bytes("h.tar", "", 0);
     assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "h.tar");
     write_bytes("h.tar", "\x1f\x8b\x08 a compressed file, or so it seems", 38);
-    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "h.tar: not a whole, plain tar file");
+    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT,
+                 "h.tar: not a complete, uncompressed tar file");
     tar.n = 0;
     tar_png(&tar, "0.png", 1, 1);
     write_bytes("h.tar", tar.data, 512 + 100); /* ends within the image */
     assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "h.tar: ends within 0.png");
     tar_add(&tar, "0.cls", "x1", 2, '0');
     tar_end(&tar, "h.tar");
-    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "0.cls is \"x1\"");
+    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "0.cls contains \"x1\"");
     tar_add(&tar, "0.cls", "99999999999", 11, '0');
     tar_end(&tar, "h.tar");
-    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "expected the number of a class");
+    assert_fails(open_shards(&ds, "h.tar"), CTN_EFORMAT, "expected a class number");
     tar_add(&tar, "0.txt", "1", 1, '0');
     tar_end(&tar, "h.tar");
     assert_fails(open_shards(&ds, "h.tar"), CTN_ENOTFOUND, "no JPEG or PNG files");
     assert_fails(open_shards(&ds, "absent.tar"), CTN_EIO, "absent.tar: No such file");
 
-    /* a damaged image is an error of its sample, which is named */
+    /* A damaged image is an error of its sample, which is named. */
     uint8_t x[48];
     int64_t t;
     tar_add(&tar, "0.png", "no png", 6, '0');
@@ -357,7 +360,7 @@ static void test_hostile(void **state)
     assert_non_null(strstr(ctn_error_message(), "h.tar:0.png"));
     ctn_error_clear();
     assert_int_equal(get(ds, 1).r, 5);
-    assert_int_equal(truncate("h.tar", 600), 0); /* under our feet */
+    assert_int_equal(truncate("h.tar", 600), 0); /* while it is in use */
     assert_fails(ctn_dataset_get(ds, 1, (void *[]){x, &t}), CTN_EIO, "became shorter");
     ctn_dataset_free(ds);
 }
@@ -414,13 +417,14 @@ static void test_stage(void **state)
     ctn_dataset_free(ds);
     assert_int_equal(system("cmp -s s.tar stage/deep/*-s.tar && ! ls stage/deep/*tmp* 2>/dev/null"),
                      0);
-    /* the copy is what is read, and made once: its bytes are changed, size and time are not */
+    /* The copy is what is read, and is made only once: its bytes are changed, size and time are
+     * not. */
     write_numbered("other.tar", 2);
     assert_int_equal(system("touch -r s.tar other.tar && cp -p other.tar stage/deep/*-s.tar"), 0);
     assert_int_equal(ctn_shards_open(&ds, "s.tar", opt), CTN_OK);
     assert_int_equal(get(ds, 0).r, 102);
     ctn_dataset_free(ds);
-    /* a newer original is copied again */
+    /* A newer original is copied again. */
     write_numbered("s.tar", 3);
     assert_int_equal(ctn_shards_open(&ds, "s.tar", opt), CTN_OK);
     assert_int_equal(get(ds, 0).r, 103);
@@ -440,7 +444,8 @@ static int open_files(void)
     return n;
 }
 
-/* What another rank gets: nothing is opened before a sample is read, and not too many stay open. */
+/* An index from another rank: nothing is opened before a sample is read, and not too many files
+ * stay open. */
 static void test_given_index(void **state)
 {
     (void)state;
@@ -454,7 +459,8 @@ static void test_given_index(void **state)
         write_numbered(path, k % 100);
     }
     write_bytes("given/classes.txt", "cat\n", 4);
-    assert_int_equal(ctn_shards_open(&first, "given", /* keeps no index: 300 of them take time */
+    /* Stores no index, because 300 of them take time. */
+    assert_int_equal(ctn_shards_open(&first, "given",
                                      CTN_OPT(ctn_shards_opt, .image = SMALL, .index_dir = "none")),
                      CTN_OK);
     const size_t n = ctn_shards_index(first, NULL, 0);
@@ -480,7 +486,7 @@ static void test_given_index(void **state)
     ctn_dataset_free(ds);
     assert_int_equal(open_files(), before);
 
-    /* a shard that is no longer the one of the index */
+    /* A shard that is no longer the one in the index. */
     assert_int_equal(ctn_shards_open(&ds, "given", opt), CTN_OK);
     assert_int_equal(truncate("given/003.tar", 1000), 0);
     assert_fails(ctn_dataset_get(ds, 3, (void *[]){x, &t}), CTN_EIO,
@@ -489,21 +495,22 @@ static void test_given_index(void **state)
     assert_fails(ctn_dataset_get(ds, 4, (void *[]){x, &t}), CTN_EIO, "given/004.tar: was changed");
     ctn_dataset_free(ds);
 
-    /* cut off or damaged on its way */
+    /* Truncated or damaged in transit. */
     for (size_t i = 0; i < 2000; i += i < 200 ? 1 : 37) {
         char *bad = malloc(n);
         memcpy(bad, index, n);
         bad[i] ^= 0x11;
         const ctn_shards_opt *o =
             CTN_OPT(ctn_shards_opt, .image = SMALL, .index = bad, .index_bytes = i % 2 ? n : i);
-        if (ctn_shards_open(&ds, "given", o) >= 0) ctn_dataset_free(ds); /* a name, a time */
+        /* only a name or a time changed */
+        if (ctn_shards_open(&ds, "given", o) >= 0) ctn_dataset_free(ds);
         else assert_int_equal(ctn_error_status(), CTN_EFORMAT);
         ctn_error_clear();
         free(bad);
     }
 }
 
-/* A rank that has the index leaves the original of a staged shard alone. */
+/* A rank that was given the index does not touch the original of a staged shard. */
 static void test_given_index_staged(void **state)
 {
     (void)state;
@@ -530,7 +537,7 @@ static void test_given_index_staged(void **state)
 
 enum { IMAGES = 60 };
 
-/* Classes a, b (empty), c; the file of sample i of c has r = i, g = 2, ... */
+/* Classes a, b (empty), c. The file of sample i of c has r = i, g = 2, ... */
 static void make_folder(void)
 {
     char path[64];
@@ -563,7 +570,7 @@ static void test_folder(void **state)
         assert_int_equal(x.label, i < 20 ? 0 : 2);
         assert_int_equal(x.g, x.label);
         if (i == 20) before = -1;
-        assert_true(x.r > before); /* by name */
+        assert_true(x.r > before); /* ordered by name */
         before = x.r;
     }
     ctn_dataset_name(ds, 20, name, sizeof name);
@@ -586,7 +593,7 @@ static void test_folder(void **state)
     assert_fails(ctn_image_folder_open(&ds, "empty", SMALL), CTN_ENOTFOUND, "0 folders");
 }
 
-/* What another rank gets: the same samples, and no folder is looked at. */
+/* A list from another rank: the same samples, and no folder is read. */
 static void test_folder_list(void **state)
 {
     (void)state;
@@ -614,11 +621,12 @@ static void test_folder_list(void **state)
         assert_int_equal(x.r, i < 20 ? 3 * i : (i - 20) / 2 * 3 + 1 + i % 2);
     }
     ctn_dataset_free(ds);
-    /* cut off or damaged on its way */
+    /* Truncated or damaged in transit. */
     for (size_t i = 0; i < n; i++) {
         char *bad = malloc(n);
         memcpy(bad, list, n);
-        assert_fails(ctn_image_folder_open_list(&ds, "f", bad, i, SMALL), CTN_EFORMAT, "not whole");
+        assert_fails(ctn_image_folder_open_list(&ds, "f", bad, i, SMALL), CTN_EFORMAT,
+                     "incomplete");
         bad[i] ^= 0x11;
         if (ctn_image_folder_open_list(&ds, "f", bad, n, SMALL) >= 0) ctn_dataset_free(ds);
         else assert_int_equal(ctn_error_status(), CTN_EFORMAT);
@@ -649,7 +657,7 @@ static void test_pack(void **state)
                     .user = &told, .keep_order = round == 2);
         told = 0;
         assert_int_equal(system("rm -rf out"), 0);
-        assert_int_equal(ctn_pack("f", "out", &n, opt), CTN_OK);
+        assert_int_equal(ctn_shards_pack("f", "out", &n, opt), CTN_OK);
         assert_int_equal(n, IMAGES);
         assert_int_equal(told, IMAGES + 1);
         assert_int_equal(open_shards(&ds, "out"), CTN_OK);
@@ -669,17 +677,17 @@ static void test_pack(void **state)
     int still = 0;
     for (int i = 1; i < IMAGES; i++) still += order[0][i] > order[0][i - 1];
     assert_true(still < 45); /* shuffled */
-    /* other programs read them; shards are as large as was said */
+    /* Other programs can read them, and shards have the requested size. */
     if (system("tar --version >/dev/null 2>&1") == 0)
         assert_int_equal(system("test $(cat out/*.tar | tar -tif - | wc -l) = 120 && test $(ls "
                                 "out/*.tar | wc -l) = 4"),
                          0);
-    assert_fails(ctn_pack("f", "out", NULL, NULL), CTN_EIO, "already has shard-");
-    assert_fails(ctn_pack("absent", "out2", NULL, NULL), CTN_EIO, "absent");
-    /* a file that cannot be read: no half shard stays */
+    assert_fails(ctn_shards_pack("f", "out", NULL, NULL), CTN_EIO, "already contains shard-");
+    assert_fails(ctn_shards_pack("absent", "out2", NULL, NULL), CTN_EIO, "absent");
+    /* A file that cannot be read: no incomplete shard is left. */
     unlink("f/c/001.png");
     assert_int_equal(symlink("nowhere", "f/c/001.png"), 0);
-    assert_fails(ctn_pack("f", "out3", NULL, NULL), CTN_EIO, "f/c/001.png");
+    assert_fails(ctn_shards_pack("f", "out3", NULL, NULL), CTN_EIO, "f/c/001.png");
     assert_int_equal(system("test -z \"$(ls -A out3)\""), 0);
 }
 
@@ -707,7 +715,7 @@ static void release(void *user, void *p)
     free(p);
 }
 
-/* Figure: memory does not grow with the number of files by more than 64 bytes each. */
+/* Memory grows with the number of files by at most 64 bytes each. */
 static void test_memory_per_file(void **state)
 {
     (void)state;
@@ -720,7 +728,7 @@ static void test_memory_per_file(void **state)
         snprintf(path, sizeof path, "mem/n0000000%d/n00000001_%05d.png", 1 + i % 2, i);
         assert_int_equal(link("mem/one", path), 0);
     }
-    assert_int_equal(ctn_pack("mem", "mem_out", NULL, NULL), CTN_OK);
+    assert_int_equal(ctn_shards_pack("mem", "mem_out", NULL, NULL), CTN_OK);
     assert_int_equal(ctn_set_allocator(&(ctn_allocator){alloc, release, NULL}), CTN_OK);
     for (int shards = 0; shards < 2; shards++) {
         allowed = 1 << 20;
@@ -746,7 +754,7 @@ static ctn_status use_all(void)
     uint8_t x[48];
     int64_t t;
     if (system("rm -rf oom oom_stage") != 0) return CTN_EIO;
-    CTN_TRY_GOTO(st, done, ctn_pack("f", "oom", NULL, NULL));
+    CTN_TRY_GOTO(st, done, ctn_shards_pack("f", "oom", NULL, NULL));
     CTN_TRY_GOTO(st, done, ctn_image_folder_open(&a, "f", SMALL));
     CTN_TRY_GOTO(st, done, ctn_dataset_get(a, 3, (void *[]){x, &t}));
     CTN_TRY_GOTO(st, done,
@@ -803,7 +811,7 @@ int main(void)
     if (ctn__shard_index_make(&index, "", -1, &info) == CTN_EUNSUPPORTED) return 77;
     ctn_error_clear();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_allocator), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_shard),
         cmocka_unit_test(test_index_is_not_believed),
         cmocka_unit_test(test_where_indexes_go),

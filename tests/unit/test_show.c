@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a training shows as text: bars and tables to the character at 80 and 40 columns and never
- * wider than the terminal at any width; short forms of numbers; what the environment decides; names
- * from outside escaped.
+ * What a training shows as text: bars and tables, compared character by character at 80 and 40
+ * columns, and never wider than the terminal at any width; short forms of numbers; what the
+ * environment decides; escaping of names from outside.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,19 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/ok.h"
 #include "train/show.h"
 
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Widest line in characters; escape sequences take no room. */
+/* The widest line in characters; escape sequences take no space. */
 static int widest(const char *s)
 {
     int most = 0, n = 0;
@@ -67,7 +62,7 @@ static void test_bars(void **state)
     bars_are("total    ####.....  47%  1228/s   27:14\n"
              "epoch 15 ##.......  26% loss 0.4312",
              &middle, 40, false);
-    ctn__view end = middle; /* the last step belongs to the epoch it ends */
+    ctn__view end = middle; /* the last step belongs to the epoch that it ends */
     end.p.epoch = 30;
     end.p.part = 0;
     end.p.total = 1;
@@ -76,7 +71,7 @@ static void test_bars(void **state)
     bars_are("total    ━━━━━━━━━ 100%  1228/s    0:00\n"
              "epoch 30 ━━━━━━━━━ 100% loss 0.4312",
              &end, 40, true);
-    ctn__view open = middle; /* without an end; nothing known yet */
+    ctn__view open = middle; /* open-ended; nothing is known yet */
     open.p.total = open.rate = open.left = -1;
     open.loss = NAN;
     bars_are("total    .........   --     -/s   24:40\n"
@@ -179,7 +174,7 @@ static void test_forms(void **state)
     assert_string_equal(ctn__show_point(wide), "-1.5e-05");
 }
 
-/* The environment decides on characters and colours; only a terminal gets escapes. */
+/* The environment decides about characters and colours. Only a terminal gets escape sequences. */
 static void test_where(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a training leaves in its folder: charts and the page are well-formed whatever the values and
- * names are, event files are decoded by an independent reader, also after a resume, and no
- * allocation that fails leaks or crashes.
+ * What a training writes to its folder: charts and the page are well-formed whatever the values
+ * and names are, event files are decoded by an independent reader, also after a resume, and a
+ * failing allocation causes no leak and no crash.
  */
 #define _GNU_SOURCE /* nftw */
 #include <dirent.h>
@@ -20,38 +20,17 @@
 #include <catena/catena.h>
 #include <catena/train.h>
 
+#include "support/check.h"
+#include "support/ok.h"
 #include "train/show.h"
 #include "train/svg.h"
 #include "train/train.h"
 
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
 /* ---- an allocator that can fail -------------------------------------------------------------- */
 
-static long fail_at, calls, live;
-
-static void *alloc(void *user, size_t bytes, size_t align)
-{
-    (void)user;
-    void *p = NULL;
-    if (++calls == fail_at) return NULL;
-    if (posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes ? bytes : 1)) return NULL;
-    __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
-    return p;
-}
-
-static void release(void *user, void *p)
-{
-    (void)user;
-    if (p) __atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
-    free(p);
-}
+static failing_once memory;
 
 /* ---- markup ---------------------------------------------------------------------------------- */
 
@@ -64,7 +43,7 @@ static const char *skip_entity(const char *s)
     return s;
 }
 
-/* Elements nest and are closed, attributes are quoted, text is escaped: XML as we write it. */
+/* Elements are nested and closed, attributes quoted, text escaped: XML as we write it. */
 static void assert_markup(const char *s)
 {
     char open[32][16];
@@ -154,7 +133,7 @@ static void test_chart(void **state)
     ctn__series s = {.name = "train/\"loss\"", .n = 3, .x = x, .y = (const double[]){0, 1, 2}};
     char *t = chart_of(&s, 1, true);
     assert_non_null(strstr(t, "train/&quot;loss&quot; <tspan font-weight=\"600\">2.0000</tspan>"));
-    /* (0,0), (10,1), (20,2): the corners and the middle of the area */
+    /* (0,0), (10,1), (20,2): the corners and the middle of the area. */
     assert_non_null(strstr(t, "d=\"M58 254L320 155L582 56\""));
     assert_non_null(strstr(t, ">0.5</text>"));
     ctn__free(t);
@@ -218,7 +197,7 @@ static double a_value(void *self, ctn_trainer *tr)
     ctn_progress p;
     (void)self;
     ctn_trainer_progress(tr, &p);
-    return p.epoch == 2 ? 0 : 100 + (double)p.epoch; /* a zero must be seen too */
+    return p.epoch == 2 ? 0 : 100 + (double)p.epoch; /* a zero must be shown too */
 }
 
 #define ODD_NAME "a<b>&'c'"
@@ -226,7 +205,7 @@ static const char *const plotted[] = {"train/loss", ODD_NAME, NULL};
 static const char *const facts[] = {"machine", "<script>alert('x')</script>", "odd & \x1b[0m", "",
                                     NULL};
 
-/* terminal 0: without anything shown */
+/* terminal 0: nothing is shown. */
 static void make(training *t, int64_t epochs, int terminal)
 {
     static float x[12][2], y[12][1];
@@ -337,7 +316,7 @@ static void test_training(void **state)
     make(&t, 3, 1); /* on a terminal: never wider, ends below the bars */
     OK(ctn_trainer_run(t.tr));
     s = shown.s;
-    /* the first step and every line of the log: the bars are there again below it at once */
+    /* The first step and every line of the log: the bars are redrawn below it at once. */
     assert_in_range(count_of(s, "\x1b[A"), 4, 9);
     assert_int_equal(count_of(s, "\n\rtotal "), 3);
     assert_string_equal(s + shown.n - 4, "\x1b[J\n");
@@ -359,7 +338,7 @@ static void test_refused(void **state)
     drop(&t);
 }
 
-/* ---- event files, by a reader of its own ----------------------------------------------------- */
+/* ---- event files, with an independent reader ------------------------------------------------- */
 
 #ifdef CTN_HAVE_PROTOBUFC
 
@@ -417,7 +396,7 @@ typedef struct {
     int64_t session_step;
 } board_seen;
 
-/* One value against the row of the log at its step. */
+/* Compares one value with the row of the log at its step. */
 static void check_value(const item *value, const ctn_trainer *tr, int64_t step)
 {
     char tag[64] = "";
@@ -511,7 +490,7 @@ static void test_events(void **state)
     assert_int_equal(seen.files, 2);
     assert_int_equal(seen.versions, 2);
     assert_int_equal(seen.sessions, 1);
-    assert_int_equal(seen.session_step, 7); /* 6 steps were done */
+    assert_int_equal(seen.session_step, 7); /* 6 steps were taken */
     assert_int_equal(seen.scalars, 6);      /* none twice */
     drop(&t);
     ctn__text_free(&shown);
@@ -538,7 +517,7 @@ static ctn_status add_one(ctn_trainer *tr, int which)
     }
 }
 
-/* Everything that an extension does, once. */
+/* Does everything that an extension does, once. */
 static ctn_status fire(const ctn_extension *e, ctn_trainer *tr)
 {
     if (e->start) CTN_TRY(e->start(e->self, tr));
@@ -547,7 +526,7 @@ static ctn_status fire(const ctn_extension *e, ctn_trainer *tr)
     return e->finish(e->self, tr);
 }
 
-/* Each extension with an allocation failing: when it is added, and when it fires. */
+/* Each extension with a failing allocation, when it is added and when it fires. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -567,10 +546,10 @@ static void test_memory(void **state)
         const size_t before = t.tr->ext.n;
         long n = 1;
         for (; st != CTN_OK && n < 1000; n++) {
-            calls = 0;
-            fail_at = n;
+            memory.calls = 0;
+            memory.fail_at = n;
             st = add_one(t.tr, which);
-            fail_at = 0;
+            memory.fail_at = 0;
             assert_true(st == CTN_OK || st == CTN_ENOMEM);
             ctn_error_clear();
         }
@@ -583,10 +562,10 @@ static void test_memory(void **state)
         st = CTN_ENOMEM;
         for (n = 1; st != CTN_OK && n < 1000; n++) {
             t.tr->rows.n = 0;
-            calls = 0;
-            fail_at = n;
+            memory.calls = 0;
+            memory.fail_at = n;
             st = fire(e, t.tr);
-            fail_at = 0;
+            memory.fail_at = 0;
             t.tr->rows.n = 2;
             assert_true(st == CTN_OK || st == CTN_ENOMEM);
             ctn_error_clear();
@@ -599,13 +578,13 @@ static void test_memory(void **state)
 static void test_no_leak(void **state)
 {
     (void)state;
-    assert_int_equal(live, 0);
+    assert_int_equal(memory.live, 0);
 }
 
 int main(void)
 {
     setenv("CATENA_TUNE", "0", 1);
-    const ctn_allocator a = {alloc, release, NULL};
+    const ctn_allocator a = {failing_once_alloc, failing_once_release, &memory};
     if (ctn_set_allocator(&a) != CTN_OK) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chart),

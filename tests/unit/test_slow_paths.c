@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ops at the sizes that users give them, with their gradients: no kernel of their plans is a reference loop. What remains slow is
- * listed at the end with the reason.
+ * Ops with their gradients at realistic sizes: no kernel of their plans is a reference loop.
+ * What remains slow is listed at the end, with the reason.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +14,9 @@
 
 #include <catena/catena.h>
 
-#include <cmocka.h>
+#include "support/ok.h"
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
+#include <cmocka.h>
 
 enum { ELEMENTS = 1 << 21 };
 static float numbers[ELEMENTS];
@@ -68,8 +64,8 @@ static ctn_tensor *indices(int ndim, const int64_t *dims)
 #define CONV(...) CTN_OPT(ctn_conv_opt, __VA_ARGS__)
 #define POOL(...) CTN_OPT(ctn_pool_opt, __VA_ARGS__)
 
-/* Every call records one op on inputs with gradients; the gradient of its sum is taken, and of the sum of its square, where the
- * arriving gradient is broadcast or dense. */
+/* Every call records one op on inputs with gradients. The gradients of its sum and of the sum of
+ * its square are taken, so the arriving gradient is once broadcast and once dense. */
 #define CASES(CASE)                                                                             \
     CASE(ctn_conv(X(8, 64, 28, 28), X(64, 64, 3, 3), X(64), CONV(.pad = {1})))                  \
     CASE(ctn_conv(X(8, 3, 112, 112), X(64, 3, 7, 7), NULL, CONV(.stride = {2}, .pad = {3})))    \
@@ -139,9 +135,9 @@ static void check(seen *s, ctn_tensor *y, bool square)
 {
     ctn_tensor *g[8] = {NULL};
     if (!y) fail_msg("%s: %s", s->what, ctn_error_message());
-    OK(ctn_grad(ctn_mean(square ? ctn_square(y) : y, 0, NULL, 0), leaves, leaf, g));
+    OK(ctn_grad(ctn_mean(square ? ctn_square(y) : y, CTN_ALL_AXES, 0), leaves, leaf, g));
     OK(ctn_flush(ctx));
-    OK(ctn_plan_visit(ctx, look, s));
+    OK(ctn_context_visit_plan(ctx, look, s));
 }
 
 static void no_reference_kernel(void **state)
@@ -162,9 +158,8 @@ static void no_reference_kernel(void **state)
         CASES(CASE)
 #undef CASE
     }
-    print_message(
-        "what remains slow: products in f16 on CPUs without AMX-FP16 (asked for with slow_precision), "
-        "because oneDNN has no other kernel for them\n");
+    print_message("what remains slow: products in f16 on CPUs without AMX-FP16 (allowed by "
+                  "slow_precision), because oneDNN has no other kernel for them\n");
     assert_int_equal(slow, 0);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of tuning results: what is put comes back in another process, two writers keep each other's entries,
- * damaged and hostile files count as empty, limits hold, a disk that cannot be written stops nobody, no allocation that
- * fails leaks or loses anything, and what tools see.
+ * The store of tuning results: entries can be read by another process, two writers keep each
+ * other's entries, damaged and hostile files count as empty, limits hold, a read-only disk stops
+ * nobody, a failing allocation leaks and loses nothing, and what tools see.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,18 +19,14 @@
 #include <catena/tune.h>
 
 #include "base/base.h"
+#include "support/check.h"
+#include "support/ok.h"
 
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
-
 static char top[512]; /* a folder of this test's own */
 
-/* folder of a store below it, absolute */
+/* The absolute path of a store's folder below it. */
 static const char *below(const char *name)
 {
     static char path[640];
@@ -55,7 +51,7 @@ static void put_and_save(const char *folder, const char *machine, const char *ke
     ctn__store_close(s);
 }
 
-/* Path of the one file of a machine. */
+/* The path of the only file of a machine. */
 static const char *file_of(const char *folder, const char *machine)
 {
     static char path[800];
@@ -82,7 +78,7 @@ static void what_is_put_comes_back(void **state)
 {
     (void)state;
     char folder[640];
-    snprintf(folder, sizeof folder, "%s", below("a/b/c")); /* made with its parents */
+    snprintf(folder, sizeof folder, "%s", below("a/b/c")); /* created with its parents */
     ctn__store *s = opened(folder, "cpu 1");
     assert_null(ctn__store_find(s, "conv 3x3"));
     assert_null(ctn__store_problem(s));
@@ -99,9 +95,9 @@ static void what_is_put_comes_back(void **state)
     assert_string_equal(ctn__store_find(s, "conv 1x1"), "direct 9us");
     assert_null(ctn__store_find(s, "conv 3x"));
     assert_null(ctn__store_find(s, ""));
-    OK(ctn__store_save(s)); /* nothing new: nothing is written */
+    OK(ctn__store_save(s)); /* nothing new, so nothing is written */
     ctn__store_close(s);
-    s = opened(folder, "cpu 2"); /* another machine knows nothing of it */
+    s = opened(folder, "cpu 2"); /* another machine does not know it */
     assert_null(ctn__store_find(s, "conv 3x3"));
     ctn__store_close(s);
     ctn__store_close(NULL);
@@ -146,7 +142,7 @@ static void text_that_cannot_be_kept(void **state)
     s = opened(below("text"), "line\nbreak\tand \xff bytes");
     assert_string_equal(ctn__store_find(s, "k"), "v");
     ctn__store_close(s);
-    s = opened(below("text"), ""); /* no machine is one too */
+    s = opened(below("text"), ""); /* an empty machine name is valid */
     OK(ctn__store_put(s, "k", "w"));
     OK(ctn__store_save(s));
     ctn__store_close(s);
@@ -169,7 +165,7 @@ static void writers_keep_each_others_entries(void **state)
     OK(ctn__store_save(a));
     assert_null(ctn__store_find(b, "x"));
     OK(ctn__store_save(b));
-    assert_string_equal(ctn__store_find(b, "x"), "1"); /* seen from now on */
+    assert_string_equal(ctn__store_find(b, "x"), "1"); /* visible from now on */
     OK(ctn__store_put(a, "z", "3"));
     OK(ctn__store_save(a));
     assert_string_equal(ctn__store_find(a, "both"), "b"); /* the later save wins */
@@ -180,7 +176,7 @@ static void writers_keep_each_others_entries(void **state)
     assert_string_equal(ctn__store_find(a, "x"), "1");
     assert_string_equal(ctn__store_find(a, "y"), "2");
     assert_string_equal(ctn__store_find(a, "z"), "3");
-    assert_int_equal(unlink(file_of(folder, "m")), 0); /* what was removed does not come back */
+    assert_int_equal(unlink(file_of(folder, "m")), 0); /* removed entries do not come back */
     OK(ctn__store_put(a, "new", "4"));
     OK(ctn__store_save(a));
     ctn__store_close(a);
@@ -203,7 +199,7 @@ static void equal_choices_are_written_once(void **state)
     assert_int_equal(stat(file_of(folder, "m"), &first), 0);
     OK(ctn__store_save(b));
     assert_int_equal(stat(file_of(folder, "m"), &second), 0);
-    assert_int_equal(first.st_ino, second.st_ino); /* a file that is written is a new one */
+    assert_int_equal(first.st_ino, second.st_ino); /* a written file would be a new one */
     OK(ctn__store_put(b, "x", "2"));
     OK(ctn__store_save(b));
     ctn__store_close(a);
@@ -264,13 +260,13 @@ static void damaged_files_count_as_empty(void **state)
         RAW("catena-tune 2\tm\nk\tv\n"),            /* another version */
         RAW("catena-tune 1\tn\nk\tv\n"),            /* another machine */
         RAW("catena-tune 1\tmm\nk\tv\n"),           /* its name is longer */
-        RAW("catena-tune 1\tm\nk\tv"),              /* cut off */
-        RAW("catena-tune 1\tm\nk\tv\nk2"),          /* cut off */
+        RAW("catena-tune 1\tm\nk\tv"),              /* truncated */
+        RAW("catena-tune 1\tm\nk\tv\nk2"),          /* truncated */
         RAW("catena-tune 1\tm\nk\tv\n\n"),          /* an empty line */
         RAW("catena-tune 1\tm\nk\tv\n\tv\n"),       /* no key */
         RAW("catena-tune 1\tm\nk\tv\nk2\t\n"),      /* no value */
-        RAW("catena-tune 1\tm\nk\tv\nk2\tv\tw\n"),  /* too much */
-        RAW("catena-tune 1\tm\nk\tv\nk2 v\n"),      /* too little */
+        RAW("catena-tune 1\tm\nk\tv\nk2\tv\tw\n"),  /* too many fields */
+        RAW("catena-tune 1\tm\nk\tv\nk2 v\n"),      /* too few fields */
         RAW("catena-tune 1\tm\nk\tv\nk\0x\tv\n"),   /* not text */
         RAW("catena-tune 1\tm\nk\tv\nk2\t\x80v\n"), /* not text */
         RAW("catena-tune 1\tm\r\nk\tv\r\n"),        /* not ours */
@@ -280,9 +276,9 @@ static void damaged_files_count_as_empty(void **state)
     for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) {
         write_raw(path, raw[i].text, raw[i].n);
         ctn__store *s = opened(folder, "m");
-        if (ctn__store_find(s, "k")) fail_msg("case %zu was believed", i);
+        if (ctn__store_find(s, "k")) fail_msg("case %zu was accepted", i);
         assert_null(ctn__store_problem(s));
-        OK(ctn__store_put(s, "new", "1")); /* and is replaced */
+        OK(ctn__store_put(s, "new", "1")); /* the bad file is replaced */
         OK(ctn__store_save(s));
         ctn__store_close(s);
         s = opened(folder, "m");
@@ -290,14 +286,15 @@ static void damaged_files_count_as_empty(void **state)
         assert_null(ctn__store_find(s, "k"));
         ctn__store_close(s);
     }
-    const char twice[] = "catena-tune 1\tm\nk\tv\nk\tw\n"; /* fine: the later one */
+    const char twice[] = "catena-tune 1\tm\nk\tv\nk\tw\n"; /* valid: the later one counts */
     write_raw(path, twice, sizeof twice - 1);
     ctn__store *s = opened(folder, "m");
     assert_string_equal(ctn__store_find(s, "k"), "w");
     ctn__store_close(s);
 }
 
-/* Every prefix of a good file, and every byte of it changed: used whole, or not at all, but never a crash. */
+/* Every prefix of a good file, and every byte of it changed: used completely or not at all, but
+ * never a crash. */
 static void cut_and_flipped_files(void **state)
 {
     (void)state;
@@ -364,7 +361,7 @@ static void a_disk_that_cannot_be_written(void **state)
 {
     (void)state;
     write_raw(below("plain"), "x", 1);
-    ctn__store *s = opened(below("plain/folder"), "m"); /* below a file: even root cannot */
+    ctn__store *s = opened(below("plain/folder"), "m"); /* below a file: impossible even for root */
     assert_null(ctn__store_problem(s));
     OK(ctn__store_put(s, "k", "v"));
     OK(ctn__store_save(s));
@@ -373,11 +370,11 @@ static void a_disk_that_cannot_be_written(void **state)
     assert_non_null(strstr(p, "kept in memory only"));
     assert_null(strchr(p, '\n'));
     assert_string_equal(ctn__store_find(s, "k"), "v");
-    assert_int_equal(ctn_error_status(), CTN_OK); /* no error of the program */
+    assert_int_equal(ctn_error_status(), CTN_OK); /* not an error for the program */
     OK(ctn__store_save(s));                       /* tried again */
     assert_non_null(ctn__store_problem(s));
     assert_int_equal(unlink(below("plain")), 0);
-    OK(ctn__store_save(s)); /* and then it works */
+    OK(ctn__store_save(s)); /* now it works */
     assert_null(ctn__store_problem(s));
     ctn__store_close(s);
     s = opened(below("plain/folder"), "m");
@@ -385,7 +382,7 @@ static void a_disk_that_cannot_be_written(void **state)
     ctn__store_close(s);
 }
 
-/* ---- limits --------------------------------------------------------------------------------------- */
+/* ---- limits --------------------------------------------------------------------------------- */
 
 static void age(const char *path, time_t seconds)
 {
@@ -406,7 +403,7 @@ static void oldest_files_go(void **state)
     snprintf(other, sizeof other, "%s/tune-mine.txt", folder); /* not ours: never touched */
     write_raw(other, "precious", 8);
     age(other, -100);
-    char left[840]; /* what a crash left */
+    char left[840]; /* left by a crash */
     snprintf(left, sizeof left, "%s.tmp-1-0", file_of(folder, "m0"));
     write_raw(left, "half", 4);
     age(left, -50);
@@ -423,7 +420,7 @@ static void oldest_files_go(void **state)
     assert_true(there(file_of(folder, "m3")));
     assert_true(there(file_of(folder, "m4")));
     assert_true(there(other));
-    /* a file is 17 + 4 bytes long: two of them are allowed */
+    /* A file has 17 + 4 bytes: two of them are allowed. */
     OK(ctn__store_open(&s, "m4", &(ctn__store_opt){.folder = folder, .max_bytes = 45}));
     OK(ctn__store_put(s, "k", "w"));
     OK(ctn__store_save(s));
@@ -432,7 +429,7 @@ static void oldest_files_go(void **state)
     assert_false(there(file_of(folder, "m3")));
     assert_true(there(file_of(folder, "m4")));
     assert_true(there(other));
-    /* one that is too long alone is not written, nor read */
+    /* A file that alone exceeds the limit is neither written nor read. */
     OK(ctn__store_open(&s, "m1", &(ctn__store_opt){.folder = folder, .max_bytes = 20}));
     assert_null(ctn__store_find(s, "k"));
     OK(ctn__store_put(s, "long", "value"));
@@ -445,7 +442,7 @@ static void oldest_files_go(void **state)
     ctn__store_close(s);
 }
 
-/* ---- the environment, and what tools see ------------------------------------------------------------ */
+/* ---- the environment, and what tools see ---------------------------------------------------- */
 
 static void environment(const char *cache, const char *xdg, const char *tmp)
 {
@@ -566,34 +563,16 @@ static void tools_see_all(void **state)
     int64_t files;
     OK(ctn_tune_clear(&files));
     assert_int_equal(files, 3);
-    assert_false(there(path)); /* what a crash left goes too */
+    assert_false(there(path)); /* left by a crash, removed too */
     assert_true(there(below("tools/tune-notes.txt")));
     OK(ctn_tune_visit(nothing, NULL));
     OK(ctn_tune_clear(NULL));
     environment(NULL, NULL, NULL);
 }
 
-/* ---- allocations that fail --------------------------------------------------------------------------- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
-static long fail_at, calls, live;
-
-static void *alloc(void *user, size_t bytes, size_t align)
-{
-    (void)user;
-    if (++calls == fail_at) return NULL;
-    void *p = NULL;
-    if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1))
-        return NULL;
-    live++;
-    return p;
-}
-
-static void release(void *user, void *p)
-{
-    (void)user;
-    if (p) live--;
-    free(p);
-}
+static failing_once memory;
 
 static ctn_status count_entries(void *user, const ctn_tune_file *f, const char *key,
                                 const char *value)
@@ -611,7 +590,7 @@ static ctn_status scenario(const char *folder, int before)
     char key[32];
     CTN_TRY_GOTO(st, done,
                  ctn__store_open(&s, "m", &(ctn__store_opt){.folder = folder, .max_files = 2}));
-    for (int i = 0; i < 40; i++) { /* beyond the first size of the table */
+    for (int i = 0; i < 40; i++) { /* more than the initial size of the table */
         snprintf(key, sizeof key, "key%d", i);
         CTN_TRY_GOTO(st, done, ctn__store_put(s, key, "value"));
     }
@@ -632,7 +611,7 @@ done:
     return st;
 }
 
-/* A file with one entry, or not even the folder. */
+/* Prepares a file with one entry, or not even the folder. */
 static void prepare(const char *folder, int before)
 {
     const char text[] = "catena-tune 1\tm\nbefore\tvalue\n";
@@ -651,20 +630,20 @@ static void every_allocation_fails_once(void **state)
     char folder[640];
     snprintf(folder, sizeof folder, "%s", below("oom/deep"));
     environment(folder, NULL, NULL);
-    ctn_allocator a = {alloc, release, NULL};
+    ctn_allocator a = {failing_once_alloc, failing_once_release, &memory};
     OK(ctn_set_allocator(&a));
     for (int before = 0; before < 2; before++) {
-        fail_at = 0;
-        calls = 0;
+        memory.fail_at = 0;
+        memory.calls = 0;
         prepare(folder, before);
         OK(scenario(folder, before));
-        long all = calls;
-        for (fail_at = 1; fail_at <= all; fail_at++) {
+        long all = memory.calls;
+        for (memory.fail_at = 1; memory.fail_at <= all; memory.fail_at++) {
             ctn_error_clear();
-            calls = 0;
+            memory.calls = 0;
             prepare(folder, before);
             ctn_status st = scenario(folder, before);
-            assert_int_equal(live, 0);
+            assert_int_equal(memory.live, 0);
             assert_int_equal(st, CTN_ENOMEM);
             assert_true(ctn_error_message()[0] != 0);
         }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer sweeps (engine/sweep.h): every kernel in every instruction set the machine has, against
- * a naive double-precision reference; bitwise equality over thread counts, instruction sets,
- * offsets and lengths; nothing outside the segments is written; the norm and its finite check.
+ * Optimizer sweeps (engine/sweep.h): every kernel in every instruction set of the machine
+ * against a naive reference in double precision; bitwise equality over thread counts,
+ * instruction sets, offsets and lengths; nothing is written outside of the segments; the norm
+ * and its check for finite values.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -70,7 +71,8 @@ static ctn__sweep_seg segment(int64_t begin, int64_t end, double lr, double deca
                             .eps = 1e-8f};
 }
 
-/* Coupled, decoupled and no decay; odd borders, a gap, an empty segment, one of a single float. */
+/* Coupled, decoupled and no decay; odd boundaries, a gap, an empty segment, one of a single
+ * float. */
 static int64_t make_segments(ctn__sweep_seg *seg)
 {
     seg[0] = segment(5, 1003, 0.1, 0.01, 1);
@@ -81,7 +83,8 @@ static int64_t make_segments(ctn__sweep_seg *seg)
     return 5;
 }
 
-/* want: result in double; size: sum of absolute terms, what the error of a float is relative to. */
+/* want: result in double; size: sum of absolute terms, to which the error of a float is
+ * relative. */
 static void check_near(float got, double want, double size, ctn__sweep_kind kind, const char *what,
                        int64_t i)
 {
@@ -122,7 +125,7 @@ static void check_element(ctn__sweep_kind kind, const ctn__sweep_seg *h, const p
     check_near(p->w[i], (double)h->keep * w - step, fabs(w) + size, kind, "w", i);
 }
 
-/* The one of the two neighbouring bfloat16 values that is nearer, at a tie the even one. */
+/* The nearer of the two neighbouring bfloat16 values, the even one at a tie. */
 static uint16_t narrow_reference(float x)
 {
     uint32_t u;
@@ -136,7 +139,7 @@ static uint16_t narrow_reference(float x)
 
 static void check_all(ctn__sweep_kind kind, const ctn__sweep_seg *seg, int64_t segs, const pools *p)
 {
-    int64_t next = 0; /* first float not looked at yet */
+    int64_t next = 0; /* first float not checked yet */
     for (int64_t s = 0; s <= segs; s++) {
         int64_t begin = s < segs ? seg[s].begin : POOL, end = s < segs ? seg[s].end : POOL;
         for (; next < begin; next++) {
@@ -183,7 +186,7 @@ static void kernels_of_isa(ctn__isa isa)
         ctn__sweep((ctn__sweep_kind)kind, &p, seg, segs, 1);
         ctn__isa_limit(isa);
         assert_memory_equal(&one, &two, sizeof one);
-        p.low = NULL; /* the other path: all of a segment at once */
+        p.low = NULL; /* the other code path: all of a segment at once */
         two = start;
         ctn__sweep((ctn__sweep_kind)kind, &p, seg, segs, 2);
         memcpy(two.low, one.low, sizeof two.low);
@@ -198,8 +201,8 @@ static void test_kernels(void **state)
     each_isa(kernels_of_isa);
 }
 
-/* The same 100 values at every offset and in every length give the same bits: body, epilogue and
- * tail of the vector loops agree. */
+/* The same 100 values give the same bits at every offset and in every length, so body, epilogue
+ * and tail of the vector loops agree. */
 static void positions_of_isa(ctn__isa isa)
 {
     (void)isa;
@@ -237,8 +240,8 @@ static void test_positions(void **state)
     each_isa(positions_of_isa);
 }
 
-/* lr = 0 and g > 0 leave w (-0 too), so low shows the rounding alone: ties, carries, overflow,
- * infinity, NaN, denormals. */
+/* lr = 0 and g > 0 leave w unchanged (-0 too), so low shows the rounding alone: ties, carries,
+ * overflow, infinity, NaN, denormals. */
 static void narrow_of_isa(ctn__isa isa)
 {
     static const uint32_t bits[] = {0x3f808000, 0x3f818000, 0x3f807fff, 0x3f808001, 0x3fffffff,
@@ -284,7 +287,7 @@ static void check_infinite_weight(ctn__isa isa)
     }
 }
 
-/* Without decay an infinite parameter (a mask) stays what it is; NaN reaches AMSGrad's maximum. */
+/* Without decay an infinite parameter (a mask) does not change. NaN reaches AMSGrad's maximum. */
 static void test_special(void **state)
 {
     (void)state;
@@ -327,7 +330,7 @@ static void norm_of_isa(ctn__isa isa)
         one.g[i] = bad[i % 3];
         ctn__sweep_norm2(one.g, POOL, partial, 2, &finite);
         assert_false(finite);
-        one.g[i] = 3e38f; /* its square does not fit a float */
+        one.g[i] = 3e38f; /* its square does not fit in a float */
     }
     ctn__sweep_norm2(one.g, POOL, partial, 2, &finite);
     assert_true(finite);

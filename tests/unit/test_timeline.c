@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The timeline with threads as ranks: clocks that are hours apart are measured, all ranks have the
- * same steps in one file that is JSON, the parts of a step fit into it, a ring that is too small
- * leaves whole steps, and what cannot be written fails everywhere. Of many ranks a sample is in the
- * file, and costs the others next to nothing.
- * Labels: threads
+ * The timeline with threads as ranks. Clocks that are hours apart are aligned, all ranks have
+ * the same steps in one JSON file, the parts of a step fit into the step, a ring that is too
+ * small keeps whole steps only, and a file that cannot be written is an error on all ranks. With
+ * many ranks the file has a sample of them, and the others spend almost no time on it.
+ * Labels: threads serial
  */
-#include "dist/timeline.h"
+#include "distributed/timeline.h"
 #include "ranks.h"
 #include "support/counted.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- the sample ------------------------------------------------------------------------------ */
 
-/* Rank 0 is in it, as many as there may be, with even distances. */
+/* It contains rank 0 and as many ranks as allowed, evenly spaced. */
 static void test_sample(void **state)
 {
     (void)state;
@@ -101,11 +101,11 @@ static void test_clocks(void **state)
     for (int ranks = 1; ranks <= RANKS; ranks++) measure_all(ranks);
 }
 
-/* ---- a file of a training -------------------------------------------------------------------- */
+/* ---- the file of a training ------------------------------------------------------------------ */
 
 typedef struct {
     const char *path;
-    int64_t spans, steps; /* of the ring; asked for */
+    int64_t spans, steps; /* size of the ring; steps requested */
     int trained, shard, ranks;
     ctn_status want;
 } training;
@@ -154,7 +154,7 @@ static void train(job *j)
 
 /* ---- reading it ------------------------------------------------------------------------------ */
 
-/* The end of a JSON value, NULL: it is none. */
+/* The end of a JSON value; NULL if it is not valid. */
 static const char *json_end(const char *p)
 {
     if (!p) return NULL;
@@ -199,10 +199,10 @@ typedef struct {
     char name[40], cat[20];
     double ts, dur;
     int pid, tid;
-    long long number; /* of the step, bytes */
+    long long number; /* of the step; or bytes */
 } event;
 
-/* The writer's own form, one event a line. */
+/* Reads the writer's own format, one event per line. */
 static int read_events(const char *text, event *e, int most)
 {
     int n = 0;
@@ -220,7 +220,7 @@ static int read_events(const char *text, event *e, int most)
     return n;
 }
 
-/* Of rank r, how long events of a category are in the k-th step. */
+/* The total time of rank r's events of this category in the k-th step. */
 static double time_in(const event *e, int n, int r, int k, const char *cat)
 {
     double sum = 0;
@@ -297,7 +297,7 @@ static void test_training(void **state)
     check_steps(e, load(c.path, e), 1, 4);
 }
 
-/* The ring has room for some steps only; more are asked for than there are. */
+/* The ring has room for some steps only; then, more steps are requested than there are. */
 static void test_ring(void **state)
 {
     (void)state;
@@ -311,12 +311,12 @@ static void test_ring(void **state)
     on_ranks(2, CTN_MODE_PLANNED, train, &c);
     n = load(c.path, e);
     check_steps(e, n, 2, 3);
-    c.trained = 0; /* no step: everything there is */
+    c.trained = 0; /* no step at all */
     on_ranks(2, CTN_MODE_PLANNED, train, &c);
     assert_int_equal(load(c.path, e), 0);
 }
 
-/* Ranks that are not in the file keep nothing and take part all the same. */
+/* Ranks that are not in the file record nothing but still take part. */
 static void test_some_ranks(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void test_some_ranks(void **state)
                    .ranks = 1,
                    .want = CTN_EIO};
     on_ranks(3, CTN_MODE_PLANNED, train, &c);
-    c.spans = 0; /* an error of rank 0 alone */
+    c.spans = 0; /* an error of rank 0 only */
     c.want = CTN_ESTATE;
     on_ranks(3, CTN_MODE_PLANNED, train, &c);
 }
@@ -351,7 +351,8 @@ static void *write_nothing(void *p)
     return st == CTN_OK ? NULL : p;
 }
 
-/* Messages of eight ranks to rank 0, of the others a broadcast, however many they are. */
+/* Eight ranks send messages to rank 0; the others take part in a broadcast only, however many
+ * there are. */
 static void test_cost(void **state)
 {
     (void)state;

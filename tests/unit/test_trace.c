@@ -22,13 +22,9 @@ static void test_counters(void **state)
     assert_int_equal(ctn__trace_count(t, CTN__COUNT_PLAN_HITS), 5);
     assert_int_equal(ctn__trace_count(t, CTN__COUNT_PLAN_BYTES), 1000);
     assert_string_equal(ctn__counter_name(CTN__COUNT_PLAN_HITS), "plan_hits");
-    assert_string_equal(ctn__counter_unit(CTN__COUNT_PLAN_BYTES), "bytes");
-    assert_true(strlen(ctn__counter_help(CTN__COUNT_RUNS)) > 0);
     assert_false(ctn__trace_spans_on(t));
     ctn__trace_span(t, "ignored", 1, 2, 0);
     assert_int_equal(ctn__trace_spans(t), 0);
-    ctn__trace_clear(t);
-    assert_int_equal(ctn__trace_count(t, CTN__COUNT_PLAN_HITS), 0);
     ctn__trace_free(t);
     ctn__trace_free(NULL);
     assert_null(ctn__trace_new(-1));
@@ -54,9 +50,6 @@ static void test_ring(void **state)
     }
     assert_false(ctn__trace_get(t, 4, &s));
     assert_false(ctn__trace_get(t, -1, &s));
-    ctn__trace_clear(t);
-    assert_int_equal(ctn__trace_spans(t), 0);
-    assert_int_equal(ctn__trace_lost(t), 0);
     assert_int_equal(ctn_allocations(), before);
     ctn__trace_free(t);
 }

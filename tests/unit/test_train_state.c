@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Save and resume: a training cut at any step and resumed in new objects ends with the same weights,
- * optimizer, average and log as one that was not, to the bit, in mid-epoch too; a state that is damaged in
- * any of its files is passed over for the one before; a state of another setup is refused and changes
- * nothing; no failing allocation breaks or leaks anything.
+ * Save and resume. A training that is interrupted at any step, also in mid-epoch, and resumed in
+ * new objects ends with bitwise the same weights, optimizer, average and log as an uninterrupted
+ * one. If any file of a state is damaged, the previous state is used. A state of another setup
+ * is refused and changes nothing. A failing allocation breaks and leaks nothing.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ int main(void)
 enum { EPOCHS = 4 };
 static const train_opt options = {.dropout = 0.4, .scale = 1};
 
-/* One training with everything that has a state. */
+/* A training with everything that has a state. */
 typedef struct {
     train_case c;
     ctn_trainer *tr;
@@ -90,7 +90,7 @@ static char *read_text(const char *dir, const char *file, size_t *bytes)
     return text;
 }
 
-/* The log without its times. */
+/* The log without times. */
 static char *log_of(const char *dir)
 {
     size_t n;
@@ -160,7 +160,7 @@ static void reference(result *r, const train_opt *o, int64_t accumulate, int64_t
     training_free(&t);
 }
 
-/* ---- cut and resume -------------------------------------------------------------------------- */
+/* ---- interrupt and resume -------------------------------------------------------------------- */
 
 static ctn_status stop(void *self, ctn_trainer *tr)
 {
@@ -174,7 +174,7 @@ static void state_dir(char *buf, size_t n, const char *out)
     snprintf(buf, n, "%s/state", out);
 }
 
-/* One life: resume when there is a state, run up to step `cut` (0: to the end), save. */
+/* One life: resumes if there is a state, runs up to step `cut` (0: to the end), and saves. */
 static void live(const char *dir, const train_opt *o, int64_t accumulate, int64_t cut, result *end)
 {
     training t;
@@ -219,7 +219,7 @@ static void test_every_step(void **state)
     }
 }
 
-/* A life for every step. */
+/* One life per step. */
 static void test_many_lives(void **state)
 {
     (void)state;
@@ -243,7 +243,8 @@ static ctn_status die(void *self, ctn_trainer *tr)
     _exit(3);
 }
 
-/* A process that resumes if it can, saves every so many steps, and dies at step `death` (0: it does not). */
+/* A process that resumes if it can, saves every `every` steps, and dies at step `death` (0:
+ * never). */
 static pid_t spawn(const char *dir, int64_t every, int64_t death)
 {
     const pid_t child = fork();
@@ -268,7 +269,7 @@ static pid_t spawn(const char *dir, int64_t every, int64_t death)
     _exit(ctn_trainer_run(t.tr) == CTN_OK ? 0 : 2);
 }
 
-/* What a life that got further might have left in the log. */
+/* Adds lines that a life that got further might have left in the log. */
 static void add_lines(const char *dir)
 {
     char path[256];
@@ -279,7 +280,7 @@ static void add_lines(const char *dir)
     fclose(f);
 }
 
-/* Steps after the last state are done again, and their lines of the log come once. */
+/* Steps after the last state are repeated, and their lines appear once in the log. */
 static void test_death(void **state)
 {
     (void)state;
@@ -300,8 +301,8 @@ static void test_death(void **state)
     result_free(&want);
 }
 
-/* Killed anywhere, in the middle of writing too, as often as it takes: always the same end, and no kill
- * leaves a state that cannot be read. */
+/* Killed anywhere, even while writing, as often as it takes: the end is always the same, and no
+ * kill leaves a state that cannot be read. */
 static void test_kills(void **state)
 {
     (void)state;
@@ -332,7 +333,7 @@ static void test_kills(void **state)
     result_free(&want);
 }
 
-/* A second run of one trainer, and rows of the log that an earlier life wrote. */
+/* A second run of one trainer, and rows of the log from an earlier life. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -373,7 +374,7 @@ static void count_warning(void *user, const char *text)
     warnings += strstr(text, "damaged") || strstr(text, "another machine");
 }
 
-/* The names of the states in a folder, the newest first. */
+/* The names of the states in a folder, newest first. */
 static int list_states(const char *where, char name[8][16])
 {
     int n = 0;
@@ -388,7 +389,7 @@ static int list_states(const char *where, char name[8][16])
     return n;
 }
 
-/* 0: cut short, 1: a byte turned, 2: gone */
+/* how 0: truncated, 1: a byte changed, 2: removed. */
 static void damage(const char *where, const char *state, const char *file, int how)
 {
     char path[512];
@@ -423,7 +424,7 @@ static void test_damage(void **state)
         assert_non_null(mkdtemp(dir));
         state_dir(where, sizeof where, dir);
         training_new(&t, dir, &options, 1);
-        for (int i = 1; i <= 4; i++) { /* four states, of which two stay */
+        for (int i = 1; i <= 4; i++) { /* four states, of which two are kept */
             ctn_extension e = {.struct_size = sizeof e,
                                .call = stop,
                                .trigger = {.kind = CTN_ONCE, .n = 3 * i}};
@@ -440,7 +441,7 @@ static void test_damage(void **state)
         assert_int_equal(list_states(where, name), 2);
         assert_string_equal(name[0], "000000003");
         damage(where, name[0], files[k / 3], k % 3);
-        /* what a kill leaves in the middle of writing is nothing */
+        /* What a kill leaves in the middle of writing is ignored. */
         snprintf(path, sizeof path, "%s/unfinished-1", where);
         assert_int_equal(mkdir(path, 0777), 0);
         training_new(&t, dir, &options, 1);
@@ -451,7 +452,8 @@ static void test_damage(void **state)
         assert_memory_equal(older, got, sizeof got);
         ctn_trainer_progress(t.tr, &p);
         assert_int_equal(p.iteration, 9);
-        OK(ctn_trainer_save(t.tr, where)); /* the damaged one does not count: two whole ones stay */
+        /* The damaged one does not count: two complete ones are kept. */
+        OK(ctn_trainer_save(t.tr, where));
         assert_int_equal(list_states(where, name), 2);
         assert_string_equal(name[0], "000000003");
         assert_string_equal(name[1], "000000002");
@@ -470,8 +472,8 @@ static ctn__planner *planner(const training *t)
     return t->c.ctx->planner;
 }
 
-/* What was decided goes on, nothing is timed again, and what the disk has come to say meanwhile does not
- * matter; on another number of threads it is another machine. */
+/* Decisions are kept: nothing is timed again, and what has been stored on disk meanwhile does
+ * not matter. Another thread count counts as another machine. */
 static void test_decisions(void **state)
 {
     (void)state;
@@ -484,7 +486,7 @@ static void test_decisions(void **state)
     OK(ctn_trainer_run(t.tr));
     OK(ctn__choice_put(planner(&t)->engine, "a problem", "second"));
     OK(ctn_trainer_save(t.tr, where));
-    assert_true(ctn_decisions_text(t.c.ctx, text, sizeof text) > 0);
+    assert_true(ctn_context_decisions_text(t.c.ctx, text, sizeof text) > 0);
     assert_non_null(strstr(text, "a problem\tsecond\n"));
     training_free(&t);
 
@@ -542,7 +544,7 @@ static void test_refusals(void **state)
     FAILS(ctn_trainer_load(t.tr, where), CTN_ESTATE, "extension mine");
     x = 0;
     OK(ctn_trainer_extend(t.tr, &e));
-    e.name = "more"; /* and with one more that has a state */
+    e.name = "more"; /* and with an additional one that has a state */
     OK(ctn_trainer_extend(t.tr, &e));
     FAILS(ctn_trainer_load(t.tr, where), CTN_ENOTFOUND, "more");
     assert_int_equal(x, 0);
@@ -572,7 +574,7 @@ static void test_refusals(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static int64_t left; /* allocations until one fails; < 0: none does */
+static int64_t left; /* allocations that still succeed; < 0: all do */
 
 static void *alloc(void *user, size_t bytes, size_t align)
 {
@@ -589,8 +591,8 @@ static void release(void *user, void *p)
     free(p);
 }
 
-/* One failing allocation in save and in load: the state before it is still the latest, and the next try
- * works. */
+/* One failing allocation in save and in load: the previous state is still the latest, and the
+ * next attempt works. */
 static void test_no_memory(void **state)
 {
     (void)state;

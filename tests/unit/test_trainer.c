@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trainer: the loop equals the one written by hand to the bit, triggers fire at exactly the steps they
- * say, gradients of several batches equal those of a large one, means are exact over uneven batches,
- * evaluation changes nothing, a stop from another thread ends it, errors leave no mess.
+ * The trainer. Its loop is bitwise equal to a loop written by hand, triggers fire at exactly the
+ * right steps, the accumulated gradients of several batches equal those of one large batch,
+ * means are exact over batches of different sizes, evaluation changes nothing, a stop from
+ * another thread ends the training, and errors leave everything in a usable state.
  */
 #include <pthread.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static ctn_status no_op(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Also: planned and eager, loader threads or none; no plan is built after the first epoch. */
+/* Planned and eager, with and without loader threads; no plan is built after the first epoch. */
 static void test_loop(void **state)
 {
     (void)state;
@@ -74,7 +75,7 @@ static void test_loop(void **state)
         assert_true(p.compute_s + p.input_s + p.other_s <= p.seconds * (1 + 1e-9) + 1e-6);
         assert_null(ctn_trainer_stopped(tr));
         ctn_plan_stats stats;
-        ctn_context_stats(c.ctx, &stats);
+        ctn_context_get_stats(c.ctx, &stats);
         if (o.mode == CTN_MODE_PLANNED) assert_int_equal(stats.misses, 2); /* batches of 4 and 3 */
         if (o.mode == CTN_MODE_PLANNED) assert_int_equal(stats.runs, 18);
         ctn_trainer_free(tr);
@@ -82,7 +83,7 @@ static void test_loop(void **state)
     }
 }
 
-/* The loader stands where the training is, not one batch ahead; a second run goes on. */
+/* The loader's position is that of the training, not one batch ahead; a second run continues. */
 static void test_in_pieces(void **state)
 {
     (void)state;
@@ -100,7 +101,7 @@ static void test_in_pieces(void **state)
                            CTN_OPT(ctn_trainer_opt, .iterations = 1)));
         OK(ctn_trainer_run(tr));
         ctn_trainer_free(tr);
-        const ctn_sampler_state s = ctn_loader_state_get(c.loader);
+        const ctn_sampler_state s = ctn_loader_get_state(c.loader);
         assert_int_equal(s.epoch, (uint64_t)(i + 1) / 6);
         assert_int_equal(s.position, (uint64_t)((i + 1) % 6) * BATCH);
     }
@@ -175,7 +176,7 @@ static void test_triggers(void **state)
     add_note(tr, "often", &f[8], (ctn_trigger){.kind = CTN_EVERY_SECONDS, .n = 1e-9});
     OK(ctn_trainer_run(tr));
     assert_fired(&f[0], AT(6, 12, 18, 20)); /* the last one too */
-    /* an epoch has 23 samples in 6 steps: half of it is reached with the third batch (12) */
+    /* An epoch has 23 samples in 6 steps: half of it is reached with the third batch (12). */
     assert_fired(&f[1], AT(3, 6, 9, 12, 15, 18, 20));
     assert_fired(&f[2], AT(12, 20));
     assert_fired(&f[3], AT(7, 14));
@@ -188,7 +189,7 @@ static void test_triggers(void **state)
     train_case_free(&c);
 }
 
-/* In the order of priority, equal ones as they were added. */
+/* In order of priority; equal ones in the order they were added. */
 static char order[16];
 static ctn_status write_name(void *self, ctn_trainer *tr)
 {
@@ -241,8 +242,8 @@ static void run_accumulated(int64_t batch, int64_t accumulate, int scale, float 
     train_case_free(&c);
 }
 
-/* 23 samples: 3 batches of 4 are one of 12; the second step of an epoch has 4 + 4 + 3 = 11. With 2 of 8,
- * the second step has one batch of 7 only. */
+/* 23 samples: 3 batches of 4 make one of 12, and the second step of an epoch has 4 + 4 + 3 = 11.
+ * With 2 of 8, the second step has only one batch of 7. */
 static void test_accumulate(void **state)
 {
     (void)state;
@@ -266,12 +267,12 @@ static void test_accumulate(void **state)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The mean over a batch of the first feature: its mean over an epoch is known. */
+/* The batch mean of the first feature, whose mean over an epoch is known. */
 static ctn_tensor *known_loss(void *self, ctn_step *s)
 {
     train_case *c = self;
     ctn_tensor *x = ctn_step_input(s, 0);
-    ctn_report(s, "first", ctn_mean(ctn_slice(x, 1, 0, 1), 0, NULL, 0));
+    ctn_report(s, "first", ctn_mean(ctn_slice(x, 1, 0, 1), CTN_ALL_AXES, 0));
     assert_ptr_equal(ctn_step_context(s), c->ctx);
     assert_true(ctn_step_batch(s)->n <= BATCH);
     return ctn_softmax_cross_entropy(ctn_call(c->net, x), ctn_step_input(s, 1));
@@ -329,8 +330,8 @@ static void test_means(void **state)
     train_case_free(&c);
 }
 
-/* The weights of an evaluated training are those of one without: but for the context's step count that
- * random ops draw from, so without dropout. */
+/* Evaluation does not change the weights of a training, except for the context's step count that
+ * random ops use; hence no dropout. */
 static void test_evaluation_changes_nothing(void **state)
 {
     (void)state;
@@ -349,7 +350,7 @@ static void test_evaluation_changes_nothing(void **state)
         }
         OK(ctn_trainer_run(tr));
         train_weights(&c, w[k]);
-        assert_int_equal(ctn_training(c.ctx), 1);
+        assert_int_equal(ctn_context_training(c.ctx), 1);
         double v;
         assert_int_equal(ctn_trainer_value(tr, "param/3.weight/std", &v), k);
         ctn_trainer_free(tr);
@@ -377,7 +378,7 @@ static ctn_status follow(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Called in evaluation only: the net has the average then. */
+/* Called in evaluation only, where the net has the averaged weights. */
 static ctn_tensor *see_average(void *self, ctn_step *s)
 {
     averaging *a = self;
@@ -449,10 +450,10 @@ static void test_stop(void **state)
     OK(ctn_trainer_run(tr));
     pthread_join(thread, NULL);
     assert_string_equal(ctn_trainer_stopped(tr), "told to");
-    assert_int_equal(end.n, 0); /* it is not at its end */
+    assert_int_equal(end.n, 0); /* the end was not reached */
     ctn_trainer_progress(tr, &p);
     assert_true(p.iteration > 0 && p.total < 1);
-    OK(ctn_trainer_run(tr)); /* stopped still: not one step more */
+    OK(ctn_trainer_run(tr)); /* still stopped: not one more step */
     int64_t was = p.iteration;
     ctn_trainer_progress(tr, &p);
     assert_int_equal(p.iteration, was);
@@ -470,7 +471,7 @@ static void test_stop(void **state)
 typedef struct {
     train_case c;
     ctn_trainer *tr;
-    int calls, stop_at; /* batches of the loss function */
+    int calls, stop_at; /* batches seen by the loss function */
 } stopping;
 
 static ctn_tensor *stopping_loss(void *self, ctn_step *s)
@@ -487,7 +488,7 @@ static ctn_status stop_now(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Of 6 steps: a request that comes in the fifth leaves work, one that comes later does not. */
+/* Of 6 steps: a request during the fifth leaves work to do, a later one does not. */
 static void test_stop_near_the_end(void **state)
 {
     (void)state;
@@ -520,8 +521,9 @@ static ctn_status observe_list(void *self, ctn_trainer *tr)
     return ctn_trainer_observe(tr, "val/loss", *(*v)++);
 }
 
-/* The value improves until the fourth epoch; with patience 3 the seventh is the last. Plateau: the rate is
- * lowered after 2 without improvement, and again after 2 more, not below its least value. */
+/* The value improves until the fourth epoch, so with patience 3 the seventh is the last.
+ * Plateau: the rate is lowered after 2 epochs without improvement, and again after 2 more, but
+ * not below its minimum. */
 static void test_patience(void **state)
 {
     (void)state;
@@ -561,8 +563,8 @@ static ctn_status see_lr(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* The length of the training is 2 epochs of 2 steps of up to 3 batches. After step k the rate is that of step
- * k + 1. */
+/* The training has 2 epochs of 2 steps of up to 3 batches. After step k, the rate is that of
+ * step k + 1. */
 static void test_schedule(void **state)
 {
     (void)state;
@@ -616,7 +618,7 @@ static ctn_tensor *bad_loss(void *self, ctn_step *s)
     if (bad_kind == 2) ctn_report(s, "x", ctn_add(x, ctn_slice(x, 1, 0, 2)));
     for (int i = 0; bad_kind == 3 && i < 33; i++) {
         snprintf(name, sizeof name, "v%d", i);
-        ctn_report(s, name, ctn_mean(x, 0, NULL, 0));
+        ctn_report(s, name, ctn_mean(x, CTN_ALL_AXES, 0));
     }
     if (bad_kind == 4) return x;
     if (bad_kind == 5) ctn_scope_begin(c->ctx);
@@ -698,7 +700,7 @@ static ctn_status spoil_bias(void *self, ctn_trainer *tr)
     return ctn_var_set(ctn_module_find(c->net, "3.bias"), b, sizeof b);
 }
 
-/* A value that is reported is seen at once, a parameter when the trigger fires: 4 is behind step 3. */
+/* A reported value is checked at once, a parameter when the trigger fires: 4 comes after step 3. */
 static void test_nonfinite(void **state)
 {
     (void)state;
@@ -706,7 +708,7 @@ static void test_nonfinite(void **state)
         ctn_status (*spoil)(void *self, ctn_trainer *tr);
         double every;
         const char *part;
-    } cases[] = {{spoil_loss, 100, "train/loss is nan at iteration 4, all parameters"},
+    } cases[] = {{spoil_loss, 100, "train/loss is nan at iteration 4; all parameters"},
                  {spoil_bias, 1, "parameter 3.bias is not finite at iteration 3"},
                  {spoil_bias, 100, "at iteration 4; the first tensor that is not finite is"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights and states in files: round trip, conversion, partial and renamed loads, refusals that
- * leave the model as it was, and a training that goes on bit by bit after its state was saved and
- * loaded into new objects. A failing allocator over save and load.
+ * Weights and states in files: round trip, conversion, partial and renamed loads, refused files
+ * that leave the model unchanged, and a training that continues bit for bit after its state was
+ * saved and loaded into new objects. A failing allocator during save and load.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,11 +17,11 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/ok.h"
 
 #include "graph/graph.h"
 #include "io/safetensors.h"
 
-#define ok(call) assert_int_equal((call), CTN_OK)
 #define FILE_NAME "w.safetensors"
 
 #ifndef CTN_HAVE_YYJSON
@@ -31,8 +31,8 @@ static void test_without_yyjson(void **state)
     (void)state;
     ctn_context *ctx = NULL;
     ctn_module *m = NULL;
-    ok(ctn_context_new(&ctx, NULL));
-    ok(ctn_linear_new(&m, ctx, 2, 2, NULL));
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_linear_new(&m, ctx, 2, 2, NULL));
     assert_fails(ctn_weights_save(m, FILE_NAME), CTN_EUNSUPPORTED, "yyjson");
     ctn_module_free(m);
     ctn_context_free(ctx);
@@ -112,7 +112,7 @@ static ctn_status copy_out(void *user, const char *name, ctn_dtype dtype, int nd
 static values all_values(model *m)
 {
     values v = {.n = 0};
-    ok(ctn_module_visit(m->net, copy_out, &v));
+    OK(ctn_module_visit(m->net, copy_out, &v));
     assert_int_equal(v.n, BYTES);
     return v;
 }
@@ -127,31 +127,32 @@ static void test_round_trip(void **state)
 {
     (void)state;
     model a, b;
-    ok(make(&a, 1));
-    ok(make(&b, 2));
+    OK(make(&a, 1));
+    OK(make(&b, 2));
     assert_same(&a, &b, false);
-    ok(ctn_weights_save(a.net, FILE_NAME));
-    ok(ctn_weights_load(b.net, FILE_NAME, NULL));
+    OK(ctn_weights_save(a.net, FILE_NAME));
+    OK(ctn_weights_load(b.net, FILE_NAME, NULL));
     assert_same(&a, &b, true);
 
     ctn__st_file *f = NULL;
-    ok(ctn__st_open(&f, FILE_NAME));
+    OK(ctn__st_open(&f, FILE_NAME));
     assert_int_equal(ctn__st_count(f), 5);
-    assert_true(ctn__st_find(f, "tied") != NULL); /* its first name: own variables come first */
+    /* its first name: a module's own variables come first */
+    assert_true(ctn__st_find(f, "tied") != NULL);
     assert_true(ctn__st_find(f, "fc2.bias") == NULL);
     ctn__st_close(f);
 
-    ok(ctn_scope_begin(a.ctx));
+    OK(ctn_scope_begin(a.ctx));
     assert_fails(ctn_weights_save(a.net, FILE_NAME), CTN_ESTATE, "scope");
     assert_fails(ctn_weights_load(a.net, FILE_NAME, NULL), CTN_ESTATE, "scope");
-    ok(ctn_scope_end(a.ctx));
+    OK(ctn_scope_end(a.ctx));
     assert_fails(ctn_weights_load(a.net, "none", NULL), CTN_EIO, "none");
     end(&a);
     end(&b);
     unlink(FILE_NAME);
 }
 
-/* Files by hand: names, types and shapes as told. */
+/* Files written by hand, with the given names, types and shapes. */
 typedef struct {
     const char *name;
     ctn_dtype dtype;
@@ -159,15 +160,15 @@ typedef struct {
     int64_t shape[2];
 } entry;
 
-static double some_data[64]; /* as every type: zeros, but for what a test sets */
+static double some_data[64]; /* as every type: zeros, except for what a test sets */
 
 static void write_file(int n, const entry *e)
 {
     ctn__st_writer *w = NULL;
-    ok(ctn__st_begin(&w, FILE_NAME));
-    for (int i = 0; i < n; i++) ok(ctn__st_add(w, e[i].name, e[i].dtype, e[i].ndim, e[i].shape));
-    for (int i = 0; i < n; i++) ok(ctn__st_put(w, e[i].name, some_data));
-    ok(ctn__st_finish(w));
+    OK(ctn__st_begin(&w, FILE_NAME));
+    for (int i = 0; i < n; i++) OK(ctn__st_add(w, e[i].name, e[i].dtype, e[i].ndim, e[i].shape));
+    for (int i = 0; i < n; i++) OK(ctn__st_put(w, e[i].name, some_data));
+    OK(ctn__st_finish(w));
     ctn__st_writer_free(w);
 }
 
@@ -190,13 +191,13 @@ static void test_strict(void **state)
     (void)state;
     model m;
     entry e[6];
-    ok(make(&m, 1));
+    OK(make(&m, 1));
     write_file(5, good); /* the tied variable under its other name */
-    ok(ctn_weights_load(m.net, FILE_NAME, NULL));
+    OK(ctn_weights_load(m.net, FILE_NAME, NULL));
 
     ctn_module_free(m.net);
     ctn_context_free(m.ctx);
-    ok(make(&m, 1));
+    OK(make(&m, 1));
     write_file(4, good);
     refuse(&m, NULL, CTN_ENOTFOUND, "missing in the file: tied");
     memcpy(e, good, sizeof good);
@@ -225,13 +226,13 @@ static void test_partial(void **state)
     (void)state;
     model m;
     float b[7], old[3], now[3];
-    ok(make(&m, 1));
-    ok(ctn_var_get(ctn_module_find(m.net, "fc2.bias"), old, sizeof old));
+    OK(make(&m, 1));
+    OK(ctn_var_get(ctn_module_find(m.net, "fc2.bias"), old, sizeof old));
     const entry e[2] = {good[2], {"other", CTN_U8, 1, {3}}};
     write_file(2, e);
-    ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1)));
-    ok(ctn_var_get(ctn_module_find(m.net, "fc1.bias"), b, sizeof b));
-    ok(ctn_var_get(ctn_module_find(m.net, "fc2.bias"), now, sizeof now));
+    OK(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1)));
+    OK(ctn_var_get(ctn_module_find(m.net, "fc1.bias"), b, sizeof b));
+    OK(ctn_var_get(ctn_module_find(m.net, "fc2.bias"), now, sizeof now));
     for (int i = 0; i < 7; i++) assert_true(b[i] == 0);
     assert_memory_equal(old, now, sizeof old);
     end(&m);
@@ -240,7 +241,7 @@ static void test_partial(void **state)
 
 static const char *map_name(void *user, const char *name, char *buf, size_t n)
 {
-    if (strcmp(name, "seen") == 0) return NULL; /* the file has none */
+    if (strcmp(name, "seen") == 0) return NULL; /* the file does not have it */
     snprintf(buf, n, "%s.%s", (const char *)user, name);
     return buf;
 }
@@ -258,16 +259,16 @@ static void test_renamed(void **state)
     e[4].name = "head.bias";
     e[0].name = "base.seen";
     write_file(5, e);
-    ok(make(&m, 1));
+    OK(make(&m, 1));
     const char *const table[] = {"fc2", "head", "tied", "head.bias", "", "base", NULL};
-    ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .rename = table)));
-    ok(ctn_var_get(ctn_module_find(m.net, "seen"), &seen, sizeof seen));
+    OK(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .rename = table)));
+    OK(ctn_var_get(ctn_module_find(m.net, "seen"), &seen, sizeof seen));
     assert_int_equal(seen, 0);
-    const char *const wrong[] = {"fc", "head", NULL}; /* a name is not a prefix of letters */
+    const char *const wrong[] = {"fc", "head", NULL}; /* a prefix must end at a dot */
     refuse(&m, CTN_OPT(ctn_weights_opt, .rename = wrong), CTN_ENOTFOUND, "fc1.weight");
     end(&m);
 
-    ok(make(&m, 1));
+    OK(make(&m, 1));
     for (int i = 1; i < 5; i++) e[i - 1] = good[i];
     e[0].name = "m.fc1.weight";
     e[1].name = "m.fc1.bias";
@@ -276,8 +277,8 @@ static void test_renamed(void **state)
     write_file(4, e);
     refuse(&m, CTN_OPT(ctn_weights_opt, .map = map_name, .user = "n"), CTN_ENOTFOUND,
            "fc1.weight (as n.fc1.weight)");
-    ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .map = map_name, .user = "m")));
-    ok(ctn_var_get(ctn_module_find(m.net, "seen"), &seen, sizeof seen));
+    OK(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .map = map_name, .user = "m")));
+    OK(ctn_var_get(ctn_module_find(m.net, "seen"), &seen, sizeof seen));
     assert_int_equal(seen, 5);
     end(&m);
     unlink(FILE_NAME);
@@ -299,23 +300,23 @@ static void test_conversion(void **state)
         model m;
         float b[3];
         ctn__st_writer *w = NULL;
-        ok(make(&m, 1));
-        ok(ctn__st_begin(&w, FILE_NAME));
-        ok(ctn__st_add(w, "fc2.bias", cases[i].dtype, 1, (int64_t[]){3}));
-        ok(ctn__st_put(w, "fc2.bias", cases[i].data));
-        ok(ctn__st_finish(w));
+        OK(make(&m, 1));
+        OK(ctn__st_begin(&w, FILE_NAME));
+        OK(ctn__st_add(w, "fc2.bias", cases[i].dtype, 1, (int64_t[]){3}));
+        OK(ctn__st_put(w, "fc2.bias", cases[i].data));
+        OK(ctn__st_finish(w));
         ctn__st_writer_free(w);
-        ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1)));
-        ok(ctn_var_get(ctn_module_find(m.net, "tied"), b, sizeof b));
+        OK(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1)));
+        OK(ctn_var_get(ctn_module_find(m.net, "tied"), b, sizeof b));
         assert_memory_equal(b, cases[i].want, sizeof b);
         end(&m);
     }
     unlink(FILE_NAME);
 }
 
-/* ---- a file that is cut off while it is read --------------------------------------------------- */
+/* ---- a file that is truncated while it is read ----------------------------------------------- */
 
-/* Called between the check of the file and the reading of its values. */
+/* Called between checking the file and reading its values. */
 static const char *cut_off(void *user, const char *name, char *buf, size_t n)
 {
     (void)buf, (void)n;
@@ -327,8 +328,8 @@ static void test_weights_shortened(void **state)
 {
     (void)state;
     model m;
-    ok(make(&m, 1));
-    ok(ctn_weights_save(m.net, FILE_NAME));
+    OK(make(&m, 1));
+    OK(ctn_weights_save(m.net, FILE_NAME));
     assert_fails(ctn_weights_load(m.net, FILE_NAME,
                                   CTN_OPT(ctn_weights_opt, .map = cut_off, .user = FILE_NAME)),
                  CTN_EIO, FILE_NAME ": became shorter");
@@ -399,15 +400,15 @@ static void step(training *t, float *loss)
     ctn_batch b;
     ctn_status st = ctn_loader_next(t->loader, &b);
     if (st == CTN_END) st = ctn_loader_next(t->loader, &b);
-    ok(st);
+    OK(st);
     ctn_context *ctx = t->m.ctx;
-    ok(ctn_scope_begin(ctx));
+    OK(ctn_scope_begin(ctx));
     ctn_tensor *y = ctn_call(t->m.net, ctn_batch_tensor(ctx, &b, 0));
     ctn_tensor *l = ctn_softmax_cross_entropy(y, ctn_batch_tensor(ctx, &b, 1));
-    ok(ctn_backward(t->opt, l));
-    ok(ctn_optim_step(t->opt));
-    ok(ctn_read(l, loss, sizeof *loss));
-    ok(ctn_scope_end(ctx));
+    OK(ctn_backward(t->opt, l));
+    OK(ctn_optim_step(t->opt));
+    OK(ctn_read(l, loss, sizeof *loss));
+    OK(ctn_scope_end(ctx));
 }
 
 static int parts(training *t, ctn_state_part p[4])
@@ -435,18 +436,18 @@ static void test_continues_exactly(void **state)
     ctn_state_part p[4];
     float loss[5], again;
     make_data();
-    ok(start(&a, 11));
+    OK(start(&a, 11));
     for (int i = 0; i < 9; i++) /* into the second epoch */
         step(&a, &loss[0]);
-    ok(ctn_state_save(FILE_NAME, parts(&a, p), p));
+    OK(ctn_state_save(FILE_NAME, parts(&a, p), p));
     for (int i = 0; i < 5; i++) step(&a, &loss[i]);
 
-    ok(start(&b, 12));
-    step(&b, &again); /* it has lived a little, with other values */
+    OK(start(&b, 12));
+    step(&b, &again); /* it has trained a little, with other values */
     ctn_optim_set_lr(b.opt, 0.5);
-    ok(ctn_state_load(FILE_NAME, parts(&b, p), p));
+    OK(ctn_state_load(FILE_NAME, parts(&b, p), p));
     ctn_context_state c;
-    ctn_context_save(b.m.ctx, &c);
+    ctn_context_get_state(b.m.ctx, &c);
     assert_int_equal(c.seed, 11);
     assert_int_equal(c.step, 9);
     assert_int_equal(ctn_optim_steps(b.opt), 9);
@@ -456,12 +457,12 @@ static void test_continues_exactly(void **state)
     }
     assert_same(&a.m, &b.m, true);
 
-    /* weights alone out of the whole state */
+    /* Only the weights from the whole state. */
     model m;
-    ok(make(&m, 13));
-    ok(ctn_state_load(FILE_NAME, 1, &(ctn_state_part){"model", p[0].visit, m.net}));
+    OK(make(&m, 13));
+    OK(ctn_state_load(FILE_NAME, 1, &(ctn_state_part){"model", p[0].visit, m.net}));
     const char *const table[] = {"", "model", NULL};
-    ok(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1, .rename = table)));
+    OK(ctn_weights_load(m.net, FILE_NAME, CTN_OPT(ctn_weights_opt, .partial = 1, .rename = table)));
     end(&m);
     stop(&a);
     stop(&b);
@@ -476,11 +477,11 @@ static void test_state_refusals(void **state)
     ctn_optim *sgd = NULL;
     model m;
     make_data();
-    ok(start(&a, 1));
-    ok(make(&m, 2));
-    ok(ctn_sgd_new(&sgd, ctn_params(m.net), NULL));
+    OK(start(&a, 1));
+    OK(make(&m, 2));
+    OK(ctn_sgd_new(&sgd, ctn_params(m.net), NULL));
     values before = all_values(&m);
-    ok(ctn_state_save(FILE_NAME, parts(&a, p), p));
+    OK(ctn_state_save(FILE_NAME, parts(&a, p), p));
 
     ctn_state_part q[2] = {ctn_part_module("model", m.net), ctn_part_optim("optim", sgd)};
     assert_fails(ctn_state_load(FILE_NAME, 2, q), CTN_ENOTFOUND, "under 'optim'");
@@ -490,14 +491,16 @@ static void test_state_refusals(void **state)
     assert_memory_equal(before.at, after.at, BYTES);
 
     q[1] = q[0];
-    assert_fails(ctn_state_save("x.safetensors", 2, q), CTN_EARG, "was added before");
+    assert_fails(ctn_state_save("x.safetensors", 2, q), CTN_EARG, "was already added");
     assert_int_equal(access("x.safetensors", F_OK), -1);
     q[1].object = NULL;
     assert_fails(ctn_state_save("x.safetensors", 2, q), CTN_EARG, "part 1 has no object");
     write_file(1, (entry[]){{"model.seen", CTN_F32, 0, {0}}});
-    assert_fails(ctn_state_load(FILE_NAME, 1, q), CTN_EDTYPE, "model.seen is i64 here and f32");
+    assert_fails(ctn_state_load(FILE_NAME, 1, q), CTN_EDTYPE,
+                 "model.seen is i64 in this program and f32");
     write_file(1, (entry[]){{"model.seen", CTN_I64, 1, {1}}});
-    assert_fails(ctn_state_load(FILE_NAME, 1, q), CTN_ESHAPE, "model.seen is () here and (1)");
+    assert_fails(ctn_state_load(FILE_NAME, 1, q), CTN_ESHAPE,
+                 "model.seen is () in this program and (1)");
     ctn_optim_free(sgd);
     end(&m);
     stop(&a);
@@ -547,7 +550,7 @@ done:
 static void test_out_of_memory(void **state)
 {
     (void)state;
-    ok(ctn_set_allocator(&(ctn_allocator){limited_alloc, limited_release, NULL}));
+    OK(ctn_set_allocator(&(ctn_allocator){limited_alloc, limited_release, NULL}));
     ctn_status st = CTN_ENOMEM;
     int64_t n = 0;
     for (; st < 0; n++) {
@@ -560,14 +563,14 @@ static void test_out_of_memory(void **state)
         assert_true(n < 2000);
     }
     assert_true(n > 50);
-    ok(ctn_set_allocator(NULL));
+    OK(ctn_set_allocator(NULL));
     unlink(FILE_NAME);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_out_of_memory), /* first: nothing else may be allocated yet */
+        cmocka_unit_test(test_out_of_memory), /* must run before anything else allocates */
         cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_strict),
         cmocka_unit_test(test_partial),         cmocka_unit_test(test_renamed),
         cmocka_unit_test(test_conversion),      cmocka_unit_test(test_continues_exactly),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small classification for tests of the trainer: 23 samples in batches of 4 (the last has 3), a network
- * of two layers with dropout, Adam, and 10 samples for evaluation.
+ * A small classification problem for tests of the trainer: 23 samples in batches of 4 (the last
+ * has 3), a network of two layers with dropout, Adam, and 10 samples for evaluation.
  */
 #ifndef TRAIN_CASE_H
 #define TRAIN_CASE_H
@@ -19,13 +19,10 @@
 #include <catena/ops.h>
 #include <catena/train.h>
 
+#include "support/ok.h"
+
 #include <cmocka.h>
 
-#define OK(call)                                                           \
-    do {                                                                   \
-        ctn_status st_ = (call);                                           \
-        if (st_ != CTN_OK) fail_msg("%s: %s", #call, ctn_error_message()); \
-    } while (0)
 #define FAILS(call, want, part)                                                                  \
     do {                                                                                         \
         ctn_error_clear();                                                                       \
@@ -56,7 +53,7 @@ typedef struct {
     ctn_optim *optim;
     ctn_dataset *data, *eval_data;
     ctn_loader *loader, *eval;
-    float spoil; /* added to the loss: a NaN */
+    float spoil; /* added to the loss, for example a NaN */
 } train_case;
 
 static float train_x[SAMPLES][WIDTH];
@@ -137,7 +134,7 @@ static void train_case_free(train_case *c)
     ctn_context_free(c->ctx);
 }
 
-/* All parameters one after the other. */
+/* All parameters, concatenated. */
 enum { WEIGHTS = WIDTH * 8 + 8 + 8 * CLASSES + CLASSES };
 static void train_weights(const train_case *c, float out[WEIGHTS])
 {

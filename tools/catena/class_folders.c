@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A look at the folder of --data before a training takes its folders for classes: each has photos in it, and there are two at least.
- * What is found instead is told: a folder too high or too low, results among the classes.
+ * Checks the folder of --data before training takes its folders for classes: each must contain
+ * photos, and there must be at least two. The messages name the usual mistakes: a path one level
+ * too high or too low, or a result folder among the classes.
  */
 #include <dirent.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 typedef struct {
     int64_t with, without; /* folders */
     char class[256], empty[256];
-    char deeper[256]; /* a folder without photos whose folders have some */
+    char deeper[256]; /* a folder without photos whose subfolders have some */
 } survey;
 
 static bool has_photos(const char *path)
@@ -70,12 +71,13 @@ ctn_status check_class_folders(const char *path)
     if (s.with == 0)
         return ctn_fail(
             CTN_ENOTFOUND,
-            "%s: no JPEG or PNG files in its folders; --data wants one folder per class", path);
+            "%s: no JPEG or PNG files in its folders; --data needs one folder per class", path);
     if (s.without > 0)
         return ctn_fail(
             CTN_EARG,
-            "%s: the folder %s has no photos, and every folder here is a class: move it away%s",
-            path, s.empty, s.without > 1 ? ", and the other folders without photos too" : "");
+            "%s: the folder %s has no photos, but every folder here is a class: move it "
+            "elsewhere%s",
+            path, s.empty, s.without > 1 ? ", along with the other folders without photos" : "");
     if (s.with == 1)
         return ctn_fail(
             CTN_EARG,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the command share: the table of a subcommand, parsed options, JSON output and the
- * way errors are told.
+ * What the files of the command share: the table that describes a subcommand, parsed options,
+ * JSON output and error reporting.
  *
- * A new subcommand is one file with one `command` and one line in main.c. Its option table is the one
- * schema: parsing, --help, man pages, the configuration file and what is written back come from it.
+ * A new subcommand is one file with one `command`, plus one line in main.c. Its option table is
+ * the only schema: parsing, --help, the man page, and reading and writing configuration files
+ * all follow it.
  */
 #ifndef CATENA_CLI_H
 #define CATENA_CLI_H
@@ -18,57 +19,77 @@
 enum {
     EXIT_DONE = 0,
     EXIT_USAGE = 2,       /* command line or configuration */
-    EXIT_ENVIRONMENT = 3, /* the machine, the build, the launch */
-    EXIT_DATA = 4,        /* cannot be read, damaged, does not fit the network */
+    EXIT_ENVIRONMENT = 3, /* the machine, the build or the launch */
+    EXIT_DATA = 4,        /* unreadable, damaged, or unsuitable for the network */
     EXIT_MEMORY = 5,
     EXIT_NONFINITE = 6,
     EXIT_OTHER_RANK = 7,
     EXIT_INTERNAL = 70,
-    EXIT_REQUEUE = 85, /* the state was saved: run again with --resume */
+    EXIT_REQUEUE = 85, /* a checkpoint was saved: run again with --resume */
     MAX_OPTIONS = 128
 };
 
-/* One option. The name of its value tells the type: NULL a flag, "N" a whole number, "X" a number, "a|b|c" a
- * choice, "A,..." a list of numbers, anything else text. Tables end with a NULL name. */
+/* The headings of --help and of the man pages, in this order. If a command has common options,
+ * plain --help shows only those, and `--help all` shows every group. */
+typedef enum {
+    GROUP_NONE,
+    GROUP_COMMON,
+    GROUP_DATA,
+    GROUP_NETWORK,
+    GROUP_OPTIMISATION,
+    GROUP_SCHEDULE,
+    GROUP_PRECISION,
+    GROUP_OUTPUT,
+    GROUP_CONFIG,
+    GROUP_RANKS,
+    GROUPS
+} option_group;
+
+/* One option. `arg` names its value and implies the type: NULL is a flag, "N" an integer, "X" a
+ * number, "a|b|c" a choice, "A,..." a list of numbers, and anything else is text. A table ends
+ * with a NULL name. */
 typedef struct {
     const char *name, *arg, *def, *help;
+    option_group group;
 } option;
 
 typedef enum { TYPE_FLAG, TYPE_WHOLE, TYPE_NUMBER, TYPE_CHOICE, TYPE_LIST, TYPE_TEXT } option_type;
 
-/* Where a value came from, weakest first. */
+/* Where a value came from, in order of increasing precedence. */
 typedef enum { FROM_DEFAULT, FROM_SITE, FROM_ENVIRONMENT, FROM_CONFIG, FROM_FLAG } source;
 
 typedef struct args args;
 
-/* What several tasks of a launcher mean to a command. */
+/* What a command does when a launcher starts several tasks. */
 typedef enum {
-    RANKS_ANY, /* each works for itself */
-    RANKS_ONE, /* refused: they would write the same files */
-    RANKS_JOB  /* they work together */
+    RANKS_ANY, /* each task works on its own */
+    RANKS_ONE, /* refuses: the tasks would write the same files */
+    RANKS_JOB  /* the tasks work together */
 } command_ranks;
 
 typedef struct {
     const char *name;
     const char *operands;              /* as printed in the usage line, "" for none */
     const char *summary;               /* one line */
-    const char *const *(*words)(void); /* what the operand may be, NULL-terminated; NULL: none */
+    const char *const *(*words)(void); /* valid operands, NULL-terminated; NULL: none */
     const option *options;
-    const char *examples; /* lines of commands with what they do */
+    const char *examples; /* commands, one per line, each with what it does */
     int (*run)(args *a);
-    int free_words; /* operands that may be anything, of which all must be given */
-    bool paths;     /* beside `words` the operand may be a path: it has a slash */
-    const char
-        *configure; /* it reads configuration; options that do not belong there: " json force " */
+    int free_words; /* number of required operands that may be any text */
+    bool optional;  /* the operand may be missing: the command finds it by itself */
+    bool paths;     /* besides `words`, the operand may be a path, which must contain a slash */
+    /* Not NULL: the command reads configuration files. Lists the options that are not allowed
+     * there: " json force ". */
+    const char *configure;
     command_ranks ranks;
 } command;
 
 struct args {
     const command *cmd;
-    const char *value[MAX_OPTIONS]; /* of cmd->options, defaults filled in; flags: NULL or "1" */
+    const char *value[MAX_OPTIONS]; /* indexed as cmd->options, with defaults; flags: NULL or "1" */
     source from[MAX_OPTIONS];
-    const char *operand, *operand2; /* NULL when there is none */
-    void *owned;                    /* texts that values point to, see args_own */
+    const char *operand, *operand2; /* NULL: not given */
+    void *owned;                    /* strings that values point to, see args_own */
     struct launch *job;             /* launch.h */
 };
 
@@ -76,10 +97,12 @@ extern const command cmd_train, cmd_eval, cmd_predict, cmd_pack;
 extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
 extern const command cmd_timeline;
 
-/* ---- options.c --------------------------------------------------------------------------------- */
+extern const char *command_line; /* as it was typed, without quotes (main.c) */
 
-/* Fill a from argv after the subcommand's name. -1: go on; otherwise the exit code, all told. Free it in
- * any case. */
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+/* Parse argv, which starts after the subcommand's name, into a. Returns -1 to continue,
+ * otherwise the exit code; the error was then printed. Call args_free in either case. */
 int args_parse(args *a, const command *cmd, int argc, char **argv);
 void args_free(args *a);
 bool args_flag(const args *a, const char *name);
@@ -87,108 +110,121 @@ int64_t args_int(const args *a, const char *name);
 double args_real(const args *a, const char *name);
 const char *args_text(const args *a, const char *name); /* "" when not given */
 bool args_is(const args *a, const char *name, const char *value);
-bool args_given(const args *a, const char *name); /* not by default */
-/* The numbers of a list, at most max of them; returns how many there are. */
+bool args_given(const args *a, const char *name); /* not a default */
+/* The numbers of a list, at most max. Returns their count. */
 int args_list(const args *a, const char *name, int max, double *out);
-/* What the program settled on, so that it is written back: FROM_DEFAULT stays. */
+/* Record the value that the program chose, so that it is written to config.yaml. The source of
+ * the value does not change. */
 void args_settle(args *a, const char *name, const char *fmt, ...) CTN_PRINTF(3, 4);
-/* A copy of s that lives as long as a; NULL without memory. */
+/* A copy of s that lives as long as a; NULL if out of memory. */
 const char *args_own(args *a, const char *s);
 int option_find(const command *cmd, const char *name, size_t n); /* -1: none */
 option_type option_type_of(const option *o);
-/* Whether text is a value of the option; false writes what was expected to why. */
+/* Whether text is a valid value of the option. Describes a valid value in `why`. */
 bool option_accepts(const option *o, const char *text, char *why, size_t n);
-/* Set by a name of a weaker source; ignored when a stronger one has set it. -1: go on; else the exit code. */
+/* Set option k. Ignored if a source of higher precedence has set it. Returns -1 to continue,
+ * else the exit code. */
 int args_set(args *a, int k, const char *text, source from, const char *where);
-/* The word of a NULL-terminated list nearest to a mistyped one, NULL when none is near. */
+/* The word in a NULL-terminated list that is closest to a mistyped one; NULL: none is close. */
 const char *nearest(const char *word, const char *const *list);
-/* The option nearest to a mistyped name, NULL when none is near. */
+/* The option that is closest to a mistyped name; NULL: none is close. */
 const char *nearest_option(const command *cmd, const char *name);
 
-/* ---- help.c -------------------------------------------------------------------------------------- */
+/* ---- help.c ---------------------------------------------------------------------------------- */
 
-void command_help(const command *cmd);
+/* all: every option, even if the command has common ones. */
+void command_help(const command *cmd, bool all);
 void command_man(const command *cmd); /* troff */
 void overview_man(const command *const *all, int n);
 
-/* ---- config.c ------------------------------------------------------------------------------------ */
+/* ---- config.c -------------------------------------------------------------------------------- */
 
-/* Values of a YAML file, or of n bytes of one that `path` names in messages. -1: go on; else the exit code. */
+/* Read values from a YAML file, or from n bytes of one that messages call `path`. Returns -1 to
+ * continue, else the exit code. */
 int config_read(args *a, const char *path, source from);
 int config_parse(args *a, const char *path, const char *text, size_t n, source from);
-/* The site file of the installation, where there is one, and the variables of the environment. */
+/* Read the installation's site file, if there is one, and the environment variables. */
 int config_site(args *a);
 int config_environment(args *a);
-/* The name of the variable of option k; false: it has none. */
+/* The name of the environment variable for option k; false: it has none. */
 bool config_variable(const command *cmd, int k, char *name, size_t n);
-/* All values as a file that config_read takes. Errors: EIO. */
+/* Write all values to a file that config_read can read. Errors: EIO. */
 ctn_status config_write(const args *a, const char *path, const char *comment);
 
-/* ---- report.c ------------------------------------------------------------------------------------ */
+/* ---- report.c -------------------------------------------------------------------------------- */
 
-/* What was being done when a status came: the same one means something else. */
+/* What the command was doing when it failed: the exit code of a status depends on it. */
 typedef enum { DOING_SETUP, DOING_DATA, DOING_RUN } doing;
 int exit_code(ctn_status st, doing what);
-/* The library's error of this thread, on stderr. Returns its exit code. */
+/* Print the library's error of this thread to stderr. Returns its exit code. */
 int report_error(const char *name);
 int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 void report_notice(void *unused, const char *message);  /* another */
-/* How many kernels of the last plan are slow reference loops; warns about them once (slow.c). */
+/* Count the slow reference kernels in the last plan; warns about them once (slow.c). */
 ctn_status slow_kernels(ctn_context *ctx, int64_t *count);
-/* A line on stderr with the time in UTC, rank and host; and whether warnings and errors are such lines. */
+/* Print a line to stderr with the UTC time, the rank and the host. log_stamped: warnings and
+ * errors look like that too. */
 void log_line(const char *fmt, ...) CTN_PRINTF(1, 2);
 void log_line_of(FILE *f, int rank, const char *host, const char *text);
 extern bool log_stamped;
 extern int log_rank;
 
-/* One JSON object after the other; name NULL inside of arrays. */
+/* A JSON writer; name is NULL inside arrays. */
 typedef struct {
     int depth;
-    bool more; /* something stands before on this level */
+    bool more; /* this level already has an element */
     FILE *to;  /* NULL: stdout */
 } json;
-void json_quoted(FILE *f, const char *s);                     /* one text by itself */
+void json_quoted(FILE *f, const char *s);                     /* one string by itself */
 void json_open(json *j, const char *name, char bracket);      /* '{' or '[' */
 void json_close(json *j, char bracket);                       /* '}' or ']' */
 void json_text(json *j, const char *name, const char *value); /* NULL value: null */
 void json_int(json *j, const char *name, int64_t value);
 void json_real(json *j, const char *name, double value); /* not finite: null */
 
-/* More threads than CPUs, by --threads or a variable, are refused. -1: go on; otherwise the exit code. */
+/* Refuse more threads than CPUs, from --threads or a variable. Returns -1 to continue, otherwise
+ * the exit code. */
 int check_threads(const args *a);
-/* --precision f32, bf16 or f16. -1: go on; otherwise the exit code. */
+/* Accept --precision f32, bf16 or f16. Returns -1 to continue, otherwise the exit code. */
 int check_precision(const args *a);
-/* With --threads, 0: the default, --precision where the command has one, and room for a trace. */
+/* Make a context with --threads (0: the default), with --precision if the command has that
+ * option, and with room for `spans` spans of a trace. */
 ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 
 double now_s(void); /* monotonic */
-/* Of n values, which are sorted. */
+/* Of n values. Sorts x. */
 void best_and_median(double *x, int64_t n, double *best, double *median);
-/* A file that appears under its name whole or not at all: a kill in between leaves the former one. Errors: EIO. */
+/* Write a file atomically: until file_close, the old content stays in place. Errors: EIO. */
 ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);
-/* folder/name; "" when it does not fit. */
+/* folder/name; "" if it does not fit. */
 const char *join(char *buf, size_t n, const char *folder, const char *name);
 
-/* ---- timeline.c ---------------------------------------------------------------------------------- */
+/* ---- timeline.c ------------------------------------------------------------------------------ */
 
-#define TIMELINE_OPTIONS                                                                     \
-    {"timeline", "FILE", "", "write a trace of the ranks for Perfetto or chrome://tracing"}, \
-        {"timeline-steps", "N", "20", "number of steps in the timeline, the last ones"},     \
-        {"timeline-ranks", "N", "64",                                                        \
-         "maximum number of ranks in the timeline, rank 0 and others evenly spread; 0: all"}
+/* clang-format off */
+#define TIMELINE_OPTIONS                                                               \
+    {"timeline", "FILE", "",                                                           \
+     "file for a trace of the ranks, for Perfetto or chrome://tracing", GROUP_OUTPUT}, \
+    {"timeline-steps", "N", "20",                                                      \
+     "number of steps in the timeline; the last steps are kept", GROUP_OUTPUT},        \
+    {"timeline-ranks", "N", "64",                                                      \
+     "maximum number of ranks in the timeline, rank 0 and others evenly spaced; 0: "   \
+     "all", GROUP_OUTPUT}
+/* clang-format on */
 
-/* As the library counts them. */
+/* --timeline-ranks as the library expects it. */
 int timeline_ranks(const args *a);
-/* Whether there is a timeline and this rank is in it. */
+/* Whether a timeline was requested and includes this rank. */
 bool timeline_records(const args *a);
-/* Spans that a context has to keep for --timeline; 0: nobody asked for it. */
+/* Number of spans that a context has to keep for --timeline; 0: not requested. */
 int64_t timeline_room(const args *a);
 
-/* ---- info.c -------------------------------------------------------------------------------------- */
+/* ---- info.c ---------------------------------------------------------------------------------- */
 
-/* The object of `catena info --json`. */
+void cpu_name(char *buf, size_t n); /* model name; "unknown" if the system does not say */
+/* Write the object that `catena info --json` prints. */
 ctn_status info_json(json *j);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configuration files: one YAML mapping of option names to scalars or lists of scalars. The option table
- * says what type a value has, not YAML's guesses: `no` is a word where text is expected, `1e3` a number
- * where a number is. Tags, anchors and aliases are refused, as are files beyond a size. The only file
- * that knows libyaml.
+ * Configuration files: one YAML mapping from option names to scalars or lists of scalars. The
+ * type of a value comes from the option table and not from YAML's rules: `no` is a word where
+ * text is expected, `1e3` a number where a number is expected. Tags, anchors, aliases and files
+ * above a size limit are refused. No other file uses libyaml.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -34,9 +34,9 @@ typedef struct {
     const char *path;
     source from;
     int depth; /* open mappings and lists */
-    int key;   /* whose value comes next, -1: a key comes next */
+    int key;   /* the option whose value comes next; -1: a key comes next */
     bool seen[MAX_OPTIONS];
-    bool list; /* the value is a list, its items are joined in value */
+    bool list; /* inside a list, whose items are joined in `value` */
     char value[MAX_VALUE];
 } reader;
 
@@ -59,12 +59,13 @@ static int take_key(reader *r, const yaml_event_t *e)
         r->seen[r->key] = true;
         return -1;
     }
-    if (r->key >= 0) return refuse(r, &e->start_mark, "only a flag, not a key of a file:", name);
+    if (r->key >= 0)
+        return refuse(r, &e->start_mark, "only allowed as a flag, not in a file:", name);
     const char *near = nearest_option(cmd, name);
     fprintf(stderr, "catena %s: %s, line %zu: unknown key '%s'", cmd->name, r->path,
             e->start_mark.line + 1, name);
     if (near && in_files(cmd, near)) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (catena %s --help lists them)\n", cmd->name);
+    fprintf(stderr, " (catena %s --help all lists the keys)\n", cmd->name);
     return EXIT_USAGE;
 }
 
@@ -80,16 +81,17 @@ static int end_value(reader *r, const yaml_event_t *e)
 static int take_scalar(reader *r, const yaml_event_t *e)
 {
     const char *text = (const char *)e->data.scalar.value;
-    if (e->data.scalar.anchor) return refuse(r, &e->start_mark, "anchors are not taken", NULL);
-    if (e->data.scalar.tag) return refuse(r, &e->start_mark, "tags are not taken", NULL);
+    if (e->data.scalar.anchor) return refuse(r, &e->start_mark, "anchors are not supported", NULL);
+    if (e->data.scalar.tag) return refuse(r, &e->start_mark, "tags are not supported", NULL);
     if (strlen(text) != e->data.scalar.length)
-        return refuse(r, &e->start_mark, "a text with a zero byte", NULL);
+        return refuse(r, &e->start_mark, "text contains a zero byte", NULL);
     if (r->depth == 0) return refuse(r, &e->start_mark, "expected keys and values, found", text);
     if (r->key < 0) return take_key(r, e);
     size_t n = r->list ? strlen(r->value) : 0;
     if (n + strlen(text) + 2 > sizeof r->value)
-        return refuse(r, &e->start_mark, "a value that is too long", NULL);
-    if (r->list && strchr(text, ',')) return refuse(r, &e->start_mark, "a comma in an item:", text);
+        return refuse(r, &e->start_mark, "value is too long", NULL);
+    if (r->list && strchr(text, ','))
+        return refuse(r, &e->start_mark, "list item contains a comma:", text);
     snprintf(r->value + n, sizeof r->value - n, "%s%s", n ? "," : "", text);
     return r->list ? -1 : end_value(r, e);
 }
@@ -98,9 +100,9 @@ static int open_list(reader *r, const yaml_event_t *e)
 {
     const option *o = r->key >= 0 ? &r->a->cmd->options[r->key] : NULL;
     if (e->data.sequence_start.anchor || e->data.sequence_start.tag)
-        return refuse(r, &e->start_mark, "anchors and tags are not taken", NULL);
+        return refuse(r, &e->start_mark, "anchors and tags are not supported", NULL);
     if (r->list || r->depth != 1 || !o || option_type_of(o) != TYPE_LIST)
-        return refuse(r, &e->start_mark, "a list where a single value is expected",
+        return refuse(r, &e->start_mark, "expected a single value, found a list",
                       o ? o->name : NULL);
     r->list = true;
     r->value[0] = 0;
@@ -110,9 +112,9 @@ static int open_list(reader *r, const yaml_event_t *e)
 static int open_mapping(reader *r, const yaml_event_t *e)
 {
     if (e->data.mapping_start.anchor || e->data.mapping_start.tag)
-        return refuse(r, &e->start_mark, "anchors and tags are not taken", NULL);
+        return refuse(r, &e->start_mark, "anchors and tags are not supported", NULL);
     if (r->depth > 0)
-        return refuse(r, &e->start_mark, "keys below a key: expected a value or a list", NULL);
+        return refuse(r, &e->start_mark, "expected a value or a list, found nested keys", NULL);
     return -1;
 }
 
@@ -123,9 +125,10 @@ static int take(reader *r, const yaml_event_t *e, int *documents, bool *more)
     switch (e->type) {
     case YAML_STREAM_END_EVENT: *more = false; break;
     case YAML_DOCUMENT_START_EVENT:
-        if (++*documents > 1) code = refuse(r, &e->start_mark, "a second document", NULL);
+        if (++*documents > 1)
+            code = refuse(r, &e->start_mark, "found a second document, expected one", NULL);
         break;
-    case YAML_ALIAS_EVENT: return refuse(r, &e->start_mark, "aliases are not taken", NULL);
+    case YAML_ALIAS_EVENT: return refuse(r, &e->start_mark, "aliases are not supported", NULL);
     case YAML_SCALAR_EVENT: return take_scalar(r, e);
     case YAML_SEQUENCE_START_EVENT: code = open_list(r, e); break;
     case YAML_MAPPING_START_EVENT: code = open_mapping(r, e); break;
@@ -175,7 +178,7 @@ int config_parse(args *a, const char *path, const char *text, size_t n, source f
 {
     (void)text, (void)n, (void)from;
     fprintf(stderr,
-            "catena %s: %s: this build reads no YAML: libyaml was not found when it was made\n",
+            "catena %s: %s: this build cannot read YAML because it was made without libyaml\n",
             a->cmd->name, path);
     return EXIT_ENVIRONMENT;
 }
@@ -196,7 +199,7 @@ int config_read(args *a, const char *path, source from)
     size_t n = fread(text, 1, MAX_FILE + 1, f);
     if (ferror(f) || n > MAX_FILE) {
         fprintf(stderr, "catena %s: %s: %s\n", a->cmd->name, path,
-                ferror(f) ? "cannot be read" : "larger than 1 MB, not a configuration");
+                ferror(f) ? "cannot be read" : "larger than 1 MB, which is no configuration file");
         code = EXIT_USAGE;
         goto done;
     }
@@ -207,7 +210,7 @@ done:
     return code;
 }
 
-/* $PREFIX/etc/catena.yaml, the prefix being the folder above the one of this program. */
+/* $PREFIX/etc/catena.yaml; the prefix is the parent of the folder that contains this program. */
 int config_site(args *a)
 {
     char path[PATH_MAX + 32];
@@ -232,8 +235,8 @@ bool config_variable(const command *cmd, int k, char *name, size_t n)
     return true;
 }
 
-/* CATENA_TRAIN_BATCH and so on. They are taken out of the environment: the library knows its own
- * variables and warns of others. */
+/* CATENA_TRAIN_BATCH and so on. They are removed from the environment because the library warns
+ * about CATENA_ variables that it does not know. */
 int config_environment(args *a)
 {
     char name[128];
@@ -250,7 +253,7 @@ int config_environment(args *a)
     return -1;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void quoted(FILE *f, const char *s)
 {

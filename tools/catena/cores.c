@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which cores each rank of a machine computes on. Rank 0 makes the plan (cores_plan.c) from what each
- * rank may use and knows of its topology; each rank is told its share only. Sets that the launcher
- * bound and that do not overlap are kept; ranks with the same set divide it into contiguous shares,
- * whole cores in the order of NUMA nodes. Sets that overlap without being equal, and fewer cores
- * than ranks, are refused unless --oversubscribe.
+ * Which cores each rank of a machine computes on. Every rank reports the CPUs it may use; rank 0
+ * makes the plan (cores_plan.c) and sends each rank its share. CPU sets that the launcher bound
+ * and that do not overlap are kept. Ranks with the same set divide it into contiguous shares of
+ * whole cores, ordered by NUMA node. Sets that overlap without being equal, and fewer cores than
+ * ranks, are refused without --oversubscribe.
  *
- * A machine is what booted once: hosts that are containers of one machine share its cores too.
+ * A machine is identified by its boot: hosts that are containers on one machine share its cores.
  */
 #include "cores.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "launch.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 struct cores {
     cpu_set_t mine;
@@ -33,7 +33,7 @@ static bool read_line(const char *path, char *buf, size_t n)
     return ok;
 }
 
-/* The lowest CPU of the core that this one belongs to. */
+/* The lowest CPU on the same core. */
 static int core_of(int cpu)
 {
     char path[128], text[64];
@@ -58,7 +58,7 @@ typedef struct {
     int numa, core, cpu;
 } place;
 
-/* CPUs of a set, and where each core begins among them. */
+/* CPUs of a set, and the index at which each core begins. */
 typedef struct {
     place p[CPU_SETSIZE];
     int at[CPU_SETSIZE + 1];
@@ -72,8 +72,8 @@ static int by_place(const void *x, const void *y)
     return a->cpu - b->cpu;
 }
 
-/* CPUs of a set with those of one core together; at[k] is where core k begins, at[*cores] the end.
- */
+/* Sort the CPUs of a set by core. at[k] is where core k begins; the last entry is the end.
+ * Returns the number of cores. */
 static int order(const cpu_set_t *set, place *p, int *at)
 {
     int n = 0, cores = 0;
@@ -114,14 +114,14 @@ static void refuse(const launch *l, const args *a, const core_report *r)
                 "--bind-to core --map-by slot:pe=N, srun --cpus-per-task=N); or bind several ranks "
                 "to the same cores (mpirun --bind-to numa) or none of them (--bind-to none, "
                 "--cpu-bind=none), and Catena divides the cores among them; --oversubscribe "
-                "accepts it as it is\n",
+                "runs with this binding anyway\n",
                 a->cmd->name, r->one.rank, one, r->other.rank, other, l->hosts[r->one.rank]);
     else
         fprintf(stderr,
                 "catena %s: %d ranks share %d core%s (CPUs %s) of %s and would wait for each "
                 "other: start fewer ranks there (mpirun --map-by ppr:%d:node, srun "
-                "--ntasks-per-node=%d) or ask for more cores (--cpus-per-task); --oversubscribe "
-                "accepts it as it is\n",
+                "--ntasks-per-node=%d) or request more cores (--cpus-per-task); --oversubscribe "
+                "runs anyway\n",
                 a->cmd->name, r->ranks, r->one.cores, r->one.cores == 1 ? "" : "s", one,
                 l->hosts[r->one.rank], r->room, r->room);
 }
@@ -135,12 +135,12 @@ static void warn(const launch *l, const core_report *r)
     else
         snprintf(what, sizeof what, "%d ranks share the %d core%s", r->ranks, r->one.cores,
                  r->one.cores == 1 ? "" : "s");
-    log_line("warning: OVERSUBSCRIBED: %s of %s%s; times mean nothing, and OMP_WAIT_POLICY=passive "
-             "keeps waiting threads from burning them",
+    log_line("warning: OVERSUBSCRIBED: %s of %s%s; timings are meaningless, and waiting threads "
+             "waste CPU time unless OMP_WAIT_POLICY=passive is set",
              what, l->hosts[r->one.rank], more);
 }
 
-/* On rank 0: what each rank is told. */
+/* On rank 0: compute the share of each rank. */
 static ctn_status plan(const launch *l, const args *a, const seat *me, seat *seats, share *shares)
 {
     CTN_TRY(ctn_comm_gather(l->comm, me, sizeof *me, seats, 0));
@@ -152,7 +152,7 @@ static ctn_status plan(const launch *l, const args *a, const seat *me, seat *sea
     return CTN_OK;
 }
 
-/* Rank 0 makes the plan and gives each rank its share: the others know nothing of other ranks. */
+/* Rank 0 makes the plan and sends each rank its own share only. */
 static ctn_status agree(const launch *l, const args *a, const seat *me, share *mine)
 {
     ctn_status st = CTN_OK;
@@ -176,7 +176,7 @@ done:
     return st;
 }
 
-/* Whole cores; where there are more parts than cores, some get the same one. */
+/* Whole cores; if there are more parts than cores, some parts get the same core. */
 static void take_share(cpu_set_t *set, const room *r, int cores, int part, int parts)
 {
     const int first = parts > cores ? part % cores : cores * part / parts;
@@ -185,8 +185,7 @@ static void take_share(cpu_set_t *set, const room *r, int cores, int part, int p
     for (int i = r->at[first]; i < r->at[end]; i++) CPU_SET((size_t)r->p[i].cpu, set);
 }
 
-/* All threads there are: MPI has started some, and later ones inherit from the one that makes them.
- */
+/* Bind all existing threads, since MPI has started some; later threads inherit the binding. */
 static void bind_threads(const cpu_set_t *set)
 {
     DIR *d = opendir("/proc/self/task");
@@ -216,7 +215,7 @@ int cores_divide(launch *l, const args *a)
     me.cores = order(&me.cpus, r.p, r.at);
     if (agree(l, a, &me, &mine) < 0) return report_failure(a->cmd->name, DOING_SETUP);
     if (mine.code >= 0) {
-        watchdog_agree(); /* every rank comes to the same end */
+        watchdog_agree(); /* every rank ends with this code */
         return mine.code;
     }
     l->cores = calloc(1, sizeof *l->cores);
@@ -247,7 +246,7 @@ ctn_status cores_verify(const launch *l)
     if (wrong == 0) return CTN_OK;
     return ctn_fail(
         CTN_EENGINE,
-        "%d of %d threads run on cores of other ranks: unset OMP_PROC_BIND, OMP_PLACES and "
+        "%d of %d threads may run on cores of other ranks: unset OMP_PROC_BIND, OMP_PLACES and "
         "GOMP_CPU_AFFINITY, or let the launcher bind the ranks",
         wrong, all);
 }
@@ -274,13 +273,14 @@ ctn_status cores_show(launch *l, int threads, int loaders)
     ctn_status st = CTN_OK;
     row me = {.threads = threads, .loaders = loaders};
     if (!l->comm) return CTN_OK;
-    /* As the kernel has it, not as it was planned. */
+    /* The kernel's view, not the plan. */
     sched_getaffinity(0, sizeof me.cpus, &me.cpus);
     if (l->rank != 0) return ctn_comm_gather(l->comm, &me, sizeof me, NULL, 0);
     row *rows = calloc((size_t)l->size, sizeof *rows);
     if (!rows) return ctn_fail(CTN_ENOMEM, "no memory for the core plan");
     CTN_TRY_GOTO(st, done, ctn_comm_gather(l->comm, &me, sizeof me, rows, 0));
-    log_line("%d ranks by %s over %s", l->size, l->launcher, ctn_comm_transport(l->comm));
+    log_line("%d ranks started by %s, communicating over %s", l->size, l->launcher,
+             ctn_comm_transport(l->comm));
     fprintf(stderr, "  %5s  %-20s %-20s %8s %8s\n", "rank", "host", "cores", "threads", "loader");
     for (int i = 0; i < l->size; i++) {
         set_text(&rows[i].cpus, text, sizeof text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which ranks share a set of cores, and how they divide it. Seats are sorted by machine and set, so
- * that a machine is one run of them and the ranks of a set another one inside of it; sets of a
- * machine are held against the union of those before.
+ * Which ranks share a set of cores, and how they divide it. Seats are sorted by machine and then
+ * by set, so that the ranks of a machine are contiguous, and so are those of a set. Each set of
+ * a machine is compared with the union of the sets before it.
  */
 #include "cores.h"
 
@@ -23,7 +23,7 @@ static int by_seat(const void *x, const void *y)
     return set ? set : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Where the run that begins at s[i] ends. */
+/* The end of the range of equal seats that begins at s[i]. */
 static int end_of_machine(const seat *s, int n, int i)
 {
     int end = i + 1;
@@ -45,7 +45,7 @@ static bool meet(const cpu_set_t *a, const cpu_set_t *b)
     return CPU_COUNT(&both) > 0;
 }
 
-/* The first trouble is kept, the others are counted. True: it was the first. */
+/* Keep the first problem and count all of them. True: this is the first. */
 static bool found(core_report *r, core_trouble kind, const seat *one)
 {
     if (r->count++ > 0) return false;
@@ -54,7 +54,7 @@ static bool found(core_report *r, core_trouble kind, const seat *one)
     return true;
 }
 
-/* Whether the sets of the machine s[0..n) are apart or equal. */
+/* Whether the sets of the machine s[0..n) are pairwise disjoint or equal. */
 static bool apart(const seat *s, int n, core_report *r)
 {
     cpu_set_t before = s[0].cpus;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the training of a job one of all its ranks: the exchange of gradients, batch statistics
- * over all ranks, values over all ranks, and the watchdog's view of the loop. The samples were
- * dealt out when the loaders were made.
+ * Spreads a training over all ranks of a job: the gradient exchange, batch statistics and
+ * reported values over all ranks, and progress reports to the watchdog. The samples were already
+ * divided among the ranks when the loaders were made.
  *
- * Called by setup.c on every rank, before the first step; a job of one rank is left as it is.
+ * setup.c calls this on every rank before the first step. It does nothing in a job of one rank.
  */
 #include <catena/dist.h>
 
 #include "training.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 int progress_of(const args *a)
 {
@@ -21,7 +21,7 @@ static ctn_dtype wire_of(const args *a)
     return args_is(a, "wire", "bf16") ? CTN_BF16 : args_is(a, "wire", "f16") ? CTN_F16 : CTN_F32;
 }
 
-/* The job's communicator was made before the settings were known. */
+/* A second communicator: the job's own was made before the settings were known. */
 static ctn_status open_exchange(training *r)
 {
     const args *a = r->t.a;

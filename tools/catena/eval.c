@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena eval: loss and accuracy of a network with given weights; for regression the errors in the units
- * of the target.
+ * catena eval: loss and accuracy of a network with given weights; for regression, the errors in
+ * the units of the target.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 typedef struct {
     json *j;     /* NULL: text */
-    bool silent; /* another rank shows them */
+    bool silent; /* another rank prints them */
 } values;
 
 static void value(values *v, const char *name, double x)
@@ -23,7 +23,7 @@ static void value(values *v, const char *name, double x)
     else printf("  %-16s %.6g\n", name, x);
 }
 
-/* Names come as "loss" or "val/loss". */
+/* A name is either "loss" or "val/loss". */
 static ctn_status take_value(void *user, const char *name, double x)
 {
     const char *slash = strrchr(name, '/');
@@ -31,9 +31,12 @@ static ctn_status take_value(void *user, const char *name, double x)
     return CTN_OK;
 }
 
+/* Errors of each output: an element of a flat target, a channel of a field. */
+enum { MOST_OUTPUTS = 64 };
 typedef struct {
     units u;
-    double absolute, square, n;
+    int64_t outputs; /* 1: there are too many to show, they are taken together */
+    double absolute[MOST_OUTPUTS], square[MOST_OUTPUTS], n[MOST_OUTPUTS];
 } errors;
 
 static ctn_status add_errors(void *user, const ctn_batch *b, const float *y, int64_t per,
@@ -43,32 +46,59 @@ static ctn_status add_errors(void *user, const ctn_batch *b, const float *y, int
     const float *t = b->data[1];
     (void)first;
     for (int64_t i = 0; i < b->n * per; i++) {
+        const int64_t k = i % per / (per / e->outputs);
         double d = ((double)y[i] - t[i]) * units_scale(&e->u, i % per, per);
-        e->absolute += fabs(d);
-        e->square += d * d;
+        e->absolute[k] += fabs(d);
+        e->square[k] += d * d;
+        e->n[k]++;
     }
-    e->n += (double)(b->n * per);
     return CTN_OK;
+}
+
+/* The sums of one rank become means over all ranks. */
+static ctn_status join_errors(errors *e, ctn_comm *c)
+{
+    double mean[2 * MOST_OUTPUTS], weight[2 * MOST_OUTPUTS];
+    for (int64_t k = 0; k < e->outputs; k++) {
+        mean[2 * k] = e->n[k] > 0 ? e->absolute[k] / e->n[k] : 0;
+        mean[2 * k + 1] = e->n[k] > 0 ? e->square[k] / e->n[k] : 0;
+        weight[2 * k] = weight[2 * k + 1] = e->n[k];
+    }
+    if (c) CTN_TRY(ctn_dist_mean(c, (int)(2 * e->outputs), mean, weight));
+    for (int64_t k = 0; k < e->outputs; k++) {
+        e->absolute[k] = mean[2 * k];
+        e->square[k] = mean[2 * k + 1];
+    }
+    return CTN_OK;
+}
+
+/* mae and rmse of all outputs together, then, if there are several, of each. */
+static void print_errors(values *v, const errors *e)
+{
+    double mae = 0, mse = 0;
+    char name[32];
+    for (int64_t k = 0; k < e->outputs; k++) {
+        mae += e->absolute[k] / (double)e->outputs;
+        mse += e->square[k] / (double)e->outputs;
+    }
+    value(v, "mae", mae);
+    value(v, "rmse", sqrt(mse));
+    for (int64_t k = 0; e->outputs > 1 && k < e->outputs; k++) {
+        snprintf(name, sizeof name, "mae[%lld]", (long long)k);
+        value(v, name, e->absolute[k]);
+        snprintf(name, sizeof name, "rmse[%lld]", (long long)k);
+        value(v, name, sqrt(e->square[k]));
+    }
 }
 
 static ctn_status show_errors(values *v, task *t)
 {
-    errors e = {0};
+    errors e = {.outputs = t->target.ndim > 0 ? t->target.shape[0] : 1};
+    if (e.outputs > MOST_OUTPUTS) e.outputs = 1;
     CTN_TRY(units_get(&e.u, t));
-    ctn_comm *c = t->a->job->comm;
-    double mean[2] = {0}, weight[2] = {0};
     ctn_status st = infer(t, add_errors, &e);
-    if (st == CTN_OK && c) { /* over all ranks */
-        mean[0] = e.n > 0 ? e.absolute / e.n : 0;
-        mean[1] = e.n > 0 ? e.square / e.n : 0;
-        weight[0] = weight[1] = e.n;
-        st = ctn_dist_mean(c, 2, mean, weight);
-        e = (errors){.u = e.u, .absolute = mean[0], .square = mean[1], .n = 1};
-    }
-    if (st == CTN_OK) {
-        value(v, "mae", e.absolute / e.n);
-        value(v, "rmse", sqrt(e.square / e.n));
-    }
+    if (st == CTN_OK) st = join_errors(&e, t->a->job->comm);
+    if (st == CTN_OK) print_errors(v, &e);
     units_free(&e.u);
     return st;
 }
@@ -112,26 +142,31 @@ static int run(args *a)
 }
 
 static const option options[] = {
-    {"weights", "FILE", "", "safetensors; config.yaml beside it tells about the network"},
+    {"weights", "FILE", "",
+     "weights as a safetensors file; settings of the network come from config.yaml beside it",
+     GROUP_COMMON},
     TASK_DATA_OPTIONS,
-    {"split", "train|test", "test", "which part of MNIST, CIFAR-10 or a folder with both"},
+    {"split", "train|test", "test", "part of MNIST, of CIFAR-10 or of a folder that has both",
+     GROUP_DATA},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,
     LAUNCH_OPTIONS,
-    {"json", NULL, NULL, "one JSON object"},
+    {"json", NULL, NULL, "print one JSON object", GROUP_OUTPUT},
     {0},
 };
 
 const command cmd_eval = {
     .name = "eval",
-    .operands = "NETWORK",
+    .operands = "[NETWORK]",
     .summary = "Evaluate a network with given weights on data.",
-    .words = task_names,
+    .words = ctn_zoo_names,
+    .optional = true, /* config.yaml beside the weights names it */
     .options = options,
     .examples =
-        "  catena eval mlp --weights digits/best.safetensors --data mnist\n"
-        "  catena eval cifar-resnet20 --weights resnet20.safetensors --data cifar-10-batches-bin --json\n"
-        "  catena eval unet --weights result/weights.safetensors --data x.npy --target y.npy\n",
+        "  catena eval --weights digits/best.safetensors --data mnist\n"
+        "  catena eval resnet20_cifar --weights resnet20.safetensors --data cifar-10-batches-bin "
+        "--json\n"
+        "  catena eval --weights result/weights.safetensors --data x.npy --target y.npy\n",
     .run = run,
     .paths = true,
     .ranks = RANKS_JOB,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena explain: train a few profiled steps and print the plan that ran: kernels as oneDNN names
- * them, shapes, places in memory, times; then how near each kernel and each kind of op came to what the
- * machine can do.
+ * catena explain: trains a few profiled steps and prints the plan that ran: kernels by their
+ * oneDNN names, shapes, memory offsets and times. Then it shows how close each kernel and each
+ * kind of op came to the peak of the machine.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,28 +13,28 @@
 
 static ctn_status print_plan(ctn_context *ctx)
 {
-    int n = ctn_plan_text(ctx, NULL, 0);
+    int n = ctn_context_plan_text(ctx, NULL, 0);
     if (n < 0) return (ctn_status)n;
     char *text = malloc((size_t)n + 1);
     if (!text) return ctn_fail(CTN_ENOMEM, "no memory for the text of the plan");
-    int got = ctn_plan_text(ctx, text, (size_t)n + 1);
+    int got = ctn_context_plan_text(ctx, text, (size_t)n + 1);
     if (got >= 0) fputs(text, stdout);
     free(text);
     return got < 0 ? (ctn_status)got : CTN_OK;
 }
 
-/* ---- efficiency ---------------------------------------------------------------------------------- */
+/* ---- efficiency ------------------------------------------------------------------------------ */
 
 /* Work and time of one node or of all nodes of one op. */
 typedef struct {
     char op[64];
     int64_t count, flops, bytes, reorders, slow;
     double ms;
-    double ideal_ms; /* of the products with a known peak, at that peak */
-    double known_ms; /* what they took */
+    double ideal_ms; /* time of the products with a known peak, at that peak */
+    double known_ms; /* time that these products took */
 } work;
 
-enum { MAX_OPS = 128 }; /* of different names in one plan; the last holds all others */
+enum { MAX_OPS = 128 }; /* different op names in one plan; the last entry holds all others */
 
 typedef struct {
     const machine_peak *peak;
@@ -54,7 +54,7 @@ static double gbps(const work *w)
     return w->bytes > 0 ? (double)w->bytes * 1e-6 / w->ms : NAN;
 }
 
-/* Percent of the peak of the types that ran; NAN without products or a peak for them. */
+/* Percent of the peak for the types that ran; NAN without products or without a known peak. */
 static double of_peak(const work *w)
 {
     return w->known_ms > 0 ? 100 * w->ideal_ms / w->known_ms : NAN;
@@ -110,7 +110,7 @@ static int longest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* "channels-last+engine" into buf. */
+/* Write text such as "channels-last+engine" to buf. */
 static const char *layout_text(int bits, char *buf, size_t n)
 {
     static const struct {
@@ -128,7 +128,7 @@ static const char *layout_text(int bits, char *buf, size_t n)
     return buf;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void cell(double v, int width, int digits)
 {
@@ -162,8 +162,7 @@ static void print_head(const machine_peak *m)
 {
     printf("\nThis machine, measured now: %.1f GFLOP/s in f32", m->f32_gflops);
     if (m->low) printf(", %.1f in %s", m->low_gflops, m->low);
-    printf(", %.1f GB/s. A share of the bandwidth above 100 %% means that operands came from a "
-           "cache.\n\n",
+    printf(", %.1f GB/s. A bandwidth share above 100 %% means that operands were in a cache.\n\n",
            m->stream_gbps);
     printf("%4s %-28s %10s %5s %8s %6s %9s %7s %6s %8s  %-23s %s\n", "", "op", "us", "step%",
            "GFLOP/s", "peak%", "MB", "GB/s", "strm%", "reorders", "layout", "kernel");
@@ -184,7 +183,7 @@ static void print_ops(const report *r)
     printf("     %-28s %10.3f\n", "all", r->total_ms);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_work(json *j, const report *r, const work *w)
 {
@@ -246,7 +245,7 @@ static void json_ops(const report *r)
 static void json_head(json *j, const args *a, const report *r, ctn_context *ctx)
 {
     ctn_plan_stats s;
-    ctn_context_stats(ctx, &s);
+    ctn_context_get_stats(ctx, &s);
     json_open(j, NULL, '{');
     json_text(j, "model", a->operand);
     json_text(j, "precision", args_text(a, "precision"));
@@ -265,7 +264,7 @@ static void json_head(json *j, const args *a, const report *r, ctn_context *ctx)
     json_open(j, "nodes", '[');
 }
 
-/* ---- the subcommand ---------------------------------------------------------------------------------- */
+/* ---- the subcommand -------------------------------------------------------------------------- */
 
 static ctn_status add_time(void *user, const ctn_plan_node *n)
 {
@@ -286,14 +285,14 @@ static ctn_status show(ctn_context *ctx, const args *a, const machine_peak *peak
 {
     json out = {0};
     report r = {.peak = peak, .j = args_flag(a, "json") ? &out : NULL};
-    CTN_TRY(ctn_plan_visit(ctx, add_time, &r));
+    CTN_TRY(ctn_context_visit_plan(ctx, add_time, &r));
     if (r.j) {
         json_head(r.j, a, &r, ctx);
     } else {
         CTN_TRY(print_plan(ctx));
         print_head(peak);
     }
-    CTN_TRY(ctn_plan_visit(ctx, show_node, &r));
+    CTN_TRY(ctn_context_visit_plan(ctx, show_node, &r));
     qsort(r.op, (size_t)r.nop, sizeof *r.op, longest_first);
     if (r.j) {
         json_close(r.j, ']');
@@ -313,7 +312,7 @@ static ctn_status explain_model(const args *a)
     machine_peak peak;
     double loss;
     const char *trace = args_text(a, "trace");
-    CTN_TRY(machine_measure(&peak, a)); /* before the network takes its memory */
+    CTN_TRY(machine_measure(&peak, a)); /* before the network allocates its memory */
     CTN_TRY_GOTO(st, done, open_context(&ctx, a, trace[0] ? 100000 : 0));
     CTN_TRY_GOTO(st, done,
                  model_new(&m, ctx,
@@ -321,11 +320,11 @@ static ctn_status explain_model(const args *a)
                                         .batch = args_int(a, "batch"),
                                         .size = args_int(a, "size"),
                                         .recompute = args_flag(a, "recompute")}));
-    ctn_set_profile(ctx, 1);
+    ctn_context_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--)
         CTN_TRY_GOTO(st, done, model_step(&m, &loss));
     CTN_TRY_GOTO(st, done, show(ctx, a, &peak));
-    if (trace[0]) CTN_TRY_GOTO(st, done, ctn_trace_write(ctx, trace));
+    if (trace[0]) CTN_TRY_GOTO(st, done, ctn_context_write_trace(ctx, trace));
 done:
     model_free(&m);
     ctn_context_free(ctx);
@@ -346,22 +345,28 @@ static int run(args *a)
 }
 
 static const option options[] = {
-    {"threads", "N", "0", "compute threads; 0: as catena info shows"},
-    {"batch", "N", "0", "samples per step; 0: the usual number of the network"},
-    {"size", "N", "0", "height and width of images, length of sequences; 0: the usual one"},
-    {"precision", "P", "f32", "f32, bf16 or f16"},
-    {"slow-precision", NULL, NULL, "take a precision that has only reference kernels here"},
-    {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
-    {"steps", "N", "20", "profiled steps; the best time of each kernel is shown"},
-    {"json", NULL, NULL, "one JSON object: the machine, every kernel, the sums by op"},
-    {"trace", "FILE", "", "also write a Chrome trace of the kernels, for Perfetto"},
+    {"threads", "N", "0", "number of compute threads; 0: as shown by catena info", GROUP_NONE},
+    {"batch", "N", "0", "batch size; 0: the network's usual one", GROUP_NONE},
+    {"size", "N", "0", "image height and width, or sequence length; 0: the network's usual one",
+     GROUP_NONE},
+    {"precision", "P", "f32", "precision of activations and matrix products: f32, bf16 or f16",
+     GROUP_NONE},
+    {"slow-precision", NULL, NULL,
+     "allow a precision that this CPU runs with slow reference kernels", GROUP_NONE},
+    {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
+     GROUP_NONE},
+    {"steps", "N", "20", "number of profiled steps; the best time of each kernel is shown",
+     GROUP_NONE},
+    {"json", NULL, NULL, "print one JSON object with the machine, every kernel and totals by op",
+     GROUP_NONE},
+    {"trace", "FILE", "", "file for a Chrome trace of the kernels, for Perfetto", GROUP_NONE},
     {0},
 };
 
 const command cmd_explain = {
     .name = "explain",
     .operands = "NETWORK",
-    .summary = "Train a few steps and print the plan, kernel by kernel, and how fast each was.",
+    .summary = "Train a few steps and print the plan, kernel by kernel, with the speed of each.",
     .words = model_names,
     .options = options,
     .examples = "  catena explain mlp                 the plan of an MLP training step\n"

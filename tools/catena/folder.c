@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One job at a time in a result folder. Rank 0 takes the folder before it changes anything there
- * and gives it back at the end; the folder's file job.txt says which job has it. Two things show
- * whether that job lives:
+ * Allows only one job at a time in a result folder. Rank 0 takes the folder before it changes
+ * anything there and releases it at the end. The file job.txt names the job that has the folder.
+ * Two signs show whether that job is alive:
  *
- *   lock   a lock of the kernel on job.txt (fcntl, by open file description). It goes with its
- *          process, however that ends, so a killed job leaves no lock. NFS, GPFS, CephFS and Lustre
- *          (mounted with flock) pass such locks on to all hosts; flock() is less widely passed on.
- *   beat   job.txt is rewritten every BEAT_S seconds. Some file systems have no locks (Lustre with
- *          noflock), and others keep them to the host without a word (Lustre with localflock, NFS
- *          with local_lock, BeeGFS by default).
+ *   lock   an fcntl lock on job.txt (by open file description). The kernel drops it when the
+ *          process ends, so a killed job leaves no lock. NFS, GPFS, CephFS and Lustre (mounted
+ *          with flock) enforce such locks across hosts; fewer file systems do so for flock().
+ *   beat   job.txt is rewritten every BEAT_S seconds, because some file systems have no locks
+ *          (Lustre with noflock) and others silently enforce them on one host only (Lustre with
+ *          localflock, NFS with local_lock, BeeGFS by default).
  *
- * On one host the lock alone decides, at once. Between hosts a free lock counts only after job.txt
- * has not changed for SILENT_S seconds. A lock that is held while job.txt does not change is waited
- * for LEASE_S seconds: a file server keeps the locks of a host that crashed for a while (NFS for
- * 90 s), and a requeued job must start then. Only changes are looked at, never clocks, which differ
- * between hosts.
+ * On one host the lock decides immediately. Between hosts, a free lock counts only if job.txt
+ * has not changed for SILENT_S seconds. If the lock is held but job.txt does not change, the job
+ * waits up to LEASE_S seconds: a file server keeps the locks of a crashed host for a while (NFS:
+ * 90 s), and a requeued job must be able to start then. Only changes of job.txt count, never its
+ * times, because clocks differ between hosts.
  *
- * Two jobs that start at the same moment where there are no locks, or a job that was suspended so
- * long that another one took its folder: whoever finds another name in job.txt at a beat ends
- * itself. So at most one job goes on.
+ * Without locks two jobs can start at the same moment, and a job can be suspended so long that
+ * another one takes its folder. Therefore a job that finds another name in job.txt at its next
+ * beat ends itself, and at most one job continues.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_OFD_SETLK, pipe2 */
@@ -37,19 +37,19 @@
 #include <unistd.h>
 
 #include "training.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 enum { BEAT_S = 5, SILENT_S = 30, LEASE_S = 150, TEXT = 1024 };
 
 static struct {
     char out[4096], path[4096]; /* the folder, and job.txt in it */
-    char name[TEXT - 64];       /* this job, as job.txt has it */
-    size_t made; /* length of the part of `out` that was made first; 0: all of it was there */
+    char name[TEXT - 64];       /* this job as described in job.txt */
+    size_t made; /* length of the topmost folder in `out` that we made; 0: all existed */
     int fd;
     bool taken;
     unsigned beat;
     pthread_t thread;
-    int wake[2]; /* a pipe that is closed to end the thread */
+    int wake[2]; /* a pipe; closing it ends the thread */
 } mine = {.fd = -1};
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static const char *job_id(char *buf, size_t n)
     return buf;
 }
 
-/* Which kernel this is: processes of one kernel see each other's locks on any file system. */
+/* The boot id of this kernel: processes of one kernel see each other's locks on any file system. */
 static void read_boot(char *buf, size_t n)
 {
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -89,7 +89,7 @@ static void name_job(const char *host)
              (long)getpid(), job_id(id, sizeof id), since, boot);
 }
 
-/* The value of a line of job.txt, "?" where there is none. */
+/* The value of a line in job.txt; "?" if there is none. */
 static const char *value(const char *text, const char *key, char *buf, size_t n)
 {
     const size_t k = strlen(key);
@@ -102,8 +102,8 @@ static const char *value(const char *text, const char *key, char *buf, size_t n)
     return buf;
 }
 
-/* By the path each time: that is when a client of NFS asks its server for what others wrote. False:
- * it cannot be read. */
+/* Opens the file anew each time, because that is when an NFS client asks its server for changes.
+ * False: it cannot be read. */
 static bool read_job(char text[TEXT])
 {
     memset(text, 0, TEXT);
@@ -132,12 +132,12 @@ static const char *who(const char *text, char *buf, size_t n)
     return buf;
 }
 
-/* Nothing may be written there any more, so there is nothing to end in order. */
+/* End at once: nothing may be written to the folder any more, so there is nothing to clean up. */
 static void end_job(const char *other)
 {
     char name[512], line[1024];
     snprintf(line, sizeof line,
-             "another job has taken %.256s (%s); this one ends before it writes there again",
+             "another job has taken over %.256s (%s); this job stops before it writes there again",
              mine.out, who(other, name, sizeof name));
     if (!watchdog_runs()) log_line("error: %s", line);
     else watchdog_failed(CTN_ESTATE, EXIT_ENVIRONMENT, line);
@@ -150,7 +150,7 @@ static void *beat(void *unused)
     char text[TEXT];
     while (poll(&end, 1, 1000 * BEAT_S) == 0) {
         if (read_job(text) && text[0] && !strstr(text, mine.name)) end_job(text);
-        (void)write_job("running"); /* a full disk is told by whoever writes results */
+        (void)write_job("running"); /* writing results will report a full disk */
     }
     return unused;
 }
@@ -159,7 +159,7 @@ static int start_beat(void)
 {
     sigset_t all, before;
     if (pipe2(mine.wake, O_CLOEXEC) != 0) return errno;
-    sigfillset(&all); /* signals are the main thread's */
+    sigfillset(&all); /* the main thread handles signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int e = pthread_create(&mine.thread, NULL, beat, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -186,14 +186,15 @@ static int refuse(const char *text, bool silent)
             ". It holds its lock but has shown no sign of life for %d s: if you are sure that it "
             "is gone, remove %s",
             LEASE_S, mine.path);
-    fprintf(stderr,
-            "catena train: another job works in %s (%s): wait until it has ended, end it, or give "
-            "this job another folder by --out%s\n",
-            mine.out, who(text, name, sizeof name), last);
+    fprintf(
+        stderr,
+        "catena train: another job is running in %s (%s): wait until it ends, stop it, or choose "
+        "another folder with --out%s\n",
+        mine.out, who(text, name, sizeof name), last);
     return EXIT_ENVIRONMENT;
 }
 
-/* Until the folder is free, or is known not to be. One look a second. */
+/* Wait until the folder is free or is known to be in use; checks once per second. */
 static int await_folder(void)
 {
     char text[TEXT], was[TEXT] = "", boot[64], theirs[64], name[512];
@@ -201,11 +202,11 @@ static int await_folder(void)
     for (int waited = 0;; waited++) {
         const lock_state lock = try_lock();
         if (lock == LOCK_NONE && waited == 0)
-            log_line("warning: %s has no file locks (%s): two jobs that start here at the same "
-                     "moment are noticed only %d s later",
+            log_line("warning: %s does not support file locks (%s): if two jobs start here at the "
+                     "same moment, this is noticed only %d s later",
                      mine.out, strerror(errno), BEAT_S);
         read_job(text);
-        const bool left = strncmp(text, "running", 7) == 0; /* by its name somebody is here */
+        const bool left = strncmp(text, "running", 7) == 0; /* a job did not release the folder */
         const bool here = left && strcmp(value(text, "boot", theirs, sizeof theirs), boot) == 0;
         if (lock == LOCK_MINE && here) return -1;
         if (lock != LOCK_HELD && !left) return -1;
@@ -213,15 +214,15 @@ static int await_folder(void)
         if (waited > 0 && strcmp(text, was) != 0) return refuse(text, false);
         if (waited == 0 && left)
             log_line(
-                "%s belongs to a job that has not given it back (%s): waiting up to %d s for a "
-                "sign of life",
+                "%s belongs to a job that has not released it (%s): waiting up to %d s for a sign "
+                "of life",
                 mine.out, who(text, name, sizeof name), lock == LOCK_HELD ? LEASE_S : SILENT_S);
         if (lock == LOCK_HELD && waited >= LEASE_S) return refuse(text, true);
         if (lock != LOCK_HELD && waited >= SILENT_S) return -1;
         memcpy(was, text, sizeof was);
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
         if (!stop_asked()) continue;
-        fprintf(stderr, "catena train: stopped by a signal while it waited for %s\n", mine.out);
+        fprintf(stderr, "catena train: stopped by a signal while waiting for %s\n", mine.out);
         return EXIT_ENVIRONMENT;
     }
 }
@@ -238,7 +239,7 @@ bool folder_empty(const char *path)
     return !found;
 }
 
-/* Missing folders are made, and it is remembered which, see remove_folders. */
+/* Make missing folders, and remember which for remove_folders. */
 static void make_folders(void)
 {
     char part[sizeof mine.out];
@@ -264,7 +265,7 @@ static int cannot(const char *what)
     return EXIT_ENVIRONMENT;
 }
 
-/* Is the file still the one that has the name? A job that found nothing to do removes it. */
+/* Whether the path now names another file: a job that wrote no results removes its job.txt. */
 static bool replaced(void)
 {
     struct stat open_file, named;
@@ -306,7 +307,7 @@ void folder_release(void)
         unlink(mine.path);
         remove_folders();
     } else {
-        (void)write_job("ended"); /* if it cannot, the next job waits for a sign of life */
+        (void)write_job("ended"); /* if this fails, the next job waits for a sign of life */
     }
     close(mine.fd);
 }

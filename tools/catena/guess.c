@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kind of data a path is, by its name and, for a folder, by what lies in it.
+ * Guesses the kind of data at a path from its name and, for a folder, from its content.
  */
 #include <dirent.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The first entry that tells decides; folders of classes only when nothing else does. */
+/* The first conclusive entry decides. Class folders are assumed only if nothing else matches. */
 static data_kind in_folder(const char *path)
 {
     data_kind kind = DATA_UNKNOWN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of --help and the man pages, both from the option table of a subcommand.
+ * Prints --help and the man pages, both from the option table of a subcommand.
  */
 #include <string.h>
 
@@ -8,13 +8,14 @@
 
 enum { LEFT = 26, RIGHT = 100 };
 
-/* help, broken at spaces to lines that begin in column `left`. */
+/* Print `help`, wrapped at spaces; continuation lines begin in column `left`. */
 static void wrapped(const char *help, int left)
 {
     const size_t room = (size_t)(RIGHT - left);
     while (strlen(help) > room) {
         size_t n = room;
-        while (n > 0 && help[n] != ' ') n--;
+        /* Not after a colon: "0: off" and "(default: 1)" stay together. */
+        while (n > 0 && (help[n] != ' ' || help[n - 1] == ':')) n--;
         if (n == 0) n = room;
         printf("%.*s\n%*s", (int)n, help, left, "");
         help += n + strspn(help + n, " ");
@@ -34,36 +35,93 @@ static void option_help(const option *o)
     wrapped(text, LEFT + 3);
 }
 
-static const option help_option = {"help", NULL, NULL, "this text"};
+static const option help_option = {"help", NULL, NULL, "this text", GROUP_NONE};
+static const option help_all_option = {"help", "[all]", NULL,
+                                       "the common options; with all: every option", GROUP_COMMON};
 
-void command_help(const command *cmd)
+static const char *const headings[GROUPS] = {
+    [GROUP_NONE] = "Options",
+    [GROUP_COMMON] = "Common options",
+    [GROUP_DATA] = "Data",
+    [GROUP_NETWORK] = "Network and loss",
+    [GROUP_OPTIMISATION] = "Optimisation",
+    [GROUP_SCHEDULE] = "Learning-rate schedule",
+    [GROUP_PRECISION] = "Precision, memory and threads",
+    [GROUP_OUTPUT] = "Output",
+    [GROUP_CONFIG] = "Configuration files",
+    [GROUP_RANKS] = "Several ranks",
+};
+
+static bool has_group(const command *cmd, option_group g)
+{
+    for (const option *o = cmd->options; o->name; o++)
+        if (o->group == g) return true;
+    return false;
+}
+
+static const option *help_of(const command *cmd)
+{
+    return has_group(cmd, GROUP_COMMON) ? &help_all_option : &help_option;
+}
+
+static void group_help(const command *cmd, option_group g)
+{
+    const option *help = help_of(cmd);
+    if (!has_group(cmd, g) && help->group != g) return;
+    printf("\n%s:\n", headings[g]);
+    for (const option *o = cmd->options; o->name; o++)
+        if (o->group == g) option_help(o);
+    if (help->group == g) option_help(help);
+}
+
+/* The first example, and the groups that were left out. */
+static void short_end(const command *cmd)
+{
+    char rest[512];
+    int n = snprintf(rest, sizeof rest, "catena %s --help all also lists", cmd->name);
+    const char *between = ": ";
+    for (option_group g = GROUP_COMMON + 1; g < GROUPS; g++) {
+        if (!has_group(cmd, g)) continue;
+        n += snprintf(rest + n, sizeof rest - (size_t)n, "%s%s", between, headings[g]);
+        between = "; ";
+    }
+    printf("\nExample:\n%.*s\n", (int)strcspn(cmd->examples, "\n"), cmd->examples);
+    printf("\n");
+    wrapped(rest, 0);
+}
+
+void command_help(const command *cmd, bool all)
 {
     printf("Usage: catena %s%s%s [options]\n\n%s\n", cmd->name, cmd->operands[0] ? " " : "",
            cmd->operands, cmd->summary);
     if (cmd->words) {
-        char all[4096];
-        int n = snprintf(all, sizeof all, "%s is one of", cmd->operands);
-        for (const char *const *w = cmd->words(); *w && n < (int)sizeof all - 200; w++)
-            n += snprintf(all + n, sizeof all - (size_t)n, " %s", *w);
+        char names[4096];
+        const char *word = cmd->operands + strspn(cmd->operands, "[");
+        int n = snprintf(names, sizeof names, "%.*s is one of", (int)strcspn(word, "]"), word);
+        for (const char *const *w = cmd->words(); *w && n < (int)sizeof names - 200; w++)
+            n += snprintf(names + n, sizeof names - (size_t)n, " %s", *w);
         if (cmd->paths)
-            snprintf(all + n, sizeof all - (size_t)n,
+            snprintf(names + n, sizeof names - (size_t)n,
                      ", or a path with a slash to a network of your own: ./mymodel.so");
         printf("\n");
-        wrapped(all, 0);
+        wrapped(names, 0);
     }
-    printf("\nOptions:\n");
-    for (const option *o = cmd->options; o->name; o++) option_help(o);
-    option_help(&help_option);
+    if (!all && has_group(cmd, GROUP_COMMON)) {
+        group_help(cmd, GROUP_COMMON);
+        short_end(cmd);
+        return;
+    }
+    for (option_group g = GROUP_NONE; g < GROUPS; g++) group_help(cmd, g);
     if (cmd->configure)
-        printf("\nA value is taken from the flag, else from --config (YAML, the keys are the names "
-               "above), else from\nCATENA_TRAIN_NAME in the environment, else from "
-               "etc/catena.yaml of the installation, else the default.\n");
+        printf("\nFlags override --config FILE (YAML; its keys are the names above), which "
+               "overrides environment\nvariables (CATENA_TRAIN_NAME), which override "
+               "etc/catena.yaml of the installation.\n");
     printf("\nExamples:\n%s", cmd->examples);
 }
 
-/* ---- troff ---------------------------------------------------------------------------------------- */
+/* ---- troff ----------------------------------------------------------------------------------- */
 
-/* Text of a running line: what troff would take for its own is escaped. */
+/* Running text, with the characters escaped that are special to troff. */
 static void troff(const char *s)
 {
     if (*s == '.' || *s == '\'') printf("\\&");
@@ -93,18 +151,28 @@ static void troff_option(const option *o)
     printf("\n");
 }
 
+static void troff_group(const command *cmd, option_group g)
+{
+    const option *help = help_of(cmd);
+    if (!has_group(cmd, g) && help->group != g) return;
+    if (g != GROUP_NONE) printf(".SS %s\n", headings[g]);
+    for (const option *o = cmd->options; o->name; o++)
+        if (o->group == g) troff_option(o);
+    if (help->group == g) troff_option(help);
+}
+
 static void troff_exit_codes(void)
 {
     static const char *const codes[][2] = {
         {"0", "done"},
-        {"2", "the command line or the configuration is wrong"},
-        {"3", "environment or launch"},
-        {"4", "data"},
-        {"5", "memory"},
+        {"2", "error in the command line or the configuration"},
+        {"3", "problem with the machine, the build or the launch"},
+        {"4", "unreadable or unsuitable data"},
+        {"5", "not enough memory"},
         {"6", "a value is not finite"},
         {"7", "another rank failed"},
         {"70", "internal error"},
-        {"85", "stopped with work left, the state was saved; run again with --resume"},
+        {"85", "stopped early; the state was saved: run again with --resume"},
     };
     printf(".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -131,8 +199,7 @@ void command_man(const command *cmd)
         printf("%s\n", cmd->paths ? ", or a path with a slash to a network of your own" : "");
     }
     printf(".SH OPTIONS\n");
-    for (const option *o = cmd->options; o->name; o++) troff_option(o);
-    troff_option(&help_option);
+    for (option_group g = GROUP_NONE; g < GROUPS; g++) troff_group(cmd, g);
     printf(".SH EXAMPLES\n.nf\n");
     troff(cmd->examples);
     printf(".fi\n");

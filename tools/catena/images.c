@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images without classes as a dataset, for predict: one file, or all of a folder in the order of their
- * names. A file is read when its sample is asked for.
+ * Images without classes as a dataset, for predict: one file, or all files in a folder sorted by
+ * name. A file is read when its sample is requested.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,9 @@ static ctn_status read_all(FILE *f, const char *path, void **data, size_t *bytes
 {
     long n = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
     if (n < 0 || n > MOST_BYTES || fseek(f, 0, SEEK_SET) != 0)
-        return ctn_fail(CTN_EIO, "%s: its size is not that of an image", path);
+        return ctn_fail(CTN_EIO,
+                        "%s: cannot determine the size, or the file is too large for an image",
+                        path);
     *bytes = (size_t)n;
     *data = malloc(*bytes + 1);
     if (!*data) return ctn_fail(CTN_ENOMEM, "%s: no memory for %ld bytes", path, n);
@@ -83,12 +85,12 @@ static ctn_status add_path(images *im, const char *path)
     if (im->n == im->room) {
         int64_t room = im->room ? 2 * im->room : 64;
         char **more = realloc(im->path, (size_t)room * sizeof *more);
-        if (!more) return ctn_fail(CTN_ENOMEM, "no memory for names");
+        if (!more) return ctn_fail(CTN_ENOMEM, "no memory for file names");
         im->path = more;
         im->room = room;
     }
     im->path[im->n] = strdup(path);
-    if (!im->path[im->n]) return ctn_fail(CTN_ENOMEM, "no memory for names");
+    if (!im->path[im->n]) return ctn_fail(CTN_ENOMEM, "no memory for file names");
     im->n++;
     return CTN_OK;
 }
@@ -122,7 +124,7 @@ ctn_status images_open(ctn_dataset **ds, const char *path, const ctn_image_opt *
                                       .free = images_free,
                                       .name = images_name};
     images *im = calloc(1, sizeof *im);
-    if (!im) return ctn_fail(CTN_ENOMEM, "no memory for names");
+    if (!im) return ctn_fail(CTN_ENOMEM, "no memory for file names");
     im->opt = *opt;
     ctn_status st = is_folder(path) ? add_folder(im, path) : add_path(im, path);
     if (st == CTN_OK) st = ctn_dataset_new(ds, &vt, im);

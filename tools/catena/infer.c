@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What eval and predict share: the forward pass over a dataset, the way back from standardised results to physical
- * units, and what stands around their work.
+ * What eval and predict share: the forward pass over a dataset, conversion of standardised
+ * results back to physical units, and the frame of both commands.
  */
 #include "infer.h"
 #include "launch.h"
 #include "memory.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ ctn_status infer(task *t, infer_fn fn, void *user)
     int64_t done = 0;
     t->now = DOING_RUN;
     warn_unused(t);
-    ctn_set_training(t->ctx, 0);
-    ctn_set_grad(t->ctx, 0);
+    ctn_context_set_training(t->ctx, 0);
+    ctn_context_set_grad(t->ctx, 0);
     for (;;) {
         ctn_status st = ctn_loader_next(t->loader[0], &b);
         CTN_TRY(st);
@@ -52,7 +52,7 @@ void units_free(units *u)
     free(u->std);
 }
 
-/* Mean k belongs to per / n elements, one after the other. */
+/* Mean k applies to per / n consecutive elements. */
 double units_scale(const units *u, int64_t i, int64_t per)
 {
     return u->std ? u->std[i / (per / u->n)] : 1;
@@ -63,11 +63,11 @@ double units_value(const units *u, double y, int64_t i, int64_t per)
     return u->std ? y * u->std[i / (per / u->n)] + u->mean[i / (per / u->n)] : y;
 }
 
-/* What rank 0 finds beside the weights. */
+/* On rank 0: settings from the files beside the weights. */
 static int settings(args *a)
 {
     if (args_text(a, "weights")[0]) return task_inherit(a);
-    fprintf(stderr, "catena %s: name the weights: --weights FILE\n", a->cmd->name);
+    fprintf(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
     return EXIT_USAGE;
 }
 

@@ -7,20 +7,20 @@
 
 #include "task.h"
 
-/* One batch of results: y (b->n, per) row-major, of samples first, first + 1, ... */
+/* One batch of results: y (b->n, per), row-major, for the samples first, first + 1, ... */
 typedef ctn_status (*infer_fn)(void *user, const ctn_batch *b, const float *y, int64_t per,
                                int64_t first);
-/* The first set in order; ends with the first call of fn that fails. */
+/* Runs set[0] in order and calls fn for each batch; stops at the first call that fails. */
 ctn_status infer(task *t, infer_fn fn, void *user);
 
-/* What a subcommand that wants --weights does around its work: checks, settings that stand beside the weights,
- * the error it ends with. Returns the exit code. */
+/* The frame of a subcommand that needs --weights: checks, settings from beside the weights, and
+ * error reporting. Returns the exit code. */
 int infer_command(args *a, ctn_status (*work)(task *t, args *a));
 
-/* Mean and deviation of the targets, spread over the elements of a result. */
+/* Mean and deviation of the targets; each pair applies to consecutive elements of a result. */
 typedef struct {
     int64_t n;
-    double *mean, *std; /* NULL: results are as they are */
+    double *mean, *std; /* NULL: results are not standardised */
 } units;
 ctn_status units_get(units *u, const task *t);
 void units_free(units *u);

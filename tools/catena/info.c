@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena info: version, what was built in, the machine, the core plan, and every variable with its
- * value and where that came from. A context is made for it, so an engine that cannot start or a
- * CATENA_* variable nobody knows shows up here.
+ * catena info: version, build features, the machine, the core plan, and every environment
+ * variable with its value and source. It makes a context, so an engine that cannot start or an
+ * unknown CATENA_* variable shows up here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define CTN_YAML_VERSION "" /* built without it */
 #endif
 
-/* Value of the first line "key : value" of a /proc file, "" when there is none. */
+/* Value of the first line "key : value" of a /proc file; "" if there is none. */
 static void proc_line(const char *path, const char *key, char *value, size_t n)
 {
     char line[4096];
@@ -34,20 +34,25 @@ static void proc_line(const char *path, const char *key, char *value, size_t n)
     fclose(f);
 }
 
+void cpu_name(char *buf, size_t n)
+{
+    proc_line("/proc/cpuinfo", "model name", buf, n);
+    if (!buf[0]) snprintf(buf, n, "unknown");
+}
+
 typedef struct {
     ctn_machine m;
     char model[256]; /* of the CPU */
     char cpuset[256];
     char host[256];
-    int threads; /* as the context has them */
+    int threads; /* of the context */
 } machine;
 
 static ctn_status look(machine *out)
 {
     ctn_context *ctx = NULL;
     ctn_machine_get(&out->m);
-    proc_line("/proc/cpuinfo", "model name", out->model, sizeof out->model);
-    if (!out->model[0]) snprintf(out->model, sizeof out->model, "unknown");
+    cpu_name(out->model, sizeof out->model);
     proc_line("/proc/self/status", "Cpus_allowed_list", out->cpuset, sizeof out->cpuset);
     gethostname(out->host, sizeof out->host - 1);
     CTN_TRY(ctn_context_new(&ctx, NULL));
@@ -56,7 +61,7 @@ static ctn_status look(machine *out)
     return CTN_OK;
 }
 
-/* Variables of the OpenMP runtime that decide about Catena's threads as well. */
+/* Variables of the OpenMP runtime that also affect Catena's threads. */
 static const char *const omp_names[] = {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",
                                         "OMP_WAIT_POLICY", NULL};
 
@@ -150,21 +155,21 @@ static int run(args *a)
     if (st == CTN_OK) st = args_flag(a, "json") ? write_json(&j, &k) : print_text(&k);
     if (st < 0) return report_error("info");
     if (k.threads > k.m.cpus)
-        report_warning(NULL, "more compute threads than CPUs: they will wait for each other; lower "
-                             "CATENA_THREADS or OMP_NUM_THREADS");
+        report_warning(NULL, "there are more compute threads than CPUs, so they will wait for each "
+                             "other: lower CATENA_THREADS or OMP_NUM_THREADS");
     return EXIT_DONE;
 }
 
-static const option options[] = {{"json", NULL, NULL, "one JSON object"}, {0}};
+static const option options[] = {{"json", NULL, NULL, "print one JSON object", GROUP_NONE}, {0}};
 
 const command cmd_info = {
     .name = "info",
     .operands = "",
     .summary =
-        "Show version, what was built in, the machine, the threads to be used and every variable.",
+        "Show the version, build features, the machine, the thread count and every variable.",
     .words = NULL,
     .options = options,
-    .examples = "  catena info                     what this machine will do\n"
-                "  OMP_NUM_THREADS=1 catena info   and where the number of threads comes from\n",
+    .examples = "  catena info                     what Catena will use on this machine\n"
+                "  OMP_NUM_THREADS=1 catena info   where the thread count comes from\n",
     .run = run,
 };

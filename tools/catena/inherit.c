@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What eval and predict take from the training whose weights they use: the configuration that lies
- * beside the weights knows the sizes of the network and how its data was prepared.
+ * What eval and predict take over from the training that produced their weights: config.yaml
+ * beside the weights names the network and has its sizes and the preparation of its data.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "task.h"
 
-/* Of this run, not of the network. */
+/* Options that belong to the run and not to the network. */
 static const char own_options[] = " data target format stage batch loader-threads skip threads "
                                   "precision slow-precision seed weights out json split "
                                   "oversubscribe stall-seconds memory-gb ";
@@ -20,14 +20,49 @@ static bool inherited(const char *name)
     return strstr(own_options, spaced) == NULL;
 }
 
+/* config.yaml beside the weights; false: there is none. */
+static bool config_beside(const char *weights, char *path, size_t n)
+{
+    const char *slash = strrchr(weights, '/');
+    snprintf(path, n, "%.*sconfig.yaml", slash ? (int)(slash + 1 - weights) : 0, weights);
+    return access(path, R_OK) == 0;
+}
+
+static const char *network_of(const args *trained)
+{
+    const int k = option_find(&cmd_train, "model", strlen("model"));
+    return k >= 0 && trained->value[k] ? trained->value[k] : "";
+}
+
+bool task_trained_as(const char *weights, char *name, size_t n)
+{
+    char path[4096];
+    args trained = {.cmd = &cmd_train};
+    if (!config_beside(weights, path, sizeof path)) return false;
+    const int code = config_read(&trained, path, FROM_CONFIG);
+    snprintf(name, n, "%s", code < 0 ? network_of(&trained) : "");
+    args_free(&trained);
+    return name[0] != 0;
+}
+
+static int no_network(const args *a)
+{
+    fprintf(stderr,
+            "catena %s: which network? No config.yaml beside %s names it: give it as in "
+            "catena %s resnet50 --weights ...\n",
+            a->cmd->name, args_text(a, "weights"), a->cmd->name);
+    return EXIT_USAGE;
+}
+
 int task_inherit(args *a)
 {
     char path[4096];
-    const char *weights = args_text(a, "weights"), *slash = strrchr(weights, '/');
-    snprintf(path, sizeof path, "%.*sconfig.yaml", slash ? (int)(slash + 1 - weights) : 0, weights);
-    if (access(path, R_OK) != 0) return -1;
+    if (!config_beside(args_text(a, "weights"), path, sizeof path))
+        return a->operand ? -1 : no_network(a);
     args trained = {.cmd = &cmd_train};
     int code = config_read(&trained, path, FROM_CONFIG);
+    if (code < 0 && !a->operand) a->operand = args_own(a, network_of(&trained));
+    if (code < 0 && (!a->operand || !a->operand[0])) code = no_network(a);
     for (int k = 0; code < 0 && a->cmd->options[k].name; k++) {
         const char *name = a->cmd->options[k].name;
         int from = option_find(&cmd_train, name, strlen(name));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who launched this process, and the beginning and end of a job of several ranks. The environment
- * tells how many tasks a launcher started; MPI is started only when there are several, and must
- * then see as many. Tasks that do not find each other would each train alone into one result
- * folder, so they are stopped.
+ * Finds out who launched this process, and begins and ends a job of several ranks. The
+ * environment says how many tasks the launcher started. MPI is started only if there are
+ * several, and must then see the same number. Tasks that do not find each other are stopped,
+ * because each would train alone and write to the same result folder.
  *
- * main.c calls this around every subcommand. Collective calls are made by all ranks in the same
- * order.
+ * main.c calls this around every subcommand. All ranks make collective calls in the same order.
  */
 #include "launch.h"
 
@@ -14,32 +13,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 /* ---- who launched us ------------------------------------------------------------------------- */
 
-/* Innermost first: mpirun inside of a Slurm job leaves Slurm's variables to its processes.
- * Variables that a job script has too (SLURM_NTASKS, PJM_MPI_PROC) say nothing by themselves:
- * `mark` is what only a launched process has. */
+/* Innermost first: processes of mpirun inside a Slurm job also have Slurm's variables. Variables
+ * that a job script has too (SLURM_NTASKS, PJM_MPI_PROC) prove nothing; `mark` is a variable
+ * that only a launched process has. */
 static const struct {
     const char *name, *mark, *size, *rank, *fix;
 } launchers[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-     "this mpirun belongs to another MPI than the one Catena loads: use the mpirun of that MPI, or "
+     "this mpirun does not belong to the MPI that Catena loads: use the mpirun of that MPI, or "
      "build the plug-in for this one (catena mpi-setup)"},
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_RANK",
-     "this mpiexec belongs to another MPI than the one Catena loads: use the mpiexec of that MPI, "
-     "or build the plug-in for this one (catena mpi-setup)"},
+     "this mpiexec does not belong to the MPI that Catena loads: use the mpiexec of that MPI, or "
+     "build the plug-in for this one (catena mpi-setup)"},
     {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
-     "use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside of sbatch"},
+     "use srun --mpi=pmix (srun --mpi=list shows the choices), or mpirun inside sbatch"},
     {"mpiexec", "PMIX_RANK", "PJM_MPI_PROC", "PMIX_RANK",
-     "the MPI that Catena loads is not the one of this system: build the plug-in for it (catena "
+     "Catena loads an MPI other than this system's: build the plug-in for the system's MPI (catena "
      "mpi-setup)"},
 };
 
 typedef struct {
     const char *name, *fix;
-    int64_t size, rank; /* size 0: it does not say */
+    int64_t size, rank; /* size 0: unknown */
 } announced;
 
 static int64_t number_of(const char *name)
@@ -48,7 +47,7 @@ static int64_t number_of(const char *name)
     return s ? strtoll(s, NULL, 10) : 0;
 }
 
-/* srun --mpi=pmi2 sets the variables of mpiexec; then the advice is Slurm's. */
+/* srun --mpi=pmi2 sets the variables of mpiexec, but the advice must be the one for Slurm. */
 static bool slurm_gives_pmi(void)
 {
     return getenv("SLURM_STEP_NUM_TASKS") && getenv("SLURM_PROCID") &&
@@ -69,12 +68,13 @@ static announced look(void)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* Many processes that each write the same files. */
+/* Several processes would write the same files. */
 static int refuse_many(const command *cmd, const announced *by)
 {
     if (by->rank == 0)
         fprintf(stderr,
-                "catena %s: %s started %lld tasks, but this command works in one: start one task\n",
+                "catena %s: %s started %lld tasks, but this command runs as a single task: start "
+                "only one\n",
                 cmd->name, by->name, (long long)by->size);
     return EXIT_ENVIRONMENT;
 }
@@ -85,8 +85,8 @@ static int told(const command *cmd, const announced *by)
     return report_failure(cmd->name, DOING_SETUP);
 }
 
-/* Rank 0 has the names of all hosts; every rank knows the one of rank 0, and which rank is the first
- * that does not depend on it. */
+/* Rank 0 learns the host names of all ranks; every rank learns rank 0's host and the first rank
+ * that is on another host. */
 static ctn_status learn_hosts(launch *l)
 {
     struct {
@@ -117,12 +117,12 @@ int launch_begin(launch *l, const command *cmd)
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
     ctn_comm_opt opt = {.struct_size = sizeof opt};
-    /* Open MPI ends a process whose peer is gone; the watchdog shall have told the cause before. */
+    /* Open MPI ends a process whose peer is gone; give the watchdog time to report the cause. */
     setenv("OMPI_MCA_mpi_abort_delay", "5", 0);
     if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, &by);
     l->rank = ctn_comm_rank(l->comm);
     l->size = ctn_comm_size(l->comm);
-    if (l->size == 1 && by.size == 0 && by.rank == 0) { /* one task after all */
+    if (l->size == 1 && by.size == 0 && by.rank == 0) { /* it is one task after all */
         ctn_comm_free(l->comm);
         l->comm = NULL;
         return ctn_mpi_finalize() < 0 ? told(cmd, &by) : -1;
@@ -148,13 +148,13 @@ ctn_status launch_bytes(launch *l, void **p, size_t *n)
     if (l->rank != 0) {
         *n = (size_t)bytes;
         *p = calloc(*n + 1, 1);
-        if (!*p) return ctn_fail(CTN_ENOMEM, "no memory for %zu bytes of rank 0", *n);
+        if (!*p) return ctn_fail(CTN_ENOMEM, "no memory for %zu bytes from rank 0", *n);
     }
     return *n ? ctn_comm_broadcast(l->comm, *p, *n, 0) : CTN_OK;
 }
 
-/* Settings as bytes: the code; of each option where it came from, whether it has a value, the
- * value. */
+/* Settings as bytes: the code, the operands, and for each option its source, whether it has a
+ * value, and the value. */
 static void put_text(FILE *f, const char *s)
 {
     fputc(s ? 1 : 0, f);
@@ -189,7 +189,7 @@ static const char *take_text(args *a, const char **at, bool *bad)
 static ctn_status unpack(args *a, int *code, const char *at)
 {
     bool bad = false;
-    if (!at) return ctn_fail(CTN_ESTATE, "no settings came from rank 0");
+    if (!at) return ctn_fail(CTN_ESTATE, "received no settings from rank 0");
     memcpy(code, at, sizeof *code);
     at += sizeof *code;
     a->operand = take_text(a, &at, &bad);
@@ -216,7 +216,7 @@ int launch_share(launch *l, args *a, int code)
     if (st >= 0 && l->rank != 0) st = unpack(a, &code, text);
     free(text);
     if (st < 0) return report_failure(a->cmd->name, DOING_SETUP);
-    if (code >= 0) watchdog_agree(); /* all ranks end the same way, rank 0 has said why */
+    if (code >= 0) watchdog_agree(); /* all ranks end with this code; rank 0 printed the error */
     return code;
 }
 
@@ -227,8 +227,7 @@ ctn_status launch_agree(launch *l, const char *text)
     return st;
 }
 
-/* The library warns of variables it does not know; these are the command's, and rank 0 has read
- * them. */
+/* Remove the command's variables, which rank 0 has read: the library would warn about them. */
 static void forget_variables(const command *cmd)
 {
     char name[128];
@@ -236,7 +235,7 @@ static void forget_variables(const command *cmd)
         if (config_variable(cmd, k, name, sizeof name)) unsetenv(name);
 }
 
-/* What the command line says of an option: NULL nothing. */
+/* The value of an option on the command line; NULL: not given. */
 static const char *given(const option *o, int argc, char **argv)
 {
     const size_t n = strlen(o->name);
@@ -249,7 +248,8 @@ static const char *given(const option *o, int argc, char **argv)
     return value;
 }
 
-/* Rank 0's command line serves all, so the others' must say the same. One line for every option, so that the one that differs is named. */
+/* All ranks use rank 0's command line, so the others must agree with it. The text has one line
+ * per option, so that the error message names the option that differs. */
 static ctn_status compare_words(launch *l, const command *cmd, int argc, char **argv)
 {
     char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Peak rates by the public interface alone: each is the best profiled time of one node of a small program in a
- * context of its own.
+ * Measures peak rates through the public interface: each is the best profiled time of one node
+ * in a small program with its own context.
  */
 #include "machine.h"
 
@@ -11,10 +11,9 @@
 #include <catena/ops.h>
 
 enum {
-    FIRST_SIZE =
-        256, /* of square matrices; doubled until one product takes long enough to be timed well */
+    FIRST_SIZE = 256, /* of square matrices; doubled until a product is long enough to time */
     LAST_SIZE = 4096,
-    STREAM_COUNT = 16 << 20 /* floats of each of three tensors: beyond any cache of a few cores */
+    STREAM_COUNT = 16 << 20 /* floats in each of three tensors: larger than a few cores' caches */
 };
 static const double enough_s = 5e-3, budget_s = 0.08;
 
@@ -44,7 +43,7 @@ static ctn_tensor *sum(ctn_tensor *a, ctn_tensor *b)
     return ctn_add(a, b);
 }
 
-/* y = op(a, b) on row-major (rows,columns), again and again until the budget is spent. */
+/* Repeat y = op(a, b) on row-major (rows,columns) until the time budget is spent. */
 static ctn_status repeat(fastest *f, ctn_context *ctx, const float *a, const float *b, int64_t rows,
                          int64_t columns, ctn_tensor *(*op)(ctn_tensor *, ctn_tensor *))
 {
@@ -57,7 +56,7 @@ static ctn_status repeat(fastest *f, ctn_context *ctx, const float *a, const flo
         ctn_status end = ctn_scope_end(ctx);
         CTN_TRY(st);
         CTN_TRY(end);
-        CTN_TRY(ctn_plan_visit(ctx, look, f));
+        CTN_TRY(ctn_context_visit_plan(ctx, look, f));
     } while (now_s() - start < budget_s);
     return CTN_OK;
 }
@@ -67,7 +66,7 @@ static ctn_status open_precise(ctn_context **ctx, const args *a, ctn_precision p
     CTN_TRY(ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .threads = (int)args_int(a, "threads"),
                                          .precision = precision,
                                          .slow_precision = args_flag(a, "slow-precision"))));
-    ctn_set_profile(*ctx, 1);
+    ctn_context_set_profile(*ctx, 1);
     return CTN_OK;
 }
 

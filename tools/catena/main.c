@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena: the command. Finds the subcommand in the table, parses its options and runs it. The
- * library's warnings are shown here and nowhere else.
+ * catena: the command. Finds the subcommand in a table, parses its options and runs it. Also
+ * installs the functions that print the library's warnings and notices.
  */
 #include <string.h>
 
@@ -23,8 +23,8 @@ static void usage(void)
     for (int i = 0; i < NCOMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf("\nOptions:\n  --version  print the version\n  --help     this text\n\n"
-           "catena COMMAND --help tells more about a command, catena help --man COMMAND prints its "
-           "man page.\n");
+           "catena COMMAND --help describes a command; catena help --man COMMAND prints its man "
+           "page.\n");
 }
 
 static const command *find(const char *name)
@@ -90,18 +90,36 @@ static int dispatch(int argc, char **argv)
     const command *cmd = find(name);
     if (!cmd) return unknown(name);
     if (help) {
-        (man ? command_man : command_help)(cmd);
+        if (man) command_man(cmd);
+        else command_help(cmd, false);
         return EXIT_DONE;
     }
     return run_command(cmd, argc - 2, argv + 2);
 }
 
+const char *command_line = "catena";
+
+/* The words of the command line with blanks between them, for the report. Lives as long as the
+ * process; without memory the report names the command only. */
+static void keep_command_line(int argc, char **argv)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return;
+    fputs("catena", f);
+    for (int i = 1; i < argc; i++) fprintf(f, " %s", argv[i]);
+    if (fclose(f) != 0) return;
+    command_line = text;
+}
+
 int main(int argc, char **argv)
 {
+    keep_command_line(argc, argv);
     ctn_set_log(report_warning, NULL);
     ctn_set_notice(report_notice, NULL);
     int code = dispatch(argc, argv);
-    /* Buffered output may fail as late as here: a full disk must not look like success. */
+    /* Buffered output may fail as late as here, and a full disk must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         fprintf(stderr, "catena: could not write to standard output\n");
         code = EXIT_ENVIRONMENT;

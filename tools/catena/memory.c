@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory functions for the library that refuse what the host cannot hold. What counts is what the
- * process has in use when a large block is asked for, and that block, times the ranks on the host;
- * against it stand the limits of the cgroups (v2 and v1, every one up the tree), and what the
- * machine has left. Pages of files do not count: the system takes them back when it needs them.
+ * An allocator for the library that refuses what the host cannot hold. When a large block is
+ * requested, the memory that the process uses plus that block, times the ranks on the host, is
+ * compared with the cgroup limits (v2 and v1, at every level) and with the free memory of the
+ * machine. Pages of files do not count, because the system can reclaim them.
  *
- * Blocks of the library are touched as a whole soon after, so a refusal is no false alarm. Memory
- * that others (MPI, oneDNN) take later is not foreseen.
+ * The library soon touches every page of its blocks, so a refusal is no false alarm. Memory that
+ * others (MPI, oneDNN) allocate later is not taken into account.
  */
 #include "memory.h"
 
@@ -21,7 +21,7 @@ enum { LARGE = 32 << 20, HUGE = 2 << 20 };
 
 static struct {
     int host_ranks, machine_ranks;
-    double given; /* bytes, 0: none */
+    double given; /* limit in bytes; 0: none */
     char host[64];
     char refused[1024];
 } memory = {.host_ranks = 1, .machine_ranks = 1};
@@ -35,7 +35,7 @@ static double number_in(const char *path)
     if (!f) return 0;
     if (fscanf(f, "%lf", &v) != 1) v = 0; /* "max" */
     fclose(f);
-    return v < 1e18 ? v : 0; /* v1 writes none as a number near 2^63 */
+    return v < 1e18 ? v : 0; /* cgroup v1 writes "no limit" as a number near 2^63 */
 }
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
     char from[PATH_MAX];
 } limit;
 
-/* The smallest of the files `name` from a group up to its root. */
+/* The smallest value in the files `name` from a group up to its root. */
 static void look_up(limit *least, const char *root, char *group, const char *name)
 {
     char path[PATH_MAX];
@@ -82,7 +82,7 @@ static void cgroup_limit(limit *least)
     fclose(f);
 }
 
-/* A line of a file of /proc, such as "MemTotal:" of meminfo, in bytes; below 0: there is none. */
+/* A line of a /proc file, such as "MemTotal:" in meminfo, in bytes; below 0: there is none. */
 static double line_of(const char *path, const char *what)
 {
     char line[256];
@@ -95,7 +95,7 @@ static double line_of(const char *path, const char *what)
     return kb * 1024;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 static const double GB = 1e9;
 
@@ -108,7 +108,7 @@ static void refuse(reason *why, double now, double more, int ranks, double most,
     double sum = (now + more) * ranks;
     snprintf(
         why->text, sizeof why->text,
-        "not enough memory on %s: %.2f GB in use and %.2f GB that come next, in %d rank%s, make "
+        "not enough memory on %s: %.2f GB in use plus %.2f GB needed next, in %d rank%s, make "
         "%.2f GB; %s %.2f GB: %.2f GB too much; use a smaller --batch, --recompute, --precision "
         "bf16, or fewer ranks per host",
         memory.host, now / GB, more / GB, ranks, ranks == 1 ? "" : "s", sum / GB, what, most / GB,
@@ -127,14 +127,15 @@ static bool within(double now, double more, reason *why)
         refuse(why, now, more, memory.host_ranks, least.bytes, what);
     else if (all > 0 && (now + more) * memory.machine_ranks > all)
         refuse(why, now, more, memory.machine_ranks, all, "the machine has");
-    else if (left > 0 && more > left) /* the other ranks may have theirs already */
+    else if (left > 0 && more > left) /* the other ranks may have allocated theirs already */
         refuse(why, now, more, 1, left + now, "the machine has left");
     else return true;
     return false;
 }
 
-/* In use is what cannot be taken back: memory of this process alone, and its part of what the ranks
- * of a host share. That part takes time to find, so all that is shared is counted first. */
+/* Memory in use is what cannot be reclaimed: the private memory of this process, and its part of
+ * the memory that the ranks of a host share. Finding that part is slow, so the first check
+ * counts all shared memory. */
 static bool fits(double more)
 {
     reason why;
@@ -147,7 +148,7 @@ static bool fits(double more)
     return false;
 }
 
-/* Huge pages as the library's own functions ask for them. */
+/* Requests huge pages as the library's default allocator does. */
 static void *get(void *user, size_t bytes, size_t align)
 {
     (void)user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks of the benchmarks, trained as a user would. Values are made here and not read, so that the
- * command needs no data; they are the same in every run.
+ * The networks that bench and explain train, as a user would train them. The data is synthetic,
+ * so the commands need no files, and it is the same in every run.
  */
 #include "model.h"
 
@@ -13,7 +13,7 @@
 #include <catena/ops.h>
 #include <catena/zoo.h>
 
-/* ---- the perceptron ----------------------------------------------------------------------------- */
+/* ---- the perceptron -------------------------------------------------------------------------- */
 
 enum { MLP_LAYERS = 3 };
 static const int64_t width[MLP_LAYERS + 1] = {784, 1000, 1000, 10};
@@ -47,11 +47,12 @@ static ctn_status add_layer(ctn_module *net, ctn_context *ctx, int l, double sca
 
 static ctn_status mlp_new(model *m, int tiny)
 {
-    /* Tiny: x and the first weights are normal numbers around 1e-20, so that every product of them is
-     * subnormal. The later weights are ordinary: activations stay subnormal from layer to layer, and
-     * so do the gradients of the later weights, which are products with activations; those of the
-     * first are about 1e-22 and their squares, Adam's second moments, are subnormal too. A rate of
-     * 1e-42 keeps the biases, whose gradients are ordinary, from lifting everything up again. */
+    /* Tiny: x and the first weights are normal numbers around 1e-20, so that every product of
+     * them is subnormal. The later weights have ordinary values, so activations stay subnormal
+     * from layer to layer, and so do the gradients of the later weights, which are products with
+     * activations. The gradients of the first weights are about 1e-22, and their squares, Adam's
+     * second moments, are subnormal too. The biases have ordinary gradients; a learning rate of
+     * 1e-42 keeps them from making everything normal again. */
     CTN_TRY(ctn_module_new(&m->net, m->ctx, forward, NULL, NULL));
     for (int l = 0; l < MLP_LAYERS; l++)
         CTN_TRY(add_layer(m->net, m->ctx, l, tiny && l == 0 ? 1e-19 : 1.0));
@@ -59,9 +60,9 @@ static ctn_status mlp_new(model *m, int tiny)
                         tiny ? CTN_OPT(ctn_adam_opt, .lr = 1e-42) : NULL);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* How the networks of the zoo are fed, by the beginning of their name; the last fits all. */
+/* Input shapes of the networks in the zoo, by name prefix; the last entry matches all names. */
 static const struct input {
     const char *name;
     int64_t batch, channels, size, classes;
@@ -70,8 +71,8 @@ static const struct input {
     {"mlp", 100, 0, 784, 10, 0, 0},    {"lenet5", 100, 1, 28, 10, 0, 0},
     {"resnet20", 64, 3, 32, 10, 0, 0}, {"resnet32", 64, 3, 32, 10, 0, 0},
     {"resnet44", 64, 3, 32, 10, 0, 0}, {"resnet56", 64, 3, 32, 10, 0, 0},
-    {"unet", 8, 1, 128, 0, 0, 1},      {"gpt", 8, 0, 128, 256, 1, 0},
-    {"", 16, 3, 224, 1000, 0, 0},
+    {"unet", 8, 1, 128, 0, 0, 1},      {"gpt2", 4, 0, 256, 50257, 1, 0},
+    {"gpt", 8, 0, 128, 256, 1, 0},     {"", 16, 3, 224, 1000, 0, 0},
 };
 
 static const struct input *input_of(const char *name)
@@ -81,7 +82,7 @@ static const struct input *input_of(const char *name)
     return i;
 }
 
-/* Uniform in [0, 1): a 64-bit linear congruence is random enough for a benchmark's data. */
+/* Uniform in [0, 1). A 64-bit linear congruential generator is good enough for benchmark data. */
 float model_uniform(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -110,7 +111,7 @@ static ctn_status batch_new(model *m, const struct input *in, float scale)
     return CTN_OK;
 }
 
-/* ---- the model ---------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 const char *const *model_names(void)
 {
@@ -145,6 +146,8 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
     if (strcmp(opt->name, "mlp") == 0) return mlp_new(m, opt->tiny);
     CTN_TRY(ctn_zoo_new(&m->net, ctx, opt->name, NULL));
     if (opt->recompute) CTN_TRY(recompute_blocks(m->net));
+    if (m->tokens)
+        return ctn_adamw_new(&m->opt, ctn_params(m->net), CTN_OPT(ctn_adam_opt, .lr = 1e-4));
     return ctn_sgd_new(&m->opt, ctn_params(m->net),
                        CTN_OPT(ctn_sgd_opt, .lr = 0.1, .momentum = 0.9, .decay = 1e-4));
 }
@@ -168,12 +171,15 @@ void model_free(model *m)
 ctn_tensor *model_loss(model *m)
 {
     ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
+    if (m->tokens) { /* the network computes the loss itself if it gets the targets */
+        ctn_tensor *next = ctn_input(m->ctx, m->t, CTN_I64, m->ndim, m->shape);
+        return ctn_call_multi(m->net, x, next).t[0];
+    }
     ctn_tensor *y = ctn_call(m->net, x);
     if (m->field)
         return ctn_mean_squared_error(y, ctn_input(m->ctx, m->t, CTN_F32, m->ndim, m->shape),
                                       CTN_MEAN);
     ctn_tensor *t = ctn_input(m->ctx, m->t, CTN_I64, CTN_SHAPE(m->labels));
-    if (m->tokens) y = ctn_reshape(y, CTN_SHAPE(m->labels, -1));
     return ctn_softmax_cross_entropy(y, t);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks that bench and explain train, each with one synthetic batch: the 784-1000-1000-10 perceptron
- * with Adam, and those of the zoo with momentum SGD.
+ * The networks that bench and explain train, each on one synthetic batch: the 784-1000-1000-10
+ * MLP with Adam, and the networks of the zoo with momentum SGD.
  */
 #ifndef CATENA_BENCH_MODEL_H
 #define CATENA_BENCH_MODEL_H
@@ -11,11 +11,12 @@
 
 typedef struct {
     const char *name;
-    int64_t batch; /* 0: the model's usual one */
-    int64_t size;  /* of images; 0: the usual one */
-    int recompute; /* every block */
-    int tiny;      /* mlp: so small that activations, weight gradients and Adam's second moments are
-                    * subnormal and stay so */
+    int64_t batch; /* 0: the network's usual one */
+    int64_t size;  /* of images or sequences; 0: the network's usual one */
+    int recompute; /* recompute every block in the backward pass */
+    /* mlp: values so small that activations, weight gradients and Adam's second moments are and
+     * stay subnormal. */
+    int tiny;
 } model_opt;
 
 typedef struct {
@@ -26,28 +27,29 @@ typedef struct {
     int64_t batch;
     int ndim; /* of the input */
     int64_t shape[5];
-    int tokens; /* the input is i64 tokens, each of which has a label */
-    int field;  /* regression: the target is shaped as the input */
+    int tokens; /* the input is i64 tokens, each with a label */
+    int field;  /* regression: the target has the shape of the input */
     void *x;
     void *t;
     int64_t labels;
 } model;
 
-/* Names that model_new takes, ended by NULL. Result: borrowed forever. */
+/* Names that model_new accepts, NULL-terminated. Result: borrowed forever. */
 const char *const *model_names(void);
-/* Make network, optimizer and batch. On failure what was made is in m: model_free. */
+/* Make network, optimizer and batch. Call model_free after a failure too. */
 ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt);
 void model_free(model *m);
-/* Record forward and loss in the open scope. Result: scope. */
+/* Record the forward pass and the loss in the open scope. Result: scope. */
 ctn_tensor *model_loss(model *m);
-/* Another batch of at most model_new's, of images (or sequences) of at most its size. */
+/* Change the batch size and the size of images (or sequences); neither may exceed that of
+ * model_new. */
 void model_resize(model *m, int64_t batch, int64_t size);
-/* Mark the modules of modules two levels down, blocks of stages and layers of a list, to be computed again
- * for their gradients. */
+/* Mark modules two levels down that have children (blocks of stages, layers of a list) for
+ * recomputation in the backward pass. */
 ctn_status recompute_blocks(ctn_module *net);
-/* Uniform in [0, 1), a linear congruence. */
+/* Uniform in [0, 1), from a linear congruential generator. */
 float model_uniform(uint64_t *state);
-/* One training step in a scope of its own. */
+/* One training step in its own scope. */
 ctn_status model_step(model *m, double *loss);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena mpi-setup: the MPI plug-in for the MPI of this machine. Its source comes with the command;
- * the site's own mpicc compiles it into a folder where the library looks first. It appears under
- * its name only when it could be loaded.
+ * catena mpi-setup: builds the MPI plug-in for the MPI of this machine. The source is installed
+ * with the command; the site's mpicc compiles it into the folder that the library searches
+ * first. The plug-in gets its final name only after a test process has loaded it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,12 +28,12 @@ extern char **environ;
 typedef struct {
     char source[PATH_MAX];               /* folder of mpi.c and the headers it includes */
     char folder[PATH_MAX];               /* of the result */
-    char part[PATH_MAX], path[PATH_MAX]; /* the result before and after it was checked */
-    char kind[64], library[256];         /* what it is for, as the plug-in and MPI say */
+    char part[PATH_MAX], path[PATH_MAX]; /* the result before and after the check */
+    char kind[64], library[256];         /* the MPI it is for, according to the plug-in and MPI */
     const char *mpicc;
 } setup;
 
-/* What the child that loads the plug-in finds out. */
+/* What the child process that loads the plug-in finds out. */
 typedef struct {
     uint32_t abi;
     char kind[64], library[256], error[1024];
@@ -52,7 +52,8 @@ static ctn_status format(char *out, const char *a, const char *b, const char *c)
                                   : ctn_fail(CTN_EARG, "%s%s%s: the path is too long", a, b, c);
 }
 
-/* Beside the command, where it was installed or built. */
+/* The source lies at a fixed place relative to the command, both installed and in a build
+ * folder. */
 static ctn_status find_source(setup *s)
 {
     char self[PATH_MAX], file[PATH_MAX];
@@ -64,8 +65,8 @@ static ctn_status find_source(setup *s)
     CTN_TRY(format(s->source, self, CATENA_DATA_FROM_BIN, "/catena/mpi"));
     CTN_TRY(format(file, s->source, "/mpi.c", ""));
     if (access(file, R_OK) == 0) return CTN_OK;
-    return ctn_fail(CTN_EUNSUPPORTED, "%s: %s; it comes with the installation of the command", file,
-                    strerror(errno));
+    return ctn_fail(CTN_EUNSUPPORTED, "%s: %s; the file is part of the installation of the command",
+                    file, strerror(errno));
 }
 
 static ctn_status make_folders(const char *path)
@@ -81,7 +82,7 @@ static ctn_status make_folders(const char *path)
     return CTN_OK;
 }
 
-/* --out, else the first of the folders where the library looks that is the user's. */
+/* --out, else the first folder in the library's search path that belongs to the user. */
 static ctn_status find_folder(setup *s, const char *out)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -97,7 +98,7 @@ static ctn_status find_folder(setup *s, const char *out)
     return format(s->part, s->folder, name, "");
 }
 
-/* The last lines of what the compiler said. */
+/* Print the last lines of the compiler's output. */
 static void show_tail(FILE *log)
 {
     char line[1024];
@@ -138,7 +139,7 @@ static ctn_status compile(const setup *s)
                            NULL};
     FILE *log = tmpfile();
     if (!log)
-        return ctn_fail(CTN_EIO, "no temporary file for the compiler's messages: %s",
+        return ctn_fail(CTN_EIO, "cannot create a temporary file for the compiler's messages: %s",
                         strerror(errno));
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -149,7 +150,7 @@ static ctn_status compile(const setup *s)
     int error = posix_spawnp(&child, s->mpicc, &actions, NULL, (char *const *)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     ctn_status st = error ? ctn_fail(CTN_EUNSUPPORTED,
-                                     "cannot run %s: %s; load the module of your MPI, or name its "
+                                     "cannot run %s: %s; load the module of your MPI, or give its "
                                      "compiler with --mpicc",
                                      s->mpicc, strerror(error))
                           : await(child, &code);
@@ -162,7 +163,7 @@ static ctn_status compile(const setup *s)
     return st;
 }
 
-/* In a process of its own: what MPI does when it is loaded is no business of the command. */
+/* Runs in its own process, so that side effects of loading MPI do not reach the command. */
 static void load_in_child(const char *path, finding *f)
 {
     void *h = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -174,7 +175,7 @@ static void load_in_child(const char *path, finding *f)
     }
     f->abi = p->abi;
     snprintf(f->kind, sizeof f->kind, "%s", p->mpi);
-    int (*version)(char *, int *) = NULL; /* may be asked before MPI_Init */
+    int (*version)(char *, int *) = NULL; /* may be called before MPI_Init */
     *(void **)&version = dlsym(h, "MPI_Get_library_version");
     char text[16384] = "";
     int n = 0;
@@ -199,14 +200,14 @@ static ctn_status load(const char *path, finding *f)
     close(ends[0]);
     if (st == CTN_OK) st = await(child, &code);
     if (st == CTN_OK && !whole)
-        st = ctn_fail(CTN_EUNSUPPORTED, "loading the new plug-in ended a process with code %d",
-                      code);
+        st = ctn_fail(CTN_EUNSUPPORTED,
+                      "the process that loaded the new plug-in ended with code %d", code);
     if (st == CTN_OK && f->error[0])
         st = ctn_fail(CTN_EUNSUPPORTED, "the new plug-in cannot be loaded: %s", f->error);
     return st;
 }
 
-/* The number that the header of this installation has. */
+/* The ABI number in the header of this installation. */
 static ctn_status expected_abi(const setup *s, uint32_t *abi)
 {
     char path[PATH_MAX], line[256];
@@ -227,7 +228,7 @@ static ctn_status check(setup *s)
     CTN_TRY(expected_abi(s, &abi));
     CTN_TRY(load(s->part, &f));
     if (f.abi != abi)
-        return ctn_fail(CTN_EUNSUPPORTED, "the new plug-in has ABI %u, expected is %u", f.abi, abi);
+        return ctn_fail(CTN_EUNSUPPORTED, "the new plug-in has ABI %u, expected %u", f.abi, abi);
     memcpy(s->kind, f.kind, sizeof s->kind);
     memcpy(s->library, f.library, sizeof s->library);
     char name[128];
@@ -263,15 +264,17 @@ static int run(args *a)
     }
     printf("Plug-in: %s\nFor:     %s (%s)\n", s.path, s.library[0] ? s.library : "MPI", s.kind);
     if (args_given(a, "out"))
-        printf("It is found when CATENA_PLUGIN_DIR=%s is set where programs run.\n", s.folder);
+        printf("Programs find it if CATENA_PLUGIN_DIR=%s is set.\n", s.folder);
     return EXIT_DONE;
 }
 
 static const option options[] = {
-    {"mpicc", "PATH", "mpicc", "the compiler of the MPI that programs will be started with"},
+    {"mpicc", "PATH", "mpicc", "compiler of the MPI that programs will be started with",
+     GROUP_NONE},
     {"out", "DIR", NULL,
-     "folder of the plug-in (default: catena in XDG_DATA_HOME, or ~/.local/share/catena)"},
-    {"json", NULL, NULL, "one JSON object"},
+     "folder for the plug-in (default: catena in XDG_DATA_HOME, or ~/.local/share/catena)",
+     GROUP_NONE},
+    {"json", NULL, NULL, "print one JSON object", GROUP_NONE},
     {0},
 };
 
@@ -281,7 +284,7 @@ const command cmd_mpi_setup = {
     .summary = "Build the MPI plug-in with the MPI compiler of this machine.",
     .words = NULL,
     .options = options,
-    .examples = "  catena mpi-setup                            with the mpicc that is found first\n"
+    .examples = "  catena mpi-setup                            with the first mpicc in PATH\n"
                 "  catena mpi-setup --mpicc /opt/mpi/bin/mpicc with another one\n"
                 "  catena mpi-setup --out /shared/catena       for all users of a cluster\n",
     .run = run,

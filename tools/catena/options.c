@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options of a subcommand from its table: parsing, types, where values came from, and suggestions for
- * what was mistyped. `--name value` and `--name=value` are the same; options and operands may be mixed.
+ * Parses the options of a subcommand by its table: types, sources of values, and suggestions for
+ * mistyped names. `--name value` and `--name=value` mean the same; options and operands may be
+ * mixed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,10 +16,10 @@
 
 enum { MAX_WORD = 64 };
 
-/* ---- suggestions ------------------------------------------------------------------------------- */
+/* ---- suggestions ----------------------------------------------------------------------------- */
 
-/* Edits from one word to the other: a letter more, less, changed, or two swapped; upper and lower case
- * are equal. Words beyond MAX_WORD are as far away as can be. */
+/* Edit distance, ignoring case: an edit inserts, removes or changes a letter, or swaps two
+ * adjacent ones. Words longer than MAX_WORD get the largest distance. */
 static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), rows[3][MAX_WORD + 1];
@@ -45,7 +46,7 @@ static size_t distance(const char *a, const char *b)
 const char *nearest(const char *word, const char *const *list)
 {
     const char *best = NULL;
-    size_t limit = strlen(word) / 2 + 2; /* about half of it must be right */
+    size_t limit = strlen(word) / 2 + 2; /* about half of the letters must be right */
     for (; *list; list++) {
         bool begins = word[0] && strncasecmp(word, *list, strlen(word)) == 0;
         size_t d = begins ? 1 : distance(word, *list);
@@ -67,7 +68,7 @@ const char *nearest_option(const command *cmd, const char *name)
     return nearest(name, names);
 }
 
-/* ---- types -------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 option_type option_type_of(const option *o)
 {
@@ -82,7 +83,7 @@ static bool number(const char *s, double *out)
 {
     char *end = NULL;
     double v = strtod(s, &end);
-    /* strtod takes 0x10, nan and inf too, which nobody means here. */
+    /* strtod also accepts 0x10, nan and inf, which are mistakes here. */
     if (end == s || *end != 0 || !isfinite(v) || strpbrk(s, "xXnN")) return false;
     *out = v;
     return true;
@@ -107,7 +108,7 @@ static bool is_choice(const char *choices, const char *word)
     return false;
 }
 
-/* Numbers with commas between; nothing is a list too. */
+/* Numbers separated by commas; an empty list is valid. */
 static bool is_list(const char *s)
 {
     while (*s) {
@@ -131,16 +132,16 @@ bool option_accepts(const option *o, const char *text, char *why, size_t n)
         snprintf(why, n, "true or false");
         return is_choice("true|false|yes|no|on|off|1|0", text);
     case TYPE_WHOLE:
-        snprintf(why, n, "a whole number from 0 to %d", INT32_MAX);
+        snprintf(why, n, "an integer from 0 to %d", INT32_MAX);
         return whole_number(text, &w);
     case TYPE_NUMBER: snprintf(why, n, "a number"); return number(text, &v);
     case TYPE_CHOICE: snprintf(why, n, "one of %s", o->arg); return is_choice(o->arg, text);
-    case TYPE_LIST: snprintf(why, n, "numbers with commas between"); return is_list(text);
+    case TYPE_LIST: snprintf(why, n, "numbers separated by commas"); return is_list(text);
     default: return true;
     }
 }
 
-/* ---- values -------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 typedef struct text {
     struct text *next;
@@ -180,7 +181,7 @@ int args_set(args *a, int k, const char *value, source from, const char *where)
     const option *o = &a->cmd->options[k];
     char why[512];
     if (!option_accepts(o, value, why, sizeof why)) {
-        fprintf(stderr, "catena %s: %s%s%s wants %s, found '%s'\n", a->cmd->name, where,
+        fprintf(stderr, "catena %s: %s%s%s must be %s, not '%s'\n", a->cmd->name, where,
                 from == FROM_FLAG ? "--" : "", o->name, why, value);
         return EXIT_USAGE;
     }
@@ -259,20 +260,65 @@ int args_list(const args *a, const char *name, int max, double *out)
     return n;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
+
+/* What people type from habit: names that other programs have for an option, or for something
+ * that is not an option here. */
+static const struct {
+    const char *typed, *option, *instead;
+} habits[] = {
+    {"learning-rate", "lr", NULL},
+    {"lr-scheduler", "schedule", NULL},
+    {"scheduler", "schedule", NULL},
+    {"batch-size", "batch", NULL},
+    {"weight-decay", "decay", NULL},
+    {"wd", "decay", NULL},
+    {"workers", "loader-threads", NULL},
+    {"num-workers", "loader-threads", NULL},
+    {"pretrained", "weights", NULL},
+    {"checkpoint", "resume", NULL},
+    {"output", "out", NULL},
+    {"output-dir", "out", NULL},
+    {"amp", "precision", NULL},
+    {"bf16", "precision", NULL},
+    {"fp16", "precision", NULL},
+    {"opt", "optimizer", NULL},
+    {"arch", NULL, "the network is the first word: catena train resnet50 ..."},
+    {"model", NULL, "the network is the first word: catena train resnet50 ..."},
+    {"freeze", NULL, "a program can freeze parameters: see ctn_optim_group"},
+    {"device", NULL, "Catena runs on CPUs; --threads sets how many"},
+    {"gpu", NULL, "Catena runs on CPUs; --threads sets how many"},
+};
 
 static int unknown_option(const command *cmd, const char *word)
 {
-    const char *near = nearest_option(cmd, word + strspn(word, "-"));
+    const char *name = word + strspn(word, "-"), *near = nearest_option(cmd, name), *instead = NULL;
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        const size_t n = strcspn(name, "=");
+        if (strncmp(habits[i].typed, name, n) != 0 || habits[i].typed[n]) continue;
+        const char *o = habits[i].option;
+        if (o && option_find(cmd, o, strlen(o)) >= 0) near = o;
+        if (habits[i].instead) instead = habits[i].instead;
+    }
     fprintf(stderr, "catena %s: unknown option '%s'", cmd->name, word);
-    if (near) fprintf(stderr, "; did you mean --%s?", near);
-    fprintf(stderr, " (catena %s --help lists them)\n", cmd->name);
+    if (instead) fprintf(stderr, "; %s", instead);
+    else if (near) fprintf(stderr, "; did you mean --%s?", near);
+    fprintf(stderr, " (catena %s --help all lists them)\n", cmd->name);
     return EXIT_USAGE;
 }
+
+/* Names of networks in earlier versions. */
+static const char *const renamed[][2] = {
+    {"cifar-resnet20", "resnet20_cifar"}, {"cifar-resnet32", "resnet32_cifar"},
+    {"cifar-resnet44", "resnet44_cifar"}, {"cifar-resnet56", "resnet56_cifar"},
+    {"mobilenet-v2", "mobilenet_v2"},
+};
 
 static int unknown_word(const command *cmd, const char *word)
 {
     const char *near = nearest(word, cmd->words());
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(word, renamed[i][0]) == 0) near = renamed[i][1];
     fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (known:");
@@ -290,8 +336,8 @@ static int set_operand(args *a, const char *word)
         return -1;
     }
     if (!cmd->words || a->operand) {
-        fprintf(stderr, "catena %s: unexpected argument '%s' (catena %s --help tells the usage)\n",
-                cmd->name, word, cmd->name);
+        fprintf(stderr, "catena %s: unexpected argument '%s' (see catena %s --help)\n", cmd->name,
+                word, cmd->name);
         return EXIT_USAGE;
     }
     for (const char *const *w = cmd->words(); *w; w++)
@@ -300,7 +346,7 @@ static int set_operand(args *a, const char *word)
     return a->operand ? -1 : unknown_word(cmd, word);
 }
 
-/* argv[*i] is an option; *i moves to its last word. */
+/* argv[*i] is an option; *i advances to its last word. */
 static int set_option(args *a, int argc, char **argv, int *i)
 {
     const command *cmd = a->cmd;
@@ -317,7 +363,7 @@ static int set_option(args *a, int argc, char **argv, int *i)
     }
     if (o->arg && !value && *i + 1 < argc) value = argv[++*i];
     if (o->arg && !value) {
-        fprintf(stderr, "catena %s: --%s wants a value (%s)\n", cmd->name, o->name, o->arg);
+        fprintf(stderr, "catena %s: --%s needs a value (%s)\n", cmd->name, o->name, o->arg);
         return EXIT_USAGE;
     }
     return args_set(a, k, o->arg ? value : "1", FROM_FLAG, "");
@@ -327,18 +373,19 @@ static int missing(const args *a)
 {
     const command *cmd = a->cmd;
     if (cmd->free_words && (!a->operand || (cmd->free_words > 1 && !a->operand2))) {
-        fprintf(stderr, "catena %s: wants %s (catena %s --help tells more)\n", cmd->name,
-                cmd->operands, cmd->name);
+        fprintf(stderr, "catena %s: expected %s (see catena %s --help)\n", cmd->name, cmd->operands,
+                cmd->name);
         return EXIT_USAGE;
     }
-    if (!cmd->words || a->operand) return -1;
-    fprintf(stderr, "catena %s: name one of:", cmd->name);
+    if (!cmd->words || a->operand || cmd->optional) return -1;
+    fprintf(stderr, "catena %s: give one of:", cmd->name);
     for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, " (catena %s --help tells more)\n", cmd->name);
+    fprintf(stderr, " (see catena %s --help)\n", cmd->name);
     return EXIT_USAGE;
 }
 
-/* The weaker sources, after the flags: --config, or that of the result folder which is resumed. */
+/* Read the sources that flags override: the site file, the environment, and --config or, with
+ * --resume, the config.yaml of the result folder. */
 static int configure(args *a)
 {
     char path[4096];
@@ -372,7 +419,7 @@ int args_parse(args *a, const command *cmd, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         int code;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            command_help(cmd);
+            command_help(cmd, i + 1 < argc && strcmp(argv[i + 1], "all") == 0);
             return EXIT_DONE;
         }
         if (argv[i][0] == '-' && argv[i][1] != 0) code = set_option(a, argc, argv, &i);

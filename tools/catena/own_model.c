@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network of the user's own from a shared object. It runs with the user's rights, so only a path that
- * was written with a slash is taken, never a search, and not one that others could have replaced.
+ * Loads the user's own network from a shared object. It runs with the user's rights, so it must
+ * be given as a path with a slash and is never searched for, and files that others could have
+ * replaced are refused.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,12 +20,12 @@ static ctn_status refuse_writable(const char *path, const char *what)
     if (stat(path, &st) != 0) return ctn_fail(CTN_EARG, "%s: %s", path, strerror(errno));
     if (!(st.st_mode & S_IWOTH)) return CTN_OK;
     return ctn_fail(CTN_EARG,
-                    "%s: %s is writable by everybody: anyone could have put code there; "
+                    "%s: %s is writable by everybody, so anyone could have put code there: "
                     "chmod o-w it, or move the file",
                     path, what);
 }
 
-/* FNV-1a of the content: tells files apart in a record, no more. */
+/* FNV-1a of the content, only to tell files apart; not a security measure. */
 static ctn_status content_hash(const char *path, uint64_t *hash)
 {
     unsigned char buf[65536];
@@ -49,8 +50,9 @@ static ctn_status record_hash(task *t, const char *path)
     snprintf(now, sizeof now, "%016" PRIx64, hash);
     const char *was = args_text(t->a, "model-hash");
     if (was[0] && strcmp(was, now) != 0)
-        log_line("warning: %s is not the file of the configuration: its hash is %s, not %s", path,
-                 now, was);
+        log_line("warning: %s has changed since the configuration was written: its hash is %s, not "
+                 "%s",
+                 path, now, was);
     args_settle(t->a, "model-hash", "%s", now);
     return CTN_OK;
 }
@@ -77,7 +79,7 @@ ctn_status own_open(task *t, const char *path)
     else if (t->own->abi != CTN_MODEL_ABI || t->own->struct_size < sizeof(ctn_model))
         st =
             ctn_fail(CTN_EARG,
-                     "%s was built for ABI %u of models, this catena has %d: compile it again with "
+                     "%s was built for model ABI %u, but this catena has ABI %d: recompile it with "
                      "the headers of this version",
                      path, t->own->abi, CTN_MODEL_ABI);
     else if (!t->own->make) st = ctn_fail(CTN_EARG, "%s: catena_model has no make", path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading of JPEG files into memory, from folders and from plain tar files (ustar headers; other
- * members are passed over).
+ * Reads JPEG files into memory, from folders and from plain tar files (ustar headers; other
+ * members are skipped).
  */
 #include "photos.h"
 
@@ -28,7 +28,7 @@ static bool is_wanted(const char *name)
     return ends_with(name, ".jpg") || ends_with(name, ".jpeg");
 }
 
-/* The next `bytes` of f as one photo. */
+/* Read the next `bytes` bytes of f as one photo. */
 static ctn_status add(photos *p, FILE *f, size_t bytes, const char *path)
 {
     if (p->n == p->room) {
@@ -42,7 +42,7 @@ static ctn_status add(photos *p, FILE *f, size_t bytes, const char *path)
     if (!data) return ctn_fail(CTN_ENOMEM, "bench: out of memory for %s", path);
     if (fread(data, 1, bytes, f) != bytes) {
         free(data);
-        return ctn_fail(CTN_EIO, "bench: %s ends early", path);
+        return ctn_fail(CTN_EIO, "bench: %s is truncated", path);
     }
     p->at[p->n].data = data;
     p->at[p->n++].bytes = bytes;
@@ -58,11 +58,13 @@ static ctn_status read_tar(photos *p, FILE *f, const char *path)
         memcpy(size, head + TAR_SIZE_AT, 12);
         long bytes = strtol(size, NULL, 8), padding = -bytes & (TAR_BLOCK - 1);
         if (bytes < 0 || bytes > INT32_MAX)
-            return ctn_fail(CTN_EFORMAT, "bench: %s: a member of %ld bytes", path, bytes);
+            return ctn_fail(CTN_EFORMAT, "bench: %s: a member has an invalid size of %ld bytes",
+                            path, bytes);
         bool file = head[TAR_TYPE_AT] == '0' || head[TAR_TYPE_AT] == 0;
         if (file && is_wanted(name)) CTN_TRY(add(p, f, (size_t)bytes, path));
         else padding += bytes;
-        if (fseek(f, padding, SEEK_CUR) != 0) return ctn_fail(CTN_EIO, "bench: %s", path);
+        if (fseek(f, padding, SEEK_CUR) != 0)
+            return ctn_fail(CTN_EIO, "bench: cannot seek in %s", path);
     }
     return CTN_OK;
 }
@@ -103,8 +105,8 @@ ctn_status photos_read(photos *p, const char *dir)
 {
     CTN_TRY(walk(p, dir));
     if (p->n == 0)
-        return ctn_fail(CTN_ENOTFOUND, "bench: no JPEG files below %s, nor in tar files there",
-                        dir);
+        return ctn_fail(CTN_ENOTFOUND,
+                        "bench: no JPEG files in %s, its subfolders or their tar files", dir);
     return CTN_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Full-size decoding of JPEG files in memory, threads taking one after the other: what bench
- * loader is compared with. The same as bench/decode_only.c, which stays a program of its own so
- * that the figure can be had without Catena.
+ * Full-size decoding of JPEG files in memory; each thread takes the next file. bench loader is
+ * compared with this. bench/decode_only.c does the same as a separate program, so that the
+ * number can be measured without Catena.
  */
 #include "photos.h"
 
@@ -92,9 +92,10 @@ ctn_status photos_decode(const photos *p, int threads, double *seconds)
     while (n < threads && n < MAX_THREADS && pthread_create(&id[n], NULL, work, &t) == 0) n++;
     for (int i = 0; i < n; i++) pthread_join(id[i], NULL);
     *seconds = now_s() - start;
-    if (n < threads) return ctn_fail(CTN_EUNSUPPORTED, "bench: %d of %d threads", n, threads);
+    if (n < threads)
+        return ctn_fail(CTN_EUNSUPPORTED, "bench: could start only %d of %d threads", n, threads);
     if (atomic_load(&t.failed))
-        return ctn_fail(CTN_EFORMAT, "bench: %d photos do not decode", atomic_load(&t.failed));
+        return ctn_fail(CTN_EFORMAT, "bench: cannot decode %d photos", atomic_load(&t.failed));
     return CTN_OK;
 }
 
@@ -103,7 +104,7 @@ ctn_status photos_decode(const photos *p, int threads, double *seconds)
 ctn_status photos_decode(const photos *p, int threads, double *seconds)
 {
     (void)p, (void)threads, (void)seconds;
-    return ctn_fail(CTN_EUNSUPPORTED, "bench: this build is without libjpeg-turbo");
+    return ctn_fail(CTN_EUNSUPPORTED, "bench: this build has no libjpeg-turbo");
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena predict: results of a network for data without targets. Numbers come in the units of the training
- * targets, as .npy; classes with their probability as JSON lines or CSV, or the probabilities of all as .npy.
+ * catena predict: applies a network to data without targets. Numbers are written as .npy, in the
+ * units of the training targets; classes as JSON lines or CSV with their probabilities, or as
+ * .npy with the probabilities of all classes.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,7 +11,7 @@
 
 #include "infer.h"
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 typedef struct {
     units u;
@@ -36,7 +37,7 @@ static ctn_status predict_numbers(task *t, const char *out)
 {
     ctn_status st = CTN_OK;
     numbers r = {.field = t->target};
-    r.field.dtype = t->f64 ? CTN_F64 : CTN_F32; /* as the data is */
+    r.field.dtype = t->f64 ? CTN_F64 : CTN_F32; /* as in the input file */
     int64_t count = ctn_dataset_count(t->set[0]), per = 1;
     for (int i = 0; i < r.field.ndim; i++) per *= r.field.shape[i];
     if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == t->input.ndim - 1 &&
@@ -46,7 +47,8 @@ static ctn_status predict_numbers(task *t, const char *out)
     }
     if (!ends_with(out, ".npy")) {
         t->now = DOING_SETUP;
-        return ctn_fail(CTN_EARG, "numbers are written as .npy: --out y.npy, not '%s'", out);
+        return ctn_fail(CTN_EARG, "numbers are written as .npy: use --out y.npy instead of '%s'",
+                        out);
     }
     CTN_TRY(units_get(&r.u, t));
     r.all = malloc((size_t)(count * per) * ctn_dtype_size(r.field.dtype));
@@ -58,7 +60,7 @@ static ctn_status predict_numbers(task *t, const char *out)
     return st;
 }
 
-/* ---- probabilities of all classes ---------------------------------------------------------------------- */
+/* ---- probabilities of all classes ------------------------------------------------------------ */
 
 static ctn_status take_probabilities(void *user, const ctn_batch *b, const float *y, int64_t per,
                                      int64_t first)
@@ -86,13 +88,13 @@ static ctn_status predict_probabilities(task *t, const char *out)
     return st;
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------ */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 typedef struct {
     task *t;
     FILE *to;
     bool csv;
-    class_names known; /* to the training */
+    class_names known; /* the classes of the training */
 } labels;
 
 static const char *name_of(const labels *l, int64_t k)
@@ -102,7 +104,7 @@ static const char *name_of(const labels *l, int64_t k)
     return s ? s : "";
 }
 
-/* As RFC 4180 has it: quotes within are doubled. */
+/* As in RFC 4180: inner quotes are doubled. */
 static void csv_quoted(FILE *f, const char *s)
 {
     fputc('"', f);
@@ -161,14 +163,14 @@ static ctn_status predict_classes(task *t, const char *out)
     return st;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static ctn_status predict(task *t, args *a)
 {
     const char *out = args_text(a, "out");
     CTN_TRY(task_begin(t, a, FOR_PREDICTION));
     CTN_TRY(task_data(t));
-    if (t->kind == DATA_TOKENS) return ctn_fail(CTN_EARG, "predict is not for text");
+    if (t->kind == DATA_TOKENS) return ctn_fail(CTN_EARG, "predict does not support text data");
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, args_text(a, "weights")));
     CTN_TRY(task_loaders(t));
@@ -191,27 +193,31 @@ static int run(args *a)
 
 static const option options[] = {
     {"weights", "FILE", "",
-     "safetensors; config.yaml and classes.txt beside it tell about the network"},
+     "weights as a safetensors file; config.yaml and classes.txt beside it describe the network",
+     GROUP_COMMON},
     TASK_DATA_OPTIONS,
-    {"split", "train|test", "test", "which part of MNIST, CIFAR-10 or a folder with both"},
+    {"split", "train|test", "test", "part of MNIST, of CIFAR-10 or of a folder that has both",
+     GROUP_DATA},
     {"out", "FILE", "",
-     "numbers: .npy; classes: .csv, JSON lines (default: on standard output), or the "
-     "probabilities of all of them as .npy"},
+     "output file. Numbers: .npy. Classes: .csv, .npy (probabilities of all classes), or any other "
+     "name for JSON lines (default: JSON lines on standard output)",
+     GROUP_COMMON},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,
-    {"json", NULL, NULL, "tell what was written as one JSON object"},
+    {"json", NULL, NULL, "print one JSON object that says what was written", GROUP_OUTPUT},
     {0},
 };
 
 const command cmd_predict = {
     .name = "predict",
-    .operands = "NETWORK",
-    .summary = "Results of a network for new data, in the units of its training targets.",
-    .words = task_names,
+    .operands = "[NETWORK]",
+    .summary = "Apply a network to new data; numbers are in the units of the training targets.",
+    .words = ctn_zoo_names,
+    .optional = true, /* config.yaml beside the weights names it */
     .options = options,
-    .examples =
-        "  catena predict unet --weights result/weights.safetensors --data x.npy --out y.npy\n"
-        "  catena predict resnet50 --weights result/best.safetensors --data photos --out classes.csv\n",
+    .examples = "  catena predict --weights result/weights.safetensors --data x.npy --out y.npy\n"
+                "  catena predict --weights result/best.safetensors --data photos "
+                "--out classes.csv\n",
     .run = run,
     .ranks = RANKS_ONE,
     .paths = true,

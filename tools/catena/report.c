@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the command speaks: errors and the library's warnings on stderr, exit codes, JSON; and the
- * context every subcommand works in.
+ * Output that all subcommands share: errors and warnings on stderr, exit codes, JSON, atomic
+ * files; and the context that they work in.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,13 +15,13 @@
 #include <catena/info.h>
 
 #include "memory.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
-/* ---- exit codes ---------------------------------------------------------------------------------- */
+/* ---- exit codes ------------------------------------------------------------------------------ */
 
-/* status; its code while options and the network are made, while data is opened, while it runs. What a
- * running training says of shapes and arguments is about its data: labels out of range, samples of
- * another shape. */
+/* For each status the exit codes during setup, while data is opened, and while the command runs.
+ * In a running training, errors about shapes and arguments come from the data: labels out of
+ * range, or samples of another shape. */
 static const struct {
     ctn_status status;
     int code[3];
@@ -48,10 +48,10 @@ int exit_code(ctn_status st, doing what)
     return EXIT_INTERNAL;
 }
 
-/* In a job one rank speaks for all. */
+/* In a job of several ranks only one rank prints the error. */
 static int tell_error(const char *name, int code, const char *text)
 {
-    if (watchdog_agreed()) { /* the others say the same */
+    if (watchdog_agreed()) { /* all ranks have the same error */
         if (log_rank == 0) log_line("error: %s", text);
         return code;
     }
@@ -61,7 +61,7 @@ static int tell_error(const char *name, int code, const char *text)
     return code;
 }
 
-/* The message, and the first line of its trace that is in a user's program: a network of his own. */
+/* The message, plus the first line of its trace that is in the user's code (their own network). */
 static void without_trace(const char *message, char *text, size_t n)
 {
     static const char begin[] = "\n  at ";
@@ -84,10 +84,10 @@ int report_failure(const char *name, doing what)
     if (!message[0]) message = "failed without a message";
     if (code == EXIT_MEMORY && memory_refused()) message = memory_refused();
     if (code == EXIT_DONE) code = EXIT_INTERNAL;
-    /* What the loader says is about data; other files that fail are results. */
+    /* Errors of the loader are about data; other I/O errors concern result files. */
     if (ctn_error_status() == CTN_EIO && strncmp(message, "loader:", 7) == 0) code = EXIT_DATA;
     char text[2048];
-    /* The trace of source lines is for those who look for a mistake in the program. */
+    /* The trace of source lines helps only with errors in Catena itself. */
     if (code == EXIT_INTERNAL) snprintf(text, sizeof text, "%s", message);
     else without_trace(message, text, sizeof text);
     return tell_error(name, code, text);
@@ -98,7 +98,7 @@ int report_error(const char *name)
     return report_failure(name, DOING_RUN);
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 bool log_stamped;
 int log_rank;
@@ -141,7 +141,7 @@ void report_notice(void *unused, const char *message)
     else fprintf(stderr, "catena: %s\n", message);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static FILE *to(const json *j)
 {
@@ -208,7 +208,7 @@ void json_real(json *j, const char *name, double value)
     else fputs("null", to(j));
 }
 
-/* ---- the context ---------------------------------------------------------------------------------- */
+/* ---- the context ----------------------------------------------------------------------------- */
 
 int check_threads(const args *a)
 {
@@ -218,13 +218,13 @@ int check_threads(const args *a)
     if (n <= m.cpus) return -1;
     fprintf(
         stderr,
-        "catena %s: %lld compute threads (from %s) on %d CPUs would wait for each other; use at "
+        "catena %s: %lld compute threads (from %s) on %d CPUs would wait for each other: use at "
         "most %d, or give the process more CPUs (taskset, cpuset)\n",
         a->cmd->name, (long long)n, asked > 0 ? "--threads" : m.threads_source, m.cpus, m.cpus);
     return EXIT_USAGE;
 }
 
-static const char *const precisions[] = {"f32", "bf16", "f16", NULL}; /* as ctn_precision counts */
+static const char *const precisions[] = {"f32", "bf16", "f16", NULL}; /* as in ctn_precision */
 
 static int precision_of(const args *a)
 {
@@ -236,7 +236,7 @@ static int precision_of(const args *a)
 int check_precision(const args *a)
 {
     if (precision_of(a) >= 0) return -1;
-    fprintf(stderr, "catena %s: --precision is f32, bf16 or f16, not %s\n", a->cmd->name,
+    fprintf(stderr, "catena %s: --precision must be f32, bf16 or f16, not %s\n", a->cmd->name,
             args_text(a, "precision"));
     return EXIT_USAGE;
 }
@@ -278,7 +278,7 @@ const char *join(char *buf, size_t n, const char *folder, const char *name)
     return buf;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *unfinished(char *buf, size_t n, const char *path)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The result folder of a training: what of it the trainer's extensions do not write. It explains itself:
- * configuration as resolved, machine and versions, classes, the plan with its kernels, the choices of
- * tuning.
+ * The result folder of a training, apart from the files that the trainer's extensions write: the
+ * resolved configuration, machine and versions, class names, the plan with its kernels, and the
+ * results of tuning.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "training.h"
 
-/* ---- the folder -------------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
-/* With all below it: the state is a folder of folders of files. */
+/* Recursive: the state is a folder of folders of files. */
 static void remove_folder(const char *path)
 {
     char below[4096];
@@ -33,8 +33,8 @@ static int refuse_full(const args *a)
     const char *out = args_text(a, "out");
     if (args_flag(a, "resume") || args_flag(a, "force") || folder_empty(out)) return -1;
     fprintf(stderr,
-            "catena train: %s is not empty: --resume goes on with it, --force begins again in it, "
-            "--out names another\n",
+            "catena train: %s is not empty: use --resume to continue it, --force to start over in "
+            "it, or --out for another folder\n",
             out);
     return EXIT_USAGE;
 }
@@ -44,20 +44,20 @@ int result_check(const args *a)
     char path[4096];
     const char *out = args_text(a, "out");
     if (!out[0]) {
-        fprintf(stderr, "catena train: --out wants a folder\n");
+        fprintf(stderr, "catena train: --out must name a folder\n");
         return EXIT_USAGE;
     }
-    int code = refuse_full(a); /* a folder that is refused stays as it is */
+    int code = refuse_full(a); /* a refused folder is not touched */
     if (code < 0) code = folder_take(a->job, out);
-    if (code < 0) code = refuse_full(a); /* another job may have ended there meanwhile */
+    if (code < 0) code = refuse_full(a); /* another job may have ended there in the meantime */
     if (code >= 0) return code;
     remove(join(path, sizeof path, out, UNFINISHED));
-    /* A later --resume must not find the state of what was here before. */
+    /* A later --resume must not find the state of an earlier training. */
     if (!args_flag(a, "resume")) remove_folder(join(path, sizeof path, out, "state"));
     return -1;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static ctn_status write_machine(const training *r)
 {
@@ -84,13 +84,14 @@ ctn_status result_begin(training *r)
 {
     char path[4096];
     if (r->t.a->job->rank != 0) return CTN_OK;
-    CTN_TRY(config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
-                         "as it was resolved; catena train --config FILE --out OTHER repeats it"));
+    CTN_TRY(
+        config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
+                     "resolved configuration; to repeat: catena train --config FILE --out OTHER"));
     CTN_TRY(write_machine(r));
     return write_classes(r);
 }
 
-/* A text of the library that is asked for as snprintf is. */
+/* Write a text that the library returns the way snprintf does. */
 static ctn_status write_text(const training *r, const char *name,
                              int (*text)(ctn_context *ctx, char *buf, size_t n))
 {
@@ -113,11 +114,12 @@ static ctn_status write_text(const training *r, const char *name,
 static ctn_status write_plan(void *self, ctn_trainer *tr)
 {
     (void)tr;
-    return write_text(self, "plan.txt", ctn_plan_text);
+    return write_text(self, "plan.txt", ctn_context_plan_text);
 }
 
-/* Made as soon as this run has saved a state: whatever happens afterwards, resuming pays. A run that ends without
- * having saved anything leaves no mark, so that a job script does not restart it forever. */
+/* The mark is made as soon as this run has saved a state, because from then on resuming makes
+ * progress. A run that ends without having saved anything leaves no mark, so that a job script
+ * does not restart it forever. */
 static ctn_status mark_unfinished(void *self, ctn_trainer *tr)
 {
     training *r = self;
@@ -128,7 +130,7 @@ static ctn_status mark_unfinished(void *self, ctn_trainer *tr)
     if (r->marked || p.saved < 0 || p.complete) return CTN_OK;
     CTN_TRY(file_open(&f, join(path, sizeof path, r->out, UNFINISHED)));
     fputs(
-        "This training has a saved state and is not complete: run its command again with --resume.\n",
+        "This training is incomplete and has a saved state: run its command again with --resume.\n",
         f);
     r->marked = true;
     return file_close(f, path);
@@ -146,13 +148,13 @@ ctn_status result_extend(training *r)
     CTN_TRY(ctn_trainer_extend(r->trainer,
                                &(ctn_extension){.struct_size = sizeof(ctn_extension),
                                                 .name = UNFINISHED,
-                                                .priority = -1, /* behind the state */
+                                                .priority = -1, /* after the state is saved */
                                                 .trigger = {.kind = CTN_EVERY_ITERATIONS, .n = 1},
                                                 .call = mark_unfinished,
                                                 .finish = mark_unfinished,
                                                 .rank0_only = 1,
                                                 .self = r}));
-    /* Before evaluation, whose plan would be the last one that ran. */
+    /* Before evaluation, because the text describes the last plan that ran. */
     return ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),
                                                            .name = "plan",
                                                            .priority = CTN_PRIORITY_EVALUATE + 1,
@@ -165,10 +167,10 @@ ctn_status result_extend(training *r)
 ctn_status result_end(training *r)
 {
     if (r->t.a->job->rank != 0) return CTN_OK;
-    return write_text(r, "decisions.txt", ctn_decisions_text);
+    return write_text(r, "decisions.txt", ctn_context_decisions_text);
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void print_json(const training *r, const ctn_progress *p, const char *stopped)
 {
@@ -202,11 +204,11 @@ void result_print(const training *r, const char *stopped)
         print_json(r, &p, stopped);
         return;
     }
-    printf("%s: %lld iterations, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
-           stopped ? "stopped" : "done", (long long)p.iteration, (double)p.epoch + p.part,
-           p.seconds, p.compute_s, p.input_s, p.other_s);
+    printf("%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
+           stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
+           (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
     const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
         if (ctn_trainer_value(r->trainer, name, &v)) printf("  %-24s %.6g\n", name, v);
-    printf("The folder %s has the weights, log, report.html and more.\n", r->out);
+    printf("The folder %s contains the weights, the log, report.html and more.\n", r->out);
 }

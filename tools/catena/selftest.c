@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena selftest: whether this build computes and communicates rightly on these ranks, in less
- * than a minute: one table and one JSON object to attach to a ticket. A check is one function that
- * every rank runs; its verdict is that of the rank where it went worst.
+ * catena selftest: checks in less than a minute whether this build computes and communicates
+ * correctly on these ranks. It prints a table, or a JSON object to attach to a support ticket. A
+ * check is one function that every rank runs; its verdict is the worst of all ranks.
  *
- * Invariant: all ranks run the same checks in the same order, and a check that fails on one rank is
- * finished by all.
+ * Invariant: all ranks run the same checks in the same order, and they all finish a check that
+ * fails on one rank.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <catena/optim.h>
 
 #include "launch.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 typedef enum { WELL, SKIPPED, WRONG } verdict;
 
@@ -62,7 +62,7 @@ static finding wrong(const char *fmt, ...)
     return f;
 }
 
-/* The error of the library. */
+/* The library's error as a finding. */
 static finding failed(void)
 {
     finding f = wrong("%.*s", (int)strcspn(ctn_error_message(), "\n"), ctn_error_message());
@@ -80,8 +80,7 @@ static void fill(float *x, int64_t n, uint32_t seed)
     }
 }
 
-/* Runs y = op(...) recorded by make, n numbers, against ref; largest difference as a part of the
- * largest number. */
+/* The largest difference between y[n] and ref[n], relative to the largest number in ref. */
 static double difference(const float *y, const double *ref, int64_t n)
 {
     double most = 1e-30, d = 0;
@@ -215,7 +214,7 @@ static finding check_algorithm(selftest *s, const char *name)
     ctn_status st = ctn_comm_set_algorithm(c, name);
     if (st < 0) {
         finding f = failed();
-        if (st == CTN_EARG) f.verdict = SKIPPED; /* not for these ranks */
+        if (st == CTN_EARG) f.verdict = SKIPPED; /* does not support this number of ranks */
         return f;
     }
     float *buf = malloc(LARGEST * sizeof *buf);
@@ -230,7 +229,7 @@ static finding check_algorithm(selftest *s, const char *name)
     }
     free(buf);
     if (ctn_comm_broadcast(c, &seconds, sizeof seconds, 0) < 0)
-        return failed(); /* rank 0's will do */
+        return failed(); /* all ranks show rank 0's time */
     if (bad) return wrong("%lld sums are not exact", (long long)bad);
     return well("exact; 4 MB in %.1f ms", 1e3 * seconds);
 }
@@ -250,12 +249,13 @@ static bool lock(int fd, short type)
     return false;
 }
 
-/* A number in a file that every rank raises ROUNDS times: one that is lost was not locked. */
+/* Every rank increments a number in a file ROUNDS times. If an increment is lost, locking
+ * failed. */
 static finding raise_number(const char *path)
 {
     char text[32];
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return wrong("%s, made by rank 0, is not seen here: %s", path, strerror(errno));
+    if (fd < 0) return wrong("cannot open %s, which rank 0 created: %s", path, strerror(errno));
     for (int i = 0; i < ROUNDS; i++) {
         ssize_t n = -1;
         if (lock(fd, F_WRLCK)) n = pread(fd, text, sizeof text - 1, 0);
@@ -271,7 +271,7 @@ static finding raise_number(const char *path)
         }
     }
     close(fd);
-    return well("locks hold");
+    return well("locks work");
 }
 
 static finding check_locks(selftest *s)
@@ -297,7 +297,7 @@ static finding check_locks(selftest *s)
         fclose(f);
         remove(path);
         if (r.verdict == WELL && sum != (long)ROUNDS * s->l->size)
-            r = wrong("%ld of %ld changes arrived: locks do not hold across ranks", sum,
+            r = wrong("only %ld of %ld increments arrived: locks do not work across ranks", sum,
                       (long)ROUNDS * s->l->size);
     }
     return r;
@@ -318,8 +318,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The clock of this rank against rank 0's: both look right after the same barrier, many times; the
- * median counts. */
+/* The clock of this rank relative to rank 0's: the median over many readings, each taken right
+ * after a barrier. */
 static finding check_clock(selftest *s)
 {
     enum { TIMES = 31 };
@@ -342,11 +342,12 @@ static finding check_clock(selftest *s)
     free(all);
     qsort(offset, TIMES, sizeof *offset, by_size);
     double d = offset[TIMES / 2], known = fmax(fabs(offset[TIMES - 4] - offset[3]) / 2, least / 2);
-    if (fabs(d) > 1 + known) return wrong("clock is %+.3f s from rank 0's: timestamps will lie", d);
+    if (fabs(d) > 1 + known)
+        return wrong("clock differs from rank 0's by %+.3f s: timestamps will be wrong", d);
     return well("%+.3f ms from rank 0 (+- %.3f)", 1e3 * d, 1e3 * known);
 }
 
-/* ---- one rank beside the other --------------------------------------------------------------- */
+/* ---- core binding ---------------------------------------------------------------------------- */
 
 static finding check_binding(selftest *s)
 {
@@ -355,7 +356,8 @@ static finding check_binding(selftest *s)
     ctn_machine_get(&m);
     if (cores_verify(s->l) < 0) return failed();
     cores_text(s->l, text, sizeof text);
-    return well("%d threads on CPUs %s", ctn_context_threads(s->ctx), text);
+    const int n = ctn_context_threads(s->ctx);
+    return well("%d thread%s on CPUs %s", n, n == 1 ? "" : "s", text);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -411,7 +413,8 @@ static ctn_status communicate(selftest *s)
     const char *name;
     char title[64];
     if (!s->l->comm)
-        return gather(s, "allreduce", (finding){SKIPPED, "one rank: start it with mpirun or srun"});
+        return gather(s, "allreduce",
+                      (finding){SKIPPED, "only one rank: start it with mpirun or srun"});
     for (int i = 0; (name = ctn_comm_algorithm_name(i)); i++) {
         if (strcmp(name, "auto") == 0) continue;
         snprintf(title, sizeof title, "allreduce %s", name);
@@ -434,7 +437,7 @@ static void begin(selftest *s)
 {
     const launch *l = s->l;
     if (l->rank != 0) return;
-    const char *by = l->launcher ? l->launcher : "nobody";
+    const char *by = l->launcher ? l->launcher : "no launcher";
     const char *over = l->comm ? ctn_comm_transport(l->comm) : "nothing";
     if (!s->j) {
         printf("catena %s, %d rank%s on %d host%s, started by %s, over %s\n", ctn_version_text(),
@@ -467,7 +470,7 @@ static int run(args *a)
     if (st >= 0) st = run_all(&s);
     if (st < 0) return report_failure("selftest", DOING_SETUP);
     ctn_context_free(s.ctx);
-    if (s.wrong && a->job->comm) watchdog_agree(); /* all ranks know */
+    if (s.wrong && a->job->comm) watchdog_agree(); /* all ranks know the verdict */
     code = s.wrong ? EXIT_ENVIRONMENT : EXIT_DONE;
     if (a->job->rank != 0) return code;
     if (s.j) {
@@ -476,23 +479,24 @@ static int run(args *a)
         json_real(s.j, "seconds", now_s() - t0);
         json_close(s.j, '}');
     } else {
-        printf("%s, %.1f s\n", s.wrong ? "NOT well" : "all well", now_s() - t0);
+        printf("%s, %.1f s\n", s.wrong ? "some checks FAILED" : "all checks passed", now_s() - t0);
     }
     return code;
 }
 
 static const option options[] = {
-    {"out", "DIR", ".", "folder whose file locks are tried: where results will be"},
-    {"threads", "N", "0", "compute threads; 0: as catena info shows"},
+    {"out", "DIR", ".", "folder in which to test file locks; use the one for your results",
+     GROUP_NONE},
+    {"threads", "N", "0", "number of compute threads; 0: as shown by catena info", GROUP_PRECISION},
     LAUNCH_OPTIONS,
-    {"json", NULL, NULL, "one JSON object"},
+    {"json", NULL, NULL, "print one JSON object", GROUP_NONE},
     {0},
 };
 
 const command cmd_selftest = {
     .name = "selftest",
     .operands = "",
-    .summary = "Check that this build computes and communicates rightly on these ranks.",
+    .summary = "Check that this build computes and communicates correctly on these ranks.",
     .options = options,
     .examples = "  catena selftest                                     this machine alone\n"
                 "  mpirun -np 4 catena selftest --json > selftest.json four ranks, for a ticket\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer, schedule, trainer and its extensions from the options of `catena train`. What "auto" and
- * defaults by network mean is settled here and written back.
+ * Makes the optimizer, the schedule and the trainer with its extensions from the options of
+ * `catena train`. Values of "auto" and defaults that depend on the network are chosen here and
+ * recorded in the configuration.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "training.h"
 
-/* ---- the optimizer ---------------------------------------------------------------------------------- */
+/* ---- the optimizer --------------------------------------------------------------------------- */
 
 static void settle_optimizer(args *a, const task *t)
 {
@@ -20,7 +21,10 @@ static void settle_optimizer(args *a, const task *t)
                     : t->net_is == NET_TOKENS ? "adamw"
                                               : "adam");
     bool sgd = args_is(a, "optimizer", "sgd");
-    if (!args_text(a, "lr")[0]) args_settle(a, "lr", sgd ? "0.1" : "0.001");
+    /* A step over twice as many samples may be twice as long: 0.1 suits 256 of them. */
+    const double samples =
+        (double)args_int(a, "batch") * a->job->size * fmax(1, (double)args_int(a, "accumulate"));
+    if (!args_text(a, "lr")[0]) args_settle(a, "lr", "%.4g", sgd ? 0.1 * samples / 256 : 0.001);
     if (!args_text(a, "decay")[0])
         args_settle(a, "decay", sgd ? "0.0005" : args_is(a, "optimizer", "adamw") ? "0.01" : "0");
 }
@@ -47,14 +51,14 @@ ctn_status setup_optimizer(training *r)
     return distribute_optimizer(r);
 }
 
-/* ---- the schedule ------------------------------------------------------------------------------------ */
+/* ---- the schedule ---------------------------------------------------------------------------- */
 
-/* Steps of the optimizer in so many epochs. */
+/* Number of optimizer steps in this number of epochs. */
 static int64_t steps_of(const training *r, double epochs)
 {
     const args *a = r->t.a;
-    double n =
-        (double)ctn_dataset_count(r->t.set[0]) / a->job->size; /* rank 0 has the larger part */
+    /* ceil(n) below is rank 0's share, the largest. */
+    double n = (double)ctn_dataset_count(r->t.set[0]) / a->job->size;
     double batch = (double)args_int(a, "batch");
     double batches = drops_last(a) ? floor(floor(n) / batch) : ceil(ceil(n) / batch);
     int64_t accumulate = args_int(a, "accumulate");
@@ -97,14 +101,14 @@ static ctn_status add_schedule(training *r)
     if (s.kind == CTN_SCHED_INVERSE) s.gamma = gamma / per_epoch;
     if (s.kind == CTN_SCHED_MULTISTEP) {
         int n = args_list(a, "milestones", CTN_SCHED_AT, epoch);
-        if (n == 0) return ctn_fail(CTN_EARG, "--schedule multistep wants --milestones");
+        if (n == 0) return ctn_fail(CTN_EARG, "--schedule multistep needs --milestones");
         for (int i = 0; i < n; i++) s.at[i] = steps_of(r, epoch[i]);
     }
     if (s.kind == CTN_SCHED_CONSTANT && s.warmup == 0) return CTN_OK;
     return ctn_extend_schedule(r->trainer, "lr", &s);
 }
 
-/* ---- extensions ---------------------------------------------------------------------------------------- */
+/* ---- extensions ------------------------------------------------------------------------------ */
 
 static void show(void *user, const char *text)
 {
@@ -145,15 +149,16 @@ static void settle_metric(training *r)
     r->larger = strstr(name, "loss") == NULL && strstr(name, "error") == NULL;
 }
 
-/* What depends on validation data. */
+/* Extensions that depend on validation data. */
 static ctn_status add_validated(training *r)
 {
     const args *a = r->t.a;
     ctn_patience_opt p = {.struct_size = sizeof p, .key = r->metric, .larger = r->larger};
     if (!r->t.loader[1]) {
         if (!args_is(a, "schedule", "plateau") && args_int(a, "early-stop") == 0) return CTN_OK;
-        return ctn_fail(CTN_EARG, "--schedule plateau and --early-stop want validation data: --val "
-                                  "or --val-share");
+        return ctn_fail(CTN_EARG,
+                        "--schedule plateau and --early-stop need validation data: use --val "
+                        "or --val-share");
     }
     ctn_trigger steps = {.kind = CTN_EVERY_ITERATIONS, .n = (double)args_int(a, "eval-iterations")};
     CTN_TRY(ctn_extend_evaluator(r->trainer, steps.n > 0 ? &steps : NULL, r->t.loader[1], r->t.loss,
@@ -171,32 +176,23 @@ static ctn_status add_validated(training *r)
     return p.patience > 0 ? ctn_extend_early_stop(r->trainer, NULL, &p) : CTN_OK;
 }
 
+static double learning_rate(void *self, ctn_trainer *tr)
+{
+    (void)self;
+    return ctn_optim_hyper(ctn_trainer_optim(tr), "lr");
+}
+
 static ctn_status add_files(training *r, const ctn_trigger *log)
 {
     static const char *const curves[] = {"train/loss", "val/loss", NULL};
     args *a = r->t.a;
-    char batch[32], samples[32], ranks[32];
-    double minutes = args_real(a, "save-minutes");
-    snprintf(batch, sizeof batch, "%lld", (long long)args_int(a, "batch"));
-    snprintf(samples, sizeof samples, "%lld", (long long)ctn_dataset_count(r->t.set[0]));
-    snprintf(ranks, sizeof ranks, "%d", a->job->size);
-    const char *facts[] = {"network",   a->operand,
-                           "data",      args_text(a, "data"),
-                           "samples",   samples,
-                           "batch",     batch,
-                           "ranks",     ranks,
-                           "optimizer", args_text(a, "optimizer"),
-                           "lr",        args_text(a, "lr"),
-                           "schedule",  args_text(a, "schedule"),
-                           "precision", args_text(a, "precision"),
-                           "seed",      args_text(a, "seed"),
-                           "catena",    ctn_version_text(),
-                           NULL};
+    const double minutes = args_real(a, "save-minutes");
+    CTN_TRY(ctn_extend_observe(r->trainer, log, "lr", learning_rate, NULL));
     CTN_TRY(ctn_extend_log(r->trainer, log, "log.jsonl"));
     CTN_TRY(ctn_extend_plot(r->trainer, NULL, curves, "loss.svg"));
     if (args_flag(a, "tensorboard"))
         CTN_TRY(ctn_extend_tensorboard(r->trainer, NULL, "tensorboard"));
-    CTN_TRY(ctn_extend_html(r->trainer, NULL, "report.html", a->operand, facts));
+    CTN_TRY(overview_report(r));
     CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
     return ctn_extend_state(r->trainer,
                             minutes > 0 ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes) : NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reference kernels in a plan: they compute element by element and are hundreds of times slower than others, so the user is
- * told when a network has one.
+ * Warns about reference kernels in a plan. They compute element by element and are hundreds of
+ * times slower than other kernels.
  */
 #include "cli.h"
 
@@ -23,7 +23,7 @@ ctn_status slow_kernels(ctn_context *ctx, int64_t *count)
 {
     static bool told;
     found f = {0};
-    CTN_TRY(ctn_plan_visit(ctx, look, &f));
+    CTN_TRY(ctn_context_visit_plan(ctx, look, &f));
     *count = f.n;
     if (f.n == 0 || told || log_rank != 0) return CTN_OK;
     told = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The network of a task, its loss, and mean and deviation of its data, which live as states of the
- * network under the names input_mean, input_std, target_mean and target_std: a file of weights has all
- * that prediction needs.
+ * The network of a task, its loss, and the mean and deviation of its data. These are stored as
+ * state of the network (input_mean, input_std, target_mean, target_std), so a weights file
+ * contains all that prediction needs.
  */
 #include "task.h"
 #include "launch.h"
 #include "model.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,32 +16,7 @@
 #include <catena/ops.h>
 #include <catena/zoo.h>
 
-/* ---- names ------------------------------------------------------------------------------------------ */
-
-static const char *const other_names[][2] = {
-    {"cifar-resnet20", "resnet20_cifar"}, {"cifar-resnet32", "resnet32_cifar"},
-    {"cifar-resnet44", "resnet44_cifar"}, {"cifar-resnet56", "resnet56_cifar"},
-    {"mobilenet-v2", "mobilenet_v2"},
-};
-enum { OTHER_NAMES = sizeof other_names / sizeof *other_names, MOST_NAMES = 128 };
-
-const char *const *task_names(void)
-{
-    static const char *all[MOST_NAMES];
-    int n = 0;
-    for (const char *const *z = ctn_zoo_names(); *z && n < MOST_NAMES - OTHER_NAMES - 1; z++)
-        all[n++] = *z;
-    for (int i = 0; i < OTHER_NAMES; i++) all[n++] = other_names[i][0];
-    all[n] = NULL;
-    return all;
-}
-
-static const char *zoo_name(const char *name)
-{
-    for (int i = 0; i < OTHER_NAMES; i++)
-        if (strcmp(name, other_names[i][0]) == 0) return other_names[i][1];
-    return name;
-}
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static net_kind kind_of(const char *zoo)
 {
@@ -50,8 +25,6 @@ static net_kind kind_of(const char *zoo)
     return strcmp(zoo, "gpt") == 0 ? NET_TOKENS : NET_IMAGE;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------ */
-
 ctn_status task_begin(task *t, args *a, task_use use)
 {
     *t = (task){.a = a, .use = use, .now = DOING_SETUP};
@@ -59,7 +32,7 @@ ctn_status task_begin(task *t, args *a, task_use use)
         t->net_is = NET_OWN;
         CTN_TRY(own_open(t, a->operand));
     } else {
-        t->zoo = zoo_name(a->operand);
+        t->zoo = a->operand;
         t->net_is = kind_of(t->zoo);
     }
     return open_context(&t->ctx, a, timeline_room(a));
@@ -75,7 +48,7 @@ void task_free(task *t)
     own_close(t);
 }
 
-/* ---- the network ------------------------------------------------------------------------------------ */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 int64_t field_elements(const ctn_field *f)
 {
@@ -84,7 +57,7 @@ int64_t field_elements(const ctn_field *f)
     return n;
 }
 
-/* The result's shape, from a target, else from --target-shape. */
+/* The shape of a result: from the target if there is one, else from --target-shape. */
 static ctn_status settle_target(task *t)
 {
     double shape[CTN_MAX_DIMS];
@@ -94,8 +67,9 @@ static ctn_status settle_target(task *t)
         t->target.ndim = args_list(t->a, "target-shape", CTN_MAX_DIMS - 1, shape);
         for (int i = 0; i < t->target.ndim; i++) t->target.shape[i] = (int64_t)shape[i];
         if (t->target.ndim == 0)
-            return ctn_fail(CTN_EARG, "the shape of a result is not known: give --target-shape, or "
-                                      "keep config.yaml beside the weights");
+            return ctn_fail(CTN_EARG,
+                            "the shape of a result is unknown: use --target-shape, or keep "
+                            "config.yaml beside the weights");
     }
     char text[256] = "";
     for (int i = 0; i < t->target.ndim; i++)
@@ -114,7 +88,7 @@ static ctn_status make_mlp(task *t, int64_t outputs)
     size[0] = field_elements(&t->input);
     for (int i = 0; i < n; i++) {
         size[i + 1] = (int64_t)hidden[i];
-        if (size[i + 1] < 1) return ctn_fail(CTN_EARG, "--hidden wants sizes from 1 up");
+        if (size[i + 1] < 1) return ctn_fail(CTN_EARG, "--hidden: sizes must be at least 1");
     }
     size[n + 1] = outputs;
     return ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = n + 2, .size = size));
@@ -126,8 +100,8 @@ static ctn_status make_field(task *t)
     if (t->spatial == 0) t->spatial = t->input.ndim - 1;
     if (t->input.ndim != t->spatial + 1 || t->spatial < 1 || t->spatial > 3)
         return ctn_fail(CTN_ESHAPE,
-                        "unet wants samples (channels, 1 to 3 lengths), or without channels and "
-                        "--spatial; these have %d dimensions",
+                        "unet needs samples with channels and 1 to 3 spatial dimensions, or "
+                        "without channels and with --spatial; these samples have %d dimensions",
                         t->input.ndim);
     args_settle(t->a, "spatial", "%d", (int)args_int(t->a, "spatial"));
     return ctn_zoo_unet(&t->net, t->ctx,
@@ -145,7 +119,7 @@ static ctn_status make_own(task *t)
                        .target = t->target,
                        .classes = t->classify ? t->classes : 0,
                        .args = args_text(t->a, "model-args")};
-    /* The network sees what the datasets deliver, which is f32 once it is standardised. */
+    /* The network sees what the datasets deliver, and standardised data is f32. */
     if (o.input.dtype == CTN_F64) o.input.dtype = CTN_F32;
     if (o.target.dtype == CTN_F64) o.target.dtype = CTN_F32;
     CTN_TRY(t->own->make(&t->net, t->ctx, &o));
@@ -174,7 +148,7 @@ static ctn_status make_net(task *t)
     }
 }
 
-/* States for mean and deviation of one field, one pair per index of its first dimension. */
+/* State for the mean and deviation of one field, one pair per index of its first dimension. */
 static ctn_status add_moments(task *t, int f)
 {
     static const char *const names[2][2] = {{"input_mean", "input_std"},
@@ -191,10 +165,10 @@ ctn_status task_net(task *t)
 {
     t->now = DOING_SETUP;
     if (t->classify && t->classes < 1)
-        return ctn_fail(CTN_EARG, "the number of classes is not known: give --classes");
+        return ctn_fail(CTN_EARG, "the number of classes is unknown: use --classes");
     if ((t->kind == DATA_TOKENS) != (t->net_is == NET_TOKENS) && t->net_is != NET_OWN)
         return ctn_fail(CTN_ESHAPE,
-                        "%s does not go with this data: gpt takes tokens, the others do not",
+                        "%s does not fit this data: gpt needs tokens, and only gpt accepts them",
                         t->a->operand);
     CTN_TRY(settle_target(t));
     CTN_TRY(make_net(t));
@@ -209,9 +183,9 @@ ctn_status task_net(task *t)
     return CTN_OK;
 }
 
-/* ---- mean and deviation ------------------------------------------------------------------------------ */
+/* ---- mean and deviation ---------------------------------------------------------------------- */
 
-/* Rank 0 reads the data for it; the others get the numbers. */
+/* Rank 0 reads the data and computes them; the other ranks receive the numbers. */
 static ctn_status moments_of(task *t, int f, int64_t n, double *mean, double *std)
 {
     ctn_comm *c = t->a->job->comm;
@@ -260,7 +234,7 @@ ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, d
     return st;
 }
 
-/* Files that are older than PyTorch's counter of batches lack it; nothing depends on it. */
+/* Old PyTorch files lack the batch counter, and nothing depends on it. */
 static const char *no_counters(void *user, const char *name, char *buf, size_t n)
 {
     (void)user, (void)buf, (void)n;
@@ -270,14 +244,23 @@ static const char *no_counters(void *user, const char *name, char *buf, size_t n
 static ctn_status load_weights(task *t, const char *path)
 {
     ctn_status st = ctn_weights_load(t->net, path, NULL);
-    if (st != CTN_ENOTFOUND) return st;
-    char first[2048];
+    if (st != CTN_ENOTFOUND && st != CTN_ESHAPE) return st;
+    char first[2048], name[256];
     snprintf(first, sizeof first, "%s", ctn_error_message());
     ctn_error_clear();
-    if (ctn_weights_load(t->net, path, CTN_OPT(ctn_weights_opt, .map = no_counters)) == CTN_OK)
+    if (st == CTN_ENOTFOUND &&
+        ctn_weights_load(t->net, path, CTN_OPT(ctn_weights_opt, .map = no_counters)) == CTN_OK)
         return CTN_OK;
     ctn_error_clear();
-    return ctn_fail(CTN_ENOTFOUND, "%s", first);
+    if (task_trained_as(path, name, sizeof name) && strcmp(name, t->a->operand) != 0)
+        return ctn_fail(st, "the weights belong to the network %s, not %s: %s", name, t->a->operand,
+                        first);
+    if (strstr(first, "input_mean") || strstr(first, "target_mean"))
+        return ctn_fail(st,
+                        "weights without the mean and deviation of the data need --standardize "
+                        "none: %s",
+                        first);
+    return ctn_fail(st, "%s", first);
 }
 
 static ctn_status send_array(void *comm, const char *name, ctn_dtype type, int ndim,
@@ -297,9 +280,9 @@ ctn_status task_weights(task *t, const char *path)
     return l->comm ? ctn_module_visit(t->net, send_array, l->comm) : CTN_OK;
 }
 
-/* ---- forward pass and loss ----------------------------------------------------------------------------- */
+/* ---- forward pass and loss ------------------------------------------------------------------- */
 
-/* Images without channels, or flat as those of MNIST, in the shape that networks of images take. */
+/* Reshape images without channels, or flat ones as in MNIST, for image networks. */
 static ctn_tensor *as_image(ctn_tensor *x)
 {
     int64_t n = ctn_dim(x, 0);
@@ -321,10 +304,10 @@ ctn_tensor *task_forward(task *t, ctn_tensor *x)
 ctn_tensor *task_loss(void *self, ctn_step *s)
 {
     task *t = self;
-    watchdog_at(ctn_training(t->ctx) ? AT_COMPUTE : AT_EVALUATE, -1);
+    watchdog_at(ctn_context_training(t->ctx) ? AT_COMPUTE : AT_EVALUATE, -1);
     ctn_tensor *y = task_forward(t, ctn_step_input(s, 0)), *target = ctn_step_input(s, 1);
     if (t->classify) {
-        double smoothing = ctn_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
+        double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
         bool mixed = ctn_dtype_of(target) == CTN_F32;
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network with its data as the options of train, eval and predict describe them: what these three
- * share. Made in this order:
+ * What train, eval and predict share: a network with its data, as described by the options. The
+ * steps, in this order:
  *     task_begin     names, context            (DOING_SETUP)
  *     task_data      datasets, as stored       (DOING_DATA)
- *     task_net       the network, with room for mean and deviation of its data
- *     task_moments   training: these are computed; otherwise task_weights loads them
- *     task_loaders   datasets standardised by them, loaders
+ *     task_net       the network, with state for the mean and deviation of its data
+ *     task_moments   training: computes mean and deviation; otherwise task_weights loads them
+ *     task_loaders   standardised datasets, loaders
  */
 #ifndef CATENA_TASK_H
 #define CATENA_TASK_H
@@ -15,6 +15,7 @@
 #include <catena/image.h>
 #include <catena/model.h>
 #include <catena/train.h>
+#include <catena/zoo.h>
 
 #include "cli.h"
 #include "launch.h"
@@ -26,7 +27,7 @@ typedef enum {
     DATA_SHARDS,
     DATA_ARRAYS,
     DATA_TOKENS,
-    DATA_IMAGES, /* without classes: predict */
+    DATA_IMAGES, /* images without classes, for predict */
     DATA_UNKNOWN
 } data_kind;
 
@@ -34,10 +35,10 @@ typedef enum { NET_FLAT, NET_IMAGE, NET_FIELD, NET_TOKENS, NET_OWN } net_kind;
 
 typedef struct task task;
 
-/* What task_data opens. */
+/* What the data is for; decides what task_data opens. */
 typedef enum { FOR_TRAINING, FOR_EVALUATION, FOR_PREDICTION } task_use;
 
-/* How samples of an array are turned into those of a network; lives as long as the dataset. */
+/* Converts samples of an array to what the network takes; lives as long as the dataset. */
 typedef struct {
     int fields;
     ctn_field from[2], to[2];
@@ -49,24 +50,23 @@ struct task {
     task_use use;
     doing now; /* for the exit code */
     ctn_context *ctx;
-    const char *zoo; /* name in the zoo, NULL: own */
+    const char *zoo; /* name in the zoo; NULL: the user's own network */
     net_kind net_is;
     data_kind kind;
-    ctn_dataset
-        *set[2]; /* training and validation; eval and predict: the first is what they read */
-    ctn_dataset *base[4]; /* freed after these */
+    ctn_dataset *set[2];  /* training and validation; eval and predict read set[0] */
+    ctn_dataset *base[4]; /* datasets that the sets read through; freed after them */
     int nbase;
     converter convert[2];
     int nconvert;
-    ctn_field input, target; /* of set[0]; target.dtype 0: none */
-    bool f64;                /* the input file is */
+    ctn_field input, target; /* of set[0]; target.dtype 0: no target */
+    bool f64;                /* the input file holds f64 */
     bool classify;
-    int64_t classes;     /* or numbers of a target, channels of a field, vocabulary */
-    int spatial;         /* of a field */
+    int64_t classes;     /* number of classes; for tokens, the vocabulary size */
+    int spatial;         /* number of spatial dimensions of a field */
     bool standardize[2]; /* input, target */
     ctn_module *net;
     ctn_var *moment[2][2]; /* mean and deviation of input and target, or NULL */
-    void *library;         /* of an own model */
+    void *library;         /* of the user's own network */
     const ctn_model *own;
     ctn_loss_fn loss;
     void *loss_self;
@@ -74,53 +74,64 @@ struct task {
     int loader_threads;
 };
 
-/* Options that the three commands have in common. */
-#define TASK_DATA_OPTIONS                                                                      \
-    {"data", "PATH", "",                                                                       \
-     "folder of MNIST or CIFAR-10 (binary), of one folder per class, of tar shards; x.npy or " \
-     "file.h5:/name; text.txt or tokens.bin"},                                                 \
-        {"target", "PATH", "", "arrays: what is to be predicted, y.npy or file.h5:/name"},     \
-        {"format", "auto|mnist|cifar|folder|shards|arrays|tokens", "auto", "what --data is"},  \
-        {"size", "N", "0", "height and width of images; 0: the usual one of the network"},     \
-        {"mean", "R,G,B,...", "", "subtracted from pixels in 0 to 1 (default: ImageNet's)"},   \
-        {"std", "R,G,B,...", "", "pixels are divided by it afterwards (default: ImageNet's)"}, \
-        {"length", "N", "128", "tokens of a sample"},                                          \
-        {"token-bytes", "N", "0", "bytes of a token; 0: 1 in .txt files, else 2"},             \
-        {"stage", "DIR", "", "node-local folder to which shards are copied once"},             \
-        {"batch", "N", "0", "samples per batch; 0: the usual number for the data"},            \
-        {"loader-threads", "N", "", "threads that read and decode (default: by the data)"},    \
-        {"skip", "X", "0",                                                                     \
-         "share of unreadable samples that are left out; 0: the first one ends it"}
+/* Options that the three commands share. */
+/* clang-format off */
+#define TASK_DATA_OPTIONS                                                                          \
+    {"data", "PATH", "",                                                                           \
+     "folder with MNIST, CIFAR-10 (binary), one folder per class, or tar shards; x.npy or "        \
+     "file.h5:/name; text.txt or tokens.bin", GROUP_COMMON},                                       \
+    {"target", "PATH", "", "arrays: the values to predict, y.npy or file.h5:/name", GROUP_COMMON}, \
+    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens", "auto",                             \
+     "format of --data", GROUP_DATA},                                                              \
+    {"size", "N", "0", "image height and width; 0: the network's usual size", GROUP_DATA},         \
+    {"mean", "R,G,B,...", "",                                                                      \
+     "mean subtracted from pixels in [0, 1] (default: ImageNet's)", GROUP_DATA},                   \
+    {"std", "R,G,B,...", "",                                                                       \
+     "standard deviation that pixels are divided by (default: ImageNet's)", GROUP_DATA},           \
+    {"length", "N", "128", "tokens per sample", GROUP_DATA},                                       \
+    {"token-bytes", "N", "0", "bytes per token; 0: 1 for .txt files, else 2", GROUP_DATA},         \
+    {"stage", "DIR", "", "node-local folder into which shards are copied once", GROUP_DATA},       \
+    {"batch", "N", "0", "batch size, per rank; 0: the usual one for the data", GROUP_COMMON},      \
+    {"loader-threads", "N", "",                                                                    \
+     "threads that read and decode samples (default: depends on the data)", GROUP_DATA},           \
+    {"skip", "X", "0",                                                                             \
+     "maximum share of unreadable samples to skip; 0: fail at the first one", GROUP_DATA}
 
-#define TASK_NET_OPTIONS                                                                      \
-    {"classes", "N", "0", "classes, or vocabulary of gpt; 0: as the data has"},               \
-        {"hidden", "N,...", "1000,1000", "mlp: sizes of the layers between"},                 \
-        {"width", "N", "0", "unet, gpt: channels; 0: the usual number"},                      \
-        {"depth", "N", "0", "unet, gpt: levels or layers; 0: the usual number"},              \
-        {"heads", "N", "0", "gpt: heads of attention; 0: 4"},                                 \
-        {"spatial", "N", "0",                                                                 \
-         "unet: dimensions of a field; 0: those of a sample but the channel"},                \
-        {"loss", "auto|cross-entropy|mse|mae|huber", "auto",                                  \
-         "auto: cross-entropy for classes, else mse"},                                        \
-        {"smoothing", "X", "0", "of labels, 0 to 1"},                                         \
-        {"standardize", "auto|none", "auto",                                                  \
-         "auto: arrays to mean 0 and deviation 1; kept with the weights, undone by predict"}, \
-        {"target-shape", "N,...", "", "predict: shape of one result, where no file tells"},   \
-        {"model-args", "TEXT", "", "handed to a network of your own"}
+#define TASK_NET_OPTIONS                                                                         \
+    {"classes", "N", "0",                                                                        \
+     "number of classes, or gpt's vocabulary size; 0: from the data", GROUP_NETWORK},            \
+    {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},          \
+    {"width", "N", "0", "unet, gpt: number of channels; 0: the usual number", GROUP_NETWORK},    \
+    {"depth", "N", "0",                                                                          \
+     "unet, gpt: number of levels or layers; 0: the usual number", GROUP_NETWORK},               \
+    {"heads", "N", "0", "gpt: number of attention heads; 0: 4", GROUP_NETWORK},                  \
+    {"spatial", "N", "0",                                                                        \
+     "unet: spatial dimensions of a sample; 0: all but the first, the channels", GROUP_NETWORK}, \
+    {"loss", "auto|cross-entropy|mse|mae|huber", "auto",                                         \
+     "loss; auto: cross-entropy for classes, else mse", GROUP_NETWORK},                          \
+    {"smoothing", "X", "0", "label smoothing, 0 to 1", GROUP_NETWORK},                           \
+    {"standardize", "auto|none", "auto",                                                         \
+     "scaling of arrays; auto: to mean 0 and deviation 1, undone by predict", GROUP_DATA},       \
+    {"target-shape", "N,...", "",                                                                \
+     "predict: shape of one result, if no config.yaml lies beside the weights", GROUP_NETWORK},  \
+    {"model-args", "TEXT", "", "text passed to your own network", GROUP_NETWORK}
 
-#define TASK_RUN_OPTIONS                                                                         \
-    {"threads", "N", "0", "compute threads; 0: as catena info shows"},                           \
-        {"precision", "f32|bf16|f16", "f32", "of activations and products"},                     \
-        {"slow-precision", NULL, NULL, "take a precision that has only reference kernels here"}, \
-        {"seed", "N", "1", "of initial values, order, augmentation"}
+#define TASK_RUN_OPTIONS                                                                   \
+    {"threads", "N", "0",                                                                  \
+     "number of compute threads; 0: as shown by catena info", GROUP_PRECISION},            \
+    {"precision", "f32|bf16|f16", "f32",                                                   \
+     "precision of activations and matrix products", GROUP_COMMON},                        \
+    {"slow-precision", NULL, NULL,                                                         \
+     "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION}, \
+    {"seed", "N", "1",                                                                     \
+     "random seed of initial weights, sample order and augmentation", GROUP_DATA}
+/* clang-format on */
 
-/* Names of networks and their other names, ended by NULL. */
-const char *const *task_names(void);
-/* Are smaller batches at the end of an epoch left out? */
+/* Whether the incomplete batch at the end of an epoch is dropped. */
 bool drops_last(const args *a);
-int64_t field_elements(const ctn_field *f); /* of one sample */
+int64_t field_elements(const ctn_field *f); /* in one sample */
 
-/* Names of classes, in their order, as the training has written them beside its weights; n 0: there are none. */
+/* Class names in order, as the training wrote them beside its weights; n 0: there are none. */
 typedef struct {
     int64_t n;
     char **name, *text;
@@ -132,36 +143,41 @@ ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);
 ctn_status task_net(task *t);
 ctn_status task_moments(task *t);
-ctn_status task_weights(task *t, const char *path); /* rank 0 reads, all have them; collective */
+ctn_status task_weights(task *t, const char *path); /* rank 0 reads and broadcasts; collective */
 ctn_status task_loaders(task *t);
-ctn_status check_class_folders(const char *path); /* of a training (class_folders.c) */
-void warn_unused(const task *t); /* options that change nothing here (unused.c); when all is made */
-void task_free(task *t);         /* of zeros is fine */
+ctn_status check_class_folders(const char *path); /* before training (class_folders.c) */
+/* Warn about options that have no effect here (unused.c). Call it after everything was made. */
+void warn_unused(const task *t);
+void task_free(task *t); /* a zeroed task is fine */
 
-/* y of a batch of the network. Result: scope. */
+/* The network's output for a batch. Result: scope. */
 ctn_tensor *task_forward(task *t, ctn_tensor *x);
-/* What trainers and ctn_evaluate call; self is the task. */
+/* The loss function for trainers and ctn_evaluate; self is the task. */
 ctn_tensor *task_loss(void *self, ctn_step *s);
-/* Mean and deviation of input (0) or target (1) as doubles, n of each. Freed by the caller. */
+/* Mean and deviation of the input (0) or target (1), n of each. The caller frees both. */
 ctn_status task_moment_values(const task *t, int field, int64_t *n, double **mean, double **std);
 
-/* Options of the network that were not given, from config.yaml beside the weights. -1: go on. */
+/* Fill in network options that were not given from config.yaml beside the weights. Returns -1 to
+ * continue, else the exit code. */
 int task_inherit(args *a);
+/* The network that weights were trained as, by config.yaml beside them; false: unknown. */
+bool task_trained_as(const char *weights, char *name, size_t n);
 
-/* ---- own_model.c ---------------------------------------------------------------------------------- */
+/* ---- own_model.c ----------------------------------------------------------------------------- */
 
 ctn_status own_open(task *t, const char *path);
 void own_close(task *t);
 
-/* ---- images.c ------------------------------------------------------------------------------------- */
+/* ---- images.c -------------------------------------------------------------------------------- */
 
-/* One image file, or those of a folder by name, without labels. Errors: as ctn_image_folder_open. */
+/* One image file, or all in a folder sorted by name, without labels. Errors: as
+ * ctn_image_folder_open. */
 ctn_status images_open(ctn_dataset **ds, const char *path, const ctn_image_opt *opt);
 
-/* ---- guess.c -------------------------------------------------------------------------------------- */
+/* ---- guess.c --------------------------------------------------------------------------------- */
 
 data_kind guess_kind(const char *path, const char *format);
-bool is_image(const char *path); /* by its name */
+bool is_image(const char *path); /* judged by its name */
 bool is_folder(const char *path);
 bool ends_with(const char *s, const char *end);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets and loaders of a task. Training data is augmented, other data is not; a share of the
- * training data that is kept for validation is therefore opened a second time.
+ * Datasets and loaders of a task. Only training data is augmented, so the share of it that is
+ * used for validation is opened a second time.
  *
- * Only rank 0 looks what the data is and where, lists folders and reads indexes; the others are
- * told. The file system answers one rank instead of thousands, and all see the same samples.
+ * Only rank 0 finds out what and where the data is, lists folders and reads indexes; the other
+ * ranks receive the result. The file system then serves one rank instead of thousands, and all
+ * ranks see the same samples.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "launch.h"
 #include "task.h"
 
-/* ---- images ---------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static void pixel_moments(const task *t, double mean[3], double std[3])
 {
@@ -31,7 +32,7 @@ static int64_t image_size(const task *t)
 {
     int64_t size = args_int(t->a, "size");
     if (size > 0) return size;
-    if (t->kind == DATA_CIFAR) return 0; /* as they come */
+    if (t->kind == DATA_CIFAR) return 0; /* original size */
     if (!t->zoo) return 224;
     return ends_with(t->zoo, "_cifar") ? 32 : strcmp(t->zoo, "lenet5") == 0 ? 28 : 224;
 }
@@ -68,7 +69,7 @@ static ctn_status open_cifar(task *t, ctn_dataset **ds, const char *path, ctn_sp
     return st;
 }
 
-/* ---- arrays ----------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static double as_number(ctn_dtype type, const void *p, int64_t i)
 {
@@ -105,7 +106,7 @@ static bool is_float(ctn_dtype type)
     return type == CTN_F32 || type == CTN_F64;
 }
 
-/* One more dimension in front: a field without channels. */
+/* Add a leading dimension of 1 to a field without channels. */
 static void add_channel(ctn_field *f)
 {
     memmove(f->shape + 1, f->shape, sizeof *f->shape * (CTN_MAX_DIMS - 1));
@@ -113,7 +114,7 @@ static void add_channel(ctn_field *f)
     f->ndim++;
 }
 
-/* Types a network can take: inputs in float, classes in i64, other targets in float. */
+/* Convert to the types that a network accepts: float inputs, i64 classes, other targets float. */
 static ctn_status fit_arrays(task *t, ctn_dataset **ds)
 {
     converter *c = &t->convert[t->nconvert++];
@@ -154,7 +155,7 @@ done:
     return st;
 }
 
-/* Rank 0 reads all classes; the others get the number. */
+/* Rank 0 reads all labels; the other ranks receive the number of classes. */
 static ctn_status count_classes(task *t, const char *path)
 {
     const launch *l = t->a->job;
@@ -167,10 +168,10 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
     bool plain = args_is(t->a, "standardize", "none");
     const char *paths[2] = {path, target};
     if (t->use != FOR_PREDICTION && !target[0]) {
-        t->now = DOING_SETUP; /* of the command line, not of the data */
+        t->now = DOING_SETUP; /* an error in the command line, not in the data */
         return ctn_fail(CTN_EARG,
-                        "arrays want --target too (with --val: --val-target): what is to be "
-                        "predicted from %s",
+                        "arrays need --target (and --val needs --val-target): the values to "
+                        "predict from %s",
                         path);
     }
     CTN_TRY(
@@ -184,13 +185,13 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
     t->standardize[0] = !plain;
     t->standardize[1] = !plain && !t->classify;
     if (y && t->classify && y->ndim != 0)
-        return ctn_fail(CTN_EARG, "%s: classes are whole numbers, one for each sample", target);
+        return ctn_fail(CTN_EARG, "%s: classes must be integers, one per sample", target);
     if (y && t->classify && t->classes == 0 && t->use == FOR_TRAINING)
         CTN_TRY(count_classes(t, target));
     return fit_arrays(t, ds);
 }
 
-/* ---- any ---------------------------------------------------------------------------------------------- */
+/* ---- any ------------------------------------------------------------------------------------- */
 
 static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
 {
@@ -202,14 +203,14 @@ static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
                                    .bytes = (int)bytes));
 }
 
-/* What rank 0 knows of an image folder or of shards, in one piece. As snprintf. */
+/* Rank 0's list of an image folder or of shards as one block of bytes. Called like snprintf. */
 static size_t list_of(const task *t, const ctn_dataset *ds, void *buf, size_t n)
 {
     return t->kind == DATA_SHARDS ? ctn_shards_index(ds, buf, n)
                                   : ctn_image_folder_list(ds, buf, n);
 }
 
-/* list: NULL to look for oneself. */
+/* list: NULL to read the folder or the indexes. */
 static ctn_status open_list(const task *t, ctn_dataset **ds, const char *path,
                             const ctn_image_opt *image, const void *list, size_t n)
 {
@@ -228,7 +229,8 @@ static ctn_status copy_list(const task *t, const ctn_dataset *ds, const char *pa
 {
     *n = list_of(t, ds, NULL, 0);
     *list = malloc(*n);
-    if (!*list) return ctn_fail(CTN_ENOMEM, "no memory for the %zu bytes of names of %s", *n, path);
+    if (!*list)
+        return ctn_fail(CTN_ENOMEM, "no memory for %zu bytes of file names in %s", *n, path);
     list_of(t, ds, *list, *n);
     return CTN_OK;
 }
@@ -253,7 +255,7 @@ done:
     return st;
 }
 
-/* The samples of `from` once more, without augmentation; nobody looks for them again. */
+/* Open the samples of `from` again without augmentation, using its list. */
 static ctn_status open_plain(task *t, ctn_dataset **ds, const char *path, const ctn_dataset *from)
 {
     const ctn_image_opt image = image_options(t, false);
@@ -280,22 +282,21 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_TOKENS: return open_tokens(t, ds, path);
     default: break;
     }
-    if (access(path, F_OK) != 0)
-        return ctn_fail(CTN_ENOTFOUND, "%s: there is no such file or folder", path);
+    if (access(path, F_OK) != 0) return ctn_fail(CTN_ENOTFOUND, "%s: no such file or folder", path);
     return ctn_fail(CTN_ENOTFOUND,
-                    "%s: neither a folder of MNIST (*-ubyte), CIFAR-10 (data_batch_1.bin), tar "
-                    "shards or class folders, nor .npy, .h5:/name, .tar, .txt or .bin; --format "
-                    "says what it is",
+                    "%s: unknown data format; expected a folder with MNIST (*-ubyte), CIFAR-10 "
+                    "(data_batch_1.bin), tar shards or class folders, or .npy, .h5:/name, .tar, "
+                    ".txt or .bin; --format sets it explicitly",
                     path);
 }
 
-/* A set that is read through others and freed after them. */
+/* Keep a dataset that others read through; it is freed after them. */
 static void keep_base(task *t, ctn_dataset *ds)
 {
     t->base[t->nbase++] = ds;
 }
 
-/* Validation data from a share of the training data, the same samples of the set without augmentation. */
+/* Take a share of the training data for validation. Its samples are read without augmentation. */
 static ctn_status split_share(task *t, const char *path, double share)
 {
     ctn_dataset *plain = NULL, *rest = NULL, *train = NULL, *val = NULL, *unused = NULL;
@@ -318,15 +319,15 @@ done:
     return st;
 }
 
-/* ---- where the data is -------------------------------------------------------------------------------- */
+/* ---- where the data is ----------------------------------------------------------------------- */
 
-/* What rank 0 finds under --data. */
+/* What rank 0 finds at --data. */
 typedef struct {
     data_kind kind;
-    char path[4096], val[4096]; /* val: validation data that lies beside it; "": none */
+    char path[4096], val[4096]; /* val: validation data found next to it; "": none */
 } place;
 
-/* DIR/train with DIR/val or DIR/test, as ImageNet is often laid out. */
+/* DIR/train with DIR/val or DIR/test, a common layout of ImageNet. */
 static void look_for_parts(const task *t, place *p)
 {
     char train[sizeof p->path], part[sizeof p->path];
@@ -354,7 +355,7 @@ static ctn_status find_place(const task *t, place *p)
     return l->comm ? ctn_comm_broadcast(l->comm, p, sizeof *p, 0) : CTN_OK;
 }
 
-/* ---- names of classes -------------------------------------------------------------------------------------- */
+/* ---- names of classes ------------------------------------------------------------------------ */
 
 void class_names_free(class_names *c)
 {
@@ -363,7 +364,7 @@ void class_names_free(class_names *c)
     *c = (class_names){0};
 }
 
-/* One name in each line. */
+/* One name per line. */
 static ctn_status split_lines(class_names *c)
 {
     for (const char *p = c->text; *p; p += *p == '\n') {
@@ -371,7 +372,7 @@ static ctn_status split_lines(class_names *c)
         p += strcspn(p, "\n");
     }
     c->name = calloc((size_t)c->n + 1, sizeof *c->name);
-    if (!c->name) return ctn_fail(CTN_ENOMEM, "no memory for the names of classes");
+    if (!c->name) return ctn_fail(CTN_ENOMEM, "no memory for the class names");
     char *p = c->text;
     for (int64_t k = 0; k < c->n; k++) {
         c->name[k] = p;
@@ -385,13 +386,13 @@ ctn_status class_names_read(class_names *c, launch *l, const char *weights)
 {
     char path[4096];
     const char *slash = strrchr(weights, '/');
-    size_t n = 0; /* with the 0 at the end; 0: there is no such file */
+    size_t n = 0; /* including the final 0; 0: there is no such file */
     *c = (class_names){0};
     snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
     FILE *f = l->rank == 0 && weights[0] ? fopen(path, "r") : NULL;
     if (f) {
         size_t room = 0;
-        const ssize_t got = getdelim(&c->text, &room, 0, f); /* all of it */
+        const ssize_t got = getdelim(&c->text, &room, 0, f); /* the whole file */
         n = got > 0 ? (size_t)got + 1 : 0;
         fclose(f);
     }
@@ -403,7 +404,8 @@ ctn_status class_names_read(class_names *c, launch *l, const char *weights)
     return st;
 }
 
-/* Classes of *ds are numbered as those names are. Data without names of classes stays as it is. */
+/* Number the classes of *ds as in this list of names. Data without class names is left
+ * unchanged. */
 static ctn_status number_classes(ctn_dataset **ds, int64_t n, const char *const *name)
 {
     ctn_dataset *as = NULL;
@@ -413,19 +415,19 @@ static ctn_status number_classes(ctn_dataset **ds, int64_t n, const char *const 
     return CTN_OK;
 }
 
-/* As the training data numbers them. */
+/* Number classes as in the training data. */
 static ctn_status number_as_trained(task *t, ctn_dataset **ds)
 {
     const int64_t n = ctn_dataset_classes(t->set[0]);
     const char **name = calloc((size_t)n + 1, sizeof *name);
-    if (!name) return ctn_fail(CTN_ENOMEM, "no memory for the names of classes");
+    if (!name) return ctn_fail(CTN_ENOMEM, "no memory for the class names");
     for (int64_t k = 0; k < n; k++) name[k] = ctn_dataset_class(t->set[0], k);
     ctn_status st = number_classes(ds, n, name);
     free(name);
     return st;
 }
 
-/* As the network of these weights does. */
+/* Number classes as in the training that produced the weights. */
 static ctn_status number_as_known(task *t, ctn_dataset **ds)
 {
     class_names c;
@@ -459,7 +461,7 @@ static void add_field(FILE *f, const ctn_field *field)
     fprintf(f, ") of %s", field ? ctn_dtype_name(field->dtype) : "nothing");
 }
 
-/* The order of classes comes from names of files. */
+/* A hash of the class names, whose order follows from file names. */
 static uint64_t class_hash(const ctn_dataset *ds)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -469,14 +471,15 @@ static uint64_t class_hash(const ctn_dataset *ds)
     return h;
 }
 
-/* Ranks that see other data would take samples twice or never, and steps that nobody else takes. */
+/* If ranks saw different data, samples would be used twice or never, and the number of steps
+ * would differ. */
 static ctn_status compare_data(const task *t)
 {
     char *text = NULL;
     size_t n = 0;
     if (!t->a->job->comm) return CTN_OK;
     FILE *f = open_memstream(&text, &n);
-    if (!f) return ctn_fail(CTN_ENOMEM, "no memory to compare the data of ranks");
+    if (!f) return ctn_fail(CTN_ENOMEM, "no memory to compare the data of the ranks");
     fprintf(f, "Catena %s\n", ctn_version_text());
     for (int k = 0; k < 2; k++) {
         const char *what = t->use != FOR_TRAINING ? "" : k ? "validation " : "training ";
@@ -491,7 +494,7 @@ static ctn_status compare_data(const task *t)
     fprintf(f, "%lld classes, whose names have the hash %016llx\n", (long long)t->classes,
             (unsigned long long)class_hash(t->set[0]));
     const bool bad = fclose(f) != 0;
-    ctn_status st = bad ? ctn_fail(CTN_ENOMEM, "no memory to compare the data of ranks")
+    ctn_status st = bad ? ctn_fail(CTN_ENOMEM, "no memory to compare the data of the ranks")
                         : launch_agree(t->a->job, text);
     free(text);
     return st;
@@ -503,14 +506,14 @@ ctn_status task_data(task *t)
     const char *path = args_text(t->a, "data"), *target = args_text(t->a, "target");
     if (!path[0]) {
         t->now = DOING_SETUP;
-        return ctn_fail(CTN_EARG, "name the data: --data PATH");
+        return ctn_fail(CTN_EARG, "no data given: use --data PATH");
     }
     t->now = DOING_DATA;
     CTN_TRY(find_place(t, &p));
     t->kind = p.kind;
     if (t->kind == DATA_IMAGES && t->use != FOR_PREDICTION)
         return ctn_fail(CTN_ENOTFOUND,
-                        "%s: images without classes; one folder per class is expected", p.path);
+                        "%s: found images without classes, expected one folder per class", p.path);
     t->classes = args_int(t->a, "classes");
     t->classify = t->kind != DATA_ARRAYS;
     ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
@@ -526,7 +529,7 @@ ctn_status task_data(task *t)
     return compare_data(t);
 }
 
-/* ---- loaders -------------------------------------------------------------------------------------------- */
+/* ---- loaders --------------------------------------------------------------------------------- */
 
 static ctn_status standardize_set(task *t, ctn_dataset **ds)
 {
@@ -561,8 +564,8 @@ static int usual_threads(const task *t)
     return !decodes ? 1 : m.cpus < 8 ? m.cpus : 8;
 }
 
-/* Statistics over all ranks need all of them in every step; on one rank too, so that a training means the same on any
- * number of ranks. */
+/* Statistics over all ranks need every rank in every step. One rank drops the last batch too, so
+ * that training does not depend on the number of ranks. */
 bool drops_last(const args *a)
 {
     return args_flag(a, "drop-last") || args_flag(a, "sync-batch-norm");
@@ -580,7 +583,8 @@ static ctn_status open_loader(task *t, int k, bool training)
                        .cutmix = args_real(t->a, "cutmix"),
                        .classes = t->classes};
     bool mixed = training && (mix.mixup > 0 || mix.cutmix > 0);
-    if (mixed && !t->classify) return ctn_fail(CTN_EARG, "--mixup and --cutmix are for classes");
+    if (mixed && !t->classify)
+        return ctn_fail(CTN_EARG, "--mixup and --cutmix need targets that are classes");
     if (training) CTN_TRY(ctn_sampler_shuffled(&order, n, (uint64_t)args_int(t->a, "seed")));
     else CTN_TRY(ctn_sampler_sequential(&order, n));
     t->loader_threads = threads;

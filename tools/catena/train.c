@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena train: a network, data, a result folder. SIGTERM, SIGUSR1 and SIGINT end the training after the
- * step that runs: the state is saved and the exit code is 85, so that a queue may run the same command
- * again with --resume. If that step was the last one, the training is complete and the exit code is 0.
+ * catena train: trains a network on data and writes a result folder. After SIGTERM, SIGUSR1 or
+ * SIGINT, training stops at the end of the current step, saves its state and exits with code 85,
+ * so that a queue can run the same command again with --resume. If that step was the last one,
+ * training is complete and the exit code is 0.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -12,13 +13,13 @@
 
 #include "memory.h"
 #include "training.h"
-#include "watchdog.h"
+#include "watchdog/watchdog.h"
 
-/* ---- signals ---------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
-static ctn_trainer *running; /* what the handler stops */
+static ctn_trainer *running; /* the trainer that the signal handler stops */
 static volatile sig_atomic_t caught;
-static char answer[3][160]; /* what rank 0 says at once to each of stops */
+static char answer[3][160]; /* what rank 0 prints immediately, one for each of `stops` */
 static int listener = STDERR_FILENO;
 static long mpirun; /* the process that kills us soon after SIGTERM; 0: there is none */
 static const struct {
@@ -29,12 +30,12 @@ enum { STOPS = sizeof stops / sizeof *stops };
 
 static void on_signal(int number)
 {
-    /* Launchers end the other ranks of a broken job; the line that says why is written already. */
+    /* Launchers end the other ranks of a broken job. The error has already been printed. */
     if (number != SIGUSR1 && watchdog_code()) _exit(watchdog_code());
     for (int i = 0; i < STOPS; i++) {
         if (stops[i].number != number) continue;
         if (!caught && log_rank == 0 && write(listener, answer[i], strlen(answer[i])) < 0)
-            answer[i][0] = 0; /* nobody listens */
+            answer[i][0] = 0; /* nobody can read it */
         if (running) ctn_trainer_stop(running, stops[i].name);
     }
     caught = number;
@@ -45,8 +46,8 @@ bool stop_asked(void)
     return caught != 0;
 }
 
-/* The mpirun that started us, if it is Open MPI's and runs on this host, else 0. After SIGTERM or SIGINT it kills its ranks within a quarter
- * of a second. It passes SIGUSR1 on. */
+/* The process that started us if it is Open MPI's mpirun on this host, else 0. After SIGTERM or
+ * SIGINT it kills its ranks within a quarter of a second. It passes SIGUSR1 on. */
 static long hasty_mpirun(void)
 {
     char path[64], name[32] = "";
@@ -64,7 +65,7 @@ static void prepare_answers(void)
 {
     mpirun = hasty_mpirun();
     const int terminal = mpirun ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
-    if (terminal >= 0) listener = terminal; /* mpirun passes nothing on once it ends */
+    if (terminal >= 0) listener = terminal; /* a dying mpirun forwards no output */
     for (int i = 0; i < STOPS; i++) {
         if (mpirun && stops[i].number != SIGUSR1)
             snprintf(answer[i], sizeof answer[i],
@@ -73,19 +74,21 @@ static void prepare_answers(void)
                      stops[i].name, mpirun);
         else
             snprintf(answer[i], sizeof answer[i],
-                     "catena: %s: ending after this step, the state is saved\n", stops[i].name);
+                     "catena: %s: stopping after this step and saving the state\n", stops[i].name);
     }
 }
 
 static void tell_how_to_stop(void)
 {
     if (mpirun && log_rank == 0)
-        log_line("to stop and save: kill -USR1 %ld (Ctrl-C lets this mpirun end its ranks at once)",
+        log_line("to stop and save: kill -USR1 %ld (after Ctrl-C this mpirun kills its ranks "
+                 "immediately)",
                  mpirun);
 }
 
-/* A second SIGINT does what it always does; queues and timeout(1) send SIGTERM twice, to a process and to its
- * group. To the end of the process: a signal that comes when all is done changes nothing. */
+/* A second SIGINT has its default effect. SIGTERM does not, because queues and timeout(1) send
+ * it twice, to the process and to its group. The handlers stay installed until the process ends,
+ * so a late signal changes nothing. */
 static void watch_signals(void)
 {
     prepare_answers();
@@ -97,7 +100,7 @@ static void watch_signals(void)
     }
 }
 
-/* ---- the command -------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static ctn_status prepare(training *r, args *a)
 {
@@ -114,6 +117,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
     tell_how_to_stop();
     CTN_TRY(setup_optimizer(r));
+    overview_show(r);
     warn_unused(t);
     return setup_trainer(r);
 }
@@ -125,7 +129,7 @@ static ctn_status resume(training *r)
     ctn_status st = ctn_trainer_load(r->trainer, join(state, sizeof state, r->out, "state"));
     if (st == CTN_ENOTFOUND) {
         ctn_error_clear();
-        if (log_rank == 0) log_line("no state in %s yet: starting at the beginning", r->out);
+        if (log_rank == 0) log_line("no saved state in %s: starting from the beginning", r->out);
         return CTN_OK;
     }
     CTN_TRY(st);
@@ -138,7 +142,7 @@ static ctn_status resume(training *r)
     return CTN_OK;
 }
 
-/* All ranks come to the same code: they have taken the same steps. */
+/* All ranks return the same code, because they have taken the same steps. */
 static int finish(training *r, ctn_status st)
 {
     ctn_progress p;
@@ -148,7 +152,8 @@ static int finish(training *r, ctn_status st)
     result_print(r, stopped);
     if (p.complete) return EXIT_DONE;
     if (log_rank == 0)
-        log_line("stopped (%s): the state is in %s/state; go on with --resume", stopped, r->out);
+        log_line("stopped (%s): the state is saved in %s/state; continue with --resume", stopped,
+                 r->out);
     return EXIT_REQUEUE;
 }
 
@@ -161,7 +166,7 @@ static int train(args *a)
     char file[4096];
     if (st >= 0 && a->job->comm) watchdog_file(join(file, sizeof file, r.out, "failures.txt"));
     if (st >= 0) st = resume(&r);
-    if (st >= 0) st = result_begin(&r); /* a state that was refused keeps its files */
+    if (st >= 0) st = result_begin(&r); /* after resume: a refused state keeps its files */
     if (st >= 0) {
         r.t.now = DOING_RUN;
         running = r.trainer;
@@ -172,7 +177,7 @@ static int train(args *a)
     watchdog_at(AT_END, -1);
     if (st >= 0) st = result_end(&r);
     int code = finish(&r, st);
-    if (a->job->comm && st < 0) return code; /* the others do not take part in freeing */
+    if (a->job->comm && st < 0) return code; /* freeing is collective, and other ranks are gone */
     ctn_trainer_free(r.trainer);
     ctn_optim_free(r.optim);
     distribute_end(&r);
@@ -185,21 +190,21 @@ static bool by_flag(const args *a, const char *name)
     return a->from[option_find(a->cmd, name, strlen(name))] == FROM_FLAG;
 }
 
-/* On another number of ranks a step keeps its samples: each rank takes a larger or smaller batch, so that steps, schedule
- * and the order of samples go on as before. */
+/* Resuming on another number of ranks keeps the samples per step: the batch size per rank
+ * changes so that steps, the schedule and the sample order continue unchanged. */
 static int keep_step(args *a, const args *saved)
 {
     const int64_t ranks = args_int(saved, "ranks"), batch = args_int(saved, "batch");
     const int64_t most = args_int(saved, "accumulate"), step = ranks * batch * most;
     const int64_t size = a->job->size, n = size * args_int(a, "accumulate");
-    if (step <= 0 || n <= 0) return -1; /* it does not say */
+    if (step <= 0 || n <= 0) return -1; /* the configuration does not say */
     const int64_t now = by_flag(a, "batch") ? args_int(a, "batch") : step / n, made = now * n;
     if (made != step) {
         fprintf(
             stderr,
             "catena train: %s has %lld samples in a step (%lld ranks x --batch %lld x --accumulate "
-            "%lld), which must stay so; %lld ranks x --batch %lld x --accumulate %lld are %lld: use a "
-            "number of ranks that divides %lld, or another --accumulate\n",
+            "%lld), which cannot change; %lld ranks x --batch %lld x --accumulate %lld gives %lld: "
+            "use a number of ranks that divides %lld, or another --accumulate\n",
             args_text(a, "out"), (long long)step, (long long)ranks, (long long)batch,
             (long long)most, (long long)size, (long long)now, (long long)args_int(a, "accumulate"),
             (long long)made, (long long)step);
@@ -208,14 +213,14 @@ static int keep_step(args *a, const args *saved)
     args_settle(a, "batch", "%lld", (long long)now);
     if (ranks != size)
         log_line(
-            "resuming on %lld rank%s after %lld: --batch %lld instead of %lld, so that a step keeps "
-            "its %lld samples",
+            "resuming on %lld rank%s instead of %lld: using --batch %lld instead of %lld, so that "
+            "a step keeps its %lld samples",
             (long long)size, size == 1 ? "" : "s", (long long)ranks, (long long)now,
             (long long)batch, (long long)step);
     return -1;
 }
 
-/* What a training was begun with is in its state: a flag that says something else would be without effect. */
+/* The saved state contains these settings, so a flag with another value would have no effect. */
 static int check_resumed(args *a)
 {
     static const char *const fixed[] = {"optimizer", "lr",   "momentum", "decay",
@@ -232,11 +237,10 @@ static int check_resumed(args *a)
         if (strcmp(now, then) == 0 ||
             (now[0] && strtod(now, NULL) == strtod(then, NULL) && strtod(now, NULL) != 0))
             continue;
-        fprintf(
-            stderr,
-            "catena train: --%s is %s, but %s was begun with %s, which is part of its state: leave "
-            "it out, or begin anew with --weights\n",
-            fixed[i], now, args_text(a, "out"), then);
+        fprintf(stderr,
+                "catena train: --%s is %s, but %s was started with %s, which is part of the saved "
+                "state: remove the option, or start a new training with --weights\n",
+                fixed[i], now, args_text(a, "out"), then);
         code = EXIT_USAGE;
     }
     if (code < 0) code = keep_step(a, &saved);
@@ -244,7 +248,17 @@ static int check_resumed(args *a)
     return code;
 }
 
-/* What rank 0 finds out about the settings and the result folder. */
+/* Whether an option is from 0 to below `end`; otherwise says so. */
+static bool share(const args *a, const char *name, double end)
+{
+    const double x = args_real(a, name);
+    if (x >= 0 && x < end) return true;
+    fprintf(stderr, "catena train: --%s is %g, expected a number from 0 to below %g\n", name, x,
+            end);
+    return false;
+}
+
+/* Rank 0 checks the settings and the result folder for all ranks. */
 static int check(args *a)
 {
     int code = check_resumed(a);
@@ -252,9 +266,12 @@ static int check(args *a)
     args_settle(a, "ranks", "%d", a->job->size);
     bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
     if (other_end && !args_given(a, "epochs")) args_settle(a, "epochs", "0");
+    if (!share(a, "val-share", 1) || !share(a, "skip", 1) || !share(a, "smoothing", 1) ||
+        !share(a, "ema", 1))
+        return EXIT_USAGE;
     if (args_int(a, "epochs") == 0 && args_int(a, "iterations") == 0 &&
         args_real(a, "hours") <= 0) {
-        fprintf(stderr, "catena train: give an end: --epochs, --iterations or --hours\n");
+        fprintf(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
         return EXIT_USAGE;
     }
     return result_check(a);
@@ -262,7 +279,7 @@ static int check(args *a)
 
 static int run(args *a)
 {
-    watch_signals(); /* what comes before the loop is remembered: reading data may take its time */
+    watch_signals(); /* first of all: reading data can take long, and no signal may be lost */
     int code = launch_share(a->job, a, a->job->rank == 0 ? check(a) : -1);
     if (code < 0) code = cores_divide(a->job, a);
     if (code < 0) code = check_threads(a);
@@ -276,69 +293,97 @@ static int run(args *a)
 }
 
 static const option options[] = {
-    {"model", "NAME", "", "key of configuration files: the network, as the first word"},
+    {"model", "NAME", "", "the network; only in configuration files, instead of NETWORK",
+     GROUP_CONFIG},
     TASK_DATA_OPTIONS,
-    {"val", "PATH", "", "validation data (default: the test images of MNIST and CIFAR-10)"},
-    {"val-target", "PATH", "", "arrays: the targets of --val"},
-    {"val-share", "X", "0", "or this share of the training data"},
+    {"val", "PATH", "", "validation data (default for MNIST and CIFAR-10: their test images)",
+     GROUP_COMMON},
+    {"val-target", "PATH", "", "arrays: the targets of --val", GROUP_DATA},
+    {"val-share", "X", "0", "share of the training data used for validation, without --val",
+     GROUP_DATA},
     {"augment", "auto|none|pad-crop|random-crop", "auto",
-     "of training images; auto: pad-crop for CIFAR, random-crop for others; both mirror half of them"},
-    {"jitter", "X", "0", "of brightness, contrast and saturation"},
-    {"mixup", "X", "0", "alpha of mixup; 0: off"},
-    {"cutmix", "X", "0", "alpha of cutmix; 0: off"},
-    {"drop-last", NULL, NULL, "leave out the smaller batch at the end of an epoch"},
+     "augmentation of training images; auto: pad-crop for CIFAR, else random-crop; both also flip "
+     "half of the images",
+     GROUP_DATA},
+    {"jitter", "X", "0", "strength of random brightness, contrast and saturation changes",
+     GROUP_DATA},
+    {"mixup", "X", "0", "alpha of mixup; 0: off", GROUP_DATA},
+    {"cutmix", "X", "0", "alpha of cutmix; 0: off", GROUP_DATA},
+    {"drop-last", NULL, NULL, "drop the incomplete batch at the end of an epoch", GROUP_DATA},
     TASK_NET_OPTIONS,
-    {"ranks", "N", "0", "key of configuration files: the number of ranks that --batch was for"},
-    {"weights", "FILE", "", "begin with these weights"},
-    {"model-hash", "HASH", "", "key of configuration files: content of a network of your own"},
+    {"ranks", "N", "0", "number of ranks that --batch is for; only in configuration files",
+     GROUP_CONFIG},
+    {"weights", "FILE", "", "initial weights, as a safetensors file", GROUP_NETWORK},
+    {"model-hash", "HASH", "", "hash of your own network's file; only in configuration files",
+     GROUP_CONFIG},
     {"optimizer", "auto|sgd|adam|adamw", "auto",
-     "auto: sgd for networks of images, adamw for gpt, else adam"},
-    {"lr", "X", "", "learning rate (default: 0.1 of sgd, 0.001 of the others)"},
-    {"momentum", "X", "0.9", "of sgd"},
-    {"decay", "X", "", "weight decay (default: 5e-4 of sgd, 0.01 of adamw, else 0)"},
-    {"nesterov", NULL, NULL, "sgd: Nesterov's momentum"},
+     "optimizer; auto: sgd for image networks, adamw for gpt, else adam", GROUP_COMMON},
+    {"lr", "X", "", "learning rate (default: for sgd 0.1 per 256 samples of a step, else 0.001)",
+     GROUP_COMMON},
+    {"momentum", "X", "0.9", "momentum of sgd", GROUP_OPTIMISATION},
+    {"decay", "X", "", "weight decay (default: 5e-4 for sgd, 0.01 for adamw, else 0)",
+     GROUP_OPTIMISATION},
+    {"nesterov", NULL, NULL, "Nesterov momentum for sgd", GROUP_OPTIMISATION},
     {"schedule",
      "constant|step|multistep|exponential|inverse|polynomial|linear|cosine|one-cycle|plateau",
-     "constant", "of the learning rate"},
-    {"warmup", "X", "0", "epochs in which the rate rises from 0 first"},
-    {"every", "X", "30", "step: epochs"},
-    {"milestones", "E,...", "", "multistep: epochs"},
+     "constant", "learning-rate schedule", GROUP_SCHEDULE},
+    {"warmup", "X", "0", "warm-up epochs, in which the learning rate rises from 0", GROUP_SCHEDULE},
+    {"every", "X", "30", "step: epochs between changes of the learning rate", GROUP_SCHEDULE},
+    {"milestones", "E,...", "", "multistep: epochs at which the learning rate changes",
+     GROUP_SCHEDULE},
     {"gamma", "X", "0.1",
-     "factor of step, multistep, plateau; per epoch of exponential and inverse"},
-    {"power", "X", "1", "of polynomial and inverse"},
-    {"lr-end", "X", "0", "linear, cosine, polynomial: the rate at the end, as a part of --lr"},
-    {"patience", "N", "10", "plateau: epochs without improvement"},
-    {"epochs", "N", "10", "end after so many; 0, and with another end given: no such end"},
-    {"iterations", "N", "0", "end after so many steps; 0: no such end"},
-    {"hours", "X", "0", "end after so long; 0: no such end"},
-    {"accumulate", "N", "1", "batches per step of the optimizer"},
-    {"clip", "X", "0", "most that the norm of the gradients may be; 0: any"},
-    {"recompute", NULL, NULL, "compute every block again for its gradient: memory for time"},
-    {"ema", "X", "0", "moving average of the weights, which is evaluated: 0.999; 0: none"},
-    {"early-stop", "N", "0", "end after so many epochs without improvement; 0: never"},
-    {"metric", "NAME", "", "what chooses the best weights (default: val/accuracy or val/loss)"},
+     "factor of step, multistep and plateau; factor per epoch of exponential and inverse",
+     GROUP_SCHEDULE},
+    {"power", "X", "1", "exponent of polynomial and inverse", GROUP_SCHEDULE},
+    {"lr-end", "X", "0", "linear, cosine, polynomial: final learning rate as a fraction of --lr",
+     GROUP_SCHEDULE},
+    {"patience", "N", "10", "plateau: epochs without improvement before the learning rate changes",
+     GROUP_SCHEDULE},
+    {"epochs", "N", "10", "maximum number of epochs; 0: unlimited (needs --iterations or --hours)",
+     GROUP_COMMON},
+    {"iterations", "N", "0", "maximum number of steps; 0: unlimited", GROUP_OPTIMISATION},
+    {"hours", "X", "0", "maximum wall time of this run in hours; 0: unlimited", GROUP_OPTIMISATION},
+    {"accumulate", "N", "1", "batches per optimizer step (gradient accumulation)",
+     GROUP_OPTIMISATION},
+    {"clip", "X", "0", "maximum gradient norm (clipping); 0: off", GROUP_OPTIMISATION},
+    {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
+     GROUP_PRECISION},
+    {"ema", "X", "0",
+     "decay of a moving average of the weights, used for evaluation, such as 0.999; 0: off",
+     GROUP_OPTIMISATION},
+    {"early-stop", "N", "0", "epochs without improvement after which training stops; 0: never",
+     GROUP_OPTIMISATION},
+    {"metric", "NAME", "",
+     "metric that selects the best weights (default: val/accuracy or val/loss)",
+     GROUP_OPTIMISATION},
     TASK_RUN_OPTIONS,
-    {"out", "DIR", "result", "result folder"},
-    {"save-minutes", "X", "0", "save the state so often; 0: at the end of every epoch"},
-    {"log-iterations", "N", "0", "a line of the log every so many steps; 0: every epoch"},
-    {"eval-iterations", "N", "0", "evaluate every so many steps; 0: every epoch"},
-    {"tensorboard", NULL, NULL, "event files in DIR/tensorboard"},
-    {"config", "FILE", "", "YAML file with these names as keys"},
-    {"resume", NULL, NULL, "go on from the state in the result folder, by its config.yaml"},
-    {"force", NULL, NULL, "use a result folder that has something in it"},
+    {"out", "DIR", "result", "result folder", GROUP_COMMON},
+    {"save-minutes", "X", "0", "minutes between checkpoints; 0: one at the end of every epoch",
+     GROUP_OUTPUT},
+    {"log-iterations", "N", "0", "steps between log lines; 0: one line per epoch", GROUP_OUTPUT},
+    {"eval-iterations", "N", "0", "steps between evaluations; 0: one per epoch", GROUP_OUTPUT},
+    {"tensorboard", NULL, NULL, "TensorBoard event files in the folder tensorboard of --out",
+     GROUP_OUTPUT},
+    {"config", "FILE", "", "YAML file whose keys are the names of these options", GROUP_CONFIG},
+    {"resume", NULL, NULL, "resume from the checkpoint in the result folder, with its config.yaml",
+     GROUP_COMMON},
+    {"force", NULL, NULL, "use a result folder that is not empty", GROUP_OUTPUT},
     {"allreduce", "auto|flat|ring|rabenseifner|hierarchical|torus|rsap", "auto",
-     "several ranks: how gradients are summed; auto: by measurement"},
-    {"wire", "f32|bf16|f16", "f32", "several ranks: of gradients on the network"},
-    {"bucket-mb", "X", "0", "several ranks: gradients that are exchanged at a time; 0: chosen"},
-    {"shard", NULL, NULL, "several ranks: each keeps its part of the optimizer's state only"},
-    {"progress", "auto|polls|thread", "auto",
-     "several ranks: what drives the exchange while kernels run"},
+     "algorithm that sums gradients over ranks; auto: the fastest, by measurement", GROUP_RANKS},
+    {"wire", "f32|bf16|f16", "f32", "type in which gradients are sent over the network",
+     GROUP_RANKS},
+    {"bucket-mb", "X", "0", "bucket size for the gradient exchange in MB; 0: automatic",
+     GROUP_RANKS},
+    {"shard", NULL, NULL, "sharding of the optimizer state: each rank keeps only its part",
+     GROUP_RANKS},
+    {"progress", "auto|polls|thread", "auto", "what drives the gradient exchange while kernels run",
+     GROUP_RANKS},
     {"sync-batch-norm", NULL, NULL,
-     "several ranks: batch statistics over all of them; leaves out the smaller batches at the end of an epoch"},
+     "batch-normalisation statistics over all ranks; implies --drop-last", GROUP_RANKS},
     TIMELINE_OPTIONS,
     LAUNCH_OPTIONS,
-    {"quiet", NULL, NULL, "no progress"},
-    {"json", NULL, NULL, "the final values as one JSON object"},
+    {"quiet", NULL, NULL, "no progress output", GROUP_OUTPUT},
+    {"json", NULL, NULL, "print the final values as one JSON object", GROUP_OUTPUT},
     {0},
 };
 
@@ -347,19 +392,20 @@ _Static_assert(sizeof options / sizeof *options <= MAX_OPTIONS, "args has no roo
 const command cmd_train = {
     .name = "train",
     .operands = "NETWORK",
-    .summary = "Train a network on data and leave everything about it in a folder.",
-    .words = task_names,
+    .summary = "Train a network on data and write everything about the run to a folder.",
+    .words = ctn_zoo_names,
     .options = options,
     .examples =
         "  catena train mlp --data mnist --epochs 20 --out digits\n"
-        "  catena train cifar-resnet20 --data cifar-10-batches-bin --epochs 30 --schedule one-cycle\n"
+        "  catena train resnet20_cifar --data cifar-10-batches-bin --epochs 30 "
+        "--schedule one-cycle\n"
         "  catena train resnet50 --data imagenet --precision bf16 --schedule cosine --warmup 5\n"
         "  catena train resnet50 --data 'shards/train-{000..146}.tar' --val shards/val.tar\n"
         "  catena train unet --data x.npy --target y.npy --loss mse --val-share 0.1\n"
         "  catena train mlp --data run.h5:/state --target run.h5:/flux --hidden 256,256\n"
         "  catena train gpt --data input.txt --val-share 0.1 --length 128 --iterations 2000\n"
         "  catena train ./mymodel.so --data mnist      a network of your own\n"
-        "  catena train --resume --out digits          go on after a stop\n"
+        "  catena train --resume --out digits          resume after a stop\n"
         "  catena train --config digits/config.yaml --out again\n"
         "  mpirun -np 4 catena train mlp --data mnist --out digits      the same on four ranks\n"
         "  srun --mpi=pmix catena train resnet50 --data imagenet --shard\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of `catena train` share: train.c is the command, setup.c makes optimizer, schedule and
- * extensions from the options, result.c writes the result folder, folder.c sees to it that one job at a
- * time does.
+ * What the files of `catena train` share: train.c is the command, setup.c makes the optimizer,
+ * the schedule and the extensions from the options, result.c writes the result folder, and
+ * folder.c makes sure that only one job at a time does so.
  */
 #ifndef CATENA_TRAINING_H
 #define CATENA_TRAINING_H
@@ -15,59 +15,65 @@ typedef struct {
     const char *out;
     ctn_optim *optim;
     ctn_trainer *trainer;
-    char
-        metric[128]; /* the observation that chooses the best weights, "" without validation data */
-    bool larger;     /* is better */
+    char metric[128]; /* the value that selects the best weights; "": no validation data */
+    bool larger;      /* a larger metric is better */
     bool resumed;
-    ctn_comm *comm; /* of the exchange; NULL: one rank */
-    bool verified;  /* the threads run where they should */
-    bool marked;    /* UNFINISHED is there */
+    ctn_comm *comm; /* of the gradient exchange; NULL: one rank */
+    bool verified;  /* the binding of the threads was checked */
+    bool marked;    /* the file UNFINISHED was written */
 } training;
 
-/* ---- train.c ---------------------------------------------------------------------------------------- */
+/* ---- train.c --------------------------------------------------------------------------------- */
 
 bool stop_asked(void); /* by a signal */
 
-/* ---- setup.c ---------------------------------------------------------------------------------------- */
+/* ---- setup.c --------------------------------------------------------------------------------- */
 
 ctn_status setup_optimizer(training *r);
 ctn_status setup_trainer(training *r);
 
-/* ---- distribute.c ------------------------------------------------------------------------------------ */
+/* ---- overview.c ------------------------------------------------------------------------------ */
+
+int64_t parameter_count(ctn_module *net); /* a tied parameter counts once */
+void overview_show(const training *r);    /* one line on rank 0, unless --quiet */
+ctn_status overview_report(training *r);  /* the page report.html */
+
+/* ---- distribute.c ---------------------------------------------------------------------------- */
 
 ctn_status distribute_optimizer(training *r);
 ctn_status distribute_trainer(training *r, const ctn_trigger *log);
-void distribute_end(training *r); /* collective, after the optimizer was freed */
+void distribute_end(training *r); /* collective; call it after freeing the optimizer */
 
-/* ---- folder.c ---------------------------------------------------------------------------------------- */
+/* ---- folder.c -------------------------------------------------------------------------------- */
 
-#define JOB_FILE "job.txt" /* which job has the folder, or had it last */
+#define JOB_FILE "job.txt" /* names the job that has the folder, or had it last */
 
-/* The result folder becomes this job's, made when it is missing; waits where it is not clear whether another job still
- * has it. On rank 0. -1: go on; else the exit code, all told. */
+/* Take the result folder for this job; makes it if it is missing. Waits if it is unclear whether
+ * another job still has it. On rank 0. Returns -1 to continue, else the exit code; the error was
+ * then printed. */
 int folder_take(const launch *l, const char *out);
-void folder_release(void); /* without effect where it was not taken */
-/* There is nothing in it but JOB_FILE, or it does not exist. */
+void folder_release(void); /* no effect if the folder was not taken */
+/* Whether the folder contains nothing but JOB_FILE, or does not exist. */
 bool folder_empty(const char *path);
 
-/* ---- result.c --------------------------------------------------------------------------------------- */
+/* ---- result.c -------------------------------------------------------------------------------- */
 
-/* The mark of a training that another run with --resume can bring further. Job scripts go by it, because launchers
- * may lose the exit code. */
+/* A file that marks a training which another run with --resume can continue. Job scripts check
+ * it because launchers may lose the exit code. */
 #define UNFINISHED "unfinished"
 
-/* Take the folder for this job. One with something in it is refused unless --resume or --force. -1: go on; else the
- * exit code. On rank 0. */
+/* Take the folder for this job. Without --resume or --force, a folder that is not empty is
+ * refused. On rank 0. Returns -1 to continue, else the exit code. */
 int result_check(const args *a);
-/* At the end of a run: removes the mark, unless the run was stopped or another rank failed. */
+/* At the end of a run, remove the mark unless the run was stopped or another rank failed. */
 void result_mark(const args *a, int code);
-/* config.yaml, machine.json, classes.txt: what is known before the first step. */
+/* Write what is known before the first step: config.yaml, machine.json, classes.txt. */
 ctn_status result_begin(training *r);
-/* plan.txt after the first step. */
+/* Add the extensions that write plan.txt after the first step, and the mark. */
 ctn_status result_extend(training *r);
-/* decisions.txt: which kernels were in use where there was a choice. */
+/* Write decisions.txt: which kernels were chosen where there was a choice. */
 ctn_status result_end(training *r);
-/* The final values, for people or as JSON. */
+/* Print the final values as text or JSON. */
 void result_print(const training *r, const char *stopped);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena tune: what is in the folder of tuning results, as a list of files or with every entry, and the way to
- * remove it. Nothing is timed here.
+ * catena tune: lists the files with tuning results, or every entry in them, or removes them. It
+ * times nothing.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 typedef struct {
     bool show; /* entries too */
     json *j;   /* NULL: text */
-    bool open; /* JSON: an object of a file is not closed yet */
+    bool open; /* JSON: the object of a file is not closed yet */
     int64_t files, entries, bytes;
 } view;
 
@@ -45,7 +45,7 @@ static void file_text(const ctn_tune_file *f)
     struct tm tm;
     if (localtime_r(&t, &tm)) strftime(date, sizeof date, "%Y-%m-%d %H:%M", &tm);
     printf("\n%s\n  %s\n", f->path,
-           f->machine ? f->machine : "damaged or of another version: not used");
+           f->machine ? f->machine : "damaged or from another version: not used");
     printf("  %lld entries, %lld bytes, %s\n", (long long)f->entries, (long long)f->bytes, date);
 }
 
@@ -108,7 +108,7 @@ static int run(args *a)
     json out = {0}, *j = args_flag(a, "json") ? &out : NULL;
     bool show = args_flag(a, "show"), remove = args_flag(a, "clear");
     if (args_flag(a, "list") + show + remove > 1) {
-        fprintf(stderr, "catena tune: one of --list, --show and --clear, not several\n");
+        fprintf(stderr, "catena tune: give only one of --list, --show and --clear\n");
         return EXIT_USAGE;
     }
     int n = ctn_tune_folder(NULL, 0);
@@ -124,21 +124,22 @@ static int run(args *a)
 }
 
 static const option options[] = {
-    {"list", NULL, NULL, "files with machine, number of entries and size (the default)"},
-    {"show", NULL, NULL, "every entry too"},
-    {"clear", NULL, NULL, "remove the files"},
-    {"json", NULL, NULL, "one JSON object"},
+    {"list", NULL, NULL, "list the files with machine, number of entries and size (the default)",
+     GROUP_NONE},
+    {"show", NULL, NULL, "list every entry too", GROUP_NONE},
+    {"clear", NULL, NULL, "remove the files", GROUP_NONE},
+    {"json", NULL, NULL, "print one JSON object", GROUP_NONE},
     {0},
 };
 
 const command cmd_tune = {
     .name = "tune",
     .operands = "",
-    .summary = "Show or remove what was found out about the fastest kernels of this machine.",
+    .summary = "Show or remove the stored choices of the fastest kernels for this machine.",
     .words = NULL,
     .options = options,
-    .examples = "  catena tune                     the files of tuning results\n"
-                "  catena tune --show --json       every entry, for programs\n"
+    .examples = "  catena tune                     list the files with tuning results\n"
+                "  catena tune --show --json       every entry, for a program to read\n"
                 "  catena tune --clear             time everything again from now on\n",
     .run = run,
     .ranks = RANKS_ONE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options on the command line that change nothing, because the data, the network, the schedule or the number of ranks have no use for them:
- * a warning names each of them, so that nobody waits for an effect.
+ * Warns about options on the command line that have no effect with this data, network, schedule
+ * or number of ranks.
  */
 #include <string.h>
 
@@ -125,8 +125,8 @@ static const struct {
     bool (*works)(const task *t);
     const char *otherwise;
 } uses[] = {
-    {"target", arrays, "only arrays have targets in a file"},
-    {"val-target", arrays, "only arrays have targets in a file"},
+    {"target", arrays, "only arrays have targets in a separate file"},
+    {"val-target", arrays, "only arrays have targets in a separate file"},
     {"standardize", arrays, "only arrays are standardised"},
     {"size", images, "this data has no images to decode"},
     {"mean", images, "this data has no images to decode"},
@@ -134,34 +134,34 @@ static const struct {
     {"augment", images, "this data has no images to decode"},
     {"jitter", images, "this data has no images to decode"},
     {"skip", files_of_images, "this data has no image files"},
-    {"stage", shards, "this data is not in tar shards"},
+    {"stage", shards, "this data is not stored in tar shards"},
     {"length", tokens, "this data has no tokens"},
     {"token-bytes", tokens, "this data has no tokens"},
     {"mixup", classes, "the targets are not classes"},
     {"cutmix", classes, "the targets are not classes"},
     {"smoothing", classes, "the targets are not classes"},
-    {"hidden", mlp, "only mlp has hidden layers to choose"},
-    {"width", unet_gpt, "only unet and gpt have a width to choose"},
-    {"depth", unet_gpt, "only unet and gpt have a depth to choose"},
-    {"heads", gpt, "only gpt has heads"},
-    {"spatial", unet, "only unet takes fields"},
-    {"model-args", own, "only a network of your own takes them"},
-    {"momentum", sgd, "only sgd has it"},
-    {"nesterov", sgd, "only sgd has it"},
-    {"every", sched_step, "it belongs to --schedule step"},
-    {"milestones", sched_multistep, "it belongs to --schedule multistep"},
-    {"gamma", sched_gamma, "this --schedule has no factor"},
-    {"power", sched_power, "it belongs to --schedule polynomial and inverse"},
-    {"lr-end", sched_end, "it belongs to --schedule linear, cosine and polynomial"},
-    {"patience", sched_plateau, "it belongs to --schedule plateau"},
-    {"metric", validation, "there is no validation data: --val or --val-share"},
-    {"eval-iterations", validation, "there is no validation data: --val or --val-share"},
-    {"allreduce", ranks, "there is one rank"},
-    {"wire", ranks, "there is one rank"},
-    {"bucket-mb", ranks, "there is one rank"},
-    {"shard", ranks, "there is one rank"},
-    {"progress", ranks, "there is one rank"},
-    {"sync-batch-norm", ranks, "there is one rank"},
+    {"hidden", mlp, "only mlp has configurable hidden layers"},
+    {"width", unet_gpt, "only unet and gpt have a configurable width"},
+    {"depth", unet_gpt, "only unet and gpt have a configurable depth"},
+    {"heads", gpt, "only gpt has attention heads"},
+    {"spatial", unet, "only unet has spatial dimensions to set"},
+    {"model-args", own, "it is only passed to your own network"},
+    {"momentum", sgd, "it applies only to --optimizer sgd"},
+    {"nesterov", sgd, "it applies only to --optimizer sgd"},
+    {"every", sched_step, "it applies only to --schedule step"},
+    {"milestones", sched_multistep, "it applies only to --schedule multistep"},
+    {"gamma", sched_gamma, "this --schedule uses no factor"},
+    {"power", sched_power, "it applies only to --schedule polynomial and inverse"},
+    {"lr-end", sched_end, "it applies only to --schedule linear, cosine and polynomial"},
+    {"patience", sched_plateau, "it applies only to --schedule plateau"},
+    {"metric", validation, "there is no validation data; use --val or --val-share"},
+    {"eval-iterations", validation, "there is no validation data; use --val or --val-share"},
+    {"allreduce", ranks, "there is only one rank"},
+    {"wire", ranks, "there is only one rank"},
+    {"bucket-mb", ranks, "there is only one rank"},
+    {"shard", ranks, "there is only one rank"},
+    {"progress", ranks, "there is only one rank"},
+    {"sync-batch-norm", ranks, "there is only one rank"},
 };
 
 void warn_unused(const task *t)

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Helpers of the zoo's families; see zoo.h.
+ * Helpers shared by the families of the zoo; see zoo.h.
  */
 #include "nn/zoo/zoo.h"
 
-ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes)
+ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes,
+                          size_t refs)
 {
     *m = NULL;
-    if (bytes == 0) return ctn_module_new(m, ctx, forward, NULL, NULL);
-    void *self = ctn__calloc(1, bytes);
-    if (!self) return CTN_ENOMEM;
-    ctn_status st = ctn_module_new(m, ctx, forward, self, ctn__free);
-    if (st < 0) ctn__free(self);
-    return st;
+    return ctn__module_own(m, ctx, forward, ctn__calloc(1, bytes), bytes, refs);
 }
 
 ctn_status ctn__zoo_end(ctn_module **m, ctn_status st)
@@ -63,8 +59,8 @@ ctn_status ctn__zoo_norm(ctn_module **child, ctn_module *m, const char *name, in
 ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual)
 {
     if (*v < 0)
-        return ctn_fail(CTN_EARG, "%s: %s is %lld, it must be positive (0: %lld)", who, what,
-                        (long long)*v, (long long)usual);
+        return ctn_fail(CTN_EARG, "%s: %s is %lld, it must be positive (0: the default, %lld)", who,
+                        what, (long long)*v, (long long)usual);
     if (*v == 0) *v = usual;
     return CTN_OK;
 }

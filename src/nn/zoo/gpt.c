@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A GPT-2: names and initial values of GPT-2, matrices (out,in). A layer is
+ * GPT-2 with its original names and initial values; matrices are (out,in). A layer is
  *     x = x + c_proj(attention(c_attn(ln_1(x))));   x = x + c_proj(gelu(c_fc(ln_2(x))))
- * and the logits are ln_f(x) times the embedding's matrix, or lm_head's own.
+ * and the logits are ln_f(x) times the matrix of the embedding or, if untied, of lm_head.
  */
 #include <math.h>
 
@@ -60,22 +60,29 @@ static ctn_tensor *layer_forward(void *self, ctn_module *m, ctn_tensor *x)
     return ctn_add_at(at, x, drop(at, ctn_call_at(at, l->mlp_proj, y), l->dropout));
 }
 
-static ctn_tensor *gpt_forward(void *self, ctn_module *m, ctn_tensor *x)
+/* x: the tokens and, optionally, the token that follows each of them. Returns the logits, or the
+ * mean loss of the targets, which does not need all logits at once. */
+static ctn_tensors gpt_forward(void *self, ctn_module *m, ctn_tensors in)
 {
     const gpt *g = self;
     const char *at = m->at;
+    ctn_tensor *x = in.t[0], *targets = in.n > 1 ? in.t[1] : NULL;
     const int64_t T = ctn_dim(x, -1);
     if (ctn_ndim(x) != 2 || T > g->block) {
         ctn_fail(CTN_ESHAPE,
                  "gpt: x has %d dimensions and sequences of %lld, expected (N,T) with T at most "
                  "%lld (%s)",
                  ctn_ndim(x), (long long)T, (long long)g->block, at);
-        return NULL;
+        return (ctn_tensors){0};
     }
     ctn_tensor *where = ctn_slice_at(at, ctn_use_at(at, g->position), 0, 0, T); /* (T,C) */
     x = drop(at, ctn_add_at(at, ctn_call_at(at, g->wte, x), where), g->dropout);
     for (size_t i = 0; i < g->h->children.n; i++) x = ctn_call_at(at, g->h->children.at[i], x);
-    return ctn_linear_at(at, ctn_call_at(at, g->ln_f, x), ctn_use_at(at, g->head), NULL);
+    x = ctn_call_at(at, g->ln_f, x);
+    ctn_tensor *w = ctn_use_at(at, g->head);
+    x = targets ? ctn_linear_cross_entropy_at(at, x, w, targets, NULL)
+                : ctn_linear_at(at, x, w, NULL);
+    return (ctn_tensors){x != NULL, {x}};
 }
 
 static ctn_status put_linear(ctn_module **c, ctn_module *m, const char *name, int64_t in,
@@ -99,7 +106,8 @@ static ctn_status fill_layer(ctn_module *m, const ctn_gpt_opt *o)
     layer *l = m->self;
     ctn_module *attn = NULL, *mlp = NULL;
     const int64_t C = o->width;
-    const double std = 0.02, out_std = std / sqrt(2.0 * o->layers); /* what adds to the residual */
+    /* out_std is for the layers that add to the residual */
+    const double std = 0.02, out_std = std / sqrt(2.0 * o->layers);
     l->heads = o->heads;
     l->dropout = o->dropout;
     CTN_TRY(put_norm(&l->ln_1, m, "ln_1", C));
@@ -143,8 +151,10 @@ static ctn_status fill_gpt(ctn_module *m, const ctn_gpt_opt *o)
     CTN_TRY(ctn__zoo_put(m, "h", ctn_module_list_new(&g->h, m->ctx, 0, NULL), &g->h));
     for (int i = 0; i < o->layers; i++) {
         ctn_module *l = NULL;
-        CTN_TRY(
-            ctn__zoo_put_at(g->h, i, ctn__zoo_begin(&l, m->ctx, layer_forward, sizeof(layer)), &l));
+        CTN_TRY(ctn__zoo_put_at(g->h, i,
+                                ctn__zoo_begin(&l, m->ctx, layer_forward, sizeof(layer),
+                                               CTN__REFS(layer, heads)),
+                                &l));
         CTN_TRY(fill_layer(l, o));
     }
     CTN_TRY(put_norm(&g->ln_f, m, "ln_f", o->width));
@@ -165,12 +175,13 @@ ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx, const ctn_gpt_opt *opt)
     if (o.layers < 1 || o.heads < 1 || o.width % o.heads)
         return ctn_fail(
             CTN_EARG,
-            "gpt: %d layers and %d heads of width %lld: both must be positive and heads "
-            "divide width",
+            "gpt: %d layers and %d heads of width %lld; both must be positive, and heads "
+            "must divide width",
             o.layers, o.heads, (long long)o.width);
     if (!(o.dropout >= 0 && o.dropout < 1))
         return ctn_fail(CTN_EARG, "gpt: dropout is %g, expected 0 or more and less than 1",
                         o.dropout);
-    CTN_TRY(ctn__zoo_begin(m, ctx, gpt_forward, sizeof(gpt)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, NULL, sizeof(gpt), CTN__REFS(gpt, block)));
+    (*m)->forward_multi = gpt_forward;
     return ctn__zoo_end(m, fill_gpt(*m, &o));
 }

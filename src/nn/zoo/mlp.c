@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The multilayer perceptron and LeNet-5.
+ * A multilayer perceptron, and LeNet-5.
  */
 #include "nn/zoo/zoo.h"
 
@@ -29,7 +29,8 @@ ctn_status ctn_zoo_mlp(ctn_module **m, ctn_context *ctx, const ctn_mlp_opt *opt)
         o.size = usual;
     }
     if (o.n < 2 || !o.size)
-        return ctn_fail(CTN_EARG, "mlp: %d sizes, at least inputs and outputs are needed", o.n);
+        return ctn_fail(CTN_EARG, "mlp: got %d sizes, expected at least 2 (inputs and outputs)",
+                        o.n);
     if (!o.activation) o.activation = ctn_relu_at;
     CTN_TRY(ctn_sequential_new(m, ctx, 0, NULL));
     return ctn__zoo_end(m, fill_mlp(*m, &o));
@@ -78,6 +79,6 @@ ctn_status ctn_zoo_lenet5(ctn_module **m, ctn_context *ctx, const ctn_lenet5_opt
     CTN_TRY(ctn__opt("lenet5", &o, sizeof o, opt));
     CTN_TRY(ctn__zoo_default("lenet5", "classes", &o.classes, 10));
     CTN_TRY(ctn__zoo_default("lenet5", "in_channels", &o.in_channels, 1));
-    CTN_TRY(ctn__zoo_begin(m, ctx, lenet_forward, sizeof(lenet)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, lenet_forward, sizeof(lenet), CTN__ALL_REFS(lenet)));
     return ctn__zoo_end(m, fill_lenet(*m, &o));
 }

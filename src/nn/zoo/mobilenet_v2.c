@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MobileNetV2 with the names and initial values of torchvision: inverted residuals, that is a 1x1
- * convolution to more channels, a 3x3 of each channel by itself, and a 1x1 back without activation,
- * added to the input where shapes allow.
+ * MobileNetV2 with torchvision's names and initial values. An inverted residual is a 1x1
+ * convolution to more channels, a 3x3 depthwise convolution, and a 1x1 convolution back without
+ * activation. Its input is added where the shapes are equal.
  */
 #include <math.h>
 
@@ -37,7 +37,7 @@ static ctn_tensor *mobilenet_forward(void *self, ctn_module *m, ctn_tensor *x)
     return ctn_call_at(at, n->classifier, ctn__flatten(at, x));
 }
 
-/* Convolution, normalisation and relu6 as number `number` of m. */
+/* Add convolution, normalisation and relu6 to m as child `number`. */
 static ctn_status put_layer(ctn_module *m, int number, int64_t in, int64_t out, int64_t kernel,
                             int64_t stride, int64_t groups)
 {
@@ -53,7 +53,9 @@ static ctn_status put_inverted(ctn_module *m, int number, int64_t in, int64_t ou
 {
     ctn_module *b = NULL;
     CTN_TRY(ctn__zoo_put_at(m, number,
-                            ctn__zoo_begin(&b, m->ctx, inverted_forward, sizeof(inverted)), &b));
+                            ctn__zoo_begin(&b, m->ctx, inverted_forward, sizeof(inverted),
+                                           CTN__REFS(inverted, residual)),
+                            &b));
     inverted *v = b->self;
     v->residual = stride == 1 && in == out;
     CTN_TRY(ctn__zoo_put(b, "conv", ctn_sequential_new(&v->conv, m->ctx, 0, NULL), &v->conv));
@@ -102,7 +104,7 @@ static ctn_status fill_mobilenet(ctn_module *m, const ctn_mobilenet_v2_opt *o)
     CTN_TRY(fill_features(n->features, o, last));
     CTN_TRY(ctn__zoo_put(m, "classifier", ctn_sequential_new(&n->classifier, m->ctx, 0, NULL),
                          &n->classifier));
-    if (o->dropout >= 0) /* "1" is the linear layer with or without it */
+    if (o->dropout >= 0) /* the linear layer is "1" with or without dropout */
         CTN_TRY(ctn__zoo_put(n->classifier, "0", ctn_dropout_new(&c, m->ctx, o->dropout), &c));
     const ctn_init *small = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 0.01);
     const ctn_init *zero = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT);
@@ -119,11 +121,13 @@ ctn_status ctn_zoo_mobilenet_v2(ctn_module **m, ctn_context *ctx, const ctn_mobi
     *m = NULL;
     CTN_TRY(ctn__opt("mobilenet_v2", &o, sizeof o, opt));
     if (!(o.width >= 0))
-        return ctn_fail(CTN_EARG, "mobilenet_v2: width is %g, it must be positive (0: 1)", o.width);
+        return ctn_fail(CTN_EARG,
+                        "mobilenet_v2: width is %g, it must be positive (0: the default, 1)",
+                        o.width);
     if (o.width == 0) o.width = 1;
     if (o.dropout == 0) o.dropout = 0.2;
     CTN_TRY(ctn__zoo_default("mobilenet_v2", "classes", &o.classes, 1000));
     CTN_TRY(ctn__zoo_default("mobilenet_v2", "in_channels", &o.in_channels, 3));
-    CTN_TRY(ctn__zoo_begin(m, ctx, mobilenet_forward, sizeof(mobilenet)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, mobilenet_forward, sizeof(mobilenet), CTN__ALL_REFS(mobilenet)));
     return ctn__zoo_end(m, fill_mobilenet(*m, &o));
 }

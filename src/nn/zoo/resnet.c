@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ResNet-18 to -152 with the names and initial values of torchvision. A block is
+ * ResNet-18 to -152 with torchvision's names and initial values. A block is
  *     relu(bn(conv(... relu(bn(conv(x))) ...)) + shortcut(x))
- * with the stride in its 3x3 convolution; basic blocks have two 3x3, bottlenecks 1x1, 3x3, 1x1.
+ * with the stride in its first 3x3 convolution. Basic blocks have two 3x3 convolutions, bottlenecks
+ * 1x1, 3x3, 1x1.
  */
 #include "nn/zoo/zoo.h"
 
 typedef struct {
-    int n; /* convolutions */
     ctn_module *conv[3], *bn[3];
     ctn_module *shortcut; /* NULL: x itself */
+    int n;                /* number of convolutions */
 } block;
 
 typedef struct {
@@ -67,14 +68,16 @@ static ctn_status fill_block(ctn_module *m, bool bottleneck, int64_t in, int64_t
     return fill_shortcut(b->shortcut, in, out, stride);
 }
 
-/* n blocks, the first of them with the stride; *in becomes the channels of the result. */
+/* Add n blocks, the first of them with the stride. *in becomes the channels of the result. */
 static ctn_status fill_layer(ctn_module *m, int n, bool bottleneck, int64_t *in, int64_t width,
                              int64_t stride)
 {
     for (int i = 0; i < n; i++) {
         ctn_module *b = NULL;
-        CTN_TRY(
-            ctn__zoo_put_at(m, i, ctn__zoo_begin(&b, m->ctx, block_forward, sizeof(block)), &b));
+        CTN_TRY(ctn__zoo_put_at(m, i,
+                                ctn__zoo_begin(&b, m->ctx, block_forward, sizeof(block),
+                                               CTN__REFS(block, n)),
+                                &b));
         CTN_TRY(fill_block(b, bottleneck, *in, width, i == 0 ? stride : 1));
         *in = bottleneck ? 4 * width : width;
     }
@@ -122,6 +125,6 @@ ctn_status ctn_zoo_resnet(ctn_module **m, ctn_context *ctx, const ctn_resnet_opt
     CTN_TRY(ctn__zoo_default("resnet", "classes", &o.classes, 1000));
     CTN_TRY(ctn__zoo_default("resnet", "in_channels", &o.in_channels, 3));
     CTN_TRY(ctn__zoo_default("resnet", "width", &o.width, 64));
-    CTN_TRY(ctn__zoo_begin(m, ctx, resnet_forward, sizeof(resnet)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, resnet_forward, sizeof(resnet), CTN__ALL_REFS(resnet)));
     return ctn__zoo_end(m, fill_resnet(*m, &o, which));
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ResNet for CIFAR of depth 6 n + 2: three stages of n basic blocks, shortcuts of option A
- * (every second pixel, channels padded with zeros on both sides), names and initial values of the
- * usual PyTorch version.
+ * The ResNet for CIFAR of depth 6 n + 2: three stages of n basic blocks, with the shortcuts of
+ * option A (every second pixel, channels padded with zeros on both sides) and the names and
+ * initial values of the common PyTorch version.
  */
 #include "nn/zoo/zoo.h"
 
 typedef struct {
     ctn_module *conv1, *bn1, *conv2, *bn2;
     int64_t stride;
-    int64_t before, after; /* channels of zeros around x's in the shortcut */
+    int64_t before, after; /* channels of zeros before and after those of x in the shortcut */
 } block;
 
 typedef struct {
@@ -34,7 +34,7 @@ static ctn_tensor *block_forward(void *self, ctn_module *m, ctn_tensor *x)
     return ctn_relu_at(at, ctn_add_at(at, y, shortcut(at, b, x)));
 }
 
-/* 3x3 without bias, normal with variance 2 / (in times kernel). */
+/* A 3x3 convolution without bias; weights are normal with variance 2 / (in * 9). */
 static ctn_status put_conv(ctn_module **child, ctn_module *m, const char *name, int64_t in,
                            int64_t out, int64_t stride)
 {
@@ -79,7 +79,9 @@ static ctn_status fill_resnet(ctn_module *m, const ctn_resnet_cifar_opt *o)
         for (int i = 0; i < (o->depth - 2) / 6; i++) {
             ctn_module *b = NULL;
             CTN_TRY(ctn__zoo_put_at(r->layer[s], i,
-                                    ctn__zoo_begin(&b, m->ctx, block_forward, sizeof(block)), &b));
+                                    ctn__zoo_begin(&b, m->ctx, block_forward, sizeof(block),
+                                                   CTN__REFS(block, stride)),
+                                    &b));
             CTN_TRY(fill_block(b, in, o->width << s, s > 0 && i == 0 ? 2 : 1));
             in = o->width << s;
         }
@@ -104,6 +106,6 @@ ctn_status ctn_zoo_resnet_cifar(ctn_module **m, ctn_context *ctx, const ctn_resn
     CTN_TRY(ctn__zoo_default("resnet_cifar", "classes", &o.classes, 10));
     CTN_TRY(ctn__zoo_default("resnet_cifar", "in_channels", &o.in_channels, 3));
     CTN_TRY(ctn__zoo_default("resnet_cifar", "width", &o.width, 16));
-    CTN_TRY(ctn__zoo_begin(m, ctx, resnet_forward, sizeof(resnet)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, resnet_forward, sizeof(resnet), CTN__ALL_REFS(resnet)));
     return ctn__zoo_end(m, fill_resnet(*m, &o));
 }

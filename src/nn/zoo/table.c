@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks by name: the one table of the zoo. A new one is a line in it.
+ * Networks by name: the only table of the zoo. A new network is one line in it.
  */
 #include "nn/zoo/zoo.h"
 
-/* name, function below, depth where the family has one */
+/* name, function below, depth if the family has one */
 #define ZOO_TABLE(X)                        \
     X("gpt", make_gpt, 0)                   \
+    X("gpt2", make_gpt, 12)                 \
     X("lenet5", make_lenet5, 0)             \
     X("mlp", make_mlp, 0)                   \
     X("mobilenet_v2", make_mobilenet_v2, 0) \
@@ -29,11 +30,14 @@ typedef ctn_status (*make_fn)(ctn_module **m, ctn_context *ctx, int depth, const
 
 static ctn_status make_gpt(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
 {
-    (void)depth;
     if (o->in_channels != 0)
-        return ctn_fail(CTN_EARG, "zoo_new: in_channels is %lld, gpt takes none",
+        return ctn_fail(CTN_EARG, "zoo_new: in_channels is %lld, but gpt does not take it",
                         (long long)o->in_channels);
-    return ctn_zoo_gpt(m, ctx, CTN_OPT(ctn_gpt_opt, .vocabulary = o->classes));
+    if (depth == 0) return ctn_zoo_gpt(m, ctx, CTN_OPT(ctn_gpt_opt, .vocabulary = o->classes));
+    return ctn_zoo_gpt(m, ctx,
+                       CTN_OPT(ctn_gpt_opt, .vocabulary = o->classes ? o->classes : 50257,
+                               .block = 1024, .width = 64 * depth, .layers = depth,
+                               .heads = depth));
 }
 
 static ctn_status make_lenet5(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
@@ -117,8 +121,9 @@ ctn_status ctn_zoo_new(ctn_module **m, ctn_context *ctx, const char *name, const
     ctn__text all = {0};
     for (size_t i = 0; names[i]; i++) ctn__text_add(&all, " %s", names[i]);
     ctn_status st =
-        all.failed ? CTN_ENOMEM
-                   : ctn_fail(CTN_ENOTFOUND, "zoo_new: no network '%s', there are:%s", name, all.s);
+        all.failed
+            ? CTN_ENOMEM
+            : ctn_fail(CTN_ENOTFOUND, "zoo_new: no network '%s'; known networks:%s", name, all.s);
     ctn__text_free(&all);
     return st;
 }

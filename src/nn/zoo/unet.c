@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * U-Net for fields of one to three dimensions. A stage is two times convolution of 3, batch
- * normalisation and relu. Going down, each stage's result is kept and halved by max pooling; going
- * up, it is doubled by a transposed convolution and joined with the one kept:
+ * U-Net for one to three spatial dimensions. A stage is twice a convolution with kernel 3, batch
+ * normalisation and ReLU. Going down, the result of each stage is saved and halved by max pooling.
+ * Going up, it is doubled by a transposed convolution and concatenated with the saved one:
  *     enc.0 ------------------------------ dec.3 - head       channels: width
  *        enc.1 -------------------- dec.2                     2 width
  *           ...  enc.4 - up.0, dec.0  ...                     16 width at the bottom
@@ -16,8 +16,8 @@ typedef struct {
 } stage;
 
 typedef struct {
-    int depth, spatial;
     ctn_module *enc[MAX_DEPTH + 1], *up[MAX_DEPTH], *dec[MAX_DEPTH], *head;
+    int depth, spatial;
 } unet;
 
 static ctn_tensor *stage_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -61,7 +61,7 @@ static ctn_tensor *unet_forward(void *self, ctn_module *m, ctn_tensor *x)
     return ctn_call_at(at, u->head, x);
 }
 
-/* A convolution over the network's dimensions, padded by half the kernel. */
+/* A convolution over all spatial dimensions, padded by half the kernel. */
 static ctn_status new_conv(ctn_module **c, ctn_context *ctx, int spatial, int64_t in, int64_t out,
                            int64_t kernel, int no_bias)
 {
@@ -87,7 +87,9 @@ static ctn_status put_stage(ctn_module **s, ctn_module *list, int number, int sp
                             int64_t out)
 {
     CTN_TRY(ctn__zoo_put_at(list, number,
-                            ctn__zoo_begin(s, list->ctx, stage_forward, sizeof(stage)), s));
+                            ctn__zoo_begin(s, list->ctx, stage_forward, sizeof(stage),
+                                           CTN__ALL_REFS(stage)),
+                            s));
     return fill_stage(*s, spatial, in, out);
 }
 
@@ -110,7 +112,7 @@ static ctn_status fill_unet(ctn_module *m, const ctn_unet_opt *o)
         CTN_TRY(put_stage(&u->enc[i], enc, i, o->spatial, i ? o->width << (i - 1) : o->in_channels,
                           o->width << i));
     for (int i = 0; i < o->depth; i++) {
-        const int64_t c = o->width << (o->depth - 1 - i); /* of the result */
+        const int64_t c = o->width << (o->depth - 1 - i); /* channels of the result */
         CTN_TRY(ctn__zoo_put_at(up, i,
                                 ctn_conv_transpose_new(&u->up[i], m->ctx, 2 * c, c, o->spatial, two,
                                                        CTN_OPT(ctn_conv_module_opt, .stride = {2})),
@@ -136,6 +138,6 @@ ctn_status ctn_zoo_unet(ctn_module **m, ctn_context *ctx, const ctn_unet_opt *op
     CTN_TRY(ctn__zoo_default("unet", "in_channels", &o.in_channels, 1));
     CTN_TRY(ctn__zoo_default("unet", "out_channels", &o.out_channels, 1));
     CTN_TRY(ctn__zoo_default("unet", "width", &o.width, 32));
-    CTN_TRY(ctn__zoo_begin(m, ctx, unet_forward, sizeof(unet)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, unet_forward, sizeof(unet), CTN__REFS(unet, depth)));
     return ctn__zoo_end(m, fill_unet(*m, &o));
 }

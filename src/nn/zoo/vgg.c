@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * VGG-11 to -19 without normalisation, with the names and initial values of torchvision: features
- * is numbered through with its activations and poolings.
+ * VGG-11 to -19 without normalisation, with torchvision's names and initial values. The children of
+ * `features` are numbered consecutively, including activations and poolings.
  */
 #include "nn/zoo/zoo.h"
 
@@ -92,6 +92,6 @@ ctn_status ctn_zoo_vgg(ctn_module **m, ctn_context *ctx, const ctn_vgg_opt *opt)
     if (o.dropout == 0) o.dropout = 0.5;
     CTN_TRY(ctn__zoo_default("vgg", "classes", &o.classes, 1000));
     CTN_TRY(ctn__zoo_default("vgg", "in_channels", &o.in_channels, 3));
-    CTN_TRY(ctn__zoo_begin(m, ctx, vgg_forward, sizeof(vgg)));
+    CTN_TRY(ctn__zoo_begin(m, ctx, vgg_forward, sizeof(vgg), CTN__ALL_REFS(vgg)));
     return ctn__zoo_end(m, fill_vgg(*m, &o, depths[which].convs));
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolution + the normalisation of evaluation (channel_affine, with what it took in already): one kernel. The
- * fused node stands where the normalisation stood, whose factors are computed after the convolution.
+ * Fuses a convolution and the normalisation of evaluation (channel_affine, with whatever is already
+ * fused into it) into one kernel. The fused node takes the place of the normalisation, because the
+ * factors of the normalisation may be computed after the convolution.
  */
 #include "plan/plan.h"
 
-#include "ops/conv.h"
+#include "ops/common/conv.h"
 
 enum { ACT, ADD, BIAS };    /* attributes of channel_affine */
 enum { X, A, B, RESIDUAL }; /* its inputs */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise chains into one loop: an elementwise node takes in producers that are elementwise too and that nobody outside of the loop
- * reads, any number of them. The fused node goes over its elements in tiles that stay in the nearest cache, and runs the ops' own
- * kernels on each tile (ops/map.c), so the results are those of the unfused plan to the bit.
+ * Fuses elementwise chains into one loop. An elementwise node absorbs any number of elementwise
+ * producers that nothing outside of the loop reads. The fused node processes its elements in
+ * tiles that stay in the nearest cache and runs the ops' own kernels on each tile
+ * (ops/common/map.c), so the results are bitwise equal to those of the unfused plan.
  */
 #include "ops/ops.h"
 #include "plan/plan.h"
 
-enum { WORTH = 4096 }; /* elements below which a loop of its own saves nothing */
+enum { WORTH = 4096 }; /* with fewer elements, a loop of its own saves nothing */
 
 static const ctn__map_program *program_of(const int64_t *attr)
 {
@@ -31,18 +32,19 @@ static ctn_op op_chain = {sizeof(ctn_op),
                           -1,
                           1,
                           CTN_OP_ELEMENTWISE | CTN_OP_STRIDED,
-                          .inplace = 0xffff,
+                          .inplace = CTN_OPERANDS(16),
                           .prepare = chain_prepare,
                           .run = chain_run};
 
-/* ---- what may be a stage ------------------------------------------------------------------------------ */
+/* ---- which nodes can be a stage ------------------------------------------------------------- */
 
 static ctn_dtype inside(ctn_dtype t)
 {
     return t == CTN_BF16 || t == CTN_F16 ? CTN_F32 : t;
 }
 
-/* Elementwise with a kernel of its own; operands that are broadcast only where it reads any strides. */
+/* An elementwise op with a kernel of its own. Broadcast operands are allowed only if the kernel
+ * reads any strides. */
 bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnode *n)
 {
     if (n->dead || !(n->op->flags & CTN_OP_ELEMENTWISE) || n->op->prepare || !n->op->run ||
@@ -58,18 +60,18 @@ bool ctn__can_chain(const ctn__plan *p, const ctn__pnode *nodes, const ctn__pnod
     return true;
 }
 
-/* Worth a loop of its own. */
+/* Can be a stage, and has enough elements to be worth a loop. */
 static bool fits(const ctn__plan *p, const ctn__pnode *n)
 {
     return ctn__can_chain(p, p->nodes.at, n) && ctn__count(&p->values.at[n->out[0]].d) >= WORTH;
 }
 
-/* ---- growing ------------------------------------------------------------------------------------------ */
+/* ---- growing -------------------------------------------------------------------------------- */
 
 /* A value that the loop reads. */
 typedef struct {
     int value, uses; /* by nodes of the loop */
-    bool stays;      /* comes from outside */
+    bool stays;      /* its producer stays outside of the loop */
 } outside;
 
 typedef struct {
@@ -87,7 +89,7 @@ static int find(const grower *g, int v)
     return i;
 }
 
-/* How many more values the loop reads with node n in it. */
+/* How many more values the loop reads once node n is in it. */
 static int more(const grower *g, const ctn__pnode *n)
 {
     int count = 0;
@@ -111,8 +113,9 @@ static bool take_in(grower *g, int node)
     return ctn__vec_push(&g->taken, node);
 }
 
-/* The value from outside that was made last and may yet be taken in; -1: none. From the last to the first, so that all readers of a value
- * have been looked at before it. */
+/* The value read from outside that was made last and is still a candidate; -1: none. Going from
+ * the last to the first ensures that all readers of a value are considered before the value
+ * itself. */
 static int last_made(const grower *g)
 {
     int best = -1;
@@ -150,10 +153,11 @@ static ctn_status grow(grower *g, int node)
     return CTN_OK;
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------- */
+/* ---- the program ---------------------------------------------------------------------------- */
 
-/* Stages are the taken nodes from the first to the last. While a program is made, first and last of a value that it makes are
- * the stages that make it and read it last. */
+/* Stages are the taken nodes from the first to the last. While a program is built, `first` and
+ * `last` of a value computed inside it are the stage that computes it and the stage that reads it
+ * last. */
 typedef struct {
     grower *g;
     ctn__map_program *to;
@@ -182,7 +186,7 @@ static void number(const maker *m)
     }
 }
 
-/* Buffers whose values are read by stage k for the last time. */
+/* Return the buffers of values that stage k reads for the last time. */
 static bool give_back(maker *m, int k)
 {
     ctn__plan *p = m->g->p;
@@ -192,12 +196,12 @@ static bool give_back(maker *m, int k)
         ctn__value *v = &p->values.at[n->in[i]];
         if (!made_inside(m, v) || v->last != k) continue;
         ok = ctn__vec_push(&m->free, m->to->stage[v->first].out);
-        v->last = -1; /* once */
+        v->last = -1; /* return it only once */
     }
     return ok;
 }
 
-/* Tile kernels may write where they read. */
+/* Choose the output buffer of stage k. Tile kernels may write to a buffer that they read. */
 static bool place(maker *m, int k)
 {
     ctn__map_stage *s = &m->to->stage[k];
@@ -240,7 +244,7 @@ static bool is_cheap(const ctn__map_stage *s)
     return f32 && s->tiles && s->tiles->cheap != CTN__NOT_CHEAP;
 }
 
-/* Which input of stage k + 1 is what stage k makes for it alone; -1: none. */
+/* The input of stage k + 1 that is the result of stage k, if nothing else reads it; -1: none. */
 static int only_input(const maker *m, int k)
 {
     const ctn__pnode *n = node_of(m, k), *next = node_of(m, k + 1);
@@ -253,7 +257,7 @@ static int only_input(const maker *m, int k)
     return times == 1 && m->g->p->values.at[n->out[0]].uses == 1 ? at : -1;
 }
 
-/* From the last stage to the first: how many follow in a run. */
+/* Set the length of the run of cheap stages that begins at each stage; from last to first. */
 static void find_runs(maker *m)
 {
     for (int k = m->to->n - 1; k >= 0; k--) {
@@ -267,7 +271,7 @@ static void find_runs(maker *m)
     }
 }
 
-/* The last node becomes the loop, the others go. */
+/* The last node becomes the loop; the others are removed. */
 static ctn_status replace(grower *g, ctn__map_program *to)
 {
     ctn__plan *p = g->p;
@@ -302,7 +306,7 @@ static ctn_status replace(grower *g, ctn__map_program *to)
     return CTN_OK;
 }
 
-/* Make node, with the producers it takes in, one loop of at least `least` stages. */
+/* Turn node and the producers it absorbs into one loop, if that has at least `least` stages. */
 static bool make_chain(ctn__plan *p, int node, size_t least, ctn_status *st)
 {
     grower g = {.p = p};

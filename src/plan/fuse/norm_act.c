@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalisation (or its evaluation, channel_affine) + residual sum + ReLU: one pass that reads x and the
- * residual and writes the activated result, instead of three. The fused node stands where the ReLU stood,
- * since the residual may be computed after the normalisation.
+ * Fuses batch normalisation (or channel_affine, its evaluation), residual sum and ReLU: one pass
+ * that reads x and the residual and writes the activated result, instead of three. The fused node
+ * takes the place of the ReLU, because the residual may be computed after the normalisation.
  */
 #include "plan/plan.h"
 
 #include "ops/ops.h"
 
 enum { ACT = 0, ADD = 1 };                     /* attributes of both ops */
-enum { BN_RESIDUAL = 5, AFFINE_RESIDUAL = 3 }; /* how many inputs they have without one */
+enum { BN_RESIDUAL = 5, AFFINE_RESIDUAL = 3 }; /* number of inputs without a residual */
 
-/* The normalisation that makes v for one reader alone, -1. */
+/* The normalisation that computes v, if v has only one reader; -1: none. */
 static int normalised(const ctn__plan *p, int v)
 {
     const ctn__value *z = &p->values.at[v];
@@ -22,7 +22,7 @@ static int normalised(const ctn__plan *p, int v)
     return n->out[0] == v && n->nin == full && !n->attr[ACT] && !n->attr[ADD] ? z->node : -1;
 }
 
-/* The operand of a sum of two equal shapes that is such a normalisation, -1. */
+/* The operand of a sum of two equal shapes that is such a normalisation; -1: none. */
 static int normalised_operand(const ctn__plan *p, const ctn__pnode *add)
 {
     const ctn_desc *o = &p->values.at[add->out[0]].d;

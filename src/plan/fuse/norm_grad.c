@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradient of ReLU + gradient of batch normalisation, with the join of two gradients before them (the end of a
- * residual block): the reduction of the normalisation reads both gradients and the activation, masks and sums on
- * the way, and writes the joined gradient for whoever else reads it (the shortcut). The activation itself is
- * not read where it is a function of x alone, that is made by a fused batch_norm without residual. The fused
- * node stands where the gradient of the ReLU stood.
+ * Fuses the gradients of ReLU and of batch normalisation, and the sum of two gradients before
+ * them (the end of a residual block). The reduction of the normalisation reads both gradients and
+ * the activation, sums and masks them in the same pass, and writes the joined gradient for its
+ * other readers (the shortcut). The activation need not be read if it is a function of x alone,
+ * that is, the result of a fused batch_norm without residual. The fused node takes the place of
+ * the gradient of the ReLU.
  */
 #include "plan/plan.h"
 
@@ -31,13 +32,13 @@ static int reader(const ctn__plan *p, int v, int after)
     return -1;
 }
 
-/* One shape and type: the kernel has no mixtures. */
+/* Same shape and type: the kernel does not support mixed types. */
 static bool alike(const ctn__plan *p, int v, const ctn_desc *d)
 {
     return p->values.at[v].d.dtype == d->dtype && ctn__same_shape(&p->values.at[v].d, d);
 }
 
-/* Every operand of n is there before `node` is reached. */
+/* Every operand of n is computed before `node`. */
 static bool ready(const ctn__plan *p, const ctn__pnode *n, int node)
 {
     for (int i = 1; i < n->nin; i++)
@@ -45,8 +46,8 @@ static bool ready(const ctn__plan *p, const ctn__pnode *n, int node)
     return true;
 }
 
-/* The shift of the batch_norm that n is the gradient of, where it makes y of x alone; -1: it does
- * not. Shift is still what it was then: writes of variables stand last (build.c). */
+/* The shift of the batch_norm that n is the gradient of, if it computes y from x alone; -1: it does
+ * not. The shift has not changed since, because writes to variables come last (build.c). */
 static int shift_behind(const ctn__plan *p, const ctn__pnode *n, int y)
 {
     int maker = p->values.at[y].node;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention, and recurrent layers, one layer in one direction at a time; the modules in nn.h stack
+ * them. Included by ops.h, which says what all ops have in common.
+ */
+#ifndef CATENA_OPS_SEQUENCE_H
+#define CATENA_OPS_SEQUENCE_H
+
+#include <catena/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* Attention: softmax(q k^T scale + mask) v over the last two dimensions. q (...,L,E), k
+ * (...,M,E), v (...,M,F) -> (...,L,F). mask is added to the scores and must broadcast to (...,L,M);
+ * NULL: no mask. Grouped queries: in dimension -3, q may have a multiple of the heads of k and v.
+ * A query that sees no key gives zeros. In f32 with at most four dimensions the memory is linear in
+ * L and M, except for the gradient of a mask; otherwise the (L,M) matrix is kept. Errors: ESHAPE,
+ * EDTYPE, EARG. */
+typedef struct {
+    size_t struct_size;
+    double scale;   /* 0: 1/sqrt(E) */
+    int causal;     /* 1: query i sees keys 0 to i only */
+    int64_t window; /* query i sees only keys with |i - key| < window; 0: no limit */
+    double dropout; /* in training, probabilities are dropped at this rate */
+    /* i64 or i32, one for each index of dimension 0 of q, which sees keys 0 to length - 1. */
+    ctn_tensor *lengths;
+    int composed; /* 1: use ordinary ops, which have all gradients of any order */
+} ctn_attention_opt;
+CTN_API ctn_tensor *ctn_attention_at(const char *at, ctn_tensor *q, ctn_tensor *k, ctn_tensor *v,
+                                     ctn_tensor *mask, const ctn_attention_opt *opt);
+#define ctn_attention(...) ctn_attention_at(CTN_HERE, __VA_ARGS__)
+
+/* Rotary position embedding of x (...,T,E): row t is at position first + t, and pair i of its first
+ * D elements is rotated by the angle position base^(-2 i / D). Errors: ESHAPE, EARG. */
+typedef struct {
+    size_t struct_size;
+    double base;     /* 0: 10000 */
+    double first;    /* position of the first row; may change without a new plan */
+    int64_t dims;    /* D, even; 0: E */
+    int interleaved; /* 1: pairs (2 i, 2 i + 1) as in GPT-J; 0: (i, i + D/2) as in Llama */
+} ctn_rotary_opt;
+CTN_API ctn_tensor *ctn_rotary_at(const char *at, ctn_tensor *x, const ctn_rotary_opt *opt);
+#define ctn_rotary(...) ctn_rotary_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+/* The weights of a layer with I inputs, a state of H elements and K gates: 4 in an LSTM (i, f, g,
+ * o), 3 in a GRU (r, z, n), otherwise 1. Gates follow one another in the rows, as in PyTorch. */
+typedef struct {
+    ctn_tensor *w_ih, *w_hh; /* (K H,I), (K H,H) */
+    ctn_tensor *b_ih, *b_hh; /* (K H); NULL: none */
+    /* (P,H), LSTM only: h is projected to P elements, and w_hh is (4 H,P). NULL: none */
+    ctn_tensor *w_hr;
+} ctn_rnn_weights;
+
+typedef struct {
+    size_t struct_size;
+    ctn_tensor *h0, *c0; /* initial state (N,H), with a projection h0 (N,P); NULL: zeros */
+    /* (N) i64 or i32, 0 to T steps for each sample; NULL: all T. Beyond its length a sample's y is
+     * zero and its state stays the same; in reverse it begins with its last step. A length out of
+     * range gives EARG when the step runs. */
+    ctn_tensor *lengths;
+    int reverse; /* 1: from the last step to the first */
+    int relu;    /* ctn_rnn only, 1: ReLU instead of tanh */
+    /* 1: record ordinary ops for every step. Slower, but can be differentiated more than once. A
+     * projection always does this. */
+    int composed;
+} ctn_rnn_opt;
+
+/* One layer of an LSTM over x (T,N,I): y (T,N,H) has h of every step; h and c (N,H) are the final
+ * state. Any of y, h, c may be NULL. Example: ctn_lstm(x, &w, CTN_OPT(ctn_rnn_opt, .reverse = 1),
+ * &y, NULL, NULL). On an error they are set to NULL. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_status ctn_lstm_at(const char *at, ctn_tensor *x, const ctn_rnn_weights *w,
+                               const ctn_rnn_opt *opt, ctn_tensor **y, ctn_tensor **h,
+                               ctn_tensor **c);
+#define ctn_lstm(...) ctn_lstm_at(CTN_HERE, __VA_ARGS__)
+
+/* The same with the gates of a GRU: h' = (1 - z) n + z h, n = tanh(x W_n^T + b + r (h U_n^T + b')).
+ * Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_status ctn_gru_at(const char *at, ctn_tensor *x, const ctn_rnn_weights *w,
+                              const ctn_rnn_opt *opt, ctn_tensor **y, ctn_tensor **h);
+#define ctn_gru(...) ctn_gru_at(CTN_HERE, __VA_ARGS__)
+
+/* The same without gates: h' = tanh(x W^T + b + h U^T + b'), or relu. Errors: ESHAPE, EDTYPE,
+ * EARG. */
+CTN_API ctn_status ctn_rnn_at(const char *at, ctn_tensor *x, const ctn_rnn_weights *w,
+                              const ctn_rnn_opt *opt, ctn_tensor **y, ctn_tensor **h);
+#define ctn_rnn(...) ctn_rnn_at(CTN_HERE, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

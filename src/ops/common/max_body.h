@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels of max and min for one element type, included by max.c once per op and type. T is
+ * the type, BEST(v, m) the better of two elements, NAME gives the functions their names.
+ */
+
+/* The best of m and n contiguous elements. */
+static T NAME(run)(const T *v, int64_t n, T m)
+{
+    T lane[LANES];
+    int64_t i = 0;
+    for (int j = 0; j < LANES; j++) lane[j] = m;
+    for (; i + LANES <= n; i += LANES) {
+        for (int j = 0; j < LANES; j++) {
+            T p = v[i + j], q = lane[j];
+            lane[j] = BEST(p, q);
+        }
+    }
+    for (; i < n; i++) m = BEST(v[i], m);
+    for (int j = 0; j < LANES; j++) m = BEST(lane[j], m);
+    return m;
+}
+
+/* Result i from its lines of s->last elements. */
+static void NAME(row)(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc)
+{
+    const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);
+    T m = x[0];
+    (void)nc;
+    for (int64_t l = 0; l < s->r / s->last; l++) {
+        const T *v = x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l);
+        if (s->last_step == 1) m = NAME(run)(v, s->last, m);
+        else
+            for (int64_t k = 0; k < s->last; k++) m = BEST(v[k * s->last_step], m);
+    }
+    ((T *)out)[i] = m;
+}
+
+/* Results i to i + nc - 1, which are contiguous in memory. */
+static void NAME(columns)(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc)
+{
+    const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);
+    T *restrict y = (T *)out + i;
+    for (int64_t c = 0; c < nc; c++) y[c] = x[c];
+    for (int64_t r = 1; r < s->r; r++) {
+        const T *restrict v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);
+        for (int64_t c = 0; c < nc; c++) {
+            T p = v[c], q = y[c];
+            y[c] = BEST(p, q);
+        }
+    }
+}
+
+#undef T
+#undef BEST
+#undef NAME

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels of softmax_grad(y, g) = y (g - sum(g y)) for one element type, included by softmax.c
+ * once per type. T is the type, NAME gives the functions their names. The arguments of the
+ * row and column functions are described in softmax.h.
+ */
+
+static void NAME(grad_row)(const void *y0, const void *g0, void *o0, int64_t C)
+{
+    const T *y = y0, *g = g0;
+    T *o = o0;
+    double s = 0;
+#pragma omp simd reduction(+ : s)
+    for (int64_t c = 0; c < C; c++) s += (double)(g[c] * y[c]);
+    T sum = (T)s;
+#pragma omp simd
+    for (int64_t c = 0; c < C; c++) o[c] = y[c] * (g[c] - sum);
+}
+
+static void NAME(grad_cols)(const void *y0, const void *g0, void *o0, int64_t C, int64_t inner,
+                            int64_t n)
+{
+    const T *y = y0, *g = g0;
+    T *o = o0;
+    double s[CTN__COLS] = {0};
+    for (int64_t c = 0; c < C; c++) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) s[i] += (double)(g[c * inner + i] * y[c * inner + i]);
+    }
+    for (int64_t c = 0; c < C; c++) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            o[c * inner + i] = y[c * inner + i] * (g[c * inner + i] - (T)s[i]);
+    }
+}
+
+#undef T
+#undef NAME

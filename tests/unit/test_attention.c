@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the cases of tests/ops cannot express about attention: dropout, whose mask shows when the
+ * values are the identity matrix, with its gradients; memory that is linear in the length; and
+ * refused calls.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ops/ops.h"
+#include "support/ok.h"
+
+enum { L = 70, M = 150, E = 8 };
+#define RATE 0.3
+
+static ctn_context *context(int threads)
+{
+    ctn_context *ctx = NULL;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = threads, .seed = 5)));
+    return ctx;
+}
+
+static float q[L * E], k[M * E], eye[M * M], g[L * M];
+
+static void fill(float *x, int n, uint64_t stream)
+{
+    for (int i = 0; i < n; i++) x[i] = (float)ctn__normal(7, stream, (uint64_t)i);
+}
+
+static void make_data(void)
+{
+    fill(q, L * E, 1);
+    fill(k, M * E, 2);
+    fill(g, L * M, 3);
+    memset(eye, 0, sizeof eye);
+    for (int i = 0; i < M; i++) eye[i * M + i] = 1;
+}
+
+typedef struct {
+    float y[L * M], gq[L * E], gk[M * E], gv[M * M];
+} result;
+
+/* Attention with v = identity, so that y is the matrix of probabilities. */
+static void run(int threads, double rate, result *r)
+{
+    ctn_context *ctx = context(threads);
+    ctn_tensor *grad[3];
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *in[3] = {ctn_with_grad(ctn_input(ctx, q, CTN_F32, CTN_SHAPE(L, E))),
+                         ctn_with_grad(ctn_input(ctx, k, CTN_F32, CTN_SHAPE(M, E))),
+                         ctn_with_grad(ctn_input(ctx, eye, CTN_F32, CTN_SHAPE(M, M)))};
+    ctn_tensor *y =
+        ctn_attention(in[0], in[1], in[2], NULL, CTN_OPT(ctn_attention_opt, .dropout = rate));
+    ctn_tensor *loss =
+        ctn_sum(ctn_mul(y, ctn_input(ctx, g, CTN_F32, CTN_SHAPE(L, M))), CTN_ALL_AXES, 0);
+    OK(ctn_grad(loss, 3, in, grad));
+    OK(ctn_read(y, r->y, sizeof r->y));
+    OK(ctn_read(grad[0], r->gq, sizeof r->gq));
+    OK(ctn_read(grad[1], r->gk, sizeof r->gk));
+    OK(ctn_read(grad[2], r->gv, sizeof r->gv));
+    OK(ctn_scope_end(ctx));
+    ctn_context_free(ctx);
+}
+
+static void assert_near(const char *what, const float *x, const double *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fabs((double)x[i] - y[i]) > 2e-5 * fmax(1, fabs(y[i])))
+            fail_msg("%s %d: %.8g, expected %.8g", what, i, (double)x[i], y[i]);
+}
+
+/* The gradients in double, from the probabilities p and what dropout made of them. */
+static void check_gradients(const float *p, const result *r)
+{
+    static double gq[L * E], gk[M * E], gv[M * M];
+    const double scale = 1 / sqrt((double)E);
+    memset(gq, 0, sizeof gq);
+    memset(gk, 0, sizeof gk);
+    memset(gv, 0, sizeof gv);
+    for (int i = 0; i < L; i++) {
+        double dot = 0, dp[M];
+        for (int j = 0; j < M; j++) {
+            const double kept = r->y[i * M + j] > 0 ? 1 / (1 - RATE) : 0;
+            dp[j] = (double)g[i * M + j] * kept;
+            dot += dp[j] * (double)p[i * M + j];
+        }
+        for (int j = 0; j < M; j++) {
+            const double ds = (double)p[i * M + j] * (dp[j] - dot) * scale;
+            for (int e = 0; e < E; e++) {
+                gq[i * E + e] += ds * (double)k[j * E + e];
+                gk[j * E + e] += ds * (double)q[i * E + e];
+            }
+            for (int c = 0; c < M; c++)
+                gv[j * M + c] += (double)r->y[i * M + j] * (double)g[i * M + c];
+        }
+    }
+    assert_near("gq", r->gq, gq, L * E);
+    assert_near("gk", r->gk, gk, M * E);
+    assert_near("gv", r->gv, gv, M * M);
+}
+
+static void dropout(void **state)
+{
+    (void)state;
+    static result plain, once, again;
+    int dropped = 0;
+    make_data();
+    run(1, 0, &plain);
+    run(1, RATE, &once);
+    run(3, RATE, &again);
+    assert_memory_equal(&once, &again, sizeof once);
+    for (int i = 0; i < L * M; i++) {
+        dropped += once.y[i] == 0;
+        const double expected = (double)plain.y[i] / (1 - RATE);
+        if (once.y[i] != 0) assert_true(fabs((double)once.y[i] - expected) < 1e-6);
+    }
+    assert_true(fabs((double)dropped / (L * M) - RATE) < 5 * sqrt(RATE * (1 - RATE) / (L * M)));
+    check_gradients(plain.y, &once);
+}
+
+/* The arena of a plan with forward and backward pass. */
+static int64_t arena(int64_t length)
+{
+    ctn_context *ctx = context(1);
+    float *x = ctn__calloc((size_t)length * E, sizeof *x);
+    ctn_tensor *grad;
+    ctn_plan_stats s;
+    assert_non_null(x);
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *in = ctn_with_grad(ctn_input(ctx, x, CTN_F32, CTN_SHAPE(length, E)));
+    ctn_tensor *y = ctn_attention(in, in, in, NULL, CTN_OPT(ctn_attention_opt, .causal = 1));
+    OK(ctn_grad(ctn_sum(y, CTN_ALL_AXES, 0), 1, &in, &grad));
+    OK(ctn_read(grad, x, (size_t)length * E * sizeof *x));
+    OK(ctn_scope_end(ctx));
+    ctn_context_get_stats(ctx, &s);
+    ctn__free(x);
+    ctn_context_free(ctx);
+    return s.arena_bytes;
+}
+
+static void linear_memory(void **state)
+{
+    (void)state;
+    const int64_t once = arena(512), twice = arena(1024);
+    assert_true(twice < once * 5 / 2);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    ctn_context *ctx = context(1);
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *x = ctn_full(ctx, 1, CTN_F32, CTN_SHAPE(2, 3, 4));
+    ctn_tensor *n = ctn_full(ctx, 1, CTN_F32, CTN_SHAPE(2));
+    assert_null(ctn_attention(x, x, x, NULL, CTN_OPT(ctn_attention_opt, .dropout = 1)));
+    assert_non_null(strstr(ctn_error_message(), "dropout is 1"));
+    ctn_error_clear();
+    assert_null(ctn_attention(x, x, x, NULL, CTN_OPT(ctn_attention_opt, .window = -1)));
+    ctn_error_clear();
+    assert_null(ctn_attention(x, x, x, NULL, CTN_OPT(ctn_attention_opt, .lengths = n)));
+    assert_non_null(strstr(ctn_error_message(), "lengths is f32"));
+    (void)ctn_scope_end(ctx);
+    ctn_context_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dropout),
+        cmocka_unit_test(linear_memory),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
