@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch on the regression problems of dev/bench: regression.py FOLDER THREADS.
 
-Writes mlp-x.npy, mlp-y.npy, unet-x.npy, unet-y.npy (training) and the same with -test, in f64 and in units far from 1,
-with noise in the targets (and, where h5py is there, all of them into data.h5 too); trains the networks of
-`catena train mlp` and `unet` on standardised values, and prints as JSON the root mean square error on the test
-samples, in units of the targets."""
+Writes mlp-x.npy, mlp-y.npy, unet-x.npy and unet-y.npy (training) and the same with -test, in f64
+and in units far from 1, with noise in the targets. If h5py is installed, writes all of them into
+data.h5, too. Trains the networks of `catena train mlp` and `unet` on standardised values, and
+prints the root mean square error on the test samples as JSON, in standard deviations of the
+targets."""
 import json
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def points(n):
 
 
 def fields(n):
-    """Temperatures, and where heat flows after some steps of diffusion."""
+    """Temperatures, and the heat flow after some steps of diffusion."""
     x = rng.normal(size=(n, 1, 32, 32))
     for _ in range(8):
         x = (x + sum(np.roll(x, s, a) for s in (1, -1) for a in (2, 3))) / 5
@@ -44,7 +45,8 @@ def fields(n):
 class Stage(nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
-        self.conv1, self.conv2 = (nn.Conv2d(i, outputs, 3, padding=1, bias=False) for i in (inputs, outputs))
+        self.conv1, self.conv2 = (nn.Conv2d(i, outputs, 3, padding=1, bias=False)
+                                  for i in (inputs, outputs))
         self.bn1, self.bn2 = nn.BatchNorm2d(outputs), nn.BatchNorm2d(outputs)
 
     def forward(self, x):
@@ -78,7 +80,8 @@ def moments(a):
 
 def train(net, data, test, epochs, batch):
     (mx, sx), (my, sy) = map(moments, data)
-    x, y = (torch.tensor((a - m) / s, dtype=torch.float32) for a, (m, s) in zip(data, ((mx, sx), (my, sy))))
+    x, y = (torch.tensor((a - m) / s, dtype=torch.float32)
+            for a, (m, s) in zip(data, ((mx, sx), (my, sy))))
     steps = epochs * -(-len(x) // batch)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)

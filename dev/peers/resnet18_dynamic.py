@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch eager on the sequence of `catena bench resnet18 --dynamic`: resnet18_dynamic.py BATCH SIZE STEPS THREADS.
+"""resnet18_dynamic.py BATCH SIZE STEPS THREADS: PyTorch eager on the same sequence of shapes as
+`catena bench resnet18 --dynamic`.
 
-Prints the seconds of all steps and the peak resident memory. Run by dev/bench."""
+Prints the total time of all steps in seconds and the peak resident memory. Run by dev/bench."""
 import resource
 import sys
 import time

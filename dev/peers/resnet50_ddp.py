@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""resnet50_ddp.py BATCH STEPS: ResNet-50 training steps by PyTorch's DistributedDataParallel over Gloo, one thread per rank, channels-last,
-started by mpirun on the hosts of dev/cluster. Rank 0 prints the median step. Used by dev/bench overlap."""
+"""resnet50_ddp.py BATCH STEPS: ResNet-50 training steps with PyTorch's DistributedDataParallel.
+
+Uses Gloo, channels-last and one thread per rank. Started by mpirun on the hosts of dev/cluster.
+Rank 0 prints the median and the best time of a step. Used by dev/bench overlap."""
 import os
 import statistics
 import sys
@@ -17,7 +19,8 @@ class Block(nn.Module):
         super().__init__()
         self.body = nn.Sequential(
             nn.Conv2d(c, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
             nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width))
         self.side = nn.Sequential() if stride == 1 and c == 4 * width else nn.Sequential(
             nn.Conv2d(c, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
@@ -27,7 +30,8 @@ class Block(nn.Module):
 
 
 def resnet50():
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+              nn.MaxPool2d(3, 2, 1)]
     c = 64
     for i, n in enumerate((3, 4, 6, 3)):
         for k in range(n):
@@ -57,7 +61,8 @@ def main():
         optim.step()
         times.append(time.perf_counter() - begin)
     if rank == 0:
-        print(f"step {1e3 * statistics.median(times[2:]):.1f} ms, best {1e3 * min(times[2:]):.1f} ms")
+        median, best = statistics.median(times[2:]), min(times[2:])
+        print(f"step {1e3 * median:.1f} ms, best {1e3 * best:.1f} ms")
     dist.destroy_process_group()
 
 
