@@ -247,6 +247,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_group_norm_new(ctn_module **m, ctn_context
  * Errors: EARG, ESHAPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim,
                                                      const int64_t *dims, const ctn_norm_opt *opt);
+/* The same with the root mean square instead of mean and variance, and without bias. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_rms_norm_new(ctn_module **m, ctn_context *ctx, int ndim,
+                                                   const int64_t *dims, const ctn_norm_opt *opt);
 
 /* Embedding: looks up rows of weight (rows,width). weight NULL: normal with standard
  * deviation 1. x (...) i64 or i32 -> (...,width). Local. Result: *m, owned. Errors: EARG,

@@ -114,7 +114,10 @@ enum {
     CTN_OP_VIEW = 8,
     CTN_OP_ELEMENTWISE = 16, /* each output element depends on the same element of each input */
     /* An effect (rule 1): each call runs exactly once, in the order of recording. */
-    CTN_OP_ORDERED = 32
+    CTN_OP_ORDERED = 32,
+    /* changes a small part of operand 0, which it may overwrite (inplace): if the result is
+     * assigned to the variable that operand 0 is, the op writes into the variable */
+    CTN_OP_UPDATE = 64
 };
 
 typedef struct ctn_op {

@@ -23,11 +23,14 @@ extern "C" {
 typedef struct {
     size_t struct_size;
     double scale;   /* 0: 1/sqrt(E) */
-    int causal;     /* 1: query i sees keys 0 to i only */
+    int causal;     /* 1: query i sees keys 0 to i only (see first) */
     int64_t window; /* query i sees only keys with |i - key| < window; 0: no limit */
     double dropout; /* in training, probabilities are dropped at this rate */
     /* i64 or i32, one for each index of dimension 0 of q, which sees keys 0 to length - 1. */
     ctn_tensor *lengths;
+    /* i64 or i32, one for each index of dimension 0 of q: query i has position first + i among the
+     * keys, for causal and window. NULL: 0. */
+    ctn_tensor *first;
     int composed; /* 1: use ordinary ops, which have all gradients of any order */
 } ctn_attention_opt;
 CTN_API ctn_tensor *ctn_attention_at(const char *at, ctn_tensor *q, ctn_tensor *k, ctn_tensor *v,
@@ -35,13 +38,15 @@ CTN_API ctn_tensor *ctn_attention_at(const char *at, ctn_tensor *q, ctn_tensor *
 #define ctn_attention(...) ctn_attention_at(CTN_HERE, __VA_ARGS__)
 
 /* Rotary position embedding of x (...,T,E): row t is at position first + t, and pair i of its first
- * D elements is rotated by the angle position base^(-2 i / D). Errors: ESHAPE, EARG. */
+ * D elements is rotated by the angle position base^(-2 i / D). Errors: ESHAPE, EDTYPE, EARG. */
 typedef struct {
     size_t struct_size;
     double base;     /* 0: 10000 */
     double first;    /* position of the first row; may change without a new plan */
     int64_t dims;    /* D, even; 0: E */
     int interleaved; /* 1: pairs (2 i, 2 i + 1) as in GPT-J; 0: (i, i + D/2) as in Llama */
+    /* (N) i64 or i32: added to `first` for sample n of x (N,...,T,E); NULL: none. */
+    ctn_tensor *positions;
 } ctn_rotary_opt;
 CTN_API ctn_tensor *ctn_rotary_at(const char *at, ctn_tensor *x, const ctn_rotary_opt *opt);
 #define ctn_rotary(...) ctn_rotary_at(CTN_HERE, __VA_ARGS__)

@@ -109,6 +109,14 @@ CTN_API ctn_tensor *ctn_pad_at(const char *at, ctn_tensor *x, const int64_t *bef
 CTN_API ctn_tensor *ctn_tril_at(const char *at, ctn_tensor *x, int64_t diagonal);
 #define ctn_tril(...) ctn_tril_at(CTN_HERE, __VA_ARGS__)
 
+/* x (N,...,M,E) with rows first[n] to first[n] + T - 1 of sample n replaced by y (N,...,T,E). first
+ * (N) is i64 or i32. Assigned to the variable that x is, as in ctn_assign(v, ctn_put_rows(
+ * ctn_use(v), y, first)), it copies only the rows of y, if nothing else reads x. Has no gradient.
+ * Errors: ESHAPE, EDTYPE; EARG for rows out of range, when the step runs. */
+CTN_API ctn_tensor *ctn_put_rows_at(const char *at, ctn_tensor *x, ctn_tensor *y,
+                                    ctn_tensor *first);
+#define ctn_put_rows(...) ctn_put_rows_at(CTN_HERE, __VA_ARGS__)
+
 /* Remove a dimension of length 1, or insert one as `axis` of the result. Errors: ESHAPE. */
 CTN_API ctn_tensor *ctn_squeeze_at(const char *at, ctn_tensor *x, int64_t axis);
 #define ctn_squeeze(...) ctn_squeeze_at(CTN_HERE, __VA_ARGS__)

@@ -121,13 +121,43 @@ typedef struct {
     int untied;         /* 1: lm_head.weight is a parameter of its own, not tied to wte.weight */
 } ctn_gpt_opt;
 /* GPT-2. Names: wte, wpe, h.0.ln_1, h.0.attn.c_attn, ..., ln_f, lm_head. Matrices are (out,in)
- * as in a linear module; published GPT-2 files have c_attn, c_proj and c_fc transposed. (N,T)
+ * as in a linear module; published files, which have some of them transposed, load as they are. (N,T)
  * i64 or i32 -> (N,T,V). Called with the tokens and a target for each of them
  * (ctn_call_multi(m, x, t)), it returns the mean loss instead, for which the logits of all tokens
  * never exist at the same time. "gpt2" in ctn_zoo_names has the sizes of the published model with
  * 124 million parameters: 12 layers and heads, width 768, block 1024, vocabulary 50257. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx,
                                               const ctn_gpt_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    int64_t vocabulary; /* 32000 */
+    int64_t block;      /* maximum sequence length; 0: 2048 */
+    int64_t width;      /* 512 */
+    int64_t hidden;     /* width inside the gated linear unit; 0: 8/3 of width, rounded up to 64 */
+    int layers, heads;  /* 8, 8 */
+    int kv_heads;       /* heads of keys and values, a divisor of heads; 0: heads */
+    int64_t head_width; /* even; 0: width / heads */
+    double rotary_base; /* 10000 */
+    double eps;         /* of the normalisations; 0: 1e-5 */
+    int64_t window;     /* a token sees this many tokens up to itself; 0: all */
+    int untied;         /* 1: lm_head.weight is a parameter of its own */
+    int qkv_bias;       /* 1: the projections of queries, keys and values have a bias (Qwen 2) */
+} ctn_llama_opt;
+/* Llama, and what has its shape: SmolLM, Mistral, Qwen 2. RMS normalisation, rotary position
+ * embedding, gated linear units, grouped queries. Names are those of Hugging Face:
+ * model.embed_tokens, model.layers.0.self_attn.q_proj, ..., model.norm, lm_head. Called like
+ * ctn_zoo_gpt. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_llama(ctn_module **m, ctn_context *ctx,
+                                                const ctn_llama_opt *opt);
+
+/* ---- published models ----------------------------------------------------------------------- */
+
+/* Make the network that a config.json of Hugging Face describes; path is that file or its folder.
+ * The key model_type must be gpt2, llama, mistral or qwen2. Load the weights with ctn_weights_load.
+ * Rates of dropout in the file are not used. Errors: also EIO, EFORMAT, EUNSUPPORTED (another
+ * model_type, a setting that Catena does not have, or a build without yyjson). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,9 @@
  *
  * Weights of a module in a safetensors file. Loading first pairs every variable with an array and
  * collects everything that does not match. Only then are values read, straight into the
- * variables, so only a disk error can leave a module partly changed.
+ * variables, so only a disk error can leave a module partly changed. Networks of the zoo know how
+ * their published files differ (ctn__published): in a prefix of the names, in arrays that hold no
+ * weights, and in transposed matrices.
  */
 #include <stdarg.h>
 
@@ -58,7 +60,8 @@ typedef struct {
     const ctn__st_array **from; /* array for each name of all; NULL: not loaded */
     bool *used;                 /* arrays of the file that some name refers to */
     int next;                   /* index in all of the next variable to read */
-    char *converted;            /* buffer for an array whose type differs from its variable's */
+    char *converted;            /* buffer for an array that is converted or transposed */
+    bool turned;                /* the file has the matrices of published.turned transposed */
     problems missing, unexpected, shape, dtype;
 } loading;
 
@@ -100,6 +103,34 @@ static const char *file_name(const loading *l, const char *name, char *buf, size
     return buf;
 }
 
+static bool ends_in(const char *const *list, const char *name)
+{
+    const size_t n = strlen(name);
+    for (; list && *list; list++) {
+        const size_t k = strlen(*list);
+        if (k <= n && strcmp(name + n - k, *list) == 0) return true;
+    }
+    return false;
+}
+
+/* The array called `name`, or that with the prefix of published files added or removed. */
+static const ctn__st_array *find_array(const loading *l, const char *name)
+{
+    const ctn__st_array *a = ctn__st_find(l->file, name);
+    const char *prefix = l->m->published ? l->m->published->prefix : NULL;
+    char longer[1024];
+    if (a || !prefix) return a;
+    const size_t n = strlen(prefix);
+    if (strncmp(name, prefix, n) == 0) return ctn__st_find(l->file, name + n);
+    snprintf(longer, sizeof longer, "%s%s", prefix, name);
+    return ctn__st_find(l->file, longer);
+}
+
+static bool is_turned(const loading *l, int i)
+{
+    return l->turned && ends_in(l->m->published->turned, l->all.name[i]);
+}
+
 static size_t array_index(const loading *l, const ctn__st_array *a)
 {
     for (size_t i = 0;; i++)
@@ -118,6 +149,7 @@ static void check_fit(loading *l, int i, const ctn__st_array *a)
     const ctn_var *v = l->all.var[i];
     ctn_desc d = {.ndim = a->ndim};
     memcpy(d.dim, a->shape, sizeof d.dim);
+    if (is_turned(l, i) && d.ndim == 2) d.dim[0] = a->shape[1], d.dim[1] = a->shape[0];
     if (!ctn__same_shape(&d, &v->d)) {
         char s[128], t[128];
         note(&l->shape, "%s is %s in the model and %s in the file", l->all.name[i],
@@ -128,6 +160,21 @@ static void check_fit(loading *l, int i, const ctn__st_array *a)
     }
 }
 
+/* Does the file have matrices transposed? The first one that cannot be square shows it. */
+static bool has_turned(const loading *l)
+{
+    const ctn__published *p = l->m->published;
+    char buf[1024];
+    for (int i = 0; p && p->turned && i < l->all.n; i++) {
+        if (!ends_in((const char *const[]){p->turned[0], NULL}, l->all.name[i])) continue;
+        const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
+        const ctn__st_array *a = name ? find_array(l, name) : NULL;
+        const int64_t *d = l->all.var[i]->d.dim;
+        if (a) return a->ndim == 2 && a->shape[0] == d[1] && a->shape[1] == d[0] && d[0] != d[1];
+    }
+    return false;
+}
+
 /* Pair names with arrays; returns how many are loaded. A tied variable takes the array of the
  * first of its names that has one. */
 static int pair(loading *l)
@@ -135,10 +182,11 @@ static int pair(loading *l)
     int loaded = 0;
     char buf[1024];
     bool *skip = l->used + ctn__st_count(l->file); /* variables that opt.map leaves out */
+    l->turned = has_turned(l);
     for (int i = 0; i < l->all.n; i++) {
         int first = first_name(l, i);
         const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
-        const ctn__st_array *a = name ? ctn__st_find(l->file, name) : NULL;
+        const ctn__st_array *a = name ? find_array(l, name) : NULL;
         skip[first] |= name == NULL;
         if (!a) continue;
         l->used[array_index(l, a)] = true;
@@ -154,8 +202,11 @@ static int pair(loading *l)
             note(&l->missing, "%s%s%s%s", l->all.name[i], same ? "" : " (as ", same ? "" : name,
                  same ? "" : ")");
         }
-    for (size_t i = 0; i < ctn__st_count(l->file); i++)
-        if (!l->used[i]) note(&l->unexpected, "%s", ctn__st_at(l->file, i)->name);
+    const char *const *ignored = l->m->published ? l->m->published->ignored : NULL;
+    for (size_t i = 0; i < ctn__st_count(l->file); i++) {
+        const char *name = ctn__st_at(l->file, i)->name;
+        if (!l->used[i] && !ends_in(ignored, name)) note(&l->unexpected, "%s", name);
+    }
     return loaded;
 }
 
@@ -191,6 +242,16 @@ static ctn_status report(const loading *l, const char *path, int loaded)
     return st;
 }
 
+/* data (rows,cols) = the transpose of the n elements in l->converted. */
+static void turn(const loading *l, const ctn__st_array *a, ctn_dtype dtype, void *data)
+{
+    const int64_t cols = a->shape[0], rows = a->shape[1];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < cols; k++)
+            ctn__elem_set(data, dtype, i * cols + k,
+                          ctn__elem_get(l->converted, a->dtype, k * rows + i));
+}
+
 /* Read the next variable: ctn_module_visit passes them in the order of the names, each under its
  * first name. */
 static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int ndim,
@@ -199,10 +260,15 @@ static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int 
     loading *l = user;
     (void)name, (void)ndim, (void)dims;
     while (first_name(l, l->next) != l->next) l->next++;
+    const bool turned = is_turned(l, l->next);
     const ctn__st_array *a = l->from[l->next++];
     if (!a) return CTN_OK;
-    if (a->dtype == dtype) return ctn__st_read(l->file, a, data);
+    if (a->dtype == dtype && !turned) return ctn__st_read(l->file, a, data);
     CTN_TRY(ctn__st_read(l->file, a, l->converted));
+    if (turned) {
+        turn(l, a, dtype, data);
+        return CTN_OK;
+    }
     const int64_t n = (int64_t)(a->bytes / ctn_dtype_size(a->dtype));
     for (int64_t k = 0; k < n; k++)
         ctn__elem_set(data, dtype, k, ctn__elem_get(l->converted, a->dtype, k));
@@ -211,9 +277,10 @@ static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int 
 
 static ctn_status read_values(loading *l)
 {
-    size_t most = 0; /* size in bytes of the largest array that is converted */
+    size_t most = 0; /* size in bytes of the largest array that is converted or transposed */
     for (int i = 0; i < l->all.n; i++)
-        if (l->from[i] && l->from[i]->dtype != l->all.var[i]->d.dtype && l->from[i]->bytes > most)
+        if (l->from[i] && l->from[i]->bytes > most &&
+            (is_turned(l, i) || l->from[i]->dtype != l->all.var[i]->d.dtype))
             most = l->from[i]->bytes;
     l->converted = ctn__aligned(most);
     if (!l->converted) return CTN_ENOMEM;

@@ -94,6 +94,8 @@ static ctn_status copy_modules(ctn_module *c, ctn_module *m, pairs *p)
 {
     if (!ctn__vec_push(&p->at, ((pair){m, c}))) return CTN_ENOMEM;
     c->recompute = m->recompute;
+    c->published = m->published;
+    c->decoder = m->decoder;
     for (size_t i = 0; i < m->children.n; i++) {
         ctn_module *from = m->children.at[i], *to = child_named(c, from->name);
         if (!to) {

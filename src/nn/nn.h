@@ -24,6 +24,39 @@ typedef struct {
     CTN__VEC(const char *) name; /* dotted; in ctn_module.text */
 } ctn__var_list;
 
+/* How the published files of a network differ from the names and shapes of its variables. Lists end
+ * with NULL; NULL: empty. */
+typedef struct {
+    const char *prefix;         /* "bert.": files may have it in front of a name, or lack it */
+    const char *const *ignored; /* endings of arrays that hold no weights */
+    const char *const *turned;  /* endings of matrices that a file may have transposed; all of them
+                                   are if the first, which must not be square, is */
+} ctn__published;
+
+/* What a network that continues sequences of tokens offers to the generator (generate.c). */
+typedef struct {
+    int layers;
+    int64_t heads, width;      /* of the keys and values of a layer */
+    int64_t block, vocabulary; /* maximum sequence length; number of tokens */
+} ctn__decoder_sizes;
+
+/* The keys and values of all tokens so far, and where the next T tokens of each of N sequences
+ * belong. */
+typedef struct {
+    ctn_var *const *k, *const *v; /* one per layer, (N,heads,room,width) */
+    ctn_tensor *first;            /* (N) i64: position of the first new token */
+    ctn_tensor *positions;        /* (N,T) i64: position of each new token */
+    bool begin;                   /* there are no tokens before the new ones */
+} ctn__cache;
+
+typedef struct {
+    void (*sizes)(const void *self, ctn__decoder_sizes *s);
+    /* x (N,T) -> (N,V), the logits of the tokens with the numbers `last` (N) in the flat x. Adds
+     * the keys and values of x to the cache. */
+    ctn_tensor *(*decode)(void *self, ctn_module *m, ctn_tensor *x, ctn_tensor *last,
+                          const ctn__cache *c);
+} ctn__decoder;
+
 struct ctn_module {
     ctn_context *ctx;
     ctn_forward_fn forward;
@@ -33,9 +66,11 @@ struct ctn_module {
     ctn_copy_fn copy;   /* NULL: none, see ctn__module_own */
     size_t bytes, refs; /* see ctn__module_own; 0: a module of the user */
     ctn_module *parent;
-    char *name;     /* in the parent; NULL at the root */
-    const char *at; /* source line of the call in progress */
-    bool recompute; /* each call is a block that is recomputed for its gradient */
+    char *name;                      /* in the parent; NULL at the root */
+    const char *at;                  /* source line of the call in progress */
+    bool recompute;                  /* each call is a block that is recomputed for its gradient */
+    const ctn__published *published; /* NULL: files are as the module saves them */
+    const ctn__decoder *decoder;     /* NULL: the module does not continue sequences */
     CTN__VEC(ctn_module *) children;
     CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
     bool listed;                  /* the members below are up to date */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of group and layer normalisation: parameters weight (ones) and bias (zeros). Group
- * normalisation has one element per channel, layer normalisation one per element of the last
+ * The modules of group, layer and RMS normalisation: parameters weight (ones) and bias (zeros).
+ * Group normalisation has one element per channel, the others one per element of the last
  * dimensions.
  */
 #include <catena/ops.h>
@@ -10,8 +10,9 @@
 
 typedef struct {
     ctn_var *weight, *bias; /* NULL: none */
-    int64_t groups;         /* 0: layer normalisation over the last n dimensions */
+    int64_t groups;         /* 0: normalisation over the last n dimensions */
     int n;
+    bool rms; /* without subtracting the mean */
     double eps;
 } norm;
 
@@ -22,6 +23,7 @@ static ctn_tensor *norm_forward(void *self, ctn_module *m, ctn_tensor *x)
     ctn_tensor *w = NULL, *b = NULL;
     if (l->weight && !(w = ctn_use_at(at, l->weight))) return NULL;
     if (l->bias && !(b = ctn_use_at(at, l->bias))) return NULL;
+    if (l->rms) return ctn_rms_norm_at(at, x, l->n, w, l->eps);
     return l->groups ? ctn_group_norm_at(at, x, l->groups, w, b, l->eps)
                      : ctn_layer_norm_at(at, x, l->n, w, b, l->eps);
 }
@@ -63,15 +65,28 @@ ctn_status ctn_group_norm_new(ctn_module **m, ctn_context *ctx, int64_t groups, 
     return new_norm(m, ctx, (norm){.groups = groups}, CTN_SHAPE(channels), &o);
 }
 
+static ctn_status over_last(const char *who, ctn_module **m, ctn_context *ctx, bool rms, int ndim,
+                            const int64_t *dims, const ctn_norm_opt *opt)
+{
+    ctn_norm_opt o;
+    if (!m) return ctn_fail(CTN_EARG, "%s: NULL argument", who);
+    *m = NULL;
+    CTN_TRY(ctn__opt(who, &o, sizeof o, opt));
+    if (ndim < 1 || ndim > CTN_MAX_DIMS || !dims)
+        return ctn_fail(CTN_EARG, "%s: got %d dimensions, expected 1 to %d", who, ndim,
+                        CTN_MAX_DIMS);
+    o.no_bias |= rms;
+    return new_norm(m, ctx, (norm){.n = ndim, .rms = rms}, ndim, dims, &o);
+}
+
 ctn_status ctn_layer_norm_new(ctn_module **m, ctn_context *ctx, int ndim, const int64_t *dims,
                               const ctn_norm_opt *opt)
 {
-    ctn_norm_opt o;
-    if (!m) return ctn_fail(CTN_EARG, "layer_norm_new: NULL argument");
-    *m = NULL;
-    CTN_TRY(ctn__opt("layer_norm_new", &o, sizeof o, opt));
-    if (ndim < 1 || ndim > CTN_MAX_DIMS || !dims)
-        return ctn_fail(CTN_EARG, "layer_norm_new: got %d dimensions, expected 1 to %d", ndim,
-                        CTN_MAX_DIMS);
-    return new_norm(m, ctx, (norm){.n = ndim}, ndim, dims, &o);
+    return over_last("layer_norm_new", m, ctx, false, ndim, dims, opt);
+}
+
+ctn_status ctn_rms_norm_new(ctn_module **m, ctn_context *ctx, int ndim, const int64_t *dims,
+                            const ctn_norm_opt *opt)
+{
+    return over_last("rms_norm_new", m, ctx, true, ndim, dims, opt);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attention: softmax(q k^T scale + mask) v, with masks by position (causal, window, lengths),
+ * attention: softmax(q k^T scale + mask) v, with masks by position (causal, window, lengths, first),
  * grouped queries and dropout. In f32 it is one op whose memory is linear in the length
  * (common/attend.c); in other cases it is composed of other ops (common/attention.c).
  *
- * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask and the lengths if there are any,
- * and returns y (N,H,L,F), the logarithms of the sums of the rows (N,H,L) and, with dropout, the
+ * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the
+ * positions of the first queries if there are any, and returns y (N,H,L,F), the logarithms of the sums of the rows (N,H,L) and, with dropout, the
  * seed and the stream of its random numbers. attention_grad has q, k, v, the gradient of y, y, the
- * logarithms, then mask, lengths and random numbers, and returns the gradients of q, k and v.
+ * logarithms, then mask, lengths, positions and random numbers, and returns the gradients of q, k and v.
  */
 #include <math.h>
 
@@ -15,9 +15,9 @@
 #include "ops/common/attention.h"
 #include "ops/common/random.h"
 
-enum { CAUSAL, WINDOW, MASK, LENGTHS, NATTR };
+enum { CAUSAL, WINDOW, MASK, LENGTHS, FIRST, NATTR };
 enum { SCALE, DROP, NSCALAR };
-static const char *const attr_names[] = {"causal", "window", "mask", "lengths"};
+static const char *const attr_names[] = {"causal", "window", "mask", "lengths", "first"};
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
@@ -79,7 +79,8 @@ static ctn_status prepare(ctn_prepare_args *a, bool backward)
     for (int i = 0; i < (backward ? 3 : 1); i++) heads_inside(&a->dout[i]);
     if (backward) ctn__plain(&a->din[5]);
     for (int i = backward ? 6 : 3; i < a->nin; i++)
-        if (a->din[i].dtype != CTN_F32) ctn__plain(&a->din[i]); /* lengths and random numbers */
+        if (a->din[i].dtype != CTN_F32)
+            ctn__plain(&a->din[i]); /* lengths, positions, random numbers */
     return CTN_OK;
 }
 
@@ -113,7 +114,11 @@ static ctn__attend_args args_of(const ctn_run_args *a, int more, int64_t *bias)
     }
     if (a->attr[LENGTHS]) {
         x.length_type = a->din[more].dtype;
-        x.lengths = a->in[more];
+        x.lengths = a->in[more++];
+    }
+    if (a->attr[FIRST]) {
+        x.first_type = a->din[more].dtype;
+        x.first = a->in[more];
     }
     return x;
 }
@@ -168,6 +173,14 @@ static ctn_tensor *ungrouped(const ctn_grad_args *a, ctn_tensor *x, const ctn_de
     return x ? ctn_reshape_at(a->at, x, 4, d) : NULL;
 }
 
+/* x (N) as a float type and with ndim dimensions. */
+static ctn_tensor *per_sample(const char *at, ctn_tensor *x, ctn_dtype dtype, int ndim)
+{
+    int64_t d[CTN_MAX_DIMS];
+    for (int i = 0; i < CTN_MAX_DIMS; i++) d[i] = i == 0 ? x->d.dim[0] : 1;
+    return ctn_reshape_at(at, ctn_cast_at(at, x, dtype), ndim, d);
+}
+
 static ctn_status no_gradient(const ctn_grad_args *a, const char *what)
 {
     return ctn_fail(CTN_EGRAD, "attention with dropout has no %s; set composed in its options (%s)",
@@ -190,9 +203,8 @@ static ctn__attention composed_of(const ctn_grad_args *a, int more)
         const int64_t heads = a->in[more]->d.dim[1];
         c.mask = grouped(a, a->in[more++], heads > 1 ? K : 1);
     }
-    if (a->attr[LENGTHS])
-        c.lengths = ctn_reshape_at(a->at, ctn_cast_at(a->at, a->in[more], CTN_F32),
-                                   CTN_SHAPE(a->in[more]->d.dim[0], 1, 1, 1, 1));
+    if (a->attr[LENGTHS]) c.lengths = per_sample(a->at, a->in[more++], CTN_F32, 5);
+    if (a->attr[FIRST]) c.first = per_sample(a->at, a->in[more], CTN_F32, 5);
     return c;
 }
 
@@ -213,7 +225,7 @@ static ctn_status composed_grad(const ctn_grad_args *a)
 
 static ctn_status attention_grad(const ctn_grad_args *a)
 {
-    ctn_tensor *in[9] = {a->in[0], a->in[1], a->in[2], a->gout[0], a->out[0], a->out[1]}, *out[3];
+    ctn_tensor *in[10] = {a->in[0], a->in[1], a->in[2], a->gout[0], a->out[0], a->out[1]}, *out[3];
     int nin = 6;
     if (a->attr[MASK] && a->need[3]) return composed_grad(a);
     for (int i = 3; i < a->nin; i++) in[nin++] = a->in[i];
@@ -234,7 +246,7 @@ static ctn_status attention_grad_grad(const ctn_grad_args *a)
                         "attention has no second derivative by its mask; set composed in its "
                         "options (%s)",
                         a->at);
-    if (a->nin > 6 + (int)(a->attr[MASK] + a->attr[LENGTHS]))
+    if (a->nin > 6 + (int)(a->attr[MASK] + a->attr[LENGTHS] + a->attr[FIRST]))
         return no_gradient(a, "second derivative");
     for (int i = 0; i < 3; i++) {
         d[i] = a->gout[i] ? grouped(a, a->gout[i], K) : NULL;
@@ -252,7 +264,7 @@ static ctn_status attention_grad_grad(const ctn_grad_args *a)
 
 #define ATTENTION_OP                                                                \
     .struct_size = sizeof(ctn_op), .nin = -1, .order = -1, .prec = CTN_PREC_F32,    \
-    .grad_in = CTN_OPERANDS(5), .attr_names = attr_names, .infer = attention_infer, \
+    .grad_in = CTN_OPERANDS(6), .attr_names = attr_names, .infer = attention_infer, \
     .grad = attention_grad, .prepare = attention_prepare, .run = attention_run
 
 ctn_op ctn__op_attention = {
@@ -279,7 +291,7 @@ ctn_op ctn__op_attention_grad = {
     .flags = CTN_OP_STRIDED,
     .order = -1,
     .prec = CTN_PREC_F32,
-    .grad_in = CTN_OPERANDS(9),
+    .grad_in = CTN_OPERANDS(10),
     .attr_names = attr_names,
     .infer = attention_grad_infer,
     .grad = attention_grad_grad,
@@ -307,10 +319,21 @@ static bool fits(const ctn_desc *q, const ctn_desc *k, const ctn_desc *v)
     return q->dim[q->ndim - 1] == k->dim[k->ndim - 1] && k->dim[k->ndim - 2] == v->dim[v->ndim - 2];
 }
 
+static ctn_status check_per_sample(const call *c, const char *what, const ctn_tensor *l)
+{
+    char tq[128], tl[128];
+    if (!l || (l->d.ndim == 1 && c->q->d.ndim >= 3 && l->d.dim[0] == c->q->d.dim[0] &&
+               (l->d.dtype == CTN_I64 || l->d.dtype == CTN_I32)))
+        return CTN_OK;
+    return ctn_fail(CTN_ESHAPE,
+                    "attention: %s is %s %s, expected one i64 or i32 for each sample of q %s (%s)",
+                    what, ctn_dtype_name(l->d.dtype), ctn__shape_text(&l->d, tl, sizeof tl),
+                    ctn__shape_text(&c->q->d, tq, sizeof tq), c->at);
+}
+
 static ctn_status check(const call *c)
 {
-    char tq[128], tk[128], tv[128], tl[128];
-    const ctn_tensor *l = c->o.lengths;
+    char tq[128], tk[128], tv[128];
     if (!fits(&c->q->d, &c->k->d, &c->v->d))
         return ctn_fail(
             CTN_ESHAPE,
@@ -322,14 +345,8 @@ static ctn_status check(const call *c)
                         "attention: window is %lld and dropout is %g; expected a window of 0 or "
                         "more and a rate of at least 0 and below 1 (%s)",
                         (long long)c->o.window, c->o.dropout, c->at);
-    if (l && (l->d.ndim != 1 || c->q->d.ndim < 3 || l->d.dim[0] != c->q->d.dim[0] ||
-              (l->d.dtype != CTN_I64 && l->d.dtype != CTN_I32)))
-        return ctn_fail(CTN_ESHAPE,
-                        "attention: lengths is %s %s, expected one i64 or i32 for each sample of q "
-                        "%s (%s)",
-                        ctn_dtype_name(l->d.dtype), ctn__shape_text(&l->d, tl, sizeof tl),
-                        ctn__shape_text(&c->q->d, tq, sizeof tq), c->at);
-    return CTN_OK;
+    CTN_TRY(check_per_sample(c, "lengths", c->o.lengths));
+    return check_per_sample(c, "first", c->o.first);
 }
 
 /* x (...,L,E) as (N,H,L,E); a dimension that is missing has length 1. */
@@ -367,9 +384,9 @@ static bool has_kernel(const call *c)
 static ctn_tensor *by_kernel(const call *c)
 {
     const ctn_desc *q = &c->q->d;
-    ctn_tensor *in[5] = {four(c->at, c->q), four(c->at, c->k), four(c->at, c->v)}, *out[3];
+    ctn_tensor *in[6] = {four(c->at, c->q), four(c->at, c->k), four(c->at, c->v)}, *out[3];
     const int64_t attr[NATTR] = {c->o.causal != 0, c->o.window, c->mask != NULL,
-                                 c->o.lengths != NULL};
+                                 c->o.lengths != NULL, c->o.first != NULL};
     const ctn_scalar scalar[NSCALAR] = {CTN_CONST(c->scale), CTN_CONST(c->dropout)};
     int nin = 3;
     if (c->mask) { /* with the dimensions of q */
@@ -381,6 +398,7 @@ static ctn_tensor *by_kernel(const call *c)
         in[nin++] = four(c->at, ctn_reshape_at(c->at, c->mask, d.ndim, d.dim));
     }
     if (c->o.lengths) in[nin++] = c->o.lengths;
+    if (c->o.first) in[nin++] = c->o.first;
     ctn_op *op = c->dropout > 0 ? &ctn__op_attention_dropout : &ctn__op_attention;
     const ctn_op_args args = {NATTR, NSCALAR, attr, scalar};
     if (ctn_apply_at(c->at, NULL, op, nin, in, &args, out) < 0) return NULL;
@@ -422,14 +440,10 @@ static ctn_tensor *by_ops(const call *c)
         if (a.mask && a.mask->d.ndim > 2)
             a.mask = split_heads(c->at, a.mask, heads(&a.mask->d) > 1 ? K : 1);
     }
-    if (c->o.lengths) {
-        int64_t d[CTN_MAX_DIMS];
-        for (int i = 0; i < CTN_MAX_DIMS; i++) d[i] = 1;
-        d[0] = c->q->d.dim[0];
-        a.lengths = ctn_reshape_at(c->at, ctn_cast_at(c->at, c->o.lengths, c->q->d.dtype),
-                                   c->q->d.ndim + group, d);
-        if (!a.lengths) return NULL;
-    }
+    const int ndim = c->q->d.ndim + group;
+    if (c->o.lengths && !(a.lengths = per_sample(c->at, c->o.lengths, c->q->d.dtype, ndim)))
+        return NULL;
+    if (c->o.first && !(a.first = per_sample(c->at, c->o.first, c->q->d.dtype, ndim))) return NULL;
     if (!a.q || !a.k || !a.v || (c->mask && !a.mask)) return NULL;
     ctn_tensor *y = ctn__attention_composed(&a);
     if (!y || !group) return y;

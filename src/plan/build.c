@@ -189,13 +189,52 @@ static ctn_status save_source(builder *b, const ctn__node *n)
     return CTN_OK;
 }
 
+static bool stepped(const ctn__node *n, const ctn_var *v)
+{
+    return n->event == CTN__EV_STEP && n->pool == v->pool && v->trainable;
+}
+
+static int writes_of(const builder *b, const ctn_var *v)
+{
+    int n = 0;
+    for (size_t i = 0; i < b->late.n; i++)
+        n += b->late.at[i]->var == v || stepped(b->late.at[i], v);
+    return n;
+}
+
+/* Let the producer of value v, which is assigned to a variable, write into the variable, if it is
+ * an update of it and the only reader of the old value. No pass can then move a read behind it. */
+static bool update_in_place(builder *b, const ctn_var *var, int v)
+{
+    ctn__plan *p = b->p;
+    ctn__value *val = &p->values.at[v];
+    const ctn__pnode *n = val->node >= 0 ? &p->nodes.at[val->node] : NULL;
+    if (!n || !(n->op->flags & CTN_OP_UPDATE) || val->kind != CTN__V_TEMP) return false;
+    if (n->block || var->pool || writes_of(b, var) != 1) return false;
+    if (p->values.at[n->in[0]].kind != CTN__V_VAR || p->values.at[n->in[0]].var != var)
+        return false;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const ctn__pnode *reader = &p->nodes.at[i];
+        for (int k = reader == n; k < reader->nin; k++)
+            if (shows_var(p, reader->in[k]) == var) return false;
+    }
+    return true;
+}
+
 static ctn_status add_assign(builder *b, ctn__node *n)
 {
     ctn__plan *p = b->p;
-    int v = -1, d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
+    int v = -1;
+    CTN_TRY(value_of(b, n->in[0], &v));
+    if (update_in_place(b, n->var, v)) {
+        p->values.at[v].kind = CTN__V_VAR;
+        p->values.at[v].var = n->var;
+        p->nodes.at[p->values.at[v].node].effect = true;
+        return CTN_OK;
+    }
+    const int d = ctn__plan_value(p, &n->var->d, CTN__V_VAR);
     if (d < 0) return CTN_ENOMEM;
     p->values.at[d].var = n->var;
-    CTN_TRY(value_of(b, n->in[0], &v));
     int id = ctn__plan_node(p, &ctn__op_write, n->at, 1, &v, 1, &d);
     if (id < 0) return CTN_ENOMEM;
     p->nodes.at[id].effect = true;
@@ -209,11 +248,6 @@ static ctn_status add_step(builder *b, ctn__node *n)
     b->p->nodes.at[id].effect = true;
     b->p->nodes.at[id].pool = n->pool;
     return CTN_OK;
-}
-
-static bool stepped(const ctn__node *n, const ctn_var *v)
-{
-    return n->event == CTN__EV_STEP && n->pool == v->pool && v->trainable;
 }
 
 /* A read of a variable after an assign in the same segment sees the assigned tensor. */

@@ -26,74 +26,78 @@ static ctn_tensor *drop(const char *at, ctn_tensor *x, double rate)
     return rate > 0 ? ctn_dropout_at(at, x, rate) : x;
 }
 
-/* x (N,T,C) -> (N,H,T,C/H) */
-static ctn_tensor *split_heads(const char *at, ctn_tensor *x, int64_t heads)
-{
-    if (!x) return NULL;
-    x = ctn_reshape_at(at, x,
-                       CTN_SHAPE(ctn_dim(x, 0), ctn_dim(x, 1), heads, ctn_dim(x, 2) / heads));
-    return ctn_transpose_at(at, x, 4, (const int64_t[]){0, 2, 1, 3});
-}
-
 /* x (N,T,C) -> (N,T,C) */
-static ctn_tensor *attend(const layer *l, const char *at, ctn_tensor *x)
+static ctn_tensor *attend(const layer *l, const char *at, ctn_tensor *x, const ctn__cache *c, int i)
 {
-    const int64_t N = ctn_dim(x, 0), T = ctn_dim(x, 1), C = ctn_dim(x, 2);
+    const int64_t C = ctn_dim(x, 2);
     ctn_tensor *qkv[3]; /* each (N,T,C) */
     if (ctn_split_at(at, ctn_call_at(at, l->c_attn, x), 2, 3, (const int64_t[]){C, C, C}, qkv) < 0)
         return NULL;
-    for (int i = 0; i < 3; i++) qkv[i] = split_heads(at, qkv[i], l->heads);
-    ctn_tensor *y = ctn_attention_at(at, qkv[0], qkv[1], qkv[2], NULL,
-                                     CTN_OPT(ctn_attention_opt, .causal = 1)); /* (N,H,T,C/H) */
-    y = ctn_transpose_at(at, y, 4, (const int64_t[]){0, 2, 1, 3});
-    return ctn_call_at(at, l->attn_proj, ctn_reshape_at(at, y, CTN_SHAPE(N, T, C)));
+    for (int k = 0; k < 3; k++) qkv[k] = ctn__zoo_split_heads(at, qkv[k], l->heads);
+    ctn_tensor *y = ctn__zoo_attend(at, qkv[0], qkv[1], qkv[2], 0, c, i); /* (N,H,T,C/H) */
+    return ctn_call_at(at, l->attn_proj, ctn__zoo_join_heads(at, y));
 }
 
-static ctn_tensor *layer_forward(void *self, ctn_module *m, ctn_tensor *x)
+/* Layer number i of the cache, which may be NULL. */
+static ctn_tensor *apply_layer(const layer *l, const char *at, ctn_tensor *x, const ctn__cache *c,
+                               int i)
 {
-    const layer *l = self;
-    const char *at = m->at;
     ctn_tensor *y = ctn_call_at(at, l->ln_1, x);
     if (!y) return NULL;
-    x = ctn_add_at(at, x, drop(at, attend(l, at, y), l->dropout));
+    x = ctn_add_at(at, x, drop(at, attend(l, at, y, c, i), l->dropout));
     y = ctn_gelu_tanh_at(at, ctn_call_at(at, l->c_fc, ctn_call_at(at, l->ln_2, x)));
     return ctn_add_at(at, x, drop(at, ctn_call_at(at, l->mlp_proj, y), l->dropout));
 }
 
-/* x: the tokens and, optionally, the token that follows each of them. Returns the logits, or the
- * mean loss of the targets, which does not need all logits at once. */
+static ctn_tensor *layer_forward(void *self, ctn_module *m, ctn_tensor *x)
+{
+    return apply_layer(self, m->at, x, NULL, 0);
+}
+
+/* in: the tokens and, optionally, the token that follows each of them. */
 static ctn_tensors gpt_forward(void *self, ctn_module *m, ctn_tensors in)
 {
     const gpt *g = self;
     const char *at = m->at;
-    ctn_tensor *x = in.t[0], *targets = in.n > 1 ? in.t[1] : NULL;
-    const int64_t T = ctn_dim(x, -1);
-    if (ctn_ndim(x) != 2 || T > g->block) {
-        ctn_fail(CTN_ESHAPE,
-                 "gpt: x has %d dimensions and sequences of %lld, expected (N,T) with T at most "
-                 "%lld (%s)",
-                 ctn_ndim(x), (long long)T, (long long)g->block, at);
-        return (ctn_tensors){0};
-    }
-    ctn_tensor *where = ctn_slice_at(at, ctn_use_at(at, g->position), 0, 0, T); /* (T,C) */
+    ctn_tensor *x = in.t[0];
+    if (ctn__zoo_check_tokens("gpt", at, x, g->block) < 0) return (ctn_tensors){0};
+    ctn_tensor *where = ctn_slice_at(at, ctn_use_at(at, g->position), 0, 0, ctn_dim(x, 1));
     x = drop(at, ctn_add_at(at, ctn_call_at(at, g->wte, x), where), g->dropout);
     for (size_t i = 0; i < g->h->children.n; i++) x = ctn_call_at(at, g->h->children.at[i], x);
-    x = ctn_call_at(at, g->ln_f, x);
-    ctn_tensor *w = ctn_use_at(at, g->head);
-    x = targets ? ctn_linear_cross_entropy_at(at, x, w, targets, NULL)
-                : ctn_linear_at(at, x, w, NULL);
-    return (ctn_tensors){x != NULL, {x}};
+    return ctn__zoo_logits(at, ctn_call_at(at, g->ln_f, x), in.t[1], g->head);
 }
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+static void gpt_sizes(const void *self, ctn__decoder_sizes *s)
+{
+    const gpt *g = self;
+    const layer *l = g->h->children.at[0]->self;
+    const int64_t *head = g->head->d.dim;
+    *s = (ctn__decoder_sizes){(int)g->h->children.n, l->heads, head[1] / l->heads, g->block,
+                              head[0]};
+}
+
+static ctn_tensor *gpt_decode(void *self, ctn_module *m, ctn_tensor *x, ctn_tensor *last,
+                              const ctn__cache *c)
+{
+    const gpt *g = self;
+    const char *at = m->at;
+    ctn_tensor *where = ctn_embedding_at(at, ctn_use_at(at, g->position), c->positions);
+    x = ctn_add_at(at, ctn_call_at(at, g->wte, x), where);
+    for (size_t i = 0; i < g->h->children.n; i++)
+        x = apply_layer(g->h->children.at[i]->self, at, x, c, (int)i);
+    return ctn__zoo_last_logits(at, ctn_call_at(at, g->ln_f, x), last, g->head);
+}
+
+static const ctn__decoder decoder = {gpt_sizes, gpt_decode};
+
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static ctn_status put_linear(ctn_module **c, ctn_module *m, const char *name, int64_t in,
                              int64_t out, double std)
 {
-    const ctn_init *weight = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = std);
-    const ctn_init *zero = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT);
-    return ctn__zoo_put(m, name,
-                        ctn_linear_new(c, m->ctx, in, out,
-                                       CTN_OPT(ctn_linear_opt, .weight = weight, .bias = zero)),
-                        c);
+    return ctn__zoo_linear(c, m, name, in, out, std, true);
 }
 
 static ctn_status put_norm(ctn_module **c, ctn_module *m, const char *name, int64_t width)
@@ -120,33 +124,13 @@ static ctn_status fill_layer(ctn_module *m, const ctn_gpt_opt *o)
     return put_linear(&l->mlp_proj, mlp, "c_proj", 4 * C, C, out_std);
 }
 
-static ctn_status put_embedding(ctn_module **c, ctn_module *m, const char *name, int64_t rows,
-                                int64_t width)
-{
-    const ctn_init *weight = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 0.02);
-    return ctn__zoo_put(m, name, ctn_embedding_new(c, m->ctx, rows, width, weight), c);
-}
-
-/* The matrix of the logits: lm_head.weight, which is wte.weight under a second name if tied. */
-static ctn_status fill_head(ctn_module *m, gpt *g, const ctn_gpt_opt *o)
-{
-    ctn_module *head = NULL;
-    const ctn_init *weight = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 0.02);
-    CTN_TRY(ctn__zoo_put(m, "lm_head", ctn_module_new(&head, m->ctx, NULL, NULL, NULL), &head));
-    if (o->untied)
-        return ctn_module_param(&g->head, head, "weight", CTN_F32,
-                                CTN_SHAPE(o->vocabulary, o->width), weight);
-    g->head = ctn_module_find(g->wte, "weight");
-    return ctn_module_tie(head, "weight", g->head);
-}
-
 static ctn_status fill_gpt(ctn_module *m, const ctn_gpt_opt *o)
 {
     gpt *g = m->self;
     g->block = o->block;
     g->dropout = o->dropout;
-    CTN_TRY(put_embedding(&g->wte, m, "wte", o->vocabulary, o->width));
-    CTN_TRY(put_embedding(&g->wpe, m, "wpe", o->block, o->width));
+    CTN_TRY(ctn__zoo_embedding(&g->wte, m, "wte", o->vocabulary, o->width, 0.02));
+    CTN_TRY(ctn__zoo_embedding(&g->wpe, m, "wpe", o->block, o->width, 0.02));
     g->position = ctn_module_find(g->wpe, "weight");
     CTN_TRY(ctn__zoo_put(m, "h", ctn_module_list_new(&g->h, m->ctx, 0, NULL), &g->h));
     for (int i = 0; i < o->layers; i++) {
@@ -158,8 +142,16 @@ static ctn_status fill_gpt(ctn_module *m, const ctn_gpt_opt *o)
         CTN_TRY(fill_layer(l, o));
     }
     CTN_TRY(put_norm(&g->ln_f, m, "ln_f", o->width));
-    return fill_head(m, g, o);
+    ctn_var *table = ctn_module_find(g->wte, "weight");
+    return ctn__zoo_head(&g->head, m, o->vocabulary, o->width, o->untied ? NULL : table);
 }
+
+/* Published files have matrices as (in,out), and a mask of each layer. */
+static const ctn__published published = {
+    .prefix = "transformer.",
+    .ignored = (const char *const[]){".attn.bias", ".attn.masked_bias", NULL},
+    .turned = (const char *const[]){".c_fc.weight", ".c_attn.weight", ".c_proj.weight", NULL},
+};
 
 ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx, const ctn_gpt_opt *opt)
 {
@@ -183,5 +175,7 @@ ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx, const ctn_gpt_opt *opt)
                         o.dropout);
     CTN_TRY(ctn__zoo_begin(m, ctx, NULL, sizeof(gpt), CTN__REFS(gpt, block)));
     (*m)->forward_multi = gpt_forward;
+    (*m)->published = &published;
+    (*m)->decoder = &decoder;
     return ctn__zoo_end(m, fill_gpt(*m, &o));
 }

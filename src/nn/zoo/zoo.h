@@ -31,6 +31,32 @@ ctn_status ctn__zoo_conv(ctn_module **child, ctn_module *m, const char *name, in
                          int64_t out, int64_t kernel, int64_t stride, int64_t groups);
 ctn_status ctn__zoo_norm(ctn_module **child, ctn_module *m, const char *name, int64_t channels);
 
+/* A linear layer with normal weights and a bias of zeros, or none. */
+ctn_status ctn__zoo_linear(ctn_module **child, ctn_module *m, const char *name, int64_t in,
+                           int64_t out, double std, bool bias);
+ctn_status ctn__zoo_embedding(ctn_module **child, ctn_module *m, const char *name, int64_t rows,
+                              int64_t width, double std);
+/* The matrix (V,C) of the logits, lm_head.weight: a variable of its own, or `tied` under a second
+ * name if that is not NULL. */
+ctn_status ctn__zoo_head(ctn_var **head, ctn_module *m, int64_t vocabulary, int64_t width,
+                         ctn_var *tied);
+
+/* x (N,T,C) -> (N,H,T,C/H), and back. NULL gives NULL. */
+ctn_tensor *ctn__zoo_split_heads(const char *at, ctn_tensor *x, int64_t heads);
+ctn_tensor *ctn__zoo_join_heads(const char *at, ctn_tensor *x);
+/* Causal attention of q (N,H,T,E) over k and v (N,K,T,E) and, with a cache, over the tokens of
+ * layer i before them. */
+ctn_tensor *ctn__zoo_attend(const char *at, ctn_tensor *q, ctn_tensor *k, ctn_tensor *v,
+                            int64_t window, const ctn__cache *c, int i);
+/* The end of a decode: logits of rows `last` of x (N,T,C). */
+ctn_tensor *ctn__zoo_last_logits(const char *at, ctn_tensor *x, ctn_tensor *last, ctn_var *head);
+/* The end of a forward pass: the logits, or the mean loss of the targets, which does not need all
+ * logits at once. */
+ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, ctn_var *head);
+/* Errors: ESHAPE unless x is (N,T) with T at most block. */
+ctn_status ctn__zoo_check_tokens(const char *who, const char *at, const ctn_tensor *x,
+                                 int64_t block);
+
 /* Replace 0, an option that was not given, by `usual`. Errors: EARG if it is negative. */
 ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual);
 

@@ -11,7 +11,6 @@
 #include <omp.h>
 
 #include "engine/isa.h"
-#include "ops/common/along.h"
 #include "ops/common/random.h"
 #include "ops/common/vmath.h"
 
@@ -19,26 +18,29 @@ enum { BQ = 64, BK = 128, LINE = 16 }; /* most rows of a block; floats of a cach
 
 /* ---- which keys a query sees ----------------------------------------------------------------- */
 
-typedef struct {
-    int64_t lo, hi;
-} range;
+typedef ctn__keys range;
 
-static range visible(const ctn__attend *t, int64_t keys, int64_t i)
+/* What a sample sees. */
+typedef struct {
+    int64_t keys, first; /* number of keys; position of query 0 */
+} view;
+
+static view view_of(const ctn__attend *t, const ctn__attend_args *a, int64_t n)
 {
-    range r = {0, keys};
-    if (t->causal && r.hi > i + 1) r.hi = i + 1;
-    if (t->window > 0 && r.lo < i + 1 - t->window) r.lo = i + 1 - t->window;
-    if (t->window > 0 && r.hi > i + t->window) r.hi = i + t->window;
-    if (r.hi < r.lo) r.hi = r.lo;
-    return r;
+    return (view){ctn__attend_keys(t, a, n), ctn__attend_first(a, n)};
+}
+
+static range visible(const ctn__attend *t, view v, int64_t i)
+{
+    return ctn__attend_visible(t, v.keys, v.first + i);
 }
 
 /* Keys that at least one of the queries of block b sees. lo and hi never decrease from a query to
  * the next. */
-static range visible_to_block(const ctn__attend *t, int64_t keys, int64_t b)
+static range visible_to_block(const ctn__attend *t, view v, int64_t b)
 {
     const int64_t last = (b + 1) * t->bq < t->L ? (b + 1) * t->bq : t->L;
-    return (range){visible(t, keys, b * t->bq).lo, visible(t, keys, last - 1).hi};
+    return (range){visible(t, v, b * t->bq).lo, visible(t, v, last - 1).hi};
 }
 
 /* r relative to block b, cut to it. */
@@ -47,13 +49,6 @@ static range within(const ctn__attend *t, range r, int64_t b)
     const int64_t lo = r.lo - b * t->bk, hi = r.hi - b * t->bk;
     const range c = {lo < 0 ? 0 : lo, hi > t->bk ? t->bk : hi};
     return c.hi > c.lo ? c : (range){0, 0};
-}
-
-static int64_t keys_of(const ctn__attend *t, const ctn__attend_args *a, int64_t n)
-{
-    if (!a->lengths) return t->M;
-    const int64_t k = ctn__index_get(a->lengths, a->length_type, n);
-    return k < 0 ? 0 : k < t->M ? k : t->M;
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -191,9 +186,10 @@ static forward_room forward_cut(const ctn__attend *t, float *p)
 static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forward_room *r,
                           int64_t n, int64_t h, int64_t i, ctn__attend_out y, float *sums)
 {
-    const int64_t keys = keys_of(t, a, n), first = i * t->bq;
+    const int64_t first = i * t->bq;
+    const view sight = view_of(t, a, n);
     const int64_t rows = t->L - first < t->bq ? t->L - first : t->bq;
-    const range seen = visible_to_block(t, keys, i);
+    const range seen = visible_to_block(t, sight, i);
     block *b = &r->b;
     const ctn__isa isa = ctn__isa_in_use();
     pack_rows(r->q, a->q.at + n * a->q.stride[0] + h * a->q.stride[1] + first * a->q.stride[2],
@@ -211,7 +207,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
                                    first * a->bias.stride[2] + j * t->bk * a->bias.stride[3]
                              : NULL;
         for (int64_t k = 0; k < rows; k++) {
-            const range c = within(t, visible(t, keys, first + k), j);
+            const range c = within(t, visible(t, sight, first + k), j);
             fold_row[isa](b, k, t->bk, c.lo, c.hi, t->F);
         }
         ctn__tile_run(t->tile[1], b->s, r->v + j * t->bk * t->F, b->y);
@@ -224,7 +220,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
 static void pack_keys(const ctn__attend *t, const ctn__attend_args *a, int64_t n, int64_t k,
                       float *rows, float *turned, float *v)
 {
-    const int64_t keys = keys_of(t, a, n), padded = t->nk * t->bk;
+    const int64_t keys = ctn__attend_keys(t, a, n), padded = t->nk * t->bk;
     pack_rows(rows, a->k.at + n * a->k.stride[0] + k * a->k.stride[1], keys, padded, t->E,
               a->k.stride + 2, 1);
     pack_rows(v, a->v.at + n * a->v.stride[0] + k * a->v.stride[1], keys, padded, t->F,
@@ -237,6 +233,10 @@ void ctn__attend_forward(const ctn__attend *t, const ctn__attend_args *a, ctn__a
 {
     const int64_t tasks = t->N * t->K * t->parts, group = t->H / t->K;
     const size_t room = forward_floats(t);
+    if (t->few && a->drop == 0) {
+        ctn__attend_few(t, a, y, sums, threads, scratch);
+        return;
+    }
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (tasks > 1)
     for (int64_t u = 0; u < tasks; u++) {
         const int64_t n = u / t->parts / t->K, k = u / t->parts % t->K, part = u % t->parts;
@@ -343,9 +343,9 @@ CTN__PER_ISA(mask_row, (const sight *s, int32_t key, int64_t n, float *p, float 
 }
 
 /* Does every query of block i see all keys of block j? */
-static bool sees_all(const ctn__attend *t, int64_t keys, int64_t i, int64_t j)
+static bool sees_all(const ctn__attend *t, view v, int64_t i, int64_t j)
 {
-    const range first = visible(t, keys, i * t->bq), last = visible(t, keys, (i + 1) * t->bq - 1);
+    const range first = visible(t, v, i * t->bq), last = visible(t, v, (i + 1) * t->bq - 1);
     return last.lo <= j * t->bk && first.hi >= (j + 1) * t->bk;
 }
 
@@ -375,7 +375,8 @@ static void add_bias(const ctn__attend *t, const ctn__attend_args *a, int64_t n,
 static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, backward_room *r,
                             int64_t n, int64_t h, int64_t i, int64_t j)
 {
-    const int64_t keys = keys_of(t, a, n), bq = t->bq, bk = t->bk;
+    const int64_t bq = t->bq, bk = t->bk;
+    const view v = view_of(t, a, n);
     const ctn__isa isa = ctn__isa_in_use();
     ctn__tile_run(t->tile[0], r->k + j * bk * t->E, r->qt + i * bq * t->E, r->p);
     ctn__tile_run(t->tile[1], r->v + j * bk * t->F, r->gt + i * bq * t->F, r->d);
@@ -384,10 +385,10 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
         random_block(t, a, n * t->H + h, i, j, r->words);
         drop_block(t, a, r->words, r->d, r->d);
     }
-    const bool whole = sees_all(t, keys, i, j);
+    const bool whole = sees_all(t, v, i, j);
     sight s;
     for (int64_t k = 0; k < bq && !whole; k++) {
-        const range c = within(t, visible(t, keys, i * bq + k), j);
+        const range c = within(t, visible(t, v, i * bq + k), j);
         s.lo[k] = (int32_t)c.lo;
         s.hi[k] = (int32_t)c.hi;
     }
@@ -403,10 +404,11 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
 static void backward_head(const ctn__attend *t, const ctn__attend_args *a, backward_room *r,
                           int64_t n, int64_t h, range kb, range qb, bool keys, bool queries)
 {
-    const int64_t seen = keys_of(t, a, n), bq = t->bq, bk = t->bk;
+    const int64_t bq = t->bq, bk = t->bk;
+    const view v = view_of(t, a, n);
     for (int64_t j = kb.lo; j < kb.hi; j++)
         for (int64_t i = qb.lo; i < qb.hi; i++) {
-            const range s = visible_to_block(t, seen, i);
+            const range s = visible_to_block(t, v, i);
             if (s.lo >= (j + 1) * bk || s.hi <= j * bk) continue;
             backward_scores(t, a, r, n, h, i, j);
             if (keys) ctn__tile_run(t->tile[3], r->d, r->q + i * bq * t->E, r->gk + j * bk * t->E);
@@ -503,6 +505,7 @@ static ctn_status make_tiles(ctn__attend *t, bool backward)
 
 ctn_status ctn__attend_make(ctn__attend *t, bool backward, int threads)
 {
+    t->few = t->L * (t->H / t->K) <= CTN__FEW;
     t->bq = t->L < BQ ? t->L : BQ;
     t->bk = t->M < BK ? t->M : BK;
     t->nq = (t->L + t->bq - 1) / t->bq;
@@ -523,5 +526,8 @@ void ctn__attend_drop(ctn__attend *t)
 
 size_t ctn__attend_scratch(const ctn__attend *t, bool backward, int threads)
 {
-    return (size_t)threads * (backward ? backward_floats(t) : forward_floats(t)) * sizeof(float);
+    size_t floats = backward ? backward_floats(t) : forward_floats(t);
+    if (!backward && t->few && floats < ctn__attend_few_floats(t))
+        floats = ctn__attend_few_floats(t);
+    return (size_t)threads * floats * sizeof(float);
 }

@@ -12,10 +12,11 @@
 #define CTN_OPS_COMMON_ATTEND_H
 
 #include "engine/tile.h"
-#include "ops/ops.h"
+#include "ops/common/along.h"
 
 /* Products of one forward or backward block, in the order of their use. */
 enum { CTN__ATTEND_TILES = 5 };
+enum { CTN__FEW = 16 }; /* queries of a head of keys that ctn__attend_few takes at most */
 
 typedef struct {
     int64_t N, H, K; /* samples, heads of queries, heads of keys (a divisor of H) */
@@ -25,6 +26,7 @@ typedef struct {
     int64_t window;         /* keys a query sees up to its own, and from its own on; 0: all */
     int64_t bq, bk, nq, nk; /* rows of a block of queries and of keys; numbers of blocks */
     int64_t parts;          /* into how many tasks a head is cut */
+    bool few;               /* forward: ctn__attend_few is faster */
     ctn__tile *tile[CTN__ATTEND_TILES];
 } ctn__attend;
 
@@ -44,9 +46,41 @@ typedef struct {
     ctn__attend_in bias; /* at NULL: none; dimensions of length 1 have stride 0 */
     const void *lengths; /* number of visible keys of each sample; NULL: all */
     ctn_dtype length_type;
+    const void *first; /* position of query 0 of each sample; NULL: 0 */
+    ctn_dtype first_type;
     float drop; /* probability that a probability is set to zero */
     uint64_t seed, stream;
 } ctn__attend_args;
+
+/* Keys [lo,hi). */
+typedef struct {
+    int64_t lo, hi;
+} ctn__keys;
+
+/* What a query at position i sees of `keys` keys. */
+static inline ctn__keys ctn__attend_visible(const ctn__attend *t, int64_t keys, int64_t i)
+{
+    ctn__keys r = {0, keys};
+    if (t->causal && r.hi > i + 1) r.hi = i + 1;
+    if (t->window > 0 && r.lo < i + 1 - t->window) r.lo = i + 1 - t->window;
+    if (t->window > 0 && r.hi > i + t->window) r.hi = i + t->window;
+    if (r.lo > keys) r.lo = keys;
+    if (r.hi < r.lo) r.hi = r.lo;
+    return r;
+}
+
+/* The number of keys of sample n, and the position of its first query. */
+static inline int64_t ctn__attend_keys(const ctn__attend *t, const ctn__attend_args *a, int64_t n)
+{
+    if (!a->lengths) return t->M;
+    const int64_t k = ctn__index_get(a->lengths, a->length_type, n);
+    return k < 0 ? 0 : k < t->M ? k : t->M;
+}
+
+static inline int64_t ctn__attend_first(const ctn__attend_args *a, int64_t n)
+{
+    return a->first ? ctn__index_get(a->first, a->first_type, n) : 0;
+}
 
 /* The caller has set the members up to window. On failure nothing is left to free. */
 ctn_status ctn__attend_make(ctn__attend *t, bool backward, int threads);
@@ -57,6 +91,11 @@ size_t ctn__attend_scratch(const ctn__attend *t, bool backward, int threads);
  * query sees no key, and the result is zero. */
 void ctn__attend_forward(const ctn__attend *t, const ctn__attend_args *a, ctn__attend_out y,
                          float *sums, int threads, float *scratch);
+/* The same for a few queries, as when text is generated: without packing, so each key and value is
+ * read once for all queries that share it. */
+void ctn__attend_few(const ctn__attend *t, const ctn__attend_args *a, ctn__attend_out y,
+                     float *sums, int threads, float *scratch);
+size_t ctn__attend_few_floats(const ctn__attend *t); /* scratch of a thread */
 /* Gradients of q, k and v (at NULL: not wanted) from y, its gradient g, and sums. */
 void ctn__attend_backward(const ctn__attend *t, const ctn__attend_args *a, ctn__attend_in y,
                           ctn__attend_in g, const float *sums, const ctn__attend_out grad[3],

@@ -49,18 +49,45 @@ static ctn_tensor *below(const ctn__attention *a, int64_t L, int64_t M, int64_t 
     return ctn_tril_at(a->at, all, k);
 }
 
+/* 1, 2, ... n as the type of `like`, with shape (n) or (n,1). */
+static ctn_tensor *count_up(const ctn__attention *a, const ctn_tensor *like, int64_t n, bool column)
+{
+    const int64_t shape[2] = {n, 1};
+    ctn_tensor *ones = ctn_full_at(a->at, a->q->ctx, 1, like->d.dtype, 1 + column, shape);
+    return ctn_cumsum_at(a->at, ones, 0, 0);
+}
+
+static bool within_lengths(const ctn__attention *a, int64_t M, ctn_tensor **v)
+{
+    if (!a->lengths) return true;
+    ctn_tensor *number = count_up(a, a->lengths, M, false);
+    return also(a, v, ctn_less_equal_at(a->at, number, a->lengths));
+}
+
+/* Which keys are visible by causal and window if queries begin at other positions than 0. */
+static bool find_visible_later(const ctn__attention *a, int64_t L, int64_t M, ctn_tensor **v)
+{
+    const char *at = a->at;
+    ctn_tensor *key = count_up(a, a->first, M, false);
+    ctn_tensor *query = ctn_add_at(at, a->first, count_up(a, a->first, L, true)); /* (N,...,L,1) */
+    ctn_tensor *width =
+        ctn_full_at(at, a->q->ctx, (double)a->window, a->first->d.dtype, CTN_SCALAR_SHAPE);
+    if (a->causal && !also(a, v, ctn_less_equal_at(at, key, query))) return false;
+    if (a->window == 0) return true;
+    if (!also(a, v, ctn_greater_at(at, key, ctn_sub_at(at, query, width)))) return false;
+    return a->causal || also(a, v, ctn_less_at(at, key, ctn_add_at(at, query, width)));
+}
+
 /* Which keys are visible by position: *v (L,M), or a shape that broadcasts with it; NULL: all. */
 static bool find_visible(const ctn__attention *a, int64_t L, int64_t M, ctn_tensor **v)
 {
     *v = NULL;
+    if (a->first) return find_visible_later(a, L, M, v) && within_lengths(a, M, v);
     if (a->causal && !also(a, v, below(a, L, M, 0))) return false;
     if (a->window > 0 && !also(a, v, ctn_logical_not_at(a->at, below(a, L, M, -a->window))))
         return false;
     if (a->window > 0 && !a->causal && !also(a, v, below(a, L, M, a->window - 1))) return false;
-    if (!a->lengths) return true;
-    ctn_tensor *ones = ctn_full_at(a->at, a->q->ctx, 1, a->lengths->d.dtype, CTN_SHAPE(M));
-    ctn_tensor *number = ctn_cumsum_at(a->at, ones, 0, 0); /* 1, 2, ... M */
-    return also(a, v, ctn_less_equal_at(a->at, number, a->lengths));
+    return within_lengths(a, M, v);
 }
 
 ctn_tensor *ctn__attention_share(const ctn__attention *a)

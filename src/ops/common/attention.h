@@ -13,6 +13,7 @@ typedef struct {
     ctn_tensor *q, *k, *v; /* (...,L,E), (...,M,E), (...,M,F) */
     ctn_tensor *mask;      /* added to the scores; NULL: none */
     ctn_tensor *lengths;   /* visible keys, broadcasts to (...,L,M) as a type of q; NULL: all */
+    ctn_tensor *first;     /* positions of the first queries, like lengths; NULL: 0 */
     ctn_scalar scale;
     bool causal;
     int64_t window;

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Networks from the config.json of a published model: the keys of Hugging Face, translated to the
+ * options of a family. A setting that would change the results and that Catena does not have is an
+ * error, never ignored.
+ */
+#include "nn/zoo/zoo.h"
+
+#ifdef CTN_HAVE_YYJSON
+#include "base/json.h"
+#include "base/readfile.h"
+
+typedef struct {
+    const char *path;
+    yyjson_val *root;
+} config;
+
+/* ---- reading keys ---------------------------------------------------------------------------- */
+
+static int64_t whole(const config *c, const char *key, int64_t usual)
+{
+    yyjson_val *v = yyjson_obj_get(c->root, key);
+    return yyjson_is_int(v) ? yyjson_get_sint(v) : usual;
+}
+
+static double real(const config *c, const char *key, double usual)
+{
+    yyjson_val *v = yyjson_obj_get(c->root, key);
+    return yyjson_is_num(v) ? yyjson_get_num(v) : usual;
+}
+
+static bool flag(const config *c, const char *key, bool usual)
+{
+    yyjson_val *v = yyjson_obj_get(c->root, key);
+    return yyjson_is_bool(v) ? yyjson_get_bool(v) : usual;
+}
+
+static const char *word(const config *c, const char *key, const char *usual)
+{
+    yyjson_val *v = yyjson_obj_get(c->root, key);
+    return yyjson_is_str(v) ? yyjson_get_str(v) : usual;
+}
+
+static ctn_status unsupported(const config *c, const char *key, const char *what)
+{
+    return ctn_fail(CTN_EUNSUPPORTED, "zoo_open: %s: '%s' is %s, which Catena does not have",
+                    c->path, key, what);
+}
+
+/* Errors: EUNSUPPORTED unless the text of the key is `only`, or the key is not there. */
+static ctn_status must_be(const config *c, const char *key, const char *only)
+{
+    const char *v = word(c, key, only);
+    return strcmp(v, only) == 0 ? CTN_OK : unsupported(c, key, v);
+}
+
+/* ---- families -------------------------------------------------------------------------------- */
+
+static ctn_status open_gpt2(ctn_module **m, ctn_context *ctx, const config *c)
+{
+    const int64_t width = whole(c, "n_embd", 768);
+    CTN_TRY(must_be(c, "activation_function", "gelu_new"));
+    if (whole(c, "n_inner", 4 * width) != 4 * width)
+        return unsupported(c, "n_inner", "not 4 n_embd");
+    if (real(c, "layer_norm_epsilon", 1e-5) != 1e-5)
+        return unsupported(c, "layer_norm_epsilon", "not 1e-5");
+    return ctn_zoo_gpt(m, ctx,
+                       CTN_OPT(ctn_gpt_opt, .vocabulary = whole(c, "vocab_size", 50257),
+                               .block = whole(c, "n_positions", 1024), .width = width,
+                               .layers = (int)whole(c, "n_layer", 12),
+                               .heads = (int)whole(c, "n_head", 12),
+                               .untied = !flag(c, "tie_word_embeddings", true)));
+}
+
+/* The base of the rotary embedding, which newer files have in an object of its own. */
+static ctn_status rotary_base(const config *c, double *base)
+{
+    config in = {c->path, yyjson_obj_get(c->root, "rope_parameters")};
+    if (!in.root) in.root = yyjson_obj_get(c->root, "rope_scaling");
+    *base = real(c, "rope_theta", 10000);
+    if (!yyjson_is_obj(in.root)) return CTN_OK;
+    *base = real(&in, "rope_theta", *base);
+    CTN_TRY(must_be(&in, "rope_type", "default"));
+    return must_be(&in, "type", "default");
+}
+
+static ctn_status open_llama(ctn_module **m, ctn_context *ctx, const config *c)
+{
+    const char *type = word(c, "model_type", "");
+    const bool qwen = strcmp(type, "qwen2") == 0;
+    const bool window = qwen ? flag(c, "use_sliding_window", false) : true;
+    double base = 0;
+    CTN_TRY(rotary_base(c, &base));
+    CTN_TRY(must_be(c, "hidden_act", "silu"));
+    if (flag(c, "mlp_bias", false)) return unsupported(c, "mlp_bias", "true");
+    if (flag(c, "attention_bias", false)) return unsupported(c, "attention_bias", "true");
+    return ctn_zoo_llama(m, ctx,
+                         CTN_OPT(ctn_llama_opt, .vocabulary = whole(c, "vocab_size", 0),
+                                 .block = whole(c, "max_position_embeddings", 0),
+                                 .width = whole(c, "hidden_size", 0),
+                                 .hidden = whole(c, "intermediate_size", 0),
+                                 .layers = (int)whole(c, "num_hidden_layers", 0),
+                                 .heads = (int)whole(c, "num_attention_heads", 0),
+                                 .kv_heads = (int)whole(c, "num_key_value_heads", 0),
+                                 .head_width = whole(c, "head_dim", 0), .rotary_base = base,
+                                 .eps = real(c, "rms_norm_eps", 1e-6),
+                                 .window = window ? whole(c, "sliding_window", 0) : 0,
+                                 .untied = !flag(c, "tie_word_embeddings", false),
+                                 .qkv_bias = qwen));
+}
+
+static const struct {
+    const char *type;
+    ctn_status (*open)(ctn_module **m, ctn_context *ctx, const config *c);
+} kinds[] = {
+    {"gpt2", open_gpt2},
+    {"llama", open_llama},
+    {"mistral", open_llama},
+    {"qwen2", open_llama},
+};
+
+static ctn_status open_kind(ctn_module **m, ctn_context *ctx, const config *c)
+{
+    const char *type = word(c, "model_type", NULL);
+    ctn__text all = {0};
+    if (!type) return ctn_fail(CTN_EFORMAT, "zoo_open: %s has no key 'model_type'", c->path);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].type, type) == 0) return kinds[i].open(m, ctx, c);
+        ctn__text_add(&all, " %s", kinds[i].type);
+    }
+    ctn_status st =
+        all.failed ? CTN_ENOMEM
+                   : ctn_fail(CTN_EUNSUPPORTED, "zoo_open: %s: model_type is '%s'; known types:%s",
+                              c->path, type, all.s);
+    ctn__text_free(&all);
+    return st;
+}
+
+ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
+{
+    enum { MOST = 10000000 };
+    ctn_status st = CTN_OK;
+    char *text = NULL, file[4096];
+    size_t n = 0;
+    struct stat info;
+    yyjson_doc *doc = NULL;
+    if (!m || !ctx || !path) return ctn_fail(CTN_EARG, "zoo_open: NULL argument");
+    *m = NULL;
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    snprintf(file, sizeof file, "%s%s", path, folder ? "/config.json" : "");
+    CTN_TRY(ctn__file_whole("zoo_open", file, MOST, &text, &n));
+    yyjson_read_err err = {0};
+    doc = yyjson_read_opts(text, n, 0, &ctn__json_memory, &err);
+    if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) st = CTN_ENOMEM;
+    else if (!doc || !yyjson_is_obj(yyjson_doc_get_root(doc)))
+        st = ctn_fail(CTN_EFORMAT, "zoo_open: %s is not a JSON object: %s at byte %zu", file,
+                      doc ? "another value" : err.msg, doc ? (size_t)0 : err.pos);
+    if (st == CTN_OK) st = open_kind(m, ctx, &(config){file, yyjson_doc_get_root(doc)});
+    yyjson_doc_free(doc);
+    ctn__free(text);
+    return st;
+}
+
+#else
+
+ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
+{
+    (void)ctx, (void)path;
+    if (m) *m = NULL;
+    return ctn_fail(CTN_EUNSUPPORTED, "zoo_open: Catena was built without yyjson");
+}
+
+#endif

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden files for test_published.c from the package `transformers` (5.22.2) with PyTorch 2.13:
+small models with random weights, saved as their authors publish them, and the logits they give.
+
+  python3 published.py > published.inc                            writes published/ as well
+"""
+import shutil
+from pathlib import Path
+
+import torch
+import transformers as hf
+
+HERE = Path(__file__).resolve().parent / "published"
+TOKENS = [3, 17, 0, 39, 8, 21, 5]
+
+LLAMA = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
+
+# name, model, bytes of a shard of its weights
+MODELS = [
+    ("gpt2", lambda: hf.GPT2LMHeadModel(hf.GPT2Config(
+        vocab_size=40, n_positions=16, n_embd=16, n_layer=2, n_head=2)), "1GB"),
+    ("llama", lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA, rope_theta=500.0)), "6kB"),
+    ("mistral", lambda: hf.MistralForCausalLM(hf.MistralConfig(
+        **LLAMA, sliding_window=3, head_dim=6)), "1GB"),
+    ("qwen2", lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(
+        **LLAMA, tie_word_embeddings=True)), "1GB"),
+]
+
+
+def spread(model):
+    """Larger weights than a fresh model has, and no zeros, so that every part counts."""
+    for p in model.parameters():
+        p.data += 0.2 * torch.randn_like(p)
+
+
+def show(name, values):
+    print(f"static const double {name}_expected[] = {{")
+    line = "   "
+    for v in values:
+        word = f" {v:.9g},"
+        if len(line) + len(word) > 100:
+            print(line)
+            line = "   "
+        line += word
+    print(line + "\n};")
+
+
+def main():
+    print("/* SPDX-License-Identifier: Apache-2.0\n *\n * Made by published.py. */")
+    for name, make, shard in MODELS:
+        torch.manual_seed(1)
+        model = make().eval()
+        spread(model)
+        shutil.rmtree(HERE / name, ignore_errors=True)
+        model.save_pretrained(HERE / name, max_shard_size=shard)
+        (HERE / name / "generation_config.json").unlink(missing_ok=True)
+        with torch.no_grad():
+            show(name, model(torch.tensor([TOKENS])).logits.flatten().tolist())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Published models against the package `transformers` (published.py): config.json and the weights
+ * load as they are, and the logits agree to 1e-4. Generating with the cache of keys and values gives
+ * the tokens that computing everything again gives.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <catena/generate.h>
+#include <catena/io.h>
+#include <catena/zoo.h>
+
+#include "../support/ok.h"
+
+#include <cmocka.h>
+
+#include "published.inc"
+
+static const int64_t tokens[] = {3, 17, 0, 39, 8, 21, 5};
+enum { T = sizeof tokens / sizeof *tokens, V = 40, NEW = 8 };
+
+static ctn_context *ctx;
+
+static int setup(void **state)
+{
+    (void)state;
+    return ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 2)) == CTN_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ctn_context_free(ctx);
+    return 0;
+}
+
+static ctn_module *load(const char *name)
+{
+    char path[4096];
+    struct stat info;
+    ctn_module *m = NULL;
+    const char *folder = CTN_TESTS_DIR "/golden/published";
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    OK(ctn_zoo_open(&m, ctx, path));
+    snprintf(path, sizeof path, "%s/%s/model.safetensors", folder, name);
+    if (stat(path, &info) != 0)
+        snprintf(path, sizeof path, "%s/%s/model.safetensors.index.json", folder, name);
+    OK(ctn_weights_load(m, path, NULL));
+    return m;
+}
+
+static void close_to(const char *name, const float *found, const double *expected, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabs((double)found[i] - expected[i]) <= 1e-4 * fmax(1, fabs(expected[i]))))
+            fail_msg("%s: logit %d is %.9g, transformers has %.9g", name, i, (double)found[i],
+                     expected[i]);
+}
+
+/* The most likely token after n tokens, computed from all of them. */
+static int32_t after(ctn_module *m, const int64_t *x, int64_t n)
+{
+    int32_t best = 0;
+    OK(ctn_scope_begin(ctx));
+    const float *y = ctn_data(ctn_call(m, ctn_input(ctx, x, CTN_I64, CTN_SHAPE(1, n))));
+    assert_non_null(y);
+    for (int i = 1; i < V; i++)
+        if (y[(n - 1) * V + i] > y[(n - 1) * V + best]) best = i;
+    OK(ctn_scope_end(ctx));
+    return best;
+}
+
+/* Two prompts of different lengths at once, each as if it were alone. */
+static void generate(ctn_module *m)
+{
+    const int64_t length[2] = {T, 3};
+    int32_t prompt[2][T], next[2];
+    int64_t all[2][T + NEW];
+    ctn_generator *g = NULL;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < T; i++) prompt[k][i] = (int32_t)(all[k][i] = tokens[i]);
+    OK(ctn_generator_new(&g, m, NULL));
+    OK(ctn_generator_start(g, 2, (const int32_t *const[]){prompt[0], prompt[1]}, length, next));
+    for (int i = 0; i < NEW; i++) {
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(next[k], after(m, all[k], length[k] + i));
+            all[k][length[k] + i] = next[k];
+        }
+        if (i < NEW - 1) OK(ctn_generator_next(g, next, next));
+    }
+    ctn_generator_free(g);
+}
+
+static void check_decoder(const char *name, const double *expected)
+{
+    ctn_module *m = load(name);
+    ctn_context_set_training(ctx, 0);
+    OK(ctn_scope_begin(ctx));
+    const float *y = ctn_data(ctn_call(m, ctn_input(ctx, tokens, CTN_I64, CTN_SHAPE(1, T))));
+    assert_non_null(y);
+    close_to(name, y, expected, T * V);
+    OK(ctn_scope_end(ctx));
+    generate(m);
+    ctn_module_free(m);
+}
+
+#define DECODER(name)                          \
+    static void name(void **state)             \
+    {                                          \
+        (void)state;                           \
+        check_decoder(#name, name##_expected); \
+    }
+DECODER(gpt2)
+DECODER(llama)
+DECODER(mistral)
+DECODER(qwen2)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpt2),
+        cmocka_unit_test(mistral),
+        cmocka_unit_test(qwen2),
+        cmocka_unit_test(llama),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
