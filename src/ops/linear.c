@@ -115,6 +115,13 @@ static ctn_status linear_prepare(ctn_prepare_args *a)
         a->run = run_f64;
         return CTN_OK;
     }
+    const bool act = a->attr[ACT] != CTN__ELT_NONE && a->attr[ACT] != CTN__ELT_RELU;
+    if (ctn__few_rows(a) && !act) {
+        ctn__plain(&a->din[0]);
+        a->kernel = "own:rows";
+        a->run = ctn__few_rows_run;
+        return CTN_OK;
+    }
     return ctn__choose(a, a->flops, a->flops < CTN__WORTH_CHOOSING ? 1 : 2, ways);
 }
 

@@ -33,6 +33,9 @@ ctn_status ctn__slope_grad(const ctn_grad_args *a, ctn_op *op, ctn__bend *bend);
 /* Sum g down to the shape of d: the gradient of broadcasting. Returns g itself if the shapes are
  * equal. */
 ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d);
+/* linear with a few rows (few_rows.c): does it apply, and its run, for which x must be plain. */
+bool ctn__few_rows(const ctn_prepare_args *a);
+ctn_status ctn__few_rows_run(const ctn_run_args *a);
 /* x (...,C) as (rows,C); x itself if it has two dimensions. x must have at least one dimension. */
 ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
 /* Stack any number of tensors of the same shape along a new first axis (stack.c). Overwrites x. */

@@ -12,7 +12,7 @@
 #include "harness.h"
 
 /* What the parameters of a case mean. */
-enum { CAUSAL, WINDOW, MASK, LENGTHS };
+enum { CAUSAL, WINDOW, MASK, LENGTHS, FIRST };
 
 static ctn_tensor *attention_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -21,7 +21,8 @@ static ctn_tensor *attention_call(const op_case *c, ctn_context *ctx, ctn_tensor
     ctn_tensor *lengths = c->p[LENGTHS] ? x[3 + c->p[MASK]] : NULL;
     return ctn_attention(x[0], x[1], x[2], mask,
                          CTN_OPT(ctn_attention_opt, .causal = (int)c->p[CAUSAL], .scale = c->q[0],
-                                 .window = c->p[WINDOW], .lengths = lengths));
+                                 .window = c->p[WINDOW], .lengths = lengths,
+                                 .first = c->p[FIRST] ? x[c->nin - 1] : NULL));
 }
 
 /* The element of the mask that belongs to (n,h,l,m); its dimensions may have length 1. */
@@ -38,6 +39,7 @@ static double mask_of(const op_case *c, const double *mask, int64_t n, int64_t h
 
 static bool sees(const op_case *c, const double *const *x, int64_t n, int64_t l, int64_t m)
 {
+    if (c->p[FIRST]) l += (int64_t)x[c->nin - 1][n];
     if (c->p[CAUSAL] && m > l) return false;
     if (c->p[WINDOW] && llabs(l - m) >= c->p[WINDOW]) return false;
     return !c->p[LENGTHS] || (double)m < x[3 + c->p[MASK]][n];
@@ -86,7 +88,8 @@ static ctn_tensor *rotary_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
 {
     (void)ctx;
     return ctn_rotary(x[0], CTN_OPT(ctn_rotary_opt, .interleaved = (int)c->p[0], .dims = c->p[1],
-                                    .base = c->q[0], .first = c->q[1]));
+                                    .base = c->q[0], .first = c->q[1],
+                                    .positions = c->nin > 1 ? x[1] : NULL));
 }
 
 static void rotary_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
@@ -99,7 +102,9 @@ static void rotary_ref(const op_case *c, const double *const *x, const ctn_desc 
         const int64_t pair = c->p[0] ? e / 2 : e % (D / 2);
         const bool second = c->p[0] ? e % 2 : e >= D / 2;
         const int64_t other = c->p[0] ? (second ? -1 : 1) : (second ? -D / 2 : D / 2);
-        const double angle = ((double)t + c->q[1]) * pow(base, -2 * (double)pair / (double)D);
+        const int64_t n = i / (desc_count(out) / out->dim[0]);
+        const double first = c->q[1] + (c->nin > 1 ? x[1][n] : 0);
+        const double angle = ((double)t + first) * pow(base, -2 * (double)pair / (double)D);
         y[i] = e >= D ? x[0][i]
                       : x[0][i] * cos(angle) + (second ? 1 : -1) * x[0][i + other] * sin(angle);
     }
@@ -112,7 +117,7 @@ static void rotary_ref(const op_case *c, const double *const *x, const ctn_desc 
 #define X(...) {__VA_ARGS__}
 #define KEYS(n, low, high) \
     {.dtype = CTN_I64, .ndim = 1, .dim = {n}, .fill = FILL_INDEX, .lo = low, .hi = high}
-/* parameters: causal, window, mask, lengths */
+/* parameters: causal, window, mask, lengths, first */
 #define ATTENTION(n, order, scale, parameters, ...) \
     {.op = "attention", .name = n, .nin = sizeof((case_in[]){__VA_ARGS__}) / sizeof(case_in), \
      .in = {__VA_ARGS__}, .p = parameters, .q = {scale}, \
@@ -142,6 +147,14 @@ case_table cases_attention = {
               X(S4(2, 6, 4, 3)), X(S4(2, 2, 4, 3)), X(S4(2, 2, 4, 3))),
     ATTENTION("one query", 1, 0, P(0, 0, 0, 1),
               X(S4(2, 3, 1, 8)), X(S4(2, 3, 9, 8)), X(S4(2, 3, 9, 8)), KEYS(2, 1, 9)),
+    ATTENTION("first", 2, 0, P(1, 0, 0, 0, 1),
+              X(S4(3, 2, 3, 4)), X(S4(3, 2, 9, 4)), X(S4(3, 2, 9, 4)), KEYS(3, 0, 7)),
+    ATTENTION("first, window and lengths", 2, 0, P(0, 3, 0, 1, 1), X(S3(4, 5, 4)),
+              X(S3(4, 8, 4)), X(S3(4, 8, 4)), KEYS(4, 0, 9), KEYS(4, 0, 12)),
+    ATTENTION("one query of each group, later", 1, 0, P(1, 6, 0, 0, 1),
+              X(S4(2, 6, 1, 20)), X(S4(2, 2, 40, 20)), X(S4(2, 2, 40, 12)), KEYS(2, 0, 40)),
+    ATTENTION("one query, mask", 1, 0, P(0, 0, 1), X(S4(2, 2, 1, 16)), X(S4(2, 2, 130, 16)),
+              X(S4(2, 2, 130, 16)), X(S4(1, 2, 1, 130), .no_grad = 1)),
     EMPTY("no samples", X(S4(0, 2, 3, 4)), X(S4(0, 2, 3, 4)), X(S4(0, 2, 3, 4))),
     EMPTY("no keys", X(S3(2, 3, 4)), X(S3(2, 0, 4)), X(S3(2, 0, 5))),
     ATTENTION("blocks, odd", 1, 0, P(0),
@@ -154,6 +167,8 @@ case_table cases_attention = {
               X(S4(1, 2, 150, 8)), X(S4(1, 2, 290, 8)), X(S4(1, 2, 290, 8))),
     ATTENTION("blocks, lengths", 1, 0, P(0, 0, 0, 1),
               X(S4(3, 2, 70, 9)), X(S4(3, 2, 140, 9)), X(S4(3, 2, 140, 9)), KEYS(3, 0, 140)),
+    ATTENTION("blocks, first", 1, 0, P(1, 40, 0, 0, 1),
+              X(S4(2, 2, 70, 9)), X(S4(2, 2, 140, 9)), X(S4(2, 2, 140, 9)), KEYS(2, 0, 150)),
     ATTENTION("blocks, grouped queries", 1, 0, P(1, 0, 0, 1),
               X(S4(2, 4, 130, 8)), X(S4(2, 2, 130, 8)), X(S4(2, 2, 130, 8)), KEYS(2, 100, 131)),
     ATTENTION("blocks, mask", 1, 0, P(1, 0, 1),
@@ -165,6 +180,8 @@ case_table cases_attention = {
      .p = {1, 6}, .q = {500, 7}, .call = rotary_call, .ref = rotary_ref, .grad = 2},
     {.op = "rotary", .name = "many", .nin = 1, .in = {X(S4(2, 4, 70, 64))}, .p = {0, 32},
      .call = rotary_call, .ref = rotary_ref, .grad = 1},
+    {.op = "rotary", .name = "positions", .nin = 2, .in = {X(S4(3, 2, 4, 8)), KEYS(3, 0, 90)},
+     .q = {0, 2}, .call = rotary_call, .ref = rotary_ref, .grad = 2},
     {.op = "rotary", .name = "no rows", .nin = 1, .in = {X(S3(2, 0, 4))},
      .call = rotary_call, .ref = rotary_ref, .grad = 1},
     {.op = "attention_dropout", .name = "small", .nin = 3,

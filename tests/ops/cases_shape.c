@@ -243,6 +243,22 @@ static void scatter_add_ref(const op_case *c, const double *const *x, const ctn_
     }
 }
 
+static ctn_tensor *put_rows_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    (void)c, (void)ctx;
+    return ctn_put_rows(x[0], x[1], x[2]);
+}
+
+static void put_rows_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t M = out->dim[out->ndim - 2], E = out->dim[out->ndim - 1];
+    const int64_t T = c->in[1].dim[out->ndim - 2], all = desc_count(out);
+    for (int64_t i = 0; i < all; i++) {
+        const int64_t part = i / E / M, row = i / E % M - (int64_t)x[2][i / (all / out->dim[0])];
+        y[i] = row >= 0 && row < T ? x[1][(part * T + row) * E + i % E] : x[0][i];
+    }
+}
+
 static ctn_tensor *embedding_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)c, (void)ctx;
@@ -509,6 +525,16 @@ case_table cases_shape = {
     {.op = "scatter_add", .name = "nothing", .nin = 3,
      .in = {{S2(5, 4)}, INDEX(4, S2(0, 4)), {S2(0, 4)}},
      .p = {1}, .call = scatter_add_call, .ref = scatter_add_ref, .grad = 1},
+    {.op = "put_rows", .name = "one_row", .nin = 3,
+     .in = {{S3(3, 5, 4)}, {S3(3, 1, 4)}, INDEX(5, .ndim = 1, .dim = {3})},
+     .call = put_rows_call, .ref = put_rows_ref},
+    {.op = "put_rows", .name = "rows_of_heads", .nin = 3,
+     .in = {{.ndim = 4, .dim = {2, 3, 9, 6}}, {.ndim = 4, .dim = {2, 3, 4, 6}},
+            INDEX32(6, .ndim = 1, .dim = {2})},
+     .call = put_rows_call, .ref = put_rows_ref},
+    {.op = "put_rows", .name = "no_rows", .nin = 3,
+     .in = {{S3(2, 3, 4)}, {S3(2, 0, 4)}, INDEX(4, .ndim = 1, .dim = {2})},
+     .call = put_rows_call, .ref = put_rows_ref},
     {.op = "embedding", .name = "matrix_of_indices", .nin = 2,
      .in = {{S2(7, 5)}, INDEX(7, S2(3, 4))},
      .call = embedding_call, .ref = embedding_ref, .grad = 2},

@@ -93,7 +93,7 @@ struct args {
     struct launch *job;             /* launch.h */
 };
 
-extern const command cmd_train, cmd_eval, cmd_predict, cmd_pack;
+extern const command cmd_train, cmd_eval, cmd_predict, cmd_generate, cmd_pack;
 extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
 extern const command cmd_timeline;
 

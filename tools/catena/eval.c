@@ -14,6 +14,7 @@
 typedef struct {
     json *j;     /* NULL: text */
     bool silent; /* another rank prints them */
+    bool tokens; /* the loss is one of text */
 } values;
 
 static void value(values *v, const char *name, double x)
@@ -26,8 +27,11 @@ static void value(values *v, const char *name, double x)
 /* A name is either "loss" or "val/loss". */
 static ctn_status take_value(void *user, const char *name, double x)
 {
+    const values *v = user;
     const char *slash = strrchr(name, '/');
-    value(user, slash ? slash + 1 : name, x);
+    if (slash) name = slash + 1;
+    value(user, name, x);
+    if (v->tokens && strcmp(name, "loss") == 0) value(user, "perplexity", exp(x));
     return CTN_OK;
 }
 
@@ -124,9 +128,10 @@ static ctn_status evaluate(task *t, args *a)
     CTN_TRY(task_begin(t, a, FOR_EVALUATION));
     CTN_TRY(task_data(t));
     CTN_TRY(task_net(t));
-    CTN_TRY(task_weights(t, args_text(a, "weights")));
+    CTN_TRY(task_weights(t, weights_of(a)));
     CTN_TRY(task_loaders(t));
     t->now = DOING_RUN;
+    v.tokens = t->net_is == NET_TOKENS;
     head(&v, a, ctn_dataset_count(t->set[0]));
     if (c)
         CTN_TRY(ctn_dist_evaluate(c, t->ctx, t->loader[0], t->loss, t->loss_self, take_value, &v));

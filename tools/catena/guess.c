@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "task.h"
 
@@ -22,6 +23,13 @@ bool is_image(const char *path)
     for (int i = 0; dot && ends[i]; i++)
         if (strcasecmp(dot, ends[i]) == 0) return true;
     return false;
+}
+
+bool is_published(const char *path)
+{
+    char file[4096];
+    if (is_folder(path)) return access(join(file, sizeof file, path, "config.json"), R_OK) == 0;
+    return ends_with(path, "/config.json");
 }
 
 bool is_folder(const char *path)

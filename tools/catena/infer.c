@@ -66,7 +66,7 @@ double units_value(const units *u, double y, int64_t i, int64_t per)
 /* On rank 0: settings from the files beside the weights. */
 static int settings(args *a)
 {
-    if (args_text(a, "weights")[0]) return task_inherit(a);
+    if (weights_of(a)[0]) return task_inherit(a);
     fprintf(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
     return EXIT_USAGE;
 }

@@ -28,6 +28,13 @@ static bool config_beside(const char *weights, char *path, size_t n)
     return access(path, R_OK) == 0;
 }
 
+const char *weights_of(const args *a)
+{
+    const char *weights = args_text(a, "weights");
+    if (weights[0] || !a->operand || !is_folder(a->operand)) return weights;
+    return is_published(a->operand) ? a->operand : "";
+}
+
 static const char *network_of(const args *trained)
 {
     const int k = option_find(&cmd_train, "model", strlen("model"));
@@ -57,6 +64,7 @@ static int no_network(const args *a)
 int task_inherit(args *a)
 {
     char path[4096];
+    if (a->operand && is_published(a->operand)) return -1;
     if (!config_beside(args_text(a, "weights"), path, sizeof path))
         return a->operand ? -1 : no_network(a);
     args trained = {.cmd = &cmd_train};

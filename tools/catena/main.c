@@ -10,9 +10,9 @@
 #include "launch.h"
 #include "memory.h"
 
-static const command *const commands[] = {&cmd_train,    &cmd_eval,      &cmd_predict, &cmd_pack,
-                                          &cmd_bench,    &cmd_explain,   &cmd_tune,    &cmd_info,
-                                          &cmd_selftest, &cmd_mpi_setup, &cmd_timeline};
+static const command *const commands[] = {&cmd_train, &cmd_eval,     &cmd_predict,   &cmd_generate,
+                                          &cmd_pack,  &cmd_bench,    &cmd_explain,   &cmd_tune,
+                                          &cmd_info,  &cmd_selftest, &cmd_mpi_setup, &cmd_timeline};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)

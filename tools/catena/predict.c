@@ -170,9 +170,10 @@ static ctn_status predict(task *t, args *a)
     const char *out = args_text(a, "out");
     CTN_TRY(task_begin(t, a, FOR_PREDICTION));
     CTN_TRY(task_data(t));
-    if (t->kind == DATA_TOKENS) return ctn_fail(CTN_EARG, "predict does not support text data");
+    if (t->kind == DATA_TOKENS)
+        return ctn_fail(CTN_EARG, "predict does not take text: use catena generate");
     CTN_TRY(task_net(t));
-    CTN_TRY(task_weights(t, args_text(a, "weights")));
+    CTN_TRY(task_weights(t, weights_of(a)));
     CTN_TRY(task_loaders(t));
     if (!t->classify) CTN_TRY(predict_numbers(t, out));
     else if (ends_with(out, ".npy")) CTN_TRY(predict_probabilities(t, out));

@@ -22,13 +22,16 @@ static net_kind kind_of(const char *zoo)
 {
     if (strcmp(zoo, "mlp") == 0) return NET_FLAT;
     if (strcmp(zoo, "unet") == 0) return NET_FIELD;
-    return strcmp(zoo, "gpt") == 0 ? NET_TOKENS : NET_IMAGE;
+    return strncmp(zoo, "gpt", 3) == 0 ? NET_TOKENS : NET_IMAGE;
 }
 
 ctn_status task_begin(task *t, args *a, task_use use)
 {
     *t = (task){.a = a, .use = use, .now = DOING_SETUP};
-    if (strchr(a->operand, '/')) {
+    if (is_published(a->operand)) {
+        t->published = true;
+        t->net_is = NET_TOKENS;
+    } else if (strchr(a->operand, '/')) {
         t->net_is = NET_OWN;
         CTN_TRY(own_open(t, a->operand));
     } else {
@@ -127,6 +130,18 @@ static ctn_status make_own(task *t)
     return CTN_OK;
 }
 
+ctn_status make_language(const args *a, ctn_context *ctx, int64_t vocabulary, ctn_module **net)
+{
+    if (is_published(a->operand)) return ctn_zoo_open(net, ctx, a->operand);
+    if (strcmp(a->operand, "gpt") != 0)
+        return ctn_zoo_new(net, ctx, a->operand, CTN_OPT(ctn_zoo_opt, .classes = vocabulary));
+    return ctn_zoo_gpt(net, ctx,
+                       CTN_OPT(ctn_gpt_opt, .vocabulary = vocabulary,
+                               .block = args_int(a, "length"), .width = args_int(a, "width"),
+                               .layers = (int)args_int(a, "depth"),
+                               .heads = (int)args_int(a, "heads")));
+}
+
 static ctn_status make_net(task *t)
 {
     int64_t outputs = t->classify ? t->classes : field_elements(&t->target);
@@ -135,13 +150,7 @@ static ctn_status make_net(task *t)
     case NET_OWN: return make_own(t);
     case NET_FLAT: return make_mlp(t, outputs);
     case NET_FIELD: return make_field(t);
-    case NET_TOKENS:
-        return ctn_zoo_gpt(&t->net, t->ctx,
-                           CTN_OPT(ctn_gpt_opt, .vocabulary = outputs,
-                                   .block = args_int(t->a, "length"),
-                                   .width = args_int(t->a, "width"),
-                                   .layers = (int)args_int(t->a, "depth"),
-                                   .heads = (int)args_int(t->a, "heads")));
+    case NET_TOKENS: return make_language(t->a, t->ctx, outputs, &t->net);
     default:
         return ctn_zoo_new(&t->net, t->ctx, t->zoo,
                            CTN_OPT(ctn_zoo_opt, .classes = outputs, .in_channels = channels));
@@ -167,9 +176,11 @@ ctn_status task_net(task *t)
     if (t->classify && t->classes < 1)
         return ctn_fail(CTN_EARG, "the number of classes is unknown: use --classes");
     if ((t->kind == DATA_TOKENS) != (t->net_is == NET_TOKENS) && t->net_is != NET_OWN)
-        return ctn_fail(CTN_ESHAPE,
-                        "%s does not fit this data: gpt needs tokens, and only gpt accepts them",
-                        t->a->operand);
+        return ctn_fail(
+            CTN_ESHAPE,
+            "%s does not fit this data: language models such as gpt need tokens, and only they "
+            "accept them",
+            t->a->operand);
     CTN_TRY(settle_target(t));
     CTN_TRY(make_net(t));
     if (args_flag(t->a, "recompute")) CTN_TRY(recompute_blocks(t->net));
@@ -304,8 +315,15 @@ ctn_tensor *task_forward(task *t, ctn_tensor *x)
 ctn_tensor *task_loss(void *self, ctn_step *s)
 {
     task *t = self;
+    enum { LARGE = 8192 };
     watchdog_at(ctn_context_training(t->ctx) ? AT_COMPUTE : AT_EVALUATE, -1);
-    ctn_tensor *y = task_forward(t, ctn_step_input(s, 0)), *target = ctn_step_input(s, 1);
+    ctn_tensor *target = ctn_step_input(s, 1);
+    /* Training with a large vocabulary: the network computes the loss itself, so the logits of all
+     * tokens never exist at the same time, and there is no accuracy. */
+    if (t->net_is == NET_TOKENS && t->classes > LARGE && ctn_context_training(t->ctx) &&
+        args_real(t->a, "smoothing") == 0)
+        return ctn_call_multi(t->net, ctn_step_input(s, 0), target).t[0];
+    ctn_tensor *y = task_forward(t, ctn_step_input(s, 0));
     if (t->classify) {
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
         bool mixed = ctn_dtype_of(target) == CTN_F32;

@@ -50,7 +50,8 @@ struct task {
     task_use use;
     doing now; /* for the exit code */
     ctn_context *ctx;
-    const char *zoo; /* name in the zoo; NULL: the user's own network */
+    const char *zoo; /* name in the zoo; NULL: the user's own network, or a published one */
+    bool published;  /* the network is described by the config.json of a published model */
     net_kind net_is;
     data_kind kind;
     ctn_dataset *set[2];  /* training and validation; eval and predict read set[0] */
@@ -143,6 +144,8 @@ ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);
 ctn_status task_net(task *t);
 ctn_status task_moments(task *t);
+/* A language model by its name, with the sizes in the options of gpt, or a published one. */
+ctn_status make_language(const args *a, ctn_context *ctx, int64_t vocabulary, ctn_module **net);
 ctn_status task_weights(task *t, const char *path); /* rank 0 reads and broadcasts; collective */
 ctn_status task_loaders(task *t);
 ctn_status check_class_folders(const char *path); /* before training (class_folders.c) */
@@ -160,6 +163,8 @@ ctn_status task_moment_values(const task *t, int field, int64_t *n, double **mea
 /* Fill in network options that were not given from config.yaml beside the weights. Returns -1 to
  * continue, else the exit code. */
 int task_inherit(args *a);
+/* The weights of a command: --weights, else those in the folder of a published model; "": none. */
+const char *weights_of(const args *a);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */
 bool task_trained_as(const char *weights, char *name, size_t n);
 
@@ -179,6 +184,8 @@ ctn_status images_open(ctn_dataset **ds, const char *path, const ctn_image_opt *
 data_kind guess_kind(const char *path, const char *format);
 bool is_image(const char *path); /* judged by its name */
 bool is_folder(const char *path);
+/* A folder with a config.json, or such a file: a model as Hugging Face publishes it. */
+bool is_published(const char *path);
 bool ends_with(const char *s, const char *end);
 
 #endif

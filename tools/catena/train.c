@@ -105,7 +105,7 @@ static void watch_signals(void)
 static ctn_status prepare(training *r, args *a)
 {
     task *t = &r->t;
-    const char *weights = args_text(a, "weights");
+    const char *weights = weights_of(a);
     watchdog_at(AT_DATA, 0);
     CTN_TRY(task_begin(t, a, FOR_TRAINING));
     CTN_TRY(task_data(t));

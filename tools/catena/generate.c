@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catena generate: continues text with a language model. The model is a folder of a published one
+ * (config.json, weights, tokenizer) or a network that catena train has trained. One prompt is
+ * printed as it grows; several prompts are continued together and printed at the end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <catena/generate.h>
+#include <catena/io.h>
+#include <catena/text.h>
+#include <catena/zoo.h>
+
+#include "task.h"
+
+enum { PROMPTS = 256 };
+
+/* One text that is continued. */
+typedef struct {
+    int32_t *tokens; /* of the prompt, then the new ones */
+    int64_t prompt, n, room;
+    bool done; /* its end was reached */
+} sequence;
+
+typedef struct {
+    args *a;
+    ctn_context *ctx;
+    ctn_module *net;
+    ctn_tokenizer *tokenizer; /* NULL: tokens are bytes */
+    ctn_generator *generator;
+    sequence s[PROMPTS];
+    int n;
+    bool stream; /* print while generating */
+    ctn_decode_state decoding;
+    double seconds;
+    int64_t made;
+} job;
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static ctn_status make_net(job *j)
+{
+    CTN_TRY(make_language(j->a, j->ctx, args_int(j->a, "classes"), &j->net));
+    return ctn_weights_load(j->net, weights_of(j->a), NULL);
+}
+
+/* The tokenizer that is given, or that of the model's folder. Text for a model with 256 tokens is
+ * bytes. */
+static ctn_status open_tokenizer(job *j)
+{
+    const char *path = args_text(j->a, "tokenizer");
+    if (!path[0] && !is_folder(j->a->operand)) return CTN_OK;
+    return ctn_tokenizer_open(&j->tokenizer, path[0] ? path : j->a->operand, NULL);
+}
+
+/* ---- prompts --------------------------------------------------------------------------------- */
+
+static ctn_status add_prompt(job *j, const char *text, size_t bytes)
+{
+    const int64_t new = args_int(j->a, "tokens");
+    if (j->n == PROMPTS) return ctn_fail(CTN_EARG, "more than %d prompts", PROMPTS);
+    sequence *s = &j->s[j->n];
+    s->room = (int64_t)bytes + new + 1;
+    s->tokens = malloc((size_t)s->room * sizeof *s->tokens);
+    if (!s->tokens) return ctn_fail(CTN_ENOMEM, "no memory for a prompt of %zu bytes", bytes);
+    j->n++;
+    if (j->tokenizer) {
+        s->prompt = ctn_tokenizer_encode(j->tokenizer, text, bytes, s->tokens, bytes + 1);
+        if (s->prompt < 0) return (ctn_status)s->prompt;
+        if (s->prompt > (int64_t)bytes) /* only a tokenizer that makes text longer */
+            return ctn_fail(CTN_EUNSUPPORTED,
+                            "the tokenizer makes the prompt longer than its text");
+    } else {
+        for (size_t i = 0; i < bytes; i++) s->tokens[i] = (unsigned char)text[i];
+        s->prompt = (int64_t)bytes;
+    }
+    s->n = s->prompt;
+    if (s->prompt == 0) return ctn_fail(CTN_EARG, "a prompt is empty: it needs at least one token");
+    return CTN_OK;
+}
+
+/* One prompt per line of a file. */
+static ctn_status read_prompts(job *j, const char *path)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    ctn_status st = CTN_OK;
+    FILE *f = fopen(path, "r");
+    if (!f) return ctn_fail(CTN_EIO, "cannot read %s: %s", path, strerror(errno));
+    while (st == CTN_OK && (n = getline(&line, &room, f)) >= 0) {
+        if (n > 0 && line[n - 1] == '\n') n--;
+        if (n > 0) st = add_prompt(j, line, (size_t)n);
+    }
+    free(line);
+    fclose(f);
+    if (st == CTN_OK && j->n == 0) st = ctn_fail(CTN_EARG, "%s has no prompts", path);
+    return st;
+}
+
+static ctn_status take_prompts(job *j)
+{
+    const char *file = args_text(j->a, "prompts"), *text = args_text(j->a, "prompt");
+    if (file[0]) return read_prompts(j, file);
+    return add_prompt(j, text, strlen(text));
+}
+
+/* ---- generating ------------------------------------------------------------------------------ */
+
+static ctn_status print_token(job *j, int32_t token)
+{
+    char text[1024];
+    if (!j->tokenizer) {
+        if (token >= 0) putchar(token);
+    } else {
+        const int64_t n =
+            ctn_tokenizer_decode_next(j->tokenizer, &j->decoding, token, text, sizeof text);
+        if (n < 0) return (ctn_status)n;
+        if (n > 0) fwrite(text, 1, (size_t)n, stdout);
+    }
+    return fflush(stdout) == 0 ? CTN_OK : ctn_fail(CTN_EIO, "cannot write: %s", strerror(errno));
+}
+
+/* Add the next tokens to their sequences. Returns whether one of them still grows. */
+static bool take_tokens(job *j, const int32_t *next, int32_t end)
+{
+    bool more = false;
+    const int64_t new = args_int(j->a, "tokens");
+    for (int i = 0; i < j->n; i++) {
+        sequence *s = &j->s[i];
+        if (s->done) continue;
+        s->done = next[i] == end && !args_flag(j->a, "ignore-end");
+        if (s->done) continue;
+        s->tokens[s->n++] = next[i];
+        j->made++;
+        s->done = s->n - s->prompt >= new;
+        more |= !s->done;
+    }
+    return more;
+}
+
+static ctn_status generate(job *j)
+{
+    const int32_t *prompt[PROMPTS];
+    int64_t length[PROMPTS];
+    int32_t next[PROMPTS];
+    const int32_t end = j->tokenizer ? ctn_tokenizer_end(j->tokenizer) : -1;
+    for (int i = 0; i < j->n; i++) {
+        prompt[i] = j->s[i].tokens;
+        length[i] = j->s[i].prompt;
+    }
+    for (int64_t i = 0; j->stream && i < length[0]; i++) CTN_TRY(print_token(j, prompt[0][i]));
+    const double start = now_s();
+    ctn_status st = ctn_generator_start(j->generator, j->n, prompt, length, next);
+    for (bool more = true; st == CTN_OK && more;) {
+        const int64_t before = j->made;
+        more = take_tokens(j, next, end);
+        if (j->stream && j->made > before) CTN_TRY(print_token(j, next[0]));
+        if (more) st = ctn_generator_next(j->generator, next, next);
+    }
+    j->seconds = now_s() - start;
+    if (j->stream) {
+        CTN_TRY(print_token(j, -1));
+        putchar('\n');
+    }
+    return st == CTN_END ? CTN_OK : st;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* The text of a sequence from token `first` on. Free *out. */
+static ctn_status text_of(const job *j, const sequence *s, int64_t first, char **out)
+{
+    const int32_t *t = s->tokens + first;
+    const size_t n = (size_t)(s->n - first);
+    int64_t bytes = (int64_t)n;
+    if (j->tokenizer) bytes = ctn_tokenizer_decode(j->tokenizer, t, n, NULL, 0);
+    if (bytes < 0) return (ctn_status)bytes;
+    *out = malloc((size_t)bytes + 1);
+    if (!*out) return ctn_fail(CTN_ENOMEM, "no memory for the text");
+    if (j->tokenizer) bytes = ctn_tokenizer_decode(j->tokenizer, t, n, *out, (size_t)bytes + 1);
+    else
+        for (size_t i = 0; i < n; i++) (*out)[i] = (char)t[i];
+    (*out)[bytes] = 0;
+    return CTN_OK;
+}
+
+static ctn_status print_json(const job *j)
+{
+    json w = {0};
+    json_open(&w, NULL, '{');
+    json_open(&w, "texts", '[');
+    for (int i = 0; i < j->n; i++) {
+        char *text = NULL;
+        const sequence *s = &j->s[i];
+        CTN_TRY(text_of(j, s, s->prompt, &text));
+        json_open(&w, NULL, '{');
+        json_text(&w, "text", text);
+        json_open(&w, "tokens", '[');
+        for (int64_t k = s->prompt; k < s->n; k++) json_int(&w, NULL, s->tokens[k]);
+        json_close(&w, ']');
+        json_close(&w, '}');
+        free(text);
+    }
+    json_close(&w, ']');
+    json_real(&w, "seconds", j->seconds);
+    json_real(&w, "tokens_per_s", (double)j->made / j->seconds);
+    json_close(&w, '}');
+    return CTN_OK;
+}
+
+static ctn_status print_texts(const job *j)
+{
+    for (int i = 0; i < j->n; i++) {
+        char *text = NULL;
+        CTN_TRY(text_of(j, &j->s[i], 0, &text));
+        printf("%s%s\n", i ? "\n" : "", text);
+        free(text);
+    }
+    return CTN_OK;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static ctn_status work(job *j, doing *now)
+{
+    const args *a = j->a;
+    *now = DOING_SETUP;
+    CTN_TRY(open_context(&j->ctx, a, 0));
+    *now = DOING_DATA;
+    CTN_TRY(open_tokenizer(j));
+    CTN_TRY(make_net(j));
+    CTN_TRY(take_prompts(j));
+    *now = DOING_RUN;
+    CTN_TRY(ctn_generator_new(&j->generator, j->net,
+                              CTN_OPT(ctn_generator_opt, .temperature = args_real(a, "temperature"),
+                                      .top_k = args_int(a, "top-k"), .top_p = args_real(a, "top-p"),
+                                      .seed = (uint64_t)args_int(a, "seed"))));
+    j->stream = j->n == 1 && !args_flag(a, "json");
+    CTN_TRY(generate(j));
+    if (args_flag(a, "json")) return print_json(j);
+    return j->stream ? CTN_OK : print_texts(j);
+}
+
+static void job_free(job *j)
+{
+    for (int i = 0; i < j->n; i++) free(j->s[i].tokens);
+    ctn_generator_free(j->generator);
+    ctn_tokenizer_free(j->tokenizer);
+    ctn_module_free(j->net);
+    ctn_context_free(j->ctx);
+    free(j);
+}
+
+static int check_args(args *a)
+{
+    const bool one = args_given(a, "prompt"), file = args_given(a, "prompts");
+    if (one == file) {
+        fprintf(stderr, "catena generate: give --prompt TEXT or --prompts FILE%s\n",
+                one ? ", not both" : "");
+        return EXIT_USAGE;
+    }
+    if (weights_of(a)[0]) return task_inherit(a);
+    fprintf(stderr, "catena generate: no weights given: use --weights FILE, or name the folder of "
+                    "a published model\n");
+    return EXIT_USAGE;
+}
+
+static int run(args *a)
+{
+    doing now = DOING_SETUP;
+    int code = check_args(a);
+    if (code < 0) code = check_threads(a);
+    if (code >= 0) return code;
+    job *j = calloc(1, sizeof *j);
+    if (!j) return EXIT_MEMORY;
+    j->a = a;
+    code = work(j, &now) < 0 ? report_failure("generate", now) : EXIT_DONE;
+    job_free(j);
+    return code;
+}
+
+static const option options[] = {
+    {"prompt", "TEXT", "", "text to continue", GROUP_NONE},
+    {"prompts", "FILE", "", "file with one prompt per line; all are continued together",
+     GROUP_NONE},
+    {"weights", "FILE", "", "weights as a safetensors file; default: those in the model's folder",
+     GROUP_NONE},
+    {"tokenizer", "PATH", "",
+     "tokenizer.json, vocab.json beside merges.txt, or a folder with them; default: the model's "
+     "folder; without any, tokens are bytes",
+     GROUP_NONE},
+    {"tokens", "N", "100", "number of new tokens at most", GROUP_NONE},
+    {"temperature", "X", "0",
+     "0: always the most likely token; 1: with the probabilities of the model", GROUP_NONE},
+    {"top-k", "N", "0", "choose from the N most likely tokens; 0: from all", GROUP_NONE},
+    {"top-p", "X", "0", "choose from the most likely tokens that have the share X; 0: from all",
+     GROUP_NONE},
+    {"seed", "N", "0", "random seed of the choice", GROUP_NONE},
+    {"ignore-end", NULL, NULL, "go on after the token that ends a text", GROUP_NONE},
+    {"classes", "N", "0", "size of the vocabulary; default: as in training", GROUP_NONE},
+    {"length", "N", "128", "gpt: maximum length of a sequence; default: as in training",
+     GROUP_NONE},
+    {"width", "N", "0", "gpt: width; default: as in training", GROUP_NONE},
+    {"depth", "N", "0", "gpt: number of layers; default: as in training", GROUP_NONE},
+    {"heads", "N", "0", "gpt: number of attention heads; default: as in training", GROUP_NONE},
+    {"threads", "N", "0", "number of threads; 0: one per core", GROUP_NONE},
+    {"json", NULL, NULL, "print one JSON object", GROUP_NONE},
+    {0},
+};
+
+static const char *const *models(void)
+{
+    static const char *const names[] = {"gpt", "gpt2", NULL};
+    return names;
+}
+
+const command cmd_generate = {
+    .name = "generate",
+    .operands = "[MODEL]",
+    .summary = "Continue text with a language model.",
+    .words = models,
+    .optional = true, /* config.yaml beside the weights names it */
+    .options = options,
+    .examples =
+        "  catena generate ./SmolLM-135M --prompt 'The sea is'       a folder with config.json\n"
+        "  catena generate --weights result/weights.safetensors --prompt '1 2 3 '\n"
+        "  catena generate ./gpt2 --prompts questions.txt --temperature 0.8 --top-p 0.95\n",
+    .run = run,
+    .ranks = RANKS_ONE,
+    .paths = true,
+};
