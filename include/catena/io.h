@@ -36,12 +36,16 @@ typedef struct {
     void *user; /* argument of map */
 } ctn_weights_opt;
 
-/* Set the parameters and states of m from a file; float types are converted. Unless partial is
- * set, model and file must have the same names (any one of its names for a tied variable).
- * Everything is checked before anything is changed, so only a disk error while values are read
- * (EIO) leaves the model partly loaded. Call it between scopes. Local. Errors: ENOTFOUND,
- * ESHAPE and EDTYPE with the names in the message; EIO with the offset, EFORMAT, ESTATE,
- * ENOMEM, EUNSUPPORTED. */
+/* Set the parameters and states of m from files; float types are converted. path is one of:
+ *   - a safetensors file,
+ *   - the index of a model in several files (model.safetensors.index.json, or any other path that
+ *     ends in .json), which names files in its own folder,
+ *   - a folder with model.safetensors or, without that, model.safetensors.index.json.
+ * Unless partial is set, model and file must have the same names (any one of its names for a tied
+ * variable). Everything is checked before anything is changed, so only a disk error while values
+ * are read (EIO) leaves the model partly loaded. Call it between scopes. Local. Errors: ENOTFOUND,
+ * ESHAPE and EDTYPE with the names in the message; EIO with the offset or the missing file, EFORMAT
+ * (also of an index that does not fit its files), ESTATE, ENOMEM, EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_weights_load(ctn_module *m, const char *path,
                                                    const ctn_weights_opt *opt);
 

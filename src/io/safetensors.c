@@ -52,6 +52,15 @@ static ctn_status index_offsets(ctn__st_file *f, size_t bytes)
     return CTN_OK;
 }
 
+static ctn_status twice(const ctn__st_file *f, const ctn__st_entry *a, const ctn__st_entry *b)
+{
+    if (a->file == b->file)
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' appears twice", a->file->path,
+                        a->a.name);
+    return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' is in two files, %s and %s", f->path,
+                    a->a.name, a->file->path, b->file->path);
+}
+
 /* Sort names and metadata for lookup and reject duplicates. */
 static ctn_status index_names(ctn__st_file *f)
 {
@@ -61,8 +70,7 @@ static ctn_status index_names(ctn__st_file *f)
     qsort(f->by_name, f->n, sizeof(void *), compare_names);
     for (size_t i = 1; i < f->n; i++)
         if (!strcmp(f->by_name[i - 1]->a.name, f->by_name[i]->a.name))
-            return ctn_fail(CTN_EFORMAT, "safetensors: %s: '%s' appears twice", f->path,
-                            f->by_name[i]->a.name);
+            return twice(f, f->by_name[i - 1], f->by_name[i]);
     if (f->pairs) qsort(f->pair, f->pairs, sizeof *f->pair, compare_pairs);
     for (size_t i = 1; i < f->pairs; i++)
         if (!strcmp(f->pair[i - 1].key, f->pair[i].key))
@@ -128,20 +136,31 @@ done:
     return st;
 }
 
-/* Takes ownership of fd, also on failure; -1: the bytes are in memory. */
-static ctn_status file_new(ctn__st_file **out, const char *path, int fd, const void *memory,
-                           size_t size)
+/* A file without arrays. Takes ownership of fd, also on failure; -1: none. */
+static ctn_status file_new(ctn__st_file **out, const char *path, int fd)
 {
-    ctn_status st = CTN_OK;
     ctn__st_file *f = ctn__calloc(1, sizeof *f);
-    if (!f) {
+    char *copy = ctn__strdup(path);
+    if (!f || !copy) {
         if (fd >= 0) close(fd);
+        ctn__free(f);
+        ctn__free(copy);
         return CTN_ENOMEM;
     }
     f->fd = fd;
+    f->path = copy;
+    *out = f;
+    return CTN_OK;
+}
+
+/* Takes ownership of fd, also on failure; -1: the bytes are in memory. */
+static ctn_status read_file(ctn__st_file **out, const char *path, int fd, const void *memory,
+                            size_t size)
+{
+    ctn_status st = CTN_OK;
+    ctn__st_file *f = NULL;
+    CTN_TRY(file_new(&f, path, fd));
     f->memory = memory;
-    f->path = ctn__strdup(path);
-    if (!f->path) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     CTN_TRY_GOTO(st, done, parse_file(f, size));
     *out = f;
     f = NULL;
@@ -154,28 +173,52 @@ ctn_status ctn__st_parse(ctn__st_file **out, const char *name, const void *p, si
 {
     if (!out || !name || (!p && n)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     *out = NULL;
-    return file_new(out, name, -1, p, n);
+    return read_file(out, name, -1, p, n);
+}
+
+ctn_status ctn__st_open_one(ctn__st_file **out, const char *path)
+{
+    struct stat info = {0};
+    int fd = -1;
+    CTN_TRY(ctn__file_open("safetensors", path, &fd, &info));
+    return read_file(out, path, fd, NULL, (size_t)info.st_size);
+}
+
+static ctn_status open_index(ctn__st_file **out, const char *path)
+{
+    ctn_status st = CTN_OK;
+    ctn__st_file *f = NULL;
+    CTN_TRY(file_new(&f, path, -1));
+    CTN_TRY_GOTO(st, done, ctn__st_index_read(f));
+    CTN_TRY_GOTO(st, done, index_names(f));
+    *out = f;
+    f = NULL;
+done:
+    ctn__st_close(f);
+    return st;
 }
 
 ctn_status ctn__st_open(ctn__st_file **out, const char *path)
 {
     if (!out || !path) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
     *out = NULL;
-    struct stat info = {0};
-    int fd = -1;
-    CTN_TRY(ctn__file_open("safetensors", path, &fd, &info));
-    return file_new(out, path, fd, NULL, (size_t)info.st_size);
+    const size_t n = strlen(path);
+    const bool index = n >= 5 && strcmp(path + n - 5, ".json") == 0;
+    return (index ? open_index : ctn__st_open_one)(out, path);
 }
 
 ctn_status ctn__st_read(const ctn__st_file *f, const ctn__st_array *a, void *dst)
 {
     const ctn__st_entry *e = (const ctn__st_entry *)a; /* a is its first member */
-    return get(f, dst, a->bytes, f->data + e->begin);
+    (void)f;
+    return get(e->file, dst, a->bytes, e->file->data + e->begin);
 }
 
 void ctn__st_close(ctn__st_file *f)
 {
     if (!f) return;
+    for (size_t i = 0; i < f->parts.n; i++) ctn__st_close(f->parts.at[i]);
+    ctn__vec_free(&f->parts);
     if (f->fd >= 0) close(f->fd);
     ctn__free(f->path);
     ctn__st_json_free(f);

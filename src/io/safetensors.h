@@ -5,8 +5,8 @@
  *     u64 N (little-endian)   N bytes of JSON   data
  * with {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]}, .., "__metadata__":{..}}.
  * The arrays cover the data without holes. Files are untrusted input: after a successful open,
- * every array is known to lie inside the file as it was then. Without yyjson, open, parse and
- * finish return EUNSUPPORTED.
+ * every array is known to lie inside the file as it was then. Several files may be read as one
+ * through the index beside them. Without yyjson, open, parse and finish return EUNSUPPORTED.
  */
 #ifndef CTN_IO_SAFETENSORS_H
 #define CTN_IO_SAFETENSORS_H
@@ -27,8 +27,10 @@ typedef struct {
     size_t bytes;
 } ctn__st_array;
 
-/* Open a file and check its header. Errors: EIO, EFORMAT, EDTYPE (a type of the format that Catena
- * does not have), EUNSUPPORTED, ENOMEM. */
+/* Open a file and check its header. If the path ends in ".json", it is an index
+ * (model.safetensors.index.json): all files named in it are opened and read as one, without
+ * metadata. Errors: EIO, EFORMAT, EDTYPE (a type of the format that Catena does not have),
+ * EUNSUPPORTED, ENOMEM. */
 CTN_MUST_CHECK ctn_status ctn__st_open(ctn__st_file **f, const char *path);
 /* The same over memory that the caller keeps until close; `name` is used in messages only. */
 CTN_MUST_CHECK ctn_status ctn__st_parse(ctn__st_file **f, const char *name, const void *p,
@@ -38,7 +40,8 @@ void ctn__st_close(ctn__st_file *f); /* NULL is allowed; its arrays become inval
  * (the disk failed, or the file was truncated after it was opened). */
 CTN_MUST_CHECK ctn_status ctn__st_read(const ctn__st_file *f, const ctn__st_array *a, void *dst);
 
-/* Arrays in file order (ascending offset). find returns NULL without an error if it finds none. */
+/* Arrays in file order (ascending offset, one file after the other). find returns NULL without an
+ * error if it finds none. */
 size_t ctn__st_count(const ctn__st_file *f);
 const ctn__st_array *ctn__st_at(const ctn__st_file *f, size_t i);
 const ctn__st_array *ctn__st_find(const ctn__st_file *f, const char *name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header text of safetensors files, read and written with yyjson. Called by safetensors.c. In a
- * build without yyjson, these functions return EUNSUPPORTED.
+ * The header text of safetensors files, read and written with yyjson, and the text of an index of
+ * several files. Called by safetensors.c and safetensors_index.c. In a build without yyjson, these
+ * functions return EUNSUPPORTED.
  */
 #include "io/safetensors_json.h"
 
@@ -128,20 +129,29 @@ static ctn_status parse_metadata(ctn__st_file *f, yyjson_val *v)
     return CTN_OK;
 }
 
+/* `what` names the text in messages. */
+static ctn_status read_doc(const char *path, const char *what, const char *json, size_t bytes,
+                           yyjson_doc **doc)
+{
+    yyjson_read_err err = {0};
+    /* yyjson does not write to it without the in-situ flag */
+    *doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &ctn__json_memory, &err);
+    if (*doc) return CTN_OK;
+    if (err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the %s", path, what);
+    return ctn_fail(CTN_EFORMAT, "safetensors: %s: %s is not JSON: %s at byte %zu", path, what,
+                    err.msg, err.pos);
+}
+
 ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
 {
+    yyjson_doc *doc = NULL;
     if (bytes == 0 || json[0] != '{')
         return ctn_fail(CTN_EFORMAT, "safetensors: %s: the header does not start with '{'",
                         f->path);
-    yyjson_read_err err = {0};
-    /* yyjson does not write to it without the in-situ flag */
-    f->doc = yyjson_read_opts((char *)(uintptr_t)json, bytes, 0, &ctn__json_memory, &err);
-    if (!f->doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-        return ctn_fail(CTN_ENOMEM, "safetensors: %s: no memory for the header", f->path);
-    if (!f->doc)
-        return ctn_fail(CTN_EFORMAT, "safetensors: %s: header is not JSON: %s at byte %zu", f->path,
-                        err.msg, err.pos);
-    yyjson_val *root = yyjson_doc_get_root(f->doc), *key, *v;
+    CTN_TRY(read_doc(f->path, "header", json, bytes, &doc));
+    f->doc = doc;
+    yyjson_val *root = yyjson_doc_get_root(doc), *key, *v;
     f->entry = ctn__calloc(yyjson_obj_size(root), sizeof *f->entry);
     if (!f->entry) return CTN_ENOMEM;
     size_t i, max;
@@ -152,6 +162,7 @@ ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
             continue;
         }
         f->entry[f->n].order = i;
+        f->entry[f->n].file = f;
         CTN_TRY(parse_entry(f->path, key, v, &f->entry[f->n]));
         f->n++;
     }
@@ -162,6 +173,36 @@ void ctn__st_json_free(ctn__st_file *f)
 {
     yyjson_doc_free(f->doc);
     f->doc = NULL;
+}
+
+static ctn_status walk_map(const char *path, yyjson_val *map, ctn__st_index_fn fn, void *user)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    if (!yyjson_is_obj(map))
+        return ctn_fail(CTN_EFORMAT, "safetensors: %s: the index has no weight_map object", path);
+    yyjson_obj_foreach(map, i, max, key, value)
+    {
+        const char *array = text_of(key), *file = text_of(value);
+        if (!array || !file)
+            return ctn_fail(CTN_EFORMAT,
+                            "safetensors: %s: entry %zu of weight_map is not a pair of strings "
+                            "without U+0000",
+                            path, i);
+        CTN_TRY(fn(user, array, file));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__st_json_index(const char *path, const char *json, size_t bytes, ctn__st_index_fn fn,
+                              void *user)
+{
+    yyjson_doc *doc = NULL;
+    CTN_TRY(read_doc(path, "index", json, bytes, &doc));
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    ctn_status st = walk_map(path, yyjson_obj_get(root, "weight_map"), fn, user);
+    yyjson_doc_free(doc);
+    return st;
 }
 
 static bool json_array(yyjson_mut_doc *doc, yyjson_mut_val *root, const ctn__st_array *a,
@@ -247,6 +288,13 @@ ctn_status ctn__st_json_read(ctn__st_file *f, const char *json, size_t bytes)
 void ctn__st_json_free(ctn__st_file *f)
 {
     (void)f;
+}
+
+ctn_status ctn__st_json_index(const char *path, const char *json, size_t bytes, ctn__st_index_fn fn,
+                              void *user)
+{
+    (void)path, (void)json, (void)bytes, (void)fn, (void)user;
+    return no_yyjson();
 }
 
 ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes)

@@ -7,6 +7,7 @@
  * weights, and in transposed matrices.
  */
 #include <stdarg.h>
+#include <sys/stat.h>
 
 #include <catena/io.h>
 
@@ -287,6 +288,24 @@ static ctn_status read_values(loading *l)
     return ctn_module_visit(l->m, read_array, l);
 }
 
+/* Open the file at path or, if that is a folder, the published model in it. */
+static ctn_status open_weights(ctn__st_file **f, const char *path)
+{
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return ctn__st_open(f, path);
+    for (int i = 0; i < 2; i++) {
+        ctn__text file = {0};
+        ctn__text_add(&file, "%s/%s", path, names[i]);
+        const bool found = !file.failed && stat(file.s, &info) == 0;
+        ctn_status st = file.failed ? CTN_ENOMEM : found ? ctn__st_open(f, file.s) : CTN_OK;
+        ctn__text_free(&file);
+        if (found || st < 0) return st;
+    }
+    return ctn_fail(CTN_EIO, "weights_load: the folder %s has neither %s nor %s", path, names[0],
+                    names[1]);
+}
+
 ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_opt *opt)
 {
     ctn_status st = CTN_OK;
@@ -296,7 +315,7 @@ ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_o
         return ctn_fail(CTN_ESTATE, "weights_load: a scope is open; load between scopes");
     CTN_TRY(ctn__opt("weights_load", &l.opt, sizeof l.opt, opt));
     CTN_TRY(ctn__module_vars(m, &l.all));
-    CTN_TRY_GOTO(st, done, ctn__st_open(&l.file, path));
+    CTN_TRY_GOTO(st, done, open_weights(&l.file, path));
     l.from = ctn__calloc((size_t)l.all.n + 1, sizeof *l.from);
     l.used = ctn__calloc(ctn__st_count(l.file) + (size_t)l.all.n + 1, sizeof *l.used);
     if (!l.from || !l.used) CTN_TRY_GOTO(st, done, CTN_ENOMEM);

@@ -117,6 +117,8 @@ def safetensors():
     put("safetensors", "empty", file({}, b""))
     bf16 = {"w": {"dtype": "BF16", "shape": [1, 0, 3], "data_offsets": [0, 0]}}
     put("safetensors", "bf16", file(bf16, b""))
+    index = {"metadata": {"total_size": 2}, "weight_map": {"a": "1", "b": "2"}}
+    put("safetensors", "index", json.dumps(index).encode())
 
 
 def yaml():

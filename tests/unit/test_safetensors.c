@@ -2,8 +2,8 @@
  *
  * safetensors files: round trip of every type, exact bytes, a table of hostile headers that must
  * each be refused with a specific message, every truncation and every damaged byte of a valid
- * file, atomic replacement, a failing allocator. With CATENA_DATA, also the weights of a
- * published ResNet.
+ * file, atomic replacement, an index of several files, a failing allocator. With CATENA_DATA, also
+ * the weights of a published ResNet.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -421,6 +421,130 @@ static void test_writer_refuses(void **state)
     rmdir("folder");
 }
 
+/* ---- an index of several files --------------------------------------------------------------- */
+
+#define INDEX "parts/model.safetensors.index.json"
+
+/* A file with arrays of one byte: the number of the file. */
+static void write_part(const char *path, uint8_t number, int n, const char *const *names)
+{
+    ctn__st_writer *w = NULL;
+    OK(ctn__st_begin(&w, path));
+    for (int i = 0; i < n; i++) OK(ctn__st_add(w, names[i], CTN_U8, 0, NULL));
+    OK(ctn__st_add_metadata(w, "format", "pt"));
+    for (int i = 0; i < n; i++) OK(ctn__st_put(w, names[i], &number));
+    OK(ctn__st_finish(w));
+    ctn__st_writer_free(w);
+}
+
+static void write_parts(void)
+{
+    mkdir("parts", 0777);
+    write_part("parts/1.safetensors", 1, 2, (const char *const[]){"a", "b"});
+    write_part("parts/2.safetensors", 2, 2, (const char *const[]){"c", "0"});
+    write_part("parts/3.safetensors", 3, 1, (const char *const[]){"b"});
+}
+
+static void write_index(const char *json)
+{
+    write_bytes(INDEX, json, strlen(json));
+}
+
+static void assert_byte(const ctn__st_file *f, const char *name, uint8_t want)
+{
+    assert_array(f, name, CTN_U8, 0, NULL, &want, 1);
+}
+
+static void test_index(void **state)
+{
+    (void)state;
+    ctn__st_file *f = NULL;
+    write_parts();
+    write_index("{\"metadata\": {\"total_size\": 3}, \"weight_map\": {\"c\": \"2.safetensors\","
+                "\"b\": \"1.safetensors\", \"a\": \"1.safetensors\"}}");
+    OK(ctn__st_open(&f, INDEX));
+    assert_int_equal(ctn__st_count(f), 4); /* the index does not name 0 */
+    assert_byte(f, "a", 1);
+    assert_byte(f, "b", 1);
+    assert_byte(f, "c", 2);
+    assert_byte(f, "0", 2);
+    assert_null(ctn__st_find(f, "d"));
+    assert_int_equal(ctn__st_metadata_count(f), 0);
+    ctn__st_close(f);
+
+    write_index("{\"weight_map\": {}}");
+    OK(ctn__st_open(&f, INDEX));
+    assert_int_equal(ctn__st_count(f), 0);
+    ctn__st_close(f);
+
+    write_index("{\"weight_map\": {\"a\": \"1.safetensors\"}}");
+    assert_int_equal(rename(INDEX, "1.json"), 0); /* the folder of the index counts */
+    assert_fails(ctn__st_open(&f, "1.json"), CTN_EIO, "1.safetensors");
+    assert_null(f);
+    unlink("1.json");
+}
+
+static void test_hostile_index(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        ctn_status want;
+        const char *part;
+    } cases[] = {
+        {"", CTN_EFORMAT, "index is not JSON"},
+        {"[]", CTN_EFORMAT, "no weight_map"},
+        {"{\"metadata\":{}}", CTN_EFORMAT, "no weight_map"},
+        {"{\"weight_map\":[\"a\"]}", CTN_EFORMAT, "no weight_map"},
+        {"{\"weight_map\":{\"a\":1}}", CTN_EFORMAT, "entry 0 of weight_map"},
+        {"{\"weight_map\":{\"a\\u0000\":\"1.safetensors\"}}", CTN_EFORMAT, "without U+0000"},
+        {"{\"weight_map\":{\"a\":\"\"}}", CTN_EFORMAT, "'a' is said to be in ''"},
+        {"{\"weight_map\":{\"a\":\"/1.safetensors\"}}", CTN_EFORMAT, "in '/1.safetensors'"},
+        {"{\"weight_map\":{\"a\":\"..\"}}", CTN_EFORMAT, "in '..'"},
+        {"{\"weight_map\":{\"a\":\"../parts/1.safetensors\"}}", CTN_EFORMAT, "in '../parts"},
+        {"{\"weight_map\":{\"a\":\".\"}}", CTN_EIO, "not a regular file"},
+        {"{\"weight_map\":{\"a\":\"4.safetensors\"}}", CTN_EIO, "parts/4.safetensors"},
+        {"{\"weight_map\":{\"a\":\"2.safetensors\"}}", CTN_EFORMAT,
+         "'a' is in 2.safetensors, but that file lacks it"},
+        {"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"3.safetensors\"}}", CTN_EFORMAT,
+         "'b' is in two files, parts/1.safetensors and parts/3.safetensors"},
+        /* an index is not one of its files */
+        {"{\"weight_map\":{\"a\":\"model.safetensors.index.json\"}}", CTN_EFORMAT, "header of"},
+    };
+    write_parts();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ctn__st_file *f = NULL;
+        write_index(cases[i].json);
+        assert_fails(ctn__st_open(&f, INDEX), cases[i].want, cases[i].part);
+        assert_null(f);
+    }
+    unlink(INDEX);
+    ctn__st_file *f = NULL;
+    assert_fails(ctn__st_open(&f, INDEX), CTN_EIO, INDEX);
+}
+
+static void test_index_no_memory(void **state)
+{
+    (void)state;
+    ctn_status st = CTN_ENOMEM;
+    int n = 0;
+    write_parts();
+    write_index("{\"weight_map\":{\"a\":\"1.safetensors\",\"c\":\"2.safetensors\"}}");
+    for (; st == CTN_ENOMEM && n < 1000; n++) {
+        failing mem = {.left = n};
+        ctn__st_file *f = NULL;
+        OK(ctn_set_allocator(&(ctn_allocator){failing_alloc, failing_release, &mem}));
+        st = ctn__st_open(&f, INDEX);
+        ctn__st_close(f);
+        assert_int_equal(mem.live, 0);
+        OK(ctn_set_allocator(NULL));
+        assert_int_equal(ctn_error_status(), st);
+        ctn_error_clear();
+    }
+    assert_int_equal(st, CTN_OK);
+    assert_true(n > 15);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -473,7 +597,8 @@ int main(void)
         cmocka_unit_test(test_odd_but_valid), cmocka_unit_test(test_hostile_length),
         cmocka_unit_test(test_damage),        cmocka_unit_test(test_writer_refuses),
         cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_real),
-        cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_shortened),     cmocka_unit_test(test_index),
+        cmocka_unit_test(test_hostile_index), cmocka_unit_test(test_index_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

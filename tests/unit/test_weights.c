@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catena/io.h>
@@ -314,6 +315,49 @@ static void test_conversion(void **state)
     unlink(FILE_NAME);
 }
 
+/* ---- folders and indexes --------------------------------------------------------------------- */
+
+static void write_index(const char *file)
+{
+    char json[512];
+    snprintf(json, sizeof json,
+             "{\"weight_map\":{\"seen\":\"%s\",\"fc1.weight\":\"%s\",\"fc1.bias\":\"%s\","
+             "\"fc2.weight\":\"%s\",\"tied\":\"%s\"}}",
+             file, file, file, file, file);
+    write_bytes("folder/model.safetensors.index.json", json, strlen(json));
+}
+
+static void test_folder(void **state)
+{
+    (void)state;
+    model a, b;
+    OK(make(&a, 1));
+    OK(make(&b, 2));
+    mkdir("folder", 0777);
+    assert_fails(ctn_weights_load(b.net, "folder", NULL), CTN_EIO, "neither model.safetensors nor");
+    OK(ctn_weights_save(a.net, "folder/all.safetensors"));
+    write_index("all.safetensors");
+    OK(ctn_weights_load(b.net, "folder", NULL));
+    assert_same(&a, &b, true);
+    end(&b);
+    OK(make(&b, 2));
+    OK(ctn_weights_load(b.net, "folder/model.safetensors.index.json", NULL));
+    assert_same(&a, &b, true);
+
+    write_index("none.safetensors");
+    assert_fails(ctn_weights_load(b.net, "folder", NULL), CTN_EIO, "folder/none.safetensors");
+    assert_int_equal(rename("folder/all.safetensors", "folder/model.safetensors"), 0);
+    end(&b);
+    OK(make(&b, 2));
+    OK(ctn_weights_load(b.net, "folder", NULL)); /* does not look at the index */
+    assert_same(&a, &b, true);
+    end(&a);
+    end(&b);
+    unlink("folder/model.safetensors");
+    unlink("folder/model.safetensors.index.json");
+    rmdir("folder");
+}
+
 /* ---- a file that is truncated while it is read ----------------------------------------------- */
 
 /* Called between checking the file and reading its values. */
@@ -575,7 +619,7 @@ int main(void)
         cmocka_unit_test(test_partial),         cmocka_unit_test(test_renamed),
         cmocka_unit_test(test_conversion),      cmocka_unit_test(test_continues_exactly),
         cmocka_unit_test(test_state_refusals),  cmocka_unit_test(test_weights_shortened),
-        cmocka_unit_test(test_state_shortened),
+        cmocka_unit_test(test_state_shortened), cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
