@@ -124,10 +124,10 @@ static ctn_status open_kind(ctn_module **m, ctn_context *ctx, const config *c)
     const char *type = word(c, "model_type", NULL);
     ctn__text all = {0};
     if (!type) return ctn_fail(CTN_EFORMAT, "zoo_open: %s has no key 'model_type'", c->path);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].type, type) == 0) return kinds[i].open(m, ctx, c);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ctn__text_add(&all, " %s", kinds[i].type);
-    }
     ctn_status st =
         all.failed ? CTN_ENOMEM
                    : ctn_fail(CTN_EUNSUPPORTED, "zoo_open: %s: model_type is '%s'; known types:%s",
