@@ -24,6 +24,17 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_weights_save(ctn_module *m, const char *pa
 
 typedef struct {
     size_t struct_size;
+    /* Endings of the names to save, ended by NULL: {"lora_A.weight", "lora_B.weight", NULL}. An
+     * ending consists of whole parts between dots. NULL: all. */
+    const char *const *only;
+} ctn_weights_save_opt;
+/* The same with options. To load a file that has only some of the names, set partial in
+ * ctn_weights_opt. Errors: also ENOTFOUND (no name has one of the endings). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_save_with(ctn_module *m, const char *path,
+                                                        const ctn_weights_save_opt *opt);
+
+typedef struct {
+    size_t struct_size;
     /* 1: ignore names that only the model or only the file has; shapes must still match. */
     int partial;
     /* Pairs of (name in the model, name in the file), ended by NULL: {"fc", "head.fc", NULL}. A

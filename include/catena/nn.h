@@ -297,6 +297,33 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_activation_new(ctn_module **m, ctn_context
                                                      ctn_tensor *(*op)(const char *at,
                                                                        ctn_tensor *x));
 
+/* ---- adapters ------------------------------------------------------------------------------- */
+
+/* Fine-tuning with low-rank adapters (LoRA), like the Python package peft. */
+typedef struct {
+    size_t struct_size;
+    int64_t rank; /* 0: 8 */
+    double alpha; /* an adapter is scaled by alpha / rank; 0: 2 rank */
+    /* Endings of the names of linear modules that get an adapter, ended by NULL:
+     * {"q_proj", "v_proj", NULL}. An ending consists of whole parts between dots. NULL: all. */
+    const char *const *only;
+} ctn_lora_opt;
+/* Give linear modules (those of ctn_linear_new) in m an adapter and freeze everything else:
+ * y = x weight^T + bias + (alpha / rank) (x A^T) B^T. The adapter of a linear module named fc is
+ * the parameters fc.lora_A.weight (rank,in), uniform from -1/sqrt(in) to 1/sqrt(in), and
+ * fc.lora_B.weight (out,rank), zeros, so results do not change at first. All other parameters of m
+ * become not trainable; to train some of them too, call ctn_var_set_trainable afterwards. Make the
+ * optimizer after this call. If it fails, m is unchanged. Call it between scopes. Local. Errors:
+ * ESTATE (also if m has adapters already), ENOTFOUND (no linear module has one of the endings),
+ * EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lora_add(ctn_module *m, const ctn_lora_opt *opt);
+/* Add (alpha / rank) B A to the weight of every linear module in m that has an adapter, and remove
+ * the adapters. Results stay the same up to rounding. What is trainable does not change: the
+ * parameters that ctn_lora_add froze stay frozen. Call it between scopes, after freeing the
+ * optimizer. If it fails, m is unchanged. Local. Errors: ESTATE (also without adapters, or if a
+ * weight with an adapter is tied), ENOMEM, those of a pending exchange. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lora_merge(ctn_module *m);
+
 #ifdef __cplusplus
 }
 #endif

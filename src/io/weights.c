@@ -14,34 +14,64 @@
 #include "io/safetensors.h"
 #include "nn/nn.h"
 
+typedef struct {
+    ctn_weights_save_opt opt;
+    ctn__st_writer *w;
+    int n; /* arrays added */
+} saving;
+
+static bool is_saved(const saving *s, const char *name)
+{
+    return !s->opt.only || ctn__name_ends_in(name, s->opt.only);
+}
+
 static ctn_status add_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                             const int64_t *dims, void *data)
 {
+    saving *s = user;
     (void)data;
-    return ctn__st_add(user, name, dtype, ndim, dims);
+    if (!is_saved(s, name)) return CTN_OK;
+    s->n++;
+    return ctn__st_add(s->w, name, dtype, ndim, dims);
 }
 
 static ctn_status put_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                             const int64_t *dims, void *data)
 {
+    const saving *s = user;
     (void)dtype, (void)ndim, (void)dims;
-    return ctn__st_put(user, name, data);
+    return is_saved(s, name) ? ctn__st_put(s->w, name, data) : CTN_OK;
+}
+
+static ctn_status check_endings(const saving *s)
+{
+    if (!s->opt.only || s->n > 0) return CTN_OK;
+    return ctn_fail(CTN_ENOTFOUND, "weights_save: no name ends in '%s'%s",
+                    s->opt.only[0] ? s->opt.only[0] : "",
+                    s->opt.only[0] && s->opt.only[1] ? " or another ending in `only`" : "");
+}
+
+ctn_status ctn_weights_save_with(ctn_module *m, const char *path, const ctn_weights_save_opt *opt)
+{
+    ctn_status st = CTN_OK;
+    saving s = {0};
+    if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: needs a module and a path");
+    CTN_TRY(ctn__opt("weights_save", &s.opt, sizeof s.opt, opt));
+    CTN_TRY_GOTO(st, done, ctn__st_begin(&s.w, path));
+    /* Names and layouts are PyTorch's, and some of its readers require this entry. */
+    CTN_TRY_GOTO(st, done, ctn__st_add_metadata(s.w, "format", "pt"));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, &s));
+    CTN_TRY_GOTO(st, done, check_endings(&s));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, &s));
+    CTN_TRY_GOTO(st, done, ctn__st_finish(s.w));
+done:
+    ctn__st_writer_free(s.w);
+    return st;
 }
 
 ctn_status ctn_weights_save(ctn_module *m, const char *path)
 {
-    ctn_status st = CTN_OK;
-    ctn__st_writer *w = NULL;
-    if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: needs a module and a path");
-    CTN_TRY_GOTO(st, done, ctn__st_begin(&w, path));
-    /* Names and layouts are PyTorch's, and some of its readers require this entry. */
-    CTN_TRY_GOTO(st, done, ctn__st_add_metadata(w, "format", "pt"));
-    CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, w));
-    CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, w));
-    CTN_TRY_GOTO(st, done, ctn__st_finish(w));
-done:
-    ctn__st_writer_free(w);
-    return st;
+    return ctn_weights_save_with(m, path, NULL);
 }
 
 /* ---- load ----------------------------------------------------------------------------------- */
@@ -104,16 +134,6 @@ static const char *file_name(const loading *l, const char *name, char *buf, size
     return buf;
 }
 
-static bool ends_in(const char *const *list, const char *name)
-{
-    const size_t n = strlen(name);
-    for (; list && *list; list++) {
-        const size_t k = strlen(*list);
-        if (k <= n && strcmp(name + n - k, *list) == 0) return true;
-    }
-    return false;
-}
-
 /* The array called `name`, or that with the prefix of published files added or removed. */
 static const ctn__st_array *find_array(const loading *l, const char *name)
 {
@@ -129,7 +149,7 @@ static const ctn__st_array *find_array(const loading *l, const char *name)
 
 static bool is_turned(const loading *l, int i)
 {
-    return l->turned && ends_in(l->m->published->turned, l->all.name[i]);
+    return l->turned && ctn__name_ends_in(l->all.name[i], l->m->published->turned);
 }
 
 static size_t array_index(const loading *l, const ctn__st_array *a)
@@ -167,7 +187,7 @@ static bool has_turned(const loading *l)
     const ctn__published *p = l->m->published;
     char buf[1024];
     for (int i = 0; p && p->turned && i < l->all.n; i++) {
-        if (!ends_in((const char *const[]){p->turned[0], NULL}, l->all.name[i])) continue;
+        if (!ctn__name_ends(l->all.name[i], p->turned[0])) continue;
         const char *name = file_name(l, l->all.name[i], buf, sizeof buf);
         const ctn__st_array *a = name ? find_array(l, name) : NULL;
         const int64_t *d = l->all.var[i]->d.dim;
@@ -206,7 +226,7 @@ static int pair(loading *l)
     const char *const *ignored = l->m->published ? l->m->published->ignored : NULL;
     for (size_t i = 0; i < ctn__st_count(l->file); i++) {
         const char *name = ctn__st_at(l->file, i)->name;
-        if (!l->used[i] && !ends_in(ignored, name)) note(&l->unexpected, "%s", name);
+        if (!l->used[i] && !ctn__name_ends_in(name, ignored)) note(&l->unexpected, "%s", name);
     }
     return loaded;
 }

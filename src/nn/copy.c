@@ -61,9 +61,8 @@ static ctn_status make_again(ctn_module **copy, ctn_module *m)
                         "module_copy: %s has no copy function; set one with ctn_module_set_copy",
                         ctn__module_path(m, path, sizeof path));
     if (m->self) {
-        self = ctn__malloc(m->bytes);
+        self = ctn__calloc(1, m->bytes); /* filled by copy_self */
         if (!self) return CTN_ENOMEM;
-        memcpy(self, m->self, m->bytes);
     }
     ctn_status st = ctn_module_new(copy, m->ctx, m->forward, self, m->release);
     if (st < 0) {
@@ -90,9 +89,19 @@ static ctn_status made_more(const ctn_module *m, const char *what)
                     ctn__module_path(m, path, sizeof path));
 }
 
+/* Copy the self of a library module; turn_refs corrects its pointers. A copy function may have made
+ * c, but it does not know about an adapter of m (lora.c). */
+static void copy_self(ctn_module *c, const ctn_module *m)
+{
+    if (m->bytes > 0 && c->bytes == m->bytes && c->forward == m->forward &&
+        c->forward_multi == m->forward_multi)
+        memcpy(c->self, m->self, m->bytes);
+}
+
 static ctn_status copy_modules(ctn_module *c, ctn_module *m, pairs *p)
 {
     if (!ctn__vec_push(&p->at, ((pair){m, c}))) return CTN_ENOMEM;
+    copy_self(c, m);
     c->recompute = m->recompute;
     c->published = m->published;
     c->decoder = m->decoder;

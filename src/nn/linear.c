@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The linear module: weight (out,in) and bias (out), with PyTorch's default initial values.
+ * The linear module: weight (out,in) and bias (out), with PyTorch's default initial values. It may
+ * have an adapter (lora.c), whose product is added to the result.
  */
 #include <math.h>
 
@@ -8,17 +9,23 @@
 
 #include "nn/nn.h"
 
-typedef struct {
-    ctn_var *weight, *bias; /* owned by the module; bias NULL: none */
-} linear;
-
+/* y = x W^T + b, with an adapter + scale (x A^T) B^T */
 static ctn_tensor *linear_forward(void *self, ctn_module *m, ctn_tensor *x)
 {
-    const linear *l = self;
+    const ctn__linear *l = self;
     const char *at = m->at;
     ctn_tensor *b = l->bias ? ctn_use_at(at, l->bias) : NULL;
     if (l->bias && !b) return NULL;
-    return ctn_linear_at(at, x, ctn_use_at(at, l->weight), b);
+    ctn_tensor *y = ctn_linear_at(at, x, ctn_use_at(at, l->weight), b);
+    if (!l->lora_a) return y;
+    x = ctn_linear_at(at, x, ctn_use_at(at, l->lora_a), NULL);
+    x = ctn_linear_at(at, x, ctn_use_at(at, l->lora_b), NULL);
+    return ctn_add_at(at, y, ctn_scale_at(at, x, l->scale));
+}
+
+ctn__linear *ctn__linear_of(const ctn_module *m)
+{
+    return m->forward == linear_forward ? m->self : NULL;
 }
 
 ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t out,
@@ -33,8 +40,9 @@ ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t 
     if (in < 1 || out < 1)
         return ctn_fail(CTN_EARG, "linear_new: %lld inputs and %lld outputs, both must be positive",
                         (long long)in, (long long)out);
-    linear *l = ctn__calloc(1, sizeof *l);
-    CTN_TRY(ctn__module_own(&made, ctx, linear_forward, l, sizeof *l, 2));
+    ctn__linear *l = ctn__calloc(1, sizeof *l);
+    CTN_TRY(
+        ctn__module_own(&made, ctx, linear_forward, l, sizeof *l, CTN__REFS(ctn__linear, scale)));
     double bound = 1 / sqrt((double)in);
     const ctn_init *usual =
         CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -bound, .high = bound);

@@ -22,6 +22,20 @@ const char *ctn__module_path(const ctn_module *m, char *buf, size_t n)
     return buf;
 }
 
+bool ctn__name_ends(const char *name, const char *end)
+{
+    end += *end == '.';
+    const size_t n = strlen(name), k = strlen(end);
+    return k <= n && strcmp(name + n - k, end) == 0 && (k == n || name[n - k - 1] == '.');
+}
+
+bool ctn__name_ends_in(const char *name, const char *const *list)
+{
+    for (; list && *list; list++)
+        if (ctn__name_ends(name, *list)) return true;
+    return false;
+}
+
 static bool list_push(ctn__var_list *l, ctn_var *v, const char *name)
 {
     return ctn__vec_push(&l->var, v) && ctn__vec_push(&l->name, name);

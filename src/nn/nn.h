@@ -91,6 +91,21 @@ ctn_status ctn__module_own(ctn_module **m, ctn_context *ctx, ctn_forward_fn forw
 /* All parameters and states of m and its descendants, tied ones under each name. Errors: ENOMEM. */
 ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
 
+/* Does a dotted name end in these components? A dot at the start of `end` is ignored: "fc1" and
+ * ".fc1" match "a.fc1" and "fc1", not "fc11" or "a.bfc1". */
+bool ctn__name_ends(const char *name, const char *end);
+/* The same for any ending of a list, which NULL ends. list NULL: false. */
+bool ctn__name_ends_in(const char *name, const char *const *list);
+
+/* The self of a linear module. */
+typedef struct {
+    ctn_var *weight, *bias;   /* owned by the module; bias NULL: none */
+    ctn_var *lora_a, *lora_b; /* (rank,in) and (out,rank), owned by children; NULL: no adapter */
+    double scale;             /* of the adapter */
+} ctn__linear;
+/* Its self if m is a linear module, else NULL. */
+ctn__linear *ctn__linear_of(const ctn_module *m);
+
 /* Replaces ctn_batch_norm in training. Returns y and assigns the new running statistics to mean and
  * var. scale and shift may be NULL. */
 typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor *x,
