@@ -73,6 +73,16 @@ ctn_status ctn__prim_inner(ctn__prim **p, ctn__engine *e, const ctn_desc *a, con
 typedef ctn_status ctn__product_maker(ctn__prim **p, ctn__engine *e, const ctn_desc *a,
                                       const ctn_desc *b, const ctn_desc *bias, const ctn_desc *c,
                                       ctn__elt act, float alpha);
+/* C (m,n) = A (m,k) B (k,n) in f32, or C += A B (gemm.c). ta, tb: A, B are stored transposed. lda,
+ * ldb, ldc: elements from one stored row to the next. */
+typedef struct {
+    int64_t m, n, k;
+    const float *a, *b;
+    float *c;
+    int64_t lda, ldb, ldc;
+    bool ta, tb, add;
+} ctn__gemm_args;
+ctn_status ctn__gemm(const ctn__gemm_args *g);
 /* C = A W, or A W^T if trans is set, for a W that is used many times: its layout is set to what the
  * kernel prefers. A and C are matrices in row-major order. Arguments of run: A, W, C. */
 ctn_status ctn__prim_packed(ctn__prim **p, ctn__engine *e, const ctn_desc *a, ctn_desc *w,

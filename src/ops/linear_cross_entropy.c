@@ -89,97 +89,46 @@ static double lce_row(const ctn_run_args *a, int64_t row, float *logit, int64_t 
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* The three products of a chunk. */
-typedef struct {
-    int64_t rows, chunks;
-    ctn__prim *logits, *gx, *gw; /* gw adds to its result */
-    size_t scratch;              /* of the product that needs most */
-} lce;
-
-static void lce_free(void *p)
+static size_t padded(size_t bytes)
 {
-    lce *l = p;
-    if (l->logits) ctn__prim_free(l->logits);
-    if (l->gx) ctn__prim_free(l->gx);
-    if (l->gw) ctn__prim_free(l->gw);
-    ctn__free(l);
+    return (bytes + 63) / 64 * 64;
 }
 
-static ctn_desc matrix(int64_t m, int64_t n, bool turned)
+static int64_t chunk_of(int64_t rows)
 {
-    ctn_desc d = {.dtype = CTN_F32, .ndim = 2, .dim = {m, n}};
-    d.stride[0] = turned ? 1 : n;
-    d.stride[1] = turned ? m : 1;
-    return d;
-}
-
-static ctn_status make_products(lce *l, ctn__engine *e, int64_t C, int64_t V)
-{
-    const ctn_desc x = matrix(l->rows, C, false), w = matrix(V, C, false);
-    const ctn_desc wt = matrix(C, V, true), g = matrix(l->rows, V, false);
-    const ctn_desc gt = matrix(V, l->rows, true);
-    CTN_TRY(ctn__prim_matmul(&l->logits, e, &x, &wt, NULL, &g, CTN__ELT_NONE, 0));
-    CTN_TRY(ctn__prim_matmul(&l->gx, e, &g, &w, NULL, &x, CTN__ELT_NONE, 0));
-    CTN_TRY(ctn__prim_matmul(&l->gw, e, &gt, &x, NULL, &w, CTN__ELT_ADD, 0));
-    for (int i = 0; i < 3; i++) {
-        const size_t n = ctn__prim_scratch(i == 0 ? l->logits : i == 1 ? l->gx : l->gw);
-        if (n > l->scratch) l->scratch = n;
-    }
-    l->scratch = (l->scratch + 63) / 64 * 64;
-    return CTN_OK;
-}
-
-static size_t padded(int64_t floats)
-{
-    return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
+    const int64_t chunks = (rows + CHUNK - 1) / CHUNK;
+    return (rows + chunks - 1) / chunks;
 }
 
 static ctn_status lce_prepare(ctn_prepare_args *a)
 {
     const int64_t N = a->din[0].dim[0], C = a->din[0].dim[1], V = a->din[1].dim[0];
-    lce *l = ctn__calloc(1, sizeof *l);
-    if (!l) return CTN_ENOMEM;
-    l->chunks = (N + CHUNK - 1) / CHUNK;
-    l->rows = (N + l->chunks - 1) / l->chunks;
-    const ctn_status st = make_products(l, a->engine, C, V);
-    if (st < 0) {
-        lce_free(l);
-        return st;
-    }
-    a->priv = l;
-    a->priv_free = lce_free;
-    a->priv_bytes = sizeof *l + 3 * ctn__prim_bytes(l->logits);
-    a->kernel = ctn__prim_name(l->logits);
-    a->flops = 6 * N * C * V;
-    a->scratch = l->scratch + padded(l->rows * V) + 2 * padded(l->rows * C) + padded(2 * l->rows);
+    const size_t rows = (size_t)chunk_of(N);
+    a->kernel = "gemm";
+    a->flops = (a->nout > 1 ? 6 : 2) * N * C * V;
+    a->scratch = padded(rows * (size_t)V * sizeof(float)) + rows * sizeof(double);
     return CTN_OK;
 }
 
-/* Chunk k: rows `first` to first + n - 1, filled up with zero rows. */
-static ctn_status run_chunk(const ctn_run_args *a, const lce *l, int64_t first, int64_t n, double c,
-                            double *loss)
+/* Rows `first` to first + n - 1. */
+static ctn_status run_chunk(const ctn_run_args *a, int64_t first, int64_t n, double c, double *loss)
 {
     const int64_t C = a->din[0].dim[1], V = a->din[1].dim[0];
-    char *p = (char *)a->scratch + l->scratch;
-    void *room[4] = {p, p + padded(l->rows * V)};
-    room[2] = (char *)room[1] + padded(l->rows * C);
-    room[3] = (char *)room[2] + padded(l->rows * C);
-    float *g = room[0], *x = room[1], *gx = room[2];
-    double *each = room[3];
+    const float *x = (const float *)a->in[0] + first * C, *w = a->in[1];
+    void *rest = (char *)a->scratch + padded((size_t)(n * V) * sizeof(float));
+    float *g = a->scratch;
+    double *each = rest;
     const bool grad = a->out[1] || a->out[2];
-    void *w = (void *)(uintptr_t)a->in[1];
-    memcpy(x, (const float *)a->in[0] + first * C, (size_t)(n * C) * sizeof *x);
-    memset(x + n * C, 0, (size_t)((l->rows - n) * C) * sizeof *x);
-    CTN_TRY(ctn__prim_run(l->logits, (void *[]){x, w, NULL, g}, a->scratch));
+    CTN_TRY(ctn__gemm(&(ctn__gemm_args){n, V, C, x, w, g, C, C, V, .tb = true}));
 #pragma omp parallel for schedule(static) num_threads(a->env->threads)
     for (int64_t r = 0; r < n; r++) each[r] = lce_row(a, first + r, g + r * V, V, grad, c);
     for (int64_t r = 0; r < n; r++) *loss += each[r];
-    memset(g + n * V, 0, (size_t)((l->rows - n) * V) * sizeof *g);
-    if (a->out[1]) {
-        CTN_TRY(ctn__prim_run(l->gx, (void *[]){g, w, NULL, gx}, a->scratch));
-        memcpy((float *)a->out[1] + first * C, gx, (size_t)(n * C) * sizeof *gx);
-    }
-    return a->out[2] ? ctn__prim_run(l->gw, (void *[]){g, x, NULL, a->out[2]}, a->scratch) : CTN_OK;
+    if (a->out[1])
+        CTN_TRY(ctn__gemm(&(ctn__gemm_args){n, C, V, g, w, (float *)a->out[1] + first * C, V, C, C,
+                                            .ta = false}));
+    if (!a->out[2]) return CTN_OK;
+    return ctn__gemm(
+        &(ctn__gemm_args){V, C, n, g, x, a->out[2], V, C, C, .ta = true, .add = first > 0});
 }
 
 static ctn_status check_classes(const ctn_run_args *a)
@@ -198,17 +147,13 @@ static ctn_status check_classes(const ctn_run_args *a)
 
 static ctn_status lce_run(const ctn_run_args *a)
 {
-    const lce *l = a->priv;
-    const int64_t N = a->din[0].dim[0];
+    const int64_t N = a->din[0].dim[0], rows = chunk_of(N);
     const double c =
         a->attr[REDUCTION] == CTN_MEAN ? 1 / (double)counted_rows(a) : 1; /* of the loss */
     double loss = 0;
     CTN_TRY(check_classes(a));
-    if (a->out[2]) memset(a->out[2], 0, ctn__bytes(&a->dout[2]));
-    for (int64_t k = 0; k < l->chunks; k++) {
-        const int64_t first = k * l->rows, n = N - first < l->rows ? N - first : l->rows;
-        if (n > 0) CTN_TRY(run_chunk(a, l, first, n, c, &loss));
-    }
+    for (int64_t k = 0; k < N; k += rows)
+        CTN_TRY(run_chunk(a, k, N - k < rows ? N - k : rows, c, &loss));
     if (a->out[0]) *(float *)a->out[0] = (float)(loss * c);
     return CTN_OK;
 }

@@ -163,10 +163,11 @@ static ctn_status add_validated(training *r)
     ctn_trigger steps = {.kind = CTN_EVERY_ITERATIONS, .n = (double)args_int(a, "eval-iterations")};
     CTN_TRY(ctn_extend_evaluator(r->trainer, steps.n > 0 ? &steps : NULL, r->t.loader[1], r->t.loss,
                                  r->t.loss_self));
-    CTN_TRY(
-        ctn_extend_weights(r->trainer,
-                           CTN_TRIGGER(r->larger ? CTN_WHEN_MAX : CTN_WHEN_MIN, .key = r->metric),
-                           "best.safetensors"));
+    if (args_int(a, "lora") == 0)
+        CTN_TRY(ctn_extend_weights(r->trainer,
+                                   CTN_TRIGGER(r->larger ? CTN_WHEN_MAX : CTN_WHEN_MIN,
+                                               .key = r->metric),
+                                   "best.safetensors"));
     if (args_is(a, "schedule", "plateau")) {
         p.patience = args_int(a, "patience");
         p.factor = args_real(a, "gamma");
@@ -193,7 +194,8 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
     if (args_flag(a, "tensorboard"))
         CTN_TRY(ctn_extend_tensorboard(r->trainer, NULL, "tensorboard"));
     CTN_TRY(overview_report(r));
-    CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
+    if (args_int(a, "lora") == 0) /* otherwise adapters_write does it */
+        CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
     return ctn_extend_state(r->trainer,
                             minutes > 0 ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes) : NULL);
 }

@@ -165,6 +165,10 @@ ctn_status task_moment_values(const task *t, int field, int64_t *n, double **mea
 int task_inherit(args *a);
 /* The weights of a command: --weights, else those in the folder of a published model; "": none. */
 const char *weights_of(const args *a);
+/* --lora: add adapters to the network; after training, on rank 0, write them to
+ * out/adapters.safetensors and the network with them merged to out/weights.safetensors. */
+ctn_status adapters_add(task *t);
+ctn_status adapters_write(task *t, const char *out);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */
 bool task_trained_as(const char *weights, char *name, size_t n);
 

@@ -112,6 +112,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(task_net(t));
     CTN_TRY(task_moments(t));
     if (weights[0]) CTN_TRY(task_weights(t, weights));
+    CTN_TRY(adapters_add(t));
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
@@ -180,6 +181,8 @@ static int train(args *a)
     if (a->job->comm && st < 0) return code; /* freeing is collective, and other ranks are gone */
     ctn_trainer_free(r.trainer);
     ctn_optim_free(r.optim);
+    if (code == EXIT_DONE && adapters_write(&r.t, r.out) < 0)
+        code = report_failure("train", DOING_RUN);
     distribute_end(&r);
     task_free(&r.t);
     return code;
@@ -274,6 +277,10 @@ static int check(args *a)
         fprintf(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
         return EXIT_USAGE;
     }
+    if (args_int(a, "lora") > 0 && (args_flag(a, "shard") || args_real(a, "ema") > 0)) {
+        fprintf(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
+        return EXIT_USAGE;
+    }
     return result_check(a);
 }
 
@@ -314,6 +321,10 @@ static const option options[] = {
     {"ranks", "N", "0", "number of ranks that --batch is for; only in configuration files",
      GROUP_CONFIG},
     {"weights", "FILE", "", "initial weights, as a safetensors file", GROUP_NETWORK},
+    {"lora", "N", "0",
+     "rank of low-rank adapters in all linear layers: only they are trained, and written to "
+     "adapters.safetensors; 0: train all weights",
+     GROUP_NETWORK},
     {"model-hash", "HASH", "", "hash of your own network's file; only in configuration files",
      GROUP_CONFIG},
     {"optimizer", "auto|sgd|adam|adamw", "auto",
