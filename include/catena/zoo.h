@@ -121,8 +121,8 @@ typedef struct {
     int untied;         /* 1: lm_head.weight is a parameter of its own, not tied to wte.weight */
 } ctn_gpt_opt;
 /* GPT-2. Names: wte, wpe, h.0.ln_1, h.0.attn.c_attn, ..., ln_f, lm_head. Matrices are (out,in)
- * as in a linear module; published files, which have some of them transposed, load as they are. (N,T)
- * i64 or i32 -> (N,T,V). Called with the tokens and a target for each of them
+ * as in a linear module; published files, which have some of them transposed, load as they are.
+ * (N,T) i64 or i32 -> (N,T,V). Called with the tokens and a target for each of them
  * (ctn_call_multi(m, x, t)), it returns the mean loss instead, for which the logits of all tokens
  * never exist at the same time. "gpt2" in ctn_zoo_names has the sizes of the published model with
  * 124 million parameters: 12 layers and heads, width 768, block 1024, vocabulary 50257. */
@@ -151,10 +151,32 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_llama(ctn_module **m, ctn_context *ctx,
                                                 const ctn_llama_opt *opt);
 
+typedef struct {
+    size_t struct_size;
+    int64_t vocabulary; /* 30522 */
+    int64_t block;      /* maximum sequence length; 0: 512 */
+    int64_t types;      /* token types; 0: 2 */
+    int64_t width;      /* 768 */
+    int64_t hidden;     /* width between the two linear layers of a layer; 0: 4 width */
+    int layers, heads;  /* 12, 12 */
+    double eps;         /* of the normalisations; 0: 1e-12 */
+    int64_t classes;    /* 0: masked-language head; > 0: classification head */
+} ctn_bert_opt;
+/* BERT with the names of Hugging Face: bert.embeddings.word_embeddings, ...,
+ * bert.encoder.layer.0.attention.self.query, ..., and cls.predictions or bert.pooler and
+ * classifier. Inputs of ctn_call_multi: tokens (N,T) i64 or i32; lengths (N) of the sequences
+ * without padding, NULL: all T; token types (N,T), NULL: all 0. Result: logits (N,T,V), or
+ * (N,classes) with the classification head. Logits of padding mean nothing. GELU is exact. There
+ * is no dropout. Files in which normalisations have gamma and beta load too. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx,
+                                               const ctn_bert_opt *opt);
+
 /* ---- published models ----------------------------------------------------------------------- */
 
 /* Make the network that a config.json of Hugging Face describes; path is that file or its folder.
- * The key model_type must be gpt2, llama, mistral or qwen2. Load the weights with ctn_weights_load.
+ * The key model_type must be gpt2, llama, mistral, qwen2 or bert. A BERT gets the classification
+ * head if architectures says BertForSequenceClassification, otherwise the masked-language head.
+ * Load the weights with ctn_weights_load.
  * Rates of dropout in the file are not used. Errors: also EIO, EFORMAT, EUNSUPPORTED (another
  * model_type, a setting that Catena does not have, or a build without yyjson). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path);

@@ -3,8 +3,8 @@
  * Weights of a module in a safetensors file. Loading first pairs every variable with an array and
  * collects everything that does not match. Only then are values read, straight into the
  * variables, so only a disk error can leave a module partly changed. Networks of the zoo know how
- * their published files differ (ctn__published): in a prefix of the names, in arrays that hold no
- * weights, and in transposed matrices.
+ * their published files differ (ctn__published): in the beginnings and endings of names, in arrays
+ * that the network does not need, and in transposed matrices.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -135,7 +135,7 @@ static const char *file_name(const loading *l, const char *name, char *buf, size
 }
 
 /* The array called `name`, or that with the prefix of published files added or removed. */
-static const ctn__st_array *find_array(const loading *l, const char *name)
+static const ctn__st_array *find_prefixed(const loading *l, const char *name)
 {
     const ctn__st_array *a = ctn__st_find(l->file, name);
     const char *prefix = l->m->published ? l->m->published->prefix : NULL;
@@ -145,6 +145,21 @@ static const ctn__st_array *find_array(const loading *l, const char *name)
     if (strncmp(name, prefix, n) == 0) return ctn__st_find(l->file, name + n);
     snprintf(longer, sizeof longer, "%s%s", prefix, name);
     return ctn__st_find(l->file, longer);
+}
+
+/* The same, or that with the ending of old files. */
+static const ctn__st_array *find_array(const loading *l, const char *name)
+{
+    const ctn__st_array *a = find_prefixed(l, name);
+    const char *const *older = l->m->published ? l->m->published->older : NULL;
+    char other[1024];
+    for (; !a && older && *older; older += 2) {
+        if (!ends_in((const char *const[]){older[0], NULL}, name)) continue;
+        const int kept = (int)(strlen(name) - strlen(older[0]));
+        snprintf(other, sizeof other, "%.*s%s", kept, name, older[1]);
+        a = find_prefixed(l, other);
+    }
+    return a;
 }
 
 static bool is_turned(const loading *l, int i)

@@ -28,9 +28,10 @@ typedef struct {
  * with NULL; NULL: empty. */
 typedef struct {
     const char *prefix;         /* "bert.": files may have it in front of a name, or lack it */
-    const char *const *ignored; /* endings of arrays that hold no weights */
+    const char *const *ignored; /* endings of arrays that the network does not need */
     const char *const *turned;  /* endings of matrices that a file may have transposed; all of them
                                    are if the first, which must not be square, is */
+    const char *const *older;   /* pairs of endings: of a name, and of its name in old files */
 } ctn__published;
 
 /* What a network that continues sequences of tokens offers to the generator (generate.c). */

@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <catena/generate.h>
 #include <catena/io.h>
@@ -104,6 +108,63 @@ static void check_decoder(const char *name, const double *expected)
     ctn_module_free(m);
 }
 
+/* One sequence alone, and two with lengths and token types; `each` logits per sequence. */
+static void check_bert(const char *name, const double *alone, const double *padded, int each)
+{
+    static const int64_t two[2][T] = {{3, 17, 0, 39, 8, 21, 5}, {5, 21, 8, 39, 0, 17, 3}};
+    static const int64_t types[2][T] = {{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 1, 1, 1, 1}};
+    static const int32_t lengths[2] = {T, 4};
+    ctn_module *m = load(name);
+    ctn_context_set_training(ctx, 0);
+    OK(ctn_scope_begin(ctx));
+    const float *y = ctn_data(ctn_call(m, ctn_input(ctx, tokens, CTN_I64, CTN_SHAPE(1, T))));
+    if (!y) fail_msg("%s", ctn_error_message());
+    close_to(name, y, alone, each);
+    y = ctn_data(ctn_call_multi(m, ctn_input(ctx, two, CTN_I64, CTN_SHAPE(2, T)),
+                                ctn_input(ctx, lengths, CTN_I32, CTN_SHAPE(2)),
+                                ctn_input(ctx, types, CTN_I64, CTN_SHAPE(2, T)))
+                     .t[0]);
+    if (!y) fail_msg("%s", ctn_error_message());
+    close_to(name, y, padded, 2 * each);
+    OK(ctn_scope_end(ctx));
+    ctn_module_free(m);
+}
+
+static void bert(void **state)
+{
+    (void)state;
+    check_bert("bert", bert_expected, bert_padded_expected, T * V);
+    check_bert("bert_classes", bert_classes_expected, bert_classes_padded_expected, 3);
+}
+
+/* Settings that Catena does not have. */
+static void refusals(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"\"model_type\": \"bert\", \"position_embedding_type\": \"relative_key\"", "relative_key"},
+        {"\"model_type\": \"bert\", \"architectures\": [\"BertModel\"]", "BertModel"},
+        {"\"model_type\": \"bert\", \"hidden_act\": \"relu\"", "relu"},
+        {"\"model_type\": \"t5\"", "qwen2 bert"},
+    };
+    char path[] = "/tmp/catena_published_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ctn_module *m = NULL;
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "{%s}", wrong[i][0]);
+        fclose(f);
+        assert_int_equal(ctn_zoo_open(&m, ctx, path), CTN_EUNSUPPORTED);
+        assert_non_null(strstr(ctn_error_message(), wrong[i][1]));
+        assert_null(m);
+        ctn_error_clear();
+    }
+    close(fd);
+    unlink(path);
+}
+
 #define DECODER(name)                          \
     static void name(void **state)             \
     {                                          \
@@ -118,10 +179,8 @@ DECODER(qwen2)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),
-        cmocka_unit_test(mistral),
-        cmocka_unit_test(qwen2),
-        cmocka_unit_test(llama),
+        cmocka_unit_test(gpt2), cmocka_unit_test(mistral),  cmocka_unit_test(qwen2),
+        cmocka_unit_test(bert), cmocka_unit_test(refusals), cmocka_unit_test(llama),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

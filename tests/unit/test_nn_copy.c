@@ -209,6 +209,12 @@ static void networks(void **state)
                                .heads = 2, .untied = untied)));
         check_copy(m, (shape){CTN_I64, 2, {2, 5}});
     }
+    for (int classes = 0; classes < 2; classes++) {
+        OK(ctn_zoo_bert(&m, ctx,
+                        CTN_OPT(ctn_bert_opt, .vocabulary = 11, .block = 6, .width = 8, .layers = 2,
+                                .heads = 2, .classes = 3 * classes)));
+        check_copy(m, (shape){CTN_I64, 2, {2, 5}});
+    }
 }
 
 /* A part of a network, and a copy of a copy. */

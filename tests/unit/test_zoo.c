@@ -186,6 +186,14 @@ static void test_names(void **state)
     OK(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .width = 8, .untied = 1)));
     assert_ptr_not_equal(ctn_module_find(m, "lm_head.weight"), ctn_module_find(m, "wte.weight"));
     ctn_module_free(m);
+    OK(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .vocabulary = 11, .width = 24)));
+    assert_shape(m, "bert.embeddings.position_embeddings.weight", CTN_SHAPE(512, 24));
+    assert_shape(m, "bert.encoder.layer.11.intermediate.dense.weight", CTN_SHAPE(96, 24));
+    assert_ptr_equal(ctn_module_find(m, "cls.predictions.decoder.weight"),
+                     ctn_module_find(m, "bert.embeddings.word_embeddings.weight"));
+    assert_ptr_equal(ctn_module_find(m, "cls.predictions.decoder.bias"),
+                     ctn_module_find(m, "cls.predictions.bias"));
+    ctn_module_free(m);
     OK(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .in_channels = 3, .width = 64)));
     assert_int_equal(parameters(m), 31037633); /* the usual one for images */
     assert_shape(m, "up.0.weight", CTN_SHAPE(1024, 512, 2, 2));
@@ -306,6 +314,12 @@ static void test_train_others(void **state)
     OK(ctn_zoo_gpt(&m, ctx,
                    CTN_OPT(ctn_gpt_opt, .vocabulary = 11, .block = 8, .width = 16, .layers = 2)));
     train(ctx, m, CTN_I64, CTN_SHAPE(2, 8), classes);
+    ctn_bert_opt bert = {sizeof bert, .vocabulary = 11, .width = 16, .layers = 2, .heads = 2};
+    OK(ctn_zoo_bert(&m, ctx, &bert));
+    train(ctx, m, CTN_I64, CTN_SHAPE(2, 8), classes);
+    bert.classes = 5;
+    OK(ctn_zoo_bert(&m, ctx, &bert));
+    train(ctx, m, CTN_I64, CTN_SHAPE(2, 8), classes);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -420,6 +434,9 @@ static void test_refusals(void **state)
     assert_fails(ctn_zoo_vgg(&m, ctx, CTN_OPT(ctn_vgg_opt, .depth = 12)), CTN_EARG, "12");
     assert_fails(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .depth = 9)), CTN_EARG, "depth 9");
     assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .heads = 3)), CTN_EARG, "3 heads");
+    assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = 7)), CTN_EARG, "7 heads");
+    assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .classes = -1)), CTN_EARG,
+                 "classes is -1");
     assert_fails(ctn_zoo_mlp(&m, ctx, CTN_OPT(ctn_mlp_opt, .n = 1)), CTN_EARG, "1 sizes");
     assert_null(m);
 
@@ -447,6 +464,11 @@ static ctn_status build(int which)
     case 2: st = ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .width = 1, .depth = 1)); break;
     case 3: st = ctn_zoo_lenet5(&m, ctx, NULL); break;
     case 4: st = ctn_zoo_new(&m, ctx, "nothing", NULL); break;
+    case 5:
+        st = ctn_zoo_bert(&m, ctx,
+                          CTN_OPT(ctn_bert_opt, .vocabulary = 5, .width = 4, .layers = 1,
+                                  .heads = 1));
+        break;
     default: st = ctn_max_pool_new(&m, ctx, CTN_OPT(ctn_pool_opt, .kernel = {2})); break;
     }
     if (st < 0) assert_null(m);
@@ -459,7 +481,7 @@ static void test_failing_allocator(void **state)
 {
     (void)state;
     OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
-    for (int which = 0; which < 6; which++) {
+    for (int which = 0; which < 7; which++) {
         const ctn_status whole = which == 4 ? CTN_ENOTFOUND : CTN_OK;
         ctn_status st = CTN_ENOMEM;
         for (memory.fail_at = 1; st == CTN_ENOMEM; memory.fail_at++) {

@@ -109,14 +109,54 @@ static ctn_status open_llama(ctn_module **m, ctn_context *ctx, const config *c)
                                  .qkv_bias = qwen));
 }
 
+/* The first word of the list `architectures`; NULL: there is none. */
+static const char *architecture(const config *c)
+{
+    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(c->root, "architectures")));
+}
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+    while (*list && strcmp(*list, word) != 0) list++;
+    return *list != NULL;
+}
+
+/* Labels of a classifier. Files have their names instead of the number, unless there are two. */
+static int64_t labels(const config *c)
+{
+    yyjson_val *names = yyjson_obj_get(c->root, "id2label");
+    return whole(c, "num_labels", yyjson_is_obj(names) ? (int64_t)yyjson_obj_size(names) : 2);
+}
+
+static ctn_status open_bert(ctn_module **m, ctn_context *ctx, const config *c)
+{
+    static const char *const masked[] = {"BertForMaskedLM", "BertForPreTraining", NULL};
+    const char *kind = architecture(c);
+    const bool classify = kind && strcmp(kind, "BertForSequenceClassification") == 0;
+    if (kind && !classify && !is_one_of(kind, masked)) return unsupported(c, "architectures", kind);
+    CTN_TRY(must_be(c, "hidden_act", "gelu"));
+    CTN_TRY(must_be(c, "position_embedding_type", "absolute"));
+    if (flag(c, "is_decoder", false)) return unsupported(c, "is_decoder", "true");
+    if (!flag(c, "tie_word_embeddings", true))
+        return unsupported(c, "tie_word_embeddings", "false");
+    return ctn_zoo_bert(m, ctx,
+                        CTN_OPT(ctn_bert_opt, .vocabulary = whole(c, "vocab_size", 0),
+                                .block = whole(c, "max_position_embeddings", 0),
+                                .types = whole(c, "type_vocab_size", 0),
+                                .width = whole(c, "hidden_size", 0),
+                                .hidden = whole(c, "intermediate_size", 3072),
+                                .layers = (int)whole(c, "num_hidden_layers", 0),
+                                .heads = (int)whole(c, "num_attention_heads", 0),
+                                .eps = real(c, "layer_norm_eps", 0),
+                                .classes = classify ? labels(c) : 0));
+}
+
 static const struct {
     const char *type;
     ctn_status (*open)(ctn_module **m, ctn_context *ctx, const config *c);
 } kinds[] = {
-    {"gpt2", open_gpt2},
-    {"llama", open_llama},
-    {"mistral", open_llama},
-    {"qwen2", open_llama},
+    {"gpt2", open_gpt2},   {"llama", open_llama}, {"mistral", open_llama},
+    {"qwen2", open_llama}, {"bert", open_bert},
 };
 
 static ctn_status open_kind(ctn_module **m, ctn_context *ctx, const config *c)

@@ -57,6 +57,29 @@ ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, 
 ctn_status ctn__zoo_check_tokens(const char *who, const char *at, const ctn_tensor *x,
                                  int64_t block);
 
+/* A module without a forward function, for a level of names. */
+ctn_status ctn__zoo_group(ctn_module **child, ctn_module *m, const char *name);
+ctn_status ctn__zoo_layer_norm(ctn_module **child, ctn_module *m, const char *name, int64_t width,
+                               double eps);
+/* A linear layer with the initial values of BERT. */
+ctn_status ctn__zoo_dense(ctn_module **child, ctn_module *m, const char *name, int64_t in,
+                          int64_t out);
+
+/* The layers of BERT and ViT (encoder.c). */
+typedef struct {
+    int64_t width, hidden;
+    int layers, heads;
+    double eps;
+    bool norm_first; /* ViT: the input of a branch is normalised, not its sum with x */
+} ctn__encoder_opt;
+/* Set the defaults, the sizes of BERT base. Errors: EARG. */
+ctn_status ctn__zoo_check_encoder(const char *who, ctn__encoder_opt *o);
+/* Add m.encoder.layer, the list of the layers. */
+ctn_status ctn__zoo_encoder(ctn_module **layers, ctn_module *m, const ctn__encoder_opt *o);
+/* Apply them to x (N,T,C); token t of sample n is seen if t < lengths[n], all if that is NULL. */
+ctn_tensor *ctn__zoo_encode(const char *at, const ctn_module *layers, ctn_tensor *x,
+                            ctn_tensor *lengths);
+
 /* Replace 0, an option that was not given, by `usual`. Errors: EARG if it is negative. */
 ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual);
 
