@@ -171,14 +171,32 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx,
                                                const ctn_bert_opt *opt);
 
+typedef struct {
+    size_t struct_size;
+    int64_t classes;     /* 1000 */
+    int64_t in_channels; /* 3 */
+    int64_t image;       /* height and width of the images; 0: 224 */
+    int64_t patch;       /* height and width of a patch; 0: 16 */
+    int64_t width;       /* 768 */
+    int64_t hidden;      /* width between the two linear layers of a layer; 0: 4 width */
+    int layers, heads;   /* 12, 12 */
+    double eps;          /* of the normalisations; 0: 1e-12 */
+} ctn_vit_opt;
+/* ViT, the vision transformer, with the names of Hugging Face: vit.embeddings.cls_token, ...,
+ * vit.encoder.layer.0.attention.attention.query, ..., vit.layernorm, classifier. (N,C,H,W), H and W
+ * equal to image -> (N,classes). There is no dropout. "vit" in ctn_zoo_names has the default
+ * sizes, those of ViT-B/16 with 86 million parameters. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_vit(ctn_module **m, ctn_context *ctx,
+                                              const ctn_vit_opt *opt);
+
 /* ---- published models ----------------------------------------------------------------------- */
 
 /* Make the network that a config.json of Hugging Face describes; path is that file or its folder.
- * The key model_type must be gpt2, llama, mistral, qwen2 or bert. A BERT gets the classification
- * head if architectures says BertForSequenceClassification, otherwise the masked-language head.
- * Load the weights with ctn_weights_load.
- * Rates of dropout in the file are not used. Errors: also EIO, EFORMAT, EUNSUPPORTED (another
- * model_type, a setting that Catena does not have, or a build without yyjson). */
+ * The key model_type must be gpt2, llama, mistral, qwen2, bert or vit. A BERT gets the
+ * classification head if architectures says BertForSequenceClassification, otherwise the
+ * masked-language head. Load the weights with ctn_weights_load. Rates of dropout in the file are
+ * not used. Errors: also EIO, EFORMAT, EUNSUPPORTED (another model_type, a setting that Catena
+ * does not have, or a build without yyjson). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path);
 
 #ifdef __cplusplus

@@ -49,6 +49,11 @@ def old_bert(model, folder):
     yield from bert(model, folder)
 
 
+def vit(model, folder):
+    x = torch.sin(0.37 * torch.arange(2 * 3 * 8 * 8, dtype=torch.float64)).float()
+    yield "", model(x.reshape(2, 3, 8, 8)).logits
+
+
 # name, model, bytes of a shard of its weights, logits
 MODELS = [
     ("gpt2", lambda: hf.GPT2LMHeadModel(hf.GPT2Config(
@@ -62,6 +67,8 @@ MODELS = [
     ("bert", lambda: hf.BertForPreTraining(hf.BertConfig(**BERT, **WORDS)), "1GB", old_bert),
     ("bert_classes", lambda: hf.BertForSequenceClassification(hf.BertConfig(
         **BERT, **WORDS, num_labels=3)), "1GB", bert),
+    ("vit", lambda: hf.ViTForImageClassification(hf.ViTConfig(
+        **BERT, image_size=8, patch_size=4, num_labels=5)), "1GB", vit),
 ]
 
 

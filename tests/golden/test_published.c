@@ -137,14 +137,29 @@ static void bert(void **state)
     check_bert("bert_classes", bert_classes_expected, bert_classes_padded_expected, 3);
 }
 
+static void vit(void **state)
+{
+    static float x[2 * 3 * 8 * 8];
+    (void)state;
+    for (int i = 0; i < 2 * 3 * 8 * 8; i++) x[i] = (float)sin(0.37 * i);
+    ctn_module *m = load("vit");
+    OK(ctn_scope_begin(ctx));
+    const float *y = ctn_data(ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3, 8, 8))));
+    if (!y) fail_msg("%s", ctn_error_message());
+    close_to("vit", y, vit_expected, 2 * 5);
+    OK(ctn_scope_end(ctx));
+    ctn_module_free(m);
+}
+
 /* Settings that Catena does not have. */
 static void refusals(void **state)
 {
     static const char *const wrong[][2] = {
-        {"\"model_type\": \"bert\", \"position_embedding_type\": \"relative_key\"", "relative_key"},
-        {"\"model_type\": \"bert\", \"architectures\": [\"BertModel\"]", "BertModel"},
-        {"\"model_type\": \"bert\", \"hidden_act\": \"relu\"", "relu"},
-        {"\"model_type\": \"t5\"", "qwen2 bert"},
+        {"'model_type': 'bert', 'position_embedding_type': 'relative_key'", "relative_key"},
+        {"'model_type': 'bert', 'architectures': ['BertModel']", "BertModel"},
+        {"'model_type': 'bert', 'hidden_act': 'relu'", "relu"},
+        {"'model_type': 'vit', 'image_size': [8, 16]", "image_size"},
+        {"'model_type': 't5'", "bert vit"},
     };
     char path[] = "/tmp/catena_published_XXXXXX";
     const int fd = mkstemp(path);
@@ -154,7 +169,9 @@ static void refusals(void **state)
         ctn_module *m = NULL;
         FILE *f = fopen(path, "w");
         assert_non_null(f);
-        fprintf(f, "{%s}", wrong[i][0]);
+        fputc('{', f);
+        for (const char *c = wrong[i][0]; *c; c++) fputc(*c == '\'' ? '"' : *c, f);
+        fputc('}', f);
         fclose(f);
         assert_int_equal(ctn_zoo_open(&m, ctx, path), CTN_EUNSUPPORTED);
         assert_non_null(strstr(ctn_error_message(), wrong[i][1]));
@@ -179,8 +196,9 @@ DECODER(qwen2)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2), cmocka_unit_test(mistral),  cmocka_unit_test(qwen2),
-        cmocka_unit_test(bert), cmocka_unit_test(refusals), cmocka_unit_test(llama),
+        cmocka_unit_test(gpt2),  cmocka_unit_test(mistral), cmocka_unit_test(qwen2),
+        cmocka_unit_test(bert),  cmocka_unit_test(vit),     cmocka_unit_test(refusals),
+        cmocka_unit_test(llama),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -215,6 +215,10 @@ static void networks(void **state)
                                 .heads = 2, .classes = 3 * classes)));
         check_copy(m, (shape){CTN_I64, 2, {2, 5}});
     }
+    OK(ctn_zoo_vit(&m, ctx,
+                   CTN_OPT(ctn_vit_opt, .image = 8, .patch = 4, .width = 8, .layers = 2,
+                           .heads = 2)));
+    check_copy(m, (shape){CTN_F32, 4, {2, 3, 8, 8}});
 }
 
 /* A part of a network, and a copy of a copy. */

@@ -96,6 +96,7 @@ static const struct {
     {"resnet56_cifar", 853018, 332, CTN_F32, {2, 3, 33, 31}, {2, 10}},
     {"unet", 7762465, 118, CTN_F32, {1, 1, 32, 48}, {1, 1, 32, 48}},
     {"vgg16", 138357544, 32, CTN_F32, {1, 3, 64, 64}, {1, 1000}},
+    {"vit", 86567656, 200, CTN_F32, {2, 3, 224, 224}, {2, 1000}},
 };
 
 static int length(const int64_t *dims)
@@ -221,7 +222,7 @@ static void test_every_name(void **state)
         OK(ctn_zoo_new(&m, ctx, *name, CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
         ctn_module_free(m);
     }
-    assert_int_equal(n, 19);
+    assert_int_equal(n, 20);
     ctn_module *m = NULL;
     OK(ctn_zoo_new(&m, ctx, "mlp", CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
     assert_shape(m, "0.weight", CTN_SHAPE(1000, 2));
@@ -320,6 +321,10 @@ static void test_train_others(void **state)
     bert.classes = 5;
     OK(ctn_zoo_bert(&m, ctx, &bert));
     train(ctx, m, CTN_I64, CTN_SHAPE(2, 8), classes);
+    OK(ctn_zoo_vit(&m, ctx,
+                   CTN_OPT(ctn_vit_opt, .image = 8, .patch = 4, .width = 16, .layers = 2,
+                           .heads = 2, .classes = 5)));
+    train(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 8, 8), classes);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -437,6 +442,7 @@ static void test_refusals(void **state)
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = 7)), CTN_EARG, "7 heads");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .classes = -1)), CTN_EARG,
                  "classes is -1");
+    assert_fails(ctn_zoo_vit(&m, ctx, CTN_OPT(ctn_vit_opt, .image = 8)), CTN_EARG, "patches of 16");
     assert_fails(ctn_zoo_mlp(&m, ctx, CTN_OPT(ctn_mlp_opt, .n = 1)), CTN_EARG, "1 sizes");
     assert_null(m);
 
@@ -469,6 +475,11 @@ static ctn_status build(int which)
                           CTN_OPT(ctn_bert_opt, .vocabulary = 5, .width = 4, .layers = 1,
                                   .heads = 1));
         break;
+    case 6:
+        st = ctn_zoo_vit(&m, ctx,
+                         CTN_OPT(ctn_vit_opt, .image = 4, .patch = 2, .width = 4, .layers = 1,
+                                 .heads = 1));
+        break;
     default: st = ctn_max_pool_new(&m, ctx, CTN_OPT(ctn_pool_opt, .kernel = {2})); break;
     }
     if (st < 0) assert_null(m);
@@ -481,7 +492,7 @@ static void test_failing_allocator(void **state)
 {
     (void)state;
     OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
-    for (int which = 0; which < 7; which++) {
+    for (int which = 0; which < 8; which++) {
         const ctn_status whole = which == 4 ? CTN_ENOTFOUND : CTN_OK;
         ctn_status st = CTN_ENOMEM;
         for (memory.fail_at = 1; st == CTN_ENOMEM; memory.fail_at++) {

@@ -151,12 +151,40 @@ static ctn_status open_bert(ctn_module **m, ctn_context *ctx, const config *c)
                                 .classes = classify ? labels(c) : 0));
 }
 
+/* The side of a square. Errors: EUNSUPPORTED if the file has a list, of height and width. */
+static ctn_status side(const config *c, const char *key, int64_t usual, int64_t *n)
+{
+    yyjson_val *v = yyjson_obj_get(c->root, key);
+    *n = whole(c, key, usual);
+    return !v || yyjson_is_int(v) ? CTN_OK : unsupported(c, key, "not a number");
+}
+
+static ctn_status open_vit(ctn_module **m, ctn_context *ctx, const config *c)
+{
+    const char *kind = architecture(c);
+    int64_t image = 0, patch = 0;
+    if (kind && strcmp(kind, "ViTForImageClassification") != 0)
+        return unsupported(c, "architectures", kind);
+    CTN_TRY(must_be(c, "hidden_act", "gelu"));
+    if (!flag(c, "qkv_bias", true)) return unsupported(c, "qkv_bias", "false");
+    CTN_TRY(side(c, "image_size", 224, &image));
+    CTN_TRY(side(c, "patch_size", 16, &patch));
+    return ctn_zoo_vit(m, ctx,
+                       CTN_OPT(ctn_vit_opt, .classes = labels(c),
+                               .in_channels = whole(c, "num_channels", 3), .image = image,
+                               .patch = patch, .width = whole(c, "hidden_size", 0),
+                               .hidden = whole(c, "intermediate_size", 3072),
+                               .layers = (int)whole(c, "num_hidden_layers", 0),
+                               .heads = (int)whole(c, "num_attention_heads", 0),
+                               .eps = real(c, "layer_norm_eps", 0)));
+}
+
 static const struct {
     const char *type;
     ctn_status (*open)(ctn_module **m, ctn_context *ctx, const config *c);
 } kinds[] = {
     {"gpt2", open_gpt2},   {"llama", open_llama}, {"mistral", open_llama},
-    {"qwen2", open_llama}, {"bert", open_bert},
+    {"qwen2", open_llama}, {"bert", open_bert},   {"vit", open_vit},
 };
 
 static ctn_status open_kind(ctn_module **m, ctn_context *ctx, const config *c)

@@ -24,7 +24,8 @@
     X("vgg11", make_vgg, 11)                \
     X("vgg13", make_vgg, 13)                \
     X("vgg16", make_vgg, 16)                \
-    X("vgg19", make_vgg, 19)
+    X("vgg19", make_vgg, 19)                \
+    X("vit", make_vit, 0)
 
 typedef ctn_status (*make_fn)(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o);
 
@@ -92,6 +93,13 @@ static ctn_status make_vgg(ctn_module **m, ctn_context *ctx, int depth, const ct
     return ctn_zoo_vgg(m, ctx,
                        CTN_OPT(ctn_vgg_opt, .depth = depth, .classes = o->classes,
                                .in_channels = o->in_channels));
+}
+
+static ctn_status make_vit(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
+{
+    (void)depth;
+    return ctn_zoo_vit(m, ctx,
+                       CTN_OPT(ctn_vit_opt, .classes = o->classes, .in_channels = o->in_channels));
 }
 
 #define NAME(name, make, depth) name,
