@@ -189,6 +189,24 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_vit(ctn_module **m, ctn_context *ctx,
                                               const ctn_vit_opt *opt);
 
+typedef struct {
+    size_t struct_size;
+    int64_t vocabulary;        /* of the sources; 0: 256 */
+    int64_t target_vocabulary; /* 0: vocabulary */
+    int64_t width, hidden;     /* of an embedding, and of a state of the decoder; 256, 256 */
+    int layers;                /* of the encoder and of the decoder; 0: 1 */
+    int bidirectional;         /* 1: the encoder runs in both directions, with hidden/2 each */
+    double dropout;            /* after each layer of an LSTM but the last; default 0 */
+} ctn_seq2seq_opt;
+/* Sequence to sequence: an encoder and a decoder LSTM with attention (Luong et al., "general").
+ * Names: encoder.embedding, encoder.lstm, decoder.embedding, decoder.lstm, decoder.attention,
+ * decoder.combine, decoder.output. Inputs of ctn_call_multi: source (N,S) and target (N,T), i64 or
+ * i32; lengths (N) of the sources without padding, NULL: all S. target is what the decoder reads
+ * (teacher forcing): the correct sequence after a token that means "begin". Result: logits
+ * (N,T,V), in which row t is for the token that follows target t. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_seq2seq(ctn_module **m, ctn_context *ctx,
+                                                  const ctn_seq2seq_opt *opt);
+
 /* ---- published models ----------------------------------------------------------------------- */
 
 /* Make the network that a config.json of Hugging Face describes; path is that file or its folder.

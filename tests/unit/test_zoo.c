@@ -443,6 +443,9 @@ static void test_refusals(void **state)
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .classes = -1)), CTN_EARG,
                  "classes is -1");
     assert_fails(ctn_zoo_vit(&m, ctx, CTN_OPT(ctn_vit_opt, .image = 8)), CTN_EARG, "patches of 16");
+    assert_fails(ctn_zoo_seq2seq(&m, ctx,
+                                 CTN_OPT(ctn_seq2seq_opt, .hidden = 3, .bidirectional = 1)),
+                 CTN_EARG, "hidden is 3");
     assert_fails(ctn_zoo_mlp(&m, ctx, CTN_OPT(ctn_mlp_opt, .n = 1)), CTN_EARG, "1 sizes");
     assert_null(m);
 
@@ -480,6 +483,10 @@ static ctn_status build(int which)
                          CTN_OPT(ctn_vit_opt, .image = 4, .patch = 2, .width = 4, .layers = 1,
                                  .heads = 1));
         break;
+    case 7:
+        st = ctn_zoo_seq2seq(&m, ctx,
+                             CTN_OPT(ctn_seq2seq_opt, .vocabulary = 3, .width = 2, .hidden = 2));
+        break;
     default: st = ctn_max_pool_new(&m, ctx, CTN_OPT(ctn_pool_opt, .kernel = {2})); break;
     }
     if (st < 0) assert_null(m);
@@ -492,7 +499,7 @@ static void test_failing_allocator(void **state)
 {
     (void)state;
     OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
-    for (int which = 0; which < 8; which++) {
+    for (int which = 0; which < 9; which++) {
         const ctn_status whole = which == 4 ? CTN_ENOTFOUND : CTN_OK;
         ctn_status st = CTN_ENOMEM;
         for (memory.fail_at = 1; st == CTN_ENOMEM; memory.fail_at++) {
