@@ -131,7 +131,8 @@ CTN_API ctn_tensors ctn_call_multi_at(const char *at, ctn_module *m, ctn_tensors
 #define ctn_call_multi(m, ...) ctn_call_multi_at(CTN_HERE, m, CTN_TENSORS(__VA_ARGS__))
 /* Gradient checkpointing for calls of m (see ctn_recompute_begin): activations inside m are
  * recomputed in the backward pass instead of kept. Use it for the blocks of a deep network; it
- * roughly halves the memory of ResNet-50. Local. Errors: EARG. */
+ * roughly halves the memory of ResNet-50. A module that is never called itself, such as a list,
+ * sets it for its children. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_set_recompute(ctn_module *m, int on);
 /* The source line of the current call of m, for forward functions to pass on to ops. Local.
  * Result: borrowed from the caller. */

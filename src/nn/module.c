@@ -251,6 +251,9 @@ ctn_status ctn_module_set_recompute(ctn_module *m, int on)
 {
     if (!m) return ctn_fail(CTN_EARG, "module_set_recompute: no module");
     m->recompute = on != 0;
+    if (m->forward || m->forward_multi) return CTN_OK;
+    for (size_t i = 0; i < m->children.n; i++)
+        CTN_TRY(ctn_module_set_recompute(m->children.at[i], on));
     return CTN_OK;
 }
 

@@ -226,7 +226,7 @@ static ctn_tensor *one_block(void *self, ctn_module *module, ctn_tensor *x)
     return block(self, 0, x, NONE);
 }
 
-/* The mark of a module applies to its calls and can be removed again. */
+/* The mark of a module applies to its calls and can be removed again. A list passes it on. */
 static void marked_module(void **state)
 {
     (void)state;
@@ -234,8 +234,9 @@ static void marked_module(void **state)
     char text[3][256];
     model m;
     model_new(&m, &(setting){.m = NONE});
-    ctn_module *module;
+    ctn_module *module, *list;
     OK(ctn_module_new(&module, m.c, one_block, &m, NULL));
+    OK(ctn_module_list_new(&list, m.c, 1, &module));
     ctn_context_state start;
     ctn_context_get_state(m.c, &start);
     for (int k = 0; k < 3; k++) {
@@ -243,7 +244,7 @@ static void marked_module(void **state)
         if (k == 0) get(m.w[0], w);
         OK(ctn_var_set(m.w[0], w, sizeof w));
         OK(ctn_context_set_state(m.c, &start)); /* the same dropout */
-        OK(ctn_module_set_recompute(module, k == 1));
+        OK(ctn_module_set_recompute(list, k == 1));
         OK(ctn_scope_begin(m.c));
         ctn_tensor *x = ctn_input(m.c, images, CTN_F32, CTN_SHAPE(N, C, SIDE, SIDE));
         ctn_tensor *y = ctn_square(ctn_call(module, x));
@@ -258,7 +259,7 @@ static void marked_module(void **state)
     assert_memory_equal(grad[0], grad[2], sizeof grad[0]);
     assert_string_not_equal(text[0], text[1]);
     assert_string_equal(text[0], text[2]);
-    ctn_module_free(module);
+    ctn_module_free(list);
     model_free(&m);
 }
 
