@@ -154,7 +154,7 @@ static const ctn__st_array *find_array(const loading *l, const char *name)
     const char *const *older = l->m->published ? l->m->published->older : NULL;
     char other[1024];
     for (; !a && older && *older; older += 2) {
-        if (!ends_in((const char *const[]){older[0], NULL}, name)) continue;
+        if (!ctn__name_ends(name, older[0])) continue;
         const int kept = (int)(strlen(name) - strlen(older[0]));
         snprintf(other, sizeof other, "%.*s%s", kept, name, older[1]);
         a = find_prefixed(l, other);

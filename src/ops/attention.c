@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attention: softmax(q k^T scale + mask) v, with masks by position (causal, window, lengths, first),
- * grouped queries and dropout. In f32 it is one op whose memory is linear in the length
+ * attention: softmax(q k^T scale + mask) v, with masks by position (causal, window, lengths,
+ * first), grouped queries and dropout. In f32 it is one op whose memory is linear in the length
  * (common/attend.c); in other cases it is composed of other ops (common/attention.c).
  *
- * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the
- * positions of the first queries if there are any, and returns y (N,H,L,F), the logarithms of the sums of the rows (N,H,L) and, with dropout, the
- * seed and the stream of its random numbers. attention_grad has q, k, v, the gradient of y, y, the
- * logarithms, then mask, lengths, positions and random numbers, and returns the gradients of q, k and v.
+ * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the positions of
+ * the first queries, if there are any. It returns y (N,H,L,F), the logarithms of the sums of the
+ * rows (N,H,L) and, with dropout, the seed and the stream of its random numbers. attention_grad has
+ * q, k, v, the gradient of y, y, the logarithms, then mask, lengths, positions and random numbers,
+ * and returns the gradients of q, k and v.
  */
 #include <math.h>
 

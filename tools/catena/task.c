@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <catena/generate.h>
 #include <catena/ops.h>
 #include <catena/zoo.h>
 
@@ -132,7 +133,13 @@ static ctn_status make_own(task *t)
 
 ctn_status make_language(const args *a, ctn_context *ctx, int64_t vocabulary, ctn_module **net)
 {
-    if (is_published(a->operand)) return ctn_zoo_open(net, ctx, a->operand);
+    if (is_published(a->operand)) {
+        ctn_generator *g = NULL; /* only to find out whether it is a language model */
+        CTN_TRY(ctn_zoo_open(net, ctx, a->operand));
+        CTN_TRY(ctn_generator_new(&g, *net, NULL));
+        ctn_generator_free(g);
+        return CTN_OK;
+    }
     if (strcmp(a->operand, "gpt") != 0)
         return ctn_zoo_new(net, ctx, a->operand, CTN_OPT(ctn_zoo_opt, .classes = vocabulary));
     return ctn_zoo_gpt(net, ctx,
