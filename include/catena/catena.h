@@ -12,6 +12,7 @@
 #include <catena/datasets.h>
 #include <catena/dist.h>
 #include <catena/env.h>
+#include <catena/generate.h>
 #include <catena/image.h>
 #include <catena/info.h>
 #include <catena/io.h>

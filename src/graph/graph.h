@@ -245,8 +245,10 @@ void ctn__slab_release(ctn__slab *s);
 
 /* ---- pools (pool.c) ------------------------------------------------------------------------- */
 
-/* Move the variables into one pool. Errors: ESTATE if one already belongs to another pool. */
-ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars);
+/* Move the first n variables into one pool; the nparked ones after them are parked. Errors: ESTATE
+ * if one already belongs to another pool. */
+ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars,
+                         int nparked);
 /* Number of elements, including padding, of a pool with these variables. */
 int64_t ctn__pool_length(int n, ctn_var *const *vars);
 /* Rebuild the pool with `vars` in it and `parked` outside. It gets new memory, a new uid and zero

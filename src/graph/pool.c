@@ -52,15 +52,16 @@ static void move(ctn_var *v, ctn__slab *slab, void *to)
     v->data = to;
 }
 
-/* Give a parked variable memory of its own, so that the old slab can be freed. If this allocation
- * fails, the variable stays where it is. */
+/* Give a variable of the pool that is parked memory of its own, so that the old slab can be freed.
+ * If this allocation fails, the variable stays where it is. */
 static void park(ctn__pool *p, ctn_var *v)
 {
     if (v->parked == p) return;
+    v->parked = p;
+    if (v->pool != p) return;
     ctn__plan_runner.forget(p->ctx, v); /* plans that write its gradient */
     v->pool = NULL;
     v->grad = NULL;
-    v->parked = p;
     ctn__slab *own = ctn__slab_new(ctn__bytes(&v->d), 1, p->ctx->threads);
     if (own) move(v, own, own->mem);
 }
@@ -119,17 +120,18 @@ nomem:
     return CTN_ENOMEM;
 }
 
-ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *const *vars)
+ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *const *vars,
+                         int nparked)
 {
     *out = NULL;
-    CTN_TRY(check_vars(ctx, n, vars));
+    CTN_TRY(check_vars(ctx, n + nparked, vars));
     if (ctx->level > 0)
         return ctn_fail(CTN_ESTATE,
                         "optimizer: a scope is open; create the optimizer between scopes");
     ctn__pool *p = ctn__calloc(1, sizeof *p);
     if (!p) return CTN_ENOMEM;
     p->ctx = ctx;
-    if (ctn__pool_remake(p, n, vars, 0, NULL) < 0) {
+    if (ctn__pool_remake(p, n, vars, nparked, vars + n) < 0) {
         ctn__free(p);
         return CTN_ENOMEM;
     }

@@ -118,7 +118,51 @@ static ctn_status arrange(void *self)
     return ctn__optim_arrange(self);
 }
 
-static ctn_status select_params(ctn_optim *o, ctn_vars vars)
+/* Move frozen parameters behind the others, which keep their order; order[i]: the number of
+ * parameter i among all. Returns how many are not frozen; n if all are. */
+static int part_frozen(int n, ctn_var **params, char **name, int *order)
+{
+    int active = 0;
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        active += params[i]->trainable;
+    }
+    if (active == 0) return n;
+    for (int i = 0, to = 0; i < n; i++) { /* insertion keeps the order on both sides */
+        if (!params[i]->trainable) continue;
+        ctn_var *v = params[i];
+        char *text = name[i];
+        const int number = order[i];
+        for (int k = i; k > to; k--) {
+            params[k] = params[k - 1];
+            name[k] = name[k - 1];
+            order[k] = order[k - 1];
+        }
+        params[to] = v;
+        name[to] = text;
+        order[to++] = number;
+    }
+    return active;
+}
+
+/* Make the pool of the parameters that are trained; the others are parked at once, so that they
+ * never get memory for gradients and states. */
+static ctn_status make_pool(ctn_optim *o, int n, ctn_var **params, double decay)
+{
+    int *order = ctn__calloc((size_t)n, sizeof *order);
+    o->group = ctn__calloc((size_t)n, sizeof *o->group);
+    ctn_status st = order && o->group ? CTN_OK : CTN_ENOMEM;
+    if (st == CTN_OK) {
+        const int active = part_frozen(n, params, o->name, order);
+        for (int i = 0; i < n; i++)
+            o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay, .order = order[i]};
+        st = ctn__pool_new(&o->pool, o->ctx, active, params, n - active);
+    }
+    ctn__free(order);
+    return st;
+}
+
+static ctn_status select_params(ctn_optim *o, ctn_vars vars, double decay)
 {
     ctn_status st = CTN_OK;
     int n = 0;
@@ -139,7 +183,7 @@ static ctn_status select_params(ctn_optim *o, ctn_vars vars)
         CTN_TRY_GOTO(st, done, ctn_error_status());
     }
     o->ctx = params[0]->ctx;
-    CTN_TRY_GOTO(st, done, ctn__pool_new(&o->pool, o->ctx, n, params));
+    CTN_TRY_GOTO(st, done, make_pool(o, n, params, decay));
 done:
     ctn__free(params);
     return st;
@@ -153,25 +197,20 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
     ctn_optim *o = ctn__malloc(sizeof *o);
     if (!o) return CTN_ENOMEM;
     *o = *like;
-    CTN_TRY_GOTO(st, fail, select_params(o, vars));
-    size_t n = (size_t)o->pool->nvar;
-    o->group = ctn__calloc(n, sizeof *o->group);
-    o->seg = ctn__calloc(n, sizeof *o->seg);
+    CTN_TRY_GOTO(st, fail, select_params(o, vars, decay));
+    o->seg = ctn__calloc((size_t)ctn__optim_params(o), sizeof *o->seg);
     o->partial = ctn__calloc((size_t)ctn__sweep_blocks(o->pool->count) + 1, sizeof *o->partial);
-    if (!o->group || !o->seg || !o->partial) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    if (!o->seg || !o->partial) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
     for (int i = 0; i < o->nstates; i++) {
         o->state[i] = ctn__aligned((size_t)o->pool->count * sizeof(float));
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
         ctn__zero(o->state[i], (size_t)o->pool->count * sizeof(float), o->ctx->threads);
     }
-    for (size_t i = 0; i < n; i++)
-        o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay, .order = (int)i};
     o->decay = decay;
     o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
     o->pool->arrange = arrange;
-    o->ctx->regroup = true; /* some parameters may be frozen already */
     *out = o;
     return CTN_OK;
 fail:

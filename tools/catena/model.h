@@ -14,6 +14,7 @@ typedef struct {
     int64_t batch; /* 0: the network's usual one */
     int64_t size;  /* of images or sequences; 0: the network's usual one */
     int recompute; /* recompute every block in the backward pass */
+    int64_t lora;  /* rank of adapters that are trained instead of the weights; 0: none */
     /* mlp: values so small that activations, weight gradients and Adam's second moments are and
      * stay subnormal. */
     int tiny;

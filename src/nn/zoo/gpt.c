@@ -115,11 +115,11 @@ static ctn_status fill_layer(ctn_module *m, const ctn_gpt_opt *o)
     l->heads = o->heads;
     l->dropout = o->dropout;
     CTN_TRY(put_norm(&l->ln_1, m, "ln_1", C));
-    CTN_TRY(ctn__zoo_put(m, "attn", ctn_module_new(&attn, m->ctx, NULL, NULL, NULL), &attn));
+    CTN_TRY(ctn__zoo_group(&attn, m, "attn"));
     CTN_TRY(put_linear(&l->c_attn, attn, "c_attn", C, 3 * C, std));
     CTN_TRY(put_linear(&l->attn_proj, attn, "c_proj", C, C, out_std));
     CTN_TRY(put_norm(&l->ln_2, m, "ln_2", C));
-    CTN_TRY(ctn__zoo_put(m, "mlp", ctn_module_new(&mlp, m->ctx, NULL, NULL, NULL), &mlp));
+    CTN_TRY(ctn__zoo_group(&mlp, m, "mlp"));
     CTN_TRY(put_linear(&l->c_fc, mlp, "c_fc", C, 4 * C, std));
     return put_linear(&l->mlp_proj, mlp, "c_proj", 4 * C, C, out_std);
 }

@@ -29,7 +29,7 @@ ctn_status ctn__zoo_head(ctn_var **head, ctn_module *m, int64_t vocabulary, int6
 {
     ctn_module *c = NULL;
     const ctn_init *weight = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 0.02);
-    CTN_TRY(ctn__zoo_put(m, "lm_head", ctn_module_new(&c, m->ctx, NULL, NULL, NULL), &c));
+    CTN_TRY(ctn__zoo_group(&c, m, "lm_head"));
     *head = tied;
     if (tied) return ctn_module_tie(c, "weight", tied);
     return ctn_module_param(head, c, "weight", CTN_F32, CTN_SHAPE(vocabulary, width), weight);

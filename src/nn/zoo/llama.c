@@ -106,12 +106,12 @@ static ctn_status fill_layer(ctn_module *m, const ctn_llama_opt *o)
     l->kv_heads = o->kv_heads;
     l->window = o->window;
     l->base = o->rotary_base;
-    CTN_TRY(ctn__zoo_put(m, "self_attn", ctn_module_new(&attn, m->ctx, NULL, NULL, NULL), &attn));
+    CTN_TRY(ctn__zoo_group(&attn, m, "self_attn"));
     CTN_TRY(put_linear(&l->q, attn, "q_proj", C, Q, bias));
     CTN_TRY(put_linear(&l->k, attn, "k_proj", C, K, bias));
     CTN_TRY(put_linear(&l->v, attn, "v_proj", C, K, bias));
     CTN_TRY(put_linear(&l->o, attn, "o_proj", Q, C, false));
-    CTN_TRY(ctn__zoo_put(m, "mlp", ctn_module_new(&mlp, m->ctx, NULL, NULL, NULL), &mlp));
+    CTN_TRY(ctn__zoo_group(&mlp, m, "mlp"));
     CTN_TRY(put_linear(&l->gate, mlp, "gate_proj", C, o->hidden, false));
     CTN_TRY(put_linear(&l->up, mlp, "up_proj", C, o->hidden, false));
     CTN_TRY(put_linear(&l->down, mlp, "down_proj", o->hidden, C, false));
@@ -124,7 +124,7 @@ static ctn_status fill_llama(ctn_module *m, const ctn_llama_opt *o)
     llama *g = m->self;
     ctn_module *body = NULL;
     g->block = o->block;
-    CTN_TRY(ctn__zoo_put(m, "model", ctn_module_new(&body, m->ctx, NULL, NULL, NULL), &body));
+    CTN_TRY(ctn__zoo_group(&body, m, "model"));
     CTN_TRY(ctn__zoo_embedding(&g->embed, body, "embed_tokens", o->vocabulary, o->width, 0.02));
     CTN_TRY(
         ctn__zoo_put(body, "layers", ctn_module_list_new(&g->layers, m->ctx, 0, NULL), &g->layers));

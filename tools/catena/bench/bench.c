@@ -362,6 +362,7 @@ static ctn_status bench_model(const args *a)
                            .batch = args_int(a, "batch"),
                            .size = args_int(a, "size"),
                            .recompute = args_flag(a, "recompute"),
+                           .lora = args_int(a, "lora"),
                            .tiny = args_flag(a, "denormal")};
     if (a->job->comm && args_is(a, "exchange", "all")) {
         CTN_TRY_GOTO(st, done, bench_exchange(a, ctx, &opt));
@@ -445,6 +446,8 @@ static const option options[] = {
      GROUP_PRECISION},
     {"slow-precision", NULL, NULL,
      "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION},
+    {"lora", "N", "0", "rank of low-rank adapters to train instead of the weights; 0: none",
+     GROUP_NONE},
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
      GROUP_PRECISION},
     {"steps", "N", "200", "number of measured steps, after " CTN_STR(WARM_UP) " warm-up steps",
