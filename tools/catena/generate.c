@@ -188,6 +188,36 @@ static ctn_status text_of(const job *j, const sequence *s, int64_t first, char *
     return CTN_OK;
 }
 
+/* Bytes of the UTF-8 character at p; 0: it is none. */
+static int character(const unsigned char *p)
+{
+    const int n = p[0] < 0x80                   ? 1
+                  : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                  : (p[0] & 0xf0) == 0xe0       ? 3
+                  : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                                : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+/* JSON is UTF-8, and a model may produce any bytes: others become U+FFFD. Free *text as before. */
+static ctn_status make_utf8(char **text)
+{
+    char *out = malloc(3 * strlen(*text) + 1), *to = out;
+    if (!out) return ctn_fail(CTN_ENOMEM, "no memory for the text");
+    for (const char *p = *text; *p;) {
+        const int n = character((const unsigned char *)p);
+        memcpy(to, n ? p : "\xef\xbf\xbd", n ? (size_t)n : 3);
+        to += n ? n : 3;
+        p += n ? n : 1;
+    }
+    *to = 0;
+    free(*text);
+    *text = out;
+    return CTN_OK;
+}
+
 static ctn_status print_json(const job *j)
 {
     json w = {0};
@@ -196,7 +226,12 @@ static ctn_status print_json(const job *j)
     for (int i = 0; i < j->n; i++) {
         char *text = NULL;
         const sequence *s = &j->s[i];
-        CTN_TRY(text_of(j, s, s->prompt, &text));
+        ctn_status st = text_of(j, s, s->prompt, &text);
+        if (st == CTN_OK) st = make_utf8(&text);
+        if (st < 0) {
+            free(text);
+            return st;
+        }
         json_open(&w, NULL, '{');
         json_text(&w, "text", text);
         json_open(&w, "tokens", '[');
