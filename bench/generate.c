@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         return 1;
     }
     const int64_t n = parameters(m);
-    float *x = calloc((size_t)n, sizeof *x);
+    float *x = calloc((size_t)n + 1, sizeof *x);
     for (int64_t i = 0; x && i < n; i++) x[i] = (float)(i % 7);
     const double bound = x ? read_time(x, n, threads) : NAN;
     printf("{\"ms_per_token\": %.3f, \"tokens_per_s\": %.2f, \"bound_ms\": %.3f, "

@@ -91,7 +91,7 @@ static void few_task(const ctn__attend *t, const ctn__attend_args *a, ctn__atten
 {
     const int64_t group = t->H / t->K, keys = ctn__attend_keys(t, a, n);
     const ctn__isa isa = ctn__isa_in_use();
-    float max[CTN__FEW], sum[CTN__FEW];
+    float max[CTN__FEW] = {0}, sum[CTN__FEW] = {0};
     f->any = (ctn__keys){keys, 0};
     for (int64_t i = 0; i < f->Q; i++) {
         const float *q = row_of(&a->q, n, k * group + i / t->L, i % t->L, t->E, f->row);
