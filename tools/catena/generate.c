@@ -227,7 +227,7 @@ static ctn_status print_json(const job *j)
         char *text = NULL;
         const sequence *s = &j->s[i];
         ctn_status st = text_of(j, s, s->prompt, &text);
-        if (st == CTN_OK) st = make_utf8(&text);
+        if (st == CTN_OK && text) st = make_utf8(&text);
         if (st < 0) {
             free(text);
             return st;
