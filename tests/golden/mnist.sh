@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/golden/mnist.sh PROGRAM [EPOCHS]: examples/mnist must reach 98 % accuracy on the test images
-# (default: 8 epochs; 20 give 98.7 %). Two shorter runs with the same seed and thread count must print
-# the same and write bitwise equal weights. Skipped (exit code 77) without CATENA_DATA.
+# (default: 8 epochs; 20 give 98.7 %). Two shorter runs with the same seed and thread count must
+# print the same and write bitwise equal weights. Skipped (exit code 77) without CATENA_DATA.
 set -euo pipefail
 
 program=${1:?usage: mnist.sh PROGRAM [EPOCHS]}
