@@ -6,7 +6,7 @@
 #include "engine/isa.h"
 #include "ops/ops.h"
 
-enum { AT_ONCE = 4, MOST = 4, SMALL = 65536 }; /* rows of W; rows of x; elements of W */
+enum { AT_ONCE = 4, MOST = 2, SMALL = 65536 }; /* rows of W; rows of x; elements of W */
 
 /* out[k] = x . w[k], for AT_ONCE rows of W. */
 CTN__PER_ISA(dots, (const float *x, const float *w, int64_t n, int64_t stride, float *out),
