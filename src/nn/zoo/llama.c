@@ -64,9 +64,9 @@ static void llama_sizes(const void *self, ctn__decoder_sizes *s)
 {
     const llama *g = self;
     const layer *l = g->layers->children.at[0]->self;
-    const ctn_desc *head = &g->head->d, *k = &ctn_params(l->k).var[0]->d;
-    *s = (ctn__decoder_sizes){(int)g->layers->children.n, l->kv_heads, k->dim[0] / l->kv_heads,
-                              g->block, head->dim[0]};
+    const int64_t width = ctn__linear_of(l->k)->weight->d.dim[0];
+    *s = (ctn__decoder_sizes){(int)g->layers->children.n, l->kv_heads, width / l->kv_heads,
+                              g->block, g->head->d.dim[0]};
 }
 
 static ctn_tensor *llama_decode(void *self, ctn_module *m, ctn_tensor *x, ctn_tensor *last,
