@@ -308,15 +308,18 @@ typedef struct {
     /* Endings of the names of linear modules that get an adapter, ended by NULL:
      * {"q_proj", "v_proj", NULL}. An ending consists of whole parts between dots. NULL: all. */
     const char *const *only;
+    /* Type in which the weights of these modules are stored while they are frozen: f32 or bf16,
+     * which rounds them and takes half the memory. 0: f32. */
+    ctn_dtype base;
 } ctn_lora_opt;
 /* Give linear modules (those of ctn_linear_new) in m an adapter and freeze everything else:
  * y = x weight^T + bias + (alpha / rank) (x A^T) B^T. The adapter of a linear module named fc is
  * the parameters fc.lora_A.weight (rank,in), uniform from -1/sqrt(in) to 1/sqrt(in), and
  * fc.lora_B.weight (out,rank), zeros, so results do not change at first. All other parameters of m
  * become not trainable; to train some of them too, call ctn_var_set_trainable afterwards. Make the
- * optimizer after this call. If it fails, m is unchanged. Call it between scopes. Local. Errors:
- * ESTATE (also if m has adapters already), ENOTFOUND (no linear module has one of the endings),
- * EARG, ENOMEM. */
+ * optimizer after this call. If it fails, m is unchanged, except that weights may have been rounded
+ * to bf16 before the memory ran out. Call it between scopes. Local. Errors: ESTATE (also if m has
+ * adapters already), ENOTFOUND (no linear module has one of the endings), EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_lora_add(ctn_module *m, const ctn_lora_opt *opt);
 /* Add (alpha / rank) B A to the weight of every linear module in m that has an adapter, and remove
  * the adapters. Results stay the same up to rounding. What is trainable does not change: the

@@ -134,10 +134,12 @@ typedef struct ctn_op {
     /* Bit i: out[0] may share the memory of in[i] if both have the same description. */
     uint32_t inplace;
     /* Bit i: in[i], out[i] is (N,C,spatial...). The plan passes either all of them row-major or
-     * all of them channels-last, as their strides say, and the op's kernels must support both.
-     * Under a low-precision policy an op with CTN_PREC_ANY gets only these operands in the low
-     * type; the others stay f32. */
+     * all of them channels-last, as their strides say, and the op's kernels must support both. */
     uint32_t spatial_in, spatial_out;
+    /* Bit i: in[i], out[i] may have the low type under a low-precision policy. If one of them
+     * has it, all get it; the other operands stay f32. For an op with CTN_PREC_ANY; spatial
+     * operands count as well. */
+    uint32_t low_in, low_out;
     const char *const *attr_names; /* one name per attribute, for messages; may be NULL */
     ctn_status (*infer)(ctn_infer_args *a);
     ctn_status (*grad)(const ctn_grad_args *a);

@@ -241,6 +241,8 @@ ctn_status ctn__record_step(const char *at, ctn__pool *pool);
 /* ---- variables (var.c) ---------------------------------------------------------------------- */
 
 ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads); /* zeroed */
+/* Give v another type. It must not belong to an optimizer. Call it between scopes. */
+ctn_status ctn__var_convert(ctn_var *v, ctn_dtype dtype);
 void ctn__slab_release(ctn__slab *s);
 
 /* ---- pools (pool.c) ------------------------------------------------------------------------- */

@@ -21,9 +21,6 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
                 "optimizer: parameter %s already belongs to another optimizer; free that "
                 "one first, or give the parameter to only one of them",
                 v->name);
-        if (v->d.dtype != CTN_F32)
-            return ctn_fail(CTN_EDTYPE, "optimizer: parameter %s is %s, expected f32", v->name,
-                            ctn_dtype_name(v->d.dtype));
         for (int j = 0; j < i; j++)
             if (vars[j] == v)
                 return ctn_fail(CTN_EARG, "optimizer: parameter %s is given twice", v->name);
@@ -66,12 +63,24 @@ static void park(ctn__pool *p, ctn_var *v)
     if (own) move(v, own, own->mem);
 }
 
+/* Parameters that are not trained may have any type. */
+static ctn_status check_types(int n, ctn_var *const *vars)
+{
+    for (int i = 0; i < n; i++)
+        if (vars[i]->d.dtype != CTN_F32)
+            return ctn_fail(CTN_EDTYPE,
+                            "optimizer: parameter %s is %s, expected f32, because it is trained",
+                            vars[i]->name, ctn_dtype_name(vars[i]->d.dtype));
+    return CTN_OK;
+}
+
 ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int nparked,
                             ctn_var *const *parked)
 {
     ctn_context *ctx = p->ctx;
     float *g = NULL;
     ctn__slab *slab = NULL, *old = p->slab;
+    CTN_TRY(check_types(n, vars));
     ctn_var **in = ctn__calloc((size_t)n + 1, sizeof *in);
     ctn_var **out = ctn__calloc((size_t)nparked + 1, sizeof *out);
     int64_t *begin = ctn__calloc((size_t)n + 1, sizeof *begin);
@@ -131,9 +140,10 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
     ctn__pool *p = ctn__calloc(1, sizeof *p);
     if (!p) return CTN_ENOMEM;
     p->ctx = ctx;
-    if (ctn__pool_remake(p, n, vars, nparked, vars + n) < 0) {
+    const ctn_status st = ctn__pool_remake(p, n, vars, nparked, vars + n);
+    if (st < 0) {
         ctn__free(p);
-        return CTN_ENOMEM;
+        return st;
     }
     p->next = ctx->pools;
     p->link = &ctx->pools;

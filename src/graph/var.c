@@ -75,6 +75,28 @@ void ctn_var_free(ctn_var *v)
     ctn__free(v);
 }
 
+ctn_status ctn__var_convert(ctn_var *v, ctn_dtype dtype)
+{
+    ctn_desc d = v->d;
+    const int64_t n = ctn__count(&d);
+    d.dtype = dtype;
+    if (dtype == v->d.dtype) return CTN_OK;
+    if (v->pool)
+        return ctn_fail(CTN_ESTATE,
+                        "parameter %s belongs to an optimizer; free the optimizer first", v->name);
+    ctn__slab *to = ctn__slab_new(ctn__bytes(&d), 1, v->ctx->threads);
+    if (!to) return CTN_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        ctn__elem_set(to->mem, dtype, i, ctn__elem_get(v->data, v->d.dtype, i));
+    ctn__plan_runner.forget(v->ctx, v);
+    ctn__slab_release(v->slab);
+    v->slab = to;
+    v->data = to->mem;
+    v->d = d;
+    v->version++;
+    return CTN_OK;
+}
+
 const char *ctn_var_name(const ctn_var *v)
 {
     return v->name;

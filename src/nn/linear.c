@@ -16,7 +16,9 @@ static ctn_tensor *linear_forward(void *self, ctn_module *m, ctn_tensor *x)
     const char *at = m->at;
     ctn_tensor *b = l->bias ? ctn_use_at(at, l->bias) : NULL;
     if (l->bias && !b) return NULL;
-    ctn_tensor *y = ctn_linear_at(at, x, ctn_use_at(at, l->weight), b);
+    ctn_tensor *w = ctn_use_at(at, l->weight);
+    if (x && w && w->d.dtype == CTN_BF16) w = ctn_cast_at(at, w, x->d.dtype); /* by lora_add */
+    ctn_tensor *y = ctn_linear_at(at, x, w, b);
     if (!l->lora_a) return y;
     x = ctn_linear_at(at, x, ctn_use_at(at, l->lora_a), NULL);
     x = ctn_linear_at(at, x, ctn_use_at(at, l->lora_b), NULL);

@@ -77,6 +77,10 @@ static ctn_status set_defaults(ctn_lora_opt *o)
 {
     if (o->rank == 0) o->rank = 8;
     if (o->alpha == 0) o->alpha = 2 * (double)o->rank;
+    if (o->base == 0) o->base = CTN_F32;
+    if (o->base != CTN_F32 && o->base != CTN_BF16)
+        return ctn_fail(CTN_EDTYPE, "lora_add: base is %s, expected f32 or bf16",
+                        ctn_dtype_name(o->base));
     if (o->rank > 0 && o->alpha > 0 && isfinite(o->alpha)) return CTN_OK;
     return ctn_fail(CTN_EARG, "lora_add: rank is %lld and alpha is %g, both must be positive",
                     (long long)o->rank, o->alpha);
@@ -134,6 +138,31 @@ static void freeze_others(ctn_vars params, const sites *s)
     }
 }
 
+/* Do several modules of the tree that contains m use v? */
+static ctn_status is_tied(ctn_module *m, const ctn_var *v, bool *tied)
+{
+    ctn_vars all = {0};
+    int names = 0;
+    while (m->parent) m = m->parent;
+    CTN_TRY(ctn__module_vars(m, &all));
+    for (int k = 0; k < all.n; k++) names += all.var[k] == v;
+    *tied = names > 1;
+    return CTN_OK;
+}
+
+/* Store the weights of the modules with adapters in another type, except those that modules
+ * without one use too. */
+static ctn_status convert_weights(ctn_module *m, const sites *s, ctn_dtype type)
+{
+    for (size_t i = 0; i < s->at.n; i++) {
+        ctn_var *v = ctn__linear_of(s->at.at[i].m)->weight;
+        bool tied = false;
+        CTN_TRY(is_tied(m, v, &tied));
+        if (!tied) CTN_TRY(ctn__var_convert(v, type));
+    }
+    return CTN_OK;
+}
+
 /* All adapters, or none. */
 static ctn_status add_adapters(ctn_module *m, const sites *s, const ctn_lora_opt *o)
 {
@@ -142,6 +171,7 @@ static ctn_status add_adapters(ctn_module *m, const sites *s, const ctn_lora_opt
     for (size_t i = 0; i < s->at.n; i++) CTN_TRY_GOTO(st, fail, add_adapter(s->at.at[i].m, o));
     params = ctn_params(m);
     if (params.n == 0) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, fail, convert_weights(m, s, o->base));
     freeze_others(params, s);
     return CTN_OK;
 fail:
@@ -183,14 +213,10 @@ static ctn_status select_adapted(sites *s)
 /* The other user of a tied weight does not have the adapter. */
 static ctn_status check_not_tied(ctn_module *m, const sites *s)
 {
-    ctn_vars all = {0};
-    while (m->parent) m = m->parent;
-    CTN_TRY(ctn__module_vars(m, &all));
     for (size_t i = 0; i < s->at.n; i++) {
-        const ctn_var *w = ctn__linear_of(s->at.at[i].m)->weight;
-        int names = 0;
-        for (int k = 0; k < all.n; k++) names += all.var[k] == w;
-        if (names > 1)
+        bool tied = false;
+        CTN_TRY(is_tied(m, ctn__linear_of(s->at.at[i].m)->weight, &tied));
+        if (tied)
             return ctn_fail(CTN_ESTATE,
                             "lora_merge: the weight of '%s' is tied, so merging would change "
                             "another module too",
@@ -247,6 +273,7 @@ ctn_status ctn_lora_merge(ctn_module *m)
     CTN_TRY_GOTO(st, done, select_adapted(&s));
     CTN_TRY_GOTO(st, done, check_not_tied(m, &s));
     CTN_TRY_GOTO(st, done, settle(&s));
+    CTN_TRY_GOTO(st, done, convert_weights(m, &s, CTN_F32));
     for (size_t i = 0; i < s.at.n; i++) {
         merge(ctn__linear_of(s.at.at[i].m));
         remove_adapter(s.at.at[i].m);

@@ -2,7 +2,8 @@
  *
  * attention: softmax(q k^T scale + mask) v, with masks by position (causal, window, lengths,
  * first), grouped queries and dropout. In f32 it is one op whose memory is linear in the length
- * (common/attend.c); in other cases it is composed of other ops (common/attention.c).
+ * (common/attend.c) and which also reads and writes the 16-bit type of a policy; in other cases it
+ * is composed of other ops (common/attention.c).
  *
  * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the positions of
  * the first queries, if there are any. It returns y (N,H,L,F), the logarithms of the sums of the
@@ -97,7 +98,12 @@ static ctn_status attention_grad_prepare(ctn_prepare_args *a)
 
 static ctn__attend_in operand(const ctn_run_args *a, int i)
 {
-    return (ctn__attend_in){a->in[i], a->din[i].stride};
+    return (ctn__attend_in){a->in[i], a->din[i].stride, a->din[i].dtype};
+}
+
+static ctn__attend_out result(const ctn_run_args *a, int i)
+{
+    return (ctn__attend_out){a->out[i], a->dout[i].stride, a->dout[i].dtype};
 }
 
 /* The arguments that both ops have; the operands after the first ones begin at number `more`. */
@@ -111,7 +117,7 @@ static ctn__attend_args args_of(const ctn_run_args *a, int more, int64_t *bias)
     if (a->attr[MASK]) {
         const ctn_desc *d = &a->din[more];
         for (int i = 0; i < 4; i++) bias[i] = d->dim[i] > 1 ? d->stride[i] : 0;
-        x.bias = (ctn__attend_in){a->in[more++], bias};
+        x.bias = (ctn__attend_bias){a->in[more++], bias};
     }
     if (a->attr[LENGTHS]) {
         x.length_type = a->din[more].dtype;
@@ -133,8 +139,7 @@ static ctn_status attention_run(const ctn_run_args *a)
         x.stream = ctn__random_stream(a);
         if (a->out[2]) memcpy(a->out[2], (uint64_t[]){x.seed, x.stream}, 2 * sizeof(uint64_t));
     }
-    ctn__attend_forward(a->priv, &x, (ctn__attend_out){a->out[0], a->dout[0].stride}, a->out[1],
-                        a->env->threads, a->scratch);
+    ctn__attend_forward(a->priv, &x, result(a, 0), a->out[1], a->env->threads, a->scratch);
     return CTN_OK;
 }
 
@@ -149,7 +154,7 @@ static ctn_status attention_grad_run(const ctn_run_args *a)
         x.stream = words[1];
     }
     ctn__attend_out grad[3];
-    for (int i = 0; i < 3; i++) grad[i] = (ctn__attend_out){a->out[i], a->dout[i].stride};
+    for (int i = 0; i < 3; i++) grad[i] = result(a, i);
     ctn__attend_backward(a->priv, &x, operand(a, 4), operand(a, 3), a->in[5], grad, a->env->threads,
                          a->scratch);
     return CTN_OK;
@@ -263,10 +268,11 @@ static ctn_status attention_grad_grad(const ctn_grad_args *a)
 
 /* ---- the ops --------------------------------------------------------------------------------- */
 
-#define ATTENTION_OP                                                                \
-    .struct_size = sizeof(ctn_op), .nin = -1, .order = -1, .prec = CTN_PREC_F32,    \
-    .grad_in = CTN_OPERANDS(6), .attr_names = attr_names, .infer = attention_infer, \
-    .grad = attention_grad, .prepare = attention_prepare, .run = attention_run
+#define ATTENTION_OP                                                                  \
+    .struct_size = sizeof(ctn_op), .nin = -1, .order = -1, .low_in = CTN_OPERANDS(3), \
+    .low_out = CTN_OPERAND(0), .grad_in = CTN_OPERANDS(6), .attr_names = attr_names,  \
+    .infer = attention_infer, .grad = attention_grad, .prepare = attention_prepare,   \
+    .run = attention_run
 
 ctn_op ctn__op_attention = {
     ATTENTION_OP,
@@ -291,7 +297,8 @@ ctn_op ctn__op_attention_grad = {
     .nout = 3,
     .flags = CTN_OP_STRIDED,
     .order = -1,
-    .prec = CTN_PREC_F32,
+    .low_in = CTN_OPERANDS(5),
+    .low_out = CTN_OPERANDS(3),
     .grad_in = CTN_OPERANDS(10),
     .attr_names = attr_names,
     .infer = attention_grad_infer,

@@ -61,6 +61,9 @@ ctn_op ctn__op_embedding = {
 
 /* ---- embedding_grad: index (...), gy (...,D) -> (V,D) ---------------------------------------- */
 
+/* A fused op (plan/fuse/row_gradient.c) has a third input (V,D), to which the rows are added,
+ * possibly in place. */
+
 enum { ROWS };
 static const char *const attr_names[] = {"rows"};
 
@@ -86,8 +89,12 @@ static void add_own_rows(const ctn_run_args *a, int64_t me, int64_t team)
     const ctn_desc *index = &a->din[0], *g = &a->din[1];
     const int64_t n = ctn__count(index), V = a->attr[ROWS], D = g->dim[g->ndim - 1];
     const int64_t es = (int64_t)ctn_dtype_size(g->dtype);
-    for (int64_t v = me; v < V; v += team)
-        memset((char *)a->out[0] + v * D * es, 0, (size_t)(D * es));
+    const char *sum = a->nin > 2 ? a->in[2] : NULL;
+    for (int64_t v = me; v < V && sum != a->out[0]; v += team) {
+        char *row = (char *)a->out[0] + v * D * es;
+        if (sum) memcpy(row, sum + v * D * es, (size_t)(D * es));
+        else memset(row, 0, (size_t)(D * es));
+    }
     for (int64_t i = 0; i < n; i++) {
         int64_t v = ctn__index_get(a->in[0], index->dtype, i);
         if (v % team != me) continue;
@@ -118,6 +125,7 @@ ctn_op ctn__op_embedding_grad = {
     .nout = 1,
     .order = -1,
     .grad_in = CTN_OPERAND(0),
+    .inplace = CTN_OPERAND(2),
     .attr_names = attr_names,
     .infer = embedding_grad_infer,
     .grad = embedding_grad_grad,

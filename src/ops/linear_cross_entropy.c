@@ -3,8 +3,9 @@
  * linear_cross_entropy: softmax_cross_entropy(x W^T, t) for a large number of classes, such as the
  * words of a language model. x (N,C), W (V,C), classes t (N). The logits exist for one chunk of
  * rows at a time. When a gradient is wanted, the same pass also computes those of x and W, as
- * further outputs for a gradient 1 of the loss, because the logits are at hand; the gradient of the
- * op only scales them.
+ * further outputs, because the logits are at hand. They belong to a gradient of the loss that is
+ * known beforehand, 1 unless the plan sets it (plan/fuse/loss_seed.c); the gradient of the op only
+ * scales them.
  */
 #include <math.h>
 
@@ -13,6 +14,7 @@
 #include "ops/common/vmath.h"
 
 enum { REDUCTION, IGNORE, NATTR };
+enum { SEED, NSCALAR }; /* the gradient of the loss */
 static const char *const attr_names[] = {"reduction", "ignore"};
 enum { CHUNK = 256, BLOCK = 256 }; /* most rows of a chunk; exponentials that are summed in f32 */
 
@@ -153,7 +155,7 @@ static ctn_status lce_run(const ctn_run_args *a)
     double loss = 0;
     CTN_TRY(check_classes(a));
     for (int64_t k = 0; k < N; k += rows)
-        CTN_TRY(run_chunk(a, k, N - k < rows ? N - k : rows, c, &loss));
+        CTN_TRY(run_chunk(a, k, N - k < rows ? N - k : rows, c * a->scalar[SEED], &loss));
     if (a->out[0]) *(float *)a->out[0] = (float)(loss * c);
     return CTN_OK;
 }
@@ -212,5 +214,6 @@ ctn_tensor *ctn_linear_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tenso
     ctn_tensor *in[3] = {x, w, t};
     const int64_t attr[NATTR] = {opt ? opt->reduction : CTN_MEAN,
                                  opt && opt->ignore ? *opt->ignore : CTN__NO_CLASS};
-    return ctn__apply1(at, NULL, &ctn__op_linear_cross_entropy, 3, in, NATTR, attr, 0, NULL);
+    return ctn__apply1(at, NULL, &ctn__op_linear_cross_entropy, 3, in, NATTR, attr, NSCALAR,
+                       (const ctn_scalar[NSCALAR]){CTN_CONST(1)});
 }

@@ -411,6 +411,7 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     CTN_TRY_GOTO(st, done, ctn__pass_recompute(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_precision(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_fuse(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_spread(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_exchange(b.p));

@@ -9,6 +9,7 @@
  *   recompute  copies of marked blocks for the backward pass
  *   precision  casts of a low-precision policy
  *   fuse       declared rules (fuse/)
+ *   spread     casts of variables next to each of their readers
  *   layout     views resolved, layouts and kernels chosen, reorders inserted
  *   schedule   final order
  *   exchange   starts the exchange of gradients when they are ready, waits for it where needed
@@ -154,7 +155,8 @@ ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d);
 ctn_status ctn__pass_simplify(ctn__plan *p);
 ctn_status ctn__pass_recompute(ctn__plan *p);
 ctn_status ctn__pass_precision(ctn__plan *p);
-ctn_status ctn__pass_fuse(ctn__plan *p);   /* with fusion off: only what the low types need */
+ctn_status ctn__pass_fuse(ctn__plan *p); /* with fusion off: only what the low types need */
+ctn_status ctn__pass_spread(ctn__plan *p);
 ctn_status ctn__pass_layout(ctn__plan *p); /* also calls prepare: kernels are chosen here */
 ctn_status ctn__pass_schedule(ctn__plan *p);
 ctn_status ctn__pass_exchange(ctn__plan *p); /* after schedule: positions are final */
@@ -173,6 +175,8 @@ typedef bool (*ctn__fuse_rule)(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_loss_seed(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_row_gradient(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_conv_affine(ctn__plan *p, int node, ctn_status *st);
 /* Whether n can be a stage of an elementwise loop; its kernel then need not support the low types.

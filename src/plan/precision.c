@@ -9,6 +9,8 @@
  */
 #include "plan/plan.h"
 
+#include "ops/ops.h"
+
 typedef struct {
     ctn__plan *p;
     ctn_dtype low;
@@ -69,6 +71,10 @@ static ctn_status as_type(caster *c, int *v, ctn_dtype t, const ctn__pnode *user
         val->d.dtype = CTN_F32;
         return CTN_OK;
     }
+    if (maker && maker->op == &ctn__op_cast && is_low(c, maker->in[0]) && t == c->low) {
+        *v = maker->in[0]; /* stored in the low type and cast by the program */
+        return CTN_OK;
+    }
     int w = c->cast.at[*v];
     if (w < 0) {
         w = new_value(c, &val->d, t);
@@ -94,17 +100,29 @@ static ctn_status low_op(caster *c, ctn__pnode *n)
     return push(c, n);
 }
 
-/* If one spatial operand has the low type, all spatial operands get it; the others are f32. */
-static ctn_status spatial_op(caster *c, ctn__pnode *n)
+/* The operands that may have the low type even though the others are f32. */
+static uint32_t low_inputs(const ctn_op *op)
 {
+    return op->spatial_in | op->low_in;
+}
+
+static uint32_t low_outputs(const ctn_op *op)
+{
+    return op->spatial_out | op->low_out;
+}
+
+/* If one of these operands has the low type, all of them get it; the others are f32. */
+static ctn_status mixed_op(caster *c, ctn__pnode *n)
+{
+    const uint32_t in = low_inputs(n->op), out = low_outputs(n->op);
     bool low = false;
-    for (int i = 0; i < n->nin; i++) low |= (n->op->spatial_in >> i & 1) && is_low(c, n->in[i]);
+    for (int i = 0; i < n->nin; i++) low |= (in >> i & 1) && is_low(c, n->in[i]);
     for (int i = 0; i < n->nin; i++)
-        CTN_TRY(as_type(c, &n->in[i], low && (n->op->spatial_in >> i & 1) ? c->low : CTN_F32, n));
+        CTN_TRY(as_type(c, &n->in[i], low && (in >> i & 1) ? c->low : CTN_F32, n));
     int fixed[CTN_MAX_OUT], made[CTN_MAX_OUT], nfixed = 0;
     for (int i = 0; i < n->nout && low; i++) {
         int v = n->out[i];
-        if (!(n->op->spatial_out >> i & 1) || !is_f32(c, v)) continue;
+        if (!(out >> i & 1) || !is_f32(c, v)) continue;
         if (c->p->values.at[v].kind == CTN__V_TEMP) {
             make_low(c, v);
             continue;
@@ -136,8 +154,8 @@ static ctn_status cast_node(caster *c, ctn__pnode *n)
         if (is_low(c, n->in[0])) make_low(c, n->out[0]);
         return push(c, n);
     }
-    if (n->op->prec == CTN_PREC_ANY && (n->op->spatial_in | n->op->spatial_out))
-        return spatial_op(c, n);
+    if (n->op->prec == CTN_PREC_ANY && (low_inputs(n->op) | low_outputs(n->op)))
+        return mixed_op(c, n);
     if (n->op->prec == CTN_PREC_ANY && ctn__can_chain(c->p, c->out.at, n))
         return elementwise_op(c, n);
     for (int i = 0; i < n->nin; i++) CTN_TRY(as_type(c, &n->in[i], CTN_F32, n));

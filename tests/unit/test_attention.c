@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the cases of tests/ops cannot express about attention: dropout, whose mask shows when the
- * values are the identity matrix, with its gradients; memory that is linear in the length; and
- * refused calls.
+ * values are the identity matrix, with its gradients; memory that is linear in the length; operands
+ * in bf16; and refused calls.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <catena/optim.h>
+
 #include "ops/ops.h"
+#include "support/machine.h"
 #include "support/ok.h"
 
 enum { L = 70, M = 150, E = 8 };
@@ -168,11 +171,90 @@ static void refused(void **state)
     ctn_context_free(ctx);
 }
 
+/* ---- operands in bf16 ------------------------------------------------------------------------ */
+
+enum { HEADS = 2, WIDE = 16, ROWS = 2 * 6 }; /* two samples of six tokens, or twelve of one */
+
+typedef struct {
+    float value[2][3 * WIDE * WIDE];
+    char plan[20000];
+} trained;
+
+/* x through a linear layer, attention of two heads, and a second layer. */
+static ctn_tensor *block_of(ctn_context *ctx, ctn_var *const *w, int64_t tokens)
+{
+    static float x[ROWS * WIDE];
+    fill(x, ROWS * WIDE, 4);
+    const int64_t n = ROWS / tokens;
+    ctn_tensor *t = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(n, tokens, WIDE)), *qkv[3];
+    t = ctn_linear(t, ctn_use(w[0]), NULL);
+    t = ctn_reshape(t, CTN_SHAPE(n, tokens, 3, HEADS, WIDE / HEADS));
+    for (int i = 0; i < 3; i++) {
+        qkv[i] = ctn_reshape(ctn_slice(t, 2, i, 1), CTN_SHAPE(n, tokens, HEADS, WIDE / HEADS));
+        qkv[i] = ctn_transpose(qkv[i], CTN_SHAPE(0, 2, 1, 3));
+    }
+    t = ctn_attention(qkv[0], qkv[1], qkv[2], NULL, CTN_OPT(ctn_attention_opt, .causal = 1));
+    t = ctn_reshape(ctn_transpose(t, CTN_SHAPE(0, 2, 1, 3)), CTN_SHAPE(n, tokens, WIDE));
+    return ctn_mean(ctn_square(ctn_linear(t, ctn_use(w[1]), NULL)), CTN_ALL_AXES, 0);
+}
+
+static void train_block(ctn_precision precision, int64_t tokens, trained *r)
+{
+    static float v[3 * WIDE * WIDE];
+    ctn_context *ctx = NULL;
+    ctn_var *w[2];
+    ctn_optim *o = NULL;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 2, .precision = precision,
+                                     .slow_precision = 1)));
+    for (int i = 0; i < 2; i++) {
+        const int64_t rows = i == 0 ? 3 * WIDE : WIDE;
+        OK(ctn_var_new(&w[i], ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(rows, WIDE)));
+        fill(v, 3 * WIDE * WIDE, (uint64_t)i + 8);
+        for (int j = 0; j < 3 * WIDE * WIDE; j++) v[j] *= 0.3f;
+        OK(ctn_var_set(w[i], v, (size_t)(rows * WIDE) * sizeof *v));
+    }
+    OK(ctn_sgd_new(&o, (ctn_vars){2, w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_backward(o, block_of(ctx, w, tokens)));
+    OK(ctn_optim_step(o));
+    OK(ctn_scope_end(ctx));
+    assert_true(ctn_context_plan_text(ctx, r->plan, sizeof r->plan) < (int)sizeof r->plan);
+    for (int i = 0; i < 2; i++)
+        OK(ctn_var_get(w[i], r->value[i], (i == 0 ? 3u : 1u) * WIDE * WIDE * sizeof(float)));
+    ctn_optim_free(o);
+    for (int i = 0; i < 2; i++) ctn_var_free(w[i]);
+    ctn_context_free(ctx);
+}
+
+/* The kernel reads and writes bf16 itself; the results are near those in f32. */
+static void in_bf16(void **state)
+{
+    (void)state;
+    static trained f32, bf16;
+    if (!test_has_bf16()) skip();
+    for (int64_t tokens = 1; tokens <= 6; tokens += 5) {
+        train_block(CTN_PRECISION_F32, tokens, &f32);
+        train_block(CTN_PRECISION_BF16, tokens, &bf16);
+        for (int i = 0; i < 2; i++) {
+            double d = 0, s = 0;
+            for (int j = 0; j < (i == 0 ? 3 : 1) * WIDE * WIDE; j++) {
+                d += pow((double)(bf16.value[i][j] - f32.value[i][j]), 2);
+                s += pow((double)f32.value[i][j], 2);
+            }
+            if (!(sqrt(d) <= 0.03 * sqrt(s)))
+                fail_msg("matrix %d differs by %g of %g", i, sqrt(d), sqrt(s));
+        }
+        assert_non_null(strstr(bf16.plan, "attention                    bf16("));
+        assert_non_null(strstr(bf16.plan, "attention_grad               bf16("));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dropout),
         cmocka_unit_test(linear_memory),
+        cmocka_unit_test(in_bf16),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

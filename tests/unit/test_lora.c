@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/machine.h"
 #include "support/ok.h"
 
 #include "nn/nn.h"
@@ -230,6 +231,76 @@ static void merges(void **state)
     }
 }
 
+/* A copy of m whose linear weights have the values of m's in bf16, stored in f32. */
+static ctn_module *rounded(ctn_module *m)
+{
+    ctn_module *c = NULL;
+    OK(ctn_module_copy(&c, m));
+    const ctn_vars v = ctn_params(c);
+    for (int i = 0; i < v.n; i++) {
+        float *x = v.var[i]->data;
+        if (v.var[i]->d.ndim != 2) continue;
+        for (int64_t k = 0; k < ctn__count(&v.var[i]->d); k++)
+            x[k] = ctn__bf16_to_f32(ctn__f32_to_bf16(x[k]));
+    }
+    return c;
+}
+
+/* The same adapters in both. */
+static void share_adapters(ctn_module *a, ctn_module *b)
+{
+    const ctn_vars from = ctn_params(a), to = ctn_params(b);
+    for (int i = 0; i < from.n; i++)
+        if (is_adapter(from.name[i]))
+            memcpy(to.var[i]->data, from.var[i]->data, ctn__bytes(&from.var[i]->d));
+}
+
+/* A base in bf16 computes what a rounded base in f32 does, to the bit. */
+static void base_in_bf16(void **state)
+{
+    (void)state;
+    for (int low = 0; low < 1 + test_has_bf16(); low++) {
+        ctn_context *ctx = NULL;
+        OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 2,
+                                         .precision = low ? CTN_PRECISION_BF16 : CTN_PRECISION_F32,
+                                         .slow_precision = 1)));
+        ctn_module *m = make_net(ctx), *f32 = rounded(m), *c = NULL;
+        OK(ctn_lora_add(m, CTN_OPT(ctn_lora_opt, .base = CTN_BF16)));
+        OK(ctn_lora_add(f32, NULL));
+        assert_int_equal(ctn_module_find(m, "fc1.weight")->d.dtype, CTN_BF16);
+        assert_int_equal(ctn_module_find(m, "fc1.bias")->d.dtype, CTN_F32);
+        share_adapters(m, f32);
+        train(m);
+        train(f32);
+        const results a = run(m), b = run(f32);
+        assert_memory_equal(&a, &b, sizeof a);
+        OK(ctn_module_copy(&c, m));
+        const results copied = run(c);
+        assert_memory_equal(&a, &copied, sizeof a);
+        OK(ctn_lora_merge(c));
+        assert_int_equal(ctn_module_find(c, "fc1.weight")->d.dtype, CTN_F32);
+        const results merged = run(c);
+        assert_close(&a, &merged, low ? 0.05 : 1e-5);
+        ctn_module_free(m);
+        ctn_module_free(f32);
+        ctn_module_free(c);
+        ctn_context_free(ctx);
+    }
+}
+
+/* A trained weight must be f32. */
+static void thaws_no_bf16(void **state)
+{
+    ctn_module *m = make_net(*state);
+    ctn_optim *opt = NULL;
+    assert_fails(ctn_lora_add(m, CTN_OPT(ctn_lora_opt, .base = CTN_I64)), CTN_EDTYPE,
+                 "base is i64");
+    OK(ctn_lora_add(m, CTN_OPT(ctn_lora_opt, .base = CTN_BF16)));
+    ctn_var_set_trainable(ctn_module_find(m, "fc1.weight"), 1);
+    assert_fails(ctn_adamw_new(&opt, ctn_params(m), NULL), CTN_EDTYPE, "fc1.weight is bf16");
+    ctn_module_free(m);
+}
+
 /* An optimizer may outlive the adapters. */
 static void merges_before_the_optimizer_goes(void **state)
 {
@@ -436,6 +507,8 @@ int main(void)
         TEST(only_some),
         TEST(trains_adapters),
         TEST(merges),
+        TEST(base_in_bf16),
+        TEST(thaws_no_bf16),
         TEST(merges_before_the_optimizer_goes),
         TEST(copies),
         TEST(copies_by_function),

@@ -9,7 +9,9 @@
 ctn_status adapters_add(task *t)
 {
     const int64_t rank = args_int(t->a, "lora");
-    return rank > 0 ? ctn_lora_add(t->net, CTN_OPT(ctn_lora_opt, .rank = rank)) : CTN_OK;
+    const ctn_dtype base = args_is(t->a, "lora-base", "bf16") ? CTN_BF16 : CTN_F32;
+    if (rank == 0) return CTN_OK;
+    return ctn_lora_add(t->net, CTN_OPT(ctn_lora_opt, .rank = rank, .base = base));
 }
 
 ctn_status adapters_write(task *t, const char *out)

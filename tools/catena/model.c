@@ -146,7 +146,9 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
     if (strcmp(opt->name, "mlp") == 0) return mlp_new(m, opt->tiny);
     CTN_TRY(ctn_zoo_new(&m->net, ctx, opt->name, NULL));
     if (opt->recompute) CTN_TRY(recompute_blocks(m->net));
-    if (opt->lora > 0) CTN_TRY(ctn_lora_add(m->net, CTN_OPT(ctn_lora_opt, .rank = opt->lora)));
+    if (opt->lora > 0)
+        CTN_TRY(
+            ctn_lora_add(m->net, CTN_OPT(ctn_lora_opt, .rank = opt->lora, .base = opt->lora_base)));
     if (m->tokens)
         return ctn_adamw_new(&m->opt, ctn_params(m->net), CTN_OPT(ctn_adam_opt, .lr = 1e-4));
     return ctn_sgd_new(&m->opt, ctn_params(m->net),

@@ -11,10 +11,11 @@
 
 typedef struct {
     const char *name;
-    int64_t batch; /* 0: the network's usual one */
-    int64_t size;  /* of images or sequences; 0: the network's usual one */
-    int recompute; /* recompute every block in the backward pass */
-    int64_t lora;  /* rank of adapters that are trained instead of the weights; 0: none */
+    int64_t batch;       /* 0: the network's usual one */
+    int64_t size;        /* of images or sequences; 0: the network's usual one */
+    int recompute;       /* recompute every block in the backward pass */
+    int64_t lora;        /* rank of adapters that are trained instead of the weights; 0: none */
+    ctn_dtype lora_base; /* type of the weights under them */
     /* mlp: values so small that activations, weight gradients and Adam's second moments are and
      * stay subnormal. */
     int tiny;

@@ -325,6 +325,10 @@ static const option options[] = {
      "rank of low-rank adapters in all linear layers: only they are trained, and written to "
      "adapters.safetensors; 0: train all weights",
      GROUP_NETWORK},
+    {"lora-base", "f32|bf16", "f32",
+     "type in which the frozen weights under the adapters are stored; bf16 rounds them and halves "
+     "their memory",
+     GROUP_NETWORK},
     {"model-hash", "HASH", "", "hash of your own network's file; only in configuration files",
      GROUP_CONFIG},
     {"optimizer", "auto|sgd|adam|adamw", "auto",

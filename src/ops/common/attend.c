@@ -53,19 +53,12 @@ static range within(const ctn__attend *t, range r, int64_t b)
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* `rows` rows of `cols` columns, times c, then zero rows up to `padded`. */
-static void pack_rows(float *to, const float *x, int64_t rows, int64_t padded, int64_t cols,
-                      const int64_t *stride, float c)
+/* The rows r of head h of sample n, times c, then zero rows up to `padded`. */
+static void pack_rows(float *to, const ctn__attend_in *x, int64_t n, int64_t h, range r,
+                      int64_t padded, int64_t cols, float c)
 {
-    for (int64_t i = 0; i < rows; i++, to += cols, x += stride[0]) {
-        if (stride[1] == 1 && c == 1) {
-            memcpy(to, x, (size_t)cols * sizeof *to);
-            continue;
-        }
-#pragma omp simd
-        for (int64_t j = 0; j < cols; j++) to[j] = x[j * stride[1]] * c;
-    }
-    memset(to, 0, (size_t)((padded - rows) * cols) * sizeof *to);
+    for (int64_t i = r.lo; i < r.hi; i++, to += cols) ctn__attend_read(to, x, n, h, i, cols, c);
+    memset(to, 0, (size_t)((padded - (r.hi - r.lo)) * cols) * sizeof *to);
 }
 
 /* Packed rows, block by block transposed: (blocks, cols, b) from (blocks, b, cols). */
@@ -144,15 +137,16 @@ CTN__PER_ISA(fold_row, (block * b, int64_t i, int64_t bk, int64_t lo, int64_t hi
 }
 
 /* y / sum, and the logarithm of the sum. */
-static void finish_block(const ctn__attend *t, const block *b, int64_t first, ctn__attend_out y,
-                         const int64_t *stride, float *sums)
+static void finish_block(const ctn__attend *t, const block *b, int64_t n, int64_t h, int64_t first,
+                         const ctn__attend_out *y, float *sums)
 {
     const int64_t rows = t->L - first < t->bq ? t->L - first : t->bq;
     for (int64_t i = 0; i < rows; i++) {
         const float c = b->sum[i] > 0 ? 1 / b->sum[i] : 0;
-        float *to = y.at + (first + i) * stride[0];
-        for (int64_t f = 0; f < t->F; f++) to[f * stride[1]] = b->y[i * t->F + f] * c;
-        if (sums) sums[first + i] = b->sum[i] > 0 ? b->max[i] + logf(b->sum[i]) : INFINITY;
+        ctn__attend_write(y, n, h, first + i, b->y + i * t->F, 1, t->F, c);
+        if (sums)
+            sums[(n * t->H + h) * t->L + first + i] =
+                b->sum[i] > 0 ? b->max[i] + logf(b->sum[i]) : INFINITY;
     }
 }
 
@@ -192,8 +186,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
     const range seen = visible_to_block(t, sight, i);
     block *b = &r->b;
     const ctn__isa isa = ctn__isa_in_use();
-    pack_rows(r->q, a->q.at + n * a->q.stride[0] + h * a->q.stride[1] + first * a->q.stride[2],
-              rows, t->bq, t->E, a->q.stride + 2, a->scale);
+    pack_rows(r->q, &a->q, n, h, (range){first, first + rows}, t->bq, t->E, a->scale);
     memset(b->y, 0, (size_t)(t->bq * t->F) * sizeof(float));
     for (int k = 0; k < BQ; k++) b->max[k] = -INFINITY, b->sum[k] = 0;
     b->bias_stride = a->bias.stride ? a->bias.stride + 2 : NULL;
@@ -212,8 +205,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
         }
         ctn__tile_run(t->tile[1], b->s, r->v + j * t->bk * t->F, b->y);
     }
-    y.at += n * y.stride[0] + h * y.stride[1];
-    finish_block(t, b, first, y, y.stride + 2, sums ? sums + (n * t->H + h) * t->L : NULL);
+    finish_block(t, b, n, h, first, &y, sums);
 }
 
 /* The keys and values of head k. */
@@ -221,10 +213,8 @@ static void pack_keys(const ctn__attend *t, const ctn__attend_args *a, int64_t n
                       float *rows, float *turned, float *v)
 {
     const int64_t keys = ctn__attend_keys(t, a, n), padded = t->nk * t->bk;
-    pack_rows(rows, a->k.at + n * a->k.stride[0] + k * a->k.stride[1], keys, padded, t->E,
-              a->k.stride + 2, 1);
-    pack_rows(v, a->v.at + n * a->v.stride[0] + k * a->v.stride[1], keys, padded, t->F,
-              a->v.stride + 2, 1);
+    pack_rows(rows, &a->k, n, k, (range){0, keys}, padded, t->E, 1);
+    pack_rows(v, &a->v, n, k, (range){0, keys}, padded, t->F, 1);
     turn_blocks(turned, rows, t->nk, t->bk, t->E);
 }
 
@@ -258,13 +248,14 @@ typedef struct {
     float *sums, *dots;           /* (nq bq): logarithms of sums; sum of y g of each row */
     float *p, *d;                 /* (bk,bq): probabilities and the gradients of scores */
     uint32_t *words;
+    float *row; /* (F) */
 } backward_room;
 
 static size_t backward_floats(const ctn__attend *t)
 {
     const int64_t keys = t->nk * t->bk, queries = t->nq * t->bq;
     return (size_t)(keys * (3 * t->E + 2 * t->F) + queries * (3 * t->E + 2 * t->F + 2) +
-                    2 * t->bq * t->bk) +
+                    2 * t->bq * t->bk + t->F) +
            random_room(t) + 8 * LINE;
 }
 
@@ -286,7 +277,8 @@ static backward_room backward_cut(const ctn__attend *t, float *p)
     r.dots = r.sums + queries;
     r.p = r.dots + queries;
     r.d = r.p + t->bq * t->bk;
-    void *rest = r.d + t->bq * t->bk;
+    r.row = r.d + t->bq * t->bk;
+    void *rest = r.row + t->F;
     r.words = rest;
     return r;
 }
@@ -296,20 +288,19 @@ static void pack_queries(const ctn__attend *t, const ctn__attend_args *a, ctn__a
                          backward_room *r)
 {
     const int64_t queries = t->nq * t->bq;
-    y.at += n * y.stride[0] + h * y.stride[1];
-    pack_rows(r->q, a->q.at + n * a->q.stride[0] + h * a->q.stride[1], t->L, queries, t->E,
-              a->q.stride + 2, a->scale);
-    pack_rows(r->g, g.at + n * g.stride[0] + h * g.stride[1], t->L, queries, t->F, g.stride + 2, 1);
+    pack_rows(r->q, &a->q, n, h, (range){0, t->L}, queries, t->E, a->scale);
+    pack_rows(r->g, &g, n, h, (range){0, t->L}, queries, t->F, 1);
     turn_blocks(r->qt, r->q, t->nq, t->bq, t->E);
     turn_blocks(r->gt, r->g, t->nq, t->bq, t->F);
-    memset(r->gqt, 0, (size_t)(queries * t->E) * sizeof(float));
     for (int64_t i = 0; i < queries; i++) {
         double dot = 0;
+        if (i < t->L) ctn__attend_read(r->row, &y, n, h, i, t->F, 1);
         for (int64_t f = 0; i < t->L && f < t->F; f++)
-            dot += (double)(y.at[i * y.stride[2] + f * y.stride[3]] * r->g[i * t->F + f]);
+            dot += (double)(r->row[f] * r->g[i * t->F + f]);
         r->dots[i] = (float)dot;
         r->sums[i] = i < t->L ? sums[(n * t->H + h) * t->L + i] : INFINITY;
     }
+    memset(r->gqt, 0, (size_t)(queries * t->E) * sizeof(float));
 }
 
 /* A row of a transposed block, which is one key: scores s become probabilities, and the gradients d
@@ -424,10 +415,8 @@ static void backward_head(const ctn__attend *t, const ctn__attend_args *a, backw
 static void unpack_rows(const ctn__attend_out *o, int64_t n, int64_t h, const float *x,
                         int64_t from, int64_t to, int64_t cols)
 {
-    if (!o->at) return;
-    float *y = o->at + n * o->stride[0] + h * o->stride[1];
-    for (int64_t i = from; i < to; i++)
-        for (int64_t j = 0; j < cols; j++) y[i * o->stride[2] + j * o->stride[3]] = x[i * cols + j];
+    for (int64_t i = from; i < to && o->at; i++)
+        ctn__attend_write(o, n, h, i, x + i * cols, 1, cols, 1);
 }
 
 /* Blocks [qb.lo,qb.hi) of the gradient of the queries, from its transpose. */
@@ -435,13 +424,9 @@ static void unpack_queries(const ctn__attend *t, const ctn__attend_args *a,
                            const ctn__attend_out *o, int64_t n, int64_t h, backward_room *r,
                            range qb)
 {
-    if (!o->at) return;
-    float *y = o->at + n * o->stride[0] + h * o->stride[1];
-    for (int64_t i = qb.lo * t->bq; i < qb.hi * t->bq && i < t->L; i++) {
-        const float *x = r->gqt + i / t->bq * t->bq * t->E + i % t->bq;
-        for (int64_t e = 0; e < t->E; e++)
-            y[i * o->stride[2] + e * o->stride[3]] = x[e * t->bq] * a->scale;
-    }
+    for (int64_t i = qb.lo * t->bq; i < qb.hi * t->bq && i < t->L && o->at; i++)
+        ctn__attend_write(o, n, h, i, r->gqt + i / t->bq * t->bq * t->E + i % t->bq, t->bq, t->E,
+                          a->scale);
 }
 
 static range cut(int64_t n, int64_t parts, int64_t part)

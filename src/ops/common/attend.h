@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention in f32 without the matrix of probabilities: the kernels behind ops/attention.c.
+ * Attention without the matrix of probabilities: the kernels behind ops/attention.c. They compute
+ * in f32; operands may also be stored in a 16-bit type (attend_rows.c).
  *
  * Queries and keys are cut into blocks. The forward pass goes through the blocks of keys for each
  * block of queries, and keeps the maximum and the sum of each row so far (online softmax). It
@@ -32,18 +33,26 @@ typedef struct {
 
 /* One operand (N,heads,rows,columns) with any strides. */
 typedef struct {
-    const float *at;
+    const void *at;
     const int64_t *stride;
+    ctn_dtype type;
 } ctn__attend_in;
 typedef struct {
-    float *at;
+    void *at;
     const int64_t *stride;
+    ctn_dtype type;
 } ctn__attend_out;
+
+/* The mask: f32, with stride 0 in dimensions of length 1. */
+typedef struct {
+    const float *at; /* NULL: none */
+    const int64_t *stride;
+} ctn__attend_bias;
 
 typedef struct {
     float scale;
     ctn__attend_in q, k, v;
-    ctn__attend_in bias; /* at NULL: none; dimensions of length 1 have stride 0 */
+    ctn__attend_bias bias;
     const void *lengths; /* number of visible keys of each sample; NULL: all */
     ctn_dtype length_type;
     const void *first; /* position of query 0 of each sample; NULL: 0 */
@@ -81,6 +90,13 @@ static inline int64_t ctn__attend_first(const ctn__attend_args *a, int64_t n)
 {
     return a->first ? ctn__index_get(a->first, a->first_type, n) : 0;
 }
+
+/* to = row i of head h of sample n, times c. */
+void ctn__attend_read(float *to, const ctn__attend_in *x, int64_t n, int64_t h, int64_t i,
+                      int64_t cols, float c);
+/* That row of y = from[0], from[next], ..., times c. */
+void ctn__attend_write(const ctn__attend_out *y, int64_t n, int64_t h, int64_t i, const float *from,
+                       int64_t next, int64_t cols, float c);
 
 /* The caller has set the members up to window. On failure nothing is left to free. */
 ctn_status ctn__attend_make(ctn__attend *t, bool backward, int threads);

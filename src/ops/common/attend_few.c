@@ -45,9 +45,9 @@ CTN__PER_ISA(exp_all, (float *x, int64_t n, float *max, float *sum), (x, n, max,
 static const float *row_of(const ctn__attend_in *x, int64_t n, int64_t h, int64_t i, int64_t cols,
                            float *room)
 {
-    const float *at = x->at + n * x->stride[0] + h * x->stride[1] + i * x->stride[2];
-    if (x->stride[3] == 1) return at;
-    for (int64_t k = 0; k < cols; k++) room[k] = at[k * x->stride[3]];
+    if (x->stride[3] == 1 && x->type == CTN_F32)
+        return (const float *)x->at + n * x->stride[0] + h * x->stride[1] + i * x->stride[2];
+    ctn__attend_read(room, x, n, h, i, cols, 1);
     return room;
 }
 
@@ -107,8 +107,7 @@ static void few_task(const ctn__attend *t, const ctn__attend_args *a, ctn__atten
     for (int64_t i = 0; i < f->Q; i++) {
         const int64_t h = k * group + i / t->L, l = i % t->L;
         const float c = sum[i] > 0 ? 1 / sum[i] : 0;
-        float *to = y.at + n * y.stride[0] + h * y.stride[1] + l * y.stride[2];
-        for (int64_t e = 0; e < t->F; e++) to[e * y.stride[3]] = f->y[i * t->F + e] * c;
+        ctn__attend_write(&y, n, h, l, f->y + i * t->F, 1, t->F, c);
         if (sums) sums[(n * t->H + h) * t->L + l] = sum[i] > 0 ? max[i] + logf(sum[i]) : INFINITY;
     }
 }

@@ -363,6 +363,7 @@ static ctn_status bench_model(const args *a)
                            .size = args_int(a, "size"),
                            .recompute = args_flag(a, "recompute"),
                            .lora = args_int(a, "lora"),
+                           .lora_base = args_is(a, "lora-base", "bf16") ? CTN_BF16 : CTN_F32,
                            .tiny = args_flag(a, "denormal")};
     if (a->job->comm && args_is(a, "exchange", "all")) {
         CTN_TRY_GOTO(st, done, bench_exchange(a, ctx, &opt));
@@ -448,6 +449,8 @@ static const option options[] = {
      "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION},
     {"lora", "N", "0", "rank of low-rank adapters to train instead of the weights; 0: none",
      GROUP_NONE},
+    {"lora-base", "f32|bf16", "f32", "type of the frozen weights under the adapters",
+     GROUP_PRECISION},
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
      GROUP_PRECISION},
     {"steps", "N", "200", "number of measured steps, after " CTN_STR(WARM_UP) " warm-up steps",
