@@ -14,7 +14,8 @@
 #include "ops/common/random.h"
 #include "ops/common/vmath.h"
 
-enum { BQ = 64, BK = 128, LINE = 16 }; /* most rows of a block; floats of a cache line */
+/* Most rows of a block. Blocks of keys are smaller where a mask hides parts of the matrix. */
+enum { BQ = 64, BK = 256, BK_MASKED = 128, LINE = 16 }; /* LINE: floats of a cache line */
 
 /* ---- which keys a query sees ----------------------------------------------------------------- */
 
@@ -49,6 +50,22 @@ static range within(const ctn__attend *t, range r, int64_t b)
     const int64_t lo = r.lo - b * t->bk, hi = r.hi - b * t->bk;
     const range c = {lo < 0 ? 0 : lo, hi > t->bk ? t->bk : hi};
     return c.hi > c.lo ? c : (range){0, 0};
+}
+
+/* The keys that each query of a block sees, relative to a block of keys. */
+typedef struct {
+    int32_t lo[BQ], hi[BQ];
+} sight;
+
+static sight sight_of(const ctn__attend *t, view v, int64_t i, int64_t j)
+{
+    sight s;
+    for (int64_t k = 0; k < t->bq; k++) {
+        const range c = within(t, visible(t, v, i * t->bq + k), j);
+        s.lo[k] = (int32_t)c.lo;
+        s.hi[k] = (int32_t)c.hi;
+    }
+    return s;
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -104,8 +121,7 @@ typedef struct {
 } block;
 
 /* Row i of a block: the scores of keys [lo,hi) become exp(score - max), the others zero. */
-CTN__PER_ISA(fold_row, (block * b, int64_t i, int64_t bk, int64_t lo, int64_t hi, int64_t F),
-             (b, i, bk, lo, hi, F))
+CTN__VECTOR void fold_row(block *b, int64_t i, int64_t bk, int64_t lo, int64_t hi, int64_t F)
 {
     float *s = b->s + i * bk, *y = b->y + i * F;
     float top = b->max[i], sum = 0;
@@ -134,6 +150,13 @@ CTN__PER_ISA(fold_row, (block * b, int64_t i, int64_t bk, int64_t lo, int64_t hi
 #pragma omp simd
         for (int64_t j = 0; j < bk; j++)
             s[j] = b->words[i * bk + j] >= b->limit ? s[j] * b->keep : 0;
+}
+
+/* All rows in one call, so that their chains of instructions overlap. */
+CTN__PER_ISA(fold_rows, (block * b, const sight *s, int64_t rows, int64_t bk, int64_t F),
+             (b, s, rows, bk, F))
+{
+    for (int64_t i = 0; i < rows; i++) fold_row(b, i, bk, s->lo[i], s->hi[i], F);
 }
 
 /* y / sum, and the logarithm of the sum. */
@@ -181,9 +204,9 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
                           int64_t n, int64_t h, int64_t i, ctn__attend_out y, float *sums)
 {
     const int64_t first = i * t->bq;
-    const view sight = view_of(t, a, n);
+    const view v = view_of(t, a, n);
     const int64_t rows = t->L - first < t->bq ? t->L - first : t->bq;
-    const range seen = visible_to_block(t, sight, i);
+    const range seen = visible_to_block(t, v, i);
     block *b = &r->b;
     const ctn__isa isa = ctn__isa_in_use();
     pack_rows(r->q, &a->q, n, h, (range){first, first + rows}, t->bq, t->E, a->scale);
@@ -199,10 +222,8 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
         b->bias = a->bias.at ? a->bias.at + n * a->bias.stride[0] + h * a->bias.stride[1] +
                                    first * a->bias.stride[2] + j * t->bk * a->bias.stride[3]
                              : NULL;
-        for (int64_t k = 0; k < rows; k++) {
-            const range c = within(t, visible(t, sight, first + k), j);
-            fold_row[isa](b, k, t->bk, c.lo, c.hi, t->F);
-        }
+        const sight s = sight_of(t, v, i, j);
+        fold_rows[isa](b, &s, rows, t->bk, t->F);
         ctn__tile_run(t->tile[1], b->s, r->v + j * t->bk * t->F, b->y);
     }
     finish_block(t, b, n, h, first, &y, sums);
@@ -295,7 +316,8 @@ static void pack_queries(const ctn__attend *t, const ctn__attend_args *a, ctn__a
     for (int64_t i = 0; i < queries; i++) {
         double dot = 0;
         if (i < t->L) ctn__attend_read(r->row, &y, n, h, i, t->F, 1);
-        for (int64_t f = 0; i < t->L && f < t->F; f++)
+#pragma omp simd reduction(+ : dot)
+        for (int64_t f = 0; f < (i < t->L ? t->F : 0); f++)
             dot += (double)(r->row[f] * r->g[i * t->F + f]);
         r->dots[i] = (float)dot;
         r->sums[i] = i < t->L ? sums[(n * t->H + h) * t->L + i] : INFINITY;
@@ -303,34 +325,32 @@ static void pack_queries(const ctn__attend *t, const ctn__attend_args *a, ctn__a
     memset(r->gqt, 0, (size_t)(queries * t->E) * sizeof(float));
 }
 
-/* A row of a transposed block, which is one key: scores s become probabilities, and the gradients d
- * of probabilities those of scores. */
-CTN__PER_ISA(unfold_row, (float *s, float *d, int64_t n, const float *sums, const float *dots),
-             (s, d, n, sums, dots))
+/* A transposed block, whose rows are keys: scores s become probabilities, and the gradients d of
+ * probabilities those of scores. */
+CTN__PER_ISA(unfold_rows,
+             (float *s, float *d, int64_t rows, int64_t n, const float *sums, const float *dots),
+             (s, d, rows, n, sums, dots))
 {
+    for (int64_t k = 0; k < rows; k++, s += n, d += n)
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        const float p = ctn__expf(s[i] - sums[i]);
-        d[i] = p * (d[i] - dots[i]);
-        s[i] = p;
-    }
+        for (int64_t i = 0; i < n; i++) {
+            const float p = ctn__expf(s[i] - sums[i]);
+            d[i] = p * (d[i] - dots[i]);
+            s[i] = p;
+        }
 }
 
-/* The keys that each query of a block sees, relative to a block of keys. */
-typedef struct {
-    int32_t lo[BQ], hi[BQ];
-} sight;
-
-/* Zeros for the queries that do not see this key. */
-CTN__PER_ISA(mask_row, (const sight *s, int32_t key, int64_t n, float *p, float *d),
-             (s, key, n, p, d))
+/* Zeros for the queries that do not see a key. */
+CTN__PER_ISA(mask_rows, (const sight *s, int32_t rows, int64_t n, float *p, float *d),
+             (s, rows, n, p, d))
 {
+    for (int32_t key = 0; key < rows; key++, p += n, d += n)
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        const bool seen = (key >= s->lo[i]) & (key < s->hi[i]);
-        p[i] = seen ? p[i] : 0;
-        d[i] = seen ? d[i] : 0;
-    }
+        for (int64_t i = 0; i < n; i++) {
+            const bool seen = (key >= s->lo[i]) & (key < s->hi[i]);
+            p[i] = seen ? p[i] : 0;
+            d[i] = seen ? d[i] : 0;
+        }
 }
 
 /* Does every query of block i see all keys of block j? */
@@ -376,18 +396,10 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
         random_block(t, a, n * t->H + h, i, j, r->words);
         drop_block(t, a, r->words, r->d, r->d);
     }
-    const bool whole = sees_all(t, v, i, j);
-    sight s;
-    for (int64_t k = 0; k < bq && !whole; k++) {
-        const range c = within(t, visible(t, v, i * bq + k), j);
-        s.lo[k] = (int32_t)c.lo;
-        s.hi[k] = (int32_t)c.hi;
-    }
-    for (int64_t k = 0; k < bk; k++) {
-        float *p = r->p + k * bq, *d = r->d + k * bq;
-        unfold_row[isa](p, d, bq, r->sums + i * bq, r->dots + i * bq);
-        if (!whole) mask_row[isa](&s, (int32_t)k, bq, p, d);
-    }
+    unfold_rows[isa](r->p, r->d, bk, bq, r->sums + i * bq, r->dots + i * bq);
+    if (sees_all(t, v, i, j)) return;
+    const sight s = sight_of(t, v, i, j);
+    mask_rows[isa](&s, (int32_t)bk, bq, r->p, r->d);
 }
 
 /* All blocks of one head of queries: keys [kb.lo,kb.hi) and queries [qb.lo,qb.hi), in blocks.
@@ -492,7 +504,8 @@ ctn_status ctn__attend_make(ctn__attend *t, bool backward, int threads)
 {
     t->few = t->L * (t->H / t->K) <= CTN__FEW;
     t->bq = t->L < BQ ? t->L : BQ;
-    t->bk = t->M < BK ? t->M : BK;
+    t->bk = t->causal || t->window > 0 ? BK_MASKED : BK;
+    if (t->bk > t->M) t->bk = t->M;
     t->nq = (t->L + t->bq - 1) / t->bq;
     t->nk = (t->M + t->bk - 1) / t->bk;
     const int64_t heads = t->N * t->K, most = backward && t->nk < t->nq ? t->nk : t->nq;

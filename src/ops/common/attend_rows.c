@@ -6,6 +6,12 @@
 #include "engine/isa.h"
 #include "ops/common/attend.h"
 
+CTN__PER_ISA(copy_f32, (float *to, const float *from, int64_t n, float c), (to, from, n, c))
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) to[j] = from[j] * c;
+}
+
 CTN__PER_ISA(read_bf16, (float *to, const uint16_t *x, int64_t n, int64_t step, float c),
              (to, x, n, step, c))
 {
@@ -49,12 +55,9 @@ void ctn__attend_read(float *to, const ctn__attend_in *x, int64_t n, int64_t h, 
         return;
     }
     const float *from = (const float *)x->at + at;
-    if (step == 1 && c == 1) {
-        memcpy(to, from, (size_t)cols * sizeof *to);
-        return;
-    }
-#pragma omp simd
-    for (int64_t j = 0; j < cols; j++) to[j] = from[j * step] * c;
+    if (step == 1) copy_f32[ctn__isa_in_use()](to, from, cols, c);
+    else
+        for (int64_t j = 0; j < cols; j++) to[j] = from[j * step] * c;
 }
 
 void ctn__attend_write(const ctn__attend_out *y, int64_t n, int64_t h, int64_t i, const float *from,
@@ -71,5 +74,7 @@ void ctn__attend_write(const ctn__attend_out *y, int64_t n, int64_t h, int64_t i
         return;
     }
     float *to = (float *)y->at + at;
-    for (int64_t j = 0; j < cols; j++) to[j * step] = from[j * next] * c;
+    if (step == 1 && next == 1) copy_f32[ctn__isa_in_use()](to, from, cols, c);
+    else
+        for (int64_t j = 0; j < cols; j++) to[j * step] = from[j * next] * c;
 }
