@@ -96,7 +96,8 @@ CTN_API ctn_status ctn_fail(ctn_status st, const char *fmt, ...) CTN_PRINTF(2, 3
  * CTN_TRY. Local. */
 CTN_API ctn_status ctn_error_trace(ctn_status st, const char *file, int line, const char *func);
 
-/* Library version as a number (CTN_VERSION of the library) and as text. Local. */
+/* Library version as a number (CTN_VERSION of the library) and as text. Local. Result: the text is
+ * borrowed forever. */
 CTN_API int ctn_version(void);
 CTN_API const char *ctn_version_text(void);
 
@@ -108,7 +109,7 @@ typedef struct {
     void *user;
 } ctn_allocator;
 
-/* Replace the memory functions; NULL restores the defaults. Call it only while nothing is
+/* Replace the memory functions; a NULL: restore the defaults. Call it only while nothing is
  * allocated and no other thread is inside the library. Local; process-wide. Errors: ESTATE,
  * EARG (a function is NULL). */
 CTN_API ctn_status ctn_set_allocator(const ctn_allocator *a);

@@ -22,8 +22,8 @@ typedef struct ctn_comm ctn_comm;
 /* Zero in a field means its default. */
 typedef struct {
     size_t struct_size;
-    /* Allreduce algorithm: auto (default: the fastest in a measurement), flat, ring,
-     * rabenseifner, hierarchical, torus or rsap. */
+    /* Allreduce algorithm: auto, flat, ring, rabenseifner, hierarchical, torus or rsap. NULL or
+     * auto: the fastest in a measurement. */
     const char *algorithm;
     /* Data type on the network. 0 or CTN_F32: the type of the data. CTN_BF16, CTN_F16: f32
      * values are rounded before they are sent and added in f32; each value is rounded at most
@@ -49,7 +49,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_comm_open(ctn_comm **out, const ctn_comm_o
  * threads. Local. Results: owned; free each one with ctn_comm_free, the last one frees the
  * group. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt);
-/* Called by <catena/mpi.h>: handle points to an MPI_Comm, abi names the ABI of its MPI. */
+/* Called by <catena/mpi.h>: handle points to an MPI_Comm, abi names the ABI of its MPI. Collective.
+ * Result: owned, ctn_comm_free. Errors: as ctn_comm_open, and ESTATE (MPI is not running). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi,
                                                  const void *handle, const ctn_comm_opt *opt);
 /* The same for a Fortran handle: an integer, or the MPI_VAL of a type(MPI_Comm). It belongs to

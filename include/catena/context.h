@@ -27,7 +27,7 @@ typedef struct {
     size_t struct_size;
     int threads;             /* 0: from CATENA_THREADS, else OMP_NUM_THREADS, else physical cores */
     uint64_t seed;           /* 0: from CATENA_SEED */
-    ctn_mode mode;           /* default: planned, or eager with CATENA_EAGER=1 */
+    ctn_mode mode;           /* 0: planned, or eager with CATENA_EAGER=1 */
     ctn_precision precision; /* EUNSUPPORTED if the engine has no kernels for it */
     int slow_precision;      /* 1: allow f16 on a CPU that runs it with slow kernels; 0: refuse */
     int no_fuse;             /* 1: do not fuse ops, as with CATENA_FUSE=0 */
@@ -44,7 +44,8 @@ typedef struct {
 /* Make a context; opt may be NULL. Local. Result: owned, ctn_context_free. Errors: ENOMEM,
  * EENGINE, EARG, EUNSUPPORTED (precision). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_context_new(ctn_context **ctx, const ctn_context_opt *opt);
-/* Free a context and its plans. Free its variables, modules and optimizers first. Local. */
+/* Free a context and its plans. Free its variables, modules and optimizers first. NULL is
+ * allowed. Local. */
 CTN_API void ctn_context_free(ctn_context *ctx);
 /* Number of compute threads. Local. */
 CTN_API int ctn_context_threads(const ctn_context *ctx);
@@ -113,7 +114,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_retain(ctn_retained **r, ctn_tensor *t);
  * Errors: ESTATE (r is NULL, or no scope that retained a value has ended yet). */
 CTN_API ctn_tensor *ctn_retained_value_at(const char *at, ctn_retained *r);
 #define ctn_retained_value(r) ctn_retained_value_at(CTN_HERE, r)
-/* Free a retained value. Local. */
+/* Free a retained value. NULL is allowed. Local. */
 CTN_API void ctn_retained_free(ctn_retained *r);
 
 /* Gradient checkpointing. Activations of the ops recorded between the two calls are not kept
@@ -129,8 +130,8 @@ CTN_API ctn_tensor *ctn_detach_at(const char *at, ctn_tensor *t);
 #define ctn_detach(t) ctn_detach_at(CTN_HERE, t)
 
 /* Gradients of sum(y) with respect to each of the n tensors xs, as tensors that can be
- * differentiated again (rule 4). gxs[i] has the shape of xs[i]. Local. Errors: EARG, ESTATE,
- * EGONE, EGRAD (one of xs is neither a trainable parameter, nor made by ctn_with_grad, nor
+ * differentiated again (rule 4). gxs[i] has the shape of xs[i]. Local. Result: scope. Errors: EARG,
+ * ESTATE, EGONE, EGRAD (one of xs is neither a trainable parameter, nor made by ctn_with_grad, nor
  * computed from these). If y does not depend on one of xs, the next flush fails with EGRAD. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_grad_at(const char *at, ctn_tensor *y, int n,
                                               ctn_tensor *const *xs, ctn_tensor **gxs);
@@ -148,7 +149,7 @@ typedef enum { CTN_PARAM = 1, CTN_STATE = 2 } ctn_var_kind;
 CTN_API CTN_MUST_CHECK ctn_status ctn_var_new(ctn_var **v, ctn_context *ctx, const char *name,
                                               ctn_var_kind kind, ctn_dtype dtype, int ndim,
                                               const int64_t *dims);
-/* Free a variable. Call it between scopes. Local. */
+/* Free a variable. Call it between scopes. NULL is allowed. Local. */
 CTN_API void ctn_var_free(ctn_var *v);
 /* Properties of a variable. ctn_var_set_trainable(v, 0) freezes a parameter; states are never
  * trainable. Local. Result: borrowed. */
@@ -191,7 +192,7 @@ typedef ctn_status (*ctn_state_fn)(void *user, const char *name, ctn_dtype dtype
  * scope is open), any error of the run. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_flush(ctn_context *ctx);
 
-/* Counters of the plan cache since the context was made. */
+/* Counters of the plan cache since the context was made. Local. */
 typedef struct {
     uint64_t hits, misses, evictions; /* lookups with and without success; plans removed */
     uint64_t runs;                    /* number of plan runs */

@@ -121,12 +121,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_ragged_open(ctn_dataset **ds, int64_t coun
 
 typedef struct {
     size_t struct_size;
-    int raw;    /* images as stored, u8; default: f32, divided by 255 */
-    int shaped; /* images as (1,H,W); default: (H*W) */
+    int raw;    /* 1: images as stored, u8; 0: f32, divided by 255 */
+    int shaped; /* 1: images as (1,H,W); 0: (H*W) */
 } ctn_idx_opt;
 
 /* Images (N,H,W) u8 and labels (N) u8 from idx files, plain or gzip, loaded into memory.
- * Fields: image, label (a scalar i64); with labels_path NULL, images only. Local. Result: *ds,
+ * Fields: image, label (a scalar i64); labels_path NULL: images only. Local. Result: *ds,
  * owned, ctn_dataset_free. Errors: EIO, EFORMAT, EUNSUPPORTED (gzip in a build without zlib),
  * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_idx_open(ctn_dataset **ds, const char *images_path,
@@ -142,7 +142,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_mnist_open(ctn_dataset **ds, const char *d
 
 typedef struct {
     size_t struct_size;
-    int raw;                /* images as stored, u8; default: f32, (pixel / 255 - mean) / std */
+    int raw;                /* 1: images as stored, u8; 0: f32, (pixel / 255 - mean) / std */
     double mean[3], std[3]; /* per channel (red, green, blue); std 0: 1 */
 } ctn_cifar_opt;
 
@@ -191,7 +191,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_bucketed(ctn_sampler **s, int64_t 
 typedef int64_t (*ctn_sampler_fn)(void *user, const ctn_sampler_state *at);
 CTN_API CTN_MUST_CHECK ctn_status ctn_sampler_new(ctn_sampler **s, int64_t count, ctn_sampler_fn fn,
                                                   void *user, uint64_t seed);
-CTN_API void ctn_sampler_free(ctn_sampler *s); /* NULL is allowed */
+CTN_API void ctn_sampler_free(ctn_sampler *s); /* NULL is allowed. Local. */
 
 /* Give this rank its part of the samples: every size-th sample from the state's position on,
  * beginning with number rank. Together the ranks visit each position exactly once, and batch k
@@ -275,7 +275,7 @@ typedef struct {
  * on .cores). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_loader_new(ctn_loader **l, ctn_dataset *ds,
                                                  const ctn_sampler *s, const ctn_loader_opt *opt);
-CTN_API void ctn_loader_free(ctn_loader *l); /* waits for its threads; NULL is allowed */
+CTN_API void ctn_loader_free(ctn_loader *l); /* waits for its threads. NULL is allowed. Local. */
 
 /* The next batch, valid until the next call on this loader. Returns CTN_END and an empty *b at
  * the end of an epoch; the call after that starts the next epoch. Call it from one thread at a

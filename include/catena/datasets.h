@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct {
     size_t struct_size;
-    int keep_f64; /* 1: keep f64 as f64, for ctn_dataset_standardize; default: convert to f32 */
+    int keep_f64; /* 1: keep f64 as f64, for ctn_dataset_standardize; 0: convert to f32 */
     /* NULL, or one path per field: a field whose path is not NULL is ragged. The path names a
      * .npy file of integers (samples + 1), which never decrease; the rows of sample i are
      * offset[i] to offset[i+1] - 1 of the field's own file, also a .npy file. */
@@ -42,7 +42,7 @@ typedef struct {
     size_t struct_size;
     int64_t length; /* tokens per sample; 0: 256 */
     int64_t stride; /* tokens from one sample to the next; 0: length */
-    /* Bytes per token in the file: 2 (default) or 4, little-endian; 1: plain text. */
+    /* Bytes per token in the file: 2 or 4, little-endian; 1: plain text; 0: 2. */
     int bytes;
 } ctn_tokens_opt;
 /* Windows of a token file, which is read in the same way as .npy files. Fields: tokens (length)

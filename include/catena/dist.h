@@ -46,7 +46,7 @@ typedef struct {
     int shard;
     /* CTN_DIST_POLLS or CTN_DIST_THREAD; 0: whichever is faster in the first steps */
     int progress;
-    int when; /* CTN_DIST_OVERLAP (default), CTN_DIST_AFTER, CTN_DIST_PER_PARAMETER */
+    int when; /* 0: CTN_DIST_OVERLAP; else CTN_DIST_AFTER or CTN_DIST_PER_PARAMETER */
     /* CTN_DIST_DEFER or CTN_DIST_COMPLETE. 0: complete on a communicator made from the
      * program's own (ctn_comm_from_mpi), deferred on any other. */
     int defer;
@@ -115,8 +115,8 @@ CTN_API ctn_tensor *ctn_dist_broadcast_at(const char *at, ctn_comm *c, ctn_tenso
 
 /* Synchronised batch normalisation: every batch normalisation in the module computes its mean
  * and variance over the batches of all ranks. The batches may differ in size; a rank without
- * samples calls the network with zero rows. c is borrowed as long as the module is called; NULL
- * turns it off again. Local; the training steps after it are collective, evaluation stays
+ * samples calls the network with zero rows. c is borrowed as long as the module is called; c NULL:
+ * turn it off again. Local; the training steps after it are collective, evaluation stays
  * local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_sync_batch_norm(ctn_module *m, ctn_comm *c);
 
@@ -135,7 +135,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_mean(ctn_comm *c, int n, double *valu
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx,
                                                     ctn_loader *loader, ctn_loss_fn loss,
                                                     void *self, ctn_value_fn fn, void *user);
-/* Make a trainer report means over all ranks: whenever `when` fires (NULL: every epoch), just
+/* Make a trainer report means over all ranks: whenever `when` fires (when NULL: every epoch), just
  * before the log is written, reported values are averaged over the ranks, and its evaluators
  * work like ctn_dist_evaluate. Extensions must be called on all ranks after the same steps:
  * their triggers count steps or epochs, or depend on these averages. Local; the run is

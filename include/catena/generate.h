@@ -29,7 +29,8 @@ typedef struct {
  * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_generator_new(ctn_generator **g, ctn_module *m,
                                                     const ctn_generator_opt *opt);
-CTN_API void ctn_generator_free(ctn_generator *g); /* NULL is fine; call it between scopes */
+/* Free a generator. Call it between scopes. NULL is allowed. Local. */
+CTN_API void ctn_generator_free(ctn_generator *g);
 
 /* Begin n new sequences with prompts of at least one token: prompt[i] has length[i] tokens. Writes
  * the token that follows each of them to next. Call it between scopes. Local. Errors: EARG (a

@@ -36,9 +36,9 @@ typedef struct {
     /* Colour jitter by random factors in 1-v to 1+v; hue is shifted by up to v of a full turn. */
     double brightness, contrast, saturation, hue;
     double mean[3], std[3]; /* for pixel values in 0 to 1; std 0: 1 */
-    int raw;                /* 1: u8 pixels, without mean and std; default: f32 */
+    int raw;                /* 1: u8 pixels, without mean and std; 0: f32 */
     int channels_last;      /* memory layout of the result */
-    int gray;               /* 1: one channel with mean[0] and std[0]; default: three channels */
+    int gray;               /* 1: one channel with mean[0] and std[0]; 0: three channels */
 } ctn_image_opt;
 
 /* Mean and standard deviation of ImageNet's pixels, for .mean and .std. */
@@ -46,7 +46,7 @@ typedef struct {
 #define CTN_IMAGENET_STD {0.229, 0.224, 0.225}
 
 /* Decode a JPEG or PNG file in memory to field 0 of a sample (3,H,W), as opt says, rotated
- * according to its EXIF data. s determines the random choices (NULL: sample 0). Local,
+ * according to its EXIF data. s determines the random choices (s NULL: sample 0). Local,
  * thread-safe. Errors: EFORMAT (the file is damaged; the message says how), EUNSUPPORTED (a
  * format that cannot be decoded; the message names it), EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_decode(const void *file, size_t bytes,
@@ -88,7 +88,8 @@ typedef struct {
  * share their name up to the first dot: 000017.jpg (or .jpeg, .png) and 000017.cls (the class
  * as text). `path` is one tar file, a folder of them, or a pattern with braces:
  * train-{000..146}.tar. Each shard is indexed once; afterwards samples are read by offset.
- * Local. Result, fields and errors: as ctn_image_folder_open. */
+ * Fields: as ctn_image_folder_open. Local. Result: *ds, owned, ctn_dataset_free. Errors: as
+ * ctn_image_folder_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_shards_open(ctn_dataset **ds, const char *path,
                                                   const ctn_shards_opt *opt);
 
@@ -108,8 +109,8 @@ typedef struct {
 } ctn_pack_opt;
 /* Write an image folder as shards out/shard-000000.tar, ... with their indexes, and finally
  * out/classes.txt. Files are copied unchanged and named by number. Fails (EIO) if `out` already
- * contains shards. Local. Result: *samples, the number of samples; may be NULL. Errors: EIO,
- * ENOTFOUND, ENOMEM. */
+ * contains shards. Local. Result: *samples, the number of samples; samples may be NULL. Errors:
+ * EIO, ENOTFOUND, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_shards_pack(const char *dir, const char *out,
                                                   int64_t *samples, const ctn_pack_opt *opt);
 

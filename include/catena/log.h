@@ -16,11 +16,11 @@ extern "C" {
  * any thread and from several at once, and must not call back into a running context. */
 typedef void (*ctn_log_fn)(void *user, const char *message);
 
-/* Send warnings to fn; NULL (the default) drops them. When this returns, another thread may
- * still be inside the previous function. Local; process-wide. */
+/* Send warnings to fn; fn NULL: drop them, which is the default. When this returns, another
+ * thread may still be inside the previous function. Local; process-wide. */
 CTN_API void ctn_set_log(ctn_log_fn fn, void *user);
 /* Send notices to fn: a long operation, such as timing kernels, has started or finished.
- * Otherwise like ctn_set_log. */
+ * Otherwise like ctn_set_log. Local; process-wide. */
 CTN_API void ctn_set_notice(ctn_log_fn fn, void *user);
 
 #ifdef __cplusplus

@@ -78,7 +78,7 @@ typedef ctn_tensors (*ctn_forward_multi_fn)(void *self, ctn_module *m, ctn_tenso
 
 /* Make a module. forward may be NULL for a module that is never called itself. self is your own
  * data, passed to forward. On success the module owns self and frees it with release(self)
- * (NULL: nothing to free); on failure the caller keeps ownership. Local. Result: *m, owned,
+ * (release NULL: nothing to free); on failure the caller keeps ownership. Local. Result: *m, owned,
  * ctn_module_free. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_new(ctn_module **m, ctn_context *ctx,
                                                  ctn_forward_fn forward, void *self,
@@ -172,7 +172,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_module_copy(ctn_module **copy, ctn_module 
  * ctn_module_find: ctn_module_copy adds what is missing, and then copies all values. If it fails,
  * it frees what it has made. */
 typedef ctn_status (*ctn_copy_fn)(void *self, ctn_module *m, ctn_module **copy);
-/* Set that function; NULL: none. The copy gets the same function. Local. Errors: EARG. */
+/* Set that function; fn NULL: none. The copy gets the same function. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_set_copy(ctn_module *m, ctn_copy_fn fn);
 
 /* ---- ready-made modules --------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ typedef struct {
  * weight_ih_l0_reverse and so on, with a projection weight_hr_l0; K is 4, 3 or 1. Initial values
  * are uniform from -1/sqrt(hidden) to 1/sqrt(hidden). ctn_call(m, x): x (T,N,in) -> y (T,N,D H)
  * with D directions. Inputs of ctn_call_multi: x, h0, c0 (LSTM only), lengths. h0 (layers D,N,H)
- * and c0 (layers D,N,hidden): NULL means zeros; lengths (N) as in ctn_rnn_opt. Results: y, final
+ * and c0 (layers D,N,hidden): NULL means zeros; lengths (N) as in ctn_rnn_opt. Outputs: y, final
  * h, final c (LSTM only), shaped like h0 and c0. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_lstm_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                                int64_t hidden, const ctn_rnn_module_opt *opt);

@@ -75,7 +75,7 @@ CTN_API ctn_tensor *ctn_full_at(const char *at, ctn_context *ctx, double value, 
 
 typedef struct {
     size_t struct_size;
-    ctn_tensor *weights;     /* (C) one weight per class, or NULL */
+    ctn_tensor *weights;     /* (C) one weight per class; NULL: all 1 */
     ctn_reduction reduction; /* mean: divides by the sum of the weights of the rows that count */
     const int64_t *ignore;   /* rows of this class are ignored; NULL: -100 */
     double smoothing;        /* label smoothing, 0 to 1 */

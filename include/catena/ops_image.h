@@ -21,8 +21,8 @@ extern "C" {
 #define CTN_PAD_NONE (-1)
 
 /* Arrays have one number per spatial dimension; a 0 after the first number means the same as
- * the first. Zero in a first number or in groups means its default: stride 1, dilation 1,
- * groups 1, no padding. pad_end 0: the same as pad. */
+ * the first. Defaults of a first number and of groups: stride 0: 1; dilation 0: 1; groups 0: 1;
+ * pad 0: none; pad_end 0: the same as pad. */
 typedef struct {
     size_t struct_size;
     int64_t stride[CTN_MAX_SPATIAL], pad[CTN_MAX_SPATIAL], pad_end[CTN_MAX_SPATIAL];
@@ -79,8 +79,8 @@ CTN_API ctn_tensor *ctn_adaptive_avg_pool_at(const char *at, ctn_tensor *x, int 
 /* Batch normalisation: y = (x - m) / sqrt(v + eps) scale + shift. In training, m and v are the
  * mean and variance of this batch over all dimensions but C, and the step updates the states
  * mean and var (C): new = (1 - momentum) old + momentum batch, with the unbiased variance. In
- * evaluation (ctn_context_set_training), mean and var are used as m and v. scale and shift are
- * (C), or both NULL. momentum 0: 0.1; eps 0: 1e-5. Errors: ESHAPE, EDTYPE. */
+ * evaluation (ctn_context_set_training), mean and var are used as m and v. scale and shift
+ * (C) or NULL, both or neither. momentum 0: 0.1; eps 0: 1e-5. Errors: ESHAPE, EDTYPE. */
 typedef struct {
     size_t struct_size;
     double eps, momentum;
@@ -100,7 +100,8 @@ CTN_API ctn_tensor *ctn_channel_affine_at(const char *at, ctn_tensor *x, ctn_ten
 CTN_API ctn_tensor *ctn_group_norm_at(const char *at, ctn_tensor *x, int64_t groups,
                                       ctn_tensor *scale, ctn_tensor *shift, double eps);
 #define ctn_group_norm(...) ctn_group_norm_at(CTN_HERE, __VA_ARGS__)
-/* Instance normalisation: the same with one channel per group. Errors: ESHAPE. */
+/* Instance normalisation: the same with one channel per group. scale, shift (C) or NULL. Errors:
+ * ESHAPE. */
 CTN_API ctn_tensor *ctn_instance_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale,
                                          ctn_tensor *shift, double eps);
 #define ctn_instance_norm(...) ctn_instance_norm_at(CTN_HERE, __VA_ARGS__)

@@ -69,14 +69,14 @@ CTN_API ctn_tensor *ctn_confusion_matrix_at(const char *at, ctn_tensor *pred, ct
 /* ---- normalisation -------------------------------------------------------------------------- */
 
 /* Layer normalisation: y = (x - m) / sqrt(v + eps) * weight + bias, where m and v are the mean
- * and variance over the last n dimensions together. weight and bias have the shape of these
- * dimensions, or are NULL. Errors: ESHAPE, EDTYPE. */
+ * and variance over the last n dimensions together. weight and bias may be NULL; they have the
+ * shape of these dimensions. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_layer_norm_at(const char *at, ctn_tensor *x, int n, ctn_tensor *weight,
                                       ctn_tensor *bias, double eps);
 #define ctn_layer_norm(...) ctn_layer_norm_at(CTN_HERE, __VA_ARGS__)
 
 /* y = x / sqrt(mean of x^2 + eps) * weight, with the mean over the last n dimensions together.
- * weight has the shape of these dimensions, or is NULL. Errors: ESHAPE, EDTYPE. */
+ * weight may be NULL; it has the shape of these dimensions. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_rms_norm_at(const char *at, ctn_tensor *x, int n, ctn_tensor *weight,
                                     double eps);
 #define ctn_rms_norm(...) ctn_rms_norm_at(CTN_HERE, __VA_ARGS__)

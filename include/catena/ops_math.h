@@ -159,7 +159,7 @@ CTN_API ctn_tensor *ctn_where_at(const char *at, ctn_tensor *cond, ctn_tensor *a
 
 /* The values of x converted to another type. To floats: rounded to nearest, ties to even. To
  * integers: truncated and saturated; NaN becomes 0. To bool: true if not 0. Gradients flow
- * between float types. Result: x itself if it already has the type. Errors: EDTYPE. */
+ * between float types. If x already has the type, the result is x itself. Errors: EDTYPE. */
 CTN_API ctn_tensor *ctn_cast_at(const char *at, ctn_tensor *x, ctn_dtype dtype);
 #define ctn_cast(...) ctn_cast_at(CTN_HERE, __VA_ARGS__)
 

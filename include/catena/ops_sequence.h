@@ -15,11 +15,11 @@ extern "C" {
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* Attention: softmax(q k^T scale + mask) v over the last two dimensions. q (...,L,E), k
- * (...,M,E), v (...,M,F) -> (...,L,F). mask is added to the scores and must broadcast to (...,L,M);
- * NULL: no mask. Grouped queries: in dimension -3, q may have a multiple of the heads of k and v.
- * A query that sees no key gives zeros. In f32 with at most four dimensions the memory is linear in
- * L and M, except for the gradient of a mask; otherwise the (L,M) matrix is kept. Errors: ESHAPE,
- * EDTYPE, EARG. */
+ * (...,M,E), v (...,M,F) -> (...,L,F). mask is added to the scores and must broadcast to
+ * (...,L,M); mask NULL: no mask. Grouped queries: in dimension -3, q may have a multiple of the
+ * heads of k and v. A query that sees no key gives zeros. In f32 with at most four dimensions the
+ * memory is linear in L and M, except for the gradient of a mask; otherwise the (L,M) matrix is
+ * kept. Errors: ESHAPE, EDTYPE, EARG. */
 typedef struct {
     size_t struct_size;
     double scale;   /* 0: 1/sqrt(E) */

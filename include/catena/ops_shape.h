@@ -40,7 +40,7 @@ CTN_API ctn_tensor *ctn_argmax_at(const char *at, ctn_tensor *x, int64_t axis);
 #define ctn_argmax(...) ctn_argmax_at(CTN_HERE, __VA_ARGS__)
 
 /* The k largest elements along the axis in descending order, and their indices (i64); equal
- * elements keep their order. Either pointer may be NULL. Errors: ESHAPE, EDTYPE. */
+ * elements keep their order. values and indices may be NULL. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_status ctn_topk_at(const char *at, ctn_tensor *x, int64_t k, int64_t axis,
                                ctn_tensor **values, ctn_tensor **indices);
 #define ctn_topk(...) ctn_topk_at(CTN_HERE, __VA_ARGS__)
@@ -99,8 +99,8 @@ CTN_API ctn_tensor *ctn_slice_at(const char *at, ctn_tensor *x, int64_t axis, in
                                  int64_t length);
 #define ctn_slice(...) ctn_slice_at(CTN_HERE, __VA_ARGS__)
 
-/* Pad dimension i with before[i] elements in front and after[i] elements at the end, all equal
- * to value; NULL: none. value may change from step to step. Errors: ESHAPE. */
+/* Pad dimension i with before[i] elements in front and after[i] elements at the end, all equal to
+ * value. before and after may be NULL: none. value may change from step to step. Errors: ESHAPE. */
 CTN_API ctn_tensor *ctn_pad_at(const char *at, ctn_tensor *x, const int64_t *before,
                                const int64_t *after, double value);
 #define ctn_pad(...) ctn_pad_at(CTN_HERE, __VA_ARGS__)

@@ -18,7 +18,7 @@ typedef struct ctn_optim ctn_optim;
 /* Zero in a field means its default; the comments give the defaults that are not 0. */
 typedef struct {
     size_t struct_size;
-    double lr;       /* 0.01 */
+    double lr;       /* 0: 0.01 */
     double momentum; /* 0: plain SGD */
     double dampening;
     double decay; /* coupled weight decay (L2) */
@@ -26,10 +26,10 @@ typedef struct {
 } ctn_sgd_opt;
 typedef struct {
     size_t struct_size;
-    double lr;    /* 0.001 */
-    double beta1; /* 0.9 */
-    double beta2; /* 0.999 */
-    double eps;   /* 1e-8 */
+    double lr;    /* 0: 0.001 */
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.999 */
+    double eps;   /* 0: 1e-8 */
     double decay; /* coupled (Adam), or decoupled (AdamW: 0 means 0.01; < 0: none) */
     int amsgrad;
 } ctn_adam_opt;
@@ -42,7 +42,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_adam_new(ctn_optim **o, ctn_vars vars,
                                                const ctn_adam_opt *opt);
 CTN_API CTN_MUST_CHECK ctn_status ctn_adamw_new(ctn_optim **o, ctn_vars vars,
                                                 const ctn_adam_opt *opt);
-/* Free an optimizer; the variables keep their values. Call it between scopes. Local. */
+/* Free an optimizer; the variables keep their values. Call it between scopes. NULL is
+ * allowed. Local. */
 CTN_API void ctn_optim_free(ctn_optim *o);
 
 /* Contribute d(loss)/d(parameter) for the trainable parameters of this optimizer; several calls
@@ -99,13 +100,13 @@ typedef struct {
     size_t struct_size;
     double scale; /* dynamic: initial value, 0: 65536; static: must be given */
     int dynamic;
-    double growth;    /* 2 */
-    double backoff;   /* 0.5 */
-    int64_t interval; /* 2000 */
-    double max;       /* 2^24, or scale if that is more */
-    double min;       /* 1, or scale if that is less */
+    double growth;    /* 0: 2 */
+    double backoff;   /* 0: 0.5 */
+    int64_t interval; /* 0: 2000 */
+    double max;       /* 0: 2^24, or scale if that is more */
+    double min;       /* 0: 1, or scale if that is less */
 } ctn_loss_scale_opt;
-/* Turn loss scaling on, or off with NULL, from the first contribution of the next step on. opt
+/* Turn loss scaling on (opt NULL: off) from the first contribution of the next step on. opt
  * is copied. Scale and counters are then part of the state, so turn it on before such a state
  * is loaded. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_loss_scale(ctn_optim *o,
@@ -142,7 +143,7 @@ typedef struct {
 } ctn_sched_opt;
 /* The factor of a schedule at a step counted from 0, including the warm-up. Local. */
 CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);
-/* Let the learning rate follow a schedule by the optimizer's own step count (NULL: none). s is
+/* Let the learning rate follow a schedule by the optimizer's own step count (s NULL: none). s is
  * copied. Local. Errors: EARG. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_schedule(ctn_optim *o, const ctn_sched_opt *s);
 

@@ -21,7 +21,7 @@ typedef struct ctn_tokenizer ctn_tokenizer;
 typedef struct {
     size_t struct_size;
     /* 1: the text of a special token, such as <|endoftext|>, is encoded like any other text;
-     * default: it becomes that token. */
+     * 0: it becomes that token. */
     int ignore_special;
     /* vocab.txt only. 1: keep upper case and accents, as cased BERT models need it. */
     int keep_case;
@@ -34,7 +34,7 @@ typedef struct {
  * or a build without utf8proc or yyjson), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_tokenizer_open(ctn_tokenizer **t, const char *path,
                                                      const ctn_tokenizer_opt *opt);
-CTN_API void ctn_tokenizer_free(ctn_tokenizer *t); /* NULL is fine */
+CTN_API void ctn_tokenizer_free(ctn_tokenizer *t); /* NULL is allowed. Local. */
 
 /* Encode text. Writes at most `room` tokens to ids and returns the number of all tokens of the
  * text, as snprintf does; there is no need for more than ids[bytes] unless the tokenizer normalises
@@ -67,8 +67,8 @@ CTN_API CTN_MUST_CHECK int64_t ctn_tokenizer_decode_next(const ctn_tokenizer *t,
 /* Size of the vocabulary: the largest token plus 1. Local. */
 CTN_API int64_t ctn_tokenizer_tokens(const ctn_tokenizer *t);
 /* The text of a token: for BPE the bytes it stands for (" the", not "Ġthe"), for WordPiece as in
- * vocab.txt ("##ing"). *bytes, if not NULL, is its length; a 0 follows. NULL: no such token. Local.
- * Result: borrowed from t. */
+ * vocab.txt ("##ing"). *bytes is its length (bytes may be NULL); a 0 follows. Returns NULL if
+ * there is no such token. Local. Result: borrowed from t. */
 CTN_API const char *ctn_tokenizer_token(const ctn_tokenizer *t, int64_t id, size_t *bytes);
 /* The token with this text; -1: none. Local. */
 CTN_API int32_t ctn_tokenizer_id(const ctn_tokenizer *t, const char *text, size_t bytes);
@@ -91,7 +91,7 @@ typedef struct {
  * 2 bytes per token if the vocabulary has at most 65,536 tokens, otherwise 4, for ctn_tokens_open.
  * Files may be larger than memory: they are cut where no token can cross. The result does not
  * depend on the number of threads or the size of the pieces. Local. Result: *tokens, the number of
- * tokens; may be NULL. Errors: EIO, EARG, ENOTFOUND (no token ends a document), ENOMEM. */
+ * tokens; tokens may be NULL. Errors: EIO, EARG, ENOTFOUND (no token ends a document), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_tokens_pack(const ctn_tokenizer *t, int files,
                                                   const char *const *path, const char *out,
                                                   int64_t *tokens, const ctn_tokens_pack_opt *opt);

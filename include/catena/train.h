@@ -75,7 +75,7 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_new(ctn_trainer **tr, ctn_optim *opt,
                                                   ctn_loader *loader, ctn_loss_fn loss, void *self,
                                                   const ctn_trainer_opt *o);
-CTN_API void ctn_trainer_free(ctn_trainer *tr); /* frees its extensions too; NULL is allowed */
+CTN_API void ctn_trainer_free(ctn_trainer *tr); /* frees its extensions too. NULL is allowed. */
 
 /* Train until a limit is reached or the run is stopped. Returns CTN_OK in both cases;
  * ctn_trainer_stopped tells which. Errors: EARG (there is neither a limit nor an extension),
@@ -93,7 +93,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_run(ctn_trainer *tr);
 
 /* Stop after the current step, or before the first one if the trainer is not running yet. May be
  * called from a signal handler or another thread. why must stay valid forever, like a string
- * literal; NULL withdraws the request. Triggers that fire after the last step do not fire then,
+ * literal; why NULL: withdraw the request. Triggers that fire after the last step do not fire then,
  * because the training run is not complete. A request during or after the last step has no
  * effect. On several ranks all stop after the same step, which is the current one or the
  * next. */
@@ -283,7 +283,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_observe(ctn_trainer *tr, const ctn_
                                                      double (*value)(void *self, ctn_trainer *tr),
                                                      void *self);
 /* Observe the mean, standard deviation, minimum and maximum of every parameter whose name matches
- * a shell pattern (NULL: all), as "param/NAME/mean", "/std", "/min" and "/max" (every epoch). */
+ * a shell pattern (pattern NULL: all), as "param/NAME/mean", "/std", "/min" and "/max" (every
+ * epoch). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_param_stats(ctn_trainer *tr, const ctn_trigger *when,
                                                          const char *pattern);
 /* Fail with ENONFINITE when a reported value, or a parameter or state of net, is not finite.

@@ -42,8 +42,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_mlp(ctn_module **m, ctn_context *ctx,
 
 typedef struct {
     size_t struct_size;
-    int64_t classes;     /* 10 */
-    int64_t in_channels; /* 1 */
+    int64_t classes;     /* 0: 10 */
+    int64_t in_channels; /* 0: 1 */
 } ctn_lenet5_opt;
 /* LeNet-5 with ReLU and max pooling. Names: conv1, conv2, fc1, fc2, fc3. (N,C,28,28) ->
  * (N,classes). */
@@ -52,9 +52,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_lenet5(ctn_module **m, ctn_context *ct
 
 typedef struct {
     size_t struct_size;
-    int depth;           /* 18, 34, 50 (default), 101, 152 */
-    int64_t classes;     /* 1000 */
-    int64_t in_channels; /* 3 */
+    int depth;           /* 18, 34, 50, 101 or 152; 0: 50 */
+    int64_t classes;     /* 0: 1000 */
+    int64_t in_channels; /* 0: 3 */
     int64_t width;       /* channels of the first stage; 0: 64 */
 } ctn_resnet_opt;
 /* ResNet v1.5 (the stride is in the 3x3 convolution) with the names of torchvision. (N,C,H,W)
@@ -64,9 +64,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_resnet(ctn_module **m, ctn_context *ct
 
 typedef struct {
     size_t struct_size;
-    int depth;           /* 6 n + 2: 20 (default), 32, 44, 56, 110, ... */
-    int64_t classes;     /* 10 */
-    int64_t in_channels; /* 3 */
+    int depth;           /* 6 n + 2: 20, 32, 44, 56, 110, ...; 0: 20 */
+    int64_t classes;     /* 0: 10 */
+    int64_t in_channels; /* 0: 3 */
     int64_t width;       /* channels of the first stage; 0: 16 */
 } ctn_resnet_cifar_opt;
 /* The ResNet for CIFAR. Its shortcuts have no parameters (option A): they take every second
@@ -77,8 +77,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_resnet_cifar(ctn_module **m, ctn_conte
 
 typedef struct {
     size_t struct_size;
-    int64_t classes;     /* 1000 */
-    int64_t in_channels; /* 3 */
+    int64_t classes;     /* 0: 1000 */
+    int64_t in_channels; /* 0: 3 */
     double width;        /* multiplies the number of channels; 0: 1 */
     double dropout;      /* dropout before the classifier; 0: 0.2, < 0: none */
 } ctn_mobilenet_v2_opt;
@@ -88,9 +88,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_mobilenet_v2(ctn_module **m, ctn_conte
 
 typedef struct {
     size_t struct_size;
-    int depth;           /* 11, 13, 16 (default), 19 */
-    int64_t classes;     /* 1000 */
-    int64_t in_channels; /* 3 */
+    int depth;           /* 11, 13, 16 or 19; 0: 16 */
+    int64_t classes;     /* 0: 1000 */
+    int64_t in_channels; /* 0: 3 */
     double dropout;      /* dropout in the classifier; 0: 0.5, < 0: none */
 } ctn_vgg_opt;
 /* VGG with the names of torchvision. (N,C,H,W), H and W at least 32 -> (N,classes). */
@@ -99,8 +99,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_vgg(ctn_module **m, ctn_context *ctx,
 
 typedef struct {
     size_t struct_size;
-    int spatial;                       /* spatial dimensions: 1, 2 (default), 3 */
-    int64_t in_channels, out_channels; /* 1, 1 */
+    int spatial;                       /* spatial dimensions: 1, 2 or 3; 0: 2 */
+    int64_t in_channels, out_channels; /* 0: 1 */
     /* Channels at full resolution, doubled at each level; 0: 32. */
     int64_t width;
     int depth; /* how often the resolution is halved; 0: 4 */
@@ -113,10 +113,10 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_unet(ctn_module **m, ctn_context *ctx,
 
 typedef struct {
     size_t struct_size;
-    int64_t vocabulary; /* 256 */
+    int64_t vocabulary; /* 0: 256 */
     int64_t block;      /* maximum sequence length; 0: 128 */
-    int64_t width;      /* 128 */
-    int layers, heads;  /* 4, 4 */
+    int64_t width;      /* 0: 128 */
+    int layers, heads;  /* 0: 4 */
     double dropout;     /* dropout of embeddings and of the residual branches; default 0 */
     int untied;         /* 1: lm_head.weight is a parameter of its own, not tied to wte.weight */
 } ctn_gpt_opt;
@@ -131,14 +131,14 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx,
 
 typedef struct {
     size_t struct_size;
-    int64_t vocabulary; /* 32000 */
+    int64_t vocabulary; /* 0: 32000 */
     int64_t block;      /* maximum sequence length; 0: 2048 */
-    int64_t width;      /* 512 */
+    int64_t width;      /* 0: 512 */
     int64_t hidden;     /* width inside the gated linear unit; 0: 8/3 of width, rounded up to 64 */
-    int layers, heads;  /* 8, 8 */
+    int layers, heads;  /* 0: 8 */
     int kv_heads;       /* heads of keys and values, a divisor of heads; 0: heads */
     int64_t head_width; /* even; 0: width / heads */
-    double rotary_base; /* 10000 */
+    double rotary_base; /* 0: 10000 */
     double eps;         /* of the normalisations; 0: 1e-5 */
     int64_t window;     /* a token sees this many tokens up to itself; 0: all */
     int untied;         /* 1: lm_head.weight is a parameter of its own */
@@ -153,19 +153,19 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_llama(ctn_module **m, ctn_context *ctx
 
 typedef struct {
     size_t struct_size;
-    int64_t vocabulary; /* 30522 */
+    int64_t vocabulary; /* 0: 30522 */
     int64_t block;      /* maximum sequence length; 0: 512 */
     int64_t types;      /* token types; 0: 2 */
-    int64_t width;      /* 768 */
+    int64_t width;      /* 0: 768 */
     int64_t hidden;     /* width between the two linear layers of a layer; 0: 4 width */
-    int layers, heads;  /* 12, 12 */
+    int layers, heads;  /* 0: 12 */
     double eps;         /* of the normalisations; 0: 1e-12 */
     int64_t classes;    /* 0: masked-language head; > 0: classification head */
 } ctn_bert_opt;
 /* BERT with the names of Hugging Face: bert.embeddings.word_embeddings, ...,
  * bert.encoder.layer.0.attention.self.query, ..., and cls.predictions or bert.pooler and
  * classifier. Inputs of ctn_call_multi: tokens (N,T) i64 or i32; lengths (N) of the sequences
- * without padding, NULL: all T; token types (N,T), NULL: all 0. Result: logits (N,T,V), or
+ * without padding, NULL: all T; token types (N,T), NULL: all 0. Output: logits (N,T,V), or
  * (N,classes) with the classification head. Logits of padding mean nothing. GELU is exact. There
  * is no dropout. Files in which normalisations have gamma and beta load too. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx,
@@ -173,13 +173,13 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx,
 
 typedef struct {
     size_t struct_size;
-    int64_t classes;     /* 1000 */
-    int64_t in_channels; /* 3 */
+    int64_t classes;     /* 0: 1000 */
+    int64_t in_channels; /* 0: 3 */
     int64_t image;       /* height and width of the images; 0: 224 */
     int64_t patch;       /* height and width of a patch; 0: 16 */
-    int64_t width;       /* 768 */
+    int64_t width;       /* 0: 768 */
     int64_t hidden;      /* width between the two linear layers of a layer; 0: 4 width */
-    int layers, heads;   /* 12, 12 */
+    int layers, heads;   /* 0: 12 */
     double eps;          /* of the normalisations; 0: 1e-12 */
 } ctn_vit_opt;
 /* ViT, the vision transformer, with the names of Hugging Face: vit.embeddings.cls_token, ...,
@@ -193,7 +193,7 @@ typedef struct {
     size_t struct_size;
     int64_t vocabulary;        /* of the sources; 0: 256 */
     int64_t target_vocabulary; /* 0: vocabulary */
-    int64_t width, hidden;     /* of an embedding, and of a state of the decoder; 256, 256 */
+    int64_t width, hidden;     /* of an embedding, and of a state of the decoder; 0: 256 */
     int layers;                /* of the encoder and of the decoder; 0: 1 */
     int bidirectional;         /* 1: the encoder runs in both directions, with hidden/2 each */
     double dropout;            /* after each layer of an LSTM but the last; default 0 */
@@ -202,7 +202,7 @@ typedef struct {
  * Names: encoder.embedding, encoder.lstm, decoder.embedding, decoder.lstm, decoder.attention,
  * decoder.combine, decoder.output. Inputs of ctn_call_multi: source (N,S) and target (N,T), i64 or
  * i32; lengths (N) of the sources without padding, NULL: all S. target is what the decoder reads
- * (teacher forcing): the correct sequence after a token that means "begin". Result: logits
+ * (teacher forcing): the correct sequence after a token that means "begin". Output: logits
  * (N,T,V), in which row t is for the token that follows target t. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_seq2seq(ctn_module **m, ctn_context *ctx,
                                                   const ctn_seq2seq_opt *opt);
