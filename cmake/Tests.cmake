@@ -205,8 +205,25 @@ if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDe
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
-# Tests the command from outside: usage, configuration, small complete trainings, resume.
 find_package(Python3 COMPONENTS Interpreter QUIET)
+
+# The description of the public interface against compilers, and calls from Fortran.
+if(Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
+    find_program(CATENA_FC NAMES gfortran)
+    mark_as_advanced(CATENA_FC)
+    set(fortran ${CATENA_FC})
+    if(NOT fortran)
+        set(fortran)
+    endif()
+    add_test(NAME bindings.interface
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/bindings/test_interface.py"
+        $<TARGET_FILE_DIR:catena> ${CMAKE_C_COMPILER} ${fortran})
+    set_tests_properties(bindings.interface PROPERTIES LABELS bindings TIMEOUT ${test_timeout}
+        ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()
+
+# Tests the command from outside: usage, configuration, small complete trainings, resume.
 if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE MATCHES "thread")
     add_test(NAME cli.command
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py"

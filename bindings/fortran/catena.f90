@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! Catena for Fortran programs: an iso_c_binding interface to the part of the C library that is
-! needed to train a surrogate inside a solver. Compile it with the program's own compiler. It does
-! not use MPI itself; catena_f08.f90 adds the communicators of mpi_f08.
+! Catena for Fortran programs: the part of the C library that is needed to train a surrogate inside
+! a solver. Compile it with the program's own compiler, after catena_c.f90, which has the interfaces
+! of all C functions. It does not use MPI itself; catena_f08.f90 adds the communicators of mpi_f08.
 !
 ! Names and order of arguments are those of the C headers; optional arguments come last. Actions
 ! return a status: less than 0 is an error, and ctn_error_message() returns its text. A tensor
@@ -10,34 +10,27 @@
 ! Catena's (ny,nx): see ctn_input.
 module catena
     use, intrinsic :: iso_c_binding
+    use catena_c, only: CTN_OK, CTN_MEAN, CTN_SUM, F32 => CTN_F32, F64 => CTN_F64, &
+        ctn_context, ctn_module, ctn_optim, ctn_comm, ctn_tensor, &
+        context_opt => ctn_context_opt, adam_opt => ctn_adam_opt, &
+        ctn_error_clear, ctn_context_free, ctn_scope_begin, ctn_scope_end, ctn_module_free, &
+        ctn_optim_free, ctn_optim_lr, ctn_comm_free, ctn_comm_rank, ctn_comm_size, ctn_keep, &
+        ctn_item, ctn_dim, &
+        c_error_message => ctn_error_message, c_context_new => ctn_context_new, &
+        c_linear_new => ctn_linear_new, c_conv_new => ctn_conv_new, &
+        c_activation_new => ctn_activation_new, c_relu => ctn_relu_at, c_tanh => ctn_tanh_at, &
+        c_sequential_new => ctn_sequential_new, c_params => ctn_params, &
+        c_adam_new => ctn_adam_new, c_comm_adopt_fortran => ctn_comm_adopt_fortran, &
+        c_dist_optim => ctn_dist_optim, c_input => ctn_input_strided_at, c_cast => ctn_cast_at, &
+        c_reshape => ctn_reshape_at, c_call => ctn_call_at, &
+        c_mean_squared_error => ctn_mean_squared_error_at, c_backward => ctn_backward_at, &
+        c_optim_step => ctn_optim_step_at, c_count => ctn_count, c_read => ctn_read, &
+        c_weights_save => ctn_weights_save
     implicit none
     private
 
-    integer(c_int), parameter, public :: CTN_OK = 0
-    integer(c_int), parameter, public :: CTN_MEAN = 0, CTN_SUM = 1 ! reductions of a loss
-
-    ! Handles: the pointers of C, each with a type of its own. A struct that holds one pointer is
-    ! passed like the pointer itself.
-    type, bind(C), public :: ctn_context
-        private
-        type(c_ptr) :: p = c_null_ptr
-    end type
-    type, bind(C), public :: ctn_module
-        private
-        type(c_ptr) :: p = c_null_ptr
-    end type
-    type, bind(C), public :: ctn_optim
-        private
-        type(c_ptr) :: p = c_null_ptr
-    end type
-    type, bind(C), public :: ctn_comm
-        private
-        type(c_ptr) :: p = c_null_ptr
-    end type
-    type, bind(C), public :: ctn_tensor
-        private
-        type(c_ptr) :: p = c_null_ptr
-    end type
+    public :: CTN_OK, CTN_MEAN, CTN_SUM ! the last two: reductions of a loss
+    public :: ctn_context, ctn_module, ctn_optim, ctn_comm, ctn_tensor ! handles
 
     public :: ctn_error_message, ctn_error_clear
     public :: ctn_context_new, ctn_context_free, ctn_scope_begin, ctn_scope_end
@@ -46,6 +39,36 @@ module catena
     public :: ctn_comm_from_mpi, ctn_comm_rank, ctn_comm_size, ctn_comm_free, ctn_dist_optim
     public :: ctn_input, ctn_reshape, ctn_call, ctn_mean_squared_error, ctn_keep
     public :: ctn_backward, ctn_optim_step, ctn_item, ctn_dim, ctn_values, ctn_weights_save
+
+    ! Functions that are easier to call than those of C with the same names. The specific names
+    ! differ because gfortran compares a procedure with the C function of its name.
+    interface ctn_error_message
+        module procedure error_message
+    end interface
+    interface ctn_context_new
+        module procedure context_new
+    end interface
+    interface ctn_linear_new
+        module procedure linear_new
+    end interface
+    interface ctn_conv_new
+        module procedure conv_new
+    end interface
+    interface ctn_activation_new
+        module procedure activation_new
+    end interface
+    interface ctn_sequential_new
+        module procedure sequential_new
+    end interface
+    interface ctn_adam_new
+        module procedure adam_new
+    end interface
+    interface ctn_dist_optim
+        module procedure dist_optim
+    end interface
+    interface ctn_weights_save
+        module procedure weights_save
+    end interface
 
     ! st = ctn_comm_from_mpi(c, comm): make a Catena communicator from one of the program's.
     ! Collective over comm.
@@ -64,253 +87,22 @@ module catena
         module procedure input_r8_1, input_r8_2, input_r8_3, input_r8_4
     end interface
 
-    integer(c_int), parameter :: F32 = 1, F64 = 2 ! ctn_dtype
     ! Error messages show this instead of a source line.
     character(kind=c_char), target, save :: &
         here(8) = ['F', 'o', 'r', 't', 'r', 'a', 'n', c_null_char]
 
-    ! Option structs stop after the last field that is used here; struct_size tells the library.
-    type, bind(C) :: context_opt
-        integer(c_size_t) :: struct_size
-        integer(c_int) :: threads
-        integer(c_int64_t) :: seed
-    end type
-    type, bind(C) :: adam_opt
-        integer(c_size_t) :: struct_size
-        real(c_double) :: lr
-    end type
-    type, bind(C) :: ctn_vars
-        integer(c_int) :: n
-        type(c_ptr) :: var, name
-    end type
-
-    ! ---- C functions that Fortran can call directly --------------------------------------------
     interface
-        subroutine ctn_error_clear() bind(C)
-        end subroutine
-        subroutine ctn_context_free(ctx) bind(C)
-            import :: ctn_context
-            type(ctn_context), value :: ctx
-        end subroutine
-        function ctn_scope_begin(ctx) bind(C) result(st)
-            import :: ctn_context, c_int
-            type(ctn_context), value :: ctx
-            integer(c_int) :: st
-        end function
-        function ctn_scope_end(ctx) bind(C) result(st) ! tensors are gone after the outermost one
-            import :: ctn_context, c_int
-            type(ctn_context), value :: ctx
-            integer(c_int) :: st
-        end function
-        subroutine ctn_module_free(m) bind(C) ! with its children; after the optimizer
-            import :: ctn_module
-            type(ctn_module), value :: m
-        end subroutine
-        subroutine ctn_optim_free(o) bind(C)
-            import :: ctn_optim
-            type(ctn_optim), value :: o
-        end subroutine
-        function ctn_optim_lr(o) bind(C) result(lr)
-            import :: ctn_optim, c_double
-            type(ctn_optim), value :: o
-            real(c_double) :: lr
-        end function
-        subroutine ctn_comm_free(c) bind(C) ! collective; after the optimizer, before MPI_Finalize
-            import :: ctn_comm
-            type(ctn_comm), value :: c
-        end subroutine
-        function ctn_comm_rank(c) bind(C) result(n)
-            import :: ctn_comm, c_int
-            type(ctn_comm), value :: c
-            integer(c_int) :: n
-        end function
-        function ctn_comm_size(c) bind(C) result(n)
-            import :: ctn_comm, c_int
-            type(ctn_comm), value :: c
-            integer(c_int) :: n
-        end function
-        function ctn_keep(t) bind(C) result(same) ! so that it can be read after the step
-            import :: ctn_tensor
-            type(ctn_tensor), value :: t
-            type(ctn_tensor) :: same
-        end function
-        function ctn_item(t) bind(C) result(value) ! the only element; NaN on error
-            import :: ctn_tensor, c_double
-            type(ctn_tensor), value :: t
-            real(c_double) :: value
-        end function
-        function ctn_dim(t, axis) bind(C) result(n) ! axes count from 0, or from the end: -1
-            import :: ctn_tensor, c_int, c_int64_t
-            type(ctn_tensor), value :: t
-            integer(c_int), value :: axis
-            integer(c_int64_t) :: n
-        end function
-    end interface
-
-    ! ---- C functions that the functions below call ---------------------------------------------
-    interface
-        function c_error_message() bind(C, name='ctn_error_message') result(s)
-            import :: c_ptr
-            type(c_ptr) :: s
-        end function
         function c_strlen(s) bind(C, name='strlen') result(n)
             import :: c_ptr, c_size_t
             type(c_ptr), value :: s
             integer(c_size_t) :: n
-        end function
-        function c_context_new(ctx, opt) bind(C, name='ctn_context_new') result(st)
-            import :: ctn_context, context_opt, c_int
-            type(ctn_context), intent(out) :: ctx
-            type(context_opt), intent(in) :: opt
-            integer(c_int) :: st
-        end function
-        function c_linear_new(m, ctx, in, out, opt) bind(C, name='ctn_linear_new') result(st)
-            import :: ctn_module, ctn_context, c_int64_t, c_ptr, c_int
-            type(ctn_module), intent(out) :: m
-            type(ctn_context), value :: ctx
-            integer(c_int64_t), value :: in, out
-            type(c_ptr), value :: opt
-            integer(c_int) :: st
-        end function
-        function c_conv_new(m, ctx, in, out, spatial, kernel, opt) &
-                bind(C, name='ctn_conv_new') result(st)
-            import :: ctn_module, ctn_context, c_int64_t, c_ptr, c_int
-            type(ctn_module), intent(out) :: m
-            type(ctn_context), value :: ctx
-            integer(c_int64_t), value :: in, out
-            integer(c_int), value :: spatial
-            integer(c_int64_t), intent(in) :: kernel(*)
-            type(c_ptr), value :: opt
-            integer(c_int) :: st
-        end function
-        function c_activation_new(m, ctx, op) bind(C, name='ctn_activation_new') result(st)
-            import :: ctn_module, ctn_context, c_funptr, c_int
-            type(ctn_module), intent(out) :: m
-            type(ctn_context), value :: ctx
-            type(c_funptr), value :: op
-            integer(c_int) :: st
-        end function
-        function c_relu(at, x) bind(C, name='ctn_relu_at') result(y)
-            import :: c_ptr
-            type(c_ptr), value :: at, x
-            type(c_ptr) :: y
-        end function
-        function c_tanh(at, x) bind(C, name='ctn_tanh_at') result(y)
-            import :: c_ptr
-            type(c_ptr), value :: at, x
-            type(c_ptr) :: y
-        end function
-        function c_sequential_new(m, ctx, n, parts) bind(C, name='ctn_sequential_new') result(st)
-            import :: ctn_module, ctn_context, c_int
-            type(ctn_module), intent(out) :: m
-            type(ctn_context), value :: ctx
-            integer(c_int), value :: n
-            type(ctn_module), intent(in) :: parts(*)
-            integer(c_int) :: st
-        end function
-        function c_params(m) bind(C, name='ctn_params') result(vars)
-            import :: ctn_module, ctn_vars
-            type(ctn_module), value :: m
-            type(ctn_vars) :: vars
-        end function
-        function c_adam_new(o, vars, opt) bind(C, name='ctn_adam_new') result(st)
-            import :: ctn_optim, ctn_vars, adam_opt, c_int
-            type(ctn_optim), intent(out) :: o
-            type(ctn_vars), value :: vars
-            type(adam_opt), intent(in) :: opt
-            integer(c_int) :: st
-        end function
-        function c_comm_adopt_fortran(c, handle, opt) &
-                bind(C, name='ctn_comm_adopt_fortran') result(st)
-            import :: ctn_comm, c_ptr, c_int
-            type(ctn_comm), intent(out) :: c
-            integer(c_int), value :: handle
-            type(c_ptr), value :: opt
-            integer(c_int) :: st
-        end function
-        function c_dist_optim(o, c, opt) bind(C, name='ctn_dist_optim') result(st)
-            import :: ctn_optim, ctn_comm, c_ptr, c_int
-            type(ctn_optim), value :: o
-            type(ctn_comm), value :: c
-            type(c_ptr), value :: opt
-            integer(c_int) :: st
-        end function
-        function c_input(at, ctx, data, dtype, ndim, dims, strides) &
-                bind(C, name='ctn_input_strided_at') result(t)
-            import :: ctn_context, ctn_tensor, c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: at, data
-            type(ctn_context), value :: ctx
-            integer(c_int), value :: dtype, ndim
-            integer(c_int64_t), intent(in) :: dims(*), strides(*)
-            type(ctn_tensor) :: t
-        end function
-        function c_cast(at, x, dtype) bind(C, name='ctn_cast_at') result(y)
-            import :: ctn_tensor, c_ptr, c_int
-            type(c_ptr), value :: at
-            type(ctn_tensor), value :: x
-            integer(c_int), value :: dtype
-            type(ctn_tensor) :: y
-        end function
-        function c_reshape(at, x, ndim, dims) bind(C, name='ctn_reshape_at') result(y)
-            import :: ctn_tensor, c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: at
-            type(ctn_tensor), value :: x
-            integer(c_int), value :: ndim
-            integer(c_int64_t), intent(in) :: dims(*)
-            type(ctn_tensor) :: y
-        end function
-        function c_call(at, m, x) bind(C, name='ctn_call_at') result(y)
-            import :: ctn_module, ctn_tensor, c_ptr
-            type(c_ptr), value :: at
-            type(ctn_module), value :: m
-            type(ctn_tensor), value :: x
-            type(ctn_tensor) :: y
-        end function
-        function c_mean_squared_error(at, x, t, reduction) &
-                bind(C, name='ctn_mean_squared_error_at') result(y)
-            import :: ctn_tensor, c_ptr, c_int
-            type(c_ptr), value :: at
-            type(ctn_tensor), value :: x, t
-            integer(c_int), value :: reduction
-            type(ctn_tensor) :: y
-        end function
-        function c_backward(at, o, loss) bind(C, name='ctn_backward_at') result(st)
-            import :: ctn_optim, ctn_tensor, c_ptr, c_int
-            type(c_ptr), value :: at
-            type(ctn_optim), value :: o
-            type(ctn_tensor), value :: loss
-            integer(c_int) :: st
-        end function
-        function c_optim_step(at, o) bind(C, name='ctn_optim_step_at') result(st)
-            import :: ctn_optim, c_ptr, c_int
-            type(c_ptr), value :: at
-            type(ctn_optim), value :: o
-            integer(c_int) :: st
-        end function
-        function c_count(t) bind(C, name='ctn_count') result(n)
-            import :: ctn_tensor, c_int64_t
-            type(ctn_tensor), value :: t
-            integer(c_int64_t) :: n
-        end function
-        function c_read(t, values, bytes) bind(C, name='ctn_read') result(st)
-            import :: ctn_tensor, c_float, c_size_t, c_int
-            type(ctn_tensor), value :: t
-            real(c_float), intent(out) :: values(*)
-            integer(c_size_t), value :: bytes
-            integer(c_int) :: st
-        end function
-        function c_weights_save(m, path) bind(C, name='ctn_weights_save') result(st)
-            import :: ctn_module, c_char, c_int
-            type(ctn_module), value :: m
-            character(kind=c_char), intent(in) :: path(*)
-            integer(c_int) :: st
         end function
     end interface
 
 contains
 
     ! The first error since ctn_error_clear, '' if there is none.
-    function ctn_error_message() result(text)
+    function error_message() result(text)
         character(:), allocatable :: text
         character(kind=c_char), pointer :: s(:)
         type(c_ptr) :: p
@@ -324,37 +116,36 @@ contains
     end function
 
     ! threads 0: from CATENA_THREADS, else OMP_NUM_THREADS, else physical cores.
-    function ctn_context_new(ctx, seed, threads) result(st)
+    function context_new(ctx, seed, threads) result(st)
         type(ctn_context), intent(out) :: ctx
         integer, intent(in), optional :: seed, threads
         integer(c_int) :: st
         type(context_opt) :: opt
-        opt = context_opt(c_sizeof(opt), 0, 0)
         if (present(seed)) opt%seed = seed
         if (present(threads)) opt%threads = threads
         st = c_context_new(ctx, opt)
     end function
 
-    function ctn_linear_new(m, ctx, in, out) result(st)
+    function linear_new(m, ctx, in, out) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
         integer, intent(in) :: in, out
         integer(c_int) :: st
-        st = c_linear_new(m, ctx, int(in, c_int64_t), int(out, c_int64_t), c_null_ptr)
+        st = c_linear_new(m, ctx, int(in, c_int64_t), int(out, c_int64_t))
     end function
 
     ! Convolution without padding. kernel is in Catena's order: [ky, kx] for (n,channels,ny,nx).
-    function ctn_conv_new(m, ctx, in, out, kernel) result(st)
+    function conv_new(m, ctx, in, out, kernel) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
         integer, intent(in) :: in, out, kernel(:)
         integer(c_int) :: st
         st = c_conv_new(m, ctx, int(in, c_int64_t), int(out, c_int64_t), size(kernel), &
-                        int(kernel, c_int64_t), c_null_ptr)
+                        int(kernel, c_int64_t))
     end function
 
     ! name: 'relu' or 'tanh'
-    function ctn_activation_new(m, ctx, name) result(st)
+    function activation_new(m, ctx, name) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
         character(*), intent(in) :: name
@@ -367,7 +158,7 @@ contains
     end function
 
     ! On success m owns the parts.
-    function ctn_sequential_new(m, ctx, parts) result(st)
+    function sequential_new(m, ctx, parts) result(st)
         type(ctn_module), intent(out) :: m
         type(ctn_context), intent(in) :: ctx
         type(ctn_module), intent(in) :: parts(:)
@@ -376,13 +167,12 @@ contains
     end function
 
     ! Adam for all parameters of m.
-    function ctn_adam_new(o, m, lr) result(st)
+    function adam_new(o, m, lr) result(st)
         type(ctn_optim), intent(out) :: o
         type(ctn_module), intent(in) :: m
         real(c_double), intent(in), optional :: lr
         integer(c_int) :: st
         type(adam_opt) :: opt
-        opt = adam_opt(c_sizeof(opt), 0)
         if (present(lr)) opt%lr = lr
         st = c_adam_new(o, c_params(m), opt)
     end function
@@ -391,14 +181,14 @@ contains
         type(ctn_comm), intent(out) :: c
         integer, intent(in) :: comm
         integer(c_int) :: st
-        st = c_comm_adopt_fortran(c, int(comm, c_int), c_null_ptr)
+        st = c_comm_adopt_fortran(c, int(comm, c_int))
     end function
 
-    function ctn_dist_optim(o, c) result(st)
+    function dist_optim(o, c) result(st)
         type(ctn_optim), intent(in) :: o
         type(ctn_comm), intent(in) :: c
         integer(c_int) :: st
-        st = c_dist_optim(o, c, c_null_ptr)
+        st = c_dist_optim(o, c)
     end function
 
     ! dims is in Catena's order; one dimension may be -1.
@@ -446,7 +236,7 @@ contains
             values = [real(c_float) ::]
     end function
 
-    function ctn_weights_save(m, path) result(st)
+    function weights_save(m, path) result(st)
         type(ctn_module), intent(in) :: m
         character(*), intent(in) :: path
         integer(c_int) :: st

@@ -94,8 +94,8 @@ class Checker:
             print(f"docs: {where}: skipped, {compiler} was not found")
             return
         (self.work / name).write_text(text, encoding="utf-8")
-        module = "catena/share/catena/fortran/catena.f90"
-        options = ["-Wall", "-Wextra", "-Werror", module] if fortran else self.flags
+        modules = [f"catena/share/catena/fortran/{name}.f90" for name in ("catena_c", "catena")]
+        options = ["-Wall", "-Wextra", "-Werror", *modules] if fortran else self.flags
         self.run(where, [compiler, *options, name, "-o", "program", *self.link])
         self.run(where, ["./program"])
 
