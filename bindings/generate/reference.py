@@ -61,6 +61,7 @@ def files(description):
 
 def ops_page(description):
     out = [OPS_HEAD]
+    structs = {struct["name"]: struct for struct in description["structs"]}
     for header, title in OPS.items():
         rows = [f for f in description["functions"] if f["header"] == header
                 and f["arguments"][0]["kind"] == "source_line"]
@@ -69,7 +70,9 @@ def ops_page(description):
         out += [f"## {title}", "", f"`#include <catena/{header}>`", ""]
         for function in rows:
             name = function["name"].removesuffix("_at")
-            words = " ".join(" ".join(function.get("comment", [])).split())
+            # Where the options of an op come first, its comment stands above them.
+            about = structs.get(function.get("documented_by"), function).get("comment", [])
+            words = " ".join(" ".join(about).split())
             call = signature.function({**function, "arguments": function["arguments"][1:]}, name)
             out += [f"- `{call}`" + (f"<br>{words}" if words else "")]
         out += [""]
