@@ -2,6 +2,7 @@
 """Makes the description of the public interface: what the headers declare and what their comments
 say, as plain dictionaries and lists. bindings/interface.json is this description.
 """
+import re
 import tomllib
 
 from clang.cindex import CursorKind
@@ -125,6 +126,10 @@ class Description:
             found["length"] = True  # of everything, also if it did not fit
         if "CTN_END" in prose and kind == "status":
             found["may_end"] = True
+        if re.search(r"< 0 on error|as a negative ctn_status", prose):
+            found["failure"] = "negative"
+        elif "Returns NaN and records an error" in prose:
+            found["failure"] = "NaN"
         return {**found, **table}
 
     def words(self, name, said, returns, arguments):
@@ -138,10 +143,14 @@ class Description:
                                for a in arguments)
         if gives and not said.word("result"):
             raise Wrong(f"{name}: the comment does not say `Result:`")
-        if said.word("result") and (gives or said.own("result")):
+        fills = returns["kind"] == "value_struct" or \
+            any(a["kind"].startswith("out_") for a in arguments)
+        if said.word("result") and (gives or (fills and said.own("result"))):
             found["result"] = words.result(said.word("result"))
             if gives and found["result"]["lifetime"] == "value":
                 raise Wrong(f"{name}: `Result:` must say owned, borrowed or scope")
+            if found["result"].get("how_long") == "":
+                raise Wrong(f"{name}: `Result: borrowed` must say from what, until when or forever")
         if said.word("errors"):
             found["errors"] = self.errors(name, said)
         return found

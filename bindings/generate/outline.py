@@ -106,7 +106,7 @@ class Outline:
                 group = previous[1].group or (previous[0].name, previous[1])
                 if not group[1].comment:
                     group = None
-            same = " ".join(comment).startswith(("The same", "Otherwise like"))
+            same = " ".join(comment).startswith("The same")
             said = Said(comment, note, group, {**defaults, **(above if same else {})},
                         self.sections[-1]["title"])
             yield item, said

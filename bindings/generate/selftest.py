@@ -37,6 +37,7 @@ WRONG = {
     "cannot decide the kind": "\n/* Reads. */\nint ctn_read(const void *what);\n",
     "no status CTN_EWHY": "\n/* Reads. Errors: EWHY. */\nint ctn_read(void);\n",
     "does not say `Result:`": "\n/* A box. */\nctn_box *ctn_find(void);\n",
+    "must say from what": "\n/* A box. Result: borrowed. */\nctn_box *ctn_find(void);\n",
     "must say owned": "\n/* A box. Result: nice. */\nctn_box *ctn_find(void);\n",
     "calls no public function": "\n#define ctn_read(x) ctn_gone(x)\n",
     "no macro passes": "\n/* Reads. */\nint ctn_read_at(const char *at);\n",

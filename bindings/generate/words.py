@@ -97,16 +97,16 @@ def ranks(sentence):
 
 
 def result(sentence):
-    """How long a result lives: {lifetime, free, until, text}. `until` may be empty."""
+    """How long a result lives: {lifetime, free, how_long, text}."""
     text = RESULT.sub("", sentence).rstrip(".")
     found = {"text": wrapped([text])}
     free = re.search(r"\bctn_\w+_free\b", text)
-    borrowed = re.search(r"\bborrowed\b(?: (?!and\b)([^.,;]*))?", text)
+    borrowed = re.search(r"\bborrowed\b;? ?([^.,;]*)", text)
     if re.search(r"\bowned\b", text):
         found["lifetime"] = "owned"
     elif borrowed:
         found["lifetime"] = "borrowed"
-        found["until"] = (borrowed.group(1) or "").strip()
+        found["how_long"] = borrowed.group(1)
     elif re.match(r"scope\b", text):
         found["lifetime"] = "scope"
     elif re.fullmatch(r"[a-z]|x itself.*", text):

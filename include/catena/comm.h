@@ -69,9 +69,9 @@ CTN_API int ctn_comm_nodes(const ctn_comm *c);
 CTN_API int ctn_comm_node(const ctn_comm *c);       /* node of this rank */
 CTN_API int ctn_comm_local_rank(const ctn_comm *c); /* rank within its node */
 CTN_API int ctn_comm_local_size(const ctn_comm *c);
-/* Name and version of the library that carries the messages. Local. Result: borrowed. */
+/* Name and version of the library that carries the messages. Local. Result: borrowed from c. */
 CTN_API const char *ctn_comm_transport(const ctn_comm *c);
-/* The allreduce algorithm in use, "auto" until one is chosen. Local. Result: borrowed. */
+/* The allreduce algorithm in use, "auto" until one is chosen. Local. Result: borrowed from c. */
 CTN_API const char *ctn_comm_algorithm(const ctn_comm *c);
 /* The name of algorithm i, NULL after the last one. Local. Result: borrowed forever. */
 CTN_API const char *ctn_comm_algorithm_name(int i);

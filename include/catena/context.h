@@ -152,7 +152,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_var_new(ctn_var **v, ctn_context *ctx, con
 /* Free a variable. Call it between scopes. NULL is allowed. Local. */
 CTN_API void ctn_var_free(ctn_var *v);
 /* Properties of a variable. ctn_var_set_trainable(v, 0) freezes a parameter; states are never
- * trainable. Local. Result: borrowed. */
+ * trainable. Local. Result: borrowed from v. */
 CTN_API const char *ctn_var_name(const ctn_var *v);
 CTN_API const ctn_desc *ctn_var_desc(const ctn_var *v); /* always row-major */
 CTN_API ctn_var_kind ctn_var_kind_of(const ctn_var *v);

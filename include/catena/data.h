@@ -101,7 +101,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_get(const ctn_dataset *ds, int64_t
  * the full length, as snprintf does. Local. */
 CTN_API int ctn_dataset_name(const ctn_dataset *ds, int64_t index, char *buf, size_t n);
 /* The name of class k; NULL if there is no class k or the classes have no names. Local. Result:
- * borrowed. */
+ * borrowed from ds. */
 CTN_API const char *ctn_dataset_class(const ctn_dataset *ds, int64_t k);
 /* Number of classes that have names, 0 if none have. Local. */
 CTN_API int64_t ctn_dataset_classes(const ctn_dataset *ds);

@@ -70,7 +70,8 @@ typedef struct {
     void *object; /* borrowed */
 } ctn_state_part;
 
-/* Parts for Catena's own objects. Local. Result: a plain value; prefix is borrowed. */
+/* Parts for Catena's own objects. Local. Result: a plain value with pointers to prefix and the
+ * object. */
 CTN_API ctn_state_part ctn_part_module(const char *prefix, ctn_module *m);
 CTN_API ctn_state_part ctn_part_optim(const char *prefix, ctn_optim *o);
 CTN_API ctn_state_part ctn_part_context(const char *prefix, ctn_context *ctx);

@@ -19,8 +19,9 @@ typedef void (*ctn_log_fn)(void *user, const char *message);
 /* Send warnings to fn; fn NULL: drop them, which is the default. When this returns, another
  * thread may still be inside the previous function. Local; process-wide. */
 CTN_API void ctn_set_log(ctn_log_fn fn, void *user);
-/* Send notices to fn: a long operation, such as timing kernels, has started or finished.
- * Otherwise like ctn_set_log. Local; process-wide. */
+/* Send notices to fn; fn NULL: drop them, which is the default. A notice says that a long
+ * operation, such as timing kernels, has started or finished. Otherwise like ctn_set_log. Local;
+ * process-wide. */
 CTN_API void ctn_set_notice(ctn_log_fn fn, void *user);
 
 #ifdef __cplusplus

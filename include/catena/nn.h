@@ -97,10 +97,10 @@ CTN_API void ctn_module_free(ctn_module *m);
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_add(ctn_module *m, const char *name,
                                                  ctn_module *child);
 /* The number of children, and child i in the order they were added (NULL if there is none).
- * Local. Result: borrowed. */
+ * Local. Result: borrowed from m. */
 CTN_API int ctn_module_children(const ctn_module *m);
 CTN_API ctn_module *ctn_module_child(const ctn_module *m, int i);
-/* The context that m was made in. Local. Result: borrowed. */
+/* The context that m was made in. Local. Result: borrowed from m. */
 CTN_API ctn_context *ctn_module_context(const ctn_module *m);
 
 /* Make a parameter (trained by an optimizer) or a state (written by ctn_assign) of m. init NULL:
@@ -143,7 +143,7 @@ CTN_API const char *ctn_module_source(const ctn_module *m);
  * ENOMEM. */
 CTN_API ctn_vars ctn_params(ctn_module *m);
 /* The parameter or state of m or its descendants with this dotted name ("fc1.weight"). Local.
- * Result: borrowed. Errors: ENOTFOUND, EARG. */
+ * Result: borrowed from m. Errors: ENOTFOUND, EARG. */
 CTN_API ctn_var *ctn_module_find(ctn_module *m, const char *name);
 /* Call fn for every parameter and state of m and its descendants, once each, under its first
  * name. Call it between scopes. Local. Errors: ESTATE, ENOMEM, those of fn. */

@@ -43,7 +43,7 @@ typedef struct ctn_step ctn_step; /* one batch, as the loss function sees it */
  * return NULL after an error. */
 typedef ctn_tensor *(*ctn_loss_fn)(void *self, ctn_step *s);
 
-/* The context and the batch of this step. Result: borrowed. */
+/* The context and the batch of this step. Result: borrowed until the loss function returns. */
 CTN_API ctn_context *ctn_step_context(const ctn_step *s);
 CTN_API const ctn_batch *ctn_step_batch(const ctn_step *s);
 /* Field f of the batch as a tensor of the open scope. Result: scope. */
@@ -100,7 +100,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_run(ctn_trainer *tr);
 CTN_API void ctn_trainer_stop(ctn_trainer *tr, const char *why);
 /* Why the run was stopped or ended early, NULL if it was not. A run that reached its end
  * although it was asked to stop does not count as stopped (see ctn_progress.complete). Result:
- * borrowed. */
+ * borrowed from tr. */
 CTN_API const char *ctn_trainer_stopped(const ctn_trainer *tr);
 
 /* Progress of the training run. Counts and times include the runs before a resume. */
@@ -122,7 +122,7 @@ typedef struct {
 } ctn_progress;
 CTN_API void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out);
 
-/* What the trainer was made from. Result: borrowed. */
+/* What the trainer was made from. Result: borrowed from tr. */
 CTN_API ctn_optim *ctn_trainer_optim(const ctn_trainer *tr);
 CTN_API ctn_loader *ctn_trainer_loader(const ctn_trainer *tr);
 CTN_API ctn_module *ctn_trainer_net(const ctn_trainer *tr);
@@ -137,7 +137,7 @@ CTN_API ctn_status ctn_trainer_observe(ctn_trainer *tr, const char *name, double
 /* Get the last value under a name. Returns 1, or 0 if there is none. For "train/..." it is the
  * mean since the last log entry, or the mean in that entry if nothing was reported since. */
 CTN_API int ctn_trainer_value(const ctn_trainer *tr, const char *name, double *value);
-/* Name i, in the order of first appearance; NULL after the last one. Result: borrowed. */
+/* Name i, in the order of first appearance; NULL after the last one. Result: borrowed from tr. */
 CTN_API const char *ctn_trainer_name(const ctn_trainer *tr, int i);
 
 /* The rows that the log extension has written, including those of earlier runs of a resumed
