@@ -6,22 +6,30 @@ others, which have the kind `count`, `bytes` or `user` and name it in `of`. A ki
 decides comes from bindings/interface.toml; if that has no entry either, it is an error.
 
 | kind | C type | meaning |
+|---|---|---|
 | source_line | const char *at | the line of the caller, which a macro passes |
 | tensor, handle | T * | an object of the library |
-| out_tensor, out_handle | T ** | receives a new object |
+| out_tensor, out_handle | T ** | receives an object |
+| inout_handle | T ** | an object, or NULL, which is replaced by a new one |
 | list, out_list | T *const *, T ** | objects, as many as `count` says |
-| options | const T_opt * | optional arguments; NULL: all defaults |
-| struct, out_struct, value_struct | const T *, T *, T | a plain struct |
+| options | const T * | optional arguments: the first field is struct_size |
+| struct, out_struct, inout_struct | const T *, T *, T * | one struct |
+| value_struct | T | a struct that is passed by value |
+| structs | const T * | as many as `count` says |
 | shape | const int64_t * | lengths of dimensions, or axes, as many as `count` says |
-| array, out_array | const number *, number * | numbers, as many as `count` says |
-| structs, strings | const T *, const char *const * | as many as `count` says, or ended by NULL |
+| array, out_array, inout_array | const number *, number * | as many as `count` says |
+| arrays | const number *const * | arrays of numbers, as many as `count` says |
 | string | const char * | text that ends with 0 |
+| strings | const char *const * | as many as `count` says, or `ended_by` NULL |
 | text | char * | receives text, at most `count` bytes |
-| buffer, out_buffer | const void *, void * | memory of `bytes` bytes |
+| buffer, out_buffer, inout_buffer | const void *, void * | memory of `bytes` bytes |
+| buffers | void *const * | addresses of buffers, as many as `count` says |
 | out_value | number * | receives one number |
-| callback | function pointer | called with `user`, if there is such an argument |
+| callback | function pointer | is called with `user`, if there is such an argument |
 | count, bytes, user | | belongs to the arguments in `of` |
 | number, enum | | a plain value |
+| address | void * | memory that the library reads later, or a pointer of another library |
+| foreign | | a type of another library |
 | variadic | ... | |
 """
 import re
@@ -32,10 +40,13 @@ NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "doubl
            "unsigned char", "unsigned int"}
 SHAPES = {("ndim", "dims"), ("naxes", "axes")}
 COUNTS = {"n", "ndim", "naxes"}
-# What the table may say. These kinds have no rule: headers cannot express them.
-TABLE_ONLY = {"inout_handle", "inout_struct", "inout_array", "inout_buffer", "buffers", "arrays",
-              "address", "foreign", "user"}
 SLAVES = {"count", "bytes", "user"}
+KINDS = SLAVES | {
+    "source_line", "tensor", "handle", "out_tensor", "out_handle", "inout_handle", "list",
+    "out_list", "options", "struct", "out_struct", "inout_struct", "value_struct", "shape",
+    "array", "out_array", "inout_array", "arrays", "structs", "strings", "string", "text",
+    "buffer", "out_buffer", "inout_buffer", "buffers", "out_value", "callback", "number", "enum",
+    "address", "foreign", "variadic"}
 
 
 class Types:
@@ -79,6 +90,9 @@ class Function:
         decided = []
         for i, argument in enumerate(self.arguments):
             said = self.table.get(argument["name"], {})
+            if said.get("kind", "number") not in KINDS:
+                raise Wrong(f"{self.name}: there is no kind {said['kind']}: generate/kinds.py "
+                            "lists them")
             kind = {} if "kind" in said else self.rule(i, decided)
             if kind is None:
                 raise Wrong(f"{self.name}: cannot decide the kind of `{argument['type']}` "

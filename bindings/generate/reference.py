@@ -154,7 +154,12 @@ class Page:
         return out
 
     def words(self, group):
-        """Ranks, result and errors, which all functions of a group have in common."""
+        """Ranks, result and errors, which all functions of a group have in common; what frees the
+        objects of a handle."""
+        handles = [i for i in group if i["part"] == "handles"]
+        if handles:
+            return [f"- {h['name']}: " + (f"freed by `{h['free']}`." if h["free"] else
+                                          f"owned by the {h['owner']}.") for h in handles]
         function = next((i for i in group if i["part"] == "functions"), None)
         if not function:
             return []
@@ -168,8 +173,8 @@ class Page:
 
     def table(self, item):
         if item["part"] == "structs":
-            rows = [(f"`{signature.field_name(f)}`", f"`{f['type']}`", cell(f.get("comment", [])))
-                    for f in item["fields"]]
+            rows = [(f"`{signature.field_name(f)}`", f"`{signature.field_type(f)}`",
+                     cell(f.get("comment", []))) for f in item["fields"]]
             return ["| field | type | |", "|---|---|---|", *map(row, rows), ""]
         if item["part"] == "enums":
             rows = [(f"`{v['name']}`", str(v["value"]), cell(v.get("comment", [])))

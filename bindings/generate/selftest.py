@@ -47,6 +47,7 @@ WRONG = {
 WRONG_TABLES = {
     "function.ctn_gone does not exist": '[function.ctn_gone]\nx = {taken = true, reason = "x"}\n',
     "has no argument y": '[function.ctn_shift_at]\ny = {kind = "tensor", reason = "y"}\n',
+    "there is no kind box": '[function.ctn_shift_at]\nx = {kind = "box", reason = "x"}\n',
     "has no reason": '[returns.ctn_box_new]\nkind = "enum"\n',
     "is none of": '[functions.ctn_box_new]\nreason = "x"\n',
 }

@@ -31,6 +31,10 @@ def field_name(field):
     return field["name"] + (f"[{field['length']}]" if "length" in field else "")
 
 
+def field_type(field):
+    return declarator(field["type"], "", field.get("callback")).strip()
+
+
 def declaration(item):
     """The lines that show an item; none for structs and enums, which are shown as tables."""
     part, name = item["part"], item["name"]
