@@ -8,6 +8,7 @@
 #define CATENA_DATASETS_H
 
 #include <catena/data.h>
+#include <catena/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +76,27 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_concat(ctn_dataset **ds, int n,
  * the message gives it), EARG (the classes of base have no names), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_relabel(ctn_dataset **ds, ctn_dataset *base,
                                                       int64_t n, const char *const *name);
+
+typedef struct {
+    size_t struct_size;
+    double chosen; /* share of the words that are chosen; 0: 0.15 */
+    /* Shares of the chosen words that become the mask token and a random word; the others stay. 0:
+     * 0.8 and 0.1, < 0: none. */
+    double masked, random;
+    /* Texts of special tokens; NULL: [MASK], [CLS], [SEP]. begin, end: put before and after the
+     * tokens; "": none. */
+    const char *mask, *begin, *end;
+} ctn_mask_opt;
+/* Samples for masked-language training, as of BERT, from windows of tokens: field 0 of base, i64
+ * (n); a second field of the same type and shape, as from ctn_tokens_open, is not used. Fields:
+ * tokens i64 (n + 2) with begin and end around them and the chosen words replaced, and targets i64
+ * (n + 2), which are the chosen words, and -100 for all other tokens. Special tokens of t are never
+ * chosen. In each window, the number of chosen words is their share, rounded up or down at random,
+ * but at least 1. All choices depend only on the seed, the epoch and the index of the sample. base
+ * is taken over; t is used only during the call. Local. Result: *ds, owned. Errors: EARG, ENOTFOUND
+ * (t has no such special token), ENOMEM; EFORMAT for a sample with a token that t does not have. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_mask(ctn_dataset **ds, ctn_dataset *base,
+                                                   const ctn_tokenizer *t, const ctn_mask_opt *opt);
 
 /* Apply fn to each sample: it reads a sample of base from src and writes the new fields to dst.
  * fn is called from several threads at once. A ragged field f has the length of field f of base
