@@ -79,6 +79,7 @@ typedef struct {
     ctn_reduction reduction; /* mean: divides by the sum of the weights of the rows that count */
     const int64_t *ignore;   /* rows of this class are ignored; NULL: -100 */
     double smoothing;        /* label smoothing, 0 to 1 */
+    ctn_tensor *bias;        /* ctn_linear_cross_entropy: (V), added to the logits; NULL: none */
 } ctn_softmax_cross_entropy_opt;
 
 /* Cross-entropy: the mean of -log softmax(x)[t]. x (...,C); t (...) classes i64 or i32, or
@@ -89,9 +90,9 @@ CTN_API ctn_tensor *ctn_softmax_cross_entropy_with_at(const char *at, ctn_tensor
 #define ctn_softmax_cross_entropy(x, t) ctn_softmax_cross_entropy_with_at(CTN_HERE, x, t, NULL)
 #define ctn_softmax_cross_entropy_with(...) ctn_softmax_cross_entropy_with_at(CTN_HERE, __VA_ARGS__)
 /* The same of the logits x w^T, for many classes such as the words of a language model: in f32,
- * without class weights and smoothing, the logits of all rows never exist at the same time. x
- * (...,C), w (V,C), t one class per row of x. Gradients of first order. Errors: ESHAPE, EARG (a
- * class out of range, when it runs). */
+ * without class weights and smoothing, the logits of all rows never exist at the same time, and
+ * those of ignored rows are not computed. x (...,C), w (V,C), t one class per row of x. Gradients
+ * of first order. Errors: ESHAPE, EARG (a class out of range, when it runs). */
 CTN_API ctn_tensor *ctn_linear_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tensor *w,
                                                 ctn_tensor *t,
                                                 const ctn_softmax_cross_entropy_opt *opt);

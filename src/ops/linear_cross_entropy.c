@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * linear_cross_entropy: softmax_cross_entropy(x W^T, t) for a large number of classes, such as the
- * words of a language model. x (N,C), W (V,C), classes t (N). The logits exist for one chunk of
- * rows at a time. When a gradient is wanted, the same pass also computes those of x and W, as
- * further outputs, because the logits are at hand. They belong to a gradient of the loss that is
- * known beforehand, 1 unless the plan sets it (plan/fuse/loss_seed.c); the gradient of the op only
- * scales them.
+ * linear_cross_entropy: softmax_cross_entropy(x W^T + b, t) for a large number of classes, such as
+ * the words of a language model. x (N,C), W (V,C), classes t (N), b (V) or absent. The logits exist
+ * for one chunk of rows at a time, and those of ignored rows never do. When a gradient is wanted,
+ * the same pass also computes those of x, W and b, as further outputs, because the logits are at
+ * hand. They belong to a gradient of the loss that is known beforehand, 1 unless the plan sets it
+ * (plan/fuse/loss_seed.c); the gradient of the op only scales them.
  */
 #include <math.h>
 
@@ -20,10 +20,11 @@ enum { CHUNK = 256, BLOCK = 256 }; /* most rows of a chunk; exponentials that ar
 
 static ctn_status lce_infer(ctn_infer_args *a)
 {
-    const ctn_desc *x = a->in[0], *w = a->in[1];
     a->out[0] = (ctn_desc){.dtype = CTN_F32};
-    a->out[1] = *x;
-    a->out[2] = *w;
+    a->out[1] = *a->in[0];
+    a->out[2] = *a->in[1];
+    a->nout = a->nin;
+    if (a->nin > 3) a->out[3] = *a->in[3];
     return CTN_OK;
 }
 
@@ -61,10 +62,12 @@ static int64_t class_of(const ctn_run_args *a, int64_t row)
     return ctn__class_at(a->in[2], a->din[2].dtype, row);
 }
 
-static int64_t counted_rows(const ctn_run_args *a)
+/* Lists the rows that are not ignored; returns their number. */
+static int64_t list_rows(const ctn_run_args *a, int64_t *row)
 {
     int64_t n = 0;
-    for (int64_t r = 0; r < a->din[0].dim[0]; r++) n += class_of(a, r) != a->attr[IGNORE];
+    for (int64_t r = 0; r < a->din[0].dim[0]; r++)
+        if (class_of(a, r) != a->attr[IGNORE]) row[n++] = r;
     return n;
 }
 
@@ -74,10 +77,6 @@ static double lce_row(const ctn_run_args *a, int64_t row, float *logit, int64_t 
 {
     const ctn__isa isa = ctn__isa_in_use();
     const int64_t cls = class_of(a, row);
-    if (cls == a->attr[IGNORE]) {
-        if (grad) memset(logit, 0, (size_t)V * sizeof *logit);
-        return 0;
-    }
     const double own = (double)logit[cls];
     float m;
     double s;
@@ -91,46 +90,105 @@ static double lce_row(const ctn_run_args *a, int64_t row, float *logit, int64_t 
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static size_t padded(size_t bytes)
+/* The parts of the scratch memory. */
+typedef struct {
+    float *logit; /* (chunk,V) */
+    float *x;     /* (chunk,C), for rows that are not neighbours */
+    double *loss; /* (chunk) */
+    int64_t *row; /* (N) */
+    size_t bytes; /* of all */
+} room;
+
+static void *take(char *base, room *s, size_t bytes)
 {
-    return (bytes + 63) / 64 * 64;
+    char *p = base ? base + s->bytes : NULL;
+    s->bytes += (bytes + 63) / 64 * 64;
+    return p;
 }
 
-static int64_t chunk_of(int64_t rows)
+static room room_at(void *base, const ctn_desc *x, const ctn_desc *w)
 {
-    const int64_t chunks = (rows + CHUNK - 1) / CHUNK;
-    return (rows + chunks - 1) / chunks;
+    const size_t N = (size_t)x->dim[0], C = (size_t)x->dim[1], V = (size_t)w->dim[0];
+    const size_t chunk = N < CHUNK ? N : CHUNK;
+    room s = {0};
+    s.logit = take(base, &s, chunk * V * sizeof *s.logit);
+    s.x = take(base, &s, chunk * C * sizeof *s.x);
+    s.loss = take(base, &s, chunk * sizeof *s.loss);
+    s.row = take(base, &s, N * sizeof *s.row);
+    return s;
 }
 
 static ctn_status lce_prepare(ctn_prepare_args *a)
 {
     const int64_t N = a->din[0].dim[0], C = a->din[0].dim[1], V = a->din[1].dim[0];
-    const size_t rows = (size_t)chunk_of(N);
     a->kernel = "gemm";
     a->flops = (a->nout > 1 ? 6 : 2) * N * C * V;
-    a->scratch = padded(rows * (size_t)V * sizeof(float)) + rows * sizeof(double);
+    a->scratch = room_at(NULL, &a->din[0], &a->din[1]).bytes;
     return CTN_OK;
 }
 
-/* Rows `first` to first + n - 1. */
-static ctn_status run_chunk(const ctn_run_args *a, int64_t first, int64_t n, double c, double *loss)
+static bool neighbours(const int64_t *row, int64_t n)
+{
+    return row[n - 1] - row[0] == n - 1;
+}
+
+/* The n rows of x as one matrix. */
+static const float *gather(const ctn_run_args *a, const room *s, const int64_t *row, int64_t n)
+{
+    const int64_t C = a->din[0].dim[1];
+    const float *x = a->in[0];
+    if (neighbours(row, n)) return x + row[0] * C;
+    for (int64_t r = 0; r < n; r++) memcpy(s->x + r * C, x + row[r] * C, (size_t)C * sizeof *x);
+    return s->x;
+}
+
+/* gx = g W. The rows of x are not needed any more, so the result may replace them. */
+static ctn_status x_gradient(const ctn_run_args *a, const room *s, const int64_t *row, int64_t n)
 {
     const int64_t C = a->din[0].dim[1], V = a->din[1].dim[0];
-    const float *x = (const float *)a->in[0] + first * C, *w = a->in[1];
-    void *rest = (char *)a->scratch + padded((size_t)(n * V) * sizeof(float));
-    float *g = a->scratch;
-    double *each = rest;
-    const bool grad = a->out[1] || a->out[2];
-    CTN_TRY(ctn__gemm(&(ctn__gemm_args){n, V, C, x, w, g, C, C, V, .tb = true}));
+    const bool direct = neighbours(row, n);
+    float *out = a->out[1], *gx = direct ? out + row[0] * C : s->x;
+    CTN_TRY(ctn__gemm(&(ctn__gemm_args){n, C, V, s->logit, a->in[1], gx, V, C, C, .ta = false}));
+    for (int64_t r = 0; r < n && !direct; r++)
+        memcpy(out + row[r] * C, gx + r * C, (size_t)C * sizeof *gx);
+    return CTN_OK;
+}
+
+/* gb += the sum of g over its rows. */
+static void add_bias_gradient(const ctn_run_args *a, const float *g, int64_t n)
+{
+    const int64_t V = a->din[1].dim[0];
+    float *gb = a->out[3];
 #pragma omp parallel for schedule(static) num_threads(a->env->threads)
-    for (int64_t r = 0; r < n; r++) each[r] = lce_row(a, first + r, g + r * V, V, grad, c);
-    for (int64_t r = 0; r < n; r++) *loss += each[r];
-    if (a->out[1])
-        CTN_TRY(ctn__gemm(&(ctn__gemm_args){n, C, V, g, w, (float *)a->out[1] + first * C, V, C, C,
-                                            .ta = false}));
-    if (!a->out[2]) return CTN_OK;
-    return ctn__gemm(
-        &(ctn__gemm_args){V, C, n, g, x, a->out[2], V, C, C, .ta = true, .add = first > 0});
+    for (int64_t first = 0; first < V; first += BLOCK)
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t v = first; v < V && v < first + BLOCK; v++) gb[v] += g[r * V + v];
+}
+
+/* The n rows with these numbers; first: nothing was added to the gradient of W yet. */
+static ctn_status run_chunk(const ctn_run_args *a, const room *s, const int64_t *row, int64_t n,
+                            bool first, double c, double *loss)
+{
+    const int64_t C = a->din[0].dim[1], V = a->din[1].dim[0];
+    const float *x = gather(a, s, row, n), *bias = a->nin > 3 ? a->in[3] : NULL;
+    float *g = s->logit, *gb = a->nin > 3 ? a->out[3] : NULL;
+    const bool grad = a->out[1] || a->out[2] || gb;
+    for (int64_t r = 0; bias && r < n; r++) memcpy(g + r * V, bias, (size_t)V * sizeof *g);
+    CTN_TRY(ctn__gemm(
+        &(ctn__gemm_args){n, V, C, x, a->in[1], g, C, C, V, .tb = true, .add = bias != NULL}));
+#pragma omp parallel for schedule(static) num_threads(a->env->threads)
+    for (int64_t r = 0; r < n; r++) s->loss[r] = lce_row(a, row[r], g + r * V, V, grad, c);
+    for (int64_t r = 0; r < n; r++) *loss += s->loss[r];
+    if (gb) add_bias_gradient(a, g, n);
+    if (a->out[2])
+        CTN_TRY(ctn__gemm(
+            &(ctn__gemm_args){V, C, n, g, x, a->out[2], V, C, C, .ta = true, .add = !first}));
+    return a->out[1] ? x_gradient(a, s, row, n) : CTN_OK;
+}
+
+static void clear(const ctn_run_args *a, int k)
+{
+    if (a->out[k]) memset(a->out[k], 0, (size_t)ctn__count(&a->dout[k]) * sizeof(float));
 }
 
 static ctn_status check_classes(const ctn_run_args *a)
@@ -149,32 +207,40 @@ static ctn_status check_classes(const ctn_run_args *a)
 
 static ctn_status lce_run(const ctn_run_args *a)
 {
-    const int64_t N = a->din[0].dim[0], rows = chunk_of(N);
-    const double c =
-        a->attr[REDUCTION] == CTN_MEAN ? 1 / (double)counted_rows(a) : 1; /* of the loss */
-    double loss = 0;
+    const room s = room_at(a->scratch, &a->din[0], &a->din[1]);
     CTN_TRY(check_classes(a));
-    for (int64_t k = 0; k < N; k += rows)
-        CTN_TRY(run_chunk(a, k, N - k < rows ? N - k : rows, c * a->scalar[SEED], &loss));
+    const int64_t n = list_rows(a, s.row), chunks = (n + CHUNK - 1) / CHUNK;
+    const int64_t rows =
+        chunks ? (n + chunks - 1) / chunks : 0; /* all chunks are of similar size */
+    const double c = a->attr[REDUCTION] == CTN_MEAN ? 1 / (double)n : 1; /* of the loss */
+    const double seed = c * a->scalar[SEED];
+    double loss = 0;
+    if (n < a->din[0].dim[0]) clear(a, 1);
+    if (n == 0) clear(a, 2);
+    if (a->nin > 3) clear(a, 3);
+    for (int64_t k = 0; k < n; k += rows)
+        CTN_TRY(run_chunk(a, &s, s.row + k, n - k < rows ? n - k : rows, k == 0, seed, &loss));
     if (a->out[0]) *(float *)a->out[0] = (float)(loss * c);
     return CTN_OK;
 }
 
 static ctn_status lce_grad(const ctn_grad_args *a)
 {
-    for (int i = 0; i < 2; i++)
-        if (a->need[i]) CTN_TRY(ctn__grad_to(a, i, ctn_mul_at(a->at, a->out[i + 1], a->gout[0])));
+    static const int from[] = {0, 1, 3}; /* the input of each gradient */
+    for (int k = 0; k < a->nout - 1; k++)
+        if (a->need[from[k]])
+            CTN_TRY(ctn__grad_to(a, from[k], ctn_mul_at(a->at, a->out[k + 1], a->gout[0])));
     return CTN_OK;
 }
 
 ctn_op ctn__op_linear_cross_entropy = {
     .struct_size = sizeof(ctn_op),
     .name = "linear_cross_entropy",
-    .nin = 3,
-    .nout = 3,
+    .nin = -1,
+    .nout = 4,
     .order = 1,
     .prec = CTN_PREC_F32,
-    .grad_out = CTN_OPERAND(1) | CTN_OPERAND(2),
+    .grad_out = CTN_OPERAND(1) | CTN_OPERAND(2) | CTN_OPERAND(3),
     .attr_names = attr_names,
     .infer = lce_infer,
     .grad = lce_grad,
@@ -184,36 +250,45 @@ ctn_op ctn__op_linear_cross_entropy = {
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static bool fits(const ctn_desc *x, const ctn_desc *w, const ctn_desc *t)
+static bool fits(const ctn_desc *x, const ctn_desc *w, const ctn_desc *t, const ctn_tensor *b)
 {
+    if (b && (b->d.ndim != 1 || b->d.dim[0] != w->dim[0])) return false;
     return x->ndim >= 1 && w->ndim == 2 && x->dim[x->ndim - 1] == w->dim[1] &&
            ctn__count(t) * w->dim[1] == ctn__count(x) && ctn__is_class_type(t->dtype);
+}
+
+static void refuse(const char *at, const ctn_tensor *x, const ctn_tensor *w, const ctn_tensor *t,
+                   const ctn_tensor *bias)
+{
+    char tx[128], tw[128], tt[128], tb[128];
+    ctn_fail(
+        CTN_ESHAPE,
+        "linear_cross_entropy: x is %s, weight is %s%s%s, classes are %s %s; expected (...,C), "
+        "(V,C), a bias of (V) or none, and one i64 or i32 class per row of x (%s)",
+        ctn__shape_text(&x->d, tx, sizeof tx), ctn__shape_text(&w->d, tw, sizeof tw),
+        bias ? ", bias is " : "", bias ? ctn__shape_text(&bias->d, tb, sizeof tb) : "",
+        ctn_dtype_name(t->d.dtype), ctn__shape_text(&t->d, tt, sizeof tt), at);
 }
 
 ctn_tensor *ctn_linear_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *t,
                                         const ctn_softmax_cross_entropy_opt *opt)
 {
-    char tx[128], tw[128], tt[128];
+    ctn_softmax_cross_entropy_opt o;
     if (!x || !w || !t) return ctn_linear_at(at, NULL, NULL, NULL);
-    if (!fits(&x->d, &w->d, &t->d)) {
-        ctn_fail(
-            CTN_ESHAPE,
-            "linear_cross_entropy: x is %s, weight is %s, classes are %s %s; expected (...,C), "
-            "(V,C) and one i64 or i32 class per row of x (%s)",
-            ctn__shape_text(&x->d, tx, sizeof tx), ctn__shape_text(&w->d, tw, sizeof tw),
-            ctn_dtype_name(t->d.dtype), ctn__shape_text(&t->d, tt, sizeof tt), at);
+    if (ctn__opt("linear_cross_entropy", &o, sizeof o, opt) < 0) return NULL;
+    if (!fits(&x->d, &w->d, &t->d, o.bias)) {
+        refuse(at, x, w, t, o.bias);
         return NULL;
     }
     x = ctn__rows_of(at, x);
     if (t->d.ndim != 1) t = ctn_reshape_at(at, t, CTN_SHAPE(ctn__count(&t->d)));
     if (!x || !t) return NULL;
-    const bool whole = opt && (opt->weights || opt->smoothing != 0);
+    const bool whole = o.weights || o.smoothing != 0;
     if (whole || x->d.dtype != CTN_F32 || w->d.dtype != CTN_F32 ||
         x->ctx->opt.precision != CTN_PRECISION_F32 || ctn__count(&x->d) == 0)
-        return ctn_softmax_cross_entropy_with_at(at, ctn_linear_at(at, x, w, NULL), t, opt);
-    ctn_tensor *in[3] = {x, w, t};
-    const int64_t attr[NATTR] = {opt ? opt->reduction : CTN_MEAN,
-                                 opt && opt->ignore ? *opt->ignore : CTN__NO_CLASS};
-    return ctn__apply1(at, NULL, &ctn__op_linear_cross_entropy, 3, in, NATTR, attr, NSCALAR,
-                       (const ctn_scalar[NSCALAR]){CTN_CONST(1)});
+        return ctn_softmax_cross_entropy_with_at(at, ctn_linear_at(at, x, w, o.bias), t, &o);
+    ctn_tensor *in[4] = {x, w, t, o.bias};
+    const int64_t attr[NATTR] = {o.reduction, o.ignore ? *o.ignore : CTN__NO_CLASS};
+    return ctn__apply1(at, NULL, &ctn__op_linear_cross_entropy, o.bias ? 4 : 3, in, NATTR, attr,
+                       NSCALAR, (const ctn_scalar[NSCALAR]){CTN_CONST(1)});
 }

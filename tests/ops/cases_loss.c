@@ -54,14 +54,14 @@ static void softmax_ref(const op_case *c, const double *const *x, const ctn_desc
 
 /* ---- losses: p[0] reduction, q[0] delta ------------------------------------------------------ */
 
-/* linear_cross_entropy: p[0] reduction, p[1] the class to ignore */
+/* linear_cross_entropy: p[0] reduction, p[1] the class to ignore; a fourth input is the bias */
 static ctn_tensor *lce_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     (void)ctx;
     return ctn_linear_cross_entropy(x[0], x[1], x[2],
                                     CTN_OPT(ctn_softmax_cross_entropy_opt,
-                                            .reduction = (ctn_reduction)c->p[0],
-                                            .ignore = &c->p[1]));
+                                            .reduction = (ctn_reduction)c->p[0], .ignore = &c->p[1],
+                                            .bias = c->nin > 3 ? x[3] : NULL));
 }
 
 static void lce_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
@@ -75,7 +75,7 @@ static void lce_ref(const op_case *c, const double *const *x, const ctn_desc *ou
         if ((int64_t)x[2][r] == c->p[1]) continue;
         for (int pass = 0; pass < 2; pass++)
             for (int64_t v = 0; v < V; v++) {
-                double s = 0;
+                double s = c->nin > 3 ? x[3][v] : 0;
                 for (int64_t i = 0; i < C; i++) s += x[0][r * C + i] * x[1][v * C + i];
                 if (pass == 0) top = fmax(top, s);
                 else sum += exp(s - top);
@@ -295,6 +295,14 @@ case_table cases_loss = {
     {.op = "linear_cross_entropy", .name = "chunks", .nin = 3, .p = {CTN_MEAN, 3},
      .in = {{S2(521, 6)}, {S2(301, 6)},
             {.dtype = CTN_I64, S1(521), .fill = FILL_INDEX, .hi = 301}},
+     .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1, .engine_sums = 2},
+    {.op = "linear_cross_entropy", .name = "bias", .nin = 4, .p = {CTN_MEAN, 1},
+     .in = {{S3(2, 5, 4)}, {S2(7, 4)},
+            {.dtype = CTN_I32, S2(2, 5), .fill = FILL_INDEX, .hi = 7}, {S1(7)}},
+     .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1},
+    {.op = "linear_cross_entropy", .name = "bias, many ignored", .nin = 4, .p = {CTN_MEAN, 0},
+     .in = {{S2(1031, 5)}, {S2(3, 5)},
+            {.dtype = CTN_I64, S1(1031), .fill = FILL_INDEX, .hi = 3}, {S1(3)}},
      .call = lce_call, .ref = lce_ref, .composed = 1, .grad = 1, .engine_sums = 2},
     {.op = "sigmoid_cross_entropy", .name = "large", .nin = 2, .p = {CTN_MEAN}, .call = sxent_call,
      .ref = loss_ref, .grad = 1,

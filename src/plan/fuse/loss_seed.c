@@ -9,8 +9,8 @@
 
 #include "ops/ops.h"
 
-enum { FIRST = 1, LAST = 2 }; /* outputs that are gradients: of x and of the weight */
-enum { SEED = 0 };            /* scalar: the gradient of the loss */
+enum { FIRST = 1, END = 4 }; /* outputs that are gradients: of x, the weight and the bias */
+enum { SEED = 0 };           /* scalar: the gradient of the loss */
 
 /* The node that fills value v with a constant; NULL: v is something else. */
 static const ctn__pnode *constant(const ctn__plan *p, int v)
@@ -36,11 +36,11 @@ static ctn__pnode *product_with(const ctn__plan *p, int v, const ctn__pnode **c)
 
 bool ctn__fuse_loss_seed(ctn__plan *p, int node, ctn_status *st)
 {
-    ctn__pnode *n = &p->nodes.at[node], *product[LAST + 1] = {NULL};
+    ctn__pnode *n = &p->nodes.at[node], *product[END] = {NULL};
     const ctn__pnode *seed = NULL;
     (void)st;
     if (n->op != &ctn__op_linear_cross_entropy) return false;
-    for (int k = FIRST; k <= LAST; k++) {
+    for (int k = FIRST; k < n->nout; k++) {
         const ctn__value *v = &p->values.at[n->out[k]];
         const ctn__pnode *c = NULL;
         if (v->kind == CTN__V_TEMP && v->uses == 0) continue;
@@ -50,7 +50,7 @@ bool ctn__fuse_loss_seed(ctn__plan *p, int node, ctn_status *st)
     }
     if (!seed) return false;
     n->scalar[SEED] = seed->scalar[0];
-    for (int k = FIRST; k <= LAST; k++) {
+    for (int k = FIRST; k < n->nout; k++) {
         if (!product[k]) continue;
         n->out[k] = product[k]->out[0];
         p->values.at[n->out[k]].node = node;
