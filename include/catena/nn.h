@@ -103,6 +103,14 @@ CTN_API ctn_module *ctn_module_child(const ctn_module *m, int i);
 /* The context that m was made in. Local. Result: borrowed from m. */
 CTN_API ctn_context *ctn_module_context(const ctn_module *m);
 
+/* What a network of the zoo predicts for the tokens of a text. */
+typedef enum {
+    CTN_PREDICTS_OTHER = 0, /* something else; also for modules that are not of the zoo */
+    CTN_PREDICTS_NEXT,      /* the token that follows each token: gpt, llama */
+    CTN_PREDICTS_MASKED     /* the tokens that ctn_dataset_mask has hidden: bert */
+} ctn_predicts;
+CTN_API ctn_predicts ctn_module_predicts(const ctn_module *m); /* Local. */
+
 /* Make a parameter (trained by an optimizer) or a state (written by ctn_assign) of m. init NULL:
  * zeros. v may be NULL. Local. Result: *v, borrowed from m. Errors: EARG, ESHAPE, EDTYPE,
  * ENOMEM. */

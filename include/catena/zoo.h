@@ -18,8 +18,8 @@ extern "C" {
 
 typedef struct {
     size_t struct_size;
-    int64_t classes;     /* outputs: classes, output channels (unet) or vocabulary (gpt) */
-    int64_t in_channels; /* input channels, or inputs (mlp); not used by gpt */
+    int64_t classes;     /* outputs: classes, channels (unet) or vocabulary (gpt, bert) */
+    int64_t in_channels; /* input channels, or inputs (mlp); not used by gpt and bert */
 } ctn_zoo_opt;
 /* Make a network by its name, one of ctn_zoo_names. Errors: also ENOTFOUND. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_new(ctn_module **m, ctn_context *ctx, const char *name,
@@ -165,9 +165,12 @@ typedef struct {
 /* BERT with the names of Hugging Face: bert.embeddings.word_embeddings, ...,
  * bert.encoder.layer.0.attention.self.query, ..., and cls.predictions or bert.pooler and
  * classifier. Inputs of ctn_call_multi: tokens (N,T) i64 or i32; lengths (N) of the sequences
- * without padding, NULL: all T; token types (N,T), NULL: all 0. Output: logits (N,T,V), or
- * (N,classes) with the classification head. Logits of padding mean nothing. GELU is exact. There
- * is no dropout. Files in which normalisations have gamma and beta load too. */
+ * without padding, NULL: all T; token types (N,T), NULL: all 0; with the masked-language head,
+ * targets (N,T), -100 where there is none. Output: logits (N,T,V), or (N,classes) with the
+ * classification head; with targets, the mean loss, for which only the logits of tokens with a
+ * target are computed. Logits of padding mean nothing. GELU is exact. There is no dropout. Files in
+ * which normalisations have gamma and beta load too. "bert" in ctn_zoo_names has the default sizes,
+ * those of BERT base with 110 million parameters. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx,
                                                const ctn_bert_opt *opt);
 

@@ -274,6 +274,11 @@ ctn_status ctn_generator_new(ctn_generator **g, ctn_module *m, const ctn_generat
     if (!g || !m) return ctn_fail(CTN_EARG, "generator_new: NULL argument");
     *g = NULL;
     CTN_TRY(ctn__opt("generator_new", &o, sizeof o, opt));
+    if (m->masked)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "generator_new: %s is a masked language model, which fills in words and "
+                        "cannot continue a text; use gpt or llama",
+                        ctn__module_path(m, path, sizeof path));
     if (!m->decoder)
         return ctn_fail(CTN_EUNSUPPORTED,
                         "generator_new: %s is not a language model of the zoo (gpt or llama)",

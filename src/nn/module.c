@@ -141,6 +141,12 @@ ctn_context *ctn_module_context(const ctn_module *m)
     return m->ctx;
 }
 
+ctn_predicts ctn_module_predicts(const ctn_module *m)
+{
+    if (m->decoder) return CTN_PREDICTS_NEXT;
+    return m->masked ? CTN_PREDICTS_MASKED : CTN_PREDICTS_OTHER;
+}
+
 /* ---- variables ------------------------------------------------------------------------------ */
 
 static ctn_status add_var(ctn_module *m, const char *name, ctn_var *v, bool tied)

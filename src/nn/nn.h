@@ -72,6 +72,7 @@ struct ctn_module {
     bool recompute;                  /* each call is a block that is recomputed for its gradient */
     const ctn__published *published; /* NULL: files are as the module saves them */
     const ctn__decoder *decoder;     /* NULL: the module does not continue sequences */
+    bool masked;                     /* the module predicts masked tokens */
     CTN__VEC(ctn_module *) children;
     CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
     bool listed;                  /* the members below are up to date */

@@ -92,6 +92,7 @@ static const struct {
     {"resnet56_cifar", 853018, 332, CTN_F32, {2, 3, 33, 31}, {2, 10}},
     {"unet", 7762465, 118, CTN_F32, {1, 1, 32, 48}, {1, 1, 32, 48}},
 #if !defined(__SANITIZE_ADDRESS__) /* these take minutes there */
+    {"bert", 109514298, 202, CTN_I64, {2, 7}, {2, 7, 30522}},
     {"gpt2", 124439808, 148, CTN_I64, {2, 7}, {2, 7, 50257}},
     {"resnet152", 60192808, 932, CTN_F32, {1, 3, 64, 64}, {1, 1000}},
     {"vgg16", 138357544, 32, CTN_F32, {1, 3, 64, 64}, {1, 1000}},
@@ -208,7 +209,7 @@ static bool is_known(const char *name)
 {
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k].name, name) == 0) return true;
-    return strncmp(name, "vgg", 3) == 0 || strcmp(name, "gpt2") == 0 ||
+    return strncmp(name, "vgg", 3) == 0 || strcmp(name, "gpt2") == 0 || strcmp(name, "bert") == 0 ||
            strcmp(name, "resnet152") == 0 || strcmp(name, "vit") == 0;
 }
 
@@ -223,7 +224,7 @@ static void test_every_name(void **state)
         OK(ctn_zoo_new(&m, ctx, *name, CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
         ctn_module_free(m);
     }
-    assert_int_equal(n, 20);
+    assert_int_equal(n, 21);
     ctn_module *m = NULL;
     OK(ctn_zoo_new(&m, ctx, "mlp", CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
     assert_shape(m, "0.weight", CTN_SHAPE(1000, 2));
@@ -326,6 +327,37 @@ static void test_train_others(void **state)
                    CTN_OPT(ctn_vit_opt, .image = 8, .patch = 4, .width = 16, .layers = 2,
                            .heads = 2, .classes = 5)));
     train(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 8, 8), classes);
+}
+
+/* A BERT that is called with targets returns the loss of those that are not -100. */
+static void test_masked_loss(void **state)
+{
+    ctn_context *ctx = *state;
+    static const int64_t tokens[2 * 4] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const int64_t targets[2 * 4] = {-100, 9, -100, 4, 1, -100, -100, -100};
+    ctn_bert_opt o = {sizeof o, .vocabulary = 11, .width = 16, .layers = 1, .heads = 2};
+    ctn_module *m = NULL, *classifier = NULL, *gpt = NULL;
+    OK(ctn_zoo_bert(&m, ctx, &o));
+    o.classes = 3;
+    OK(ctn_zoo_bert(&classifier, ctx, &o));
+    OK(ctn_zoo_gpt(&gpt, ctx, NULL));
+    OK(ctn_var_init(ctn_module_find(m, "cls.predictions.bias"),
+                    CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL)));
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *x = ctn_input(ctx, tokens, CTN_I64, CTN_SHAPE(2, 4));
+    ctn_tensor *t = ctn_input(ctx, targets, CTN_I64, CTN_SHAPE(2, 4));
+    ctn_tensor *loss = ctn_call_multi(m, x, NULL, NULL, t).t[0];
+    ctn_tensor *same = ctn_softmax_cross_entropy(ctn_call(m, x), t);
+    assert_true(fabs(ctn_item(loss) - ctn_item(same)) < 1e-5);
+    assert_int_equal(ctn_call_multi(classifier, x, NULL, NULL, t).n, 0);
+    assert_fails(ctn_error_status(), CTN_EARG, "masked-language head");
+    OK(ctn_scope_end(ctx));
+    assert_int_equal(ctn_module_predicts(m), CTN_PREDICTS_MASKED);
+    assert_int_equal(ctn_module_predicts(gpt), CTN_PREDICTS_NEXT);
+    assert_int_equal(ctn_module_predicts(classifier), CTN_PREDICTS_OTHER);
+    ctn_module_free(m);
+    ctn_module_free(classifier);
+    ctn_module_free(gpt);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -571,6 +603,7 @@ int main(void)
         TEST(test_every_name),
         TEST(test_train_resnet),
         TEST(test_train_others),
+        TEST(test_masked_loss),
         TEST(test_conv_modules),
         TEST(test_other_modules),
         TEST(test_refusals),

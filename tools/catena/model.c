@@ -66,13 +66,15 @@ static ctn_status mlp_new(model *m, int tiny)
 static const struct input {
     const char *name;
     int64_t batch, channels, size, classes;
-    int tokens, field;
+    int tokens; /* one in this many tokens has a target; 0: the input is not tokens */
+    int field;
 } inputs[] = {
     {"mlp", 100, 0, 784, 10, 0, 0},    {"lenet5", 100, 1, 28, 10, 0, 0},
     {"resnet20", 64, 3, 32, 10, 0, 0}, {"resnet32", 64, 3, 32, 10, 0, 0},
     {"resnet44", 64, 3, 32, 10, 0, 0}, {"resnet56", 64, 3, 32, 10, 0, 0},
     {"unet", 8, 1, 128, 0, 0, 1},      {"gpt2", 4, 0, 256, 50257, 1, 0},
-    {"gpt", 8, 0, 128, 256, 1, 0},     {"", 16, 3, 224, 1000, 0, 0},
+    {"gpt", 8, 0, 128, 256, 1, 0},     {"bert", 4, 0, 256, 30522, 7, 0},
+    {"", 16, 3, 224, 1000, 0, 0},
 };
 
 static const struct input *input_of(const char *name)
@@ -106,6 +108,7 @@ static ctn_status batch_new(model *m, const struct input *in, float scale)
     }
     for (int64_t i = 0; i < m->labels; i++) {
         if (in->field) ft[i] = model_uniform(&state);
+        else if (in->tokens > 1 && i % in->tokens) t[i] = -100;
         else t[i] = (int64_t)(model_uniform(&state) * (float)in->classes);
     }
     return CTN_OK;
@@ -171,13 +174,18 @@ void model_free(model *m)
     free(m->t);
 }
 
+ctn_tensor *token_loss(ctn_module *net, ctn_tensor *tokens, ctn_tensor *targets)
+{
+    return ctn_module_predicts(net) == CTN_PREDICTS_MASKED
+               ? ctn_call_multi(net, tokens, NULL, NULL, targets).t[0]
+               : ctn_call_multi(net, tokens, targets).t[0];
+}
+
 ctn_tensor *model_loss(model *m)
 {
     ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
-    if (m->tokens) { /* the network computes the loss itself if it gets the targets */
-        ctn_tensor *next = ctn_input(m->ctx, m->t, CTN_I64, m->ndim, m->shape);
-        return ctn_call_multi(m->net, x, next).t[0];
-    }
+    if (m->tokens)
+        return token_loss(m->net, x, ctn_input(m->ctx, m->t, CTN_I64, m->ndim, m->shape));
     ctn_tensor *y = ctn_call(m->net, x);
     if (m->field)
         return ctn_mean_squared_error(y, ctn_input(m->ctx, m->t, CTN_F32, m->ndim, m->shape),

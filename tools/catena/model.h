@@ -41,6 +41,9 @@ const char *const *model_names(void);
 /* Make network, optimizer and batch. Call model_free after a failure too. */
 ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt);
 void model_free(model *m);
+/* The mean loss as a language model computes it itself, without the logits of all tokens at once.
+ * Result: scope. */
+ctn_tensor *token_loss(ctn_module *net, ctn_tensor *tokens, ctn_tensor *targets);
 /* Record the forward pass and the loss in the open scope. Result: scope. */
 ctn_tensor *model_loss(model *m);
 /* Change the batch size and the size of images (or sequences); neither may exceed that of

@@ -25,12 +25,14 @@ static ctn_tensor *embed(const bert *b, const char *at, ctn_tensor *x, ctn_tenso
     return ctn_call_at(at, b->norm, x);
 }
 
-/* x (N,T,C) -> (N,T,V) */
-static ctn_tensor *masked_language(const bert *b, const char *at, ctn_tensor *x)
+/* x (N,T,C) -> (N,T,V), or the mean loss of the targets */
+static ctn_tensor *masked_language(const bert *b, const char *at, ctn_tensor *x,
+                                   ctn_tensor *targets)
 {
+    ctn_tensor *w = ctn_use_at(at, b->head), *bias = ctn_use_at(at, b->bias);
     x = ctn_gelu_at(at, ctn_call_at(at, b->transform, x));
     x = ctn_call_at(at, b->transform_norm, x);
-    return ctn_linear_at(at, x, ctn_use_at(at, b->head), ctn_use_at(at, b->bias));
+    return ctn__zoo_logits(at, x, targets, w, bias).t[0];
 }
 
 /* x (N,T,C) -> (N,classes) */
@@ -40,15 +42,20 @@ static ctn_tensor *classify(const bert *b, const char *at, ctn_tensor *x)
     return ctn_call_at(at, b->classifier, ctn_tanh_at(at, ctn_call_at(at, b->pooler, x)));
 }
 
-/* in: the tokens and, optionally, the lengths and the token types. */
+/* in: the tokens and, optionally, the lengths, the token types and the targets. */
 static ctn_tensors bert_forward(void *self, ctn_module *m, ctn_tensors in)
 {
     const bert *b = self;
     const char *at = m->at;
     if (ctn__zoo_check_tokens("bert", at, in.t[0], b->block) < 0) return (ctn_tensors){0};
+    if (b->classifier && in.t[3]) {
+        ctn_fail(CTN_EARG, "bert: targets need the masked-language head, not a classifier (%s)",
+                 at);
+        return (ctn_tensors){0};
+    }
     ctn_tensor *x = embed(b, at, in.t[0], in.t[2]);
     x = ctn__zoo_encode(at, b->layers, x, in.t[1]);
-    x = b->classifier ? classify(b, at, x) : masked_language(b, at, x);
+    x = b->classifier ? classify(b, at, x) : masked_language(b, at, x, in.t[3]);
     return (ctn_tensors){x != NULL, {x}};
 }
 
@@ -125,5 +132,6 @@ ctn_status ctn_zoo_bert(ctn_module **m, ctn_context *ctx, const ctn_bert_opt *op
     CTN_TRY(ctn__zoo_begin(m, ctx, NULL, sizeof(bert), CTN__REFS(bert, block)));
     (*m)->forward_multi = bert_forward;
     (*m)->published = &published;
+    (*m)->masked = o.classes == 0;
     return ctn__zoo_end(m, fill_bert(*m, &o, &e));
 }

@@ -64,7 +64,7 @@ static ctn_tensors gpt_forward(void *self, ctn_module *m, ctn_tensors in)
     ctn_tensor *where = ctn_slice_at(at, ctn_use_at(at, g->position), 0, 0, ctn_dim(x, 1));
     x = drop(at, ctn_add_at(at, ctn_call_at(at, g->wte, x), where), g->dropout);
     for (size_t i = 0; i < g->h->children.n; i++) x = ctn_call_at(at, g->h->children.at[i], x);
-    return ctn__zoo_logits(at, ctn_call_at(at, g->ln_f, x), in.t[1], g->head);
+    return ctn__zoo_logits(at, ctn_call_at(at, g->ln_f, x), in.t[1], ctn_use_at(at, g->head), NULL);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */

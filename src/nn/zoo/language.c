@@ -78,11 +78,12 @@ ctn_tensor *ctn__zoo_last_logits(const char *at, ctn_tensor *x, ctn_tensor *last
     return ctn_linear_at(at, ctn_embedding_at(at, x, last), ctn_use_at(at, head), NULL);
 }
 
-ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, ctn_var *head)
+ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, ctn_tensor *w,
+                            ctn_tensor *bias)
 {
-    ctn_tensor *w = ctn_use_at(at, head);
-    x = targets ? ctn_linear_cross_entropy_at(at, x, w, targets, NULL)
-                : ctn_linear_at(at, x, w, NULL);
+    const ctn_softmax_cross_entropy_opt *how = CTN_OPT(ctn_softmax_cross_entropy_opt, .bias = bias);
+    x = targets ? ctn_linear_cross_entropy_at(at, x, w, targets, how)
+                : ctn_linear_at(at, x, w, bias);
     return (ctn_tensors){x != NULL, {x}};
 }
 

@@ -55,7 +55,7 @@ static ctn_tensors llama_forward(void *self, ctn_module *m, ctn_tensors in)
     ctn_tensor *x = ctn_call_at(at, g->embed, in.t[0]);
     for (size_t i = 0; i < g->layers->children.n; i++)
         x = ctn_call_at(at, g->layers->children.at[i], x);
-    return ctn__zoo_logits(at, ctn_call_at(at, g->norm, x), in.t[1], g->head);
+    return ctn__zoo_logits(at, ctn_call_at(at, g->norm, x), in.t[1], ctn_use_at(at, g->head), NULL);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */

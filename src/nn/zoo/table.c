@@ -6,6 +6,7 @@
 
 /* name, function below, depth if the family has one */
 #define ZOO_TABLE(X)                        \
+    X("bert", make_bert, 0)                 \
     X("gpt", make_gpt, 0)                   \
     X("gpt2", make_gpt, 12)                 \
     X("lenet5", make_lenet5, 0)             \
@@ -29,11 +30,23 @@
 
 typedef ctn_status (*make_fn)(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o);
 
+static ctn_status no_channels(const char *name, const ctn_zoo_opt *o)
+{
+    if (o->in_channels == 0) return CTN_OK;
+    return ctn_fail(CTN_EARG, "zoo_new: in_channels is %lld, but %s does not take it",
+                    (long long)o->in_channels, name);
+}
+
+static ctn_status make_bert(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
+{
+    (void)depth;
+    CTN_TRY(no_channels("bert", o));
+    return ctn_zoo_bert(m, ctx, CTN_OPT(ctn_bert_opt, .vocabulary = o->classes));
+}
+
 static ctn_status make_gpt(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
 {
-    if (o->in_channels != 0)
-        return ctn_fail(CTN_EARG, "zoo_new: in_channels is %lld, but gpt does not take it",
-                        (long long)o->in_channels);
+    CTN_TRY(no_channels("gpt", o));
     if (depth == 0) return ctn_zoo_gpt(m, ctx, CTN_OPT(ctn_gpt_opt, .vocabulary = o->classes));
     return ctn_zoo_gpt(m, ctx,
                        CTN_OPT(ctn_gpt_opt, .vocabulary = o->classes ? o->classes : 50257,

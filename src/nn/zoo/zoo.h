@@ -50,9 +50,10 @@ ctn_tensor *ctn__zoo_attend(const char *at, ctn_tensor *q, ctn_tensor *k, ctn_te
                             int64_t window, const ctn__cache *c, int i);
 /* The end of a decode: logits of rows `last` of x (N,T,C). */
 ctn_tensor *ctn__zoo_last_logits(const char *at, ctn_tensor *x, ctn_tensor *last, ctn_var *head);
-/* The end of a forward pass: the logits, or the mean loss of the targets, which does not need all
- * logits at once. */
-ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, ctn_var *head);
+/* The end of a forward pass: the logits x w^T + bias, or the mean loss of the targets, which does
+ * not need all logits at once. bias may be NULL. */
+ctn_tensors ctn__zoo_logits(const char *at, ctn_tensor *x, ctn_tensor *targets, ctn_tensor *w,
+                            ctn_tensor *bias);
 /* Errors: ESHAPE unless x is (N,T) with T at most block. */
 ctn_status ctn__zoo_check_tokens(const char *who, const char *at, const ctn_tensor *x,
                                  int64_t block);
