@@ -571,8 +571,102 @@ def test_published():
     assert abs(fresh["train/loss"] - np.log(40)) < 0.2, fresh
     assert "--lora" in run("train", folder, *data, "--lora", "4", "--ema", "0.9", "--out", "no",
                            code=2).stderr
-    done = run("train", SOURCE / "tests/golden/published/bert", *data, "--out", "no", code=None)
-    assert done.returncode != 0 and "language model" in done.stderr, done.stderr
+    other = SOURCE / "tests/golden/published/bert_classes"
+    done = run("train", other, *data, "--out", "no", code=3)
+    assert "language model" in done.stderr, done.stderr
+
+
+WORDS = "to be or not , that is the question .".split()
+BERT = ["--data", "a.txt", "--length", "16", "--tokenizer", "vocab.txt"]
+TINY = ["--width", "32", "--depth", "1", "--heads", "2", "--batch", "8", "--lr", "0.003"]
+
+
+def make_hamlet():
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    Path("vocab.txt").write_text("\n".join(special + WORDS) + "\n")
+    Path("a.txt").write_text("To be, or not to be, that is the question. " * 100)
+
+
+def test_bert():
+    """A BERT learns to fill in words; text and its token file are the same data."""
+    make_hamlet()
+    words = ["--width", "64", "--depth", "1", "--heads", "2", "--lr", "0.002", "--schedule",
+             "one-cycle", "--iterations", "400", "--val-share", "0.2", "--eval-iterations", "200"]
+    done = train("bert", *BERT, *words, "--out", "r")
+    assert done["val/loss"] < 0.4 * np.log(len(WORDS)) and done["val/accuracy"] > 0.8, done
+    first = json.loads(Path("r/log.jsonl").read_text().splitlines()[0])
+    assert done["train/loss"] < 0.5 * first["train/loss"], (done, first)
+    evaluate = ["eval", "--weights", "r/weights.safetensors", "--data"]
+    found = json.loads(run(*evaluate, "a.txt", "--json").stdout)
+    assert found["loss"] < 1 and found["accuracy"] > 0.8, found
+    assert abs(np.exp(found["loss"]) - found["perplexity"]) < 1e-3, found
+    run("pack", "a.txt", "a.bin", "--tokenizer", "vocab.txt")
+    assert json.loads(run(*evaluate, "a.bin", "--json").stdout) == found
+    assert "perplexity" in run(*evaluate, "a.txt").stdout
+    more = json.loads(run(*evaluate, "a.txt", "--mask-share", "0.9", "--json").stdout)
+    assert more["loss"] > 2 * found["loss"], (more, found)
+
+
+def test_bert_resumed():
+    """A resumed training hides the same words as one that was not interrupted."""
+    make_hamlet()
+    words = ["bert", *BERT, *TINY, "--val-share", "0.2"]
+    train(*words, "--iterations", "40", "--out", "whole")
+    train(*words, "--iterations", "15", "--out", "parts")  # within the second epoch
+    train(*words, "--iterations", "40", "--out", "parts", "--resume", "--loader-threads", "3")
+    assert same("whole/weights.safetensors", "parts/weights.safetensors")
+    assert same("whole/best.safetensors", "parts/best.safetensors")
+
+
+def test_bert_published():
+    """A folder with a BERT is trained, adapted and evaluated with its own tokenizer."""
+    make_hamlet()
+    shutil.copytree(SOURCE / "tests/golden/published/bert", "bert")
+    shutil.copy("vocab.txt", "bert")
+    data = ["--data", "a.txt", "--length", "8"]
+    steps = ["--iterations", "100", "--lr", "0.01", "--out", "r", "--force"]
+    before = json.loads(run("eval", "./bert", *data, "--json").stdout)
+    for share, more in ((0.7, []), (0.9, ["--lora", "4"])):
+        train("./bert", *data, *steps, *more)
+        after = json.loads(run("eval", "./bert", "--weights", "r/weights.safetensors", *data,
+                               "--json").stdout)
+        assert after["loss"] < share * before["loss"], (more, before, after)
+    assert Path("r/adapters.safetensors").exists()
+    fresh = train("./bert/config.json", *data, "--iterations", "1", "--out", "fresh")
+    assert abs(fresh["train/loss"] - np.log(40)) < 0.3, fresh
+
+
+def test_bert_refused():
+    make_hamlet()
+    words = ["train", "bert", *TINY, "--iterations", "2", "--out", "no"]
+    assert "bert has no tokenizer" in run(*words, "--data", "a.txt", code=2).stderr
+    folder = SOURCE / "tests/golden/published/bert"
+    done = run("train", folder, "--data", "a.txt", "--out", "no", code=2)
+    assert "--tokenizer" in done.stderr, done.stderr
+    for bad, what in ((["--length", "2"], "at least 3"), (["--classes", "9"], "15 tokens"),
+                      (["--mask-share", "2"], "is 2"), (["--mask-share", "0"], "is 0")):
+        assert what in run(*words, *BERT, *bad, code=2).stderr, bad
+    done = run(*words, *BERT, "--length", "5000", code=4)
+    assert "smaller --length" in done.stderr, done.stderr
+    Path("small.txt").write_text("[UNK]\n[CLS]\n[SEP]\nto\nbe\n")
+    done = run(*words, "--data", "a.txt", "--tokenizer", "small.txt", code=4)
+    assert "no token '[MASK]'" in done.stderr, done.stderr
+    train(*words[1:], *BERT)
+    done = run("generate", "--weights", "no/weights.safetensors", "--prompt", "to", code=3)
+    assert "cannot continue a text" in done.stderr, done.stderr
+    done = run("predict", "--weights", "no/weights.safetensors", "--data", "a.txt", code=None)
+    assert done.returncode != 0 and "catena eval" in done.stderr, done.stderr
+    done = run("train", "gpt", "--data", "a.txt", "--length", "16", "--width", "16", "--depth", "1",
+               "--iterations", "1", "--mask-share", "0.2", "--out", "gpt")
+    assert "--mask-share has no effect" in done.stderr, done.stderr
+
+
+def test_encoded_text():
+    """Any language model trains on text that a tokenizer encodes."""
+    make_hamlet()
+    done = train("gpt", *BERT, *TINY, "--iterations", "60", "--out", "r")
+    assert done["train/loss"] < 1.5, done
+    assert resolved("r")["classes"] == "15", resolved("r")
 
 
 def test_timeline():

@@ -29,7 +29,7 @@ typedef struct {
     args *a;
     ctn_context *ctx;
     ctn_module *net;
-    ctn_tokenizer *tokenizer; /* NULL: tokens are bytes */
+    ctn_tokenizer *tokenizer; /* NULL: tokens are bytes, which the model has 256 of */
     ctn_generator *generator;
     sequence s[PROMPTS];
     int n;
@@ -44,16 +44,13 @@ typedef struct {
 static ctn_status make_net(job *j)
 {
     CTN_TRY(make_language(j->a, j->ctx, args_int(j->a, "classes"), &j->net));
+    if (ctn_module_predicts(j->net) == CTN_PREDICTS_MASKED)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "%s cannot continue a text: it fills in hidden words from the words on "
+                        "both sides; use a gpt or llama",
+                        j->a->operand);
+    CTN_TRY(open_tokenizer(j->a, &j->tokenizer));
     return ctn_weights_load(j->net, weights_of(j->a), NULL);
-}
-
-/* The tokenizer that is given, or that of the model's folder. Text for a model with 256 tokens is
- * bytes. */
-static ctn_status open_tokenizer(job *j)
-{
-    const char *path = args_text(j->a, "tokenizer");
-    if (!path[0] && !is_folder(j->a->operand)) return CTN_OK;
-    return ctn_tokenizer_open(&j->tokenizer, path[0] ? path : j->a->operand, NULL);
 }
 
 /* ---- prompts --------------------------------------------------------------------------------- */
@@ -266,7 +263,6 @@ static ctn_status work(job *j, doing *now)
     *now = DOING_SETUP;
     CTN_TRY(open_context(&j->ctx, a, 0));
     *now = DOING_DATA;
-    CTN_TRY(open_tokenizer(j));
     CTN_TRY(make_net(j));
     CTN_TRY(take_prompts(j));
     *now = DOING_RUN;

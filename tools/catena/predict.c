@@ -171,7 +171,8 @@ static ctn_status predict(task *t, args *a)
     CTN_TRY(task_begin(t, a, FOR_PREDICTION));
     CTN_TRY(task_data(t));
     if (t->kind == DATA_TOKENS)
-        return ctn_fail(CTN_EARG, "predict does not take text: use catena generate");
+        return ctn_fail(CTN_EARG, "predict does not take text: use catena %s",
+                        t->masked ? "eval" : "generate");
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, weights_of(a)));
     CTN_TRY(task_loaders(t));

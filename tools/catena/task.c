@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <catena/generate.h>
 #include <catena/ops.h>
 #include <catena/zoo.h>
 
@@ -23,7 +22,7 @@ static net_kind kind_of(const char *zoo)
 {
     if (strcmp(zoo, "mlp") == 0) return NET_FLAT;
     if (strcmp(zoo, "unet") == 0) return NET_FIELD;
-    return strncmp(zoo, "gpt", 3) == 0 ? NET_TOKENS : NET_IMAGE;
+    return strncmp(zoo, "gpt", 3) == 0 || strcmp(zoo, "bert") == 0 ? NET_TOKENS : NET_IMAGE;
 }
 
 ctn_status task_begin(task *t, args *a, task_use use)
@@ -38,8 +37,13 @@ ctn_status task_begin(task *t, args *a, task_use use)
     } else {
         t->zoo = a->operand;
         t->net_is = kind_of(t->zoo);
+        t->masked = strcmp(t->zoo, "bert") == 0;
     }
-    return open_context(&t->ctx, a, timeline_room(a));
+    CTN_TRY(open_context(&t->ctx, a, timeline_room(a)));
+    if (!t->published) return CTN_OK;
+    CTN_TRY(make_language(a, t->ctx, 0, &t->net)); /* what it predicts decides about the data */
+    t->masked = ctn_module_predicts(t->net) == CTN_PREDICTS_MASKED;
+    return CTN_OK;
 }
 
 void task_free(task *t)
@@ -47,6 +51,7 @@ void task_free(task *t)
     for (int k = 0; k < 2; k++) ctn_loader_free(t->loader[k]);
     for (int k = 0; k < 2; k++) ctn_dataset_free(t->set[k]);
     while (t->nbase > 0) ctn_dataset_free(t->base[--t->nbase]);
+    ctn_tokenizer_free(t->tokenizer);
     ctn_module_free(t->net);
     ctn_context_free(t->ctx);
     own_close(t);
@@ -133,20 +138,27 @@ static ctn_status make_own(task *t)
 
 ctn_status make_language(const args *a, ctn_context *ctx, int64_t vocabulary, ctn_module **net)
 {
+    enum { BLOCK = 512 }; /* of BERT, for any sequences that are not longer */
+    const int64_t length = args_int(a, "length"), width = args_int(a, "width");
+    const int layers = (int)args_int(a, "depth"), heads = (int)args_int(a, "heads");
     if (is_published(a->operand)) {
-        ctn_generator *g = NULL; /* only to find out whether it is a language model */
         CTN_TRY(ctn_zoo_open(net, ctx, a->operand));
-        CTN_TRY(ctn_generator_new(&g, *net, NULL));
-        ctn_generator_free(g);
-        return CTN_OK;
+        if (ctn_module_predicts(*net) != CTN_PREDICTS_OTHER) return CTN_OK;
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "%s is not a language model, and the command takes no other published "
+                        "networks; use it in C (ctn_zoo_open)",
+                        a->operand);
     }
+    if (strcmp(a->operand, "bert") == 0)
+        return ctn_zoo_bert(net, ctx,
+                            CTN_OPT(ctn_bert_opt, .vocabulary = vocabulary,
+                                    .block = length > BLOCK ? length : BLOCK, .width = width,
+                                    .layers = layers, .heads = heads));
     if (strcmp(a->operand, "gpt") != 0)
         return ctn_zoo_new(net, ctx, a->operand, CTN_OPT(ctn_zoo_opt, .classes = vocabulary));
     return ctn_zoo_gpt(net, ctx,
-                       CTN_OPT(ctn_gpt_opt, .vocabulary = vocabulary,
-                               .block = args_int(a, "length"), .width = args_int(a, "width"),
-                               .layers = (int)args_int(a, "depth"),
-                               .heads = (int)args_int(a, "heads")));
+                       CTN_OPT(ctn_gpt_opt, .vocabulary = vocabulary, .block = length,
+                               .width = width, .layers = layers, .heads = heads));
 }
 
 static ctn_status make_net(task *t)
@@ -157,7 +169,7 @@ static ctn_status make_net(task *t)
     case NET_OWN: return make_own(t);
     case NET_FLAT: return make_mlp(t, outputs);
     case NET_FIELD: return make_field(t);
-    case NET_TOKENS: return make_language(t->a, t->ctx, outputs, &t->net);
+    case NET_TOKENS: return t->published ? CTN_OK : make_language(t->a, t->ctx, outputs, &t->net);
     default:
         return ctn_zoo_new(&t->net, t->ctx, t->zoo,
                            CTN_OPT(ctn_zoo_opt, .classes = outputs, .in_channels = channels));
@@ -329,7 +341,7 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
      * tokens never exist at the same time, and there is no accuracy. */
     if (t->net_is == NET_TOKENS && t->classes > LARGE && ctn_context_training(t->ctx) &&
         args_real(t->a, "smoothing") == 0)
-        return ctn_call_multi(t->net, ctn_step_input(s, 0), target).t[0];
+        return token_loss(t->net, ctn_step_input(s, 0), target);
     ctn_tensor *y = task_forward(t, ctn_step_input(s, 0));
     if (t->classify) {
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;

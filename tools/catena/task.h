@@ -2,7 +2,7 @@
  *
  * What train, eval and predict share: a network with its data, as described by the options. The
  * steps, in this order:
- *     task_begin     names, context            (DOING_SETUP)
+ *     task_begin     names, context, a published network (DOING_SETUP)
  *     task_data      datasets, as stored       (DOING_DATA)
  *     task_net       the network, with state for the mean and deviation of its data
  *     task_moments   training: computes mean and deviation; otherwise task_weights loads them
@@ -14,6 +14,7 @@
 #include <catena/datasets.h>
 #include <catena/image.h>
 #include <catena/model.h>
+#include <catena/text.h>
 #include <catena/train.h>
 #include <catena/zoo.h>
 
@@ -52,6 +53,7 @@ struct task {
     ctn_context *ctx;
     const char *zoo; /* name in the zoo; NULL: the user's own network, or a published one */
     bool published;  /* the network is described by the config.json of a published model */
+    bool masked;     /* the network predicts hidden words of a text */
     net_kind net_is;
     data_kind kind;
     ctn_dataset *set[2];  /* training and validation; eval and predict read set[0] */
@@ -59,8 +61,9 @@ struct task {
     int nbase;
     converter convert[2];
     int nconvert;
-    ctn_field input, target; /* of set[0]; target.dtype 0: no target */
-    bool f64;                /* the input file holds f64 */
+    ctn_tokenizer *tokenizer; /* NULL: tokens need none */
+    ctn_field input, target;  /* of set[0]; target.dtype 0: no target */
+    bool f64;                 /* the input file holds f64 */
     bool classify;
     int64_t classes;     /* number of classes; for tokens, the vocabulary size */
     int spatial;         /* number of spatial dimensions of a field */
@@ -90,7 +93,14 @@ struct task {
     {"std", "R,G,B,...", "",                                                                       \
      "standard deviation that pixels are divided by (default: ImageNet's)", GROUP_DATA},           \
     {"length", "N", "128", "tokens per sample", GROUP_DATA},                                       \
-    {"token-bytes", "N", "0", "bytes per token; 0: 1 for .txt files, else 2", GROUP_DATA},         \
+    {"token-bytes", "N", "0",                                                                      \
+     "bytes per token; 0: 1 for .txt files that no tokenizer encodes, else 2", GROUP_DATA},        \
+    {"tokenizer", "PATH", "",                                                                      \
+     "for text: tokenizer.json, vocab.json beside merges.txt, vocab.txt, or a folder with them "   \
+     "(default: the folder of a published model; without any, tokens are bytes)", GROUP_DATA},     \
+    {"keep-case", NULL, NULL, "keep case and accents of text (vocab.txt of cased models)",         \
+     GROUP_DATA},                                                                                  \
+    {"mask-share", "X", "0.15", "bert: share of the words to predict", GROUP_DATA},                \
     {"stage", "DIR", "", "node-local folder into which shards are copied once", GROUP_DATA},       \
     {"batch", "N", "0", "batch size, per rank; 0: the usual one for the data", GROUP_COMMON},      \
     {"loader-threads", "N", "",                                                                    \
@@ -100,12 +110,14 @@ struct task {
 
 #define TASK_NET_OPTIONS                                                                         \
     {"classes", "N", "0",                                                                        \
-     "number of classes, or gpt's vocabulary size; 0: from the data", GROUP_NETWORK},            \
+     "number of classes, or vocabulary size of gpt and bert; 0: from the data", GROUP_NETWORK},  \
     {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},          \
-    {"width", "N", "0", "unet, gpt: number of channels; 0: the usual number", GROUP_NETWORK},    \
+    {"width", "N", "0",                                                                          \
+     "unet, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},                 \
     {"depth", "N", "0",                                                                          \
-     "unet, gpt: number of levels or layers; 0: the usual number", GROUP_NETWORK},               \
-    {"heads", "N", "0", "gpt: number of attention heads; 0: 4", GROUP_NETWORK},                  \
+     "unet, gpt, bert: number of levels or layers; 0: the usual number", GROUP_NETWORK},         \
+    {"heads", "N", "0",                                                                          \
+     "gpt, bert: number of attention heads; 0: the usual number", GROUP_NETWORK},                \
     {"spatial", "N", "0",                                                                        \
      "unet: spatial dimensions of a sample; 0: all but the first, the channels", GROUP_NETWORK}, \
     {"loss", "auto|cross-entropy|mse|mae|huber", "auto",                                         \
@@ -144,7 +156,8 @@ ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);
 ctn_status task_net(task *t);
 ctn_status task_moments(task *t);
-/* A language model by its name, with the sizes in the options of gpt, or a published one. */
+/* A language model by its name, with the sizes in the options of gpt and bert, or a published one.
+ * Errors: EUNSUPPORTED for a published network that is not a language model. */
 ctn_status make_language(const args *a, ctn_context *ctx, int64_t vocabulary, ctn_module **net);
 ctn_status task_weights(task *t, const char *path); /* rank 0 reads and broadcasts; collective */
 ctn_status task_loaders(task *t);
@@ -171,6 +184,15 @@ ctn_status adapters_add(task *t);
 ctn_status adapters_write(task *t, const char *out);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */
 bool task_trained_as(const char *weights, char *name, size_t n);
+
+/* ---- tokens.c -------------------------------------------------------------------------------- */
+
+/* The tokenizer that is given, or that of a published model; *t stays NULL if there is none. */
+ctn_status open_tokenizer(const args *a, ctn_tokenizer **t);
+/* Windows of a token file or of text. */
+ctn_status tokens_open(task *t, ctn_dataset **ds, const char *path);
+/* Hide words of the windows if the network is to predict them. */
+ctn_status tokens_mask(task *t);
 
 /* ---- own_model.c ----------------------------------------------------------------------------- */
 

@@ -193,16 +193,6 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
 
 /* ---- any ------------------------------------------------------------------------------------- */
 
-static ctn_status open_tokens(task *t, ctn_dataset **ds, const char *path)
-{
-    int64_t bytes = args_int(t->a, "token-bytes");
-    if (bytes == 0) bytes = ends_with(path, ".txt") ? 1 : 2;
-    if (t->classes == 0) t->classes = bytes == 1 ? 256 : 50257; /* bytes, or GPT-2's tokens */
-    return ctn_tokens_open(ds, path,
-                           CTN_OPT(ctn_tokens_opt, .length = args_int(t->a, "length"),
-                                   .bytes = (int)bytes));
-}
-
 /* Rank 0's list of an image folder or of shards as one block of bytes. Called like snprintf. */
 static size_t list_of(const task *t, const ctn_dataset *ds, void *buf, size_t n)
 {
@@ -279,7 +269,7 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_SHARDS: return open_images(t, ds, path, &image);
     case DATA_IMAGES: return images_open(ds, path, &image);
     case DATA_ARRAYS: return open_arrays(t, ds, path, target);
-    case DATA_TOKENS: return open_tokens(t, ds, path);
+    case DATA_TOKENS: return tokens_open(t, ds, path);
     default: break;
     }
     if (access(path, F_OK) != 0) return ctn_fail(CTN_ENOTFOUND, "%s: no such file or folder", path);
@@ -520,6 +510,7 @@ ctn_status task_data(task *t)
     if (t->use == FOR_TRAINING) CTN_TRY(open_training(t, &p, target));
     else CTN_TRY(open_set(t, &t->set[0], p.path, target, split, false));
     if (t->use == FOR_EVALUATION) CTN_TRY(number_as_known(t, &t->set[0]));
+    CTN_TRY(tokens_mask(t));
     t->input = *ctn_dataset_field(t->set[0], 0);
     const ctn_field *y = ctn_dataset_field(t->set[0], 1);
     if (y) t->target = *y;

@@ -53,14 +53,24 @@ static bool unet(const task *t)
     return is_zoo(t, "unet");
 }
 
-static bool gpt(const task *t)
+static bool gpt_bert(const task *t)
 {
-    return is_zoo(t, "gpt");
+    return is_zoo(t, "gpt") || is_zoo(t, "bert");
 }
 
-static bool unet_gpt(const task *t)
+static bool sized(const task *t)
 {
-    return unet(t) || gpt(t);
+    return unet(t) || gpt_bert(t);
+}
+
+static bool masked(const task *t)
+{
+    return t->masked;
+}
+
+static bool encoded(const task *t)
+{
+    return t->tokenizer != NULL;
 }
 
 static bool own(const task *t)
@@ -137,13 +147,16 @@ static const struct {
     {"stage", shards, "this data is not stored in tar shards"},
     {"length", tokens, "this data has no tokens"},
     {"token-bytes", tokens, "this data has no tokens"},
+    {"tokenizer", tokens, "this data has no tokens"},
+    {"keep-case", encoded, "there is no tokenizer"},
+    {"mask-share", masked, "only bert predicts hidden words"},
     {"mixup", classes, "the targets are not classes"},
     {"cutmix", classes, "the targets are not classes"},
     {"smoothing", classes, "the targets are not classes"},
     {"hidden", mlp, "only mlp has configurable hidden layers"},
-    {"width", unet_gpt, "only unet and gpt have a configurable width"},
-    {"depth", unet_gpt, "only unet and gpt have a configurable depth"},
-    {"heads", gpt, "only gpt has attention heads"},
+    {"width", sized, "only unet, gpt and bert have a configurable width"},
+    {"depth", sized, "only unet, gpt and bert have a configurable depth"},
+    {"heads", gpt_bert, "only gpt and bert have a configurable number of heads"},
     {"spatial", unet, "only unet has spatial dimensions to set"},
     {"model-args", own, "it is only passed to your own network"},
     {"momentum", sgd, "it applies only to --optimizer sgd"},
