@@ -106,6 +106,11 @@ module catena_c
     integer(c_int), parameter :: CTN_INIT_ORTHOGONAL = 9
     integer(c_int), parameter :: CTN_INIT_IDENTITY = 10
 
+    ! ctn_predicts
+    integer(c_int), parameter :: CTN_PREDICTS_OTHER = 0
+    integer(c_int), parameter :: CTN_PREDICTS_NEXT = 1
+    integer(c_int), parameter :: CTN_PREDICTS_MASKED = 2
+
     ! ctn_prec
     integer(c_int), parameter :: CTN_PREC_ANY = 0
     integer(c_int), parameter :: CTN_PREC_LOW = 1
@@ -359,6 +364,15 @@ module catena_c
         integer(c_int64_t) :: stride = 0
         integer(c_int) :: bytes = 0
     end type
+    type, bind(C) :: ctn_mask_opt
+        integer(c_size_t) :: struct_size = 56
+        real(c_double) :: chosen = 0
+        real(c_double) :: masked = 0
+        real(c_double) :: random = 0
+        type(c_ptr) :: mask = c_null_ptr
+        type(c_ptr) :: begin = c_null_ptr
+        type(c_ptr) :: end = c_null_ptr
+    end type
     type, bind(C) :: ctn_dist_opt
         integer(c_size_t) :: struct_size = 32
         integer(c_int64_t) :: bucket = 0
@@ -523,10 +537,11 @@ module catena_c
         integer(c_int) :: composed = 0
     end type
     type, bind(C) :: ctn_lora_opt
-        integer(c_size_t) :: struct_size = 32
+        integer(c_size_t) :: struct_size = 40
         integer(c_int64_t) :: rank = 0
         real(c_double) :: alpha = 0
         type(c_ptr) :: only = c_null_ptr
+        integer(c_int) :: base = 0
     end type
     type, bind(C) :: ctn_scalar
         real(c_double) :: value = 0
@@ -597,7 +612,7 @@ module catena_c
         integer(c_size_t) :: priv_bytes = 0
     end type
     type, bind(C) :: ctn_op
-        integer(c_size_t) :: struct_size = 112
+        integer(c_size_t) :: struct_size = 120
         type(c_ptr) :: name = c_null_ptr
         integer(c_int) :: nin = 0
         integer(c_int) :: nout = 0
@@ -609,6 +624,8 @@ module catena_c
         integer(c_int32_t) :: inplace = 0
         integer(c_int32_t) :: spatial_in = 0
         integer(c_int32_t) :: spatial_out = 0
+        integer(c_int32_t) :: low_in = 0
+        integer(c_int32_t) :: low_out = 0
         type(c_ptr) :: attr_names = c_null_ptr
         type(c_funptr) :: infer = c_null_funptr
         type(c_funptr) :: grad = c_null_funptr
@@ -629,11 +646,12 @@ module catena_c
         type(c_ptr) :: values = c_null_ptr
     end type
     type, bind(C) :: ctn_softmax_cross_entropy_opt
-        integer(c_size_t) :: struct_size = 40
+        integer(c_size_t) :: struct_size = 48
         type(ctn_tensor) :: weights
         integer(c_int) :: reduction = 0
         type(c_ptr) :: ignore = c_null_ptr
         real(c_double) :: smoothing = 0
+        type(ctn_tensor) :: bias
     end type
     type, bind(C) :: ctn_conv_opt
         integer(c_size_t) :: struct_size = 136
@@ -1843,6 +1861,14 @@ module catena_c
             type(c_ptr), intent(in) :: name(*)
             integer(c_int) :: res
         end function
+        function ctn_dataset_mask(ds, base, t, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            type(ctn_dataset), value :: base
+            type(ctn_tokenizer), value :: t
+            type(ctn_mask_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_dataset_transform(ds, base, fields, field, fn, user) bind(C) result(res)
             import
             type(ctn_dataset), intent(out) :: ds
@@ -2288,6 +2314,11 @@ module catena_c
             import
             type(ctn_module), value :: m
             type(ctn_context) :: res
+        end function
+        function ctn_module_predicts(m) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int) :: res
         end function
         function ctn_module_param(v, m, name, dtype, ndim, dims, init) bind(C) result(res)
             import
