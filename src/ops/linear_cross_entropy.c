@@ -96,34 +96,36 @@ typedef struct {
     float *x;     /* (chunk,C), for rows that are not neighbours */
     double *loss; /* (chunk) */
     int64_t *row; /* (N) */
-    size_t bytes; /* of all */
 } room;
 
-static void *take(char *base, room *s, size_t bytes)
-{
-    char *p = base ? base + s->bytes : NULL;
-    s->bytes += (bytes + 63) / 64 * 64;
-    return p;
-}
-
-static room room_at(void *base, const ctn_desc *x, const ctn_desc *w)
+/* Offsets of the parts in the order of the struct, then the size of all. */
+static void offsets(const ctn_desc *x, const ctn_desc *w, size_t at[5])
 {
     const size_t N = (size_t)x->dim[0], C = (size_t)x->dim[1], V = (size_t)w->dim[0];
     const size_t chunk = N < CHUNK ? N : CHUNK;
-    room s = {0};
-    s.logit = take(base, &s, chunk * V * sizeof *s.logit);
-    s.x = take(base, &s, chunk * C * sizeof *s.x);
-    s.loss = take(base, &s, chunk * sizeof *s.loss);
-    s.row = take(base, &s, N * sizeof *s.row);
-    return s;
+    const size_t bytes[4] = {chunk * V * sizeof(float), chunk * C * sizeof(float),
+                             chunk * sizeof(double), N * sizeof(int64_t)};
+    at[0] = 0;
+    for (int k = 0; k < 4; k++) at[k + 1] = at[k] + (bytes[k] + 63) / 64 * 64;
+}
+
+static room room_of(const ctn_run_args *a)
+{
+    size_t at[5];
+    char *base = a->scratch;
+    offsets(&a->din[0], &a->din[1], at);
+    void *part[4] = {base + at[0], base + at[1], base + at[2], base + at[3]};
+    return (room){part[0], part[1], part[2], part[3]};
 }
 
 static ctn_status lce_prepare(ctn_prepare_args *a)
 {
     const int64_t N = a->din[0].dim[0], C = a->din[0].dim[1], V = a->din[1].dim[0];
+    size_t at[5];
     a->kernel = "gemm";
     a->flops = (a->nout > 1 ? 6 : 2) * N * C * V;
-    a->scratch = room_at(NULL, &a->din[0], &a->din[1]).bytes;
+    offsets(&a->din[0], &a->din[1], at);
+    a->scratch = at[4];
     return CTN_OK;
 }
 
@@ -207,7 +209,7 @@ static ctn_status check_classes(const ctn_run_args *a)
 
 static ctn_status lce_run(const ctn_run_args *a)
 {
-    const room s = room_at(a->scratch, &a->din[0], &a->din[1]);
+    const room s = room_of(a);
     CTN_TRY(check_classes(a));
     const int64_t n = list_rows(a, s.row), chunks = (n + CHUNK - 1) / CHUNK;
     const int64_t rows =
@@ -226,10 +228,11 @@ static ctn_status lce_run(const ctn_run_args *a)
 
 static ctn_status lce_grad(const ctn_grad_args *a)
 {
-    static const int from[] = {0, 1, 3}; /* the input of each gradient */
-    for (int k = 0; k < a->nout - 1; k++)
-        if (a->need[from[k]])
-            CTN_TRY(ctn__grad_to(a, from[k], ctn_mul_at(a->at, a->out[k + 1], a->gout[0])));
+    for (int i = 0; i < a->nin; i++) {
+        const int out = i < 2 ? i + 1 : i; /* classes, input 2, have no gradient */
+        if (i != 2 && a->need[i])
+            CTN_TRY(ctn__grad_to(a, i, ctn_mul_at(a->at, a->out[out], a->gout[0])));
+    }
     return CTN_OK;
 }
 
