@@ -223,6 +223,21 @@ if(Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
+if(TARGET catena_python)
+    file(GLOB python_tests CONFIGURE_DEPENDS tests/python/test_*.py)
+    foreach(file ${python_tests})
+        get_filename_component(name ${file} NAME_WE)
+        string(REPLACE "test_" "" name ${name})
+        add_test(NAME python.${name} COMMAND Python3::Interpreter ${file})
+        set_tests_properties(python.${name} PROPERTIES LABELS python TIMEOUT ${test_timeout}
+            SKIP_RETURN_CODE 77
+            ENVIRONMENT "${test_environment};CATENA_BUILD=${PROJECT_BINARY_DIR}")
+        set_property(TEST python.${name} APPEND PROPERTY
+            ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+endif()
+
 # Tests the command from outside: usage, configuration, small complete trainings, resume.
 if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE MATCHES "thread")
     add_test(NAME cli.command

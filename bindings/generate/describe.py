@@ -11,7 +11,7 @@ from . import declare, headers, kinds, words
 from .headers import Wrong
 from .outline import Outline
 
-TABLES = {"function", "returns", "handle", "constant"}
+TABLES = {"function", "returns", "handle", "constant", "default"}
 
 
 def describe(include, table_file):
@@ -96,6 +96,7 @@ class Description:
                         "bindings/interface.toml")
         prose = said.prose()
         decided = kinds.Function(item.name, arguments, prose, self.types, table).kinds()
+        self.add_defaults(item.name, decided)
         returns = self.returns(item, prose)
         entry = {"returns": returns, "arguments": decided,
                  **self.words(item.name, said, returns, decided)}
@@ -105,6 +106,16 @@ class Description:
             entry["inline"] = True
         self.functions[item.name] = entry
         return "functions", entry
+
+    def add_defaults(self, name, arguments):
+        """What languages with default arguments assume."""
+        table = self.entry("default", name)
+        for other in set(table) - {a["name"] for a in arguments} - {"reason"}:
+            raise Wrong(f"{name} has no argument {other}: remove its default from "
+                        "bindings/interface.toml")
+        for a in arguments:
+            if a["name"] in table:
+                a["default"] = table[a["name"]]
 
     def returns(self, item, prose):
         spelling = item.cursor.result_type.spelling

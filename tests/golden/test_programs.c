@@ -3,6 +3,8 @@
  * Small but complete training programs against PyTorch (programs.py): control flow that depends
  * on a value read in mid-step, gradient penalty, a GAN with two optimizers, gradient
  * accumulation, truncated backpropagation through a retained state. Each runs planned and eager.
+ * With CATENA_PROGRAMS_OUT=FILE, all results are also written there, to the bit; the same programs
+ * in other languages are compared with them (tests/python/test_programs.py).
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <catena/ops.h>
 #include <catena/optim.h>
@@ -60,8 +63,11 @@ static double total(ctn_var *v)
     return s;
 }
 
+static FILE *out; /* NULL: none */
+
 static void near(const char *what, int i, double got, double want)
 {
+    if (out) fprintf(out, "%s %d %a\n", what, i, got);
     if (!(fabs(got - want) <= 1e-5 * fmax(1, fabs(want))))
         fail_msg("%s[%d]: %.8g, PyTorch has %.8g", what, i, got, want);
 }
@@ -251,5 +257,8 @@ int main(void)
         cmocka_unit_test(test_gan),          cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_truncated),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const char *path = getenv("CATENA_PROGRAMS_OUT");
+    out = path ? fopen(path, "w") : NULL;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return out && fclose(out) != 0 ? 1 : failed;
 }

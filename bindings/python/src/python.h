@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The extension module catena._core: contexts, tensors and variables as Python objects, on the
+ * stable ABI of CPython, so that one binary serves every version from 3.11 on. Most functions are
+ * generated from bindings/interface.json (bindings/generate/python.py) and use what is below.
+ *
+ * A Python tensor outlives its scope. While the scope is open it stands for a recorded tensor of
+ * the library. A tensor made from an array, and one whose value was read or kept, has memory of its
+ * own and can be used in any later scope. Outside of scopes every op runs at once.
+ */
+#ifndef CATENA_PYTHON_H
+#define CATENA_PYTHON_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <catena/catena.h>
+
+typedef struct tensor tensor;
+
+typedef struct {
+    PyObject_HEAD ctn_context *c;
+    int depth;             /* open scopes */
+    uint64_t serial;       /* number of the outermost scope */
+    tensor *live;          /* tensors of the open scope */
+    PyObject *held;        /* list of objects whose memory the open scope reads */
+    struct burial *buried; /* what is freed when no scope is open */
+} context;
+
+struct tensor {
+    PyObject_HEAD context *ctx;
+    ctn_tensor *t;        /* valid while scope `serial` of ctx is open */
+    uint64_t serial;      /* 0: none */
+    tensor *next, **link; /* in ctx->live */
+    bool kept;            /* its value is read when the scope ends */
+    void *memory;         /* the value; NULL: only in the scope */
+    bool own;             /* memory is ours; otherwise it belongs to view */
+    Py_buffer view;
+    ctn_desc d; /* of memory */
+};
+
+typedef struct {
+    PyObject_HEAD context *ctx;
+    ctn_var *v;
+    PyObject *owner; /* the object that frees v; NULL: this one does */
+    PyObject *name;
+} variable;
+
+/* A kind of objects that Python only passes on. */
+typedef struct {
+    const char *name;
+    void (*release)(void *p);
+} handle_kind;
+
+typedef struct {
+    PyObject_HEAD context *ctx;
+    const handle_kind *kind;
+    void *p;
+    bool owned;      /* this object frees p */
+    PyObject *owner; /* otherwise: the object that does */
+    PyObject *uses;  /* what must live longer; may be NULL */
+} handle;
+
+extern PyTypeObject *context_type, *tensor_type, *variable_type, *handle_type;
+
+/* ---- errors (error.c) ------------------------------------------------------------------------ */
+
+/* Raise the library's error of this thread as a Python exception and clear it. Returns NULL. */
+PyObject *raise_error(void);
+/* True if st is no error; otherwise raises. */
+bool check(ctn_status st);
+int add_errors(PyObject *module);
+
+/* ---- source lines (line.c) ------------------------------------------------------------------- */
+
+/* File and line of the Python code outside of this package that is running. Lives forever. */
+const char *here(void);
+int set_package(PyObject *module, const char *folder);
+
+/* ---- contexts and scopes (context.c) --------------------------------------------------------- */
+
+/* The context that new objects belong to, borrowed; NULL after an error. */
+context *current_context(void);
+ctn_status begin_scope(context *c);
+/* Read what is kept, then close the scope. */
+ctn_status end_scope(context *c);
+/* Let the open scope hold on to an object. */
+bool hold(context *c, PyObject *o);
+/* Call release(p) as soon as no scope of c is open. */
+void free_later(context *c, void (*release)(void *p), void *p);
+int add_context(PyObject *module);
+
+/* A scope for one op, if none is open. */
+typedef struct {
+    context *c;
+    bool mine;
+} one_op;
+
+bool op_begin(one_op *op);
+/* The result, or NULL and an exception. */
+PyObject *op_end(one_op *op, ctn_tensor *t);
+/* The same for several results, as a tuple; those that are NULL become None. */
+PyObject *op_end_all(one_op *op, ctn_status st, int n, ctn_tensor *const *t);
+/* The same without results. */
+PyObject *op_end_none(one_op *op, ctn_status st);
+/* After an error with a Python exception set. Returns NULL. */
+PyObject *op_fail(one_op *op);
+
+/* ---- tensors (tensor.c) ---------------------------------------------------------------------- */
+
+PyObject *wrap(context *c, ctn_tensor *t);
+/* Give x memory of its own with its value. */
+bool fetch(tensor *x);
+/* Forget that x belongs to a scope. */
+void detach(tensor *x);
+/* The recorded tensor that an object stands for in the open scope: a tensor, a variable, a number
+ * or an array. NULL after an error. */
+ctn_tensor *recorded(context *c, PyObject *o);
+int add_tensor(PyObject *module);
+int add_variable(PyObject *module);
+/* name NULL: the variable's own. owner NULL: the result frees it. */
+PyObject *wrap_variable(context *c, ctn_var *v, const char *name, PyObject *owner);
+/* A tensor without a scope that owns memory p, made by PyMem_Malloc. */
+PyObject *wrap_memory(context *c, void *p, const ctn_desc *d);
+PyObject *shape_tuple(int n, const int64_t *dims);
+
+PyObject *tensor_add(PyObject *a, PyObject *b);
+PyObject *tensor_sub(PyObject *a, PyObject *b);
+PyObject *tensor_mul(PyObject *a, PyObject *b);
+PyObject *tensor_div(PyObject *a, PyObject *b);
+PyObject *tensor_matmul(PyObject *a, PyObject *b);
+PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *m);
+PyObject *tensor_neg(PyObject *a);
+
+/* ---- other objects (handle.c) ---------------------------------------------------------------- */
+
+/* The kind with this name (generated). */
+const handle_kind *kind_of(const char *name);
+/* Steals the reference to `uses`. p NULL gives None. */
+PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses);
+/* out: a pointer to a pointer. o NULL gives NULL. o may be a Python object with a _handle. */
+bool to_handle(const char *what, PyObject *o, const handle_kind *kind, void *out);
+/* The library's object in `owner` now owns the one in `child`. */
+bool give_to(PyObject *child, PyObject *owner);
+int add_handles(PyObject *module);
+int add_modules(PyObject *module);
+
+/* ---- arguments (arguments.c) ----------------------------------------------------------------- */
+
+enum { MOST_ARGUMENTS = 24 };
+
+typedef struct {
+    const char *name;            /* of the function */
+    int n;                       /* arguments */
+    uint32_t required;           /* bit i: argument i must be given */
+    int positional;              /* how many may be given without their name */
+    const char *const *argument; /* their names */
+} signature;
+
+/* out[i]: argument i, borrowed, or NULL if it was not given or is None. */
+bool arguments(const signature *s, PyObject *const *args, Py_ssize_t n, PyObject *names,
+               PyObject **out);
+
+typedef struct {
+    int n;
+    int64_t at[CTN_MAX_DIMS];
+} numbers;
+
+/* NULL leaves the value as it is. */
+bool to_uint64(const char *what, PyObject *o, uint64_t *x);
+bool to_int64(const char *what, PyObject *o, int64_t *x);
+bool to_int(const char *what, PyObject *o, int *x);
+bool to_double(const char *what, PyObject *o, double *x);
+bool to_dtype(const char *what, PyObject *o, ctn_dtype *x);
+/* One number or a sequence of at most CTN_MAX_DIMS. */
+bool to_numbers(const char *what, PyObject *o, numbers *x);
+/* One number for all, or as many as there are. */
+bool to_array(const char *what, PyObject *o, int n, int64_t *x);
+/* A name from the table, which ends with NULL, or a number. */
+typedef struct {
+    const char *name;
+    int value;
+} named;
+bool to_enum(const char *what, PyObject *o, const named *table, int *x);
+bool to_tensor(context *c, PyObject *o, ctn_tensor **x);
+/* A sequence of at most `most` tensors. */
+bool to_tensors(context *c, const char *what, PyObject *o, int most, ctn_tensor **x, int *n);
+bool to_variable(const char *what, PyObject *o, ctn_var **x);
+/* *x lives as long as o. */
+bool to_text(const char *what, PyObject *o, const char **x);
+/* A dictionary with the fields of ctn_init, such as {"kind": "he_normal"}, or a number. */
+bool to_init(const char *what, PyObject *o, ctn_init *x);
+
+/* Parameters as the library takes them. The arrays live until the next call of to_variables. */
+typedef struct {
+    ctn_vars vars;
+} variables;
+bool to_variables(PyObject *o, variables *x);
+/* Parameters of an object as a list; raises if there are none because of an error. */
+PyObject *list_variables(context *c, ctn_vars v, PyObject *owner);
+/* The Handle in an object, borrowed. */
+PyObject *owner_of(PyObject *o);
+
+/* ---- ops (generated) ------------------------------------------------------------------------- */
+
+extern PyMethodDef op_functions[];
+extern PyMethodDef op_methods[]; /* of tensors */
+
+typedef PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+/* Call f with x as its first argument. */
+PyObject *as_method(call *f, PyObject *x, PyObject *const *args, Py_ssize_t n, PyObject *names);
+
+#endif
