@@ -23,11 +23,18 @@ struct burial {
     struct burial *next;
 };
 
+/* Without the GIL, because it may wait for threads that need it. */
+static void release_now(void (*release)(void *p), void *p)
+{
+    Py_BEGIN_ALLOW_THREADS release(p);
+    Py_END_ALLOW_THREADS
+}
+
 void free_later(context *c, void (*release)(void *p), void *p)
 {
     struct burial *b = c->depth > 0 ? PyMem_Malloc(sizeof *b) : NULL;
     if (!b) {
-        release(p);
+        release_now(release, p);
         return;
     }
     struct burial **end = &c->buried;
@@ -41,7 +48,7 @@ static void bury(context *c)
     while (c->buried) {
         struct burial *b = c->buried;
         c->buried = b->next;
-        b->release(b->p);
+        release_now(b->release, b->p);
         PyMem_Free(b);
     }
 }

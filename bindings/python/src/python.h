@@ -126,6 +126,10 @@ PyObject *wrap_variable(context *c, ctn_var *v, const char *name, PyObject *owne
 /* A tensor without a scope that owns memory p, made by PyMem_Malloc. */
 PyObject *wrap_memory(context *c, void *p, const ctn_desc *d);
 PyObject *shape_tuple(int n, const int64_t *dims);
+/* A tensor without a scope that shows memory of another object. */
+PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner);
+/* Copy the memory that x shows. */
+bool own_memory(tensor *x);
 
 PyObject *tensor_add(PyObject *a, PyObject *b);
 PyObject *tensor_sub(PyObject *a, PyObject *b);
@@ -147,6 +151,7 @@ bool to_handle(const char *what, PyObject *o, const handle_kind *kind, void *out
 bool give_to(PyObject *child, PyObject *owner);
 int add_handles(PyObject *module);
 int add_modules(PyObject *module);
+int add_data(PyObject *module);
 
 /* ---- arguments (arguments.c) ----------------------------------------------------------------- */
 

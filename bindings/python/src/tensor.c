@@ -59,6 +59,40 @@ PyObject *wrap_memory(context *c, void *p, const ctn_desc *d)
     return (PyObject *)x;
 }
 
+PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner)
+{
+    tensor *x = tensor_alloc(c);
+    if (!x) return NULL;
+    int64_t n = 1;
+    x->d = (ctn_desc){.dtype = f->dtype, .ndim = f->ndim};
+    for (int i = f->ndim; i-- > 0;) {
+        x->d.dim[i] = f->shape[i];
+        x->d.stride[i] = n;
+        n *= f->shape[i];
+    }
+    if (f->channels_last && f->ndim == 4) { /* (N,C,H,W) stored as (N,H,W,C) */
+        x->d.stride[1] = 1;
+        x->d.stride[3] = f->shape[1];
+        x->d.stride[2] = f->shape[1] * f->shape[3];
+    }
+    x->memory = p;
+    x->view.obj = Py_NewRef(owner);
+    return (PyObject *)x;
+}
+
+bool own_memory(tensor *x)
+{
+    size_t n = ctn_dtype_size(x->d.dtype);
+    for (int i = 0; i < x->d.ndim; i++) n *= (size_t)x->d.dim[i];
+    void *p = PyMem_Malloc(n + 1);
+    if (!p) return PyErr_NoMemory() != NULL;
+    memcpy(p, x->memory, n);
+    PyBuffer_Release(&x->view);
+    x->memory = p;
+    x->own = true;
+    return true;
+}
+
 static void tensor_free(PyObject *self)
 {
     tensor *x = (tensor *)self;

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets and loaders from Python: coverage, order, lifetimes of batches, errors, threads."""
+import gc
+import unittest
+
+import numpy as np
+
+import catena as ct
+
+
+class Squares:
+    """Sample i is (a small array, i)."""
+
+    def __init__(self, n, bad=-1):
+        self.n, self.bad = n, bad
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        if i == self.bad:
+            raise OSError("this sample is broken")
+        return np.full((2, 3), i, np.float32), i
+
+
+class Loading(unittest.TestCase):
+    def check_epoch(self, loader, n):
+        seen = []
+        for x, i in loader:
+            self.assertEqual(x.shape[1:], (2, 3))
+            np.testing.assert_array_equal(x.numpy()[:, 0, 0], i.numpy())
+            seen += i.tolist()
+        self.assertEqual(sorted(seen), list(range(n)))
+        return seen
+
+    def test_python_objects(self):
+        for threads in (0, 1, 3):
+            loader = ct.data.Loader(Squares(50), batch=8, threads=threads, seed=5)
+            first, second = self.check_epoch(loader, 50), self.check_epoch(loader, 50)
+            self.assertNotEqual(first, second)
+            again = ct.data.Loader(Squares(50), batch=8, threads=2, seed=5)
+            self.assertEqual(self.check_epoch(again, 50), first)
+            self.assertEqual(len(loader), 7)
+            self.assertEqual(loader.stats()["samples"], 100)
+
+    def test_arrays(self):
+        x = np.repeat(np.arange(20, dtype=np.float32), 6).reshape(20, 2, 3)
+        loader = ct.data.Loader(ct.data.Arrays(x, np.arange(20)), batch=6, shuffle=False)
+        del x
+        gc.collect()
+        self.assertEqual(self.check_epoch(loader, 20), list(range(20)))
+
+    def test_batches_outlive_the_next_one(self):
+        kept = [x for x, _ in ct.data.Loader(Squares(12), batch=3, shuffle=False)]
+        gc.collect()
+        np.testing.assert_array_equal([x.numpy()[0, 0, 0] for x in kept], [0, 3, 6, 9])
+
+    def test_batch_of_an_open_step(self):
+        batches = iter(ct.data.Loader(Squares(12), batch=3))
+        with self.assertRaisesRegex(RuntimeError, "the open step uses the last batch"):
+            with ct.step():
+                x, _ = next(batches)
+                y = ct.relu(x)
+                next(batches)
+        del y
+
+    def test_errors_name_the_sample(self):
+        with self.assertRaisesRegex(ct.Error, "sample 7.*this sample is broken"):
+            list(ct.data.Loader(Squares(20, bad=7), batch=4))
+        loader = ct.data.Loader(Squares(20, bad=7), batch=4, skip=0.5)
+        self.assertEqual(sum(len(x) for x, _ in loader), 19)
+        self.assertEqual(loader.stats()["skipped"], 1)
+
+    def test_loader_dropped_while_it_loads(self):
+        for _ in range(20):
+            loader = ct.data.Loader(Squares(1000), batch=4, threads=2)
+            next(iter(loader))
+            del loader
+        gc.collect()
+
+    def test_training(self):
+        rng = np.random.default_rng(1)
+        x = rng.standard_normal((200, 4)).astype(np.float32)
+        y = (x @ np.array([[1], [2], [-1], [0.5]], np.float32)).astype(np.float32)
+        net = ct.nn.Linear(4, 1)
+        opt = ct.optim.Adam(net.parameters(), lr=0.05)
+        for _ in range(20):
+            for a, b in ct.data.Loader(ct.data.Arrays(x, y), batch=20):
+                with ct.step():
+                    loss = ct.mean_squared_error(net(a), b)
+                    opt.backward(loss)
+                    opt.step()
+        self.assertLess(loss.item(), 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
