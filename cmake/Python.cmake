@@ -39,3 +39,8 @@ foreach(file ${python_py})
     list(APPEND python_copies "${python_build}/${name}")
 endforeach()
 add_custom_target(catena_python_files ALL DEPENDS ${python_copies})
+
+# Installed beside the library; PYTHONPATH or a .pth file makes Python find it.
+set_target_properties(catena_python PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
+install(TARGETS catena_python DESTINATION ${CMAKE_INSTALL_LIBDIR}/catena/python/catena)
+install(FILES ${python_py} DESTINATION ${CMAKE_INSTALL_LIBDIR}/catena/python/catena)

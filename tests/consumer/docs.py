@@ -9,6 +9,8 @@
   other C block is the body of a function with the parameters below and is only compiled.
 - A program that includes <catena/mpi.h>, and ```fortran, is compiled by mpicc or mpifort and run as
   one rank. Without these compilers it is skipped with a message.
+- ```python is run with the installed package. The blocks of a page are one program: each sees what
+  those before it defined. Without the package they are skipped with a message.
 - ```c NAME saves the block as file NAME for later commands. If NAME is a path below src/ of the
   project, the block is an op file. It is compiled with the project's internal headers, not run.
 - The commands of ```sh run are run in order, in one folder per document that is also their HOME,
@@ -27,8 +29,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(c|sh|fortran|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n(.*?)^```[ ]*$",
-                   re.M | re.S)
+BLOCK = re.compile(r"^```(c|sh|fortran|python|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n"
+                   r"(.*?)^```[ ]*$", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,:]*(?:[eE][-+]?\d+)?")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 HOST = re.compile(rf"(?<![\w.-]){re.escape(socket.gethostname())}(?![\w.-])")
@@ -71,6 +73,7 @@ class Checker:
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include"]
         self.printed = ""  # by the last program or command
+        self.before = []  # the blocks of Python so far
         self.link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
 
     def run(self, where, command, quiet=False):
@@ -109,6 +112,21 @@ class Checker:
         flags = [*self.flags, "-fopenmp", "-Wno-unused", f"-I{TOP}/src", f"-I{generated.parent}"]
         self.run(where, ["gcc", *flags, "-c", "op.c"])
 
+    def python(self, where, text):
+        """Runs a block after the blocks before it, whose output is not shown again."""
+        package = self.lib / "catena" / "python"
+        if not package.exists():
+            print(f"docs: {where}: skipped, the Python package is not installed")
+            self.printed = None
+            return
+        self.env["PYTHONPATH"] = str(package)
+        hush = ("import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n"
+                "    exec({!r})\n")
+        before = "".join(hush.format(one) for one in self.before)
+        self.before.append(text)
+        (self.work / "program.py").write_text(before + text, encoding="utf-8")
+        self.run(where, ["python3", "program.py"], quiet=True)
+
     def output(self, where, text, exact):
         if exact and text in self.printed:
             return
@@ -145,6 +163,9 @@ def check(prefix, path):
             elif language == "c" and word.startswith("src/"):
                 checker.op_file(where, text)
                 counts["fragments"] += 1
+            elif language == "python":
+                checker.python(where, text)
+                counts["programs"] += 1
             elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
                 checker.mpi_program(where, word, text)
                 counts["programs"] += 1

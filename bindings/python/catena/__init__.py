@@ -38,6 +38,5 @@ from ._tensor import arrays, tensor  # noqa: E402
 __version__ = _core.version()
 __all__ = [*_ops, "ArgumentError", "Context", "DtypeError", "Error", "FileError", "FormatError",
            "NotFound", "OutOfMemory", "Parameter", "ShapeError", "Tensor", "arrays",
-           "current_context", "data", "evaluation", "grad", "nn", "no_grad", "optim", "recompute", "retain",
-           "retained_value", "step",
-           "tensor", "use_context", "zoo"]
+           "current_context", "data", "evaluation", "grad", "nn", "no_grad", "optim", "recompute",
+           "retain", "retained_value", "step", "tensor", "use_context", "zoo"]

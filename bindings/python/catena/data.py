@@ -2,8 +2,8 @@
 """Data sets and loaders.
 
 A data set is one of the library (`mnist`, `image_folder`, ...), arrays in memory, or any Python
-object with `__len__` and `__getitem__` whose samples are arrays and numbers. A loader prepares batches in
-threads; which samples are in a batch depends only on the seed.
+object with `__len__` and `__getitem__` whose samples are arrays and numbers. A loader prepares
+batches in threads; which samples are in a batch depends only on the seed.
 
     loader = catena.data.Loader(catena.data.Arrays(x, y), batch=32)
     for x, y in loader:  # one epoch
