@@ -89,12 +89,11 @@ static void add_own_rows(const ctn_run_args *a, int64_t me, int64_t team)
     const ctn_desc *index = &a->din[0], *g = &a->din[1];
     const int64_t n = ctn__count(index), V = a->attr[ROWS], D = g->dim[g->ndim - 1];
     const int64_t es = (int64_t)ctn_dtype_size(g->dtype);
+    char *y = a->out[0];
     const char *sum = a->nin > 2 ? a->in[2] : NULL;
-    for (int64_t v = me; v < V && sum != a->out[0]; v += team) {
-        char *row = (char *)a->out[0] + v * D * es;
-        if (sum) memcpy(row, sum + v * D * es, (size_t)(D * es));
-        else memset(row, 0, (size_t)(D * es));
-    }
+    for (int64_t v = me; v < V && !sum; v += team) memset(y + v * D * es, 0, (size_t)(D * es));
+    for (int64_t v = me; v < V && sum && sum != y; v += team)
+        memcpy(y + v * D * es, sum + v * D * es, (size_t)(D * es));
     for (int64_t i = 0; i < n; i++) {
         int64_t v = ctn__index_get(a->in[0], index->dtype, i);
         if (v % team != me) continue;
