@@ -117,6 +117,31 @@ foreach(folder unit ops random golden oom)
 endforeach()
 add_test_folder(api catena)
 
+# The C++ interface: every tests/cpp/test_*.cpp is one program without cmocka, in strict C++17.
+if(CMAKE_CXX_COMPILER)
+    file(GLOB programs CONFIGURE_DEPENDS tests/cpp/test_*.cpp)
+    foreach(source IN LISTS programs)
+        get_filename_component(name ${source} NAME_WE)
+        string(REGEX REPLACE "^test_" "" short ${name})
+        add_executable(cpp_${name} ${source})
+        set_target_properties(cpp_${name} PROPERTIES CXX_EXTENSIONS OFF
+            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/cpp" OUTPUT_NAME ${name})
+        target_link_libraries(cpp_${name} PRIVATE catena catena_warnings)
+        add_test(NAME cpp.${short} COMMAND cpp_${name})
+        set_tests_properties(cpp.${short} PROPERTIES LABELS cpp TIMEOUT ${test_timeout}
+            ENVIRONMENT "${test_environment}")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+    find_program(CATENA_CLANGXX NAMES clang++ clang++-19)
+    mark_as_advanced(CATENA_CLANGXX)
+    if(CATENA_CLANGXX)
+        add_test(NAME cpp.clang COMMAND ${CATENA_CLANGXX} -std=c++17 -Wall -Wextra -Wshadow -Werror
+            -pedantic -fsyntax-only -I${PROJECT_SOURCE_DIR}/include ${programs})
+        set_tests_properties(cpp.clang PROPERTIES LABELS cpp TIMEOUT ${test_timeout})
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endif()
+endif()
+
 # Fuzz targets: each runs once over its corpus, or, with CATENA_FUZZER and clang, under libFuzzer
 # (dev/fuzz).
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)

@@ -30,6 +30,10 @@ for header in "$prefix"/include/catena/*.h; do
     echo "#include <$name>" | gcc -std=c11 "${flags[@]}" -x c -
     echo "#include <$name>" | g++ -std=c++17 "${flags[@]}" -x c++ -
 done
+for header in "$prefix"/include/catena/{,cpp/}*.hpp; do
+    echo "#include <${header#"$prefix"/include/}>" |
+        g++ -std=c++17 "${strict[@]}" "${cflags[@]}" -fsyntax-only -x c++ -
+done
 echo "consumer: every header compiles on its own in C11 and C++17"
 
 gcc -std=c11 "${strict[@]}" "${cflags[@]}" "$here/consumer.c" -o "$work/c" "${libs[@]}"
