@@ -12,13 +12,6 @@ if(NOT CATENA_CMOCKA_FOUND)
         "use -DCATENA_TESTS=OFF")
 endif()
 
-include(CheckLanguage)
-check_language(CXX)
-if(CMAKE_CXX_COMPILER)
-    enable_language(CXX)
-    set(CMAKE_CXX_STANDARD 17)
-endif()
-
 # An archive of the objects, because only a static link can reach internal (hidden) names.
 add_library(catena_internal STATIC $<TARGET_OBJECTS:catena_objects>)
 set_target_properties(catena_internal PROPERTIES LINKER_LANGUAGE C)
@@ -124,7 +117,7 @@ if(CMAKE_CXX_COMPILER)
         get_filename_component(name ${source} NAME_WE)
         string(REGEX REPLACE "^test_" "" short ${name})
         add_executable(cpp_${name} ${source})
-        set_target_properties(cpp_${name} PROPERTIES CXX_EXTENSIONS OFF
+        set_target_properties(cpp_${name} PROPERTIES
             RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/cpp" OUTPUT_NAME ${name})
         target_link_libraries(cpp_${name} PRIVATE catena catena_warnings)
         add_test(NAME cpp.${short} COMMAND cpp_${name})
@@ -261,6 +254,17 @@ if(TARGET catena_python)
             ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
+endif()
+
+# The examples in C and C++ compute the same bits.
+if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND)
+    add_test(NAME cpp.same_bits
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cpp/same_bits.py"
+        $<TARGET_FILE:examples_xor_xor> $<TARGET_FILE:examples_xor_xor_cpp>
+        $<TARGET_FILE:examples_mnist_mnist> $<TARGET_FILE:examples_mnist_mnist_cpp>)
+    set_tests_properties(cpp.same_bits PROPERTIES LABELS cpp TIMEOUT ${test_timeout}
+        ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
 # Tests the command from outside: usage, configuration, small complete trainings, resume.

@@ -47,7 +47,7 @@ static void ownership()
     Module twice = linear_new(ctx, 2, 3);
     const Error e = thrown<Error>([&] { net.add("fc", std::move(twice)); });
     CHECK(e.status() == CTN_EARG);
-    Module row = sequential(ctx, linear_new(ctx, 2, 2), activation_new(ctx, ctn_relu_at));
+    const Module row = Sequential(ctx).then(linear_new(ctx, 2, 2)).then(ctn_relu_at);
     CHECK(row.children() == 2);
 }
 

@@ -113,14 +113,36 @@ template <class T, class... A> Module make_module(ContextRef ctx, A &&...args)
     return made;
 }
 
-// Modules that are called one after the other.
-template <class... M> Module sequential(ContextRef ctx, M &&...modules)
+// Modules that are called one after the other:
+//     Module net = Sequential(ctx).then(linear_new(ctx, 2, 16)).then(ctn_tanh_at);
+// Initial values depend on the order in which modules are made. C++ does not say in which order
+// the arguments of one call are evaluated, but calls of then() run from left to right.
+class Sequential
 {
-    std::vector<Module> list;
-    list.reserve(sizeof...(M));
-    (list.push_back(std::forward<M>(modules)), ...);
-    return sequential_new(ctx, std::move(list));
-}
+  public:
+    explicit Sequential(ContextRef ctx) : ctx_(ctx)
+    {
+    }
+    Sequential &then(Module m)
+    {
+        list_.push_back(std::move(m));
+        return *this;
+    }
+    // An op with one input.
+    Sequential &then(ctn_tensor *(*op)(const char *at, ctn_tensor *x))
+    {
+        return then(activation_new(ctx_, op));
+    }
+    // The modules go to the result.
+    operator Module()
+    {
+        return sequential_new(ctx_, std::exchange(list_, {}));
+    }
+
+  private:
+    ContextRef ctx_;
+    std::vector<Module> list_;
+};
 
 } // namespace catena
 #endif
