@@ -15,7 +15,7 @@ using namespace catena;
 
 class Mlp
 {
-  public:
+public:
     explicit Mlp(ModuleRef self)
         : fc1_(self.add("fc1", linear_new(self.context(), 784, 1000))),
           fc2_(self.add("fc2", linear_new(self.context(), 1000, 1000))),
@@ -27,7 +27,7 @@ class Mlp
         return fc3_(relu(fc2_(relu(fc1_(x)))));
     }
 
-  private:
+private:
     ModuleRef fc1_, fc2_, fc3_;
 };
 

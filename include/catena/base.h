@@ -135,8 +135,8 @@ CTN_API uint64_t ctn_allocations(void);
         }                                                        \
     } while (0)
 
-/* Passes optional arguments: CTN_OPT(ctn_linear_opt, .no_bias = 1). C only. In C++, fill in the
- * struct yourself and set struct_size. */
+/* Passes optional arguments: CTN_OPT(ctn_linear_opt, .no_bias = 1). C only. In C++,
+ * catena/catena.hpp has a class with setters for each of these structs. */
 #define CTN_OPT(type, ...) (&(const type){.struct_size = sizeof(type), __VA_ARGS__})
 
 #define CTN_STR2(x) #x

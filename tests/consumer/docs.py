@@ -7,6 +7,7 @@
 
 - A C block with main() is a program. It is run, must end with 0 and print nothing to stderr. Any
   other C block is the body of a function with the parameters below and is only compiled.
+- ```cpp is the same in C++17, with references to such objects.
 - A program that includes <catena/mpi.h>, and ```fortran, is compiled by mpicc or mpifort and run as
   one rank. Without these compilers it is skipped with a message.
 - ```python is run with the installed package. The blocks of a page are one program: each sees what
@@ -29,7 +30,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(c|sh|fortran|python|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n"
+BLOCK = re.compile(r"^```(c|cpp|sh|fortran|python|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n"
                    r"(.*?)^```[ ]*$", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,:]*(?:[eE][-+]?\d+)?")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -42,6 +43,17 @@ void fragment(ctn_context *ctx, ctn_module *net, ctn_module *fc1, ctn_module *fc
               const void *data, ctn_tensor *t)
 {
     (void)ctx, (void)net, (void)fc1, (void)fc2, (void)opt, (void)data, (void)t;
+#line 1
+%s}
+"""
+CPP_FRAGMENT = """#include <catena/catena.hpp>
+using namespace catena;
+void fragment(ContextRef ctx, ModuleRef net, OptimRef opt, LoaderRef loader, const Tensor &x,
+              const Tensor &t);
+void fragment(ContextRef ctx, ModuleRef net, OptimRef opt, LoaderRef loader, const Tensor &x,
+              const Tensor &t)
+{
+    (void)ctx, (void)net, (void)opt, (void)loader, (void)x, (void)t;
 #line 1
 %s}
 """
@@ -72,6 +84,7 @@ class Checker:
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include"]
+        self.cpp = ["g++", "-std=c++17", *self.flags[1:]]
         self.printed = ""  # by the last program or command
         self.before = []  # the blocks of Python so far
         self.link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
@@ -86,7 +99,8 @@ class Checker:
 
     def program(self, where, name, text):
         (self.work / name).write_text(text, encoding="utf-8")
-        self.run(where, ["gcc", *self.flags, name, "-o", "program", *self.link])
+        compiler = self.cpp if name.endswith(".cpp") else ["gcc", *self.flags]
+        self.run(where, [*compiler, name, "-o", "program", *self.link])
         self.run(where, ["./program"], quiet=True)
 
     def mpi_program(self, where, name, text):
@@ -144,6 +158,10 @@ class Checker:
         flags = [*self.flags, "-fopenmp", "-Wno-unused", "-Wno-unused-result"]
         self.run(where, ["gcc", *flags, "-c", "fragment.c"])
 
+    def cpp_fragment(self, where, text):
+        (self.work / "fragment.cpp").write_text(CPP_FRAGMENT % text, encoding="utf-8")
+        self.run(where, [*self.cpp, "-Wno-unused", "-c", "fragment.cpp"])
+
 
 def check(prefix, path):
     counts = {"programs": 0, "fragments": 0, "command blocks": 0, "outputs": 0}
@@ -169,9 +187,12 @@ def check(prefix, path):
             elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
                 checker.mpi_program(where, word, text)
                 counts["programs"] += 1
-            elif language == "c" and re.search(r"\bmain\(", text):
-                checker.program(where, word or "main.c", text)
+            elif language in ("c", "cpp") and re.search(r"\bmain\(", text):
+                checker.program(where, word or f"main.{language}", text)
                 counts["programs"] += 1
+            elif language == "cpp":
+                checker.cpp_fragment(where, text)
+                counts["fragments"] += 1
             elif language == "c":
                 checker.fragment(where, text)
                 counts["fragments"] += 1

@@ -20,7 +20,7 @@ struct Boom : std::runtime_error {
 
 class Net
 {
-  public:
+public:
     Net(ModuleRef self, int64_t hidden)
         : fc1_(self.add("fc1", linear_new(self.context(), 2, hidden))),
           fc2_(self.add("fc2", linear_new(self.context(), hidden, 1)))
@@ -32,7 +32,7 @@ class Net
         return fc2_(tanh(fc1_(x)));
     }
 
-  private:
+private:
     ModuleRef fc1_, fc2_;
 };
 

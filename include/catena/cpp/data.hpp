@@ -49,7 +49,7 @@ template <class F> struct Samples {
         return vt;
     }
 
-  private:
+private:
     static Samples &of(void *self)
     {
         return *static_cast<Samples *>(self);

@@ -20,7 +20,7 @@ namespace catena
 // What a failed call throws: the text of ctn_error_message and the status that belongs to it.
 class Error : public std::runtime_error
 {
-  public:
+public:
     Error(ctn_status status, const std::string &message)
         : std::runtime_error(message), status_(status)
     {
@@ -30,7 +30,7 @@ class Error : public std::runtime_error
         return status_;
     }
 
-  private:
+private:
     ctn_status status_;
 };
 

@@ -15,7 +15,7 @@ namespace catena
 // A reference to an object, like a pointer: copied freely, may be empty.
 template <class T> class Ref
 {
-  public:
+public:
     using Raw = T;
     constexpr Ref() = default;
     constexpr Ref(T *object) : object_(object)
@@ -30,14 +30,14 @@ template <class T> class Ref
         return object_ != nullptr;
     }
 
-  protected:
+protected:
     T *object_ = nullptr;
 };
 
 // The owner of an object: moved, never copied. R is the class of references, F frees the object.
 template <class R, void (*F)(typename R::Raw *)> class Owner : public R
 {
-  public:
+public:
     using Raw = typename R::Raw;
     Owner() = default;
     // Takes over an object that a C function has made.

@@ -46,7 +46,7 @@ template <class F, class A> struct Forward {
         delete static_cast<F *>(self);
     }
 
-  private:
+private:
     using Input = std::conditional_t<std::is_pointer_v<A>, Tensor, ctn_tensors>;
     static A run(F &f, ctn_module *m, A x)
     {
@@ -119,7 +119,7 @@ template <class T, class... A> Module make_module(ContextRef ctx, A &&...args)
 // the arguments of one call are evaluated, but calls of then() run from left to right.
 class Sequential
 {
-  public:
+public:
     explicit Sequential(ContextRef ctx) : ctx_(ctx)
     {
     }
@@ -139,7 +139,7 @@ class Sequential
         return sequential_new(ctx_, std::exchange(list_, {}));
     }
 
-  private:
+private:
     ContextRef ctx_;
     std::vector<Module> list_;
 };

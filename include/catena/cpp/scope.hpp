@@ -20,7 +20,7 @@ namespace catena
 // destructor runs because of another exception.
 class Scope
 {
-  public:
+public:
     explicit Scope(ContextRef ctx) : ctx_(ctx)
     {
         detail::check(ctn_scope_begin(ctx.get()));
@@ -44,7 +44,7 @@ class Scope
         return Tensor(detail::check(ctn_scope_return(ctx.get(), t.get())));
     }
 
-  private:
+private:
     ContextRef ctx_;
     int exceptions_ = std::uncaught_exceptions();
 };
@@ -52,7 +52,7 @@ class Scope
 // Gradient checkpointing of what is recorded in a block.
 class Recompute
 {
-  public:
+public:
     explicit Recompute(ContextRef ctx) : ctx_(ctx)
     {
         detail::check(ctn_recompute_begin(ctx.get()));
@@ -64,14 +64,14 @@ class Recompute
     Recompute(const Recompute &) = delete;
     Recompute &operator=(const Recompute &) = delete;
 
-  private:
+private:
     ContextRef ctx_;
 };
 
 // Evaluation behaviour and no gradients until the end of the block.
 class Evaluation
 {
-  public:
+public:
     explicit Evaluation(ContextRef ctx)
         : ctx_(ctx), training_(ctx.set_training(0)), grad_(ctx.set_grad(0))
     {
@@ -84,7 +84,7 @@ class Evaluation
     Evaluation(const Evaluation &) = delete;
     Evaluation &operator=(const Evaluation &) = delete;
 
-  private:
+private:
     ContextRef ctx_;
     int training_, grad_;
 };

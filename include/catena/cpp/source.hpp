@@ -49,7 +49,7 @@ inline const char *line_text(const char *file, int line)
 // The last argument of every function that records something. Leave it out.
 class Where
 {
-  public:
+public:
     static constexpr Where here(const char *file = __builtin_FILE(), int line = __builtin_LINE())
     {
         return Where(file, line);
@@ -59,7 +59,7 @@ class Where
         return detail::line_text(file_, line_);
     }
 
-  private:
+private:
     constexpr Where(const char *file, int line) : file_(file), line_(line)
     {
     }

@@ -37,7 +37,7 @@ template <class T> constexpr ctn_dtype dtype_of()
 
 class Tensor
 {
-  public:
+public:
     constexpr Tensor() = default;
     constexpr Tensor(ctn_tensor *t) : t_(t)
     {
@@ -112,7 +112,7 @@ class Tensor
         return text;
     }
 
-  private:
+private:
     template <class T> void expect() const
     {
         if (!t_) detail::raise(CTN_EARG);

@@ -65,7 +65,7 @@ inline ctn_status keep_value(void *user, const char *name, double value) noexcep
 // The owner of a trainer and of its loss functions. The optimizer and the loaders must outlive it.
 class Trainer : public Owner<TrainerRef, ctn_trainer_free>
 {
-  public:
+public:
     using Owner::Owner;
     Trainer() = default;
     Trainer(OptimRef opt, LoaderRef loader, Loss loss, Maybe<ctn_trainer_opt> o = {})
@@ -103,7 +103,7 @@ class Trainer : public Owner<TrainerRef, ctn_trainer_free>
     }
     using TrainerRef::extend;
 
-  private:
+private:
     void *keep(Loss loss)
     {
         losses_.push_back(std::make_unique<Loss>(std::move(loss)));

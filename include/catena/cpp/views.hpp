@@ -23,7 +23,7 @@ template <class T> class Span
     using Vector =
         std::conditional_t<std::is_const_v<T>, const std::vector<Value>, std::vector<Value>>;
 
-  public:
+public:
     constexpr Span() = default;
     constexpr Span(T *data, std::size_t size) : data_(data), size_(size)
     {
@@ -66,7 +66,7 @@ template <class T> class Span
         return data_[i];
     }
 
-  private:
+private:
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
@@ -77,7 +77,7 @@ using Shape = Span<const std::int64_t>;
 // An optional struct: leave it out, or pass one, such as AdamOpt().lr(1e-4).
 template <class T> class Maybe
 {
-  public:
+public:
     constexpr Maybe() = default;
     constexpr Maybe(const T &value) : p_(&value)
     {
@@ -90,14 +90,14 @@ template <class T> class Maybe
         return p_;
     }
 
-  private:
+private:
     const T *p_ = nullptr;
 };
 
 // Text that ends with 0: a literal or a std::string.
 class Text
 {
-  public:
+public:
     constexpr Text() = default;
     constexpr Text(const char *text) : p_(text)
     {
@@ -110,14 +110,14 @@ class Text
         return p_;
     }
 
-  private:
+private:
     const char *p_ = nullptr;
 };
 
 // A list of texts that ends with NULL in C: {"train/loss", "val/loss"}. Names() is NULL.
 class Names
 {
-  public:
+public:
     Names() = default;
     Names(std::initializer_list<const char *> names) : list_(names)
     {
@@ -128,14 +128,14 @@ class Names
         return list_.empty() ? nullptr : list_.data();
     }
 
-  private:
+private:
     std::vector<const char *> list_;
 };
 
 // Memory as bytes: Bytes is read, OutBytes is written.
 class Bytes
 {
-  public:
+public:
     constexpr Bytes(const void *data, std::size_t size) : data_(data), size_(size)
     {
     }
@@ -157,14 +157,14 @@ class Bytes
         return size_;
     }
 
-  private:
+private:
     const void *data_;
     std::size_t size_;
 };
 
 class OutBytes
 {
-  public:
+public:
     constexpr OutBytes(void *data, std::size_t size) : data_(data), size_(size)
     {
     }
@@ -183,7 +183,7 @@ class OutBytes
         return size_;
     }
 
-  private:
+private:
     void *data_;
     std::size_t size_;
 };
