@@ -236,9 +236,12 @@ if(Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
     add_test(NAME bindings.interface
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/bindings/test_interface.py"
         $<TARGET_FILE_DIR:catena> ${CMAKE_C_COMPILER} ${fortran})
-    set_tests_properties(bindings.interface PROPERTIES LABELS bindings TIMEOUT ${test_timeout}
-        ENVIRONMENT "${test_environment}")
-    math(EXPR catena_test_count "${catena_test_count} + 1")
+    add_test(NAME bindings.fortran
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/fortran/run.py"
+        $<TARGET_FILE_DIR:catena> ${CMAKE_C_COMPILER} ${fortran})
+    set_tests_properties(bindings.interface bindings.fortran PROPERTIES LABELS bindings
+        TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 2")
 endif()
 
 if(TARGET catena_python)

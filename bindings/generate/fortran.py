@@ -179,13 +179,13 @@ def procedure(name, returns, dummies, arguments, names):
     return [*out, f"        end {word}"]
 
 
-def wrapped(line):
+def wrapped(line, indent=16):
     """Continued lines of at most 100 columns."""
     out = []
     while len(line) > COLUMNS:
         cut = line.rindex(" ", 0, COLUMNS - 1)
         out.append(line[:cut] + " &")
-        line = " " * 16 + line[cut + 1:]
+        line = " " * indent + line[cut + 1:]
     return [*out, line]
 
 

@@ -19,16 +19,16 @@ contains
     logical function start(comm)
         type(MPI_Comm), intent(in) :: comm
         type(ctn_module) :: part(3)
-        start = .false.
-        if (ctn_context_new(ctx, seed=1) < 0) return
-        if (ctn_conv_new(part(1), ctx, 1, filters, [side, side]) < 0) return
-        if (ctn_activation_new(part(2), ctx, 'relu') < 0) return
-        if (ctn_conv_new(part(3), ctx, filters, 1, [1, 1]) < 0) return
-        if (ctn_sequential_new(net, ctx, part) < 0) return
-        if (ctn_adam_new(opt, net, lr=0.002d0) < 0) return
-        if (ctn_comm_from_mpi(group, comm) < 0) return ! these two lines train ...
-        if (ctn_dist_optim(opt, group) < 0) return     ! ... one network on all ranks
-        start = .true.
+        integer :: st(8)
+        call ctn_context_new(ctx, seed=1, stat=st(1))
+        call ctn_conv_new(part(1), ctx, 1, filters, [side, side], stat=st(2))
+        call ctn_activation_new(part(2), ctx, 'relu', stat=st(3))
+        call ctn_conv_new(part(3), ctx, filters, 1, [1, 1], stat=st(4))
+        call ctn_sequential_new(net, ctx, part, stat=st(5))
+        call ctn_adam_new(opt, net, lr=0.002d0, stat=st(6))
+        call ctn_comm_from_mpi(group, comm, stat=st(7)) ! these two lines train ...
+        call ctn_dist_optim(opt, group, stat=st(8))     ! ... one network on all ranks
+        start = all(st == CTN_OK)
     end function
 
     ! The slab without edge cells on each side as a tensor (1,1,H,W): the solver's memory, no copy.
@@ -45,14 +45,18 @@ contains
         real(8), intent(in), target :: old(:, :), u(:, :)
         real(8), intent(inout) :: mean(2)
         type(ctn_tensor) :: y, loss, still
-        learn = .false.
-        if (ctn_scope_begin(ctx) < 0) return
+        integer :: st(5)
+        st = CTN_OK
+        call ctn_scope_begin(ctx, stat=st(1))
         y = field(u, reach)
-        loss = ctn_mean_squared_error(ctn_call(net, field(old, 0)), y, CTN_MEAN)
-        still = ctn_keep(ctn_mean_squared_error(field(old, reach), y, CTN_MEAN))
-        if (ctn_backward(opt, loss) == CTN_OK) learn = ctn_optim_step(opt) == CTN_OK ! runs here
-        if (learn) mean = mean + [ctn_item(loss), ctn_item(still)]
-        if (ctn_scope_end(ctx) < 0) learn = .false.
+        loss = ctn_mean_squared_error(ctn_call(net, field(old, 0)), y)
+        still = ctn_keep(ctn_mean_squared_error(field(old, reach), y))
+        call ctn_backward(opt, loss, stat=st(2))
+        call opt%step(stat=st(3)) ! runs here
+        learn = all(st(1:3) == CTN_OK)
+        if (learn) mean = mean + [ctn_item(loss, stat=st(4)), ctn_item(still, stat=st(5))]
+        call ctn_scope_end(ctx, stat=st(1))
+        learn = learn .and. all(st == CTN_OK)
     end function
 end module
 #endif

@@ -111,10 +111,19 @@ class Checker:
             print(f"docs: {where}: skipped, {compiler} was not found")
             return
         (self.work / name).write_text(text, encoding="utf-8")
-        modules = [f"catena/share/catena/fortran/{name}.f90" for name in ("catena_c", "catena")]
-        options = ["-Wall", "-Wextra", "-Werror", *modules] if fortran else self.flags
-        self.run(where, [compiler, *options, name, "-o", "program", *self.link])
+        modules = self.fortran_modules(where) if fortran else []
+        options = ["-Wall", "-Wextra", "-Werror"] if fortran else self.flags
+        self.run(where, [compiler, *options, name, *modules, "-o", "program", *self.link])
         self.run(where, ["./program"])
+
+    def fortran_modules(self, where):
+        """The object files of module catena, compiled once for each document."""
+        folder = Path("catena/share/catena/fortran")
+        sources = (self.work / folder / "SOURCES").read_text(encoding="utf-8").split()
+        objects = [Path(source).stem + ".o" for source in sources]
+        if not (self.work / objects[-1]).is_file():
+            self.run(where, ["mpifort", "-c", *(str(folder / source) for source in sources)])
+        return objects
 
     def op_file(self, where, text):
         """An op of the library, as a tutorial shows it."""

@@ -102,10 +102,12 @@ if [ -z "${MPIFC:-}" ]; then
 fi
 fortran=$top/bindings/fortran
 "${fc[@]}" -DNO_CATENA "$insitu/insitu.F90" -o plain_f
-"${fc[@]}" "$fortran"/{catena_c,catena,catena_f08}.f90 "$insitu/insitu.F90" -o insitu_f "${link[@]}"
+mapfile -t modules < <(sed "s|^|$fortran/|" "$fortran/SOURCES")
+"${fc[@]}" -c "${modules[@]}" "$fortran/catena_f08.f90"
+"${fc[@]}" "$insitu/insitu.F90" catena*.o -o insitu_f "${link[@]}"
 variants Fortran "$work/plain_f" "$work/insitu_f"
 cmp C.plain/heat.bin Fortran.plain/heat.bin || die "C and Fortran: the solver's results differ"
 # The test compares reals for equality on purpose.
 "${fc[@]}" -fcheck=all -Wno-compare-reals -Wno-function-elimination \
-    "$fortran"/{catena_c,catena}.f90 "$here/test_fortran.f90" -o fortran "${link[@]}"
+    "$here/test_fortran.f90" catena*.o -o fortran "${link[@]}"
 "${launch[@]}" -n 2 ./fortran || die "test_fortran: exit code $?"
