@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/consumer/run.sh PREFIX: builds and runs C11 and C++17 programs against an installed Catena,
-# once with pkg-config and once with find_package, compiles every installed header on its own, and
-# checks the programs and commands in the documentation (docs.py).
+# tests/consumer/run.sh PREFIX: builds and runs C11, C++17 and Fortran programs against an installed
+# Catena, with pkg-config and with find_package, and the Fortran program with fpm too. Compiles
+# every installed header on its own, and checks the code in the documentation (docs.py).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -41,6 +41,14 @@ g++ -std=c++17 "${strict[@]}" "${cflags[@]}" "$here/consumer.cpp" -o "$work/cxx"
 echo "consumer: with pkg-config"
 "$work/c"
 "$work/cxx"
+fortran=$(pkg-config --variable=fortrandir catena)
+if command -v gfortran > /dev/null; then
+    mapfile -t modules < <(sed "s|^|$fortran/|" "$fortran/SOURCES")
+    (cd "$work" && gfortran "${strict[@]}" "${modules[@]}" "$here/consumer.f90" -o fortran \
+        "${libs[@]}" && ./fortran)
+else
+    echo "consumer: skipped Fortran: there is no gfortran"
+fi
 
 if command -v ninja > /dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>&1 &&
@@ -48,6 +56,21 @@ cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" > "$work/log" 2>
 echo "consumer: with find_package"
 "$work/build/consumer_c"
 "$work/build/consumer_cxx"
+[ ! -x "$work/build/consumer_fortran" ] || "$work/build/consumer_fortran"
+
+# Another program is called fpm too.
+if fpm --version 2> /dev/null | grep -qi fortran && command -v gfortran > /dev/null; then
+    echo "consumer: with fpm"
+    mkdir -p "$work/fpm/app"
+    cp "$here/consumer.f90" "$work/fpm/app/main.f90"
+    # fpm takes paths as relative to the project.
+    printf 'name = "consumer"\n[dependencies]\ncatena = { path = "%s" }\n' \
+        "$(realpath --relative-to="$work/fpm" "$fortran")" > "$work/fpm/fpm.toml"
+    libdir=$(pkg-config --variable=libdir catena)
+    (cd "$work/fpm" && LIBRARY_PATH=$libdir LD_LIBRARY_PATH=$libdir fpm run)
+else
+    echo "consumer: skipped fpm: there is no fpm or no gfortran"
+fi
 
 if [ -x "$prefix/bin/catena" ]; then
     missing=$(ldd "$prefix/bin/catena" | grep 'not found' || true)
