@@ -54,6 +54,7 @@ program test_handles
     do i = 1, 3
         call train()
         call copies()
+        call owned()
         call failed()
     end do
     call check(blocks == before, 'all memory was freed')
@@ -111,6 +112,24 @@ contains
         call net%child(1, b) ! replaces what b referred to
         call net%free()      ! weight still needs it
         call check(weight%name() == '1.bias' .or. weight%name() == 'bias', 'still there')
+    end subroutine
+
+    ! The parts of a network outlive their handles, because the network owns them.
+    subroutine owned()
+        type(ctn_context) :: ctx
+        type(ctn_module) :: net
+        call ctn_context_new(ctx, threads=1)
+        call make(ctx, net)
+        call check(net%children() == 2, 'parts without handles')
+    end subroutine
+
+    subroutine make(ctx, net)
+        type(ctn_context), intent(in) :: ctx
+        type(ctn_module), intent(inout) :: net
+        type(ctn_module) :: part(2)
+        call ctn_linear_new(part(1), ctx, 2, 2)
+        call ctn_linear_new(part(2), ctx, 2, 2)
+        call ctn_sequential_new(net, ctx, part)
     end subroutine
 
     subroutine failed()
