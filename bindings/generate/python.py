@@ -16,6 +16,11 @@ import textwrap
 from pathlib import Path
 
 CALLS, STUBS, OPS = "calls.c", "_core.pyi", "_ops.py"
+# bindings/python/src has these, because they change what it knows about scopes.
+BY_HAND = {"ctn_scope_begin", "ctn_scope_end", "ctn_scope_return", "ctn_flush", "ctn_keep",
+           "ctn_keep_graph", "ctn_with_grad", "ctn_backward_at", "ctn_grad_at",
+           "ctn_context_set_training", "ctn_context_set_grad", "ctn_error_clear",
+           "ctn_error_message", "ctn_error_status", "ctn_error_trace"}
 INTERFACE = Path(__file__).resolve().parent.parent / "interface.json"
 NAMES = {"axes": "axis", "keep": "keepdims", "dims": "shape"}
 NUMBERS = {"int": "int", "int64_t": "int64", "double": "double", "float": "float",
@@ -401,9 +406,10 @@ class Call:
 
     def stub(self):
         given = []
-        for name, kind, required, default in self.arguments:
-            more = "" if required else f" | None = {default!r}"
-            given.append(f"{name}: {kind}{more}")
+        last = max((i for i, a in enumerate(self.arguments) if a[2]), default=-1)
+        for i, (name, kind, required, default) in enumerate(self.arguments):
+            value = "" if required else " | None" + (f" = {default!r}" if i > last else "")
+            given.append(f"{name}: {kind}{value}")
         result = "Tensor" if self.f["returns"]["kind"] == "tensor" else \
             "tuple[Tensor, ...]" if self.tensors else "Any"
         line = f"def {self.name}({', '.join(given)}) -> {result}: ..."
@@ -472,7 +478,7 @@ def made(description):
     known, calls, left = Known(description), [], []
     for function in description["functions"]:
         if function["name"].endswith("_free") or function.get("inline") or \
-                function["name"] in ("ctn_backward_at", "ctn_grad_at"):
+                function["name"] in BY_HAND:
             continue
         try:
             call = Call(function, known)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors from data, and what tensors have of NumPy's arrays."""
+from . import _core
 from ._core import Parameter, Tensor
 
 
@@ -38,6 +39,13 @@ def _tolist(self):
     return _numpy(self).tolist()
 
 
+def from_dlpack(x):
+    """A tensor that shares the memory of x, a tensor of another package on the CPU."""
+    return _core.from_dlpack_capsule(x.__dlpack__())
+
+
+Tensor.__dlpack__ = lambda self, **options: _core.to_dlpack(self)
+Tensor.__dlpack_device__ = lambda self: (1, 0)
 Tensor.numpy = _numpy
 Tensor.tolist = _tolist
 Tensor.ndim = property(lambda self: len(self.shape), doc="Number of dimensions.")

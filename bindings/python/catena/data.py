@@ -64,17 +64,21 @@ class Loader:
     """Batches of a data set. Iterating gives one epoch; the next iteration gives the next one.
 
     batch: samples per batch. shuffle: another order in every epoch, which depends on seed.
-    threads: number of threads that prepare batches ahead; 0: none. More options are those of
-    ctn_loader_opt, such as drop_last=1 or depth=4. A batch is a list of tensors, one per field.
+    threads: number of threads that prepare batches ahead; 0: none. comm: each of its ranks gets
+    samples of its own. More options are those of ctn_loader_opt, such as drop_last=1 or depth=4. A
+    batch is a list of tensors, one per field.
     """
 
-    def __init__(self, source, batch, shuffle=True, threads=2, seed=1, **options):
+    def __init__(self, source, batch, shuffle=True, threads=2, seed=1, comm=None, **options):
         if not isinstance(source, Handle) and not hasattr(source, "_handle"):
             source = _python(source)
         self.source = source
         self.count = _core.dataset_count(source)
         sampler = _core.sampler_shuffled(self.count, seed) if shuffle else \
             _core.sampler_sequential(self.count)
+        if comm is not None:
+            _core.sampler_shard(sampler, comm.rank, comm.size)
+            self.count = _core.sampler_count(sampler)
         self._handle = _core.loader_new(source, sampler, batch=batch, threads=threads, **options)
         self.batch, self.last = batch, None
 

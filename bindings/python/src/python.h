@@ -152,6 +152,7 @@ bool give_to(PyObject *child, PyObject *owner);
 int add_handles(PyObject *module);
 int add_modules(PyObject *module);
 int add_data(PyObject *module);
+int add_exchange(PyObject *module);
 
 /* ---- arguments (arguments.c) ----------------------------------------------------------------- */
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensors of other packages (DLPack, both ways), and the start of MPI.
+ */
+#include <stdlib.h>
+
+#include "python.h"
+
+/* ---- DLPack ---------------------------------------------------------------------------------- */
+
+/* The structures of the DLPack standard, version 0. */
+typedef struct {
+    int32_t type, id;
+} dl_device;
+typedef struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+} dl_type;
+typedef struct {
+    void *data;
+    dl_device device;
+    int32_t ndim;
+    dl_type dtype;
+    int64_t *shape, *strides;
+    uint64_t offset;
+} dl_tensor;
+typedef struct dl_managed {
+    dl_tensor t;
+    void *owner;
+    void (*deleter)(struct dl_managed *self);
+} dl_managed;
+
+enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+
+static dl_type dl_type_of(ctn_dtype t)
+{
+    const uint8_t bits = (uint8_t)(8 * ctn_dtype_size(t));
+    const uint8_t code = t == CTN_BF16                  ? DL_BFLOAT
+                         : t == CTN_BOOL                ? DL_BOOL
+                         : t == CTN_U8                  ? DL_UINT
+                         : t == CTN_I64 || t == CTN_I32 ? DL_INT
+                                                        : DL_FLOAT;
+    return (dl_type){code, bits, 1};
+}
+
+static ctn_dtype type_of_dl(dl_type d)
+{
+    for (int t = CTN_F32; t <= CTN_BOOL && d.lanes == 1; t++) {
+        const dl_type one = dl_type_of((ctn_dtype)t);
+        if (one.code == d.code && one.bits == d.bits) return (ctn_dtype)t;
+    }
+    return 0;
+}
+
+static void dl_delete(dl_managed *m)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_XDECREF((PyObject *)m->owner);
+    PyMem_Free(m);
+    PyGILState_Release(gil);
+}
+
+static void capsule_free(PyObject *capsule)
+{
+    if (!PyCapsule_IsValid(capsule, "dltensor")) return; /* somebody has taken it */
+    dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor");
+    if (m) m->deleter(m);
+}
+
+/* to_dlpack(tensor): a capsule that shares the memory of the value. */
+static PyObject *to_dlpack(PyObject *self, PyObject *object)
+{
+    tensor *x = (tensor *)object;
+    (void)self;
+    if (!PyObject_TypeCheck(object, tensor_type))
+        return PyErr_Format(PyExc_TypeError, "expected a tensor");
+    if (!fetch(x)) return NULL;
+    const size_t n = (size_t)x->d.ndim;
+    dl_managed *m = PyMem_Calloc(1, sizeof *m + 2 * n * sizeof(int64_t));
+    if (!m) return PyErr_NoMemory();
+    m->t = (dl_tensor){.data = x->memory,
+                       .device = {DL_CPU, 0},
+                       .ndim = x->d.ndim,
+                       .dtype = dl_type_of(x->d.dtype),
+                       .shape = (int64_t *)(void *)(m + 1)};
+    m->t.strides = m->t.shape + n;
+    memcpy(m->t.shape, x->d.dim, n * sizeof(int64_t));
+    memcpy(m->t.strides, x->d.stride, n * sizeof(int64_t));
+    m->owner = Py_NewRef(object);
+    m->deleter = dl_delete;
+    PyObject *capsule = PyCapsule_New(m, "dltensor", capsule_free);
+    if (!capsule) dl_delete(m);
+    return capsule;
+}
+
+static void taken_free(PyObject *capsule)
+{
+    dl_managed *m = PyCapsule_GetPointer(capsule, "used_dltensor");
+    if (m && m->deleter) m->deleter(m);
+}
+
+/* from_dlpack(capsule): a tensor that shares the memory. */
+static PyObject *from_dlpack(PyObject *self, PyObject *capsule)
+{
+    context *c = current_context();
+    (void)self;
+    dl_managed *m = c ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    if (!m) return NULL;
+    const dl_tensor *t = &m->t;
+    const ctn_dtype dtype = type_of_dl(t->dtype);
+    if (t->device.type != DL_CPU || dtype == 0 || t->ndim > CTN_MAX_DIMS)
+        return PyErr_Format(PyExc_TypeError,
+                            "from_dlpack: expected a tensor in the memory of the CPU with at most "
+                            "%d dimensions and a type that Catena has",
+                            CTN_MAX_DIMS);
+    ctn_field f = {.dtype = dtype, .ndim = t->ndim};
+    for (int i = 0; i < t->ndim; i++) f.shape[i] = t->shape[i];
+    if (PyCapsule_SetName(capsule, "used_dltensor") < 0 ||
+        PyCapsule_SetDestructor(capsule, taken_free) < 0)
+        return NULL;
+    PyObject *x = wrap_field(c, &f, (char *)t->data + t->offset, capsule);
+    for (int i = 0; x && t->strides && i < t->ndim; i++) ((tensor *)x)->d.stride[i] = t->strides[i];
+    return x;
+}
+
+/* ---- MPI ------------------------------------------------------------------------------------- */
+
+/* Did a launcher of MPI start this process? */
+static bool launched(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
+                                        "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return true;
+    return false;
+}
+
+/* True if this call has started MPI. */
+static PyObject *mpi_init(PyObject *self, PyObject *unused)
+{
+    ctn_status st;
+    (void)self, (void)unused;
+    if (!launched()) return PyBool_FromLong(0);
+    Py_BEGIN_ALLOW_THREADS st = ctn_mpi_init(NULL, NULL);
+    Py_END_ALLOW_THREADS return check(st) ? PyBool_FromLong(1) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"to_dlpack", to_dlpack, METH_O, "A DLPack capsule that shares the value of a tensor."},
+    {"from_dlpack_capsule", from_dlpack, METH_O, "A tensor that shares the memory of a capsule."},
+    {"mpi_init", mpi_init, METH_NOARGS, "Start MPI if a launcher started this process."},
+    {NULL, NULL, 0, NULL},
+};
+
+int add_exchange(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

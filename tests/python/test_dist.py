@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two ranks under mpirun train like one rank with both batches; DLPack shares memory."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import catena as ct
+
+
+def samples():
+    rng = np.random.default_rng(7)
+    return rng.standard_normal((32, 6)).astype(np.float32), rng.integers(0, 3, 32)
+
+
+def train(comm):
+    """Steps on this rank's half of each batch; with comm None, on the whole batch."""
+    x, t = samples()
+    net = ct.nn.Sequential(ct.nn.Linear(6, 8), ct.tanh, ct.nn.Linear(8, 3))
+    opt = ct.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    if comm:
+        ct.dist.broadcast(comm, net)
+        ct.dist.connect(opt, comm)
+    for k in range(8):
+        rows = slice(4 * k, 4 * k + 4)
+        if comm:
+            rows = slice(4 * k + 2 * comm.rank, 4 * k + 2 * comm.rank + 2)
+        with ct.step():
+            opt.backward(ct.softmax_cross_entropy(net(x[rows]), t[rows]))
+            opt.step()
+    return net
+
+
+class Ranks(unittest.TestCase):
+    def test_two_ranks(self):
+        mpirun = shutil.which("mpirun")
+        if not mpirun:
+            self.skipTest("there is no mpirun")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "two.safetensors")
+            env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+            more = ["--oversubscribe", "--bind-to", "none"] \
+                if "Open MPI" in subprocess.run([mpirun, "--version"], capture_output=True,
+                                                text=True, env=env).stdout else []
+            done = subprocess.run([mpirun, *more, "-n", "2", sys.executable, __file__, path],
+                                  env=env, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            two = ct.nn.Sequential(ct.nn.Linear(6, 8), ct.tanh, ct.nn.Linear(8, 3))
+            two.load(path)
+        ct.use_context(ct.Context(threads=1, seed=1))
+        one = train(None)
+        for name, value in one.state_dict().items():
+            np.testing.assert_allclose(two.state_dict()[name], value, rtol=1e-5, atol=1e-6)
+
+    def test_one_rank(self):
+        comm = ct.dist.Comm()
+        self.assertEqual((comm.rank, comm.size), (0, 1))
+        loader = ct.data.Loader(ct.data.Arrays(*samples()), batch=4, comm=comm)
+        self.assertEqual(sum(len(x) for x, _ in loader), 32)
+
+
+class Sharing(unittest.TestCase):
+    def test_dlpack(self):
+        x = ct.tensor([[1.0, 2.0], [3.0, 4.0]])
+        a = np.from_dlpack(x)
+        np.testing.assert_array_equal(a, [[1, 2], [3, 4]])
+        del x
+        np.testing.assert_array_equal(a + 1, [[2, 3], [4, 5]])
+        b = np.arange(6, dtype=np.int64).reshape(2, 3).T
+        y = ct.from_dlpack(b)
+        self.assertEqual((y.shape, y.dtype), ((3, 2), "i64"))
+        np.testing.assert_array_equal(y.numpy(), b)
+        b[0, 0] = 9
+        self.assertEqual(y[0, 0].item(), 9)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2 and sys.argv[1].endswith(".safetensors"):
+        ct.use_context(ct.Context(threads=1, seed=1))
+        world = ct.dist.start()
+        trained = train(world)
+        if world.rank == 0:
+            trained.save(sys.argv[1])
+        world.barrier()
+    else:
+        unittest.main()
