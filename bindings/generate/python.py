@@ -16,11 +16,12 @@ import textwrap
 from pathlib import Path
 
 CALLS, STUBS, OPS = "calls.c", "_core.pyi", "_ops.py"
-# bindings/python/src has these, because they change what it knows about scopes.
+# bindings/python/src has these, because they change what it knows about scopes, or call Python.
 BY_HAND = {"ctn_scope_begin", "ctn_scope_end", "ctn_scope_return", "ctn_flush", "ctn_keep",
            "ctn_keep_graph", "ctn_with_grad", "ctn_backward_at", "ctn_grad_at",
            "ctn_context_set_training", "ctn_context_set_grad", "ctn_error_clear",
-           "ctn_error_message", "ctn_error_status", "ctn_error_trace"}
+           "ctn_error_message", "ctn_error_status", "ctn_error_trace", "ctn_trainer_run",
+           "ctn_trainer_stop", "ctn_trainer_extend", "ctn_report"}
 INTERFACE = Path(__file__).resolve().parent.parent / "interface.json"
 NAMES = {"axes": "axis", "keep": "keepdims", "dims": "shape"}
 NUMBERS = {"int": "int", "int64_t": "int64", "double": "double", "float": "float",

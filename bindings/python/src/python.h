@@ -153,6 +153,7 @@ int add_handles(PyObject *module);
 int add_modules(PyObject *module);
 int add_data(PyObject *module);
 int add_exchange(PyObject *module);
+int add_trainer(PyObject *module);
 
 /* ---- arguments (arguments.c) ----------------------------------------------------------------- */
 

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trainer: the loss function and extensions are Python functions. The trainer's own scope is
+ * open while the loss function runs. An exception stops the run and comes out of it again.
+ */
+#include "python.h"
+
+static ctn_step *step_now; /* while a loss function runs */
+static PyObject *failure;  /* the exception that stopped the run */
+
+static void release_function(void *function)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF((PyObject *)function);
+    PyGILState_Release(gil);
+}
+
+/* Keep the exception for the end of the run, and report it to the library. */
+static ctn_status stop_run(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value && trace) PyException_SetTraceback(value, trace);
+    if (!failure) failure = Py_XNewRef(value);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    ctn_error_clear();
+    return ctn_fail(CTN_EARG, "a Python function raised an exception");
+}
+
+/* Raise what a run that failed has left. Returns NULL. */
+static PyObject *raise_failure(void)
+{
+    if (!failure) return raise_error();
+    ctn_error_clear();
+    PyErr_SetObject((PyObject *)Py_TYPE(failure), failure);
+    Py_DECREF(failure);
+    failure = NULL;
+    return NULL;
+}
+
+/* ---- loss ------------------------------------------------------------------------------------ */
+
+static PyObject *fields_of(context *c, ctn_step *s)
+{
+    const ctn_batch *b = ctn_step_batch(s);
+    PyObject *all = PyTuple_New(b->fields);
+    for (int f = 0; all && f < b->fields; f++) {
+        ctn_tensor *t = ctn_step_input_at("batch", s, f);
+        PyObject *x = t ? wrap(c, t) : raise_error();
+        if (x && PyTuple_SetItem(all, f, x) == 0) continue;
+        Py_DECREF(all);
+        return NULL;
+    }
+    return all;
+}
+
+/* self: the loss function, which the Python object of the trainer holds. */
+static ctn_tensor *call_loss(void *self, ctn_step *s)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    context *c = current_context();
+    ctn_tensor *loss = NULL;
+    PyObject *result = NULL;
+    if (c->depth++ == 0) c->serial++; /* the trainer has opened the scope */
+    step_now = s;
+    PyObject *fields = fields_of(c, s);
+    if (fields) result = PyObject_CallObject(self, fields);
+    if (result) loss = recorded(c, result);
+    if (!loss) (void)stop_run();
+    step_now = NULL;
+    if (--c->depth == 0)
+        while (c->live) detach(c->live);
+    Py_XDECREF(result);
+    Py_XDECREF(fields);
+    PyGILState_Release(gil);
+    return loss;
+}
+
+/* report(name, value): log a number of this step. */
+static PyObject *report(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *value;
+    ctn_tensor *t;
+    context *c = current_context();
+    (void)self;
+    if (!c || !PyArg_ParseTuple(args, "sO", &name, &value)) return NULL;
+    if (!step_now)
+        return PyErr_Format(PyExc_RuntimeError, "report() works only in a loss function");
+    if (!to_tensor(c, value, &t)) return NULL;
+    return check(ctn_report(step_now, name, t)) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* trainer_new(optimizer, loader, loss, net, epochs, iterations, seconds, accumulate, out) */
+static PyObject *trainer_new(PyObject *self, PyObject *args)
+{
+    PyObject *opt, *loader, *loss, *net;
+    long long epochs, iterations, accumulate;
+    ctn_trainer_opt o = {.struct_size = sizeof o};
+    ctn_optim *optim;
+    ctn_loader *data;
+    ctn_trainer *tr = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOLLdLz", &opt, &loader, &loss, &net, &epochs, &iterations,
+                          &o.seconds, &accumulate, &o.out) ||
+        !to_handle("optimizer", opt, kind_of("optim"), &optim) ||
+        !to_handle("loader", loader, kind_of("loader"), &data) ||
+        (net != Py_None && !to_handle("net", net, kind_of("module"), &o.net)))
+        return NULL;
+    o.epochs = epochs;
+    o.iterations = iterations;
+    o.accumulate = accumulate;
+    if (!check(ctn_trainer_new(&tr, optim, data, call_loss, loss, &o))) return NULL;
+    PyObject *uses = PyTuple_Pack(4, opt, loader, loss, net);
+    return uses ? wrap_handle(kind_of("trainer"), tr, uses) : NULL;
+}
+
+static PyObject *trainer_run(PyObject *self, PyObject *object)
+{
+    ctn_trainer *tr;
+    ctn_status st;
+    (void)self;
+    if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
+    Py_BEGIN_ALLOW_THREADS st = ctn_trainer_run(tr);
+    Py_END_ALLOW_THREADS return st < 0 ? raise_failure() : Py_NewRef(Py_None);
+}
+
+/* ---- extensions ------------------------------------------------------------------------------ */
+
+/* A trigger: None for the default, (n, "epochs" | "iterations" | "seconds"), (n, "once"),
+ * (0, "end"), or ("name of a value", "max" | "min"). */
+static bool to_trigger(PyObject *o, ctn_trigger *t, const ctn_trigger **out)
+{
+    static const named kinds[] = {{"epochs", CTN_EVERY_EPOCHS},
+                                  {"iterations", CTN_EVERY_ITERATIONS},
+                                  {"seconds", CTN_EVERY_SECONDS},
+                                  {"once", CTN_ONCE},
+                                  {"end", CTN_AT_END},
+                                  {"max", CTN_WHEN_MAX},
+                                  {"min", CTN_WHEN_MIN},
+                                  {NULL, 0}};
+    PyObject *n, *kind;
+    int k = 0;
+    *out = o == Py_None ? NULL : t;
+    if (o == Py_None) return true;
+    if (!PyTuple_Check(o) || !PyArg_ParseTuple(o, "OO", &n, &kind)) {
+        PyErr_SetString(PyExc_TypeError, "a trigger is (number, 'epochs'), (number, 'iterations'), "
+                                         "('val/loss', 'min') and so on");
+        return false;
+    }
+    if (!to_enum("trigger", kind, kinds, &k)) return false;
+    t->kind = (ctn_trigger_kind)k;
+    return PyUnicode_Check(n) ? to_text("trigger", n, &t->key) : to_double("trigger", n, &t->n);
+}
+
+static ctn_status call_extension(void *self, ctn_trainer *tr)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    (void)tr;
+    PyObject *y = PyObject_CallNoArgs(self);
+    const ctn_status st = y ? CTN_OK : stop_run();
+    Py_XDECREF(y);
+    PyGILState_Release(gil);
+    return st;
+}
+
+/* extend(trainer, name, trigger, function) */
+static PyObject *extend(PyObject *self, PyObject *args)
+{
+    PyObject *object, *when, *function;
+    ctn_trainer *tr;
+    const ctn_trigger *t;
+    const char *name;
+    ctn_extension e = {.struct_size = sizeof e,
+                       .priority = CTN_PRIORITY_CHANGE,
+                       .trigger = {.kind = CTN_EVERY_EPOCHS, .n = 1},
+                       .call = call_extension,
+                       .release = release_function};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OsOO", &object, &name, &when, &function) ||
+        !to_handle("trainer", object, kind_of("trainer"), &tr) || !to_trigger(when, &e.trigger, &t))
+        return NULL;
+    e.name = name;
+    e.self = function;
+    if (!check(ctn_trainer_extend(tr, &e))) return NULL;
+    Py_INCREF(function); /* the trainer has it now */
+    return Py_NewRef(Py_None);
+}
+
+/* extend_evaluator(trainer, trigger, loader, loss) */
+static PyObject *extend_evaluator(PyObject *self, PyObject *args)
+{
+    PyObject *object, *when, *loader, *loss;
+    ctn_trainer *tr;
+    ctn_loader *data;
+    ctn_trigger trigger = {0};
+    const ctn_trigger *t;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOO", &object, &when, &loader, &loss) ||
+        !to_handle("trainer", object, kind_of("trainer"), &tr) ||
+        !to_handle("loader", loader, kind_of("loader"), &data) || !to_trigger(when, &trigger, &t))
+        return NULL;
+    return check(ctn_extend_evaluator(tr, t, data, call_loss, loss)) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* What an extension writes for people goes to Python's sys.stdout. */
+static void show(void *user, const char *text)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    (void)user;
+    PySys_FormatStdout("%s", text);
+    PyGILState_Release(gil);
+}
+
+/* extend_ready(trainer, kind, trigger, text): the ready-made extensions that need a trigger and at
+ * most one text. */
+static PyObject *extend_ready(PyObject *self, PyObject *args)
+{
+    PyObject *object, *when;
+    const char *kind, *text;
+    ctn_trainer *tr;
+    ctn_trigger trigger = {0};
+    const ctn_trigger *t;
+    const ctn_show_opt out = {.struct_size = sizeof out, .write = show, .terminal = -1};
+    ctn_status st = CTN_EARG;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OsOz", &object, &kind, &when, &text) ||
+        !to_handle("trainer", object, kind_of("trainer"), &tr) || !to_trigger(when, &trigger, &t))
+        return NULL;
+    if (strcmp(kind, "log") == 0) st = ctn_extend_log(tr, t, text);
+    else if (strcmp(kind, "print") == 0) st = ctn_extend_print(tr, t, NULL, &out);
+    else if (strcmp(kind, "progress") == 0) st = ctn_extend_progress(tr, t, &out);
+    else if (strcmp(kind, "weights") == 0) st = ctn_extend_weights(tr, t, text);
+    else if (strcmp(kind, "state") == 0) st = ctn_extend_state(tr, t);
+    else if (strcmp(kind, "tensorboard") == 0) st = ctn_extend_tensorboard(tr, t, text);
+    else if (strcmp(kind, "html") == 0) st = ctn_extend_html(tr, t, text, NULL, NULL);
+    else st = ctn_fail(CTN_EARG, "there is no extension '%s'", kind);
+    return check(st) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* ---- what a trainer knows -------------------------------------------------------------------- */
+
+static PyObject *trainer_values(PyObject *self, PyObject *object)
+{
+    ctn_trainer *tr;
+    (void)self;
+    if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
+    PyObject *all = PyDict_New();
+    for (int i = 0; all && ctn_trainer_name(tr, i); i++) {
+        double v = 0;
+        if (!ctn_trainer_value(tr, ctn_trainer_name(tr, i), &v)) continue;
+        PyObject *x = PyFloat_FromDouble(v);
+        if (!x || PyDict_SetItemString(all, ctn_trainer_name(tr, i), x) < 0) {
+            Py_DECREF(all);
+            all = NULL;
+        }
+        Py_XDECREF(x);
+    }
+    return all;
+}
+
+static PyObject *trainer_progress(PyObject *self, PyObject *object)
+{
+    ctn_trainer *tr;
+    ctn_progress p;
+    (void)self;
+    if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
+    ctn_trainer_progress(tr, &p);
+    return Py_BuildValue("{sL sL sd sd sL sd}", "iteration", (long long)p.iteration, "epoch",
+                         (long long)p.epoch, "part", p.part, "total", p.total, "samples",
+                         (long long)p.samples, "seconds", p.seconds);
+}
+
+static PyObject *trainer_stop(PyObject *self, PyObject *object)
+{
+    ctn_trainer *tr;
+    (void)self;
+    if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
+    ctn_trainer_stop(tr, "the program asked for it");
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"trainer_new", trainer_new, METH_VARARGS, "A trainer with a loss function of Python."},
+    {"trainer_run", trainer_run, METH_O, "Train until a limit is reached."},
+    {"trainer_stop", trainer_stop, METH_O, "Stop after the current step."},
+    {"trainer_values", trainer_values, METH_O, "The last observed values by name."},
+    {"trainer_progress", trainer_progress, METH_O, "Counts and times of the training run."},
+    {"extend", extend, METH_VARARGS, "Call a function when a trigger fires."},
+    {"extend_evaluator", extend_evaluator, METH_VARARGS, "Evaluate on another loader."},
+    {"extend_ready", extend_ready, METH_VARARGS, "Add an extension of the library."},
+    {"report", report, METH_VARARGS,
+     "report(name, value)\n\nIn a loss function: log a number under a name."},
+    {NULL, NULL, 0, NULL},
+};
+
+int add_trainer(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

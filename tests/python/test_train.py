@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The trainer from Python: losses, evaluation, extensions, logs, exceptions, resume."""
+import contextlib
+import io
+import json
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import catena as ct
+
+
+def make(folder, epochs, seed=1):
+    """A small classifier with its trainer."""
+    ct.use_context(ct.Context(threads=1, seed=seed))
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((60, 4)).astype(np.float32)
+    t = (x[:, 0] > 0).astype(np.int64)
+    net = ct.nn.Sequential(ct.nn.Linear(4, 8), ct.relu, ct.nn.Linear(8, 2))
+    opt = ct.optim.Adam(net.parameters(), lr=0.05)
+
+    def loss(a, b):
+        y = net(a)
+        ct.train.report("accuracy", ct.accuracy(y, b))
+        return ct.softmax_cross_entropy(y, b)
+
+    trainer = ct.train.Trainer(opt, ct.data.Loader(ct.data.Arrays(x, t), batch=10), loss, net=net,
+                               epochs=epochs, out=folder)
+    trainer.evaluate(ct.data.Loader(ct.data.Arrays(x, t), batch=25, shuffle=False))
+    trainer.log()
+    return net, trainer
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_run(self):
+        net, trainer = make(self.folder, 15)
+        seen = []
+        trainer.extend(lambda: seen.append(trainer.values["val/accuracy"]), (2, "epochs"))
+        trainer.print()
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            trainer.run()
+        self.assertGreater(trainer.values["val/accuracy"], 0.9)
+        self.assertGreaterEqual(len(seen), 7)
+        self.assertEqual(len(shown.getvalue().splitlines()), 17)  # two lines of names
+        self.assertEqual(trainer.progress_now["iteration"], 90)
+        with open(os.path.join(self.folder, "log.jsonl"), encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual(len(rows), 15)
+        self.assertEqual(ct.current_context().depth, 0)
+        self.assertEqual(net(np.zeros((1, 4), np.float32)).shape, (1, 2))
+
+    def test_exceptions_come_out(self):
+        _, trainer = make(self.folder, 3)
+
+        def fail():
+            raise KeyError("from an extension")
+
+        trainer.extend(fail, (4, "iterations"))
+        with self.assertRaisesRegex(KeyError, "from an extension"):
+            trainer.run()
+        net = ct.nn.Linear(4, 2)
+        opt = ct.optim.SGD(net.parameters())
+        loader = ct.data.Loader(ct.data.Arrays(np.zeros((8, 4), np.float32)), batch=4)
+
+        def loss(x):
+            return ct.mean_squared_error(net(x), np.zeros((3, 3), np.float32))
+
+        with self.assertRaises(ct.ShapeError):
+            ct.train.Trainer(opt, loader, loss, epochs=1).run()
+        self.assertEqual(ct.current_context().depth, 0)
+
+    def test_stop_and_resume(self):
+        net, trainer = make(self.folder, 6)
+        trainer.run()
+        whole = net.state_dict()
+        other = os.path.join(self.folder, "other")
+        net, trainer = make(other, 6)
+        trainer.state()
+        trainer.extend(trainer.stop, (10, "iterations"), name="stop")
+        trainer.run()
+        self.assertEqual(trainer.progress_now["iteration"], 10)
+        net, trainer = make(other, 6)
+        trainer.state()
+        trainer.extend(lambda: None, (10, "iterations"), name="stop")
+        trainer.resume(os.path.join(other, "state"))
+        trainer.run()
+        for name, value in net.state_dict().items():
+            np.testing.assert_array_equal(value, whole[name])
+
+
+if __name__ == "__main__":
+    unittest.main()
