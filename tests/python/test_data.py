@@ -72,6 +72,15 @@ class Loading(unittest.TestCase):
         self.assertEqual(sum(len(x) for x, _ in loader), 19)
         self.assertEqual(loader.stats()["skipped"], 1)
 
+    def test_stream(self):
+        def numbers():
+            yield from ((np.float32(i), i) for i in range(10))
+
+        sizes = [len(x) for x, _ in ct.data.Stream(numbers, batch=4)]
+        self.assertEqual(sizes, [4, 4, 2])
+        seen = [v for _, i in ct.data.Stream(numbers, batch=4, drop_last=True) for v in i.tolist()]
+        self.assertEqual(seen, list(range(8)))
+
     def test_loader_dropped_while_it_loads(self):
         for _ in range(20):
             loader = ct.data.Loader(Squares(1000), batch=4, threads=2)

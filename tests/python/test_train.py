@@ -55,6 +55,11 @@ class Training(unittest.TestCase):
         with open(os.path.join(self.folder, "log.jsonl"), encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
         self.assertEqual(len(rows), 15)
+        self.assertEqual(len(trainer.history()["val/loss"]), 15)
+        page = trainer._repr_html_()
+        self.assertEqual(page.count("<tr>"), 17)
+        self.assertIn("<polyline", page)
+        self.assertIn("kernels", ct.plan()._repr_html_())
         self.assertEqual(ct.current_context().depth, 0)
         self.assertEqual(net(np.zeros((1, 4), np.float32)).shape, (1, 2))
 

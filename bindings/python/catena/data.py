@@ -99,6 +99,29 @@ class Loader:
         return _core.loader_stats(self)
 
 
+class Stream:
+    """Batches of an iterable that has no length: its samples are stacked as they come. A function
+    that returns an iterator makes every epoch start anew."""
+
+    def __init__(self, source, batch, drop_last=False):
+        self.source, self.batch, self.drop_last = source, batch, drop_last
+
+    def _stacked(self, samples):
+        import numpy as np
+
+        return [Tensor(np.stack([np.asarray(v) for v in field])) for field in zip(*samples)]
+
+    def __iter__(self):
+        samples = []
+        for one in self.source() if callable(self.source) else self.source:
+            samples.append(one if isinstance(one, tuple) else (one,))
+            if len(samples) == self.batch:
+                yield self._stacked(samples)
+                samples = []
+        if samples and not self.drop_last:
+            yield self._stacked(samples)
+
+
 def __getattr__(name):
     """mnist("folder", ...), image_folder(...), ...: functions of the library that open data."""
     function = getattr(_core, name + "_open", None)

@@ -15,7 +15,7 @@
 `when` says when an extension runs: (1, "epochs"), (100, "iterations"), (60, "seconds"),
 ("val/accuracy", "max"), (0, "end"). None is the extension's own default, mostly every epoch.
 """
-from . import _core
+from . import _core, _show
 from ._core import report  # noqa: F401
 
 
@@ -92,6 +92,15 @@ class Trainer:
     def progress_now(self):
         """Counts and times: iteration, epoch, samples, seconds."""
         return _core.trainer_progress(self)
+
+    def history(self):
+        """{name: values} of all entries that log() has written."""
+        rows = range(_core.trainer_rows(self))
+        return {name: [_core.trainer_row_value(self, i, name) for i in rows]
+                for name in self.values}
+
+    def _repr_html_(self):
+        return _show.table(self.history())
 
     def observe(self, name, value):
         """Record a value under a name, for logs and triggers."""
