@@ -37,7 +37,7 @@ from ._show import plan  # noqa: E402
 from ._steps import evaluation, no_grad, recompute, step  # noqa: E402
 from ._tensor import arrays, from_dlpack, tensor  # noqa: E402
 
-__version__ = _core.version()
+__version__ = _core.version_text()
 __all__ = [*_ops, "ArgumentError", "Context", "DtypeError", "Error", "FileError", "FormatError",
            "NotFound", "OutOfMemory", "Parameter", "ShapeError", "Tensor", "arrays",
            "current_context", "data", "dist", "evaluation", "from_dlpack", "grad", "load_pt", "nn",

@@ -13,15 +13,8 @@ static PyObject *package(PyObject *self, PyObject *folder)
     return st < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *version(PyObject *self, PyObject *unused)
-{
-    (void)self, (void)unused;
-    return PyUnicode_FromString(ctn_version_text());
-}
-
 static PyMethodDef functions[] = {
     {"set_package", package, METH_O, "Source lines in files of this folder are not shown."},
-    {"version", version, METH_NOARGS, "Version of the library."},
     {NULL, NULL, 0, NULL},
 };
 
