@@ -10,8 +10,8 @@
 - ```cpp is the same in C++17, with references to such objects.
 - A program that includes <catena/mpi.h>, and ```fortran, is compiled by mpicc or mpifort and run as
   one rank. Without these compilers it is skipped with a message.
-- ```python is run with the installed package. The blocks of a page are one program: each sees what
-  those before it defined. Without the package they are skipped with a message.
+- ```python run is run with the installed package. The blocks of a page are one program: each sees
+  what those before it defined. Without the package they are skipped with a message.
 - ```c NAME saves the block as file NAME for later commands. If NAME is a path below src/ of the
   project, the block is an op file. It is compiled with the project's internal headers, not run.
 - The commands of ```sh run are run in order, in one folder per document that is also their HOME,
@@ -190,7 +190,7 @@ def check(prefix, path):
             elif language == "c" and word.startswith("src/"):
                 checker.op_file(where, text)
                 counts["fragments"] += 1
-            elif language == "python":
+            elif language == "python" and word == "run":
                 checker.python(where, text)
                 counts["programs"] += 1
             elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
