@@ -129,6 +129,8 @@ endforeach()
 # Jobs on several hosts: network namespaces with limited links, real launchers, real failures.
 # Skipped if the hosts cannot be created (no root).
 if(TARGET catena_command AND CATENA_OPENMPI_RUN)
+    # test_restart.sh and test_survive.sh take long and depend on how soon the system notices a lost
+    # host: they are run by hand.
     foreach(name cluster launch failures requeue)
         add_test(NAME cluster.${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/cluster/test_${name}.sh"
             $<TARGET_FILE:catena_command>)

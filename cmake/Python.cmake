@@ -15,11 +15,14 @@ endif()
 set(python_source "${PROJECT_SOURCE_DIR}/bindings/python")
 set(python_build "${PROJECT_BINARY_DIR}/python/catena")
 file(GLOB python_c CONFIGURE_DEPENDS "${python_source}/src/*.c")
-file(GLOB python_py CONFIGURE_DEPENDS "${python_source}/catena/*.py*")
+file(GLOB python_py CONFIGURE_DEPENDS "${python_source}/catena/*.py"
+    "${python_source}/catena/py.typed")
+file(GLOB python_generator CONFIGURE_DEPENDS bindings/generate/python*.py)
 set(python_made "${PROJECT_BINARY_DIR}/generated/python")
 add_custom_command(
     OUTPUT "${python_made}/calls.c" "${python_made}/_core.pyi" "${python_made}/_ops.py"
-    DEPENDS bindings/interface.json bindings/generate/python.py
+    DEPENDS bindings/interface.json bindings/generate/fields.py ${python_generator}
+        bindings/python/src/_core.pyi
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/bindings"
     COMMAND Python3::Interpreter -m generate.python "${python_made}"
     COMMAND ${CMAKE_COMMAND} -E touch "${python_made}/calls.c" "${python_made}/_core.pyi"
@@ -41,6 +44,10 @@ endforeach()
 add_custom_target(catena_python_files ALL DEPENDS ${python_copies})
 
 # Installed beside the library; PYTHONPATH or a .pth file makes Python find it.
-set_target_properties(catena_python PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
-install(TARGETS catena_python DESTINATION ${CMAKE_INSTALL_LIBDIR}/catena/python/catena)
-install(FILES ${python_py} DESTINATION ${CMAKE_INSTALL_LIBDIR}/catena/python/catena)
+set(CATENA_PYTHON_DIR "${CMAKE_INSTALL_LIBDIR}/catena/python/catena" CACHE STRING
+    "Folder of the Python package below the prefix")
+file(RELATIVE_PATH python_to_lib "${CMAKE_INSTALL_PREFIX}/${CATENA_PYTHON_DIR}"
+    "${CMAKE_INSTALL_FULL_LIBDIR}")
+set_target_properties(catena_python PROPERTIES INSTALL_RPATH "$ORIGIN/${python_to_lib}")
+install(TARGETS catena_python DESTINATION "${CATENA_PYTHON_DIR}")
+install(FILES ${python_py} DESTINATION "${CATENA_PYTHON_DIR}")

@@ -246,15 +246,24 @@ endif()
 
 if(TARGET catena_python)
     file(GLOB python_tests CONFIGURE_DEPENDS tests/python/test_*.py)
+    set(python_environment ${test_environment} CATENA_BUILD=${PROJECT_BINARY_DIR}
+        PYTHONPATH=${PROJECT_BINARY_DIR}/python)
+    if(CATENA_SANITIZE)
+        # Python itself has no sanitizer, so the library of the sanitizer is loaded before it. Its
+        # own objects live until the end, and small ones must come from malloc to be checked.
+        execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so
+            OUTPUT_VARIABLE python_asan OUTPUT_STRIP_TRAILING_WHITESPACE)
+        list(APPEND python_environment LD_PRELOAD=${python_asan} PYTHONMALLOC=malloc
+            ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1)
+        list(FILTER python_tests EXCLUDE REGEX "test_(dist|insitu)\\.py") # no mpirun here
+    endif()
     foreach(file ${python_tests})
         get_filename_component(name ${file} NAME_WE)
         string(REPLACE "test_" "" name ${name})
         add_test(NAME python.${name} COMMAND Python3::Interpreter ${file})
         set_tests_properties(python.${name} PROPERTIES LABELS python TIMEOUT ${test_timeout}
             SKIP_RETURN_CODE 77
-            ENVIRONMENT "${test_environment};CATENA_BUILD=${PROJECT_BINARY_DIR}")
-        set_property(TEST python.${name} APPEND PROPERTY
-            ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+            ENVIRONMENT "${python_environment}")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
 endif()
@@ -267,6 +276,21 @@ if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND)
         $<TARGET_FILE:examples_mnist_mnist> $<TARGET_FILE:examples_mnist_mnist_cpp>)
     set_tests_properties(cpp.same_bits PROPERTIES LABELS cpp TIMEOUT ${test_timeout}
         ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()
+
+# The first example is the same program in four languages.
+if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
+    set(others ${fortran})
+    if(TARGET catena_python)
+        list(PREPEND others python)
+    endif()
+    add_test(NAME bindings.xor
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/bindings/test_xor.py"
+        $<TARGET_FILE_DIR:catena> $<TARGET_FILE:examples_xor_xor>
+        $<TARGET_FILE:examples_xor_xor_cpp> ${others})
+    set_tests_properties(bindings.xor PROPERTIES LABELS bindings TIMEOUT ${test_timeout}
+        ENVIRONMENT "${test_environment};PYTHONPATH=${PROJECT_BINARY_DIR}/python")
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
@@ -287,6 +311,11 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
             $<TARGET_FILE:catena_command>)
         set_tests_properties(cli.launch PROPERTIES
             LABELS "cli;mpi" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+        add_test(NAME cli.restart
+            COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_restart.py"
+            $<TARGET_FILE:catena_command>)
+        set_tests_properties(cli.restart PROPERTIES
+            LABELS "cli;mpi" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
     endif()
-    math(EXPR catena_test_count "${catena_test_count} + 3")
+    math(EXPR catena_test_count "${catena_test_count} + 4")
 endif()

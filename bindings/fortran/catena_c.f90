@@ -162,6 +162,7 @@ module catena_c
     integer(c_int), parameter :: CTN_AT_END = 5
     integer(c_int), parameter :: CTN_WHEN_MAX = 6
     integer(c_int), parameter :: CTN_WHEN_MIN = 7
+    integer(c_int), parameter :: CTN_SHARE_OF_TIME = 8
 
     ! train.h
     integer(c_int), parameter :: CTN_PRIORITY_EVALUATE = 500
@@ -169,6 +170,11 @@ module catena_c
     integer(c_int), parameter :: CTN_PRIORITY_LOG = 300
     integer(c_int), parameter :: CTN_PRIORITY_SHOW = 200
     integer(c_int), parameter :: CTN_PRIORITY_SAVE = 100
+
+    ! ctn_nonfinite_policy
+    integer(c_int), parameter :: CTN_NONFINITE_STOP = 0
+    integer(c_int), parameter :: CTN_NONFINITE_SKIP = 1
+    integer(c_int), parameter :: CTN_NONFINITE_REWIND = 2
 
     ! ---- handles
     type, bind(C) :: ctn_comm
@@ -211,6 +217,9 @@ module catena_c
         type(c_ptr) :: p = c_null_ptr
     end type
     type, bind(C) :: ctn_step
+        type(c_ptr) :: p = c_null_ptr
+    end type
+    type, bind(C) :: ctn_memory
         type(c_ptr) :: p = c_null_ptr
     end type
 
@@ -333,7 +342,7 @@ module catena_c
         integer(c_int64_t) :: classes = 0
     end type
     type, bind(C) :: ctn_loader_opt
-        integer(c_size_t) :: struct_size = 144
+        integer(c_size_t) :: struct_size = 160
         integer(c_int64_t) :: batch = 0
         integer(c_int) :: threads = 0
         integer(c_int) :: depth = 0
@@ -345,6 +354,8 @@ module catena_c
         type(c_ptr) :: mix = c_null_ptr
         integer(c_int64_t) :: pad_multiple = 0
         real(c_double) :: pad_value(8) = 0
+        integer(c_int64_t) :: total = 0
+        integer(c_int64_t) :: block = 0
     end type
     type, bind(C) :: ctn_loader_stats
         integer(c_int64_t) :: batches = 0
@@ -374,12 +385,13 @@ module catena_c
         type(c_ptr) :: end = c_null_ptr
     end type
     type, bind(C) :: ctn_dist_opt
-        integer(c_size_t) :: struct_size = 32
+        integer(c_size_t) :: struct_size = 40
         integer(c_int64_t) :: bucket = 0
         integer(c_int) :: shard = 0
         integer(c_int) :: progress = 0
         integer(c_int) :: when = 0
         integer(c_int) :: defer = 0
+        integer(c_int64_t) :: exact = 0
     end type
     type, bind(C) :: ctn_dist_stats
         integer(c_size_t) :: struct_size = 56
@@ -802,6 +814,10 @@ module catena_c
         integer(c_int) :: epoch_ended = 0
         integer(c_int) :: complete = 0
         integer(c_int64_t) :: saved = 0
+        integer(c_int64_t) :: saves = 0
+        real(c_double) :: pause_s = 0
+        real(c_double) :: pauses_s = 0
+        real(c_double) :: slowed_s = 0
     end type
     type, bind(C) :: ctn_trigger
         integer(c_int) :: kind = 0
@@ -823,6 +839,39 @@ module catena_c
         real(c_double) :: factor = 0
         real(c_double) :: min = 0
         real(c_double) :: difference = 0
+    end type
+    type, bind(C) :: ctn_nonfinite_opt
+        integer(c_size_t) :: struct_size = 40
+        integer(c_int) :: policy = 0
+        integer(c_int64_t) :: max_skips = 0
+        integer(c_int64_t) :: max_rewinds = 0
+        real(c_double) :: factor = 0
+    end type
+    type, bind(C) :: ctn_spike_opt
+        integer(c_size_t) :: struct_size = 24
+        real(c_double) :: deviations = 0
+        integer(c_int64_t) :: window = 0
+    end type
+    type, bind(C) :: ctn_state_info
+        integer(c_size_t) :: struct_size = 88
+        integer(c_int64_t) :: number = 0
+        type(c_ptr) :: path = c_null_ptr
+        integer(c_int64_t) :: iteration = 0
+        integer(c_int64_t) :: epoch = 0
+        integer(c_int64_t) :: samples = 0
+        integer(c_int64_t) :: ranks = 0
+        integer(c_int64_t) :: bytes = 0
+        integer(c_int64_t) :: files = 0
+        integer(c_int64_t) :: arrays = 0
+        type(c_ptr) :: problem = c_null_ptr
+    end type
+    type, bind(C) :: ctn_state_array
+        integer(c_size_t) :: struct_size = 96
+        type(c_ptr) :: name = c_null_ptr
+        integer(c_int) :: dtype = 0
+        integer(c_int) :: ndim = 0
+        integer(c_int64_t) :: shape(8) = 0
+        type(c_ptr) :: hash = c_null_ptr
     end type
     type, bind(C) :: ctn_tune_file
         type(c_ptr) :: path = c_null_ptr
@@ -1055,6 +1104,24 @@ module catena_c
             real(c_double), value :: value
             integer(c_int) :: res
         end function
+        function ctn_state_info_fn(user, info) bind(C) result(res)
+            import
+            type(c_ptr), value :: user
+            type(c_ptr), value :: info
+            integer(c_int) :: res
+        end function
+        function ctn_text_fn(user, text) bind(C) result(res)
+            import
+            type(c_ptr), value :: user
+            type(c_ptr), value :: text
+            integer(c_int) :: res
+        end function
+        function ctn_state_array_fn(user, array) bind(C) result(res)
+            import
+            type(c_ptr), value :: user
+            type(c_ptr), value :: array
+            integer(c_int) :: res
+        end function
         function ctn_tune_fn(user, file, key, value) bind(C) result(res)
             import
             type(c_ptr), value :: user
@@ -1269,6 +1336,30 @@ module catena_c
             type(ctn_comm), value :: c
             character(kind=c_char), intent(in) :: message(*)
         end subroutine
+        function ctn_comm_survives(c) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            integer(c_int) :: res
+        end function
+        function ctn_comm_lost(c) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            integer(c_int) :: res
+        end function
+        function ctn_comm_shrink(out, c, opt) bind(C) result(res)
+            import
+            type(ctn_comm), intent(out) :: out
+            type(ctn_comm), value :: c
+            type(ctn_comm_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_comm_again(out, c, opt) bind(C) result(res)
+            import
+            type(ctn_comm), intent(out) :: out
+            type(ctn_comm), value :: c
+            type(ctn_comm_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         subroutine ctn_comm_get_stats(c, out) bind(C)
             import
             type(ctn_comm), value :: c
@@ -3567,6 +3658,11 @@ module catena_c
             type(ctn_optim), value :: o
             real(c_double), value :: max
         end subroutine
+        subroutine ctn_optim_set_skip_nonfinite(o, on) bind(C)
+            import
+            type(ctn_optim), value :: o
+            integer(c_int), value :: on
+        end subroutine
         function ctn_optim_norm(o) bind(C) result(res)
             import
             type(ctn_optim), value :: o
@@ -4005,6 +4101,19 @@ module catena_c
             type(ctn_trigger), intent(in), optional :: when
             integer(c_int) :: res
         end function
+        function ctn_extend_on_nonfinite(tr, when, opt) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_trigger), intent(in), optional :: when
+            type(ctn_nonfinite_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_extend_spikes(tr, opt) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_spike_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_extend_average(tr, rate) bind(C) result(res)
             import
             type(ctn_trainer), value :: tr
@@ -4016,6 +4125,12 @@ module catena_c
             type(ctn_trainer), value :: tr
             type(ctn_trigger), intent(in), optional :: when
             character(kind=c_char), intent(in), optional :: file(*)
+            integer(c_int) :: res
+        end function
+        function ctn_extend_replicas(tr, when) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_trigger), intent(in), optional :: when
             integer(c_int) :: res
         end function
         function ctn_extend_state(tr, when) bind(C) result(res)
@@ -4038,6 +4153,65 @@ module catena_c
             import
             type(ctn_trainer), value :: tr
             character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int) :: res
+        end function
+        function ctn_memory_new(out) bind(C) result(res)
+            import
+            type(ctn_memory), intent(out) :: out
+            integer(c_int) :: res
+        end function
+        subroutine ctn_memory_free(m) bind(C)
+            import
+            type(ctn_memory), value :: m
+        end subroutine
+        function ctn_extend_memory(tr, when, m) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_trigger), intent(in) :: when
+            type(ctn_memory), value :: m
+            integer(c_int) :: res
+        end function
+        function ctn_trainer_recall(tr, m) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_memory), value :: m
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- train.h: looking at saved states
+    interface
+        function ctn_states_visit(dir, fn, user) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: dir(*)
+            type(c_funptr), value :: fn
+            type(c_ptr), value :: user
+            integer(c_int) :: res
+        end function
+        function ctn_state_verify(path, fn, user) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            type(c_funptr), value :: fn
+            type(c_ptr), value :: user
+            integer(c_int) :: res
+        end function
+        function ctn_state_arrays(path, fn, user) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            type(c_funptr), value :: fn
+            type(c_ptr), value :: user
+            integer(c_int) :: res
+        end function
+        function ctn_states_prune(dir, keep) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int64_t), value :: keep
+            integer(c_int) :: res
+        end function
+        function ctn_state_export(path, file) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
     end interface

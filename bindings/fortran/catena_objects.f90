@@ -11,17 +11,19 @@ module catena_objects
     use catena_c, only: c_status_text => ctn_status_text, c_error_status => ctn_error_status, &
         c_error_trace => ctn_error_trace, c_version => ctn_version, c_version_text => &
         ctn_version_text, c_set_allocator => ctn_set_allocator, c_allocations => ctn_allocations, &
-        c_mpi_finalize => ctn_mpi_finalize, c_comm_open => ctn_comm_open, c_comm_loopback => &
-        ctn_comm_loopback, c_comm_adopt_fortran => ctn_comm_adopt_fortran, c_comm_free => &
-        ctn_comm_free, c_comm_rank => ctn_comm_rank, c_comm_size => ctn_comm_size, c_comm_nodes => &
-        ctn_comm_nodes, c_comm_node => ctn_comm_node, c_comm_local_rank => ctn_comm_local_rank, &
-        c_comm_local_size => ctn_comm_local_size, c_comm_transport => ctn_comm_transport, &
-        c_comm_algorithm => ctn_comm_algorithm, c_comm_algorithm_name => ctn_comm_algorithm_name, &
-        c_comm_set_algorithm => ctn_comm_set_algorithm, c_comm_barrier => ctn_comm_barrier, &
-        c_comm_agree => ctn_comm_agree, c_comm_fail => ctn_comm_fail, c_comm_break => &
-        ctn_comm_break, c_comm_get_stats => ctn_comm_get_stats, c_context_new => ctn_context_new, &
-        c_context_free => ctn_context_free, c_context_threads => ctn_context_threads, &
-        c_context_get_state => ctn_context_get_state, c_context_set_state => &
+        c_mpi_init => ctn_mpi_init, c_mpi_finalize => ctn_mpi_finalize, c_comm_open => &
+        ctn_comm_open, c_comm_loopback => ctn_comm_loopback, c_comm_adopt_fortran => &
+        ctn_comm_adopt_fortran, c_comm_free => ctn_comm_free, c_comm_rank => ctn_comm_rank, &
+        c_comm_size => ctn_comm_size, c_comm_nodes => ctn_comm_nodes, c_comm_node => &
+        ctn_comm_node, c_comm_local_rank => ctn_comm_local_rank, c_comm_local_size => &
+        ctn_comm_local_size, c_comm_transport => ctn_comm_transport, c_comm_algorithm => &
+        ctn_comm_algorithm, c_comm_algorithm_name => ctn_comm_algorithm_name, c_comm_set_algorithm &
+        => ctn_comm_set_algorithm, c_comm_barrier => ctn_comm_barrier, c_comm_agree => &
+        ctn_comm_agree, c_comm_fail => ctn_comm_fail, c_comm_break => ctn_comm_break, &
+        c_comm_survives => ctn_comm_survives, c_comm_lost => ctn_comm_lost, c_comm_shrink => &
+        ctn_comm_shrink, c_comm_again => ctn_comm_again, c_comm_get_stats => ctn_comm_get_stats, &
+        c_context_new => ctn_context_new, c_context_free => ctn_context_free, c_context_threads => &
+        ctn_context_threads, c_context_get_state => ctn_context_get_state, c_context_set_state => &
         ctn_context_set_state, c_scope_begin => ctn_scope_begin, c_scope_end => ctn_scope_end, &
         c_scope_return => ctn_scope_return, c_scope_return_n => ctn_scope_return_n, &
         c_context_set_training => ctn_context_set_training, c_context_set_grad => &
@@ -100,7 +102,8 @@ module catena_objects
         c_backward => ctn_backward_at, c_optim_step => ctn_optim_step_at, c_optim_group => &
         ctn_optim_group, c_optim_lr => ctn_optim_lr, c_optim_set_lr => ctn_optim_set_lr, &
         c_optim_hyper => ctn_optim_hyper, c_optim_set_hyper => ctn_optim_set_hyper, &
-        c_optim_set_clip => ctn_optim_set_clip, c_optim_norm => ctn_optim_norm, c_optim_steps => &
+        c_optim_set_clip => ctn_optim_set_clip, c_optim_set_skip_nonfinite => &
+        ctn_optim_set_skip_nonfinite, c_optim_norm => ctn_optim_norm, c_optim_steps => &
         ctn_optim_steps, c_optim_set_loss_scale => ctn_optim_set_loss_scale, c_optim_loss_scale => &
         ctn_optim_loss_scale, c_optim_skipped => ctn_optim_skipped, c_sched_factor => &
         ctn_sched_factor, c_optim_set_schedule => ctn_optim_set_schedule, c_dtype_size => &
@@ -128,30 +131,37 @@ module catena_objects
         c_extend_html => ctn_extend_html, c_extend_schedule => ctn_extend_schedule, &
         c_extend_plateau => ctn_extend_plateau, c_extend_early_stop => ctn_extend_early_stop, &
         c_extend_observe => ctn_extend_observe, c_extend_param_stats => ctn_extend_param_stats, &
-        c_extend_fail_on_nonfinite => ctn_extend_fail_on_nonfinite, c_extend_average => &
-        ctn_extend_average, c_extend_weights => ctn_extend_weights, c_extend_state => &
-        ctn_extend_state, c_trainer_save => ctn_trainer_save, c_trainer_load => ctn_trainer_load, &
-        c_tune_folder => ctn_tune_folder, c_tune_clear => ctn_tune_clear, c_zoo_new => &
-        ctn_zoo_new, c_zoo_mlp => ctn_zoo_mlp, c_zoo_lenet5 => ctn_zoo_lenet5, c_zoo_resnet => &
-        ctn_zoo_resnet, c_zoo_resnet_cifar => ctn_zoo_resnet_cifar, c_zoo_mobilenet_v2 => &
-        ctn_zoo_mobilenet_v2, c_zoo_vgg => ctn_zoo_vgg, c_zoo_unet => ctn_zoo_unet, c_zoo_gpt => &
-        ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => ctn_zoo_bert, c_zoo_vit => &
-        ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_open => ctn_zoo_open, c_comm => &
-        ctn_comm, c_retained => ctn_retained, c_dataset => ctn_dataset, c_sampler => ctn_sampler, &
-        c_loader => ctn_loader, c_generator => ctn_generator, c_module => ctn_module, c_optim => &
-        ctn_optim, c_context => ctn_context, c_var => ctn_var, c_tokenizer => ctn_tokenizer, &
-        c_trainer => ctn_trainer, c_step => ctn_step
+        c_extend_fail_on_nonfinite => ctn_extend_fail_on_nonfinite, c_extend_on_nonfinite => &
+        ctn_extend_on_nonfinite, c_extend_spikes => ctn_extend_spikes, c_extend_average => &
+        ctn_extend_average, c_extend_weights => ctn_extend_weights, c_extend_replicas => &
+        ctn_extend_replicas, c_extend_state => ctn_extend_state, c_trainer_save => &
+        ctn_trainer_save, c_trainer_load => ctn_trainer_load, c_memory_new => ctn_memory_new, &
+        c_memory_free => ctn_memory_free, c_extend_memory => ctn_extend_memory, c_trainer_recall &
+        => ctn_trainer_recall, c_states_prune => ctn_states_prune, c_state_export => &
+        ctn_state_export, c_tune_folder => ctn_tune_folder, c_tune_clear => ctn_tune_clear, &
+        c_zoo_new => ctn_zoo_new, c_zoo_mlp => ctn_zoo_mlp, c_zoo_lenet5 => ctn_zoo_lenet5, &
+        c_zoo_resnet => ctn_zoo_resnet, c_zoo_resnet_cifar => ctn_zoo_resnet_cifar, &
+        c_zoo_mobilenet_v2 => ctn_zoo_mobilenet_v2, c_zoo_vgg => ctn_zoo_vgg, c_zoo_unet => &
+        ctn_zoo_unet, c_zoo_gpt => ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => &
+        ctn_zoo_bert, c_zoo_vit => ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_open => &
+        ctn_zoo_open, c_comm => ctn_comm, c_retained => ctn_retained, c_dataset => ctn_dataset, &
+        c_sampler => ctn_sampler, c_loader => ctn_loader, c_generator => ctn_generator, c_module &
+        => ctn_module, c_optim => ctn_optim, c_context => ctn_context, c_var => ctn_var, &
+        c_tokenizer => ctn_tokenizer, c_trainer => ctn_trainer, c_step => ctn_step, c_memory => &
+        ctn_memory
     implicit none
     private
     public :: ctn_comm, ctn_retained, ctn_dataset, ctn_sampler, ctn_loader, ctn_generator, &
         ctn_module, ctn_optim, ctn_context, ctn_var, ctn_tokenizer, ctn_trainer, ctn_step, &
-        ctn_loss, ctn_order, ctn_layer, ctn_layer_multi, ctn_listener, ctn_observer, ctn_action
+        ctn_memory, ctn_loss, ctn_order, ctn_layer, ctn_layer_multi, ctn_listener, ctn_observer, &
+        ctn_action
     public :: ctn_status_text, ctn_error_status, ctn_error_trace, ctn_version, ctn_version_text, &
-        ctn_set_allocator, ctn_allocations, ctn_mpi_finalize, ctn_comm_open, ctn_comm_loopback, &
-        ctn_comm_from_mpi, ctn_comm_rank, ctn_comm_size, ctn_comm_nodes, ctn_comm_node, &
-        ctn_comm_local_rank, ctn_comm_local_size, ctn_comm_transport, ctn_comm_algorithm, &
-        ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_barrier, ctn_comm_agree, &
-        ctn_comm_fail, ctn_comm_break, ctn_comm_get_stats, ctn_context_new, ctn_context_threads, &
+        ctn_set_allocator, ctn_allocations, ctn_mpi_init, ctn_mpi_finalize, ctn_comm_open, &
+        ctn_comm_loopback, ctn_comm_from_mpi, ctn_comm_rank, ctn_comm_size, ctn_comm_nodes, &
+        ctn_comm_node, ctn_comm_local_rank, ctn_comm_local_size, ctn_comm_transport, &
+        ctn_comm_algorithm, ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_barrier, &
+        ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, ctn_comm_lost, &
+        ctn_comm_shrink, ctn_comm_again, ctn_comm_get_stats, ctn_context_new, ctn_context_threads, &
         ctn_context_get_state, ctn_context_set_state, ctn_scope_begin, ctn_scope_end, &
         ctn_scope_return, ctn_scope_return_n, ctn_context_set_training, ctn_context_set_grad, &
         ctn_context_training, ctn_number, ctn_keep, ctn_keep_graph, ctn_retain, &
@@ -187,27 +197,30 @@ module catena_objects
         ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, &
         ctn_lora_add, ctn_lora_merge, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, ctn_backward, &
         ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
-        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_norm, ctn_optim_steps, &
-        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
-        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
-        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
-        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
-        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
-        ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
-        ctn_trainer_new, ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, &
+        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_skip_nonfinite, ctn_optim_norm, &
+        ctn_optim_steps, ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, &
+        ctn_sched_factor, ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, &
+        ctn_dim, ctn_count, ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, &
+        ctn_tokenizer_encode, ctn_tokenizer_decode, ctn_tokenizer_decode_next, &
+        ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, &
+        ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, &
+        ctn_report, ctn_trainer_new, ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, &
         ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, &
         ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, &
         ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, &
         ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, &
         ctn_extend_plot, ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, &
         ctn_extend_plateau, ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, &
-        ctn_extend_fail_on_nonfinite, ctn_extend_average, ctn_extend_weights, ctn_extend_state, &
-        ctn_trainer_save, ctn_trainer_load, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, &
+        ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
+        ctn_extend_average, ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, &
+        ctn_trainer_save, ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, &
+        ctn_states_prune, ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, &
         ctn_zoo_mlp, ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, &
         ctn_zoo_vgg, ctn_zoo_unet, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
         ctn_zoo_seq2seq, ctn_zoo_open, ctn_comm_free, ctn_retained_free, ctn_dataset_free, &
         ctn_sampler_free, ctn_loader_free, ctn_generator_free, ctn_module_free, ctn_optim_free, &
-        ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, ctn_trainer_extend
+        ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, ctn_memory_free, &
+        ctn_trainer_extend
     public :: op_named
 
     type, extends(ctn_ref) :: ctn_comm
@@ -225,6 +238,8 @@ module catena_objects
         procedure :: agree => f_comm_agree
         procedure :: fail => f_comm_fail
         procedure :: break => f_comm_break
+        procedure :: survives => f_comm_survives
+        procedure :: lost => f_comm_lost
         procedure :: get_stats => f_comm_get_stats
         procedure :: free => f_comm_free
     end type
@@ -290,6 +305,7 @@ module catena_objects
         procedure :: hyper => f_optim_hyper
         procedure :: set_hyper => f_optim_set_hyper
         procedure :: set_clip => f_optim_set_clip
+        procedure :: set_skip_nonfinite => f_optim_set_skip_nonfinite
         procedure :: norm => f_optim_norm
         procedure :: steps => f_optim_steps
         procedure :: set_loss_scale => f_optim_set_loss_scale
@@ -355,6 +371,7 @@ module catena_objects
         procedure :: row_progress => f_trainer_row_progress
         procedure :: save => f_trainer_save
         procedure :: load => f_trainer_load
+        procedure :: recall => f_trainer_recall
         procedure :: extend => f_trainer_extend
         procedure :: free => f_trainer_free
     end type
@@ -363,6 +380,10 @@ module catena_objects
         procedure :: context => f_step_context
         procedure :: batch => f_step_batch
         procedure :: input => f_step_input
+    end type
+    type, extends(ctn_ref) :: ctn_memory
+    contains
+        procedure :: free => f_memory_free
     end type
 
     ! Types that a program extends, so that the library calls its procedures. An object of such a
@@ -474,6 +495,9 @@ module catena_objects
     interface ctn_allocations
         module procedure f_allocations
     end interface
+    interface ctn_mpi_init
+        module procedure f_mpi_init
+    end interface
     interface ctn_mpi_finalize
         module procedure f_mpi_finalize
     end interface
@@ -527,6 +551,18 @@ module catena_objects
     end interface
     interface ctn_comm_break
         module procedure f_comm_break
+    end interface
+    interface ctn_comm_survives
+        module procedure f_comm_survives
+    end interface
+    interface ctn_comm_lost
+        module procedure f_comm_lost
+    end interface
+    interface ctn_comm_shrink
+        module procedure f_comm_shrink
+    end interface
+    interface ctn_comm_again
+        module procedure f_comm_again
     end interface
     interface ctn_comm_get_stats
         module procedure f_comm_get_stats
@@ -1008,6 +1044,9 @@ module catena_objects
     interface ctn_optim_set_clip
         module procedure f_optim_set_clip
     end interface
+    interface ctn_optim_set_skip_nonfinite
+        module procedure f_optim_set_skip_nonfinite
+    end interface
     interface ctn_optim_norm
         module procedure f_optim_norm
     end interface
@@ -1185,11 +1224,20 @@ module catena_objects
     interface ctn_extend_fail_on_nonfinite
         module procedure f_extend_fail_on_nonfinite
     end interface
+    interface ctn_extend_on_nonfinite
+        module procedure f_extend_on_nonfinite
+    end interface
+    interface ctn_extend_spikes
+        module procedure f_extend_spikes
+    end interface
     interface ctn_extend_average
         module procedure f_extend_average
     end interface
     interface ctn_extend_weights
         module procedure f_extend_weights
+    end interface
+    interface ctn_extend_replicas
+        module procedure f_extend_replicas
     end interface
     interface ctn_extend_state
         module procedure f_extend_state
@@ -1199,6 +1247,21 @@ module catena_objects
     end interface
     interface ctn_trainer_load
         module procedure f_trainer_load
+    end interface
+    interface ctn_memory_new
+        module procedure f_memory_new
+    end interface
+    interface ctn_extend_memory
+        module procedure f_extend_memory
+    end interface
+    interface ctn_trainer_recall
+        module procedure f_trainer_recall
+    end interface
+    interface ctn_states_prune
+        module procedure f_states_prune
+    end interface
+    interface ctn_state_export
+        module procedure f_state_export
     end interface
     interface ctn_tune_folder
         module procedure f_tune_folder
@@ -1284,6 +1347,9 @@ module catena_objects
     interface ctn_trainer_free
         module procedure f_trainer_free
     end interface
+    interface ctn_memory_free
+        module procedure f_memory_free
+    end interface
     interface ctn_trainer_extend
         module procedure f_trainer_extend
     end interface
@@ -1333,6 +1399,14 @@ contains
         integer(c_int64_t) :: res
         res = c_allocations()
     end function
+
+    recursive subroutine f_mpi_init(stat, errmsg)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_mpi_init(c_null_ptr, c_null_ptr)
+        call settle(st_, stat, errmsg)
+    end subroutine
 
     recursive subroutine f_mpi_finalize(stat, errmsg)
         integer, intent(out), optional :: stat
@@ -1524,6 +1598,78 @@ contains
         class(ctn_comm), intent(in) :: c
         character(*), intent(in) :: message
         call c_comm_break(c_comm(address_of(c)), chars(message))
+    end subroutine
+
+    recursive function f_comm_survives(c) result(res)
+        class(ctn_comm), intent(in) :: c
+        integer(c_int) :: res
+        res = c_comm_survives(c_comm(address_of(c)))
+    end function
+
+    recursive function f_comm_lost(c) result(res)
+        class(ctn_comm), intent(in) :: c
+        integer(c_int) :: res
+        res = c_comm_lost(c_comm(address_of(c)))
+    end function
+
+    recursive subroutine f_comm_shrink(out, c, algorithm, wire, rows, segment, window, stat, errmsg)
+        type(ctn_comm), intent(inout) :: out
+        type(ctn_comm), intent(in) :: c
+        character(*), intent(in), optional :: algorithm
+        integer(c_int), intent(in), optional :: wire
+        integer, intent(in), optional :: rows
+        integer, intent(in), optional :: segment
+        integer, intent(in), optional :: window
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_comm) :: out_
+        type(ctn_comm_opt) :: opt_
+        type(texts), target :: algorithm_
+        integer(c_int) :: st_
+        if (present(algorithm)) then
+            call algorithm_%set([algorithm])
+            opt_%algorithm = algorithm_%p(1)
+        end if
+        if (present(wire)) opt_%wire = wire
+        if (present(rows)) opt_%rows = rows
+        if (present(segment)) opt_%segment = segment
+        if (present(window)) opt_%window = window
+        st_ = c_comm_shrink(out_, c_comm(address_of(c)), opt_)
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_comm_free))
+            call need(out, c)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_comm_again(out, c, algorithm, wire, rows, segment, window, stat, errmsg)
+        type(ctn_comm), intent(inout) :: out
+        type(ctn_comm), intent(in) :: c
+        character(*), intent(in), optional :: algorithm
+        integer(c_int), intent(in), optional :: wire
+        integer, intent(in), optional :: rows
+        integer, intent(in), optional :: segment
+        integer, intent(in), optional :: window
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_comm) :: out_
+        type(ctn_comm_opt) :: opt_
+        type(texts), target :: algorithm_
+        integer(c_int) :: st_
+        if (present(algorithm)) then
+            call algorithm_%set([algorithm])
+            opt_%algorithm = algorithm_%p(1)
+        end if
+        if (present(wire)) opt_%wire = wire
+        if (present(rows)) opt_%rows = rows
+        if (present(segment)) opt_%segment = segment
+        if (present(window)) opt_%window = window
+        st_ = c_comm_again(out_, c_comm(address_of(c)), opt_)
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_comm_free))
+            call need(out, c)
+        end if
+        call settle(st_, stat, errmsg)
     end subroutine
 
     recursive subroutine f_comm_get_stats(c, out)
@@ -2161,7 +2307,7 @@ contains
     end subroutine
 
     recursive subroutine f_loader_new(l, ds, s, batch, threads, depth, drop_last, skip, stall_s, &
-                cores, mix, pad_multiple, pad_value, stat, errmsg)
+                cores, mix, pad_multiple, pad_value, total, block, stat, errmsg)
         type(ctn_loader), intent(inout) :: l
         type(ctn_dataset), intent(in) :: ds
         type(ctn_sampler), intent(in) :: s
@@ -2175,6 +2321,8 @@ contains
         type(ctn_mix_opt), intent(in), target, optional :: mix
         integer, intent(in), optional :: pad_multiple
         real(c_double), intent(in), optional :: pad_value(:)
+        integer, intent(in), optional :: total
+        integer, intent(in), optional :: block
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_loader) :: l_
@@ -2195,6 +2343,8 @@ contains
         if (present(mix)) opt_%mix = c_loc(mix)
         if (present(pad_multiple)) opt_%pad_multiple = pad_multiple
         if (present(pad_value)) opt_%pad_value(:ubound(pad_value, 1)) = pad_value
+        if (present(total)) opt_%total = total
+        if (present(block)) opt_%block = block
         st_ = c_loader_new(l_, c_dataset(address_of(ds)), c_sampler(address_of(s)), opt_)
         if (st_ >= 0) then
             call own(l, l_%p, c_funloc(c_loader_free))
@@ -2466,7 +2616,8 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_dist_optim(o, c, bucket, shard, progress, when, defer, stat, errmsg)
+    recursive subroutine f_dist_optim(o, c, bucket, shard, progress, when, defer, exact, stat, &
+                errmsg)
         type(ctn_optim), intent(in) :: o
         type(ctn_comm), intent(in) :: c
         integer(c_int64_t), intent(in), optional :: bucket
@@ -2474,6 +2625,7 @@ contains
         integer, intent(in), optional :: progress
         integer, intent(in), optional :: when
         integer, intent(in), optional :: defer
+        integer, intent(in), optional :: exact
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_dist_opt) :: opt_
@@ -2483,6 +2635,7 @@ contains
         if (present(progress)) opt_%progress = progress
         if (present(when)) opt_%when = when
         if (present(defer)) opt_%defer = defer
+        if (present(exact)) opt_%exact = exact
         st_ = c_dist_optim(c_optim(address_of(o)), c_comm(address_of(c)), opt_)
         if (st_ >= 0) then
             call need(o, c)
@@ -4011,6 +4164,12 @@ contains
         call c_optim_set_clip(c_optim(address_of(o)), max)
     end subroutine
 
+    recursive subroutine f_optim_set_skip_nonfinite(o, on)
+        class(ctn_optim), intent(in) :: o
+        integer, intent(in) :: on
+        call c_optim_set_skip_nonfinite(c_optim(address_of(o)), int(on, c_int))
+    end subroutine
+
     recursive function f_optim_norm(o) result(res)
         class(ctn_optim), intent(in) :: o
         real(c_double) :: res
@@ -4723,6 +4882,40 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_extend_on_nonfinite(tr, when, policy, max_skips, max_rewinds, factor, &
+                stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        type(ctn_trigger), intent(in), optional :: when
+        integer(c_int), intent(in), optional :: policy
+        integer, intent(in), optional :: max_skips
+        integer, intent(in), optional :: max_rewinds
+        real(c_double), intent(in), optional :: factor
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_nonfinite_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(policy)) opt_%policy = policy
+        if (present(max_skips)) opt_%max_skips = max_skips
+        if (present(max_rewinds)) opt_%max_rewinds = max_rewinds
+        if (present(factor)) opt_%factor = factor
+        st_ = c_extend_on_nonfinite(c_trainer(address_of(tr)), when, opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_extend_spikes(tr, deviations, window, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        real(c_double), intent(in), optional :: deviations
+        integer, intent(in), optional :: window
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_spike_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(deviations)) opt_%deviations = deviations
+        if (present(window)) opt_%window = window
+        st_ = c_extend_spikes(c_trainer(address_of(tr)), opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_extend_average(tr, rate, stat, errmsg)
         type(ctn_trainer), intent(in) :: tr
         real(c_double), intent(in) :: rate
@@ -4743,6 +4936,16 @@ contains
         integer(c_int) :: st_
         call set_chars(file_, file)
         st_ = c_extend_weights(c_trainer(address_of(tr)), when, file_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_extend_replicas(tr, when, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        type(ctn_trigger), intent(in), optional :: when
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_extend_replicas(c_trainer(address_of(tr)), when)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -4773,6 +4976,60 @@ contains
         character(*), intent(inout), optional :: errmsg
         integer(c_int) :: st_
         st_ = c_trainer_load(c_trainer(address_of(tr)), chars(dir))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_memory_new(out, stat, errmsg)
+        type(ctn_memory), intent(inout) :: out
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_memory) :: out_
+        integer(c_int) :: st_
+        st_ = c_memory_new(out_)
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_memory_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_extend_memory(tr, when, m, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        type(ctn_trigger), intent(in) :: when
+        type(ctn_memory), intent(in) :: m
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_extend_memory(c_trainer(address_of(tr)), when, c_memory(address_of(m)))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_trainer_recall(tr, m, stat, errmsg)
+        class(ctn_trainer), intent(in) :: tr
+        type(ctn_memory), intent(in) :: m
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_trainer_recall(c_trainer(address_of(tr)), c_memory(address_of(m)))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_states_prune(dir, keep, stat, errmsg)
+        character(*), intent(in) :: dir
+        integer, intent(in) :: keep
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_states_prune(chars(dir), int(keep, c_int64_t))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_state_export(path, file, stat, errmsg)
+        character(*), intent(in) :: path
+        character(*), intent(in) :: file
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_state_export(chars(path), chars(file))
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -5242,6 +5499,11 @@ contains
 
     subroutine f_trainer_free(self)
         class(ctn_trainer), intent(inout) :: self
+        call drop(self)
+    end subroutine
+
+    subroutine f_memory_free(self)
+        class(ctn_memory), intent(inout) :: self
         call drop(self)
     end subroutine
 

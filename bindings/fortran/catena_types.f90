@@ -24,8 +24,9 @@ module catena_types
         CTN_SCHED_LINEAR, CTN_SCHED_POLYNOMIAL, CTN_SCHED_MULTISTEP, CTN_SCHED_INVERSE, &
         CTN_SCHED_ONE_CYCLE, CTN_F32, CTN_F64, CTN_BF16, CTN_F16, CTN_I64, CTN_I32, CTN_U8, &
         CTN_BOOL, CTN_EVERY_EPOCHS, CTN_EVERY_ITERATIONS, CTN_EVERY_SECONDS, CTN_ONCE, CTN_AT_END, &
-        CTN_WHEN_MAX, CTN_WHEN_MIN, CTN_PRIORITY_EVALUATE, CTN_PRIORITY_CHANGE, CTN_PRIORITY_LOG, &
-        CTN_PRIORITY_SHOW, CTN_PRIORITY_SAVE, ctn_allocator, ctn_comm_opt, ctn_comm_stats, &
+        CTN_WHEN_MAX, CTN_WHEN_MIN, CTN_SHARE_OF_TIME, CTN_PRIORITY_EVALUATE, CTN_PRIORITY_CHANGE, &
+        CTN_PRIORITY_LOG, CTN_PRIORITY_SHOW, CTN_PRIORITY_SAVE, CTN_NONFINITE_STOP, &
+        CTN_NONFINITE_SKIP, CTN_NONFINITE_REWIND, ctn_allocator, ctn_comm_opt, ctn_comm_stats, &
         ctn_context_opt, ctn_context_state, ctn_vars, ctn_plan_stats, ctn_plan_node, ctn_field, &
         ctn_sample, ctn_dataset_vt, ctn_idx_opt, ctn_cifar_opt, ctn_sampler_state, ctn_mix_opt, &
         ctn_loader_opt, ctn_batch, ctn_loader_stats, ctn_files_opt, ctn_tokens_opt, ctn_mask_opt, &
@@ -39,10 +40,11 @@ module catena_types
         ctn_attention_opt, ctn_rotary_opt, ctn_rnn_weights, ctn_rnn_opt, ctn_sgd_opt, &
         ctn_adam_opt, ctn_group_opt, ctn_loss_scale_opt, ctn_sched_opt, ctn_desc, &
         ctn_tokenizer_opt, ctn_decode_state, ctn_tokens_pack_opt, ctn_trainer_opt, ctn_progress, &
-        ctn_trigger, ctn_extension, ctn_show_opt, ctn_patience_opt, ctn_tune_file, ctn_zoo_opt, &
-        ctn_mlp_opt, ctn_lenet5_opt, ctn_resnet_opt, ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, &
-        ctn_vgg_opt, ctn_unet_opt, ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, ctn_vit_opt, &
-        ctn_seq2seq_opt, ctn_tensor
+        ctn_trigger, ctn_extension, ctn_show_opt, ctn_patience_opt, ctn_nonfinite_opt, &
+        ctn_spike_opt, ctn_state_info, ctn_state_array, ctn_tune_file, ctn_zoo_opt, ctn_mlp_opt, &
+        ctn_lenet5_opt, ctn_resnet_opt, ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, ctn_vgg_opt, &
+        ctn_unet_opt, ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, ctn_vit_opt, ctn_seq2seq_opt, &
+        ctn_tensor
     implicit none
     public
 end module

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How module catena passes each argument to C: dummy arguments, conversions before the call, and
 what is to be done after it."""
+from .fields import LENGTHS
 from .fortran import NUMBERS, Names
 from .kinds import parts
 
 SHORT = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "unsigned int"}
 NEGLECTED = {"source_line", "count", "bytes", "user"}  # the library gets them, callers do not
-# Fields that say how long the array in another field is.
-LENGTHS = {"cores": "ncores", "size": "n"}
-
-
 # Callbacks that are procedures of an abstract type (fortran_callbacks.py): type, C procedure.
 CALLBACKS = {"ctn_loss_fn": ("ctn_loss", "call_loss"),
              "ctn_sampler_fn": ("ctn_order", "call_order"),
@@ -292,6 +289,12 @@ class Arguments:
             raise Unwrapped("takes memory of any type")
         self.call.dummy(argument["name"], "character(*), intent(in)")
         return argument["name"]
+
+    def address(self, argument):
+        """A pointer of another library, such as argv of MPI: NULL, if C allows that."""
+        if not argument.get("nullable"):
+            raise Unwrapped("takes memory of any type")
+        return "c_null_ptr"
 
     def text(self, argument):
         return "buf_"

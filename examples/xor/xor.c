@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A small network learns exclusive or: xor [WEIGHTS]. The weights are saved if a file is named.
- * xor.cpp is the same program in C++ and writes the same file, to the bit.
+ * xor.cpp, xor.f90 and xor.py are the same program. All print the same losses and write the same
+ * file, to the bit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,14 +24,14 @@ int main(int argc, char **argv)
     CHECK(ctn_linear_new(&layer[2], ctx, 16, 1, NULL));
     CHECK(ctn_sequential_new(&net, ctx, 3, layer));
     CHECK(ctn_adam_new(&opt, ctn_params(net), CTN_OPT(ctn_adam_opt, .lr = 0.05)));
-    for (int step = 1; step <= 500; step++) {
+    for (int step = 1; step <= 100; step++) {
         CHECK(ctn_scope_begin(ctx));
         ctn_tensor *in = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(4, 2));
         ctn_tensor *want = ctn_input(ctx, y, CTN_F32, CTN_SHAPE(4, 1));
         ctn_tensor *loss = ctn_mean_squared_error(ctn_call(net, in), want, CTN_MEAN);
         CHECK(ctn_backward(opt, loss));
         CHECK(ctn_optim_step(opt));
-        if (step % 100 == 0) printf("step %3d  loss %.1e\n", step, ctn_item(loss));
+        if (step % 20 == 0) printf("step %3d  loss %.6f\n", step, ctn_item(loss));
         CHECK(ctn_scope_end(ctx));
     }
     if (argc > 1) CHECK(ctn_weights_save(net, argv[1]));

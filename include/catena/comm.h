@@ -120,6 +120,22 @@ CTN_API void ctn_comm_fail(ctn_comm *c, const char *message);
  * it. Local. */
 CTN_API void ctn_comm_break(ctn_comm *c, const char *message);
 
+/* Can the other ranks continue if some are lost? Only with Open MPI 5, started with mpirun
+ * --with-ft ulfm. Local. */
+CTN_API int ctn_comm_survives(const ctn_comm *c);
+/* Can they continue, and has this communicator failed because ranks are lost? Local. */
+CTN_API int ctn_comm_lost(const ctn_comm *c);
+/* Make a communicator of the ranks that are left, in the same order. All of them must call it; a
+ * rank that waits in c fails there first, with EPEER. c cannot be used any more; free it after what
+ * was made with it. opt NULL: defaults. Collective over the ranks that are left. Result: owned,
+ * ctn_comm_free. Errors: ESTATE (no rank is lost, or this MPI cannot), EPEER, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_shrink(ctn_comm **out, ctn_comm *c,
+                                                  const ctn_comm_opt *opt);
+/* Make a second communicator of the same ranks. opt NULL: defaults. Collective. Result: owned,
+ * ctn_comm_free. Errors: ESTATE (a loopback group), EPEER, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_again(ctn_comm **out, ctn_comm *c,
+                                                 const ctn_comm_opt *opt);
+
 /* Progress of a rank since its communicator was made, for a watchdog in another thread. Local. */
 typedef struct {
     size_t struct_size;

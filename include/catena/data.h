@@ -229,7 +229,7 @@ typedef struct {
 
 typedef struct {
     size_t struct_size;
-    int64_t batch; /* samples per batch, at least 1 */
+    int64_t batch; /* samples per batch, at least 1; ignored if `total` is given */
     int threads;   /* threads that prepare batches ahead; 0: load in ctn_loader_next itself */
     int depth;     /* batches prepared ahead; 0: one per thread, at least 2 */
     int drop_last; /* leave out the incomplete batch at the end of an epoch, of any rank */
@@ -251,6 +251,14 @@ typedef struct {
     int64_t pad_multiple;
     /* Value that pads field f; 0 by default. Targets of ctn_softmax_cross_entropy take -100. */
     double pad_value[CTN_DATA_FIELDS];
+    /* Samples that all ranks of a sharded sampler together have in a batch; ranks differ by one
+     * sample at most. 0: batch times the number of ranks. */
+    int64_t total;
+    /* Divide `total` into blocks of this many consecutive samples, and deliver one block at a time:
+     * each rank gets whole blocks, which are the same for any number of ranks. There must be at
+     * least one block for each rank. For steps with the same bits on any number of ranks
+     * (ctn_dist_opt.exact). 0: no blocks. */
+    int64_t block;
 } ctn_loader_opt;
 
 /* One batch in the loader's memory: data[f] is 64-byte aligned and has the shape

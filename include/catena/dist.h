@@ -50,6 +50,12 @@ typedef struct {
     /* CTN_DIST_DEFER or CTN_DIST_COMPLETE. 0: complete on a communicator made from the
      * program's own (ctn_comm_from_mpi), deferred on any other. */
     int defer;
+    /* The largest number of contributions of all ranks to a step. They are then summed exactly,
+     * with the same bits for any number of ranks and any order, provided that the contributions
+     * themselves have the same bits: a trainer whose loader delivers blocks
+     * (ctn_loader_opt.block), with one thread per rank, sees to that. Nothing overlaps, and twice
+     * as many bytes are sent. Not with shard, nor with a wire type. 0: ordinary sums. */
+    int64_t exact;
 } ctn_dist_opt;
 
 /* Which calls are collective: steps always are. With CTN_DIST_COMPLETE, everything else that

@@ -81,8 +81,12 @@ CTN_API double ctn_optim_hyper(const ctn_optim *o, const char *name);
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value);
 /* Clip gradients: scale them so that their global norm is at most max (0: off). Local. */
 CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
+/* 1: skip every step whose gradients contain an infinity or NaN, as loss scaling does, on all
+ * ranks alike. Costs one pass over the gradients, unless clipping or loss scaling needs it anyway;
+ * on several ranks the step waits for all gradients. 0: off, the default. Local. */
+CTN_API void ctn_optim_set_skip_nonfinite(ctn_optim *o, int on);
 /* Norm of the gradients of the last step, unscaled and before clipping. It is not finite after
- * a skipped step, and 0 if clipping and loss scaling are both off. Local. */
+ * a skipped step, and 0 if clipping, loss scaling and skipping are all off. Local. */
 CTN_API double ctn_optim_norm(const ctn_optim *o);
 /* Number of steps taken, without skipped ones. Local. */
 CTN_API int64_t ctn_optim_steps(const ctn_optim *o);
@@ -113,7 +117,7 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_loss_scale(ctn_optim *o,
                                                            const ctn_loss_scale_opt *opt);
 /* The scale of the next step; 1 if loss scaling is off. Local. */
 CTN_API double ctn_optim_loss_scale(const ctn_optim *o);
-/* Number of steps skipped so far. Local. */
+/* Number of steps skipped so far. It is saved with the state if loss scaling is on. Local. */
 CTN_API int64_t ctn_optim_skipped(const ctn_optim *o);
 
 /* Schedules: a factor that multiplies the base value of a hyperparameter, a pure function of

@@ -118,7 +118,13 @@ typedef struct {
     /* 1: the last run reached its end, by a limit of the trainer or by an extension, and no work
      * is left. Set at the end of ctn_trainer_run. */
     int complete;
-    int64_t saved; /* iteration of the last state saved by ctn_extend_state; -1: none yet */
+    int64_t saved;   /* iteration of the last state saved by ctn_extend_state; -1: none yet */
+    int64_t saves;   /* states saved by ctn_extend_state in this process */
+    double pause_s;  /* longest time that saving one of them held up the training */
+    double pauses_s; /* all such times together */
+    /* Time by which writing them, in the background, slowed the steps down: how much longer steps
+     * took while a state was written than the steps before. 0 if it cannot be told. */
+    double slowed_s;
 } ctn_progress;
 CTN_API void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out);
 
@@ -156,7 +162,11 @@ typedef enum {
     CTN_ONCE,     /* once, at iteration n */
     CTN_AT_END,   /* after the last step */
     CTN_WHEN_MAX, /* when a new value of `key` is the largest so far */
-    CTN_WHEN_MIN  /* when it is the smallest so far */
+    CTN_WHEN_MIN, /* when it is the smallest so far */
+    /* As often as the extension takes at most n percent of the time, but at most once a second. Its
+     * last call is measured, on several ranks by rank 0; of ctn_extend_state all of them, with the
+     * time by which writing slows the steps down. */
+    CTN_SHARE_OF_TIME
 } ctn_trigger_kind;
 /* A trigger is a plain value; functions that take one copy its key. For epochs, n may be a
  * fraction such as 0.5. */
@@ -180,8 +190,9 @@ enum {
 };
 /* Any function may be NULL. start is called before the first step of a run, call when the trigger
  * fires, finish once at the end of a run, even after an error, visit to save and load state, and
- * release to free self. A state is loaded before start is called. On several ranks, an extension
- * with `visit` must be added on all of them. */
+ * release to free self. A state is loaded before start is called. A rewind
+ * (ctn_extend_on_nonfinite) looks like a run that ends with an error, and another run. On several
+ * ranks, an extension with `visit` must be added on all of them. */
 typedef struct {
     size_t struct_size;
     const char *name; /* unique; copied; also the prefix of its saved state */
@@ -292,6 +303,46 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_param_stats(ctn_trainer *tr, const 
  * tensors are checked when a value is not finite and when the trigger fires (every epoch). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_fail_on_nonfinite(ctn_trainer *tr,
                                                                const ctn_trigger *when);
+/* What to do about a step whose loss or gradients are not finite. */
+typedef enum {
+    CTN_NONFINITE_STOP = 0, /* fail, as ctn_extend_fail_on_nonfinite does */
+    /* Leave out the step: parameters, optimizer state, moving average, states of net (running
+     * statistics) and the means of the log stay as they were. Its samples count as used. */
+    CTN_NONFINITE_SKIP,
+    /* Load the newest state that ctn_extend_state has saved, multiply the learning rate by a
+     * factor, and go on from there. A saved state whose values are not finite is put aside and the
+     * one before it is loaded. */
+    CTN_NONFINITE_REWIND
+} ctn_nonfinite_policy;
+typedef struct {
+    size_t struct_size;
+    ctn_nonfinite_policy policy;
+    int64_t max_skips;   /* skipped steps in a row after which the run fails; 0: 20 */
+    int64_t max_rewinds; /* rewinds after which the run fails, resumed runs included; 0: 3 */
+    double factor;       /* of the learning rate at each rewind, in (0,1]; 0: 0.5 */
+} ctn_nonfinite_opt;
+/* Skip or rewind instead of failing (opt NULL: fail). Adds one pass over the gradients to a step
+ * (ctn_optim_set_skip_nonfinite). All ranks do the same, whichever of them has the bad value. With
+ * dynamic loss scaling, where skipped steps are normal, a rewind takes place after max_skips
+ * skipped steps in a row. Parameters and states are also checked before they are saved. The number
+ * of skipped steps is observed as "train/skipped" and that of rewinds as "train/rewinds"; both and
+ * the factor are part of the saved state, and the factor works with any schedule. The run fails
+ * with ENONFINITE after max_skips or max_rewinds, if there is no state to rewind to, and if a
+ * reported value other than the loss is not finite. Errors: also EARG, ESTATE (when a run begins:
+ * rewinding needs ctn_extend_state). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_on_nonfinite(ctn_trainer *tr, const ctn_trigger *when,
+                                                          const ctn_nonfinite_opt *opt);
+/* Report loss spikes: steps whose loss exceeds its running mean by this many deviations. On several
+ * ranks the loss is the mean over all of them, and a spike is reported one step later. The number
+ * of spikes is observed as "train/spikes", and there is a warning (catena/log.h), at most one in a
+ * window. Mean and deviation are exponential averages; the first window of steps only fills them.
+ * They are part of the saved state. */
+typedef struct {
+    size_t struct_size;
+    double deviations; /* 0: 10 */
+    int64_t window;    /* steps, at least 2; 0: 100 */
+} ctn_spike_opt;
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_spikes(ctn_trainer *tr, const ctn_spike_opt *opt);
 /* Keep a moving average of the parameters of net: avg = rate avg + (1 - rate) w after every step.
  * Evaluators use the average. If there is a result folder, the average is saved as
  * out/average.safetensors when a run ends or is stopped. rate 0: 0.999. */
@@ -302,9 +353,18 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_average(ctn_trainer *tr, double rat
  * moving average, these are the averaged ones. file NULL: "weights.safetensors". */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when,
                                                      const char *file);
-/* Save the complete state in the folder out/state with ctn_trainer_save (every epoch), and once
- * more when a run ends or is stopped. Its priority is 0, so it runs after all the extensions
- * above. */
+/* Compare the parameters of all ranks, which must be the same bit by bit (every 1000 iterations).
+ * Faulty memory or a faulty network can make them differ without any other sign. Costs one hash of
+ * the parameters and one small message. If they differ, the run fails on every rank with ESTATE and
+ * a message that names the iteration, the parameter, and the ranks that have another value than
+ * most. Has no effect on one rank. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_replicas(ctn_trainer *tr, const ctn_trigger *when);
+
+/* Save the complete state in the folder out/state as ctn_trainer_save does (every epoch), and once
+ * more when a run ends or is stopped. The training waits only while the state is copied; threads
+ * write the copy. Whether the folder can be written to is checked before the first step. A later
+ * failure, such as a full disk, is reported as a warning and the training goes on; only the last
+ * state of a run must succeed. Its priority is 0, so it runs after all the extensions above. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_trigger *when);
 
 /* ---- save and resume ------------------------------------------------------------------------ */
@@ -312,11 +372,11 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_tr
 /* Save everything that influences the rest of the training run: parameters, optimizer, loss
  * scale, counters of the random numbers, sampler position, triggers, extensions, tuning
  * decisions, log position. The folder `dir` is created if missing and keeps the last two states,
- * numbered. Each state is written under a temporary name, synced and renamed, so an interrupted
- * save never damages the previous state. Call it between steps. If an extension calls it, a
- * resumed run does not call the extensions of lower priority again for this step. Collective on
- * several ranks: the state is rank 0's, and rank 0 writes it. Errors: EIO, ENOMEM, ESTATE (no
- * net, or a scope is open). */
+ * numbered. Each state is written under a temporary name, synced, read back and renamed, so an
+ * interrupted save never damages the previous state. Call it between steps. If an extension calls
+ * it, a resumed run does not call the extensions of lower priority again for this step. Collective
+ * on several ranks: the ranks divide the arrays among them if all of them see the folder;
+ * otherwise rank 0 writes everything. Errors: EIO, ENOMEM, ESTATE (no net, or a scope is open). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir);
 /* Resume from the newest complete state in dir. A damaged state is skipped with a warning that
  * names it. Call it after all extensions have been added and before ctn_trainer_run. On the same
@@ -325,8 +385,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_save(ctn_trainer *tr, const char *
  * version or thread count, there is a warning (catena/log.h). A state that does not match is
  * rejected before anything is changed, but a disk error after that leaves the trainer partly
  * changed.
- * Collective on several ranks: rank 0 reads the state and sends it to the other ranks, which do
- * not access dir; either all ranks succeed, or all fail with the same message. The number of
+ * Collective on several ranks: the ranks that see dir divide the files among them and send each
+ * other the arrays; either all ranks succeed, or all fail with the same message. The number of
  * ranks may differ from when the state was saved as long as ranks x batch x accumulate is the
  * same; the rest of the epoch is then redistributed, each sample once. Seeds (of the context and
  * the sampler) are rank 0's from the state, plus the difference that the rank's own seed had
@@ -335,6 +395,88 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_save(ctn_trainer *tr, const char *
  * ESHAPE, ESTATE (saved with another setup; the message says what differs), EARG (the ranks
  * differ; the message says which and in what), EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir);
+
+/* The last two states of a training, kept in memory, from which it continues after ranks were lost.
+ * Make one before the trainer and keep it until the training has ended. After a run has failed and
+ * ctn_comm_lost is true: make a communicator of the ranks that are left (ctn_comm_shrink), free the
+ * trainer, its loader and its optimizer, make them again for the new communicator, with the same
+ * number of samples per step (ctn_loader_opt.total), and call ctn_trainer_recall. */
+typedef struct ctn_memory ctn_memory;
+/* Result: owned, ctn_memory_free. Errors: ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_memory_new(ctn_memory **out);
+CTN_API void ctn_memory_free(ctn_memory *m); /* NULL is allowed */
+/* Copy the state to m at the beginning of a run and later (every 10 seconds). With a sharded
+ * optimizer, each rank also keeps a copy of the part of the rank before it, so that the loss of any
+ * rank, or of several that are not neighbours, loses nothing. Memory: two copies of what a rank
+ * has. Lives as long as the trainer: m. Collective. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_memory(ctn_trainer *tr, const ctn_trigger *when,
+                                                    ctn_memory *m);
+/* Continue from the newest state that the memories of all ranks have, as ctn_trainer_load does from
+ * a file. Seeds are derived from those of the lowest rank that is left. Collective. Errors:
+ * ENOTFOUND (a rank has no state, or the part of a lost rank is lost too; then load a saved state),
+ * ESTATE, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_recall(ctn_trainer *tr, ctn_memory *m);
+
+/* ---- looking at saved states ----------------------------------------------------------------- */
+
+/* These functions read the states that ctn_trainer_save and ctn_extend_state have written, without
+ * a trainer. dir is the folder of the numbered states, path the folder of one of them. They may be
+ * called while a training saves states there; a state that the training removes meanwhile looks
+ * damaged or missing. */
+
+/* One state. Numbers are -1 if problem is not NULL. */
+typedef struct {
+    size_t struct_size;
+    int64_t number;   /* the name of its folder; the newest state has the largest one */
+    const char *path; /* its folder */
+    int64_t iteration, epoch, samples; /* done when it was saved; samples of all ranks */
+    int64_t ranks;                     /* that saved it */
+    int64_t bytes, files, arrays;      /* a slice of a sharded array counts as an array */
+    /* Why the list of its files, or its counters, cannot be read; NULL: they could. The other files
+     * are not compared: see ctn_state_verify. */
+    const char *problem;
+} ctn_state_info;
+/* Strings are borrowed during the call. */
+typedef ctn_status (*ctn_state_info_fn)(void *user, const ctn_state_info *info);
+/* Call fn for each state in dir, oldest first, until a call does not return CTN_OK. Errors:
+ * ENOTFOUND (there is no such folder), ENOMEM, what fn returns. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_states_visit(const char *dir, ctn_state_info_fn fn,
+                                                   void *user);
+
+/* text: one line without its end, borrowed during the call. */
+typedef ctn_status (*ctn_text_fn)(void *user, const char *text);
+/* Compare the sizes and hashes of all files of a state with those that were saved. Calls fn with
+ * one line for each damage. fn NULL: only the status matters. Errors: EFORMAT (damaged), ENOTFOUND
+ * (there is no such folder), ENOMEM, what fn returns. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_state_verify(const char *path, ctn_text_fn fn, void *user);
+
+/* One array of a state. */
+typedef struct {
+    size_t struct_size;
+    const char *name; /* "net.0.weight"; a slice of a sharded array: "optim.m[0:500]" */
+    ctn_dtype dtype;
+    int ndim;
+    int64_t shape[CTN_MAX_DIMS];
+    const char *hash; /* of its bytes, 32 hexadecimal digits */
+} ctn_state_array;
+/* Strings are borrowed during the call. */
+typedef ctn_status (*ctn_state_array_fn)(void *user, const ctn_state_array *array);
+/* Call fn for each array of a state, sorted by name, until a call does not return CTN_OK. The
+ * values are not read. Two states whose arrays have the same hashes continue with the same bits.
+ * Errors: EIO or EFORMAT (the list of the arrays is missing or damaged), ENOTFOUND (there is no
+ * such folder), ENOMEM, what fn returns. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_state_arrays(const char *path, ctn_state_array_fn fn,
+                                                   void *user);
+
+/* Remove all states in dir but the newest `keep`. If all of these are damaged, the newest intact
+ * one before them stays too. Errors: EARG (keep < 1), ENOTFOUND (there is no such folder), EIO,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_states_prune(const char *dir, int64_t keep);
+
+/* Write the parameters and states of the net of a saved state as one file that ctn_weights_load
+ * reads. Errors: EFORMAT (damaged), ENOTFOUND (there is no such folder, or it has no net), EIO,
+ * ENOMEM, EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_state_export(const char *path, const char *file);
 
 #ifdef __cplusplus
 }

@@ -182,6 +182,7 @@ typedef struct {
 } ctn__coreset;
 void ctn__cores_claim(const ctn__coreset *c);
 void ctn__cores_release(const ctn__coreset *c);
+int ctn__cores_waiting(void); /* claims that wait now, for tests */
 /* A run gives up its cores while it waits for another rank, because that rank may be a thread of
  * this process that needs them. pause releases the cores that this thread has claimed and returns
  * them (NULL: none); resume claims them again. */

@@ -3,6 +3,9 @@
  * Writes a file atomically, even across a crash: temporary name, fsync, rename, fsync of the
  * folder. Used for every file that the library writes.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_DIRECT */
+#endif
 #include "base/newfile.h"
 
 #include <errno.h>
@@ -26,10 +29,9 @@ ctn_status ctn__newfile_open(ctn__newfile *f, const char *path)
     return ctn_fail(CTN_EIO, "cannot create %s: %s", f->temporary.s, strerror(errno));
 }
 
-ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes, uint64_t offset)
+static ctn_status put_now(ctn__newfile *f, const char *p, size_t bytes, uint64_t offset)
 {
     const size_t most = (size_t)1 << 30; /* one pwrite takes at most 2 GB */
-    const char *p = data;
     while (bytes) {
         ssize_t n = pwrite(f->fd, p, bytes < most ? bytes : most, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
@@ -37,6 +39,70 @@ ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes, uin
         p += n;
         bytes -= (size_t)n;
         offset += (uint64_t)n;
+    }
+    return CTN_OK;
+}
+
+/* ---- past the memory of the system ----------------------------------------------------------- */
+
+enum { STAGED = 8 << 20, BLOCK = 4096 }; /* the disk takes whole blocks from aligned memory */
+
+#ifdef O_DIRECT
+static bool set_direct(const ctn__newfile *f, bool on)
+{
+    const int flags = fcntl(f->fd, F_GETFL);
+    return flags >= 0 && fcntl(f->fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+#else
+static bool set_direct(const ctn__newfile *f, bool on)
+{
+    (void)f, (void)on;
+    return false;
+}
+#endif
+
+void ctn__newfile_direct(ctn__newfile *f)
+{
+    if (f->staged || !set_direct(f, true)) return;
+    (void)set_direct(f, false);
+    const bool had_error = ctn_error_status() < 0;
+    f->staged = ctn__aligned(STAGED + BLOCK);
+    if (!f->staged && !had_error) ctn_error_clear();
+    f->held = 0;
+}
+
+static char *blocks(const ctn__newfile *f)
+{
+    return f->staged + (BLOCK - (uintptr_t)f->staged % BLOCK) % BLOCK;
+}
+
+/* Writes what is staged: whole blocks directly, the rest as usual. */
+static ctn_status flush(ctn__newfile *f)
+{
+    const char *p = blocks(f);
+    size_t whole = f->from % BLOCK == 0 ? f->held / BLOCK * BLOCK : 0;
+    ssize_t n = 0;
+    if (whole && set_direct(f, true)) n = pwrite(f->fd, p, whole, (off_t)f->from);
+    int error = n < 0 && errno != EINVAL && errno != EINTR ? errno : 0;
+    if (whole && !set_direct(f, false) && !error) error = errno;
+    if (error) return ctn_fail(CTN_EIO, "cannot write %s: %s", f->temporary.s, strerror(error));
+    whole = n > 0 ? (size_t)n : 0;
+    const size_t rest = f->held - whole;
+    f->held = 0;
+    return put_now(f, p + whole, rest, f->from + whole);
+}
+
+ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, size_t bytes, uint64_t offset)
+{
+    const char *p = data;
+    if (!f->staged) return put_now(f, p, bytes, offset);
+    if (f->held > 0 && f->from + f->held != offset) CTN_TRY(flush(f));
+    for (size_t n; bytes > 0; p += n, bytes -= n, offset += n) {
+        if (f->held == 0) f->from = offset;
+        n = STAGED - f->held < bytes ? STAGED - f->held : bytes;
+        memcpy(blocks(f) + f->held, p, n);
+        f->held += n;
+        if (f->held == STAGED) CTN_TRY(flush(f));
     }
     return CTN_OK;
 }
@@ -66,6 +132,7 @@ static void sync_folder(const char *path)
 
 ctn_status ctn__newfile_commit(ctn__newfile *f)
 {
+    if (f->staged) CTN_TRY(flush(f));
     if (fsync(f->fd) != 0)
         return ctn_fail(CTN_EIO, "cannot write %s: %s", f->temporary.s, strerror(errno));
     if (rename(f->temporary.s, f->path) != 0)
@@ -84,5 +151,7 @@ void ctn__newfile_close(ctn__newfile *f)
         unlink(f->temporary.s);
     }
     f->fd = -1;
+    ctn__free(f->staged);
+    f->staged = NULL;
     ctn__text_free(&f->temporary);
 }

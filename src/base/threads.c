@@ -211,6 +211,15 @@ void ctn__cores_release(const ctn__coreset *c)
     held = NULL;
 }
 
+int ctn__cores_waiting(void)
+{
+    int n = 0;
+    pthread_mutex_lock(&core_lock);
+    for (const waiter *w = queue; w; w = w->next) n++;
+    pthread_mutex_unlock(&core_lock);
+    return n;
+}
+
 const ctn__coreset *ctn__cores_pause(void)
 {
     const ctn__coreset *c = held;

@@ -82,11 +82,10 @@ static ctn_status tell(const difference *all, int size, const char *first)
     return st;
 }
 
-/* A rank that is out of memory must not leave the other ranks waiting. */
-static ctn_status broken(ctn_comm *c)
+ctn_status ctn__comm_alone(ctn_comm *c, ctn_status st)
 {
-    ctn_comm_break(c, ctn_error_message());
-    return CTN_ENOMEM;
+    if (st < 0 && st != CTN_EPEER && c) ctn_comm_break(c, ctn_error_message());
+    return st;
 }
 
 ctn_status ctn_comm_agree(ctn_comm *c, const char *text)
@@ -98,7 +97,7 @@ ctn_status ctn_comm_agree(ctn_comm *c, const char *text)
     int64_t n = (int64_t)strlen(text), differing, scratch;
     CTN_TRY(ctn_comm_broadcast(c, &n, sizeof n, 0));
     char *first = ctn__calloc((size_t)n + 1, 1);
-    if (!first) return broken(c);
+    if (!first) return ctn__comm_alone(c, CTN_ENOMEM);
     if (rank == 0) memcpy(first, text, (size_t)n);
     CTN_TRY_GOTO(st, done, ctn_comm_broadcast(c, first, (size_t)n, 0));
     compare(text, first, &mine);
@@ -106,7 +105,7 @@ ctn_status ctn_comm_agree(ctn_comm *c, const char *text)
     CTN_TRY_GOTO(st, done, ctn__comm_sum(c, &differing, 1, CTN_I64, &scratch));
     if (differing == 0) goto done;
     all = ctn__calloc((size_t)size, sizeof *all);
-    if (!all) CTN_TRY_GOTO(st, done, broken(c));
+    if (!all) CTN_TRY_GOTO(st, done, ctn__comm_alone(c, CTN_ENOMEM));
     CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &mine, sizeof mine, all));
     st = tell(all, size, first);
 done:
@@ -115,15 +114,20 @@ done:
     return st;
 }
 
-ctn_status ctn__comm_root_status(ctn_comm *c, ctn_status st)
+ctn_status ctn__comm_status_of(ctn_comm *c, ctn_status st, int root)
 {
     char text[512] = "";
     if (!c) return st;
     int32_t status = (int32_t)st;
-    CTN_TRY(ctn_comm_broadcast(c, &status, sizeof status, 0));
+    CTN_TRY(ctn_comm_broadcast(c, &status, sizeof status, root));
     if (status >= 0) return (ctn_status)status;
     const char *why = ctn_error_message();
     snprintf(text, sizeof text, "%.*s", (int)strcspn(why, "\n"), why);
-    CTN_TRY(ctn_comm_broadcast(c, text, sizeof text, 0));
-    return ctn_comm_rank(c) == 0 ? st : ctn_fail((ctn_status)status, "%s", text);
+    CTN_TRY(ctn_comm_broadcast(c, text, sizeof text, root));
+    return ctn_comm_rank(c) == root ? st : ctn_fail((ctn_status)status, "%s", text);
+}
+
+ctn_status ctn__comm_root_status(ctn_comm *c, ctn_status st)
+{
+    return ctn__comm_status_of(c, st, 0);
 }

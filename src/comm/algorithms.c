@@ -24,6 +24,7 @@ const ctn__algorithm *ctn__algorithm_find(const char *name)
 bool ctn__algorithm_fits(const ctn__algorithm *a, const ctn_comm *c)
 {
     if (a->native && c->opt.wire != CTN_F32 && c->place.size > 1) return false;
+    if ((a->native || a->region) && c->net->survives && c->place.size > 1) return false;
     return !a->fits || a->fits(&c->place);
 }
 

@@ -90,9 +90,10 @@ static ctn_status make_regions(ctn_comm *c)
 }
 
 /* An MPI library may have no memory that other ranks can see. Then the algorithms that need it are
- * left out on all ranks. */
+ * left out on all ranks. They are also left out if ranks may be lost (ctn__algorithm_fits). */
 static ctn_status try_regions(bench *b)
 {
+    if (b->c->net->survives) return CTN_OK;
     ctn_status st = make_regions(b->c);
     if (b->c->failed) return st;
     double missing = st < 0;

@@ -207,6 +207,11 @@ ctn_status ctn_comm_set_algorithm(ctn_comm *c, const char *name)
     if (name && strcmp(name, "auto") != 0) {
         a = ctn__algorithm_find(name);
         if (!a) return ctn_fail(CTN_EARG, "comm: unknown algorithm %s", name);
+        if ((a->native || a->region) && c->net->survives && c->place.size > 1)
+            return ctn_fail(CTN_EARG,
+                            "comm: algorithm %s cannot continue without a lost rank, which this "
+                            "job was started to do; choose another algorithm",
+                            name);
         if (a->native && !ctn__algorithm_fits(a, c))
             return ctn_fail(
                 CTN_EARG,
@@ -258,11 +263,46 @@ ctn_status ctn_comm_open(ctn_comm **out, const ctn_comm_opt *opt)
     return ctn__comm_new(out, net, opt);
 }
 
-static ctn_status as_guest(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
+static ctn_status new_like(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt, bool guest)
 {
     CTN_TRY(ctn__comm_new(out, net, opt));
-    (*out)->guest = true;
+    (*out)->guest = guest;
     return CTN_OK;
+}
+
+int ctn_comm_survives(const ctn_comm *c)
+{
+    return c && c->net->survives;
+}
+
+int ctn_comm_lost(const ctn_comm *c)
+{
+    return ctn_comm_survives(c) && c->failed && !c->heard && !c->told[0];
+}
+
+ctn_status ctn_comm_shrink(ctn_comm **out, ctn_comm *c, const ctn_comm_opt *opt)
+{
+    ctn__net *net = NULL;
+    *out = NULL;
+    if (!ctn_comm_lost(c))
+        return ctn_fail(CTN_ESTATE, c->net->survives
+                                        ? "comm_shrink: no rank of this communicator is lost"
+                                        : "comm_shrink: this job cannot continue without a lost "
+                                          "rank: it needs Open MPI 5, started with mpirun "
+                                          "--with-ft ulfm");
+    ctn__progress_stop(c);
+    CTN_TRY(c->net->vt->shrink(c->net, &net));
+    return new_like(out, net, opt, c->guest);
+}
+
+ctn_status ctn_comm_again(ctn_comm **out, ctn_comm *c, const ctn_comm_opt *opt)
+{
+    ctn__net *net = NULL;
+    *out = NULL;
+    if (!c->net->vt->again)
+        return ctn_fail(CTN_ESTATE, "comm_again: not possible with %s", c->net->name);
+    CTN_TRY(c->net->vt->again(c->net, &net));
+    return new_like(out, net, opt, c->guest);
 }
 
 ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi, const void *handle,
@@ -271,7 +311,7 @@ ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi, const void *handle,
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt(&net, abi, handle));
-    return as_guest(out, net, opt);
+    return new_like(out, net, opt, true);
 }
 
 ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt *opt)
@@ -279,7 +319,7 @@ ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt_fortran(&net, handle));
-    return as_guest(out, net, opt);
+    return new_like(out, net, opt, true);
 }
 
 ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt)
@@ -325,6 +365,12 @@ enum { FAILED_BYTES = sizeof((ctn_comm *)0)->told, QUIET = 256 };
 void ctn_comm_break(ctn_comm *c, const char *message)
 {
     if (!c || c->heard || c->told[0]) return;
+    if (c->failed && c->net->survives) { /* ranks are lost: messages may not arrive */
+        pthread_mutex_lock(&c->lock);
+        c->net->vt->revoke(c->net);
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
     char *text = c->told; /* must stay while it is being sent */
     ctn_comm_fail(c, message);
     snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
@@ -423,8 +469,9 @@ bool ctn__comm_abandon(ctn_comm *c)
     if (!f) return c->stuck;
     const ctn__coreset *cores = ctn__cores_pause();
     /* Only if the other ranks know about the failure. If a rank has died, they are killed, or they
-     * do not wait for anything any more. */
-    const bool meet = c->net->vt->drop != NULL && (c->heard || c->told[0]);
+     * do not wait for anything any more. Where ranks can be lost without that, looking for messages
+     * on a communicator of a lost rank can crash (Open MPI 5.0.7). */
+    const bool meet = c->net->vt->drop != NULL && !c->net->survives && (c->heard || c->told[0]);
     c->abandoned = true;
     pthread_mutex_lock(&c->lock);
     c->stuck = !ctn__pieces_abandon(c);

@@ -202,6 +202,15 @@ struct ctn_comm {
  * that do not belong to pieces. */
 ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, int to, void *in,
                           size_t nin, int from);
+/* One message of a gather, of its two sides. */
+static inline ctn_status ctn__gather_send(ctn_comm *c, const void *buf, size_t bytes, int to)
+{
+    return ctn__comm_swap(c, CTN__TAG_GATHER, buf, bytes, to, NULL, 0, 0);
+}
+static inline ctn_status ctn__gather_receive(ctn_comm *c, void *buf, size_t bytes, int from)
+{
+    return ctn__comm_swap(c, CTN__TAG_GATHER, NULL, 0, 0, buf, bytes, from);
+}
 /* Replaces buf by its sum over all ranks, with the same bits on each. Sends the exact type, and
  * waits (small.c). It is independent of the sequence of pieces, so it does not wait for gradients
  * in flight, and ranks may call it at different points of that sequence. scratch: as long as buf.
@@ -212,9 +221,21 @@ ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtyp
                                  void *scratch);
 /* The same for the maximum of each of up to 16 values. */
 ctn_status ctn__comm_max_small(ctn_comm *c, int n, double *value);
-/* Returns rank 0's status, with its message, on every rank; ignores the status of the other ranks.
- * c NULL: returns st. Collective (agree.c). */
-ctn_status ctn__comm_root_status(ctn_comm *c, ctn_status st);
+/* Returns the root's status, with its message, on every rank; ignores the status of the other
+ * ranks. c NULL: returns st. Collective (agree.c). */
+ctn_status ctn__comm_status_of(ctn_comm *c, ctn_status st, int root);
+ctn_status ctn__comm_root_status(ctn_comm *c, ctn_status st); /* of rank 0 */
+/* Returns st. If it is a failure that only this rank has seen, breaks the group, because the other
+ * ranks would wait for this one. c NULL: one rank. Local (agree.c). */
+ctn_status ctn__comm_alone(ctn_comm *c, ctn_status st);
+/* Appends the texts of the ranks above this one to t, which on rank 0 then has those of all ranks
+ * in order. c NULL: nothing to do. Collective (texts.c). Errors: ENOMEM, EPEER. */
+ctn_status ctn__comm_collect(ctn_comm *c, ctn__text *t);
+/* Adds up the bits of all ranks, where each element is zero on all of them but one. c NULL: nothing
+ * to do. Collective (join.c). Errors: ENOMEM, EPEER. */
+ctn_status ctn__comm_join(ctn_comm *c, float *data, int64_t count);
+/* Gives every rank a copy of rank 0's text; on the other ranks *text is NULL before. */
+ctn_status ctn__comm_share_text(ctn_comm *c, char **text);
 /* Takes ownership of net. */
 ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt);
 /* The world of the running MPI (plugin.c); *out NULL: no MPI is running. */

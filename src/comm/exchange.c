@@ -68,6 +68,10 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
                          .buckets = {.count = count, .prompt = count}};
     if (!opt->shard && opt->hold > 0) x->buckets.prompt = count - count / opt->hold;
     CTN_TRY_GOTO(st, fail, first_cut(x));
+    if (opt->exact > 0) {
+        x->exact = ctn__calloc((size_t)count + 1, sizeof *x->exact);
+        if (!x->exact) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
+    }
     x->opt.at = NULL; /* belongs to the caller */
     if (!x->polls) CTN_TRY_GOTO(st, fail, ctn__progress_start(c));
     x->trial.on = c->threaded && opt->progress == 0 && !opt->late;
@@ -108,6 +112,7 @@ bool ctn__exchange_free(ctn__exchange *x)
     ctn__free(x->missing);
     ctn__free(x->narrow.exact);
     ctn__free(x->narrow.aside);
+    ctn__free(x->exact);
     ctn__free(x);
     return false;
 }
@@ -268,23 +273,34 @@ static ctn_status take_sum(ctn__exchange *x, int b)
                 CTN__LANE_BUCKET + b, bytes_of(x, b, x->opt.wire));
 }
 
+static ctn_status finish_control(ctn__exchange *x, int left)
+{
+    ctn__control *c = &x->control;
+    CTN_TRY(take(x, &c->sum, "ALLREDUCE", CTN__LANE_CONTROL, sizeof c->sending));
+    memcpy(c->total, c->sending, sizeof c->total);
+    x->awaited = left;
+    x->started = 0;
+    x->begun = false;
+    return CTN_OK;
+}
+
 ctn_status ctn__exchange_finish(ctn__exchange *x)
 {
     const ctn__buckets *k = &x->buckets;
-    ctn__control *c = &x->control;
     const int left = x->all ? 0 : k->held;
+    if (x->exact) {
+        CTN_TRY(start_control(x));
+        CTN_TRY(ctn__exact_sum(x));
+        return finish_control(x, 0);
+    }
     if (!x->opt.one_by_one) CTN_TRY(start_until(x, k->n - 1));
     for (int s = 0; s < k->n - left; s++) {
         CTN_TRY(start_until(x, s));
         CTN_TRY(take_sum(x, ctn__buckets_order(k, s)));
     }
     if (k->n == 0) CTN_TRY(start_control(x)); /* a pool without elements */
-    CTN_TRY(take(x, &c->sum, "ALLREDUCE", CTN__LANE_CONTROL, sizeof c->sending));
-    memcpy(c->total, c->sending, sizeof c->total);
-    x->awaited = left;
-    x->started = 0;
-    x->begun = false;
-    if (c->total[CTN__GIVE_EXACT] > 0) x->narrow.type = CTN_F32; /* from this step on */
+    CTN_TRY(finish_control(x, left));
+    if (x->control.total[CTN__GIVE_EXACT] > 0) x->narrow.type = CTN_F32; /* from this step on */
     ctn__trial_step(x);
     return CTN_OK;
 }

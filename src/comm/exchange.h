@@ -44,6 +44,9 @@ typedef struct {
     int hold;
     ctn__update_fn *update;
     void *owner;
+    /* Sums that do not depend on their order (exact.c), of at most this many contributions of all
+     * ranks; 0: ordinary sums. Nothing overlaps then. */
+    int64_t exact;
     int progress; /* CTN_DIST_POLLS, CTN_DIST_THREAD, 0: decided in the first steps */
 } ctn__exchange_opt;
 
@@ -82,6 +85,10 @@ ctn_status ctn__exchange_ready(ctn__exchange *x, int64_t begin, int64_t end);
 /* Starts the remaining buckets and waits for those that are not held back. Afterwards g contains
  * the sums (sharded: in this rank's blocks) before ctn__exchange_rest. */
 ctn_status ctn__exchange_finish(ctn__exchange *x);
+/* Exact sums: adds the gradients of one contribution to those of this rank and sets them to zero.
+ * The last one is added by ctn__exchange_finish. */
+void ctn__exchange_collect(ctn__exchange *x);
+bool ctn__exchange_is_exact(const ctn__exchange *x);
 /* This rank's block of bucket b, as a range of the pool. */
 ctn__range ctn__exchange_own(const ctn__exchange *x, int b);
 /* Sharded: this rank's blocks of w are updated. Starts sending all blocks to all ranks, first

@@ -51,6 +51,7 @@ struct ctn__exchange {
     ctn__control control;
     ctn__trial trial;
     ctn__timing timing;
+    int64_t *exact; /* [count + 1] sums so far, and how many values cannot be added; NULL: off */
 };
 
 /* Part of publish: starts the values that come back exactly. */
@@ -58,5 +59,7 @@ ctn_status ctn__aside_start(ctn__exchange *x);
 /* Part of need: puts them into bucket b, which has arrived. */
 ctn_status ctn__aside_take(ctn__exchange *x, int b);
 void ctn__trial_step(ctn__exchange *x); /* a step has ended */
+/* Replaces the gradients by the exact sums of all contributions of all ranks. */
+ctn_status ctn__exact_sum(ctn__exchange *x);
 
 #endif

@@ -32,16 +32,6 @@ static int longest_node(const ctn__place *p)
     return most;
 }
 
-static ctn_status send(ctn_comm *c, const void *buf, size_t bytes, int to)
-{
-    return ctn__comm_swap(c, CTN__TAG_GATHER, buf, bytes, to, NULL, 0, 0);
-}
-
-static ctn_status receive(ctn_comm *c, void *buf, size_t bytes, int from)
-{
-    return ctn__comm_swap(c, CTN__TAG_GATHER, NULL, 0, 0, buf, bytes, from);
-}
-
 static ctn_status check_root(const ctn_comm *c, const char *who, int root)
 {
     if (root >= 0 && root < c->place.size) return CTN_OK;
@@ -60,13 +50,13 @@ static ctn_status gather(ctn_comm *c, const char *mine, size_t bytes, char *all,
     for (int i = 0; i < n; i++) {
         char *to = is_root ? all + (size_t)r[i] * bytes : block + (size_t)i * bytes;
         if (r[i] == p->rank) memmove(to, mine, bytes);
-        else CTN_TRY(receive(c, to, bytes, r[i]));
+        else CTN_TRY(ctn__gather_receive(c, to, bytes, r[i]));
     }
-    if (!is_root) return send(c, block, (size_t)n * bytes, root);
+    if (!is_root) return ctn__gather_send(c, block, (size_t)n * bytes, root);
     for (int node = 0; node < p->nodes; node++) {
         if (node == p->my_node) continue;
         n = ranks_of(p, node, &r);
-        CTN_TRY(receive(c, block, (size_t)n * bytes, r[0]));
+        CTN_TRY(ctn__gather_receive(c, block, (size_t)n * bytes, r[0]));
         for (int i = 0; i < n; i++)
             memcpy(all + (size_t)r[i] * bytes, block + (size_t)i * bytes, bytes);
     }
@@ -81,18 +71,18 @@ static ctn_status scatter(ctn_comm *c, const char *all, size_t bytes, char *mine
     const bool is_root = p->rank == root;
     const int *r;
     int n = ranks_of(p, p->my_node, &r);
-    if (!is_root) CTN_TRY(receive(c, block, (size_t)n * bytes, root));
+    if (!is_root) CTN_TRY(ctn__gather_receive(c, block, (size_t)n * bytes, root));
     for (int i = 0; i < n; i++) {
         const char *from = is_root ? all + (size_t)r[i] * bytes : block + (size_t)i * bytes;
         if (r[i] == p->rank) memmove(mine, from, bytes);
-        else CTN_TRY(send(c, from, bytes, r[i]));
+        else CTN_TRY(ctn__gather_send(c, from, bytes, r[i]));
     }
     for (int node = 0; is_root && node < p->nodes; node++) {
         if (node == p->my_node) continue;
         n = ranks_of(p, node, &r);
         for (int i = 0; i < n; i++)
             memcpy(block + (size_t)i * bytes, all + (size_t)r[i] * bytes, bytes);
-        CTN_TRY(send(c, block, (size_t)n * bytes, r[0]));
+        CTN_TRY(ctn__gather_send(c, block, (size_t)n * bytes, r[0]));
     }
     return CTN_OK;
 }
@@ -102,7 +92,7 @@ ctn_status ctn_comm_gather(ctn_comm *c, const void *mine, size_t bytes, void *al
     CTN_TRY(check_root(c, "comm_gather", root));
     const int lead = leader(&c->place, c->place.my_node, root);
     if (bytes == 0) return CTN_OK;
-    if (c->place.rank != lead) return send(c, mine, bytes, lead);
+    if (c->place.rank != lead) return ctn__gather_send(c, mine, bytes, lead);
     char *block = ctn__malloc(ctn__mul((size_t)longest_node(&c->place), bytes));
     if (!block) return CTN_ENOMEM;
     ctn_status st = gather(c, mine, bytes, all, root, block);
@@ -115,7 +105,7 @@ ctn_status ctn_comm_scatter(ctn_comm *c, const void *all, size_t bytes, void *mi
     CTN_TRY(check_root(c, "comm_scatter", root));
     const int lead = leader(&c->place, c->place.my_node, root);
     if (bytes == 0) return CTN_OK;
-    if (c->place.rank != lead) return receive(c, mine, bytes, lead);
+    if (c->place.rank != lead) return ctn__gather_receive(c, mine, bytes, lead);
     char *block = ctn__malloc(ctn__mul((size_t)longest_node(&c->place), bytes));
     if (!block) return CTN_ENOMEM;
     ctn_status st = scatter(c, all, bytes, mine, root, block);

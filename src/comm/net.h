@@ -16,7 +16,7 @@
 #include <catena/base.h>
 #include <catena/tensor.h>
 
-#define CTN__NET_ABI 4
+#define CTN__NET_ABI 5
 #define CTN__NET_TAGS 32768 /* tags are smaller than this */
 
 typedef struct ctn__net ctn__net;
@@ -50,6 +50,14 @@ typedef struct {
      * request completes. True: one was dropped, and there may be more. Local, does not block. NULL:
      * sends complete by themselves. */
     bool (*drop)(ctn__net *n);
+    /* Only if the transport survives the loss of ranks: makes every call of every rank fail with
+     * EPEER. Local. */
+    void (*revoke)(ctn__net *n);
+    /* After that: a transport of the ranks that are left, in the same order. Collective over them,
+     * blocks. */
+    ctn_status (*shrink)(ctn__net *n, ctn__net **out);
+    /* A second transport of the same ranks. Collective, blocks. NULL: cannot. */
+    ctn_status (*again)(ctn__net *n, ctn__net **out);
     /* Allocates `bytes` of zeroed memory on each rank. Other ranks can put into it, and ranks of
      * the same node see it: at[i] is the region of rank i, NULL if that is on another node. Once
      * per communicator. Collective, blocks. */
@@ -65,6 +73,7 @@ struct ctn__net {
     int rank, size;
     int *node; /* for each rank, the lowest rank of its node; the transport owns it */
     char name[128];
+    bool survives; /* the loss of ranks; allreduce, put and region must not be used then */
 };
 
 /* The type of ctn_fail. */

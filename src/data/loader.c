@@ -23,8 +23,21 @@
  * full one, so that all ranks have the same number of batches. */
 static bool any_left(const ctn_loader *l, const ctn_sampler_state *s)
 {
-    const int64_t left = l->sampler.total - (int64_t)s->position;
-    return l->drop_last ? left / l->sampler.size >= l->batch : left > 0;
+    const int64_t at = (int64_t)s->position, left = l->sampler.total - at;
+    const int64_t into = l->block > 0 ? at % l->step : 0; /* the step that a block belongs to */
+    return l->drop_last ? left + into >= l->step : left > 0;
+}
+
+/* The end of the batches of all ranks at this state, which with blocks are one for each rank. */
+static uint64_t round_end(const ctn_loader *l, const ctn_sampler_state *s)
+{
+    const uint64_t at = s->position, step = (uint64_t)l->step, total = (uint64_t)l->sampler.total;
+    uint64_t end = at + step;
+    if (l->block > 0) {
+        end = at + (uint64_t)l->block * (uint64_t)l->sampler.size;
+        if (end > at - at % step + step) end = at - at % step + step;
+    }
+    return end < total ? end : total;
 }
 
 /* Number of this rank's samples in the batch at a state. It may be 0 while other ranks have
@@ -32,16 +45,20 @@ static bool any_left(const ctn_loader *l, const ctn_sampler_state *s)
 static int64_t batch_size(const ctn_loader *l, const ctn_sampler_state *s)
 {
     if (!any_left(l, s)) return 0;
+    if (l->block > 0) {
+        const uint64_t begin = s->position + (uint64_t)l->block * (uint64_t)l->sampler.rank;
+        const int64_t n = (int64_t)(round_end(l, s) - begin);
+        return n < 0 ? 0 : n < l->block ? n : l->block;
+    }
     const int64_t left = ctn__sampler_left(&l->sampler, s->position);
-    return left < l->batch ? left : l->batch;
+    const int64_t share = (l->step - l->sampler.rank - 1) / l->sampler.size + 1;
+    return left < share ? left : share;
 }
 
 /* Moves past the batches of all ranks at this state: the position is the same on every rank. */
 static void advance(const ctn_loader *l, ctn_sampler_state *s)
 {
-    const uint64_t left = (uint64_t)l->sampler.total - s->position;
-    const uint64_t step = ctn__mul((size_t)l->batch, (size_t)l->sampler.size);
-    s->position += step < left ? step : left;
+    s->position = round_end(l, s);
 }
 
 static void next_epoch(ctn_sampler_state *s)
@@ -70,7 +87,10 @@ static void *thread_main(void *arg)
             pthread_cond_wait(&l->work, &l->lock);
         if (l->stop) break;
         struct ctn__slot *slot = &l->slot[l->claimed++ % l->slots];
-        if (batch_size(l, &l->ahead) == 0) next_epoch(&l->ahead);
+        while (batch_size(l, &l->ahead) == 0) {
+            if (any_left(l, &l->ahead)) advance(l, &l->ahead);
+            else next_epoch(&l->ahead);
+        }
         assign(l, slot, &l->ahead);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
@@ -219,21 +239,41 @@ static ctn_status check_threads(const ctn_loader_opt *o)
     return CTN_OK;
 }
 
+/* Samples of all ranks in a batch. */
+static int64_t step_of(const ctn_sampler *s, const ctn_loader_opt *o)
+{
+    return o->total > 0 ? o->total : o->batch * s->size;
+}
+
 static ctn_status check(const ctn_dataset *ds, const ctn_sampler *s, const ctn_loader_opt *o)
 {
     const long long count = (long long)ctn_dataset_count(ds);
     if (s->total != ctn_dataset_count(ds) && !s->fn)
         return ctn_fail(CTN_EARG, "loader: the dataset has %lld samples, the sampler is for %lld",
                         count, (long long)s->total);
-    if (o->batch < 1)
+    if (o->total < 0 || (o->total > 0 && o->total < s->size))
+        return ctn_fail(CTN_EARG,
+                        "loader: total is %lld, expected at least one for each of %d ranks",
+                        (long long)o->total, s->size);
+    if (o->total == 0 && o->batch > INT64_MAX / s->size)
+        return ctn_fail(CTN_EARG,
+                        "loader: a batch of %lld samples on each of %d ranks is too large",
+                        (long long)o->batch, s->size);
+    if (o->total == 0 && o->batch < 1)
         return ctn_fail(CTN_EARG, "loader: batch is %lld, expected at least 1 (set .batch)",
                         (long long)o->batch);
-    if (o->drop_last && s->total > 0 && o->batch > s->total / s->size)
+    if (o->drop_last && s->total > 0 && step_of(s, o) > s->total)
         return ctn_fail(
             CTN_EARG,
             "loader: batch is %lld, but an epoch has %lld samples for %d ranks and drop_last is "
             "set: no batch would ever come",
-            (long long)o->batch, (long long)s->total, s->size);
+            (long long)((step_of(s, o) - 1) / s->size + 1), (long long)s->total, s->size);
+    if (o->block < 0 ||
+        (o->block > 0 && (o->total == 0 || (o->total - 1) / o->block + 1 < s->size)))
+        return ctn_fail(CTN_EARG,
+                        "loader: blocks of %lld samples need a total of at least one block for "
+                        "each of %d ranks; it is %lld",
+                        (long long)o->block, s->size, (long long)o->total);
     if (o->pad_multiple < 0 || o->pad_multiple > 1 << 30)
         return ctn_fail(CTN_EARG, "loader: pad_multiple is %lld, expected 0 to 2^30",
                         (long long)o->pad_multiple);
@@ -265,12 +305,15 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
     ctn_loader *l = ctn__malloc(sizeof *l);
     if (!l) return CTN_ENOMEM;
     /* With an empty dataset there is nothing for threads to claim. */
-    const int threads = ctn_sampler_count(s) ? o.threads : 0;
+    const bool some = ctn_sampler_count(s) > 0 && s->total >= o.block * s->size;
+    const int threads = some ? o.threads : 0;
     const int depth = o.depth ? o.depth : threads < 2 ? 2 : threads;
     *l = (ctn_loader){
         .ds = ds,
         .sampler = *s,
-        .batch = o.batch,
+        .batch = o.block > 0 ? o.block : (step_of(s, &o) - 1) / s->size + 1,
+        .step = step_of(s, &o),
+        .block = o.block,
         .drop_last = o.drop_last != 0,
         .allowed = allowed(o.skip, ctn_sampler_count(s)),
         .stall_ns = (uint64_t)(1e9 * fmin(o.stall_s > 0 ? o.stall_s : 30, 1e6)),
@@ -401,10 +444,14 @@ ctn_status ctn_loader_next(ctn_loader *l, ctn_batch *b)
     struct ctn__slot *slot;
     do { /* skip batches whose samples were all left out */
         slot = take(l);
+        if (!slot && l->block > 0 && any_left(l, &l->next)) { /* other ranks have blocks */
+            advance(l, &l->next);
+            continue;
+        }
         if (!slot) return end_epoch(l);
         ctn_status st = ctn__fill_result(l, slot);
         if (st < 0) return st;
-    } while (slot->n == 0);
+    } while (!slot || slot->n == 0);
     give(l, slot, b);
     return CTN_OK;
 }

@@ -38,7 +38,9 @@ struct ctn__slot {
 struct ctn_loader {
     ctn_dataset *ds;
     ctn_sampler sampler; /* order and seed; changed only while no thread is filling */
-    int64_t batch;
+    int64_t batch;       /* most samples of this rank */
+    int64_t step;        /* samples of all ranks */
+    int64_t block;       /* samples of a block; 0: a step is one batch */
     bool drop_last;
     int64_t allowed; /* maximum number of samples left out per epoch; 0: none */
     uint64_t stall_ns;

@@ -132,28 +132,28 @@ static ctn_status merge(void *comm, int n, const ctn__weighted *v, ctn__weighted
 {
     ctn_comm *c = comm;
     names s = {0};
-    double *value = NULL;
+    double *sum = NULL;
     ctn_status st = CTN_OK;
     bool all_there = false;
     CTN_TRY_GOTO(st, done, names_of_root(&s, c, n, v, &all_there));
     if (!all_there) CTN_TRY_GOTO(st, done, names_of_all(&s, c, n, v));
     const size_t all = s.name.n;
-    value = ctn__calloc(2 * all + 1, sizeof *value);
-    if (!value) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    double *weight = value + all;
+    sum = ctn__calloc(2 * all + 1, sizeof *sum);
+    if (!sum) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    double *weight = sum + all;
     for (int i = 0; i < n; i++)
         for (size_t k = 0; k < all; k++)
             if (strcmp(s.name.at[k], v[i].name) == 0) {
-                value[k] = v[i].value;
+                sum[k] = v[i].sum;
                 weight[k] = v[i].weight;
             }
-    CTN_TRY_GOTO(st, done, ctn_dist_mean(c, (int)all, value, weight));
+    if (all > 0) CTN_TRY_GOTO(st, done, add_up(c, (int)all, sum, weight));
     for (size_t k = 0; k < all && st == CTN_OK; k++)
-        st = to(user, &(ctn__weighted){s.name.at[k], value[k], weight[k]});
+        st = to(user, &(ctn__weighted){s.name.at[k], sum[k], weight[k]});
 done:
     ctn__vec_free(&s.name);
     ctn__free(s.text);
-    ctn__free(value);
+    ctn__free(sum);
     return st;
 }
 
@@ -166,12 +166,12 @@ ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx, ctn_loader *loader, 
     return ctn__evaluate(ctx, loader, loss, self, fn, user, &(ctn__merge){merge, c});
 }
 
-static ctn_status take_mean(void *user, const ctn__weighted *mean)
+static ctn_status take_mean(void *user, const ctn__weighted *all)
 {
     ctn__observed *v = NULL;
-    ctn_status st = ctn__value_get(user, mean->name, &v);
+    ctn_status st = ctn__value_get(user, all->name, &v);
     if (!v) return st;
-    v->value = mean->value;
+    v->value = all->sum / all->weight;
     v->sum = v->weight = 0;
     v->count++;
     v->fresh = v->reported = true;

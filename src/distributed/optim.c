@@ -43,6 +43,9 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_ESTATE, "dist_optim: the optimizer is already distributed");
     if (p->ctx->level > 0 || p->contributions > 0)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
+    if (d.exact < 0 || (d.exact > 0 && (d.shard || c->opt.wire != CTN_F32)))
+        return ctn_fail(CTN_EARG, "dist_optim: exact sums are not possible with shard or with a "
+                                  "wire type other than f32");
     CTN_TRY(ctn__optim_arrange(o)); /* frozen parameters are not exchanged */
     CTN_TRY(compare(o, c));
     CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
@@ -58,9 +61,10 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
                                  .at = p->begin,
                                  .wire = c->opt.wire,
                                  .shard = d.shard != 0,
-                                 .late = d.when != CTN_DIST_OVERLAP,
+                                 .late = d.when != CTN_DIST_OVERLAP || d.exact > 0,
+                                 .exact = d.exact,
                                  .one_by_one = one_by_one,
-                                 .hold = hold(c, &d),
+                                 .hold = d.exact > 0 ? 0 : hold(c, &d),
                                  .update = ctn__update_range,
                                  .owner = o,
                                  .progress = d.progress};

@@ -360,6 +360,7 @@ static ctn_status open_file(ctn__st_writer *w)
     size_t bytes = 0;
     CTN_TRY_GOTO(st, done, ctn__st_json_write(w, &header, &bytes));
     CTN_TRY_GOTO(st, done, ctn__newfile_open(&w->file, w->path));
+    if (w->direct) ctn__newfile_direct(&w->file);
     CTN_TRY_GOTO(st, done, ctn__newfile_write(&w->file, header, bytes));
     for (size_t i = 0; i < w->slots.n; i++) {
         w->slots.at[i].begin = bytes;
@@ -380,6 +381,11 @@ static ctn__st_slot *find_slot(ctn__st_writer *w, const char *name)
         return &w->slots.at[i];
     }
     return NULL;
+}
+
+void ctn__st_direct(ctn__st_writer *w)
+{
+    w->direct = true;
 }
 
 ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)

@@ -270,6 +270,26 @@ done:
     return st;
 }
 
+ctn_status ctn__st_json_index_write(size_t n, const char *const *array, const char *const *file,
+                                    uint64_t bytes, char **out)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&ctn__json_memory);
+    yyjson_mut_val *root = doc ? yyjson_mut_obj(doc) : NULL;
+    yyjson_mut_val *meta = root ? yyjson_mut_obj_add_obj(doc, root, "metadata") : NULL;
+    yyjson_mut_val *map = meta ? yyjson_mut_obj_add_obj(doc, root, "weight_map") : NULL;
+    bool ok = map && yyjson_mut_obj_add_uint(doc, meta, "total_size", bytes);
+    for (size_t i = 0; ok && i < n; i++) ok = yyjson_mut_obj_add_str(doc, map, array[i], file[i]);
+    yyjson_write_err err = {0};
+    if (ok) yyjson_mut_doc_set_root(doc, root);
+    *out =
+        ok ? yyjson_mut_write_opts(doc, YYJSON_WRITE_PRETTY, &ctn__json_memory, NULL, &err) : NULL;
+    yyjson_mut_doc_free(doc);
+    if (*out) return CTN_OK;
+    if (!ok || err.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION)
+        return ctn_fail(CTN_ENOMEM, "safetensors: no memory for the index");
+    return ctn_fail(CTN_EARG, "safetensors: the index cannot be written: %s", err.msg);
+}
+
 #else
 
 static ctn_status no_yyjson(void)
@@ -300,6 +320,13 @@ ctn_status ctn__st_json_index(const char *path, const char *json, size_t bytes, 
 ctn_status ctn__st_json_write(const ctn__st_writer *w, char **out, size_t *bytes)
 {
     (void)w, (void)out, (void)bytes;
+    return no_yyjson();
+}
+
+ctn_status ctn__st_json_index_write(size_t n, const char *const *array, const char *const *file,
+                                    uint64_t bytes, char **out)
+{
+    (void)n, (void)array, (void)file, (void)bytes, (void)out;
     return no_yyjson();
 }
 

@@ -46,6 +46,7 @@ struct ctn__st_writer {
     CTN__VEC(char *) strings;     /* metadata: key, value, key, value, ... */
     size_t next;                  /* slot after the one put last */
     bool finished;
+    bool direct; /* ctn__st_direct */
 };
 
 /* The format's name of a type, NULL for a type it does not have. */
@@ -63,6 +64,12 @@ void ctn__st_json_free(ctn__st_file *f); /* the text that names point into */
 typedef ctn_status (*ctn__st_index_fn)(void *user, const char *array, const char *file);
 CTN_MUST_CHECK ctn_status ctn__st_json_index(const char *path, const char *json, size_t bytes,
                                              ctn__st_index_fn fn, void *user);
+
+/* The text of an index; the caller frees *out. Array i is in file[i]. Errors: EARG (names must be
+ * UTF-8), ENOMEM. */
+CTN_MUST_CHECK ctn_status ctn__st_json_index_write(size_t n, const char *const *array,
+                                                   const char *const *file, uint64_t bytes,
+                                                   char **out);
 
 /* Open one safetensors file. Its path may end in anything. */
 CTN_MUST_CHECK ctn_status ctn__st_open_one(ctn__st_file **f, const char *path);

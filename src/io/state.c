@@ -5,19 +5,11 @@
  * to check that the file has every array with the right type and shape, and once to read the
  * values. Values are copied byte by byte and never converted, so a resumed training continues
  * exactly.
- *
- * On several ranks, only rank 0 has the file. All ranks visit the same arrays in the same order,
- * which is checked first. A visit may itself be collective (that of a sharded optimizer), so no
- * rank may leave one early. An array costs two broadcasts.
  */
-#include "io/state.h"
-
-#include "comm/comm.h"
 #include "graph/graph.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/safetensors.h"
 #include "optim/optim.h"
-
-enum { PIECE = 4 << 20 }; /* bytes per broadcast */
 
 typedef struct {
     const char *prefix;
@@ -25,9 +17,6 @@ typedef struct {
     const ctn__st_file *file; /* load */
     bool values;              /* the second visit */
     size_t found;             /* load: arrays of this part */
-    ctn_comm *comm;           /* load: the ranks, of which only rank 0 has `file`; NULL: one rank */
-    ctn_status st;            /* load: error of the file; in the second visit all ranks have it */
-    ctn__hash128 seen;        /* load: hash of the names, types and shapes of this part */
 } visit;
 
 static ctn_status full_name(const visit *s, const char *name, char *buf, size_t n)
@@ -111,47 +100,16 @@ static ctn_status find_array(const visit *s, const char *full, ctn_dtype dtype, 
     return CTN_OK;
 }
 
-/* Broadcast rank 0's bytes to all ranks. */
-static ctn_status share(ctn_comm *c, char *data, size_t bytes)
-{
-    for (size_t n; bytes > 0; data += n, bytes -= n) {
-        n = bytes < PIECE ? bytes : PIECE;
-        CTN_TRY(ctn_comm_broadcast(c, data, n, 0));
-    }
-    return CTN_OK;
-}
-
-static void note_array(visit *s, const char *full, ctn_dtype dtype, int ndim, const int64_t *dims)
-{
-    const int32_t word[2] = {(int32_t)dtype, ndim};
-    const ctn__hash128 part[4] = {s->seen, ctn__hash(full, strlen(full)),
-                                  ctn__hash(word, sizeof word),
-                                  ctn__hash(ndim > 0 ? (const void *)dims : word,
-                                            (size_t)ndim * sizeof *dims)};
-    s->seen = ctn__hash(part, sizeof part);
-}
-
-/* The first visit never fails: its error is kept in s->st until all ranks have finished it. */
 static ctn_status load_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                              const int64_t *dims, void *data)
 {
     visit *s = user;
     char full[1024];
     const ctn__st_array *a = NULL;
-    ctn_status st = full_name(s, name, full, sizeof full);
-    if (st == CTN_OK && s->file && s->st == CTN_OK) st = find_array(s, full, dtype, ndim, dims, &a);
-    if (!s->values) {
-        s->found++;
-        note_array(s, full, dtype, ndim, dims);
-        if (s->st == CTN_OK) s->st = st;
-        return CTN_OK;
-    }
-    if (st == CTN_OK && a) st = ctn__st_read(s->file, a, data);
-    if (!s->comm) return st;
-    size_t bytes = ctn_dtype_size(dtype);
-    for (int i = 0; i < ndim; i++) bytes *= (size_t)dims[i];
-    s->st = ctn__comm_root_status(s->comm, st);
-    return s->st < 0 ? s->st : share(s->comm, data, bytes);
+    CTN_TRY(full_name(s, name, full, sizeof full));
+    CTN_TRY(find_array(s, full, dtype, ndim, dims, &a));
+    s->found++;
+    return s->values ? ctn__st_read(s->file, a, data) : CTN_OK;
 }
 
 /* A part must load every array under its prefix: one left over would be lost state. */
@@ -170,49 +128,25 @@ static ctn_status check_all_used(const visit *s, const char *path)
         path, under, s->prefix, s->found);
 }
 
-/* After the first visit, rank 0's s->st says whether the file fits. */
-static ctn_status visit_parts(visit *s, const char *path, int n, const ctn_state_part *parts,
-                              ctn__text *arrays)
-{
-    for (int i = 0; i < n; i++) {
-        s->found = 0;
-        s->seen = (ctn__hash128){0};
-        CTN_TRY(visit_part(s, &parts[i], load_array));
-        if (s->values) continue;
-        if (s->st == CTN_OK && s->file) s->st = check_all_used(s, path);
-        ctn__text_add(arrays, "%zu arrays in '%s' with the hash %016llx\n", s->found, s->prefix,
-                      (unsigned long long)s->seen.lo);
-    }
-    return arrays->failed ? CTN_ENOMEM : CTN_OK;
-}
-
-ctn_status ctn__state_load(ctn_comm *c, const char *path, int n, const ctn_state_part *parts)
-{
-    ctn_status st = CTN_OK;
-    visit s = {.comm = c};
-    ctn__st_file *file = NULL;
-    ctn__text arrays = {0};
-    if (!c || ctn_comm_rank(c) == 0) s.st = ctn__st_open(&file, path);
-    s.file = file;
-    st = visit_parts(&s, path, n, parts, &arrays);
-    bool alone = st < 0; /* the other ranks do not know about this error */
-    if (st == CTN_OK) st = ctn__comm_root_status(c, s.st);
-    if (st == CTN_OK && c) st = ctn_comm_agree(c, arrays.s ? arrays.s : "");
-    s.values = true;
-    if (st == CTN_OK) {
-        st = visit_parts(&s, path, n, parts, &arrays);
-        alone = st < 0 && s.st == CTN_OK;
-    }
-    if (alone && c) ctn_comm_break(c, ctn_error_message());
-    ctn__text_free(&arrays);
-    ctn__st_close(file);
-    return st;
-}
-
 ctn_status ctn_state_load(const char *path, int n, const ctn_state_part *parts)
 {
+    ctn_status st = CTN_OK;
+    visit s = {0};
+    ctn__st_file *file = NULL;
     CTN_TRY(check_parts("state_load", path, n, parts));
-    return ctn__state_load(NULL, path, n, parts);
+    CTN_TRY(ctn__st_open(&file, path));
+    s.file = file;
+    for (int pass = 0; pass < 2; pass++) {
+        s.values = pass == 1;
+        for (int i = 0; i < n; i++) {
+            s.found = 0;
+            CTN_TRY_GOTO(st, done, visit_part(&s, &parts[i], load_array));
+            CTN_TRY_GOTO(st, done, check_all_used(&s, path));
+        }
+    }
+done:
+    ctn__st_close(file);
+    return st;
 }
 
 /* ---- predefined parts ------------------------------------------------------------------ */
@@ -249,6 +183,11 @@ ctn_state_part ctn_part_module(const char *prefix, ctn_module *m)
 ctn_state_part ctn_part_optim(const char *prefix, ctn_optim *o)
 {
     return (ctn_state_part){prefix, visit_optim, o};
+}
+
+ctn_optim *ctn__part_optim(const ctn_state_part *p)
+{
+    return p->visit == visit_optim ? p->object : NULL;
 }
 
 ctn_state_part ctn_part_context(const char *prefix, ctn_context *ctx)

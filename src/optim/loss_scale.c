@@ -93,7 +93,8 @@ void ctn__scale_skipped(ctn_optim *o)
 {
     o->skipped++;
     o->scale_good = 0;
-    if (o->scaling.dynamic) o->scale = rounded(fmax(o->scale * o->scaling.backoff, o->scaling.min));
+    if (o->scaled && o->scaling.dynamic)
+        o->scale = rounded(fmax(o->scale * o->scaling.backoff, o->scaling.min));
 }
 
 ctn_status ctn__scale_visit(ctn_optim *o, ctn_state_fn fn, void *user)

@@ -2,8 +2,8 @@
  *
  * The common part of all optimizers: creating and freeing, backward and step, groups, clipping,
  * state by name. The step itself is an op with one kernel: a sweep over the pool, preceded by a
- * sweep over the gradients if clipping or loss scaling needs their norm. Its hyperparameters are
- * read when it runs, so a changed learning rate needs no new plan.
+ * sweep over the gradients if clipping, loss scaling or skipping needs their norm. Its
+ * hyperparameters are read when it runs, so a changed learning rate needs no new plan.
  */
 #include "optim/optim.h"
 
@@ -34,7 +34,7 @@ static double norm(ctn_optim *o, int threads, bool *finite)
 
 static bool wants_norm(const ctn_optim *o)
 {
-    return o->clip > 0 || o->scaled;
+    return o->clip > 0 || o->scaled || o->guarded;
 }
 
 static bool same_group(const ctn__group *a, const ctn__group *b)
@@ -89,16 +89,16 @@ static int64_t there(const ctn_optim *o)
 static ctn_status step_run(const ctn_run_args *a)
 {
     ctn_optim *o = owner(a);
-    double lr = o->lr * ctn_sched_factor(&o->sched, o->t), clip = 1;
+    double lr = ctn_optim_lr(o), clip = 1;
     double unscale = 1 / (o->seed * total_weight(o));
-    bool shard = o->pool->exchange && ctn__exchange_sharded(o->pool->exchange);
+    bool shard = ctn__optim_sharded(o);
     o->norm = 0;
     if (wants_norm(o)) {
         bool finite;
         if (shard) CTN_TRY(ctn__shard_norm(o, a->env->threads, &finite));
         else o->norm = norm(o, a->env->threads, &finite);
         o->norm *= unscale;
-        if (!finite && o->scaled) {
+        if (!finite && (o->scaled || o->guarded)) {
             ctn__scale_skipped(o);
             return CTN_OK;
         }
@@ -207,6 +207,7 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
         ctn__zero(o->state[i], (size_t)o->pool->count * sizeof(float), o->ctx->threads);
     }
     o->decay = decay;
+    o->rate = 1;
     o->step_op = (ctn_op){.struct_size = sizeof(ctn_op), .name = name, .run = step_run};
     o->pool->step_op = &o->step_op;
     o->pool->owner = o;
@@ -267,12 +268,23 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
     return CTN_OK;
 }
 
+void ctn__optim_collect(ctn_optim *o)
+{
+    if (o->pool->contributions == 0) return;
+    ctn__exchange_collect(o->pool->exchange);
+    o->pool->contributions = 0;
+    o->collected += o->weights;
+    o->weights = 0;
+}
+
 ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
 {
     if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
     ctn__exchange *x = o->pool->exchange;
     if (x) {
-        ctn__exchange_give(x, CTN__GIVE_WEIGHT, o->weights > 0 ? o->weights : 1);
+        const double sum = o->weights + o->collected;
+        ctn__exchange_give(x, CTN__GIVE_WEIGHT, sum > 0 ? sum : 1);
+        o->collected = 0;
         ctn__exchange_want_all(x, wants_norm(o));
     }
     return for_all(o, ctn__record_step(at, o->pool));
@@ -283,7 +295,8 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
     ctn__pool *p = o->pool;
     CTN_TRY(for_all(o, ctn__pool_settle(p)));
     ctn__zero(p->g, (size_t)p->count * sizeof *p->g, o->ctx->threads);
-    ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, 0);
+    ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, o->collected);
+    o->collected = 0;
     ctn__exchange_want_all(p->exchange, wants_norm(o));
     first_contribution(o);
     p->contributions = 1; /* an empty one */
@@ -315,7 +328,7 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
 
 double ctn_optim_lr(const ctn_optim *o)
 {
-    return o->lr * ctn_sched_factor(&o->sched, o->t);
+    return o->lr * o->rate * ctn_sched_factor(&o->sched, o->t);
 }
 
 void ctn_optim_set_lr(ctn_optim *o, double lr)
@@ -368,6 +381,11 @@ ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value)
     return CTN_OK;
 }
 
+void ctn_optim_set_skip_nonfinite(ctn_optim *o, int on)
+{
+    o->guarded = on != 0;
+}
+
 void ctn_optim_set_clip(ctn_optim *o, double max)
 {
     o->clip = max;
@@ -383,13 +401,22 @@ int64_t ctn_optim_steps(const ctn_optim *o)
     return o->t;
 }
 
+/* The steps of parameter i. Plain SGD does not depend on them. */
+static ctn_status visit_steps(ctn_optim *o, int i, ctn_state_fn fn, void *user)
+{
+    char name[512];
+    if (o->nstates == 0) return CTN_OK;
+    snprintf(name, sizeof name, "%s.steps", o->name[i]);
+    return fn(user, name, CTN_I64, 0, NULL, &o->group[i].t);
+}
+
 /* With a view, sharded state is gathered from all ranks. Then all of it is gathered even if fn
  * has failed (st: its status so far), because the other ranks take part. */
 static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status st, ctn_state_fn fn,
                                void *user)
 {
     const ctn__pool *p = o->pool;
-    const bool sharded = p->exchange && ctn__exchange_sharded(p->exchange);
+    const bool sharded = ctn__optim_sharded(o);
     for (int i = 0; i < p->nvar && (view || st == CTN_OK); i++) {
         const ctn_var *v = p->var[i];
         char name[512];
@@ -400,9 +427,7 @@ static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status s
             if (st == CTN_OK) st = fn(user, name, CTN_F32, v->d.ndim, v->d.dim, data);
             if (view && st == CTN_OK) ctn__shard_keep(view, i, k);
         }
-        if (!v || o->nstates == 0) continue; /* plain SGD does not depend on the step count */
-        snprintf(name, sizeof name, "%s.steps", o->name[i]);
-        if (st == CTN_OK) st = fn(user, name, CTN_I64, 0, NULL, &o->group[i].t);
+        if (v && st == CTN_OK) st = visit_steps(o, i, fn, user);
     }
     return st;
 }
@@ -433,11 +458,45 @@ ctn_status ctn_optim_visit(ctn_optim *o, ctn_state_fn fn, void *user)
     ctn__shard_view *view = NULL;
     if (o->ctx->level > 0)
         return ctn_fail(CTN_ESTATE, "optim_visit: a scope is open; call it between scopes");
-    if (!o->pool->exchange || !ctn__exchange_sharded(o->pool->exchange))
-        return ctn__optim_list(o, fn, user);
+    if (!ctn__optim_sharded(o)) return ctn__optim_list(o, fn, user);
     CTN_TRY(ctn__pool_settle(o->pool));
     CTN_TRY(ctn__shard_view_new(&view, o));
     ctn_status st = visit_states(o, view, visit_scalars(o, fn, user), fn, user);
     ctn__shard_view_free(view);
     return st;
+}
+
+static ctn_status visit_slices(ctn_optim *o, const int64_t *packed, ctn_state_fn fn, void *user)
+{
+    for (int i = 0; i < o->pool->nvar; i++) {
+        if (!o->pool->var[i]) continue;
+        for (int k = 0; k < o->nstates; k++) CTN_TRY(ctn__shard_slices(o, packed, i, k, fn, user));
+        CTN_TRY(visit_steps(o, i, fn, user));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__optim_visit_own(ctn_optim *o, ctn_state_fn fn, void *user)
+{
+    if (!ctn__optim_sharded(o)) return ctn__optim_list(o, fn, user);
+    CTN_TRY(ctn__pool_settle(o->pool));
+    int64_t *packed = ctn__shard_packed(o);
+    if (!packed) return CTN_ENOMEM;
+    ctn_status st = visit_scalars(o, fn, user);
+    if (st == CTN_OK) st = visit_slices(o, packed, fn, user);
+    ctn__free(packed);
+    return st;
+}
+
+static bool inside(const float *from, int64_t count, const void *p)
+{
+    return from && (uintptr_t)p >= (uintptr_t)from && (uintptr_t)p < (uintptr_t)(from + count);
+}
+
+bool ctn__optim_same(const ctn_optim *o, const void *p)
+{
+    const bool sharded = ctn__optim_sharded(o);
+    bool is = inside(o->pool->w, o->pool->count, p);
+    for (int k = 0; k < o->nstates && !sharded; k++) is |= inside(o->state[k], o->pool->count, p);
+    return is;
 }

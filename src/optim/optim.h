@@ -37,11 +37,14 @@ struct ctn_optim {
     double lr, beta1, beta2, eps, dampening, decay;
     double clip, norm;
     bool decoupled;
-    bool scaled; /* loss scaling is on, with the options `scaling` (defaults filled in) */
+    bool guarded; /* steps with gradients that are not finite are skipped */
+    double rate;  /* factor of the learning rate, besides the schedule (train/nonfinite.c) */
+    bool scaled;  /* loss scaling is on, with the options `scaling` (defaults filled in) */
     ctn_loss_scale_opt scaling;
     double scale;                /* current loss scale; representable as a float */
     double seed;                 /* scale of all contributions to the next step */
     double weights;              /* sum of their weights; 0: they are not weighted */
+    double collected;            /* the same of those that ctn__optim_collect has taken */
     int64_t scale_good, skipped; /* steps since the scale changed; skipped steps in total */
     ctn_sched_opt sched;
     int64_t t; /* steps taken */
@@ -67,6 +70,12 @@ static inline ctn_var *ctn__optim_var(const ctn_optim *o, int i)
     return i < p->nvar ? p->var[i] : p->parked[i - p->nvar];
 }
 
+/* Does each rank keep state for its own blocks of the pool only? */
+static inline bool ctn__optim_sharded(const ctn_optim *o)
+{
+    return o->pool->exchange && ctn__exchange_sharded(o->pool->exchange);
+}
+
 /* Create an optimizer from `like`, which has the kind, the defaults and `fill` set. */
 ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *name, ctn_vars vars,
                           double decay);
@@ -78,6 +87,9 @@ ctn_status ctn__optim_arrange(ctn_optim *o);
 /* ctn_backward of a loss that counts `weight` times; the step divides by the sum of weights. Either
  * all contributions to a step are weighted, or none is. */
 ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight);
+/* Exact sums (ctn_dist_opt.exact): puts the contributions so far aside for the step. Between
+ * scopes. */
+void ctn__optim_collect(ctn_optim *o);
 
 /* A step of a distributed optimizer to which this rank contributes nothing. */
 ctn_status ctn__step_empty(const char *at, ctn_optim *o);
@@ -112,9 +124,21 @@ void ctn__shard_view_free(ctn__shard_view *v);
 CTN_MUST_CHECK ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data);
 /* Store this rank's part of the array brought last, after the caller has changed it. Local. */
 void ctn__shard_keep(ctn__shard_view *v, int i, int k);
+/* Calls fn with the slices of state k of parameter i that this rank has, in the order of their
+ * elements. packed: see ctn__shard_packed. */
+ctn_status ctn__shard_slices(ctn_optim *o, const int64_t *packed, int i, int k, ctn_state_fn fn,
+                             void *user);
+/* Where this rank's block of each bucket begins in the packed state. The caller frees it; NULL: no
+ * memory. */
+int64_t *ctn__shard_packed(const ctn_optim *o);
 
 /* Like ctn_optim_visit, with NULL for the data of sharded state. Local once the pool is settled. */
 ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user);
+/* Like ctn_optim_visit, but of sharded state only what this rank has: slices named
+ * "array[begin:end]". Local once the pool is settled. */
+ctn_status ctn__optim_visit_own(ctn_optim *o, ctn_state_fn fn, void *user);
+/* Is this memory of the optimizer's that has the same values on all ranks? */
+bool ctn__optim_same(const ctn_optim *o, const void *p);
 
 /* ---- schedules (schedule.c) ----------------------------------------------------------------- */
 

@@ -36,8 +36,7 @@ static int64_t own_count(const ctn__exchange *x)
 
 int64_t ctn__state_bytes(const ctn_optim *o)
 {
-    const ctn__exchange *x = o->pool->exchange;
-    int64_t n = x && ctn__exchange_sharded(x) ? own_count(x) : o->pool->count;
+    int64_t n = ctn__optim_sharded(o) ? own_count(o->pool->exchange) : o->pool->count;
     return n * (o->nstates + (o->master != NULL)) * (int64_t)sizeof(float);
 }
 
@@ -154,6 +153,14 @@ void ctn__shard_view_free(ctn__shard_view *v)
     ctn__free(v);
 }
 
+int64_t *ctn__shard_packed(const ctn_optim *o)
+{
+    const ctn__exchange *x = o->pool->exchange;
+    int64_t *packed = ctn__calloc((size_t)ctn__exchange_buckets(x)->n, sizeof *packed);
+    for (block k = before_first; packed && next_block(x, &k);) packed[k.bucket] = k.packed;
+    return packed;
+}
+
 static ctn_status view_room(ctn__shard_view *v)
 {
     const ctn__pool *p = v->o->pool;
@@ -164,14 +171,13 @@ static ctn_status view_room(ctn__shard_view *v)
     for (int b = 0; b < all->n; b++)
         if (ctn__bucket_length(all, b) > widest) widest = ctn__bucket_length(all, b);
     v->array = ctn__aligned((size_t)longest * sizeof *v->array);
-    v->packed = ctn__calloc((size_t)all->n, sizeof *v->packed);
+    v->packed = ctn__shard_packed(v->o);
     if (!v->array || !v->packed) return CTN_ENOMEM;
     for (int k = 0; k < v->o->nstates; k++) {
         v->bucket[k] = ctn__aligned((size_t)widest * sizeof *v->bucket[k]);
         if (!v->bucket[k]) return CTN_ENOMEM;
         v->have[k] = -1;
     }
-    for (block k = before_first; next_block(p->exchange, &k);) v->packed[k.bucket] = k.packed;
     return CTN_OK;
 }
 
@@ -236,4 +242,24 @@ void ctn__shard_keep(ctn__shard_view *v, int i, int k)
                v->array + (part.begin - have.begin),
                (size_t)(part.end - part.begin) * sizeof *v->array);
     }
+}
+
+/* Buckets are numbered from the end, so they are passed through backwards. */
+ctn_status ctn__shard_slices(ctn_optim *o, const int64_t *packed, int i, int k, ctn_state_fn fn,
+                             void *user)
+{
+    const ctn__pool *p = o->pool;
+    const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
+    const ctn__range whole = {p->begin[i], p->begin[i] + ctn__count(&p->var[i]->d)};
+    for (int b = ctn__buckets_find(all, whole.begin); b >= 0; b--) {
+        if (all->begin[b + 1] >= whole.end) break;
+        const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(whole, own);
+        const int64_t n = part.end - part.begin;
+        char name[600];
+        if (n <= 0) continue;
+        snprintf(name, sizeof name, "%s.state%d[%lld:%lld]", o->name[i], k + 1,
+                 (long long)(part.begin - whole.begin), (long long)(part.end - whole.begin));
+        CTN_TRY(fn(user, name, CTN_F32, 1, &n, o->state[k] + packed[b] + (part.begin - own.begin)));
+    }
+    return CTN_OK;
 }

@@ -191,7 +191,9 @@ static ctn_status insert(ctn__plan *p, insertions *list)
     return CTN_OK;
 }
 
-/* Choose algorithm and bucket size, if the user did not, from the decision table or by timing. */
+/* Choose algorithm and bucket size, if the user did not, from the decision table or by timing. The
+ * table gets the choice even if no kernels are timed: a training that is resumed with another
+ * algorithm would add gradients in another order. */
 static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
 {
     ctn_comm *c = ctn__exchange_comm(x);
@@ -205,9 +207,9 @@ static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
              ctn_comm_nodes(c), ctn_comm_transport(c));
     const char *known = ctn__choice_find(e, problem);
     CTN_TRY(ctn__comm_choose(c, bytes, true, known, chosen, sizeof chosen));
-    if (!ctn__engine_timing(e) || (known && strcmp(known, chosen) == 0)) return CTN_OK;
+    if (known && strcmp(known, chosen) == 0) return CTN_OK;
     CTN_TRY(ctn__choice_put(e, problem, chosen));
-    return ctn__choices_save(e);
+    return ctn__engine_timing(e) ? ctn__choices_save(e) : CTN_OK;
 }
 
 enum { LOW = 1, EXACT = 2 }; /* how a variable is read: through a cast, or in f32 */

@@ -97,7 +97,8 @@ static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind
     uint64_t t0 = ctn__now_ns();
     ctn__engine_set_timing(pl->engine, pl->tune && !pl->stepped && !ctx->eager);
     ctn_status st = ctn__plan_build(&p, ctx, kind);
-    if (st == CTN_OK) st = ctn__choices_save(pl->engine);
+    const bool timed = ctn__engine_timing(pl->engine); /* only then is the table written */
+    if (st == CTN_OK && timed) st = ctn__choices_save(pl->engine);
     ctn__trace_add(ctx->trace, CTN__COUNT_PLAN_NS, ctn__now_ns() - t0);
     ctn__threads_leave(was);
     if (st == CTN_OK && pl->check) st = keep_tape(ctx, p);

@@ -8,10 +8,14 @@
  * returned as statuses. MPI is started and finalised only when init and finalize are called.
  */
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <catena/mpi.h>
 #include "comm/net.h"
@@ -30,7 +34,7 @@ typedef struct {
 typedef struct {
     ctn__net net;
     MPI_Comm comm, node; /* all ranks; the ranks that share memory with this one */
-    bool threads;
+    bool threads, revoked;
     MPI_Op bf16, f16; /* sums in f32; MPI_OP_NULL until they are needed */
     bool shared_made, window_made;
     MPI_Win shared; /* the memory of the node's regions */
@@ -53,6 +57,16 @@ extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatyp
 #pragma weak MPI_Comm_f2c
 #endif
 
+/* Recovery from lost ranks (ULFM): in Open MPI since 5.0, if mpirun was started with it. */
+#ifdef OPEN_MPI
+extern bool ompi_ftmpi_enabled;
+extern int MPIX_Comm_revoke(MPI_Comm comm);
+extern int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *left);
+#pragma weak ompi_ftmpi_enabled
+#pragma weak MPIX_Comm_revoke
+#pragma weak MPIX_Comm_shrink
+#endif
+
 /* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; TARGET is 1 +
  * the rank of a put. */
 enum { REQUEST, COUNT, TARGET, KIND };
@@ -66,6 +80,20 @@ static void use(ctn__net_fail *f)
     fail = f;
 }
 
+/* Does the error say that a rank is gone? */
+static bool gone(int error)
+{
+#ifdef MPI_ERR_PROC_FAILED
+    int class = MPI_SUCCESS;
+    if (MPI_Error_class(error, &class) != MPI_SUCCESS) return false;
+    return class == MPI_ERR_PROC_FAILED || class == MPI_ERR_PROC_FAILED_PENDING ||
+           class == MPI_ERR_REVOKED;
+#else
+    (void)error;
+    return false;
+#endif
+}
+
 /* `call` ends in "to" or "from" if a rank follows; rank < 0: none. */
 static ctn_status wrong(int error, const char *call, int rank)
 {
@@ -75,7 +103,7 @@ static ctn_status wrong(int error, const char *call, int rank)
     if (MPI_Error_string(error, text, &n) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", error);
     if (rank >= 0) snprintf(to, sizeof to, " rank %d", rank);
-    return fail(CTN_EENGINE, "%s%s: %s", call, to, text);
+    return fail(gone(error) ? CTN_EPEER : CTN_EENGINE, "%s%s: %s", call, to, text);
 }
 
 #define MPI_TRY(call, ...)                                          \
@@ -169,10 +197,10 @@ static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
     MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
     int flag = 0;
     const int error = test_all(all, count, &flag);
+    if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one); /* freed, even on an error */
     if (error != MPI_SUCCESS)
         return wrong(error, target < 0 ? "MPI_Test" : "MPI_Test of a put to", target);
     *done = flag;
-    if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
     if (!flag) return CTN_OK;
     if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* a prepared request is kept */
     if (count > 1) free(all);
@@ -187,7 +215,7 @@ static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
  * cancelled, so this only tests whether they are complete. */
 static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
 {
-    (void)net;
+    if (((mpi_net *)net)->revoked) return false; /* MPI has ended it, but may still write to it */
     const int count = (int)r->word[COUNT];
     if (count == 0) return true;
     MPI_Request one;
@@ -481,6 +509,54 @@ static ctn_status mpi_heard(ctn__net *net, int tag, void *buf, size_t bytes, boo
     return CTN_OK;
 }
 
+static ctn_status make(ctn__net **out, MPI_Comm from);
+
+/* Held while communicators are made. Then `beat` keeps still: Open MPI 5.0.7 can crash if two
+ * threads take part in that, and the thread that waits moves the heartbeat itself. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static ctn_status mpi_again(ctn__net *net, ctn__net **out)
+{
+    return make(out, ((mpi_net *)net)->comm);
+}
+
+static bool survives(void)
+{
+#ifdef OPEN_MPI
+    return &ompi_ftmpi_enabled && MPIX_Comm_revoke && MPIX_Comm_shrink && ompi_ftmpi_enabled;
+#else
+    return false;
+#endif
+}
+
+static void mpi_revoke(ctn__net *net)
+{
+#ifdef OPEN_MPI
+    mpi_net *n = (mpi_net *)net;
+    if (net->survives && !n->revoked) MPIX_Comm_revoke(n->comm);
+    n->revoked = true;
+#else
+    (void)net;
+#endif
+}
+
+static ctn_status mpi_shrink(ctn__net *net, ctn__net **out)
+{
+#ifdef OPEN_MPI
+    MPI_Comm left = MPI_COMM_NULL;
+    mpi_revoke(net);
+    pthread_mutex_lock(&making);
+    const int error = MPIX_Comm_shrink(((mpi_net *)net)->comm, &left);
+    pthread_mutex_unlock(&making);
+    if (error != MPI_SUCCESS) return wrong(error, "MPIX_Comm_shrink", -1);
+    MPI_TRY(MPI_Comm_set_errhandler, left, MPI_ERRORS_RETURN);
+    return make(out, left);
+#else
+    (void)net, (void)out;
+    return fail(CTN_ESTATE, "this MPI cannot continue without a lost rank");
+#endif
+}
+
 static const ctn__net_vt vt = {.send = mpi_send,
                                .recv = mpi_recv,
                                .allreduce = mpi_allreduce,
@@ -490,6 +566,9 @@ static const ctn__net_vt vt = {.send = mpi_send,
                                .test = mpi_test,
                                .cancel = mpi_cancel,
                                .drop = mpi_drop,
+                               .revoke = mpi_revoke,
+                               .shrink = mpi_shrink,
+                               .again = mpi_again,
                                .region = mpi_region,
                                .threads = mpi_threads,
                                .free = mpi_free,
@@ -546,6 +625,7 @@ static ctn_status fill(mpi_net *n, MPI_Comm from)
     /* If the program calls MPI itself, only MPI can serialise its calls with our thread's. */
     n->threads = level >= (own_mpi ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     name_of(n->net.name, sizeof n->net.name);
+    n->net.survives = survives();
     return find_nodes(n);
 }
 
@@ -561,7 +641,9 @@ static ctn_status make(ctn__net **out, MPI_Comm from)
     n->net.vt = &vt;
     n->bf16 = n->f16 = MPI_OP_NULL;
     n->comm = n->node = MPI_COMM_NULL;
+    pthread_mutex_lock(&making);
     ctn_status st = fill(n, from);
+    pthread_mutex_unlock(&making);
     if (st < 0) {
         /* Do not free MPI's part: that is collective, and other ranks may not have failed. */
         free(n->net.node);
@@ -602,6 +684,39 @@ static ctn_status adopt_fortran(ctn__net **out, int handle)
     return make(out, from_fortran(handle));
 }
 
+/* Open MPI's heartbeat, by which ranks notice that another one is lost, is moved by whoever calls
+ * MPI, and a rank that computes does not. Open MPI can use a thread of its own
+ * (mpi_ft_detector_thread), but that thread sends its first message while other ranks are still in
+ * MPI_Init, which crashes them (5.0.7). */
+static pthread_t heart;
+static atomic_bool beating;
+
+static void *beat(void *unused)
+{
+    while (atomic_load(&beating)) {
+        int there;
+        if (pthread_mutex_trylock(&making) == 0) {
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
+            pthread_mutex_unlock(&making);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    return unused;
+}
+
+static ctn_status start_heart(void)
+{
+    sigset_t all, before;
+    sigfillset(&all); /* signals belong to the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_store(&beating, true);
+    const int e = pthread_create(&heart, NULL, beat, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (e == 0) return CTN_OK;
+    atomic_store(&beating, false);
+    return fail(CTN_ENOMEM, "cannot start a thread: %s", strerror(e));
+}
+
 static ctn_status init(int *argc, char ***argv)
 {
     int begun = 0, ended = 0, level;
@@ -616,11 +731,12 @@ static ctn_status init(int *argc, char ***argv)
      * MPI_Test. In a guest, the program's handlers are kept. */
     MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_TRY(MPI_Comm_set_errhandler, MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    return CTN_OK;
+    return survives() && level == MPI_THREAD_MULTIPLE ? start_heart() : CTN_OK;
 }
 
 static ctn_status finalize(void)
 {
+    if (atomic_exchange(&beating, false)) pthread_join(heart, NULL);
     MPI_TRY(MPI_Finalize);
     return CTN_OK;
 }

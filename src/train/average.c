@@ -48,6 +48,7 @@ static ctn_status call(void *self, ctn_trainer *tr)
 {
     const ctn__average *a = self;
     const float rest = (float)(1 - a->rate);
+    if (tr->skipped) return CTN_OK;
     CTN_TRY(ctn__pool_settle(tr->optim->pool));
     for (size_t k = 0; k < a->at.n; k++) {
         const float *w = a->at.at[k].var->data;

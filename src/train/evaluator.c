@@ -8,7 +8,7 @@
 
 typedef struct {
     ctn_step step;
-    ctn__weighted value[CTN__REPORTS + 1]; /* sums, then means; the step owns the names */
+    ctn__weighted value[CTN__REPORTS + 1]; /* the step owns the names */
     int n;
 } evaluation;
 
@@ -18,7 +18,7 @@ static ctn_status add_value(void *user, const char *name, double value)
     int i = 0;
     while (i < e->n && strcmp(e->value[i].name, name) != 0) i++;
     if (i == e->n) e->value[e->n++] = (ctn__weighted){.name = name};
-    e->value[i].value += value * (double)e->step.batch->n;
+    e->value[i].sum += value * (double)e->step.batch->n;
     e->value[i].weight += (double)e->step.batch->n;
     return CTN_OK;
 }
@@ -60,7 +60,7 @@ typedef struct {
 static ctn_status tell(void *user, const ctn__weighted *v)
 {
     const listener *to = user;
-    return to->fn(to->user, v->name, v->value);
+    return to->fn(to->user, v->name, v->sum / v->weight);
 }
 
 ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
@@ -76,12 +76,11 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
     ctn_status st = run_loader(e, loader, loss, self);
     ctn_context_set_training(ctx, training);
     ctn_context_set_grad(ctx, grad);
-    for (int i = 0; i < e->n; i++) e->value[i].value /= e->value[i].weight;
+    listener to = {fn, user};
     if (st == CTN_OK && m && m->fn) {
-        st = m->fn(m->self, e->n, e->value, tell, &(listener){fn, user});
+        st = m->fn(m->self, e->n, e->value, tell, &to);
     } else {
-        for (int i = 0; i < e->n && st == CTN_OK; i++)
-            st = fn(user, e->value[i].name, e->value[i].value);
+        for (int i = 0; i < e->n && st == CTN_OK; i++) st = tell(&to, &e->value[i]);
     }
     ctn__step_free(&e->step);
     ctn__free(e);

@@ -12,6 +12,7 @@
  */
 #include <math.h>
 
+#include "comm/comm.h"
 #include "data/loader.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
@@ -39,16 +40,31 @@ void ctn__group_give(ctn_trainer *tr, int64_t samples)
     if (!x) return;
     ctn__exchange_give(x, CTN__GIVE_SAMPLES, (double)samples);
     ctn__exchange_give(x, CTN__GIVE_STOP, atomic_load(&tr->stop) != NULL);
+    ctn__exchange_give(x, CTN__GIVE_DUE, ctn__writes(tr) ? ctn__triggers_due(tr) : 0);
+    ctn__exchange_give(x, CTN__GIVE_LOSS, tr->losses.last);
+    ctn__exchange_give(x, CTN__GIVE_WRITTEN, ctn__checkpoint_written(tr));
     ctn__exchange_give(x, CTN__GIVE_CLOCK,
                        ctn__writes(tr) ? (double)(ctn__now_ns() - tr->began) * 1e-9 : 0);
 }
 
-void ctn__group_take(ctn_trainer *tr)
+void ctn__group_take(ctn_trainer *tr, int64_t samples)
 {
     const ctn__exchange *x = exchange(tr);
+    ctn__step_losses *l = &tr->losses;
+    l->mean = x ? ctn__exchange_total(x, CTN__GIVE_LOSS) / l->samples : l->now / (double)samples;
+    l->samples = x ? ctn__exchange_total(x, CTN__GIVE_SAMPLES) : (double)samples;
+    ctn__triggers_set(tr, x ? ctn__exchange_total(x, CTN__GIVE_DUE) : ctn__triggers_due(tr));
     if (!x) return;
     tr->samples += (int64_t)ctn__exchange_total(x, CTN__GIVE_SAMPLES);
     tr->agreed = ctn__exchange_total(x, CTN__GIVE_STOP) > 0;
+    tr->written =
+        (int)ctn__exchange_total(x, CTN__GIVE_WRITTEN) == ctn_comm_size(ctn__trainer_comm(tr));
+}
+
+double ctn__trainer_loss(const ctn_trainer *tr, int64_t *iteration)
+{
+    *iteration = tr->iteration - (exchange(tr) != NULL);
+    return tr->losses.mean;
 }
 
 double ctn__group_clock(const ctn_trainer *tr)
@@ -79,7 +95,8 @@ static void add_setup(const ctn_trainer *tr, ctn__text *t)
                   l->sampler.size == 1 ? "" : "s");
     if (!ctn__group_apart(tr))
         ctn__text_add(t, "%lld training samples\n", (long long)l->sampler.total);
-    ctn__text_add(t, "batches of %lld samples%s\n%lld batches per step\n", (long long)l->batch,
+    ctn__text_add(t, "batches of %lld samples, %lld of all ranks%s\n%lld batches per step\n",
+                  (long long)l->batch, (long long)l->step,
                   l->drop_last ? ", dropping a smaller last one" : "", (long long)tr->o.accumulate);
 }
 
@@ -117,8 +134,7 @@ static void add_place(const ctn_trainer *tr, ctn__text *t)
 static int64_t own_batches(const ctn_loader *l)
 {
     const ctn_sampler *s = &l->sampler;
-    if (l->drop_last) return s->total / s->size / l->batch;
-    return ((s->total + s->size - 1) / s->size + l->batch - 1) / l->batch;
+    return s->total / l->step + (!l->drop_last && s->total % l->step > 0);
 }
 
 /* Packs a count and the rank that has it into one number, such that the maximum over ranks has
@@ -179,7 +195,7 @@ int64_t ctn__group_used(const ctn_trainer *tr)
     if (ctn__group_apart(tr)) return tr->in_epoch - tr->held;
     const ctn_loader *l = tr->loader;
     const uint64_t at = (tr->held ? tr->at : ctn_loader_get_state(l)).position;
-    const uint64_t step = ctn__mul((size_t)l->batch, (size_t)l->sampler.size);
+    const uint64_t step = (uint64_t)l->step;
     return (int64_t)(at / step + (at % step > 0));
 }
 
@@ -227,14 +243,26 @@ static ctn_status take_sum(void *user, const ctn__weighted *v)
     ctn__observed *o = NULL;
     ctn_status st = ctn__value_get(tr, v->name, &o);
     if (!o) return st;
-    o->sum = ctn__writes(tr) ? v->value * v->weight : 0;
+    o->sum = ctn__writes(tr) ? v->sum : 0;
     o->weight = ctn__writes(tr) ? v->weight : 0;
     o->reported = true;
     return CTN_OK;
 }
 
+/* Afterwards rank 0 has the sum of the losses of the step just done. */
+static ctn_status collect_loss(ctn_trainer *tr)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    double theirs;
+    if (!c || !tr->losses.wanted) return CTN_OK;
+    CTN_TRY(ctn__comm_sum(c, &tr->losses.now, 1, CTN_F64, &theirs));
+    if (!ctn__writes(tr)) tr->losses.now = 0;
+    return CTN_OK;
+}
+
 ctn_status ctn__group_values(ctn_trainer *tr)
 {
+    CTN_TRY(collect_loss(tr));
     return ctn__trainer_comm(tr) && tr->merge.fn ? ctn__values_merge(tr, take_sum, tr) : CTN_OK;
 }
 

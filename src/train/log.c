@@ -16,6 +16,7 @@ typedef struct {
     char *path;
     int fd; /* -1: not open */
     int64_t position;
+    int64_t end; /* of the file; differs from position after a state was loaded */
 } journal;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -205,7 +206,7 @@ static ctn_status write_all(journal *j, const char *p, size_t n)
         if (k < 0) return problem(j, "write");
         p += k;
         n -= (size_t)k;
-        j->position += k;
+        j->end = j->position += k;
     }
     return CTN_OK;
 }
@@ -241,14 +242,16 @@ static ctn_status start(void *self, ctn_trainer *tr)
 {
     journal *j = self;
     char *text = NULL;
-    if (j->fd >= 0 || !ctn__writes(tr)) return CTN_OK; /* a second run of the same trainer */
-    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (!ctn__writes(tr)) return CTN_OK;
+    if (j->fd >= 0 && j->position == j->end) return CTN_OK; /* a second run of this trainer */
+    if (j->fd < 0) j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (j->fd < 0) return problem(j, "open");
     CTN_TRY(read_file(j, &text));
     ctn_status st = read_rows(tr, text);
     ctn__free(text);
     CTN_TRY(st);
     if (ftruncate(j->fd, (off_t)j->position) != 0) return problem(j, "truncate");
+    j->end = j->position;
     return CTN_OK;
 }
 

@@ -173,8 +173,7 @@ ctn_status ctn__values_merge(ctn_trainer *tr, ctn__weighted_fn to, void *user)
     for (size_t i = 0; i < tr->values.n && st == CTN_OK; i++) {
         const ctn__observed *v = &tr->values.at[i];
         if (v->weight <= 0) continue;
-        if (!ctn__vec_push(&own, ((ctn__weighted){v->name, v->sum / v->weight, v->weight})))
-            st = CTN_ENOMEM;
+        if (!ctn__vec_push(&own, ((ctn__weighted){v->name, v->sum, v->weight}))) st = CTN_ENOMEM;
     }
     if (st == CTN_OK) st = tr->merge.fn(tr->merge.self, (int)own.n, own.at, to, user);
     ctn__vec_free(&own);

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Save and resume. A state is a folder (numbered.c) with these files:
- *   state.safetensors   arrays of the net, optimizer, context, loader and extensions
- *   trainer.txt         counters, values, triggers, and the setup of the training
- *   decisions.txt       the kernels in use
+ * Save and resume. A state is a checkpoint (io/checkpoint) of these parts:
+ *   arrays          of the net, optimizer, context, loader and extensions
+ *   trainer.txt     counters, values, triggers, and the setup of the training
+ *   decisions.txt   the kernels in use
  * Loading reads and checks all of it before it changes anything.
  *
- * On several ranks, only rank 0 writes and reads the state; the other ranks derive theirs from
- * it and from their rank. A state can be loaded on a different number of ranks as long as the
- * number of samples per step stays the same, because the saved position counts the samples of
- * all ranks together (data/sampler.c).
+ * On several ranks the state is rank 0's, except for what the optimizer has divided among the
+ * ranks; the other ranks derive theirs from it and from their rank. A state can be loaded on a
+ * different number of ranks as long as the number of samples per step stays the same, because the
+ * saved position counts the samples of all ranks together (data/sampler.c).
  */
 #include "train/train.h"
 
 #include "comm/comm.h"
 #include "data/loader.h"
-#include "io/state.h"
+#include "io/checkpoint/checkpoint.h"
 #include "optim/optim.h"
 #include "plan/plan.h"
 
-#define ARRAYS "state.safetensors"
-#define TRAINER "trainer.txt"
-#define DECISIONS "decisions.txt"
 #define MAGIC "catena-trainer 2"
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
@@ -81,7 +78,7 @@ static ctn__saved_by saved_by(const ctn_trainer *tr)
 static void add_setup(const ctn_trainer *tr, ctn__text *t)
 {
     const ctn_loader *l = tr->loader;
-    const long long batch = (long long)l->batch * l->sampler.size;
+    const long long batch = (long long)l->step;
     if (ctn__group_apart(tr)) ctn__text_add(t, "samples of its own for each rank");
     else ctn__text_add(t, "%lld samples", (long long)l->sampler.total);
     ctn__text_add(t, " in steps of %lld", batch * (long long)tr->o.accumulate);
@@ -122,7 +119,8 @@ static ctn__extended *find_extension(const ctn_trainer *tr, const char *name)
 
 static ctn_status malformed(const char *line)
 {
-    return ctn_fail(CTN_EFORMAT, "trainer_load: cannot parse a line of " TRAINER ": %s", line);
+    return ctn_fail(CTN_EFORMAT, "trainer_load: cannot parse a line of " CTN__STATE_TRAINER ": %s",
+                    line);
 }
 
 static ctn_status read_value(ctn_trainer *tr, const char *name, const char *rest, bool apply)
@@ -270,9 +268,8 @@ static ctn_status read_trainer(ctn_trainer *tr, const char *text, bool apply)
 
 /* ---- save and load --------------------------------------------------------------------------- */
 
-static ctn_status check(const ctn_trainer *tr, const char *dir, const char *who)
+ctn_status ctn__state_possible(const ctn_trainer *tr, const char *who)
 {
-    if (!tr || !dir) return ctn_fail(CTN_EARG, "%s: needs a trainer and a folder", who);
     if (!tr->o.net)
         return ctn_fail(CTN_ESTATE,
                         "%s: the weights of the net are part of the state, but the trainer has "
@@ -282,54 +279,74 @@ static ctn_status check(const ctn_trainer *tr, const char *dir, const char *who)
     return CTN_OK;
 }
 
-static ctn_status write_files(ctn_trainer *tr, const char *path)
+static ctn_status check(const ctn_trainer *tr, const char *dir, const char *who)
 {
-    ctn_status st = CTN_OK;
-    ctn__text arrays = {0}, text = {0}, decisions = {0};
+    if (!tr || !dir) return ctn_fail(CTN_EARG, "%s: needs a trainer and a folder", who);
+    return ctn__state_possible(tr, who);
+}
+
+ctn_status ctn__state_texts(const ctn_trainer *tr, ctn__ckpt_text text[CTN__CKPT_TEXTS])
+{
+    text[0].name = CTN__STATE_TRAINER;
+    text[1].name = CTN__STATE_DECISIONS;
+    write_trainer(tr, &text[0].text);
+    CTN_TRY(ctn__decisions_text(tr->ctx, &text[1].text));
+    return text[0].text.failed || text[1].text.failed ? CTN_ENOMEM : CTN_OK;
+}
+
+ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s)
+{
     part_list parts = {0};
-    ctn__text_add(&arrays, "%s/" ARRAYS, path);
-    if (arrays.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    CTN_TRY_GOTO(st, done, make_parts(&parts, tr));
-    CTN_TRY_GOTO(st, done, ctn_state_save(arrays.s, parts.n, parts.at));
-    write_trainer(tr, &text);
-    CTN_TRY_GOTO(st, done, ctn__numbered_write(path, TRAINER, &text));
-    CTN_TRY_GOTO(st, done, ctn__decisions_text(tr->ctx, &decisions));
-    CTN_TRY_GOTO(st, done, ctn__numbered_write(path, DECISIONS, &decisions));
-done:
+    ctn__ckpt_text text[CTN__CKPT_TEXTS] = {{0}};
+    const int n = ctn__writes(tr) ? CTN__CKPT_TEXTS : 0; /* rank 0 has the texts */
+    CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(ctn__group_values(tr));
+    ctn_status st = make_parts(&parts, tr);
+    if (st == CTN_OK && n > 0) st = ctn__state_texts(tr, text);
+    st = ctn__comm_root_status(ctn__trainer_comm(tr), st);
+    if (st == CTN_OK) st = ctn__saver_begin(s, parts.n, parts.at, n, text);
+    else
+        for (int i = 0; i < CTN__CKPT_TEXTS; i++) ctn__text_free(&text[i].text);
     free_parts(&parts);
-    ctn__text_free(&arrays);
-    ctn__text_free(&text);
-    ctn__text_free(&decisions);
     return st;
 }
 
-static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim,
-                          const int64_t *dim, void *data)
+ctn_status ctn__state_copy(ctn_trainer *tr, ctn__snapshot *s)
 {
-    (void)user, (void)name, (void)type, (void)ndim, (void)dim, (void)data;
-    return CTN_OK;
+    part_list parts = {0};
+    CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(ctn__group_values(tr));
+    ctn_status st = make_parts(&parts, tr);
+    if (st == CTN_OK)
+        st = ctn__snapshot_take(s, ctn__trainer_comm(tr), CTN__SNAPSHOT_OWN, true, parts.n,
+                                parts.at);
+    free_parts(&parts);
+    return st;
 }
 
-/* Sends this rank's part of sharded state to rank 0, which writes it. */
-static ctn_status take_part(ctn_trainer *tr)
+ctn_status ctn__state_check(ctn_trainer *tr, ctn__saver *s)
 {
-    return ctn_optim_visit(tr->optim, nothing, NULL);
+    part_list parts = {0};
+    ctn_status st = make_parts(&parts, tr);
+    if (st == CTN_OK) st = ctn__saver_check(s, parts.n, parts.at);
+    free_parts(&parts);
+    return st;
+}
+
+ctn_status ctn__state_finish(ctn__saver *s)
+{
+    if (ctn__saver_busy(s)) CTN_TRY(ctn__saver_vote(s));
+    return ctn__saver_wait(s);
 }
 
 ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir)
 {
-    ctn_status st = CTN_OK;
-    ctn__text path = {0};
+    ctn__saver *s = NULL;
     CTN_TRY(check(tr, dir, "trainer_save"));
-    CTN_TRY(ctn__shard_values(tr->optim));
-    CTN_TRY(ctn__group_values(tr));
-    if (!ctn__writes(tr)) return take_part(tr);
-    CTN_TRY_GOTO(st, done, ctn__numbered_begin(&path, dir));
-    CTN_TRY_GOTO(st, done, write_files(tr, path.s));
-    CTN_TRY_GOTO(st, done, ctn__numbered_commit(path.s, dir));
-done:
-    if (st < 0) ctn__numbered_drop(path.s);
-    ctn__text_free(&path);
+    CTN_TRY(ctn__saver_new(&s, ctn__trainer_comm(tr), dir, CTN__STATES_KEPT));
+    ctn_status st = ctn__state_begin(tr, s);
+    if (st == CTN_OK) st = ctn__state_finish(s);
+    ctn__saver_free(s);
     return st;
 }
 
@@ -339,57 +356,23 @@ static void forget_values(ctn_trainer *tr)
     tr->values.n = 0;
 }
 
-/* The parts of a state besides its arrays, which rank 0 reads for all ranks. */
+/* The texts of a state, and the seeds of this rank before loading, then those of rank 0. */
 typedef struct {
-    ctn__text path;
     char *trainer, *decisions;
-    uint64_t seed[2]; /* of the context and the sampler before loading */
-} source;
+    uint64_t seed[2]; /* of the context and the sampler */
+} found;
 
-static void free_source(source *s)
+static ctn_status read_texts(ctn_trainer *tr, const ctn__state_source *from, found *s)
 {
-    ctn__text_free(&s->path);
-    ctn__free(s->trainer);
-    ctn__free(s->decisions);
-}
-
-static ctn_status open_newest(ctn_trainer *tr, const char *dir, source *s)
-{
-    size_t n;
-    CTN_TRY(ctn__numbered_latest(&s->path, dir));
-    CTN_TRY(ctn__numbered_read(s->path.s, TRAINER, &s->trainer, &n));
-    CTN_TRY(ctn__numbered_read(s->path.s, DECISIONS, &s->decisions, &n));
-    CTN_TRY(read_trainer(tr, s->trainer, false));
-    ctn__text_add(&s->path, "/" ARRAYS);
-    return s->path.failed ? CTN_ENOMEM : CTN_OK;
-}
-
-/* For failures that only this rank has seen: without this, the other ranks would wait for it. */
-static ctn_status alone(ctn_comm *c, ctn_status st)
-{
-    if (st < 0 && c) ctn_comm_break(c, ctn_error_message());
-    return st;
-}
-
-/* Broadcasts rank 0's text. */
-static ctn_status share_text(ctn_comm *c, char **text)
-{
-    uint64_t n = *text ? strlen(*text) : 0;
-    CTN_TRY(ctn_comm_broadcast(c, &n, sizeof n, 0));
-    if (!*text) *text = ctn__calloc((size_t)n + 1, 1);
-    return *text ? ctn_comm_broadcast(c, *text, (size_t)n, 0) : alone(c, CTN_ENOMEM);
-}
-
-static ctn_status share(ctn_comm *c, source *s)
-{
-    if (!c) return CTN_OK;
-    CTN_TRY(share_text(c, &s->trainer));
-    CTN_TRY(share_text(c, &s->decisions));
-    return ctn_comm_broadcast(c, s->seed, sizeof s->seed, 0);
+    ctn_comm *c = ctn__trainer_comm(tr);
+    CTN_TRY(from->text(from->self, CTN__STATE_TRAINER, &s->trainer));
+    CTN_TRY(from->text(from->self, CTN__STATE_DECISIONS, &s->decisions));
+    CTN_TRY(ctn__comm_root_status(c, read_trainer(tr, s->trainer, false)));
+    return c ? ctn_comm_broadcast(c, s->seed, sizeof s->seed, 0) : CTN_OK;
 }
 
 /* Everything has been checked. */
-static ctn_status apply(ctn_trainer *tr, const source *s, const char *dir)
+static ctn_status apply(ctn_trainer *tr, const found *s, const char *where)
 {
     forget_values(tr);
     CTN_TRY(read_trainer(tr, s->trainer, true));
@@ -399,25 +382,41 @@ static ctn_status apply(ctn_trainer *tr, const source *s, const char *dir)
         ctn__warn("the state in %s was saved on another machine, with another version, or with "
                   "another thread count: the training continues, but results will not be "
                   "bitwise identical",
-                  dir);
+                  where);
     tr->resumed = true;
     return CTN_OK;
 }
 
-static ctn_status load(ctn_trainer *tr, const char *dir, source *s)
+ctn_status ctn__state_restore(ctn_trainer *tr, const ctn__state_source *from)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
     part_list parts = {0};
-    const uint64_t own[2] = {s->seed[0], s->seed[1]};
-    ctn_status st = share(c, s);
-    const uint64_t *first = s->seed; /* rank 0's seeds after share() */
-    if (st == CTN_OK) st = alone(c, make_parts(&parts, tr));
-    if (st == CTN_OK) st = ctn__state_load(c, s->path.s, parts.n, parts.at);
-    if (st == CTN_OK) st = alone(c, apply(tr, s, dir));
+    ctn_context_state now;
+    ctn_context_get_state(tr->ctx, &now);
+    const uint64_t own[2] = {now.seed, ctn_loader_get_state(tr->loader).seed};
+    found s = {.seed = {own[0], own[1]}};
+    ctn_status st = read_texts(tr, from, &s);
+    const uint64_t *first = s.seed; /* rank 0's after read_texts */
+    if (st == CTN_OK) st = ctn__comm_alone(c, make_parts(&parts, tr));
+    if (st == CTN_OK) st = from->load(from->self, parts.n, parts.at);
+    if (st == CTN_OK) st = ctn__comm_alone(c, apply(tr, &s, from->where));
     if (st == CTN_OK)
-        st = alone(c, ctn__group_resume(tr, (uint64_t[]){own[0] - first[0], own[1] - first[1]}));
+        st = ctn__comm_alone(c, ctn__group_resume(tr, (uint64_t[]){own[0] - first[0],
+                                                                   own[1] - first[1]}));
     free_parts(&parts);
+    ctn__free(s.trainer);
+    ctn__free(s.decisions);
     return st;
+}
+
+static ctn_status text_of(void *self, const char *file, char **text)
+{
+    return ctn__ckpt_read(self, file, text);
+}
+
+static ctn_status load_parts(void *self, int n, const ctn_state_part *parts)
+{
+    return ctn__ckpt_load(self, n, parts);
 }
 
 ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
@@ -425,62 +424,11 @@ ctn_status ctn_trainer_load(ctn_trainer *tr, const char *dir)
     CTN_TRY(check(tr, dir, "trainer_load"));
     if (tr->running)
         return ctn_fail(CTN_ESTATE, "trainer_load: cannot load while the trainer is running");
-    ctn_comm *c = ctn__trainer_comm(tr);
-    ctn_context_state now;
-    ctn_context_get_state(tr->ctx, &now);
-    source s = {.seed = {now.seed, ctn_loader_get_state(tr->loader).seed}};
-    ctn_status st = ctn__writes(tr) ? open_newest(tr, dir, &s) : CTN_OK;
-    st = ctn__comm_root_status(c, st);
+    ctn__ckpt *k = NULL;
+    ctn_status st = ctn__ckpt_open(&k, ctn__trainer_comm(tr), dir);
     if (st == CTN_OK) st = ctn__group_agree(tr, false);
-    if (st == CTN_OK) st = load(tr, dir, &s);
-    free_source(&s);
+    if (st == CTN_OK)
+        st = ctn__state_restore(tr, &(ctn__state_source){text_of, load_parts, k, dir});
+    ctn__ckpt_close(k);
     return st;
-}
-
-/* ---- the extension --------------------------------------------------------------------------- */
-
-typedef struct {
-    ctn__text dir;
-} saver;
-
-static ctn_status call(void *self, ctn_trainer *tr)
-{
-    const saver *s = self;
-    CTN_TRY(ctn_trainer_save(tr, s->dir.s));
-    tr->saved = tr->iteration;
-    return CTN_OK;
-}
-
-static ctn_status finish(void *self, ctn_trainer *tr)
-{
-    return tr->status < 0 || tr->saved == tr->iteration ? CTN_OK : call(self, tr);
-}
-
-static void release(void *self)
-{
-    saver *s = self;
-    ctn__text_free(&s->dir);
-    ctn__free(s);
-}
-
-ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_trigger *when)
-{
-    CTN_TRY(ctn__need_out(tr, "extend_state"));
-    CTN_TRY(check(tr, tr->o.out, "extend_state"));
-    saver *s = ctn__calloc(1, sizeof *s);
-    if (!s) return CTN_ENOMEM;
-    ctn__text_add(&s->dir, "%s/state", tr->o.out);
-    if (s->dir.failed) {
-        release(s);
-        return CTN_ENOMEM;
-    }
-    /* Runs after all other extensions, so that a resumed training repeats and misses nothing. */
-    return ctn__extend(tr,
-                       &(ctn_extension){.name = "state",
-                                        .priority = 0,
-                                        .call = call,
-                                        .finish = finish,
-                                        .release = release,
-                                        .self = s},
-                       when, (ctn_trigger){.kind = CTN_EVERY_EPOCHS, .n = 1});
 }

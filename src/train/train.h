@@ -17,6 +17,7 @@
 #include <catena/train.h>
 
 #include "graph/graph.h"
+#include "io/checkpoint/checkpoint.h"
 
 #define CTN__REPORTS 32 /* maximum number of names that a loss function may report */
 
@@ -53,6 +54,7 @@ typedef struct {
     double value;       /* last observation; for reported values, their mean at the last log */
     double sum, weight; /* of what was reported since the last log */
     double last;        /* last reported value */
+    double before[2];   /* sum and weight before this step (nonfinite.c) */
     int64_t count;      /* how often `value` was set; triggers compare it to detect a new one */
     bool fresh;         /* observed since the last log */
     bool reported;      /* by the loss function, as "train/..." */
@@ -67,13 +69,13 @@ ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, in
 
 /* ---- several ranks (distributed/metrics.c) --------------------------------------------------- */
 
-/* A mean and the number of samples that it was taken over. */
+/* A sum over samples, and their number. */
 typedef struct {
     const char *name;
-    double value, weight;
+    double sum, weight;
 } ctn__weighted;
 
-/* fn calls `to` with the means over all ranks. All ranks get the same means, even if they pass
+/* fn calls `to` with the sums over all ranks. All ranks get the same sums, even if they pass
  * different names. */
 typedef ctn_status (*ctn__weighted_fn)(void *user, const ctn__weighted *v);
 typedef struct {
@@ -81,7 +83,7 @@ typedef struct {
     void *self;
 } ctn__merge;
 
-/* Means over all ranks of what was reported since the last log, computed by tr->merge (report.c).
+/* Sums over all ranks of what was reported since the last log, computed by tr->merge (report.c).
  * Collective. */
 ctn_status ctn__values_merge(ctn_trainer *tr, ctn__weighted_fn to, void *user);
 /* ctn_evaluate over several ranks; over this rank only if m is NULL or has no function. */
@@ -104,6 +106,8 @@ typedef struct {
     int64_t seen;  /* count of the value when it was last checked */
     bool has_best; /* best, seen and has_best are saved */
     double fired;  /* when it last fired, in seconds of this run */
+    double cost;   /* seconds that the last call took on this rank */
+    bool due;      /* CTN_SHARE_OF_TIME: rank 0 wants it to fire after this step */
 } ctn__trigger;
 
 /* usual is the default if `when` is NULL. Errors: EARG, ENOMEM. */
@@ -111,6 +115,10 @@ ctn_status ctn__trigger_init(ctn__trigger *g, const ctn_trigger *when, ctn_trigg
 void ctn__trigger_free(ctn__trigger *g);
 /* Called once after each step. */
 bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr);
+/* The triggers by share of time: which of them should fire, by this rank's clock, as a sum of
+ * 2^(number of the extension); and what was decided for all ranks. */
+double ctn__triggers_due(const ctn_trainer *tr);
+void ctn__triggers_set(ctn_trainer *tr, double due);
 
 /* ---- extensions (trainer.c) ------------------------------------------------------------------ */
 
@@ -165,7 +173,7 @@ bool ctn__group_apart(const ctn_trainer *tr);
 void ctn__group_step(ctn_trainer *tr);
 /* Called before and after a step: what is sent with the gradients, and what was received. */
 void ctn__group_give(ctn_trainer *tr, int64_t samples);
-void ctn__group_take(ctn_trainer *tr);
+void ctn__group_take(ctn_trainer *tr, int64_t samples);
 double ctn__group_clock(const ctn_trainer *tr); /* rank 0's, as of the last step */
 /* Batches per epoch on the rank that has the most. */
 int64_t ctn__group_batches(const ctn_trainer *tr);
@@ -182,24 +190,22 @@ ctn_status ctn__group_values(ctn_trainer *tr);
 /* Copies rank 0's states of the net (running statistics) to all ranks. Collective. */
 ctn_status ctn__group_states(ctn_trainer *tr);
 
-/* ---- numbered folders (numbered.c) ----------------------------------------------------------- */
+/* ---- the same bits on any number of ranks (exact.c) ------------------------------------------ */
 
-/* `dir` holds folders 000000001, 000000002, ..., each with a list of its files, their sizes and
- * their hashes. A folder is written atomically, and the last two are kept. There may be only one
- * writer at a time. */
-/* Makes an empty folder to write to. Result: its path. Errors: EIO, ENOMEM. */
-ctn_status ctn__numbered_begin(ctn__text *path, const char *dir);
-/* Called when all files are written: lists and syncs them, gives the folder the next number, and
- * removes old folders. */
-ctn_status ctn__numbered_commit(const char *path, const char *dir);
-void ctn__numbered_drop(const char *path); /* removes it after a failure; NULL is fine */
-/* The newest intact folder. Damaged ones are skipped with a warning and renamed, so that they do
- * not count towards the two that are kept. Errors: ENOTFOUND, EFORMAT (all are damaged),
- * ENOMEM. */
-ctn_status ctn__numbered_latest(ctn__text *path, const char *dir);
-/* Reads a file of a folder as 0-terminated text; the caller frees it. Errors: EIO, ENOMEM. */
-ctn_status ctn__numbered_read(const char *path, const char *file, char **text, size_t *n);
-ctn_status ctn__numbered_write(const char *path, const char *file, const ctn__text *text);
+/* Does the loader deliver blocks, whose gradients are summed exactly? */
+bool ctn__exact(const ctn_trainer *tr);
+/* Fails if the optimizer or the options do not suit that. */
+ctn_status ctn__exact_check(const ctn_trainer *tr);
+/* Batches of a step on each rank, some of which may be empty. */
+int64_t ctn__exact_rounds(const ctn_trainer *tr);
+/* Called before and after a batch, and before the step: what a block computes depends on the state
+ * before the step and on its number, and what it leaves behind is summed exactly. */
+ctn_status ctn__exact_before(ctn_trainer *tr, int64_t round);
+ctn_status ctn__exact_after(ctn_trainer *tr);
+ctn_status ctn__exact_step(ctn_trainer *tr);
+/* A reported value, rounded such that sums of it are exact. */
+double ctn__exact_value(double value);
+void ctn__exact_free(ctn_trainer *tr);
 
 /* ---- states (state.c) ------------------------------------------------------------------------ */
 
@@ -210,9 +216,103 @@ typedef struct {
     int64_t batches; /* used of the epoch */
 } ctn__saved_by;
 
+enum { CTN__STATES_KEPT = 2 };               /* in a folder */
+#define CTN__STATE_TRAINER "trainer.txt"     /* the file of a state with its counters */
+#define CTN__STATE_DECISIONS "decisions.txt" /* and with the kernels in use */
+/* Fails unless path is a folder (states.c). Errors: EARG, ENOTFOUND. */
+ctn_status ctn__state_need(const char *who, const char *path);
+/* Does the trainer have all that a state needs, and is it between steps? */
+ctn_status ctn__state_possible(const ctn_trainer *tr, const char *who);
+/* Copies the state of the trainer and starts to write it; all that the saver says applies.
+ * Collective. */
+ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s);
+/* Can a state be written to the saver's folder? Collective. */
+ctn_status ctn__state_check(ctn_trainer *tr, ctn__saver *s);
+/* Waits until the state that was begun is complete. Collective. */
+ctn_status ctn__state_finish(ctn__saver *s);
+/* The texts of a state. The caller frees them, also on failure. Local. */
+ctn_status ctn__state_texts(const ctn_trainer *tr, ctn__ckpt_text text[CTN__CKPT_TEXTS]);
+/* Copies all arrays that this rank has. Collective. */
+ctn_status ctn__state_copy(ctn_trainer *tr, ctn__snapshot *s);
+/* Where a state comes from. Both functions are collective; all ranks get rank 0's texts. */
+typedef struct {
+    ctn_status (*text)(void *self, const char *file, char **text);
+    ctn_status (*load)(void *self, int n, const ctn_state_part *parts);
+    void *self;
+    const char *where; /* for messages */
+} ctn__state_source;
+/* Continues from that state. Collective. */
+ctn_status ctn__state_restore(ctn_trainer *tr, const ctn__state_source *from);
+/* Has this rank written its part of the state that the extension (checkpoint.c) is saving? */
+bool ctn__checkpoint_written(const ctn_trainer *tr);
+/* Called after each step: publishes that state once all ranks have written it. Collective. */
+ctn_status ctn__checkpoint_step(ctn_trainer *tr);
+
+/* Seconds that saving a state costs, on this rank; 0: not known yet. */
+double ctn__checkpoint_cost(const ctn_trainer *tr);
+/* The folder of the states that the extension saves; NULL: there is no such extension. */
+const char *ctn__checkpoint_dir(const ctn_trainer *tr);
+/* Completes the state in the making, before an older one is loaded. Collective. */
+ctn_status ctn__checkpoint_settle(ctn_trainer *tr);
+
+/* ---- states of the net (net_states.c) -------------------------------------------------------- */
+
+typedef struct {
+    CTN__VEC(ctn_var *) var;
+    char *copy; /* of their values, one after another */
+} ctn__net_states;
+/* Finds the states of the net, with room for a copy. May be called again. Errors: ENOMEM. */
+ctn_status ctn__net_states_make(ctn__net_states *k, const ctn_trainer *tr);
+void ctn__net_states_take(ctn__net_states *k); /* copies their values */
+void ctn__net_states_put_back(ctn__net_states *k);
+void ctn__net_states_free(ctn__net_states *k);
+
+/* ---- values that are not finite (nonfinite.c, rewind.c) -------------------------------------- */
+
+typedef struct ctn__nonfinite {
+    ctn__trigger trigger; /* when to check parameters and states */
+    ctn_nonfinite_opt o;  /* defaults are filled in */
+    ctn_trainer *tr;
+    int64_t skipped, in_row, rewinds; /* steps skipped: all, and last in a row; rewinds. Saved */
+    double rate;                      /* factor of the learning rate. Saved */
+    int64_t before;                   /* ctn_optim_skipped before this step */
+    bool was;                         /* the optimizer skipped such steps before the run */
+    ctn__net_states states;           /* states of the net before this step */
+    char why[300];                    /* what has ended the run */
+} ctn__nonfinite;
+
+/* Called before and after each step: keep and bring back what a skipped step must not change. No
+ * effect without the extension, or if it ends the training. */
+void ctn__nonfinite_before(ctn_trainer *tr);
+void ctn__nonfinite_after(ctn_trainer *tr);
+/* A loss whose gradients are not finite if its value is not. */
+ctn_tensor *ctn__nonfinite_loss(const ctn_trainer *tr, ctn_tensor *loss);
+/* Fails on all ranks, and may ask for a rewind, if a parameter or state is not finite on one of
+ * them. No effect where `before` has none. Collective. */
+ctn_status ctn__nonfinite_check(ctn_trainer *tr);
+/* Does any rank have a parameter or a state of the net that is not finite? *name: the first one of
+ * this rank; NULL: it has none. Collective. */
+ctn_status ctn__nonfinite_anywhere(ctn_trainer *tr, bool *any, const char **name,
+                                   const char **kind);
+/* After a run has failed with tr->rewind: makes the trainer ready to run again from the newest
+ * state that is finite. Collective. */
+ctn_status ctn__rewind(ctn_trainer *tr);
+
 typedef struct ctn__average ctn__average;
 /* Swaps the weights with their moving average; a second call swaps them back. NULL: no effect. */
 void ctn__average_swap(ctn__average *a);
+
+/* Sums over samples of the loss, for the mean over all ranks (group.c, spike.c). */
+typedef struct {
+    double now;     /* of the step just done, on this rank */
+    double last;    /* of the step before it; sent with the gradients of the step just done */
+    double samples; /* of the step just done, on all ranks */
+    double mean;    /* of the last step of which all ranks know it; NaN: none */
+    bool wanted;
+} ctn__step_losses;
+/* The mean over all ranks of the last loss of which all ranks know it, and the step it is of. NaN:
+ * there is none. */
+double ctn__trainer_loss(const ctn_trainer *tr, int64_t *iteration);
 
 struct ctn_trainer {
     ctn_optim *optim;
@@ -225,11 +325,20 @@ struct ctn_trainer {
     CTN__VEC(ctn__extended *) ext; /* by priority, then in the order of registration */
     CTN__VEC(ctn__observed) values;
     CTN__VEC(ctn__row) rows;
-    ctn__average *average; /* of the extension; NULL: none */
-    ctn__merge merge;      /* averages values over ranks */
+    ctn__average *average;     /* of the extension; NULL: none */
+    ctn__merge merge;          /* averages values over ranks */
+    ctn__nonfinite *nonfinite; /* of the extension; NULL: none */
+    bool skipped;              /* the step just done changed nothing */
+    bool rewind;               /* the run has failed, but may go on from a saved state */
 
     int64_t iteration, epoch, samples;
-    int64_t saved;        /* iteration of the last state that the extension saved; -1: none */
+    ctn__step_losses losses;
+    struct ctn__blocks *blocks; /* exact.c; NULL: not needed yet */
+    int64_t saved;              /* iteration of the last state that the extension saved; -1: none */
+    struct ctn__checkpointer *checkpointer; /* of the extension; NULL: none */
+    double pause, pauses; /* seconds that saving held up the training: longest, all */
+    double slowed;        /* seconds by which it slowed steps down; noise can make it negative */
+    int64_t saves;        /* states saved by the extension */
     double was;           /* ctn__trainer_epochs before the step just done */
     bool epoch_ended;     /* by the step just done */
     bool last;            /* the step just done was the last: CTN_AT_END triggers fire */
@@ -244,7 +353,9 @@ struct ctn_trainer {
     ctn_status ahead;     /* the loader's error, returned by the next step */
 
     /* on several ranks (group.c) */
-    bool agreed; /* all ranks stop because one of them was asked to */
+    bool agreed;  /* all ranks stop because one of them was asked to */
+    bool written; /* all ranks have written their parts of a state, as of the last step */
+    bool shared;  /* the error that ends the run is the same on all ranks: nobody has to be told */
     /* where each rank has its own dataset: */
     int64_t batches;  /* per epoch on the rank that has the most; 0: not known yet */
     int64_t in_epoch; /* taken in this epoch, including empty ones */

@@ -57,6 +57,7 @@ ctn_status ctn_trainer_new(ctn_trainer **out, ctn_optim *opt, ctn_loader *loader
     tr->o = options;
     tr->o.out = NULL;
     tr->saved = -1;
+    tr->losses.mean = NAN;
     if (tr->o.accumulate == 0) tr->o.accumulate = 1;
     atomic_init(&tr->stop, NULL);
     CTN_TRY_GOTO(st, done, make_out(tr, options.out));
@@ -85,6 +86,7 @@ void ctn_trainer_free(ctn_trainer *tr)
     ctn__vec_free(&tr->values);
     ctn__vec_free(&tr->rows);
     ctn__step_free(&tr->step);
+    ctn__exact_free(tr);
     ctn__free((char *)tr->o.out);
     ctn__free(tr);
 }
@@ -221,6 +223,10 @@ void ctn_trainer_progress(const ctn_trainer *tr, ctn_progress *out)
         .epoch_ended = tr->epoch_ended,
         .complete = tr->complete,
         .saved = tr->saved,
+        .saves = tr->saves,
+        .pause_s = tr->pause,
+        .pauses_s = tr->pauses,
+        .slowed_s = fmax(tr->slowed, 0),
     };
 }
 
@@ -323,6 +329,8 @@ static ctn_status put_back(ctn_trainer *tr)
 static ctn_status read_value(void *user, const char *name, double value)
 {
     ctn_trainer *tr = user;
+    if (ctn__exact(tr)) value = ctn__exact_value(value);
+    if (strcmp(name, "loss") == 0) tr->losses.now += value * (double)tr->batch.n;
     return ctn__value_report(tr, name, value, tr->batch.n);
 }
 
@@ -345,6 +353,7 @@ static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
     ctn__step_begin(&tr->step, &tr->batch);
     CTN_TRY(ctn_scope_begin(tr->ctx));
     ctn_tensor *loss = ctn__step_loss(&tr->step, tr->loss, tr->self, &st);
+    if (st == CTN_OK) loss = ctn__nonfinite_loss(tr, loss);
     if (st == CTN_OK)
         st = weight <= 0 ? ctn_backward(tr->optim, loss)
                          : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
@@ -360,6 +369,7 @@ static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
  * are relative to the first batch; on several ranks to a full batch, so that ranks agree. */
 static double weight_of(const ctn_trainer *tr, double first)
 {
+    if (ctn__exact(tr)) return (double)tr->batch.n; /* sums of whole numbers are exact */
     if (ctn__trainer_comm(tr)) return (double)tr->batch.n / (double)tr->loader->batch;
     return tr->o.accumulate == 1 ? 0 : (double)tr->batch.n / first;
 }
@@ -368,30 +378,39 @@ static double weight_of(const ctn_trainer *tr, double first)
  * Afterwards the next batch is held, or the epoch has ended. */
 static ctn_status run_step(ctn_trainer *tr)
 {
-    const int64_t group = tr->o.accumulate;
+    const int64_t group = ctn__exact_rounds(tr);
+    const bool exact = ctn__exact(tr);
     int64_t samples = 0;
     double first = 0;
     tr->epoch_ended = false;
     ctn__group_step(tr);
+    tr->losses.last = tr->losses.now;
+    tr->losses.now = 0;
+    ctn__nonfinite_before(tr);
     CTN_TRY(need_batch(tr));
     tr->was = ctn__trainer_epochs(tr);
     for (int64_t k = 0; k < group; k++) {
         const uint64_t t0 = ctn__now_ns();
         if (k == 0) first = (double)tr->batch.n;
         ctn__group_give(tr, samples += tr->batch.n);
-        CTN_TRY(run_batch(tr, weight_of(tr, first), k == group - 1));
+        CTN_TRY(ctn__exact_before(tr, k));
+        CTN_TRY(run_batch(tr, weight_of(tr, first), k == group - 1 && !exact));
+        CTN_TRY(ctn__exact_after(tr));
         tr->compute_s += since(t0);
         tr->held = false; /* used */
         ctn_status st = take(tr);
         if (st < 0) tr->ahead = st;
         tr->epoch_ended = st == CTN_END;
-        if (st == CTN_OK || k == group - 1) continue;
+        const bool last = st != CTN_OK || k == group - 1;
+        if (!last || (k == group - 1 && !exact)) continue;
         const uint64_t t1 = ctn__now_ns();
         CTN_TRY(late_step(tr));
+        CTN_TRY(ctn__exact_step(tr));
         tr->compute_s += since(t1);
         break;
     }
-    ctn__group_take(tr);
+    ctn__group_take(tr, samples);
+    ctn__nonfinite_after(tr);
     tr->iteration++;
     tr->epoch += tr->epoch_ended;
     return CTN_OK;
@@ -412,7 +431,10 @@ static ctn_status call_extensions(ctn_trainer *tr, bool only_at_end)
         ctn__extended *x = tr->ext.at[i];
         if (only_at_end && x->trigger.t.kind != CTN_AT_END) continue;
         if (x->e.rank0_only && !ctn__writes(tr)) continue;
-        if (ctn__trigger_fires(&x->trigger, tr) && x->e.call) CTN_TRY(x->e.call(x->e.self, tr));
+        if (!ctn__trigger_fires(&x->trigger, tr) || !x->e.call) continue;
+        const uint64_t t0 = ctn__now_ns();
+        CTN_TRY(x->e.call(x->e.self, tr));
+        x->trigger.cost = since(t0);
     }
     return CTN_OK;
 }
@@ -421,6 +443,7 @@ static ctn_status after_step(ctn_trainer *tr)
 {
     const uint64_t t0 = ctn__now_ns();
     tr->last = reached_end(tr);
+    CTN_TRY(ctn__checkpoint_step(tr));
     CTN_TRY(call_extensions(tr, false));
     if (!tr->last && tr->ended) { /* an extension ended the training */
         tr->last = true;
@@ -430,11 +453,12 @@ static ctn_status after_step(ctn_trainer *tr)
     return CTN_OK;
 }
 
-static ctn_status start_extensions(ctn_trainer *tr, size_t *started)
+/* Where the clock goes on after a rewind, triggers by time begin again. */
+static ctn_status start_extensions(ctn_trainer *tr, bool again, size_t *started)
 {
     for (*started = 0; *started < tr->ext.n; ++*started) {
         ctn__extended *x = tr->ext.at[*started];
-        x->trigger.fired = 0;
+        x->trigger.fired = again ? ctn__trainer_clock(tr) : 0;
         if (x->e.rank0_only && !ctn__writes(tr)) continue;
         if (x->e.start) CTN_TRY(x->e.start(x->e.self, tr));
     }
@@ -450,24 +474,22 @@ static bool asked_to_stop(const ctn_trainer *tr)
 static void tell_others(ctn_trainer *tr, ctn_status st)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
-    if (st < 0 && c) ctn_comm_break(c, ctn_error_message());
+    if (st < 0 && c && !tr->shared) ctn_comm_break(c, ctn_error_message());
 }
 
-ctn_status ctn_trainer_run(ctn_trainer *tr)
+/* Runs until the end, a stop or a failure. again: after a rewind, as part of the same run for the
+ * caller. */
+static ctn_status run(ctn_trainer *tr, bool again)
 {
     size_t started = 0;
-    if (!tr) return ctn_fail(CTN_EARG, "trainer_run: no trainer");
-    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_run: the trainer is already running");
-    if (tr->ctx->level > 0) return ctn_fail(CTN_ESTATE, "trainer_run: a scope is open");
-    if (tr->o.epochs == 0 && tr->o.iterations == 0 && tr->o.seconds <= 0 && tr->ext.n == 0)
-        return ctn_fail(CTN_EARG, "trainer_run: the training would never end; set epochs, "
-                                  "iterations or seconds, or add an extension that ends it");
     CTN_TRY(ctn__group_agree(tr, true));
     tr->running = true;
-    tr->last = tr->epoch_ended = tr->complete = tr->agreed = false;
-    tr->began = ctn__now_ns();
-    tr->seconds += tr->ran;
-    ctn_status st = start_extensions(tr, &started);
+    tr->last = tr->epoch_ended = tr->complete = tr->agreed = tr->shared = tr->rewind = false;
+    if (!again) {
+        tr->began = ctn__now_ns();
+        tr->seconds += tr->ran;
+    }
+    ctn_status st = start_extensions(tr, again, &started);
     bool end = reached_end(tr); /* true if the loaded state was saved at the end */
     while (st == CTN_OK && !end && !asked_to_stop(tr)) {
         st = run_step(tr);
@@ -490,4 +512,21 @@ ctn_status ctn_trainer_run(ctn_trainer *tr)
     tr->ran = ctn__trainer_clock(tr);
     tr->running = false;
     return st < 0 ? st : CTN_OK;
+}
+
+ctn_status ctn_trainer_run(ctn_trainer *tr)
+{
+    if (!tr) return ctn_fail(CTN_EARG, "trainer_run: no trainer");
+    if (tr->running) return ctn_fail(CTN_ESTATE, "trainer_run: the trainer is already running");
+    if (tr->ctx->level > 0) return ctn_fail(CTN_ESTATE, "trainer_run: a scope is open");
+    if (tr->o.epochs == 0 && tr->o.iterations == 0 && tr->o.seconds <= 0 && tr->ext.n == 0)
+        return ctn_fail(CTN_EARG, "trainer_run: the training would never end; set epochs, "
+                                  "iterations or seconds, or add an extension that ends it");
+    CTN_TRY(ctn__exact_check(tr));
+    ctn_status st = run(tr, false);
+    while (st == CTN_ENONFINITE && tr->rewind) {
+        st = ctn__rewind(tr);
+        if (st == CTN_OK) st = run(tr, true);
+    }
+    return st;
 }

@@ -3,7 +3,8 @@
  * Triggers decide after each step whether an extension runs. Those by iteration and epoch are
  * pure functions of where the training was before the step and is after it, so they fire at the
  * same steps in a resumed training. Those by value remember the best value, which is saved.
- * Those by time count from the start of the run.
+ * Those by time count from the start of the run. Those by share of time are decided by rank 0,
+ * whose decision travels with the gradients (group.c).
  */
 #include <math.h>
 
@@ -13,10 +14,13 @@ static ctn_status check(const ctn_trigger *t)
 {
     const bool counts = t->kind == CTN_EVERY_EPOCHS || t->kind == CTN_EVERY_ITERATIONS ||
                         t->kind == CTN_EVERY_SECONDS || t->kind == CTN_ONCE;
-    if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_WHEN_MIN)
+    if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_SHARE_OF_TIME)
         return ctn_fail(CTN_EARG, "trigger: kind %d does not exist", (int)t->kind);
     if (counts && !(t->n > 0 && isfinite(t->n)))
         return ctn_fail(CTN_EARG, "trigger: n is %g, it must be finite and greater than 0", t->n);
+    if (t->kind == CTN_SHARE_OF_TIME && !(t->n > 0 && t->n < 100))
+        return ctn_fail(CTN_EARG, "trigger: n is %g, a share of time must be above 0 and below 100",
+                        t->n);
     if ((t->kind == CTN_EVERY_ITERATIONS || t->kind == CTN_ONCE) && t->n != floor(t->n))
         return ctn_fail(CTN_EARG, "trigger: n is %g, iterations must be a whole number", t->n);
     if ((t->kind == CTN_WHEN_MAX || t->kind == CTN_WHEN_MIN) && (!t->key || !*t->key))
@@ -60,6 +64,34 @@ static bool is_best(ctn__trigger *g, const ctn_trainer *tr)
     return true;
 }
 
+/* ---- share of time --------------------------------------------------------------------------- */
+
+enum { BITS = 52 }; /* extensions that fit into the exact integers of a double */
+
+static bool is_due(const ctn__extended *x, const ctn_trainer *tr)
+{
+    const ctn__trigger *g = &x->trigger;
+    if (g->t.kind != CTN_SHARE_OF_TIME) return false;
+    const bool state = x->e.self && x->e.self == (void *)tr->checkpointer;
+    const double cost = state ? ctn__checkpoint_cost(tr) : g->cost;
+    const double now = (double)(ctn__now_ns() - tr->began) * 1e-9;
+    return now - g->fired >= fmax(1, 100 * cost / g->t.n);
+}
+
+double ctn__triggers_due(const ctn_trainer *tr)
+{
+    double due = 0;
+    for (size_t i = 0; i < tr->ext.n && i < BITS; i++)
+        if (is_due(tr->ext.at[i], tr)) due += ldexp(1, (int)i);
+    return due;
+}
+
+void ctn__triggers_set(ctn_trainer *tr, double due)
+{
+    for (size_t i = 0; i < tr->ext.n && i < BITS; i++)
+        tr->ext.at[i]->trigger.due = (int64_t)due >> i & 1;
+}
+
 bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
 {
     switch (g->t.kind) {
@@ -75,6 +107,9 @@ bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
     case CTN_AT_END: return tr->last;
     case CTN_WHEN_MAX:
     case CTN_WHEN_MIN: return is_best(g, tr);
+    case CTN_SHARE_OF_TIME:
+        if (g->due) g->fired = ctn__trainer_clock(tr);
+        return g->due;
     }
     return false;
 }

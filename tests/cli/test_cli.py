@@ -93,6 +93,15 @@ def test_usage():
     wrong("train mlp --hidden 8,", "numbers separated by commas")
     wrong("bench mpl", "did you mean mlp?")
     wrong("bench mlp --exchange all", "mpirun -np 2")
+    wrong("checkpoint", "give one of: ls verify")
+    wrong("checkpoint sl .", "did you mean ls?")
+    wrong("checkpoint ls", "got 0 folders, expected at least 1")
+    wrong("checkpoint diff a", "got 1 folders, expected 2")
+    wrong("checkpoint prune a", "give --keep")
+    wrong("checkpoint export a --keep 1", "remove --keep")
+    wrong("verify-resume mlp --rounds 0", "must be positive")
+    wrong("verify-resume mlp --hidden 8", "unknown option '--hidden'")
+    wrong("verify-resume mlp -- --hours 1", "use --seconds before --")
 
 
 def test_habits():
@@ -150,7 +159,8 @@ def test_rate_of_sgd():
 
 
 def test_help():
-    for name in "train eval predict pack bench explain tune info selftest timeline".split():
+    for name in ("train eval predict pack bench explain tune info selftest timeline "
+                 "checkpoint verify-resume launch").split():
         text = run(name, "--help", "all").stdout
         assert "Usage: catena " + name in text and "Examples:" in text and "--json" in text, name
         page = run("help", "--man", name).stdout
@@ -257,6 +267,37 @@ def test_nonfinite():
     done = run("train", "mlp", *ARRAYS, "--optimizer", "sgd", "--lr", "1e30", "--out", "r",
                "--quiet", code=6)
     assert "Z rank 0 " in done.stderr, done.stderr
+
+
+def test_on_nonfinite():
+    make_arrays()
+    # The learning rate rises until the training diverges.
+    base = ["mlp", *ARRAYS, "--optimizer", "sgd", "--lr", "1e10", "--warmup", "1e6", "--epochs",
+            "9", "--quiet"]
+    done = run("train", *base, "--on-nonfinite", "skip", "--out", "s", code=6)
+    assert "this step is skipped" in done.stderr, done.stderr
+    assert "skipped step 20 in a row" in done.stderr, done.stderr
+    rewind = ["--on-nonfinite", "rewind", "--save-iterations", "1", "--max-rewinds", "2"]
+    done = run("train", *base, *rewind, "--out", "t", code=6)
+    assert "with 0.25 times the learning rate (rewind 2 of 2)" in done.stderr, done.stderr
+    assert "which is the limit" in done.stderr, done.stderr
+    # A run that has stopped can be resumed with another policy.
+    done = run("train", *base, "--save-iterations", "1", "--out", "u", code=6)
+    done = run("train", "--resume", "--out", "u", *rewind, "--quiet", code=6)
+    assert "resuming at iteration" in done.stderr and "(rewind 2 of 2)" in done.stderr, done.stderr
+    run("train", *base, "--rewind-factor", "2", "--out", "v", code=2)
+
+
+def test_save_share():
+    make_arrays()
+    base = ["mlp", *ARRAYS, "--epochs", "0", "--hours", str(3.2 / 3600), "--quiet", "--json"]
+    done = run("train", *base, "--save-share", "10", "--mtbf", "6", "--out", "r")
+    found = json.loads(done.stdout)
+    # At most one in a second, and one at the end; far more steps were taken.
+    assert 2 <= found["saves"] <= 4 and found["iterations"] > 20, found
+    assert found["save_cost_s"] >= found["pause_s"] > 0, found
+    assert abs(found["save_interval_s"] / (2 * found["save_cost_s"] * 6 * 3600) ** 0.5 - 1) < 1e-6
+    run("train", *base, "--save-share", "100", "--out", "s", code=2)
 
 
 def test_unwritable():
@@ -972,7 +1013,87 @@ def test_kill():
     assert same("whole/weights.safetensors", "parts/weights.safetensors")
 
 
+def checkpoint(*words, **more):
+    return json.loads(run("checkpoint", *words, "--json", **more).stdout)
+
+
+def test_checkpoint():
+    """A result folder, its folder state and one state are all understood."""
+    make_arrays()
+    for seed in "12":
+        train("mlp", *ARRAYS, "--epochs", "3", "--seed", seed, "--out", "r" + seed)
+    found = checkpoint("ls", "r1/", "r2/state")["folders"]
+    assert [f["folder"] for f in found] == ["r1/state", "r2/state"], found
+    assert [s["epoch"] for s in found[0]["states"]] == [2, 3], found
+    last = found[0]["states"][1]
+    assert (last["iteration"], last["samples"], last["ranks"]) == (24, 768, 1), last
+    arrays = checkpoint("ls", last["path"])["folders"][0]["arrays"]
+    assert len(arrays) == last["arrays"], (arrays, last)
+    weight = next(a for a in arrays if a["name"] == "net.0.weight")
+    assert weight["type"] == "f32" and weight["shape"] == [16, 6], weight
+    text = run("checkpoint", "ls", "r1").stdout
+    assert "iteration" in text and re.search(r"^ +2 +24 +3 +768 ", text, re.M), text
+
+    assert checkpoint("diff", "r1", last["path"])["identical"] is True
+    other = checkpoint("diff", "r1", "r2", code=4)
+    names = {d["name"]: d["what"] for d in other["differences"]}
+    assert names["net.0.weight"] == "differs" and other["identical"] is False, other
+    train("mlp", *ARRAYS, "--hidden", "8,8", "--epochs", "1", "--out", "r3")
+    text = run("checkpoint", "diff", "r1", "r3", code=4).stdout
+    for line in ("net.0.weight has another shape", "net.4.weight is only in the second"):
+        assert line in text, text
+
+    run("checkpoint", "export", "r1", "--out", "r1/exported.safetensors")
+    words = ["eval", "mlp", "--data", "x.npy", "--target", "y.npy", "--json", "--weights"]
+    assert run(*words, "r1/exported.safetensors").stdout == \
+        run(*words, "r1/weights.safetensors").stdout
+
+    assert all(s["intact"] for s in checkpoint("verify", "r1", "r2")["states"])
+    with open(last["path"] + "/state.safetensors", "r+b") as f:
+        f.seek(-1, os.SEEK_END)
+        byte = f.read(1)[0]
+        f.seek(-1, os.SEEK_END)
+        f.write(bytes([byte ^ 1]))
+    found = checkpoint("verify", "r1", code=4)["states"]
+    assert [s["intact"] for s in found] == [True, False], found
+    assert "state.safetensors" in found[1]["damage"][0], found
+    assert checkpoint("prune", "r1", "--keep", "1")["folders"][0]["kept"] == 2
+    assert checkpoint("prune", "r2", "--keep", "1")["folders"][0]["removed"] == 1
+    assert "result folder of a training" in run("checkpoint", "ls", "none", code=4).stderr
+    assert "no saved state" in run("checkpoint", "verify", ".", code=4).stderr
+
+
+def test_verify_resume():
+    words = ["verify-resume", "mlp", "--seconds", "0.4", "--json", "--rounds"]
+    done = json.loads(run(*words, "3", "--out", "kept").stdout)
+    assert done["rounds"] == 3 and done["identical"] is True, done
+    assert done["trainings"] > 0 and done["differences"] == [], done
+    assert run("checkpoint", "verify", "kept/whole").returncode == 0
+    make_arrays()
+    text = run("verify-resume", "mlp", "--rounds", "1", "--", *ARRAYS, "--epochs", "2").stdout
+    assert "16 steps" in text and "kills: 1," in text and "identical: all " in text, text
+    done = run(*words, "1", "--", "--epcohs", "2", code=2)
+    assert "did you mean --epochs?" in done.stderr, done.stderr
+    done = run(*words, "1", "--out", "kept", code=2)
+    assert "kept is not empty" in done.stderr, done.stderr
+
+
 # ---- the user's own network
+
+
+def test_verify_resume_differs():
+    """A network that is another one in every process."""
+    text = (SOURCE / "examples/own_model/mymodel.c").read_text()
+    begin = "    mymodel *net = self;\n"
+    text = text.replace(begin, begin + "    x = ctn_shift(x, (double)(getpid() % 1000));\n", 1)
+    Path("other.c").write_text("#include <unistd.h>\n" + text)
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", f"-L{LIBRARY}", "-lcatena",
+                    "other.c", "-o", "other.so"], check=True)
+    done = run("verify-resume", "./other.so", "--rounds", "1", "--json", "--out", "kept", "--",
+               "--iterations", "5", code=3)
+    found = json.loads(done.stdout)
+    assert found["identical"] is False, found
+    assert any(line.startswith("net.") and "differs" in line for line in found["differences"])
 
 
 def test_own_model():

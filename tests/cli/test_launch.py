@@ -226,6 +226,13 @@ def test_resume():
         assert files[0] == files[1], words
 
 
+def test_verify_resume():
+    """One rank or both are killed, and all of them are resumed."""
+    done = json.loads(run("verify-resume", "mlp", "--ranks", "2", "--rounds", "2", "--json", "--",
+                          "--iterations", "15", "--shard").stdout)
+    assert done["ranks"] == 2 and done["rounds"] == 2 and done["identical"] is True, done
+
+
 def elsewhere():
     """A script that starts rank 1 in another folder, where relative paths name other files."""
     Path("other").mkdir()
@@ -266,11 +273,14 @@ def test_resume_on_other_ranks():
           "--out", "a")
     again = ["train", "--resume", "--out", "a", "--quiet", "--json", "--epochs", "2"]
     done = ranks(3, CATENA, *again, "--iterations", "12", "--oversubscribe")
-    assert "--batch 8 instead of 12" in done.stderr, done.stderr
+    assert "a step keeps its 24 samples, 8 for each rank" in done.stderr, done.stderr
     assert json.loads(done.stdout)["samples"] == 12 * 24, done.stderr
-    done = ranks(5, CATENA, *again, "--iterations", "0", "--oversubscribe", code=2)
+    done = ranks(5, CATENA, *again, "--iterations", "0", "--batch", "5", "--oversubscribe", code=2)
     assert len(own_lines(done)) == 1, done.stderr
-    assert "24 samples in a step (3 ranks x --batch 8" in done.stderr, done.stderr
+    assert "24 samples in a step of all ranks, which cannot change" in done.stderr, done.stderr
+    done = ranks(5, CATENA, *again, "--iterations", "14", "--oversubscribe")
+    assert "up to 5 for each rank" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["samples"] == 14 * 24, done.stderr
     run(*again, "--iterations", "15", "--batch", "8", "--accumulate", "3")
     assert "ranks: 1\n" in Path("a/config.yaml").read_text()
     rest = json.loads(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1",
@@ -280,7 +290,34 @@ def test_resume_on_other_ranks():
     log = [json.loads(line) for line in Path("a/log.jsonl").read_text().splitlines()]
     # one row at the end of every run and of every epoch
     found = [(row["iteration"], row["samples"]) for row in log]
-    assert found == [(n, 24 * n) for n in (5, 12, 15, 20, 40)], log
+    assert found == [(n, 24 * n) for n in (5, 12, 14, 15, 20, 40)], log
+
+
+def test_reproducible():
+    """The same losses and weights, to the bit, on 1 and 3 ranks, on any number of threads, and if
+    another number of ranks resumes."""
+    make_arrays(480)
+    words = ["train", *ARRAYS, "--total-batch", "20", "--blocks", "7", "--reproducible"]
+    steps = [*words, "--epochs", "0", "--log-iterations", "1", "--oversubscribe"]
+
+    def results(out):
+        log = [json.loads(line) for line in Path(out, "log.jsonl").read_text().splitlines()]
+        return [row["train/loss"] for row in log], Path(out, "weights.safetensors").read_bytes()
+
+    run(*steps, "--iterations", "30", "--threads", "1", "--out", "one")
+    run(*steps, "--iterations", "30", "--threads", "2", "--out", "threads")
+    ranks(3, CATENA, *steps, "--iterations", "11", "--out", "three")
+    ranks(2, CATENA, "train", "--resume", "--out", "three", "--iterations", "30", "--quiet",
+          "--json", "--oversubscribe")
+    assert len(results("one")[0]) == 30
+    assert results("threads") == results("one")
+    rows, weights = results("three")
+    assert sorted(set(rows)) == sorted(set(results("one")[0])) and weights == results("one")[1]
+    for more, text in ((["--shard"], "cannot be combined with --shard"),
+                       (["--total-batch", "0"], "needs --total-batch"),
+                       (["--blocks", "21"], "--blocks is 21")):
+        done = run(*words, *more, "--out", "no", code=2)
+        assert text in done.stderr, done.stderr
 
 
 def test_other_data():
@@ -665,7 +702,7 @@ def test_folder_after_a_crash():
     done = call(words)
     says = "a job that has not released it (on far, process 12, PBS job 5.far"
     assert says in done.stderr, done.stderr
-    assert file.read_text().startswith("ended\n")
+    assert file.read_text().startswith("complete\n")
     # A host crashed: the server keeps its lock for a while, or forever.
     says = f"no sign of life for 150 s: if you are sure that it is gone, remove {file}"
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

@@ -16,7 +16,7 @@ cluster=$top/dev/cluster
 bad=0
 trap '"$cluster" down; rm -rf "$work"' EXIT
 
-c() { timeout 90 "$cluster" "$@"; }
+. "$top/tests/cluster/common.sh"
 
 # Each rank records its exit code and the time. The launcher may send TERM to this shell, which
 # ignores it and waits for its rank.
@@ -74,13 +74,6 @@ start() {
     timeout 120 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 60 "${launcher_options[@]}" \
         "$work/rank" "$catena" train "$@" --out "$log/result" > "$log/out" 2> "$log/err" &
     launcher=$!
-}
-
-# The process id of the rank on a host, as that host numbers processes.
-pid_on() {
-    c exec "$1" bash -c 'for p in /proc/[0-9]*; do
-        [ "$(readlink "$p/exe")" != "$0" ] || echo "${p#/proc/}"
-    done' "$catena" 2> /dev/null | head -n 1
 }
 
 # Waits until the log has lines, which means that steps have been taken.

@@ -10,16 +10,21 @@
 - ```cpp is the same in C++17, with references to such objects.
 - A program that includes <catena/mpi.h>, and ```fortran, is compiled by mpicc or mpifort and run as
   one rank. Without these compilers it is skipped with a message.
-- ```python run is run with the installed package. The blocks of a page are one program: each sees
-  what those before it defined. Without the package they are skipped with a message.
+- ```python run, ```c run, ```cpp run and ```fortran run: the blocks of a page in one language are
+  one program, named after the page, which grows from block to block and is run each time. In C, C++
+  and Fortran the blocks take the place of the line with `...` in the page's ```c frame; on such a
+  page the programs of all languages must print the same. Without the Python package or the compiler
+  they are skipped with a message.
+- A table after <!-- python run --> is such a block too: the code in its second column is run.
 - ```c NAME saves the block as file NAME for later commands. If NAME is a path below src/ of the
   project, the block is an op file. It is compiled with the project's internal headers, not run.
 - The commands of ```sh run are run in order, in one folder per document that is also their HOME,
-  with the prefix as $HOME/catena and its bin in the PATH.
+  with the prefix as $HOME/catena and its bin in the PATH. Exported variables stay set.
 - ```output shows what the program or command before it prints. The words must be the same; a number
   or time may be any other one, and a line `...` stands for any lines. The pages call this machine
   node1. With ```output exact, the numbers must be the same too.
-- ```sh run needs PROGRAM is skipped with a message if that program is missing.
+- ```sh run needs PROGRAM, and the same for other languages, is skipped with a message if that
+  program is missing.
 """
 import os
 import re
@@ -32,9 +37,11 @@ from pathlib import Path
 
 BLOCK = re.compile(r"^```(c|cpp|sh|fortran|python|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n"
                    r"(.*?)^```[ ]*$", re.M | re.S)
+TABLE = re.compile(r"^<!-- python run -->\n((?:\|.*\n)+)", re.M)
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,:]*(?:[eE][-+]?\d+)?")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 HOST = re.compile(rf"(?<![\w.-]){re.escape(socket.gethostname())}(?![\w.-])")
+SUFFIX = {"c": "c", "cpp": "cpp", "fortran": "f90", "python": "py"}
 TOP = Path(__file__).resolve().parents[2]
 FRAGMENT = """#include <catena/catena.h>
 void fragment(ctn_context *ctx, ctn_module *net, ctn_module *fc1, ctn_module *fc2, ctn_optim *opt,
@@ -71,50 +78,83 @@ def line_pattern(line):
 def blocks(path):
     """Yields (line, language, word after it, program it needs, text) of each block."""
     text = Path(path).read_text(encoding="utf-8")
-    for m in BLOCK.finditer(text):
-        yield text.count("\n", 0, m.start()) + 1, m[1], m[2], m[3], m[4]
+    for m in sorted((*BLOCK.finditer(text), *TABLE.finditer(text)), key=lambda m: m.start()):
+        line = text.count("\n", 0, m.start()) + 1
+        if m.re is TABLE:
+            yield line, "python", "run", None, code_of(m[1])
+        else:
+            yield line, m[1], m[2], m[3], m[4]
+
+
+def code_of(table):
+    """The code in the second column of a table, one line for each piece."""
+    cells = (re.split(r"(?<!\\)\|", row)[2] for row in table.splitlines())
+    return "".join(code + "\n" for cell in cells for code in re.findall(r"`([^`]+)`", cell))
+
+
+def uses_mpi(text):
+    return re.search(r"mpi", text, re.I) is not None
+
+
+def framed(frame, text):
+    """The frame of a program with the text in place of its line with dots."""
+    return re.sub(r"^.*\.\.\..*\n", lambda _: text, frame, count=1, flags=re.M)
 
 
 class Checker:
-    def __init__(self, prefix, work):
+    def __init__(self, prefix, work, page):
         (work / "catena").symlink_to(prefix)
-        self.work = work
+        self.work, self.page = work, page
         self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}",
                     # Without these, Open MPI refuses to run as root, as the tests do.
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
         self.flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include"]
         self.cpp = ["g++", "-std=c++17", *self.flags[1:]]
-        self.printed = ""  # by the last program or command
-        self.before = []  # the blocks of Python so far
+        self.printed = ""  # by the last program or command; None: it was skipped
+        self.frames = {}  # of each language
+        self.pieces = {}  # of each language: its blocks so far, and the lines that they print
+        self.told = {}  # what the program in each language prints
         self.link = [f"-L{self.lib}", f"-Wl,-rpath,{self.lib}", "-lcatena", "-lm"]
+
+    def skip(self, where, why):
+        print(f"docs: {where}: skipped, {why}")
+        self.printed = None
 
     def run(self, where, command, quiet=False):
         done = subprocess.run(command, cwd=self.work, env=self.env, capture_output=True, text=True)
         self.printed = HOST.sub("node1", done.stdout + done.stderr)
         if done.returncode == 0 and not (quiet and done.stderr):
-            return
+            return done.stdout
         sys.stderr.write(done.stdout + done.stderr)
         sys.exit(f"docs: {where}: exit code {done.returncode}")
 
-    def program(self, where, name, text):
-        (self.work / name).write_text(text, encoding="utf-8")
-        compiler = self.cpp if name.endswith(".cpp") else ["gcc", *self.flags]
-        self.run(where, [*compiler, name, "-o", "program", *self.link])
-        self.run(where, ["./program"], quiet=True)
+    def commands(self, where, text):
+        """Runs commands in a shell that knows what the blocks before it exported."""
+        text = f"[ ! -f ~/.exported ] || . ~/.exported\n{text}\nexport -p > ~/.exported\n"
+        self.run(where, ["bash", "-euo", "pipefail", "-c", text])
 
-    def mpi_program(self, where, name, text):
-        """C or Fortran. Messages on stderr are ignored: MPI itself may print some for one rank."""
-        fortran = name.endswith(".f90")
-        compiler = "mpifort" if fortran else "mpicc"
-        if not shutil.which(compiler):
-            print(f"docs: {where}: skipped, {compiler} was not found")
-            return
+    def build(self, where, name, text, *options):
+        """Compiles C, C++ or Fortran as ./program. False: there is no compiler."""
         (self.work / name).write_text(text, encoding="utf-8")
+        fortran = name.endswith(".f90")
+        compiler = "mpifort" if fortran else "mpicc" if "<catena/mpi.h>" in text else "gcc"
+        if not shutil.which(compiler):
+            self.skip(where, f"{compiler} was not found")
+            return False
+        command = [compiler, *self.flags]
+        if name.endswith(".cpp"):
+            command = self.cpp
+        elif fortran:
+            command = [compiler, "-Wall", "-Wextra", "-Werror"]
         modules = self.fortran_modules(where) if fortran else []
-        options = ["-Wall", "-Wextra", "-Werror"] if fortran else self.flags
-        self.run(where, [compiler, *options, name, *modules, "-o", "program", *self.link])
-        self.run(where, ["./program"])
+        self.run(where, [*command, *options, name, *modules, "-o", "program", *self.link])
+        return True
+
+    def program(self, where, name, text):
+        """Messages on stderr are ignored where MPI may run: it prints some for one rank."""
+        if self.build(where, name, text):
+            self.run(where, ["./program"], quiet=not uses_mpi(text))
 
     def fortran_modules(self, where):
         """The object files of module catena, compiled once for each document."""
@@ -135,20 +175,33 @@ class Checker:
         flags = [*self.flags, "-fopenmp", "-Wno-unused", f"-I{TOP}/src", f"-I{generated.parent}"]
         self.run(where, ["gcc", *flags, "-c", "op.c"])
 
-    def python(self, where, text):
-        """Runs a block after the blocks before it, whose output is not shown again."""
-        package = self.lib / "catena" / "python"
-        if not package.exists():
-            print(f"docs: {where}: skipped, the Python package is not installed")
-            self.printed = None
+    def piece(self, where, language, text):
+        """Adds a block to the program of a page, and runs the program so far. What the blocks
+        before it print is left out."""
+        before, lines = self.pieces.get(language, ("", 0))
+        whole = framed(self.frames.get(language, "...\n"), before + text)
+        name = f"{self.page}.{SUFFIX[language]}"
+        if language == "python":
+            package = self.lib / "catena" / "python"
+            if not package.exists():
+                self.skip(where, "the Python package is not installed")
+                return
+            self.env["PYTHONPATH"] = str(package)
+            (self.work / name).write_text(whole, encoding="utf-8")
+        elif not self.build(where, name, whole, "-Wno-unused"):
             return
-        self.env["PYTHONPATH"] = str(package)
-        hush = ("import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n"
-                "    exec({!r})\n")
-        before = "".join(hush.format(one) for one in self.before)
-        self.before.append(text)
-        (self.work / "program.py").write_text(before + text, encoding="utf-8")
-        self.run(where, ["python3", "program.py"], quiet=True)
+        command = ["python3", name] if language == "python" else ["./program"]
+        self.told[language] = self.run(where, command, quiet=not uses_mpi(whole))
+        printed = self.printed.splitlines(keepends=True)
+        self.pieces[language] = before + text, len(printed)
+        self.printed = "".join(printed[lines:])
+
+    def compare(self, path):
+        """The programs of a page with frames print the same."""
+        if self.frames and len(set(self.told.values())) > 1:
+            for language, text in self.told.items():
+                sys.stderr.write(f"{language}:\n{text}")
+            sys.exit(f"docs: {path}: the programs do not print the same")
 
     def output(self, where, text, exact):
         if exact and text in self.printed:
@@ -172,39 +225,48 @@ class Checker:
         self.run(where, [*self.cpp, "-Wno-unused", "-c", "fragment.cpp"])
 
 
+    def block(self, where, language, word, text):
+        """Checks one block. Returns what kind it was, None if there is nothing to check."""
+        if language == "sh":
+            if word != "run":
+                return None
+            self.commands(where, text)
+            return "command blocks"
+        if language == "output":
+            if self.printed is None:
+                return None
+            self.output(where, text, word == "exact")
+            return "outputs"
+        if word == "frame":
+            self.frames[language] = text
+            return None
+        if word == "run":
+            self.piece(where, language, text)
+            return "programs"
+        if language == "fortran" or (language in ("c", "cpp") and re.search(r"\bmain\(", text)):
+            self.program(where, word or f"main.{SUFFIX[language]}", text)
+            return "programs"
+        if language == "python":
+            return None
+        how = self.op_file if word.startswith("src/") else \
+            self.cpp_fragment if language == "cpp" else self.fragment
+        how(where, text)
+        return "fragments"
+
+
 def check(prefix, path):
     counts = {"programs": 0, "fragments": 0, "command blocks": 0, "outputs": 0}
     with tempfile.TemporaryDirectory() as name:
-        checker = Checker(Path(prefix).resolve(), Path(name))
+        checker = Checker(Path(prefix).resolve(), Path(name), Path(path).stem)
         for line, language, word, needs, text in blocks(path):
             where = f"{path}:{line}"
             if needs and not shutil.which(needs):
-                print(f"docs: {where}: skipped, there is no {needs}")
-                checker.printed = None
-            elif language == "sh" and word == "run":
-                checker.run(where, ["bash", "-euo", "pipefail", "-c", text])
-                counts["command blocks"] += 1
-            elif language == "output" and checker.printed is not None:
-                checker.output(where, text, word == "exact")
-                counts["outputs"] += 1
-            elif language == "c" and word.startswith("src/"):
-                checker.op_file(where, text)
-                counts["fragments"] += 1
-            elif language == "python" and word == "run":
-                checker.python(where, text)
-                counts["programs"] += 1
-            elif language == "fortran" or (language == "c" and "<catena/mpi.h>" in text):
-                checker.mpi_program(where, word, text)
-                counts["programs"] += 1
-            elif language in ("c", "cpp") and re.search(r"\bmain\(", text):
-                checker.program(where, word or f"main.{language}", text)
-                counts["programs"] += 1
-            elif language == "cpp":
-                checker.cpp_fragment(where, text)
-                counts["fragments"] += 1
-            elif language == "c":
-                checker.fragment(where, text)
-                counts["fragments"] += 1
+                checker.skip(where, f"there is no {needs}")
+                continue
+            kind = checker.block(where, language, word, text)
+            if kind:
+                counts[kind] += 1
+        checker.compare(path)
     return counts
 
 

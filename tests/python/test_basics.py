@@ -143,12 +143,40 @@ class Training(unittest.TestCase):
             np.testing.assert_array_equal(ct.dropout(x, 0.5).numpy(), x)
         self.assertTrue(ct.current_context().training)
 
+    def test_initial_values(self):
+        table = ct.nn.Embedding(200, 10)
+        values = table.parameters()[0].numpy()
+        self.assertAlmostEqual(float(values.std()), 1, delta=0.1)
+        self.assertTrue((ct.nn.Embedding(2, 3, weight=0.5).parameters()[0].numpy() == 0.5).all())
+        linear = ct.nn.Linear(3, 2, bias=0.25, weight={"kind": "normal", "std": 0.01})
+        weight, bias = (p.numpy() for p in linear.parameters())
+        self.assertLess(abs(weight).max(), 0.1)
+        self.assertEqual(bias.tolist(), [0.25, 0.25])
+        self.assertEqual(len(ct.nn.Linear(3, 2, bias=False).parameters()), 1)
+
+    def test_zero_is_no_default(self):
+        net = ct.nn.Linear(2, 2)
+        opt = ct.optim.Adam(net.parameters(), lr=0.0, beta1=0.0)
+        self.assertEqual((opt.lr, ct._core.optim_hyper(opt, "beta1")), (0, 0))
+        other = ct.nn.Linear(2, 2)
+        opt = ct.optim.AdamW(other.parameters(), decay=0.0)
+        self.assertEqual(ct._core.optim_hyper(opt, "decay"), 0)
+        self.assertEqual(opt.group("bias", decay=0.5), 1)
+
     def test_zoo(self):
+        net = ct.zoo.mlp(size=(4, 8, 8, 3))
+        self.assertEqual(net(noise(2, 4)).shape, (2, 3))
         net = ct.zoo.make("resnet20_cifar")
         with ct.evaluation():
             y = net(noise(1, 3, 32, 32))
         self.assertEqual(y.shape, (1, 10))
         self.assertIn("conv1.weight", net.state_dict())
+
+    def test_zoo_sizes(self):
+        self.assertEqual(ct.zoo.mlp().state_dict()["0.weight"].shape, (1000, 784))
+        net = ct.zoo.mlp(size=[3, 5, 2])
+        self.assertEqual([v.shape for v in net.state_dict().values()],
+                         [(5, 3), (5,), (2, 5), (2,)])
 
 
 class Errors(unittest.TestCase):
@@ -209,6 +237,7 @@ class Lifetimes(unittest.TestCase):
         gc.collect()
         self.assertEqual(opt.steps, 0)
 
+    @unittest.skipIf("asan" in os.environ.get("LD_PRELOAD", ""), "freed memory is kept for a while")
     def test_no_growth(self):
         def memory():
             with open("/proc/self/statm", encoding="ascii") as file:

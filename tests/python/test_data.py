@@ -2,11 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets and loaders from Python: coverage, order, lifetimes of batches, errors, threads."""
 import gc
+import os
+import struct
+import tempfile
 import unittest
+import zlib
 
 import numpy as np
 
 import catena as ct
+
+
+def png(width, height, value):
+    """A PNG file of one colour."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(
+            ">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + bytes([value] * 3 * width)) * height
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(
+        b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class Squares:
@@ -50,6 +66,41 @@ class Loading(unittest.TestCase):
         del x
         gc.collect()
         self.assertEqual(self.check_epoch(loader, 20), list(range(20)))
+
+    def test_samples_by_index(self):
+        x = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+        data = ct.data.Arrays(x, np.arange(4))
+        self.assertEqual([int(i) for _, i in data], [0, 1, 2, 3])
+        np.testing.assert_array_equal(data[-1][0].numpy(), x[3])
+        with self.assertRaisesRegex(IndexError, "sample 4 of 4"):
+            data[4]
+
+        class Doubled:  # a data set of Python around one of the library
+            def __len__(self):
+                return len(data)
+
+            def __getitem__(self, i):
+                y, t = data[i]
+                return 2 * y.numpy(), t
+
+        for y, t in ct.data.Loader(Doubled(), batch=2):
+            np.testing.assert_array_equal(y.numpy(), 2 * x[t.numpy()])
+
+    def test_image_options(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "class"))
+            with open(os.path.join(folder, "class", "a.png"), "wb") as file:
+                file.write(png(8, 8, 255))
+            plain = ct.data.image_folder(folder, height=4, width=4, crop="whole")[0][0].numpy()
+            scaled = ct.data.image_folder(folder, height=4, width=4, crop="whole", std=0.5,
+                                          mean=(0.5, 0.25, 0))
+            np.testing.assert_array_equal(plain, np.ones((3, 4, 4)))
+            np.testing.assert_array_equal(scaled[0][0].numpy()[:, 0, 0], [1, 1.5, 2])
+            last = ct.data.image_folder(folder, height=4, width=4, channels_last=1)[0][0]
+            with self.assertRaisesRegex(BufferError, "row by row"):
+                zlib.crc32(last)
+            with self.assertRaisesRegex(ValueError, "mean has 2 numbers, expected one or 3"):
+                ct.data.image_folder(folder, mean=(1, 2))
 
     def test_batches_outlive_the_next_one(self):
         kept = [x for x, _ in ct.data.Loader(Squares(12), batch=3, shuffle=False)]

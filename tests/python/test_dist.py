@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks under mpirun train like one rank with both batches; DLPack shares memory."""
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -36,20 +37,25 @@ def train(comm):
     return net
 
 
+def mpirun(path, *words):
+    """Run this file on two ranks, which write the trained weights to path."""
+    program = shutil.which("mpirun")
+    if not program:
+        raise unittest.SkipTest("there is no mpirun")
+    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMP_NUM_THREADS": "1"}
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, env=env)
+    more = ["--oversubscribe", "--bind-to", "none"] if "Open MPI" in version.stdout else []
+    return subprocess.run([program, *more, "-n", "2", sys.executable, __file__, path, *words],
+                          env=env, capture_output=True, text=True, timeout=120)
+
+
 class Ranks(unittest.TestCase):
-    def test_two_ranks(self):
-        mpirun = shutil.which("mpirun")
-        if not mpirun:
-            self.skipTest("there is no mpirun")
+    def compare(self, *words):
+        """Two ranks with one rank."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "two.safetensors")
-            env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
-            more = ["--oversubscribe", "--bind-to", "none"] \
-                if "Open MPI" in subprocess.run([mpirun, "--version"], capture_output=True,
-                                                text=True, env=env).stdout else []
-            done = subprocess.run([mpirun, *more, "-n", "2", sys.executable, __file__, path],
-                                  env=env, capture_output=True, text=True, timeout=120)
+            done = mpirun(path, *words)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             two = ct.nn.Sequential(ct.nn.Linear(6, 8), ct.tanh, ct.nn.Linear(8, 3))
             two.load(path)
@@ -57,6 +63,13 @@ class Ranks(unittest.TestCase):
         one = train(None)
         for name, value in one.state_dict().items():
             np.testing.assert_allclose(two.state_dict()[name], value, rtol=1e-5, atol=1e-6)
+
+    def test_two_ranks(self):
+        self.compare()
+
+    @unittest.skipUnless(importlib.util.find_spec("mpi4py"), "mpi4py is not installed")
+    def test_mpi4py(self):
+        self.compare("mpi4py")
 
     def test_one_rank(self):
         comm = ct.dist.Comm()
@@ -80,13 +93,22 @@ class Sharing(unittest.TestCase):
         self.assertEqual(y[0, 0].item(), 9)
 
 
-if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].endswith(".safetensors"):
-        ct.use_context(ct.Context(threads=1, seed=1))
+def rank(path, words):
+    """What each rank runs."""
+    ct.use_context(ct.Context(threads=1, seed=1))
+    if "mpi4py" in words:
+        from mpi4py import MPI
+        world = ct.dist.Comm(MPI.COMM_WORLD)
+    else:
         world = ct.dist.start()
-        trained = train(world)
-        if world.rank == 0:
-            trained.save(sys.argv[1])
-        world.barrier()
+    trained = train(world)
+    if world.rank == 0:
+        trained.save(path)
+    world.barrier()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) >= 2 and sys.argv[1].endswith(".safetensors"):
+        rank(sys.argv[1], sys.argv[2:])
     else:
         unittest.main()

@@ -137,6 +137,8 @@ def truncated():
 class Programs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        if "CATENA_BUILD" not in os.environ:
+            raise unittest.SkipTest("CATENA_BUILD names no build with tests")
         program = os.path.join(os.environ["CATENA_BUILD"], "tests", "golden", "test_programs")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "results")

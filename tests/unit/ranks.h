@@ -25,7 +25,7 @@
 #include "support/ok.h"
 #include "support/tsan.h"
 
-enum { MOST = 4 };
+enum { MOST = 4, ROOM = 8 }; /* ranks of most tests, and of any */
 
 typedef struct job job;
 struct job {
@@ -61,11 +61,14 @@ static void *begin(void *p)
     return NULL;
 }
 
+/* The type in which the ranks send gradients; a test may set it. */
+static ctn_dtype wire;
+
 static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
 {
-    job j[MOST] = {{0}};
-    ctn_comm *c[MOST];
-    OK(ctn_comm_loopback(c, size, CTN_OPT(ctn_comm_opt, .algorithm = "ring")));
+    job j[ROOM] = {{0}};
+    ctn_comm *c[ROOM];
+    OK(ctn_comm_loopback(c, size, CTN_OPT(ctn_comm_opt, .algorithm = "ring", .wire = wire)));
     for (int i = 0; i < size; i++) {
         j[i] = (job){.c = c[i], .rank = i, .size = size, .work = work, .arg = arg};
         OK(ctn_context_new(&j[i].ctx,

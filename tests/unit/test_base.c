@@ -610,9 +610,9 @@ static void test_cores(void **state)
     ctn__cores_release(&high.cores);
     /* A claim of all cores waits for low. A later claim of high queues after it. */
     assert_int_equal(pthread_create(&t[0], NULL, claim_and_tell, &all), 0);
-    sleep_ms(50);
+    while (ctn__cores_waiting() < 1) sleep_ms(1);
     assert_int_equal(pthread_create(&t[1], NULL, claim_and_tell, &high), 0);
-    sleep_ms(50);
+    while (ctn__cores_waiting() < 2 && inside == 0) sleep_ms(1);
     assert_int_equal(inside, 0);
     ctn__cores_release(&low.cores);
     pthread_join(t[0], NULL);

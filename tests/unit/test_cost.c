@@ -7,9 +7,6 @@
  * Labels: threads serial
  */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +23,8 @@
 
 #include "comm/comm.h"
 #include "support/counted.h"
+#include "support/folder.h"
+#include "support/opens.h"
 #include "support/tsan.h"
 
 #if !defined(CTN_HAVE_YYJSON) || !defined(CTN_HAVE_SPNG)
@@ -35,34 +34,6 @@ int main(void)
     return 77;
 }
 #else
-
-/* ---- files that a rank opens ---------------------------------------------------------------- */
-
-static _Thread_local long opens;
-
-#define REAL(name, type) ((type)dlsym(RTLD_NEXT, name))
-
-int open(const char *path, int flags, ...)
-{
-    va_list args;
-    va_start(args, flags);
-    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-    va_end(args);
-    opens++;
-    return REAL("open", int (*)(const char *, int, mode_t))(path, flags, mode);
-}
-
-FILE *fopen(const char *path, const char *mode)
-{
-    opens++;
-    return REAL("fopen", FILE * (*)(const char *, const char *))(path, mode);
-}
-
-DIR *opendir(const char *path)
-{
-    opens++;
-    return REAL("opendir", DIR * (*)(const char *))(path);
-}
 
 /* ---- a training ----------------------------------------------------------------------------- */
 
@@ -84,6 +55,7 @@ typedef struct {
     ctn_loader *loader;
     ctn_optim *optim;
     ctn_trainer *tr;
+    atomic_long opens;
     cost at[STEPS + 1], of[PHASES];
     char why[600];
     pthread_t thread;
@@ -91,7 +63,7 @@ typedef struct {
 
 static cost now(const rank *k)
 {
-    return (cost){counted.sent[k->rank], counted.bytes[k->rank], opens};
+    return (cost){counted.sent[k->rank], counted.bytes[k->rank], k->opens};
 }
 
 static cost minus(cost a, cost b)
@@ -197,6 +169,7 @@ static ctn_status train(rank *k)
 static void *begin_rank(void *p)
 {
     rank *k = p;
+    opens_of = &k->opens;
     ctn_error_clear();
     if (train(k) == CTN_OK) return NULL;
     snprintf(k->why, sizeof k->why, "rank %d of %d: %s", k->rank, k->size, ctn_error_message());
@@ -254,19 +227,6 @@ static void make_images(void)
         snprintf(path, sizeof path, "images/%c/%04d.png", 'a' + i % CLASSES, i);
         if (symlink(CTN_TESTS_DIR "/fuzz/corpus/image/RGB.png", path) != 0) fail_msg("%s", path);
     }
-}
-
-static void remove_all(const char *dir)
-{
-    DIR *d = opendir(dir);
-    char path[512];
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        if (unlink(path) != 0) remove_all(path);
-    }
-    if (d) closedir(d);
-    rmdir(dir);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -414,7 +414,7 @@ static void test_damage(void **state)
 {
     (void)state;
     static const char *const files[] = {"state.safetensors", "trainer.txt", "decisions.txt",
-                                        "files.txt"};
+                                        "manifest.txt"};
     ctn_set_log(count_warning, NULL);
     for (int k = 0; k < 12; k++) {
         training t;

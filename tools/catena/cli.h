@@ -75,9 +75,14 @@ typedef struct {
     const option *options;
     const char *examples; /* commands, one per line, each with what it does */
     int (*run)(args *a);
-    int free_words; /* number of required operands that may be any text */
-    bool optional;  /* the operand may be missing: the command finds it by itself */
-    bool paths;     /* besides `words`, the operand may be a path, which must contain a slash */
+    int free_words;     /* number of required operands that may be any text */
+    bool optional;      /* the operand may be missing: the command finds it by itself */
+    bool paths;         /* besides `words`, the operand may be a path, which must contain a slash */
+    bool more;          /* any number of operands may follow that of `words`: args.extra */
+    const char *dash_n; /* the option that -n and -np, as of mpirun, stand for; NULL: none */
+    /* What the words after `--` are, as printed in the usage line: they go to args.extra. NULL:
+     * they are operands. */
+    const char *after;
     /* Not NULL: the command reads configuration files. Lists the options that are not allowed
      * there: " json force ". */
     const char *configure;
@@ -89,15 +94,18 @@ struct args {
     const char *value[MAX_OPTIONS]; /* indexed as cmd->options, with defaults; flags: NULL or "1" */
     source from[MAX_OPTIONS];
     const char *operand, *operand2; /* NULL: not given */
-    void *owned;                    /* strings that values point to, see args_own */
-    struct launch *job;             /* launch.h */
+    char **extra;                   /* further words of the command line: command.more, .after */
+    int nextra;
+    void *owned;        /* strings that values point to, see args_own */
+    struct launch *job; /* launch.h */
 };
 
 extern const command cmd_train, cmd_eval, cmd_predict, cmd_generate, cmd_pack;
 extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
-extern const command cmd_timeline;
+extern const command cmd_timeline, cmd_checkpoint, cmd_verify_resume, cmd_launch;
 
-extern const char *command_line; /* as it was typed, without quotes (main.c) */
+const command *command_find(const char *name); /* NULL: there is none (main.c) */
+extern const char *command_line;               /* as it was typed, without quotes (main.c) */
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 
@@ -181,6 +189,7 @@ void json_open(json *j, const char *name, char bracket);      /* '{' or '[' */
 void json_close(json *j, char bracket);                       /* '}' or ']' */
 void json_text(json *j, const char *name, const char *value); /* NULL value: null */
 void json_int(json *j, const char *name, int64_t value);
+void json_bool(json *j, const char *name, bool value);
 void json_real(json *j, const char *name, double value); /* not finite: null */
 
 /* Refuse more threads than CPUs, from --threads or a variable. Returns -1 to continue, otherwise
@@ -193,11 +202,15 @@ int check_precision(const args *a);
 ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 
 double now_s(void); /* monotonic */
+enum { UTC = 32 };
+const char *utc_now(char buf[UTC]); /* 2026-01-31T12:00:00Z */
 /* Of n values. Sorts x. */
 void best_and_median(double *x, int64_t n, double *best, double *median);
 /* Write a file atomically: until file_close, the old content stays in place. Errors: EIO. */
 ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);
+/* Remove a file or a folder with all that is in it, as far as possible. */
+void remove_tree(const char *path);
 /* folder/name; "" if it does not fit. */
 const char *join(char *buf, size_t n, const char *folder, const char *name);
 

@@ -4,7 +4,8 @@
  * reported values over all ranks, and progress reports to the watchdog. The samples were already
  * divided among the ranks when the loaders were made.
  *
- * setup.c calls this on every rank before the first step. It does nothing in a job of one rank.
+ * setup.c calls this on every rank before the first step. In a job of one rank it does nothing,
+ * unless steps are to have the same bits as on several (--reproducible).
  */
 #include <catena/dist.h>
 
@@ -25,8 +26,10 @@ static ctn_dtype wire_of(const args *a)
 static ctn_status open_exchange(training *r)
 {
     const args *a = r->t.a;
-    CTN_TRY(ctn_comm_open(&r->comm, CTN_OPT(ctn_comm_opt, .algorithm = args_text(a, "allreduce"),
-                                            .wire = wire_of(a))));
+    if (!a->job->comm) return ctn_comm_open(&r->comm, NULL); /* one rank, exact sums of blocks */
+    CTN_TRY(ctn_comm_again(&r->comm, a->job->comm,
+                           CTN_OPT(ctn_comm_opt, .algorithm = args_text(a, "allreduce"),
+                                   .wire = wire_of(a))));
     watchdog_also(r->comm);
     return CTN_OK;
 }
@@ -34,13 +37,15 @@ static ctn_status open_exchange(training *r)
 ctn_status distribute_optimizer(training *r)
 {
     const args *a = r->t.a;
-    if (!a->job->comm) return CTN_OK;
+    const bool exact = args_flag(a, "reproducible");
+    if (!a->job->comm && !exact) return CTN_OK;
     CTN_TRY(open_exchange(r));
     if (args_flag(a, "sync-batch-norm")) CTN_TRY(ctn_dist_sync_batch_norm(r->t.net, r->comm));
     return ctn_dist_optim(r->optim, r->comm,
                           CTN_OPT(ctn_dist_opt,
                                   .bucket = (int64_t)(1e6 * args_real(a, "bucket-mb")),
-                                  .shard = args_flag(a, "shard"), .progress = progress_of(a)));
+                                  .shard = args_flag(a, "shard"), .progress = progress_of(a),
+                                  .exact = exact ? args_int(a, "blocks") : 0));
 }
 
 static ctn_status step_done(void *self, ctn_trainer *tr)
@@ -68,6 +73,7 @@ ctn_status distribute_trainer(training *r, const ctn_trigger *log)
     if (timeline[0])
         CTN_TRY(ctn_extend_timeline(r->trainer, timeline, args_int(r->t.a, "timeline-steps"),
                                     timeline_ranks(r->t.a)));
+    if (r->memory) CTN_TRY(ctn_extend_memory(r->trainer, NULL, r->memory));
     return r->comm ? ctn_dist_trainer(r->trainer, r->comm, log) : CTN_OK;
 }
 

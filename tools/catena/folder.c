@@ -80,13 +80,10 @@ static void read_boot(char *buf, size_t n)
 
 static void name_job(const char *host)
 {
-    char id[128], boot[64] = "", since[32] = "";
-    time_t t = time(NULL);
-    struct tm tm;
+    char id[128], boot[64] = "", since[UTC];
     read_boot(boot, sizeof boot);
-    if (gmtime_r(&t, &tm)) strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &tm);
     snprintf(mine.name, sizeof mine.name, "host %s\npid %ld\njob %s\nsince %s\nboot %s\n", host,
-             (long)getpid(), job_id(id, sizeof id), since, boot);
+             (long)getpid(), job_id(id, sizeof id), utc_now(since), boot);
 }
 
 /* The value of a line in job.txt; "?" if there is none. */
@@ -150,7 +147,7 @@ static void *beat(void *unused)
     char text[TEXT];
     while (poll(&end, 1, 1000 * BEAT_S) == 0) {
         if (read_job(text) && text[0] && !strstr(text, mine.name)) end_job(text);
-        (void)write_job("running"); /* writing results will report a full disk */
+        (void)write_job(JOB_RUNNING); /* writing results will report a full disk */
     }
     return unused;
 }
@@ -206,7 +203,8 @@ static int await_folder(void)
                      "same moment, this is noticed only %d s later",
                      mine.out, strerror(errno), BEAT_S);
         read_job(text);
-        const bool left = strncmp(text, "running", 7) == 0; /* a job did not release the folder */
+        /* a job did not release the folder */
+        const bool left = strncmp(text, JOB_RUNNING, strlen(JOB_RUNNING)) == 0;
         const bool here = left && strcmp(value(text, "boot", theirs, sizeof theirs), boot) == 0;
         if (lock == LOCK_MINE && here) return -1;
         if (lock != LOCK_HELD && !left) return -1;
@@ -289,14 +287,28 @@ int folder_take(const launch *l, const char *out)
         if (mine.fd < 0) code = cannot("write");
         if (code < 0) code = await_folder();
     } while (code < 0 && replaced());
-    if (code < 0 && !write_job("running")) code = cannot("write");
+    if (code < 0 && !write_job(JOB_RUNNING)) code = cannot("write");
     if (code < 0 && (errno = start_beat()) != 0) code = cannot("start the thread that rewrites");
     mine.taken = code < 0;
     if (!mine.taken && mine.fd >= 0) close(mine.fd);
     return code;
 }
 
-void folder_release(void)
+int folder_inherit(const launch *l, const char *out)
+{
+    snprintf(mine.out, sizeof mine.out, "%s", out);
+    join(mine.path, sizeof mine.path, out, JOB_FILE);
+    name_job(l->host);
+    mine.fd = open(mine.path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (mine.fd < 0) return cannot("write");
+    (void)try_lock(); /* its file server may keep the lock of a lost host for a while */
+    if (!write_job(JOB_RUNNING)) return cannot("write");
+    if ((errno = start_beat()) != 0) return cannot("start the thread that rewrites");
+    mine.taken = true;
+    return -1;
+}
+
+void folder_release(bool complete)
 {
     if (!mine.taken) return;
     mine.taken = false;
@@ -307,7 +319,8 @@ void folder_release(void)
         unlink(mine.path);
         remove_folders();
     } else {
-        (void)write_job("ended"); /* if this fails, the next job waits for a sign of life */
+        /* If this fails, the next job waits for a sign of life. */
+        (void)write_job(complete ? JOB_COMPLETE : "ended");
     }
     close(mine.fd);
 }

@@ -92,12 +92,13 @@ static void short_end(const command *cmd)
 
 void command_help(const command *cmd, bool all)
 {
-    printf("Usage: catena %s%s%s [options]\n\n%s\n", cmd->name, cmd->operands[0] ? " " : "",
-           cmd->operands, cmd->summary);
+    printf("Usage: catena %s%s%s [options]", cmd->name, cmd->operands[0] ? " " : "", cmd->operands);
+    if (cmd->after) printf(" [-- %s]", cmd->after);
+    printf("\n\n%s\n", cmd->summary);
     if (cmd->words) {
         char names[4096];
         const char *word = cmd->operands + strspn(cmd->operands, "[");
-        int n = snprintf(names, sizeof names, "%.*s is one of", (int)strcspn(word, "]"), word);
+        int n = snprintf(names, sizeof names, "%.*s is one of", (int)strcspn(word, "] "), word);
         for (const char *const *w = cmd->words(); *w && n < (int)sizeof names - 200; w++)
             n += snprintf(names + n, sizeof names - (size_t)n, " %s", *w);
         if (cmd->paths)
@@ -190,8 +191,9 @@ void command_man(const command *cmd)
     printf("\n.SH SYNOPSIS\n.B catena %s\n", cmd->name);
     if (cmd->operands[0]) printf(".I %s\n", cmd->operands);
     printf("[options]\n");
+    if (cmd->after) printf("[\\-\\- %s]\n", cmd->after);
     if (cmd->words) {
-        printf(".SH DESCRIPTION\n%s is one of:", cmd->operands);
+        printf(".SH DESCRIPTION\n%.*s is one of:", (int)strcspn(cmd->operands, " "), cmd->operands);
         for (const char *const *w = cmd->words(); *w; w++) {
             printf(" ");
             troff(*w);

@@ -9,6 +9,7 @@
  */
 #include "launch.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,6 +86,53 @@ static int told(const command *cmd, const announced *by)
     return report_failure(cmd->name, DOING_SETUP);
 }
 
+/* Settings of Open MPI, unless the user has chosen others. Returns whether ranks can survive the
+ * loss of others. */
+static bool set_variables(void)
+{
+    static const char *const survival[][2] = {
+        /* what can lose a rank: the other transports cannot */
+        {"OMPI_MCA_pml", "ob1"},
+        {"OMPI_MCA_btl", "tcp,self"},
+        /* the addresses of all ranks, which cannot be asked for once they are gone */
+        {"OMPI_MCA_mpi_add_procs_cutoff", "1024"},
+        /* a heartbeat that finds a cut link within 5 s, and tells all ranks; the plug-in has a
+         * thread for it, because a rank that computes makes no MPI calls */
+        {"OMPI_MCA_mpi_ft_detector", "true"},
+        {"OMPI_MCA_mpi_ft_detector_period", "1"},
+        {"OMPI_MCA_mpi_ft_detector_timeout", "5"},
+        {"OMPI_MCA_mpi_ft_propagator_with_rbcast", "true"},
+    };
+    /* Open MPI ends a process whose peer is gone; give the watchdog time to report the cause. */
+    setenv("OMPI_MCA_mpi_abort_delay", "5", 0);
+    const char *ulfm = getenv("OMPI_MCA_mpi_ft_enable"); /* set by mpirun --with-ft ulfm */
+    if (!ulfm || strcmp(ulfm, "1") != 0) return false;
+    for (size_t i = 0; i < sizeof survival / sizeof *survival; i++)
+        setenv(survival[i][0], survival[i][1], 0);
+    /* Open MPI leaves out the loopback interface, but a machine need not have another one. */
+    if (number_of("OMPI_COMM_WORLD_LOCAL_SIZE") == number_of("OMPI_COMM_WORLD_SIZE") &&
+        !getenv("OMPI_MCA_btl_tcp_if_exclude"))
+        setenv("OMPI_MCA_btl_tcp_if_include", "127.0.0.0/8", 0);
+    return true;
+}
+
+static void on_late(int number)
+{
+    static const char text[] = "catena: MPI has not started after 120 s; a rank may be lost\n";
+    (void)number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(EXIT_ENVIRONMENT);
+    _exit(EXIT_OTHER_RANK);
+}
+
+/* A mpirun that lets ranks survive does not end the others if one is lost before the watchdog
+ * begins, and MPI_Init would wait for it forever. */
+static void limit_start(bool begin)
+{
+    enum { SECONDS = 120 };
+    signal(SIGALRM, begin ? on_late : SIG_DFL);
+    alarm(begin ? SECONDS : 0);
+}
+
 /* Rank 0 learns the host names of all ranks; every rank learns rank 0's host and the first rank
  * that is on another host. */
 static ctn_status learn_hosts(launch *l)
@@ -106,6 +154,30 @@ static ctn_status learn_hosts(launch *l)
     return CTN_OK;
 }
 
+/* Starts MPI and the watchdog. */
+static int connect_ranks(launch *l, const command *cmd, const announced *by)
+{
+    ctn_comm_opt opt = {.struct_size = sizeof opt};
+    if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, by);
+    l->rank = ctn_comm_rank(l->comm);
+    l->size = ctn_comm_size(l->comm);
+    l->survives = ctn_comm_survives(l->comm);
+    if (l->size == 1 && by->size == 0 && by->rank == 0) { /* it is one task after all */
+        ctn_comm_free(l->comm);
+        l->comm = NULL;
+        return ctn_mpi_finalize() < 0 ? told(cmd, by) : -1;
+    }
+    if (l->size == 1) {
+        if (by->rank == 0)
+            fprintf(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
+                    by->name, (long long)by->size, ctn_comm_transport(l->comm), by->fix);
+        return EXIT_ENVIRONMENT;
+    }
+    log_rank = l->rank;
+    if (learn_hosts(l) < 0) return report_failure(cmd->name, DOING_SETUP);
+    return watchdog_begin(l) < 0 ? report_failure(cmd->name, DOING_SETUP) : -1;
+}
+
 int launch_begin(launch *l, const command *cmd)
 {
     *l = (launch){.size = 1, .machine_ranks = 1};
@@ -116,26 +188,51 @@ int launch_begin(launch *l, const command *cmd)
     if (!several) return -1;
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
-    ctn_comm_opt opt = {.struct_size = sizeof opt};
-    /* Open MPI ends a process whose peer is gone; give the watchdog time to report the cause. */
-    setenv("OMPI_MCA_mpi_abort_delay", "5", 0);
-    if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, &by);
-    l->rank = ctn_comm_rank(l->comm);
-    l->size = ctn_comm_size(l->comm);
-    if (l->size == 1 && by.size == 0 && by.rank == 0) { /* it is one task after all */
-        ctn_comm_free(l->comm);
-        l->comm = NULL;
-        return ctn_mpi_finalize() < 0 ? told(cmd, &by) : -1;
-    }
-    if (l->size == 1) {
-        if (by.rank == 0)
-            fprintf(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
-                    by.name, (long long)by.size, ctn_comm_transport(l->comm), by.fix);
-        return EXIT_ENVIRONMENT;
-    }
-    log_rank = l->rank;
-    if (learn_hosts(l) < 0) return report_failure(cmd->name, DOING_SETUP);
-    return watchdog_begin(l) < 0 ? report_failure(cmd->name, DOING_SETUP) : -1;
+    if (!set_variables()) return connect_ranks(l, cmd, &by);
+    signal(SIGPIPE, SIG_IGN); /* Open MPI may be sending to the lost rank */
+    limit_start(true);
+    const int code = connect_ranks(l, cmd, &by);
+    limit_start(false);
+    return code;
+}
+
+/* Rank 0 says why the ranks that are left do not continue. `catena launch` reads the line. */
+static bool cannot_continue(const launch *l, const char *why)
+{
+    char line[512];
+    if (l->rank != 0) return false;
+    snprintf(line, sizeof line, "cannot continue without the lost rank: %.400s", why);
+    line[strcspn(line, "\n")] = 0; /* without the trace */
+    watchdog_record(line);
+    return false;
+}
+
+bool launch_shrink(launch *l)
+{
+    const ctn_comm_opt opt = {.struct_size = sizeof opt};
+    ctn_comm *left = NULL;
+    const int size = l->size;
+    int first = l->rank; /* of the ranks that are left */
+    if (!l->survives || !watchdog_lost()) return false;
+    ctn_comm_fail(l->comm, "a rank is lost"); /* in case the exchange alone has noticed */
+    ctn_error_clear();
+    if (ctn_comm_shrink(&left, l->comm, &opt) < 0 ||
+        ctn_comm_broadcast(left, &first, sizeof first, 0) < 0)
+        return cannot_continue(l, ctn_error_message());
+    /* If the job fell apart in two, only one side may continue: the one with most ranks, and of
+     * two halves the one with rank 0. */
+    const int now = ctn_comm_size(left);
+    if (2 * now < size || (2 * now == size && first != 0))
+        return cannot_continue(l, "this part of the job is not the larger one");
+    watchdog_reset();
+    ctn_comm_free(l->comm);
+    free(l->hosts);
+    l->hosts = NULL;
+    l->comm = left;
+    l->lost += size - now;
+    l->rank = log_rank = ctn_comm_rank(left);
+    l->size = now;
+    return learn_hosts(l) >= 0 && watchdog_begin(l) >= 0;
 }
 
 /* ---- what rank 0 knows ----------------------------------------------------------------------- */
@@ -296,12 +393,13 @@ int launch_end(launch *l, int code)
     fflush(stderr);
     bool well = code == EXIT_DONE || code == EXIT_REQUEUE || watchdog_agreed();
     if (well) well = ctn_comm_barrier(l->comm) >= 0;
-    if (!well) {
-        code = watchdog_leave(code);
+    if (!well) code = watchdog_leave(code);
+    else watchdog_end();
+    /* MPI_Finalize would wait for lost ranks, also for one that is lost at that moment. */
+    if (!well || l->survives) {
         fflush(stdout);
         _exit(code);
     }
-    watchdog_end();
     ctn_comm_free(l->comm);
     l->comm = NULL;
     if (ctn_mpi_finalize() < 0 && code == EXIT_DONE) code = report_failure("end", DOING_SETUP);

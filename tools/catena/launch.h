@@ -22,6 +22,8 @@ typedef struct launch {
     int machine_ranks;    /* ranks on this machine, over all its host names */
     int first_elsewhere;  /* the lowest rank that is not on rank 0's host; size: there is none */
     char (*hosts)[64];    /* on rank 0: host of each rank; elsewhere: rank 0's; NULL: one rank */
+    bool survives;        /* if ranks are lost, the others can continue */
+    int lost;             /* how many were */
     struct cores *cores;  /* cores.c */
 } launch;
 
@@ -50,6 +52,9 @@ ctn_status launch_bytes(launch *l, void **p, size_t *n);
 /* ctn_comm_agree. If the ranks differ, all of them end with the same exit code. Collective.
  * Errors: EARG, ENOMEM, EPEER. */
 ctn_status launch_agree(launch *l, const char *text);
+/* After the loss of ranks: make the job one of the ranks that are left. False: that is not the
+ * failure, or not possible. Collective over these ranks. */
+bool launch_shrink(launch *l);
 /* End the job: together on success; after an error at once and without MPI, which would wait for
  * the other ranks. */
 int launch_end(launch *l, int code);

@@ -10,9 +10,11 @@
 #include "launch.h"
 #include "memory.h"
 
-static const command *const commands[] = {&cmd_train, &cmd_eval,     &cmd_predict,   &cmd_generate,
-                                          &cmd_pack,  &cmd_bench,    &cmd_explain,   &cmd_tune,
-                                          &cmd_info,  &cmd_selftest, &cmd_mpi_setup, &cmd_timeline};
+static const command *const commands[] = {&cmd_train,      &cmd_eval,          &cmd_predict,
+                                          &cmd_generate,   &cmd_pack,          &cmd_bench,
+                                          &cmd_explain,    &cmd_tune,          &cmd_info,
+                                          &cmd_selftest,   &cmd_mpi_setup,     &cmd_timeline,
+                                          &cmd_checkpoint, &cmd_verify_resume, &cmd_launch};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)
@@ -21,13 +23,13 @@ static void usage(void)
            "Catena trains neural networks on CPUs.\n\n"
            "Commands:\n");
     for (int i = 0; i < NCOMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\nOptions:\n  --version  print the version\n  --help     this text\n\n"
+        printf("  %-13s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\nOptions:\n  --version     print the version\n  --help        this text\n\n"
            "catena COMMAND --help describes a command; catena help --man COMMAND prints its man "
            "page.\n");
 }
 
-static const command *find(const char *name)
+const command *command_find(const char *name)
 {
     for (int i = 0; i < NCOMMANDS; i++)
         if (strcmp(commands[i]->name, name) == 0) return commands[i];
@@ -87,7 +89,7 @@ static int dispatch(int argc, char **argv)
         return EXIT_DONE;
     }
     const char *name = man ? argv[3] : help ? argv[2] : word;
-    const command *cmd = find(name);
+    const command *cmd = command_find(name);
     if (!cmd) return unknown(name);
     if (help) {
         if (man) command_man(cmd);

@@ -351,12 +351,14 @@ static int set_option(args *a, int argc, char **argv, int *i)
 {
     const command *cmd = a->cmd;
     const char *word = argv[*i];
-    if (word[1] != '-') return unknown_option(cmd, word);
-    size_t n = strcspn(word + 2, "=");
-    int k = option_find(cmd, word + 2, n);
+    const bool dash_n = cmd->dash_n && (strcmp(word, "-n") == 0 || strcmp(word, "-np") == 0);
+    if (word[1] != '-' && !dash_n) return unknown_option(cmd, word);
+    const char *name = dash_n ? cmd->dash_n : word + 2;
+    size_t n = strcspn(name, "=");
+    int k = option_find(cmd, name, n);
     if (k < 0) return unknown_option(cmd, word);
     const option *o = &cmd->options[k];
-    const char *value = word[2 + n] == '=' ? word + 3 + n : NULL;
+    const char *value = name[n] == '=' ? name + n + 1 : NULL;
     if (!o->arg && value) {
         fprintf(stderr, "catena %s: --%s takes no value\n", cmd->name, o->name);
         return EXIT_USAGE;
@@ -412,20 +414,39 @@ static int configure(args *a)
     return code;
 }
 
-int args_parse(args *a, const command *cmd, int argc, char **argv)
+/* Whether the next operand belongs to args.extra. dashes: it comes after `--`. */
+static bool is_extra(const args *a, bool dashes)
 {
-    *a = (args){.cmd = cmd};
-    for (int i = 0; cmd->options[i].name; i++) a->value[i] = cmd->options[i].def;
+    return dashes && a->cmd->after ? true : a->cmd->more && a->operand;
+}
+
+static int set_words(args *a, int argc, char **argv)
+{
+    bool dashes = false;
     for (int i = 0; i < argc; i++) {
-        int code;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            command_help(cmd, i + 1 < argc && strcmp(argv[i + 1], "all") == 0);
+        int code = -1;
+        if (!dashes && strcmp(argv[i], "--") == 0) {
+            dashes = true;
+        } else if (!dashes && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+            command_help(a->cmd, i + 1 < argc && strcmp(argv[i + 1], "all") == 0);
             return EXIT_DONE;
+        } else if (!dashes && argv[i][0] == '-' && argv[i][1] != 0) {
+            code = set_option(a, argc, argv, &i);
+        } else if (is_extra(a, dashes)) {
+            argv[a->nextra++] = argv[i]; /* over a word that was read before */
+        } else {
+            code = set_operand(a, argv[i]);
         }
-        if (argv[i][0] == '-' && argv[i][1] != 0) code = set_option(a, argc, argv, &i);
-        else code = set_operand(a, argv[i]);
         if (code >= 0) return code;
     }
-    int code = cmd->configure ? configure(a) : -1;
+    return -1;
+}
+
+int args_parse(args *a, const command *cmd, int argc, char **argv)
+{
+    *a = (args){.cmd = cmd, .extra = argv};
+    for (int i = 0; cmd->options[i].name; i++) a->value[i] = cmd->options[i].def;
+    int code = set_words(a, argc, argv);
+    if (code < 0 && cmd->configure) code = configure(a);
     return code >= 0 ? code : missing(a);
 }

@@ -78,7 +78,9 @@ void overview_show(const training *r)
     add_count(f, ": ", parameter_count(t->net), "parameter", "parameters");
     add_data(f, t);
     fprintf(f, "; batch size %lld", (long long)args_int(a, "batch"));
-    if (a->job->size > 1) fprintf(f, " x %d ranks", a->job->size);
+    if (args_int(a, "total-batch") > 0)
+        fprintf(f, ", %lld of all ranks", (long long)args_int(a, "total-batch"));
+    else if (a->job->size > 1) fprintf(f, " x %d ranks", a->job->size);
     if (args_int(a, "accumulate") > 1)
         fprintf(f, " x %lld accumulated", (long long)args_int(a, "accumulate"));
     fprintf(f, ", %s with learning rate %s, %s, %d thread%s", args_text(a, "optimizer"),

@@ -3,7 +3,11 @@
  * Output that all subcommands share: errors and warnings on stderr, exit codes, JSON, atomic
  * files; and the context that they work in.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* nftw */
+#endif
 #include <errno.h>
+#include <ftw.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -105,11 +109,8 @@ int log_rank;
 
 void log_line_of(FILE *f, int rank, const char *host, const char *text)
 {
-    char when[32] = "";
-    time_t t = time(NULL);
-    struct tm tm;
-    if (gmtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    fprintf(f, "%s rank %d %s: %s\n", when, rank, host, text);
+    char when[UTC];
+    fprintf(f, "%s rank %d %s: %s\n", utc_now(when), rank, host, text);
 }
 
 void log_line(const char *fmt, ...)
@@ -201,6 +202,12 @@ void json_int(json *j, const char *name, int64_t value)
     fprintf(to(j), "%lld", (long long)value);
 }
 
+void json_bool(json *j, const char *name, bool value)
+{
+    before(j, name);
+    fputs(value ? "true" : "false", to(j));
+}
+
 void json_real(json *j, const char *name, double value)
 {
     before(j, name);
@@ -271,6 +278,15 @@ double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+const char *utc_now(char buf[UTC])
+{
+    const time_t t = time(NULL);
+    struct tm tm;
+    buf[0] = 0;
+    if (gmtime_r(&t, &tm)) strftime(buf, UTC, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return buf;
+}
+
 const char *join(char *buf, size_t n, const char *folder, const char *name)
 {
     int k = snprintf(buf, n, "%s/%s", folder, name);
@@ -304,4 +320,15 @@ ctn_status file_close(FILE *f, const char *path)
         return st;
     }
     return CTN_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info, (void)kind, (void)at;
+    return remove(path);
+}
+
+void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

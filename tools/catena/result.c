@@ -4,29 +4,13 @@
  * resolved configuration, machine and versions, class names, the plan with its kernels, and the
  * results of tuning.
  */
-#include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "training.h"
 
 /* ---- the folder ------------------------------------------------------------------------------ */
-
-/* Recursive: the state is a folder of folders of files. */
-static void remove_folder(const char *path)
-{
-    char below[4096];
-    DIR *d = opendir(path);
-    if (!d) return;
-    for (struct dirent *e; (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        if (!join(below, sizeof below, path, e->d_name)[0]) continue;
-        if (e->d_type == DT_DIR) remove_folder(below);
-        else remove(below);
-    }
-    closedir(d);
-    remove(path);
-}
 
 static int refuse_full(const args *a)
 {
@@ -53,7 +37,7 @@ int result_check(const args *a)
     if (code >= 0) return code;
     remove(join(path, sizeof path, out, UNFINISHED));
     /* A later --resume must not find the state of an earlier training. */
-    if (!args_flag(a, "resume")) remove_folder(join(path, sizeof path, out, "state"));
+    if (!args_flag(a, "resume")) remove_tree(join(path, sizeof path, out, "state"));
     return -1;
 }
 
@@ -172,6 +156,18 @@ ctn_status result_end(training *r)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* Seconds that saving a checkpoint costs: the longest pause, and what writing slows steps down. */
+static double save_cost(const ctn_progress *p)
+{
+    return p->saves > 0 ? p->pause_s + p->slowed_s / (double)p->saves : 0;
+}
+
+/* The interval that loses the least time to saving and to work done twice (Young and Daly). */
+static double save_interval(const training *r, const ctn_progress *p)
+{
+    return sqrt(2 * save_cost(p) * 3600 * args_real(r->t.a, "mtbf"));
+}
+
 static void print_json(const training *r, const ctn_progress *p, const char *stopped)
 {
     json j = {0};
@@ -188,10 +184,24 @@ static void print_json(const training *r, const ctn_progress *p, const char *sto
     json_real(&j, "compute_s", p->compute_s);
     json_real(&j, "input_s", p->input_s);
     json_real(&j, "other_s", p->other_s);
+    json_int(&j, "saves", p->saves);
+    json_real(&j, "pause_s", p->pause_s);
+    json_real(&j, "save_cost_s", save_cost(p));
+    json_real(&j, "save_interval_s", save_interval(r, p));
     const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
         if (ctn_trainer_value(r->trainer, name, &v)) json_real(&j, name, v);
     json_close(&j, '}');
+}
+
+/* Where saving takes long. */
+static void print_saves(const training *r, const ctn_progress *p)
+{
+    const double noticed = 0.1; /* seconds */
+    if (p->saves == 0 || p->pause_s < noticed) return;
+    printf("Saving a checkpoint costs %.1f s: if a job fails every %g hours (--mtbf), save every "
+           "%.0f minutes (--save-minutes).\n",
+           save_cost(p), args_real(r->t.a, "mtbf"), ceil(save_interval(r, p) / 60));
 }
 
 void result_print(const training *r, const char *stopped)
@@ -207,6 +217,7 @@ void result_print(const training *r, const char *stopped)
     printf("%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
            stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
            (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
+    print_saves(r, &p);
     const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
         if (ctn_trainer_value(r->trainer, name, &v)) printf("  %-24s %.6g\n", name, v);

@@ -13,6 +13,13 @@
 
 /* ---- the optimizer --------------------------------------------------------------------------- */
 
+/* Samples of all ranks in a batch. */
+static int64_t whole_batch(const args *a)
+{
+    const int64_t total = args_int(a, "total-batch");
+    return total > 0 ? total : args_int(a, "batch") * a->job->size;
+}
+
 static void settle_optimizer(args *a, const task *t)
 {
     if (args_is(a, "optimizer", "auto"))
@@ -22,8 +29,7 @@ static void settle_optimizer(args *a, const task *t)
                                               : "adam");
     bool sgd = args_is(a, "optimizer", "sgd");
     /* A step over twice as many samples may be twice as long: 0.1 suits 256 of them. */
-    const double samples =
-        (double)args_int(a, "batch") * a->job->size * fmax(1, (double)args_int(a, "accumulate"));
+    const double samples = (double)whole_batch(a) * fmax(1, (double)args_int(a, "accumulate"));
     if (!args_text(a, "lr")[0]) args_settle(a, "lr", "%.4g", sgd ? 0.1 * samples / 256 : 0.001);
     if (!args_text(a, "decay")[0])
         args_settle(a, "decay", sgd ? "0.0005" : args_is(a, "optimizer", "adamw") ? "0.01" : "0");
@@ -57,10 +63,8 @@ ctn_status setup_optimizer(training *r)
 static int64_t steps_of(const training *r, double epochs)
 {
     const args *a = r->t.a;
-    /* ceil(n) below is rank 0's share, the largest. */
-    double n = (double)ctn_dataset_count(r->t.set[0]) / a->job->size;
-    double batch = (double)args_int(a, "batch");
-    double batches = drops_last(a) ? floor(floor(n) / batch) : ceil(ceil(n) / batch);
+    const double share = (double)ctn_dataset_count(r->t.set[0]) / (double)whole_batch(a);
+    const double batches = drops_last(a) ? floor(share) : ceil(share);
     int64_t accumulate = args_int(a, "accumulate");
     return llround(epochs * ceil(batches / (double)(accumulate > 1 ? accumulate : 1)));
 }
@@ -177,17 +181,38 @@ static ctn_status add_validated(training *r)
     return p.patience > 0 ? ctn_extend_early_stop(r->trainer, NULL, &p) : CTN_OK;
 }
 
+/* Extensions that watch the loss and the gradients. */
+static ctn_status add_guards(training *r)
+{
+    const args *a = r->t.a;
+    const bool skip = args_is(a, "on-nonfinite", "skip");
+    const bool rewind = args_is(a, "on-nonfinite", "rewind");
+    CTN_TRY(ctn_extend_on_nonfinite(r->trainer, NULL,
+                                    CTN_OPT(ctn_nonfinite_opt,
+                                            .policy = skip     ? CTN_NONFINITE_SKIP
+                                                      : rewind ? CTN_NONFINITE_REWIND
+                                                               : CTN_NONFINITE_STOP,
+                                            .max_rewinds = args_int(a, "max-rewinds"),
+                                            .factor = args_real(a, "rewind-factor"))));
+    /* Also if nothing is to be reported, so that a resumed run may decide otherwise. */
+    const double spike = args_real(a, "spike");
+    return ctn_extend_spikes(r->trainer,
+                             CTN_OPT(ctn_spike_opt, .deviations = spike > 0 ? spike : 1e300));
+}
+
 static double learning_rate(void *self, ctn_trainer *tr)
 {
     (void)self;
-    return ctn_optim_hyper(ctn_trainer_optim(tr), "lr");
+    return ctn_optim_lr(ctn_trainer_optim(tr));
 }
 
 static ctn_status add_files(training *r, const ctn_trigger *log)
 {
     static const char *const curves[] = {"train/loss", "val/loss", NULL};
     args *a = r->t.a;
+    const double share = args_real(a, "save-share");
     const double minutes = args_real(a, "save-minutes");
+    const double steps = (double)args_int(a, "save-iterations");
     CTN_TRY(ctn_extend_observe(r->trainer, log, "lr", learning_rate, NULL));
     CTN_TRY(ctn_extend_log(r->trainer, log, "log.jsonl"));
     CTN_TRY(ctn_extend_plot(r->trainer, NULL, curves, "loss.svg"));
@@ -196,8 +221,12 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
     CTN_TRY(overview_report(r));
     if (args_int(a, "lora") == 0) /* otherwise adapters_write does it */
         CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
-    return ctn_extend_state(r->trainer,
-                            minutes > 0 ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes) : NULL);
+    if (a->job->size > 1) CTN_TRY(ctn_extend_replicas(r->trainer, NULL));
+    return ctn_extend_state(r->trainer, share > 0 ? CTN_TRIGGER(CTN_SHARE_OF_TIME, .n = share)
+                                        : minutes > 0
+                                            ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes)
+                                        : steps > 0 ? CTN_TRIGGER(CTN_EVERY_ITERATIONS, .n = steps)
+                                                    : NULL);
 }
 
 static ctn_status look_for_slow(void *self, ctn_trainer *tr)
@@ -223,7 +252,7 @@ ctn_status setup_trainer(training *r)
     CTN_TRY(add_schedule(r));
     if (args_real(a, "ema") > 0) CTN_TRY(ctn_extend_average(r->trainer, args_real(a, "ema")));
     CTN_TRY(add_validated(r));
-    CTN_TRY(ctn_extend_fail_on_nonfinite(r->trainer, NULL));
+    CTN_TRY(add_guards(r));
     CTN_TRY(add_files(r, log));
     CTN_TRY(add_shown(r, log));
     CTN_TRY(ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),

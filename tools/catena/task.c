@@ -18,7 +18,7 @@
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static net_kind kind_of(const char *zoo)
+net_kind net_kind_of(const char *zoo)
 {
     if (strcmp(zoo, "mlp") == 0) return NET_FLAT;
     if (strcmp(zoo, "unet") == 0) return NET_FIELD;
@@ -36,7 +36,7 @@ ctn_status task_begin(task *t, args *a, task_use use)
         CTN_TRY(own_open(t, a->operand));
     } else {
         t->zoo = a->operand;
-        t->net_is = kind_of(t->zoo);
+        t->net_is = net_kind_of(t->zoo);
         t->masked = strcmp(t->zoo, "bert") == 0;
     }
     CTN_TRY(open_context(&t->ctx, a, timeline_room(a)));

@@ -152,6 +152,7 @@ typedef struct {
 ctn_status class_names_read(class_names *c, launch *l, const char *weights); /* collective */
 void class_names_free(class_names *c);
 
+net_kind net_kind_of(const char *zoo); /* of a network of the zoo */
 ctn_status task_begin(task *t, args *a, task_use use);
 ctn_status task_data(task *t);
 ctn_status task_net(task *t);

@@ -562,6 +562,13 @@ bool drops_last(const args *a)
     return args_flag(a, "drop-last") || args_flag(a, "sync-batch-norm");
 }
 
+/* Samples of a block of a training with --reproducible; 0: no blocks. */
+static int64_t block_of(const args *a)
+{
+    if (!args_flag(a, "reproducible")) return 0;
+    return (args_int(a, "total-batch") - 1) / args_int(a, "blocks") + 1;
+}
+
 static ctn_status open_loader(task *t, int k, bool training)
 {
     ctn_sampler *order = NULL;
@@ -582,6 +589,8 @@ static ctn_status open_loader(task *t, int k, bool training)
     CTN_TRY_GOTO(st, done, ctn_sampler_shard(order, t->a->job->rank, t->a->job->size));
     st = ctn_loader_new(&t->loader[k], t->set[k], order,
                         CTN_OPT(ctn_loader_opt, .batch = batch, .threads = threads,
+                                .total = training ? args_int(t->a, "total-batch") : 0,
+                                .block = training ? block_of(t->a) : 0,
                                 .drop_last = training && drops_last(t->a),
                                 .skip = args_real(t->a, "skip"), .mix = mixed ? &mix : NULL));
 done:
@@ -592,6 +601,10 @@ done:
 ctn_status task_loaders(task *t)
 {
     t->now = DOING_DATA;
+    if (t->use == FOR_TRAINING && args_int(t->a, "total-batch") > 0)
+        args_settle(t->a, "batch", "%lld",
+                    (long long)((args_int(t->a, "total-batch") + t->a->job->size - 1) /
+                                t->a->job->size));
     if (args_int(t->a, "batch") == 0) args_settle(t->a, "batch", "%lld", (long long)usual_batch(t));
     for (int k = 0; k < 2; k++) {
         if (!t->set[k]) continue;

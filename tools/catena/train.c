@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "memory.h"
 #include "training.h"
 #include "watchdog/watchdog.h"
@@ -46,6 +47,18 @@ bool stop_asked(void)
     return caught != 0;
 }
 
+/* Whether a process is `catena launch`, which lets the ranks save before mpirun kills them. */
+static bool is_launch(pid_t p)
+{
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)p);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    const char *second = text + strlen(text) + 1;
+    return second < text + n && strstr(text, "catena") && strcmp(second, "launch") == 0;
+}
+
 /* The process that started us if it is Open MPI's mpirun on this host, else 0. After SIGTERM or
  * SIGINT it kills its ranks within a quarter of a second. It passes SIGUSR1 on. */
 static long hasty_mpirun(void)
@@ -58,7 +71,7 @@ static long hasty_mpirun(void)
     if (f) fclose(f);
     const bool is = strncmp(name, "mpirun", 6) == 0 || strncmp(name, "mpiexec", 7) == 0 ||
                     strncmp(name, "prterun", 7) == 0;
-    return is ? (long)getppid() : 0;
+    return is && !is_launch(child_parent(getppid())) ? (long)getppid() : 0;
 }
 
 static void prepare_answers(void)
@@ -123,10 +136,27 @@ static ctn_status prepare(training *r, args *a)
     return setup_trainer(r);
 }
 
+static void tell_resumed(training *r, const char *from)
+{
+    ctn_progress p;
+    ctn_trainer_progress(r->trainer, &p);
+    r->resumed = true;
+    if (log_rank == 0)
+        log_line("resuming%s at iteration %lld, epoch %.2f", from, (long long)p.iteration,
+                 (double)p.epoch + p.part);
+}
+
 static ctn_status resume(training *r)
 {
     char state[4096];
-    if (!args_flag(r->t.a, "resume")) return CTN_OK;
+    if (r->lives > 0) {
+        ctn_status st = ctn_trainer_recall(r->trainer, r->memory);
+        if (st == CTN_OK) tell_resumed(r, " from memory");
+        if (st != CTN_ENOTFOUND) return st;
+        if (log_rank == 0) log_line("%s", ctn_error_message());
+        ctn_error_clear();
+    }
+    if (!args_flag(r->t.a, "resume") && r->lives == 0) return CTN_OK;
     ctn_status st = ctn_trainer_load(r->trainer, join(state, sizeof state, r->out, "state"));
     if (st == CTN_ENOTFOUND) {
         ctn_error_clear();
@@ -134,12 +164,7 @@ static ctn_status resume(training *r)
         return CTN_OK;
     }
     CTN_TRY(st);
-    ctn_progress p;
-    ctn_trainer_progress(r->trainer, &p);
-    r->resumed = true;
-    if (log_rank == 0)
-        log_line("resuming at iteration %lld, epoch %.2f", (long long)p.iteration,
-                 (double)p.epoch + p.part);
+    tell_resumed(r, "");
     return CTN_OK;
 }
 
@@ -158,33 +183,63 @@ static int finish(training *r, ctn_status st)
     return EXIT_REQUEUE;
 }
 
+static void free_training(training *r)
+{
+    ctn_trainer_free(r->trainer);
+    ctn_optim_free(r->optim);
+    distribute_end(r);
+    task_free(&r->t);
+}
+
+/* From the data to the end of the training, or to the loss of a rank. */
+static ctn_status live(training *r, args *a)
+{
+    char file[4096];
+    CTN_TRY(prepare(r, a));
+    if (a->job->comm) watchdog_file(join(file, sizeof file, r->out, FAILURES));
+    CTN_TRY(resume(r));
+    CTN_TRY(result_begin(r)); /* after resume: a refused state keeps its files */
+    r->t.now = DOING_RUN;
+    running = r->trainer;
+    if (caught) on_signal(caught);
+    ctn_status st = ctn_trainer_run(r->trainer);
+    running = NULL;
+    watchdog_at(AT_END, -1);
+    CTN_TRY(st);
+    return result_end(r);
+}
+
+/* Whether an error may come from the loss of a rank. MPI does not always say so. */
+static bool perhaps_lost(ctn_status st)
+{
+    return st == CTN_EPEER || st == CTN_EENGINE;
+}
+
 static int train(args *a)
 {
     training r = {.out = args_text(a, "out")};
     watchdog_stall(args_real(a, "stall-seconds"));
+    /* Kernels chosen by timing would differ between runs. */
+    if (args_flag(a, "reproducible")) setenv("CATENA_TUNE", "0", 1);
     memory_limit(a->job, args_real(a, "memory-gb"));
-    ctn_status st = prepare(&r, a);
-    char file[4096];
-    if (st >= 0 && a->job->comm) watchdog_file(join(file, sizeof file, r.out, "failures.txt"));
-    if (st >= 0) st = resume(&r);
-    if (st >= 0) st = result_begin(&r); /* after resume: a refused state keeps its files */
-    if (st >= 0) {
-        r.t.now = DOING_RUN;
-        running = r.trainer;
-        if (caught) on_signal(caught);
-        st = ctn_trainer_run(r.trainer);
-        running = NULL;
+    if (a->job->survives && ctn_memory_new(&r.memory) < 0)
+        return report_failure("train", DOING_SETUP);
+    ctn_status st = live(&r, a);
+    while (perhaps_lost(st) && r.memory && survive(a)) {
+        free_training(&r);
+        r = (training){.out = r.out, .memory = r.memory, .lives = r.lives + 1};
+        st = live(&r, a);
     }
-    watchdog_at(AT_END, -1);
-    if (st >= 0) st = result_end(&r);
     int code = finish(&r, st);
     if (a->job->comm && st < 0) return code; /* freeing is collective, and other ranks are gone */
     ctn_trainer_free(r.trainer);
     ctn_optim_free(r.optim);
+    r.trainer = NULL;
+    r.optim = NULL;
     if (code == EXIT_DONE && adapters_write(&r.t, r.out) < 0)
         code = report_failure("train", DOING_RUN);
-    distribute_end(&r);
-    task_free(&r.t);
+    free_training(&r);
+    ctn_memory_free(r.memory);
     return code;
 }
 
@@ -193,33 +248,37 @@ static bool by_flag(const args *a, const char *name)
     return a->from[option_find(a->cmd, name, strlen(name))] == FROM_FLAG;
 }
 
-/* Resuming on another number of ranks keeps the samples per step: the batch size per rank
- * changes so that steps, the schedule and the sample order continue unchanged. */
+/* Resuming on another number of ranks keeps the samples per step, so that steps, the schedule and
+ * the order of samples continue unchanged. If they cannot be divided evenly, some ranks have one
+ * sample more than others (--total-batch). */
 static int keep_step(args *a, const args *saved)
 {
     const int64_t ranks = args_int(saved, "ranks"), batch = args_int(saved, "batch");
-    const int64_t most = args_int(saved, "accumulate"), step = ranks * batch * most;
-    const int64_t size = a->job->size, n = size * args_int(a, "accumulate");
-    if (step <= 0 || n <= 0) return -1; /* the configuration does not say */
-    const int64_t now = by_flag(a, "batch") ? args_int(a, "batch") : step / n, made = now * n;
-    if (made != step) {
-        fprintf(
-            stderr,
-            "catena train: %s has %lld samples in a step (%lld ranks x --batch %lld x --accumulate "
-            "%lld), which cannot change; %lld ranks x --batch %lld x --accumulate %lld gives %lld: "
-            "use a number of ranks that divides %lld, or another --accumulate\n",
-            args_text(a, "out"), (long long)step, (long long)ranks, (long long)batch,
-            (long long)most, (long long)size, (long long)now, (long long)args_int(a, "accumulate"),
-            (long long)made, (long long)step);
+    const int64_t total =
+        args_int(saved, "total-batch") ? args_int(saved, "total-batch") : ranks * batch;
+    const int64_t step = total * args_int(saved, "accumulate");
+    const int64_t size = a->job->size, accumulate = args_int(a, "accumulate");
+    if (step <= 0 || accumulate <= 0) return -1; /* the configuration does not say */
+    int64_t now = step / accumulate;
+    if (by_flag(a, "batch")) now = args_int(a, "batch") * size;
+    if (by_flag(a, "total-batch")) now = args_int(a, "total-batch");
+    const int64_t made = now * accumulate, each = (now + size - 1) / size;
+    if (made != step || now < size) {
+        fprintf(stderr,
+                "catena train: %s has %lld samples in a step of all ranks, which cannot change; "
+                "%lld ranks with %lld samples x --accumulate %lld have %lld: leave out --batch, or "
+                "use another --accumulate or fewer ranks\n",
+                args_text(a, "out"), (long long)step, (long long)size, (long long)now,
+                (long long)accumulate, (long long)made);
         return EXIT_USAGE;
     }
-    args_settle(a, "batch", "%lld", (long long)now);
+    divide_step(a, now);
+    const int64_t samples = each * accumulate;
     if (ranks != size)
-        log_line(
-            "resuming on %lld rank%s instead of %lld: using --batch %lld instead of %lld, so that "
-            "a step keeps its %lld samples",
-            (long long)size, size == 1 ? "" : "s", (long long)ranks, (long long)now,
-            (long long)batch, (long long)step);
+        log_line("resuming on %lld rank%s instead of %lld: a step keeps its %lld samples, %s%lld "
+                 "for each rank",
+                 (long long)size, size == 1 ? "" : "s", (long long)ranks, (long long)step,
+                 now % size ? "up to " : "", (long long)samples);
     return -1;
 }
 
@@ -261,6 +320,33 @@ static bool share(const args *a, const char *name, double end)
     return false;
 }
 
+/* The same bits on any number of ranks: what the options must be for that. */
+static int check_reproducible(args *a)
+{
+    const char *not = args_flag(a, "shard")             ? "--shard"
+                      : args_flag(a, "sync-batch-norm") ? "--sync-batch-norm"
+                      : args_int(a, "accumulate") > 1   ? "--accumulate"
+                      : !args_is(a, "wire", "f32")      ? "--wire"
+                                                        : NULL;
+    const int64_t total = args_int(a, "total-batch"), blocks = args_int(a, "blocks");
+    if (!args_flag(a, "reproducible")) return -1;
+    if (not) fprintf(stderr, "catena train: --reproducible cannot be combined with %s\n", not);
+    else if (total <= 0)
+        fprintf(stderr,
+                "catena train: --reproducible needs --total-batch, the samples of all ranks "
+                "in a step\n");
+    else if (blocks < a->job->size || blocks > total)
+        fprintf(stderr,
+                "catena train: --blocks is %lld, it must be from the number of ranks (%d) to "
+                "--total-batch (%lld)\n",
+                (long long)blocks, a->job->size, (long long)total);
+    else {
+        args_settle(a, "threads", "1"); /* kernels divide their sums among threads */
+        return -1;
+    }
+    return EXIT_USAGE;
+}
+
 /* Rank 0 checks the settings and the result folder for all ranks. */
 static int check(args *a)
 {
@@ -277,11 +363,17 @@ static int check(args *a)
         fprintf(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
         return EXIT_USAGE;
     }
+    if (!(args_real(a, "mtbf") > 0)) {
+        fprintf(stderr, "catena train: --mtbf is %g, expected a number of hours above 0\n",
+                args_real(a, "mtbf"));
+        return EXIT_USAGE;
+    }
     if (args_int(a, "lora") > 0 && (args_flag(a, "shard") || args_real(a, "ema") > 0)) {
         fprintf(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
         return EXIT_USAGE;
     }
-    return result_check(a);
+    code = check_reproducible(a);
+    return code >= 0 ? code : result_check(a);
 }
 
 static int run(args *a)
@@ -295,7 +387,7 @@ static int run(args *a)
         code = train(a);
         result_mark(a, code);
     }
-    folder_release();
+    folder_release(code == EXIT_DONE);
     return code;
 }
 
@@ -358,7 +450,15 @@ static const option options[] = {
      GROUP_COMMON},
     {"iterations", "N", "0", "maximum number of steps; 0: unlimited", GROUP_OPTIMISATION},
     {"hours", "X", "0", "maximum wall time of this run in hours; 0: unlimited", GROUP_OPTIMISATION},
+    {"total-batch", "N", "0",
+     "samples of all ranks in a batch, divided among them; 0: ranks x --batch", GROUP_OPTIMISATION},
     {"accumulate", "N", "1", "batches per optimizer step (gradient accumulation)",
+     GROUP_OPTIMISATION},
+    {"reproducible", NULL, NULL,
+     "the same bits on any number of ranks and threads: each step of --total-batch samples is "
+     "computed in --blocks and summed exactly, with one compute thread per rank",
+     GROUP_OPTIMISATION},
+    {"blocks", "N", "16", "--reproducible: blocks of a step; at least the number of ranks",
      GROUP_OPTIMISATION},
     {"clip", "X", "0", "maximum gradient norm (clipping); 0: off", GROUP_OPTIMISATION},
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
@@ -371,9 +471,28 @@ static const option options[] = {
     {"metric", "NAME", "",
      "metric that selects the best weights (default: val/accuracy or val/loss)",
      GROUP_OPTIMISATION},
+    {"on-nonfinite", "stop|skip|rewind", "stop",
+     "what to do if the loss or a gradient is infinite or NaN: stop, skip the step, or rewind to "
+     "the last checkpoint with a smaller learning rate",
+     GROUP_OPTIMISATION},
+    {"rewind-factor", "X", "0.5", "factor of the learning rate at each rewind", GROUP_OPTIMISATION},
+    {"max-rewinds", "N", "3", "rewinds after which training stops with an error",
+     GROUP_OPTIMISATION},
+    {"spike", "X", "10",
+     "report losses that exceed their running mean by X deviations; 0: report none",
+     GROUP_OPTIMISATION},
     TASK_RUN_OPTIONS,
     {"out", "DIR", "result", "result folder", GROUP_COMMON},
     {"save-minutes", "X", "0", "minutes between checkpoints; 0: one at the end of every epoch",
+     GROUP_OUTPUT},
+    {"save-iterations", "N", "0", "steps between checkpoints, instead of --save-minutes",
+     GROUP_OUTPUT},
+    {"save-share", "X", "0",
+     "percent of the time that saving may take: checkpoints as often as that allows, instead of "
+     "--save-minutes",
+     GROUP_OUTPUT},
+    {"mtbf", "HOURS", "24",
+     "mean time between failures of a job, for the checkpoint interval suggested at the end",
      GROUP_OUTPUT},
     {"log-iterations", "N", "0", "steps between log lines; 0: one line per epoch", GROUP_OUTPUT},
     {"eval-iterations", "N", "0", "steps between evaluations; 0: one per epoch", GROUP_OUTPUT},

@@ -18,14 +18,25 @@ typedef struct {
     char metric[128]; /* the value that selects the best weights; "": no validation data */
     bool larger;      /* a larger metric is better */
     bool resumed;
-    ctn_comm *comm; /* of the gradient exchange; NULL: one rank */
-    bool verified;  /* the binding of the threads was checked */
-    bool marked;    /* the file UNFINISHED was written */
+    ctn_comm *comm;     /* of the gradient exchange; NULL: one rank */
+    bool verified;      /* the binding of the threads was checked */
+    bool marked;        /* the file UNFINISHED was written */
+    ctn_memory *memory; /* to continue from after a loss of ranks; NULL: not possible */
+    int lives;          /* how often ranks were lost before */
 } training;
 
 /* ---- train.c --------------------------------------------------------------------------------- */
 
 bool stop_asked(void); /* by a signal */
+
+/* ---- survive.c ------------------------------------------------------------------------------- */
+
+/* After a run has failed: if that is because ranks are lost, and the others can continue without
+ * them, divide the job and its settings among these. Then all is made again and continues from
+ * memory. Collective over the ranks that are left. */
+bool survive(args *a);
+/* Divide the samples of a step (of all ranks) among the ranks: settles --batch, --total-batch. */
+void divide_step(args *a, int64_t total);
 
 /* ---- setup.c --------------------------------------------------------------------------------- */
 
@@ -47,12 +58,21 @@ void distribute_end(training *r); /* collective; call it after freeing the optim
 /* ---- folder.c -------------------------------------------------------------------------------- */
 
 #define JOB_FILE "job.txt" /* names the job that has the folder, or had it last */
+/* Its first line: the job has the folder; it has ended, and the training is complete. */
+#define JOB_RUNNING "running"
+#define JOB_COMPLETE "complete"
+/* The root causes of failures, and whether the other ranks continued. */
+#define FAILURES "failures.txt"
 
 /* Take the result folder for this job; makes it if it is missing. Waits if it is unclear whether
  * another job still has it. On rank 0. Returns -1 to continue, else the exit code; the error was
  * then printed. */
 int folder_take(const launch *l, const char *out);
-void folder_release(void); /* no effect if the folder was not taken */
+/* Take the folder from a rank of this job that is lost. If it is only cut off, it ends itself when
+ * it finds another name in JOB_FILE. On the new rank 0. Returns -1 or the exit code. */
+int folder_inherit(const launch *l, const char *out);
+/* complete: the training is. No effect if the folder was not taken. */
+void folder_release(bool complete);
 /* Whether the folder contains nothing but JOB_FILE, or does not exist. */
 bool folder_empty(const char *path);
 

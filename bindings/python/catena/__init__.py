@@ -24,8 +24,8 @@ from . import _core
 from ._core import (ArgumentError, Context, DtypeError, Error, FileError, FormatError, NotFound,
                     OutOfMemory, Parameter, ShapeError, Tensor, current_context, grad, retain,
                     retained_value, use_context)
+from . import _ops
 from ._ops import *  # noqa: F401,F403
-from ._ops import __all__ as _ops
 from ._index import take as _take
 
 _core.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
@@ -38,8 +38,9 @@ from ._steps import evaluation, no_grad, recompute, step  # noqa: E402
 from ._tensor import arrays, from_dlpack, tensor  # noqa: E402
 
 __version__ = _core.version_text()
-__all__ = [*_ops, "ArgumentError", "Context", "DtypeError", "Error", "FileError", "FormatError",
+__all__ = ["ArgumentError", "Context", "DtypeError", "Error", "FileError", "FormatError",
            "NotFound", "OutOfMemory", "Parameter", "ShapeError", "Tensor", "arrays",
            "current_context", "data", "dist", "evaluation", "from_dlpack", "grad", "load_pt", "nn",
            "no_grad", "optim", "plan", "recompute", "retain", "retained_value", "step", "tensor",
            "train", "use_context", "zoo"]
+__all__ += _ops.__all__

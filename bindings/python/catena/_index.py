@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tensor[key]: integers, slices with step 1, None, ... and one tensor of indices."""
+"""tensor[key]: integers, slices with step 1, None and ..."""
+from __future__ import annotations
+
+from typing import Any
+
 from . import _core
+from ._core import Tensor
 
 
-def _expanded(key, ndim):
+def _expanded(key: Any, ndim: int) -> list[Any]:
     """The key with ... written out as full slices."""
     keys = list(key) if isinstance(key, tuple) else [key]
     real = [k for k in keys if k is not None and k is not Ellipsis]
@@ -16,7 +21,7 @@ def _expanded(key, ndim):
     return keys + rest
 
 
-def take(x, key):
+def take(x: Tensor, key: Any) -> Tensor:
     """What x[key] means."""
     axis = 0
     for k in _expanded(key, len(x.shape)):

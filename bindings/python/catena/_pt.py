@@ -4,9 +4,14 @@
 Such a file is a zip archive with a pickle. Only what a state_dict needs is allowed in it, so a file
 from a stranger cannot run code.
 """
+from __future__ import annotations
+
 import collections
+import os
 import pickle
 import zipfile
+from collections.abc import Sequence
+from typing import Any
 
 TYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8",
          "IntStorage": "<i4", "ByteStorage": "<u1", "BoolStorage": "?", "BFloat16Storage": "bf16"}
@@ -15,11 +20,12 @@ TYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "L
 class _Storage:
     """Stands for the type of a storage."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
 
-def _rebuild(storage, offset, size, stride, *unused):
+def _rebuild(storage: Any, offset: int, size: Sequence[int], stride: Sequence[int],
+             *unused: Any) -> Any:
     """An array of a storage, as torch._utils._rebuild_tensor_v2 makes a tensor."""
     import numpy as np
 
@@ -31,11 +37,12 @@ def _rebuild(storage, offset, size, stride, *unused):
 
 
 class _Reader(pickle.Unpickler):
-    def __init__(self, archive, folder):
+    def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
         super().__init__(archive.open(f"{folder}/data.pkl"))
-        self.archive, self.folder, self.storages = archive, folder, {}
+        self.archive, self.folder = archive, folder
+        self.storages: dict[Any, Any] = {}
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
             return collections.OrderedDict
         if module == "torch._utils" and name == "_rebuild_tensor_v2":
@@ -47,7 +54,7 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not part of a state_dict; save "
                                      "net.state_dict() instead of the whole object")
 
-    def persistent_load(self, key):
+    def persistent_load(self, key: Any) -> Any:
         import numpy as np
 
         _, kind, number, *_ = key
@@ -61,7 +68,7 @@ class _Reader(pickle.Unpickler):
         return self.storages[number]
 
 
-def load_pt(path):
+def load_pt(path: str | os.PathLike[str]) -> Any:
     """The content of a file of torch.save, with NumPy arrays instead of tensors; bf16 becomes f32.
     For a state_dict: net.load_state_dict(catena.load_pt("model.pt"))."""
     if not zipfile.is_zipfile(path):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What notebooks show: plans, and tables with curves."""
+from __future__ import annotations
+
 import html
+from collections.abc import Sequence
 
 from . import _core
 
@@ -8,26 +11,26 @@ from . import _core
 class Plan:
     """The last plan that ran: its kernels with their layouts and source lines."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         self.text = text
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         lines = self.text.splitlines() or [""]
         return (f"<details><summary>{html.escape(lines[0])}</summary>"
                 f"<pre>{html.escape(chr(10).join(lines[1:]))}</pre></details>")
 
 
-def plan():
+def plan() -> Plan:
     """The last plan of the current context, as text or, in a notebook, as a page."""
     return Plan(_core.current_context().plan())
 
 
-def curve(values, width=240, height=60):
+def curve(values: Sequence[float], width: int = 240, height: int = 60) -> str:
     """A small curve as SVG; values that are not finite are left out."""
     points = [(i, v) for i, v in enumerate(values) if v == v and abs(v) != float("inf")]
     if len(points) < 2:
@@ -39,7 +42,7 @@ def curve(values, width=240, height=60):
             'stroke="currentColor"/></svg>')
 
 
-def table(columns):
+def table(columns: dict[str, list[float]]) -> str:
     """{name: values} as a table with one row per entry and a curve under each column."""
     rows = max((len(v) for v in columns.values()), default=0)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)

@@ -9,34 +9,55 @@ batches in threads; which samples are in a batch depends only on the seed.
     for x, y in loader:  # one epoch
         ...
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
 from . import _core
 from ._core import Handle, Tensor
 
+if TYPE_CHECKING:
+    from .dist import Comm
 
-class Arrays:
-    """Samples are the rows of arrays."""
 
-    def __init__(self, *arrays):
-        import numpy as np
+class Source(Protocol):
+    """What a data set written in Python has. A sample is an array or a number, or a tuple of them.
+    All samples have the same shapes and types."""
 
-        self._handle = _core.arrays_open(
-            [Tensor(np.ascontiguousarray(a)) for a in arrays])
+    def __len__(self) -> int: ...
 
-    def __len__(self):
-        return _core.dataset_count(self)
+    def __getitem__(self, index: int, /) -> Any: ...
 
 
 class Native:
-    """A data set of the library."""
+    """A data set of the library. data[i] is a tuple of tensors, one per field; random choices, such
+    as crops, are those of epoch 0."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: Handle) -> None:
         self._handle = handle
 
-    def __len__(self):
+    def __len__(self) -> int:
         return _core.dataset_count(self)
 
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"sample {index} of {count}")
+        return _core.dataset_get(self, index % count)
 
-def _field(value):
+
+class Arrays(Native):
+    """Samples are the rows of arrays, which all have the same length. They are not copied."""
+
+    def __init__(self, *arrays: Any) -> None:
+        import numpy as np
+
+        super().__init__(_core.arrays_open([Tensor(np.ascontiguousarray(a)) for a in arrays]))
+
+
+def _field(value: Any) -> tuple[str, tuple[int, ...]]:
+    """Type and shape of a field, from a value of it."""
     import numpy as np
 
     if isinstance(value, (bool, int)):
@@ -51,7 +72,7 @@ def _field(value):
     return names[array.dtype.name], array.shape
 
 
-def _python(source):
+def _python(source: Source) -> Native:
     """A data set of the library that asks a Python object for its samples."""
     if len(source) == 0:
         raise ValueError("the data set has no samples")
@@ -63,13 +84,25 @@ def _python(source):
 class Loader:
     """Batches of a data set. Iterating gives one epoch; the next iteration gives the next one.
 
-    batch: samples per batch. shuffle: another order in every epoch, which depends on seed.
-    threads: number of threads that prepare batches ahead; 0: none. comm: each of its ranks gets
-    samples of its own. More options are those of ctn_loader_opt, such as drop_last=1 or depth=4. A
-    batch is a list of tensors, one per field.
+    Parameters:
+        source: a data set of this module, or any object with __len__ and __getitem__
+        batch: samples per batch
+        shuffle: another order in every epoch, which depends on seed
+        threads: number of threads that prepare batches ahead; 0: none
+        seed: of the order and of all random choices
+        comm: each of its ranks gets samples of its own
+        drop_last: leave out an incomplete batch at the end of an epoch
+        skip: share of samples that may fail and are left out
+        options: other options of the library's loader, such as depth=4 (batches ahead), mixup=0.2
+            with classes=10, or pad_multiple=8
+
+    A batch is a list of tensors, one per field. The threads hold the GIL only while they run Python
+    code of the data set. Raises: Error that names the sample if one cannot be read.
     """
 
-    def __init__(self, source, batch, shuffle=True, threads=2, seed=1, comm=None, **options):
+    def __init__(self, source: Source | Native | Handle, batch: int, shuffle: bool = True,
+                 threads: int = 2, seed: int = 1, comm: Comm | None = None,
+                 drop_last: bool = False, skip: float = 0.0, **options: Any) -> None:
         if not isinstance(source, Handle) and not hasattr(source, "_handle"):
             source = _python(source)
         self.source = source
@@ -79,10 +112,13 @@ class Loader:
         if comm is not None:
             _core.sampler_shard(sampler, comm.rank, comm.size)
             self.count = _core.sampler_count(sampler)
-        self._handle = _core.loader_new(source, sampler, batch=batch, threads=threads, **options)
-        self.batch, self.last = batch, None
+        self._handle = _core.loader_new(source, sampler, batch=batch, threads=threads,
+                                        drop_last=int(drop_last), skip=skip, **options)
+        self.batch = batch
+        self.drop_last = drop_last
+        self.last: list[Tensor] | None = None
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[Tensor]]:
         while True:
             fields = _core.loader_next(self, self.last)
             self.last = fields
@@ -90,29 +126,36 @@ class Loader:
                 return
             yield list(fields)
 
-    def __len__(self):
-        """Batches per epoch, if none is dropped."""
-        return -(-self.count // self.batch)
+    def __len__(self) -> int:
+        """Batches per epoch, if no sample is left out."""
+        return self.count // self.batch if self.drop_last else -(-self.count // self.batch)
 
-    def stats(self):
-        """Counters: batches, samples, time spent waiting and filling."""
+    def stats(self) -> dict[str, int]:
+        """Counters: batches, samples, skipped, and nanoseconds spent waiting and filling."""
         return _core.loader_stats(self)
 
 
 class Stream:
     """Batches of an iterable that has no length: its samples are stacked as they come. A function
-    that returns an iterator makes every epoch start anew."""
+    that returns an iterator makes every epoch start anew.
 
-    def __init__(self, source, batch, drop_last=False):
+    Parameters:
+        source: an iterable, or a function that returns one
+        batch: samples per batch
+        drop_last: leave out an incomplete batch at the end
+    """
+
+    def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]], batch: int,
+                 drop_last: bool = False) -> None:
         self.source, self.batch, self.drop_last = source, batch, drop_last
 
-    def _stacked(self, samples):
+    def _stacked(self, samples: list[tuple[Any, ...]]) -> list[Tensor]:
         import numpy as np
 
         return [Tensor(np.stack([np.asarray(v) for v in field])) for field in zip(*samples)]
 
-    def __iter__(self):
-        samples = []
+    def __iter__(self) -> Iterator[list[Tensor]]:
+        samples: list[tuple[Any, ...]] = []
         for one in self.source() if callable(self.source) else self.source:
             samples.append(one if isinstance(one, tuple) else (one,))
             if len(samples) == self.batch:
@@ -122,15 +165,16 @@ class Stream:
             yield self._stacked(samples)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Callable[..., Native]:
     """mnist("folder", ...), image_folder(...), ...: functions of the library that open data."""
     function = getattr(_core, name + "_open", None)
     if function is None:
         raise AttributeError(f"there is no data set {name}")
 
-    def opened(*args, **options):
+    def opened(*args: Any, **options: Any) -> Native:
         return Native(function(*args, **options))
 
     opened.__name__ = name
     opened.__doc__ = function.__doc__
+    opened.__text_signature__ = function.__text_signature__  # type: ignore[attr-defined]
     return opened

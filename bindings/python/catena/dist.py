@@ -9,39 +9,48 @@
 
 A communicator of mpi4py can be used instead: `catena.dist.Comm(MPI.COMM_WORLD)`.
 """
+from __future__ import annotations
+
 import atexit as _atexit
+import weakref as _weakref
+from typing import TYPE_CHECKING, Any
 
 from . import _core
+
+if TYPE_CHECKING:
+    from ._core import Operand, Tensor
+    from .nn import Module
+    from .optim import Optimizer
 
 
 class Comm:
     """A group of ranks: all of the job, or those of a communicator of mpi4py."""
 
-    def __init__(self, mpi4py=None, **options):
+    def __init__(self, mpi4py: Any = None, **options: Any) -> None:
         if mpi4py is None:
             self._handle = _core.comm_open(**options)
         else:
             self._handle = _core.comm_adopt_fortran(mpi4py.py2f(), **options)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """The number of this rank, from 0."""
         return _core.comm_rank(self)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of ranks."""
         return _core.comm_size(self)
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Wait until all ranks are here."""
         _core.comm_barrier(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Comm(rank {self.rank} of {self.size})"
 
 
-def start(**options):
+def start(**options: Any) -> Comm:
     """Start MPI if a launcher started this process, and return the communicator of all ranks. MPI
     ends with the process. Without a launcher there is one rank."""
     if _core.mpi_init():
@@ -51,22 +60,41 @@ def start(**options):
     return comm
 
 
-_open = []
+_open: list[Comm] = []
+_connected: _weakref.WeakSet[Optimizer] = _weakref.WeakSet()  # they use a communicator
 
 
-def _finish():
-    while _open:
-        _open.pop()._handle = None  # frees it, because nothing else has it
+def _finish() -> None:
+    """End MPI. What uses it is freed before, even if a variable of the program still holds it."""
+    for one in [*_connected, *_open]:
+        one._handle.close()
     _core.mpi_finalize()
 
 
-def connect(optimizer, comm, **options):
+def connect(optimizer: Optimizer, comm: Comm, **options: Any) -> None:
     """Let the steps of an optimizer exchange gradients: the mean over all ranks. shard=1 divides
     its state among the ranks."""
     _core.dist_optim(optimizer, comm, **options)
     optimizer.comm = comm
+    _connected.add(optimizer)
 
 
-def broadcast(comm, module, root=0):
+def broadcast(comm: Comm, module: Module, root: int = 0) -> None:
     """Give all ranks the parameters of one."""
     _core.dist_broadcast_vars(comm, module.parameters(), root)
+
+
+def allreduce(comm: Comm, x: Operand) -> Tensor:
+    """The sum of x over all ranks, as an op: gradients are summed over the ranks too."""
+    return _core.dist_allreduce(comm, x)
+
+
+def allgather(comm: Comm, x: Operand) -> Tensor:
+    """The x (N,...) of all ranks, in the order of the ranks: (size * N,...). Gradients go back to
+    the rank that gave x."""
+    return _core.dist_allgather(comm, x)
+
+
+def reduce_scatter(comm: Comm, x: Operand) -> Tensor:
+    """This rank's part (N,...) of the sum of x (size * N,...) over all ranks."""
+    return _core.dist_reduce_scatter(comm, x)

@@ -168,6 +168,43 @@ bool to_array(const char *what, PyObject *o, int n, int64_t *x)
     return true;
 }
 
+static bool doubles(const char *what, PyObject *all, int n, double *x)
+{
+    const Py_ssize_t found = PyTuple_Size(all);
+    if (found != n) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd numbers, expected one or %d", what, found, n);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        if (!to_double(what, PyTuple_GetItem(all, i), &x[i])) return false;
+    return true;
+}
+
+bool to_doubles(const char *what, PyObject *o, int n, double *x)
+{
+    if (!o) return true;
+    if (PyFloat_Check(o) || PyLong_Check(o)) {
+        if (!to_double(what, o, x)) return false;
+        for (int i = 1; i < n; i++) x[i] = x[0];
+        return true;
+    }
+    PyObject *all = PySequence_Tuple(o);
+    if (!all) {
+        PyErr_Clear();
+        return wrong(what, "a number or a sequence of numbers", o);
+    }
+    const bool ok = doubles(what, all, n, x);
+    Py_DECREF(all);
+    return ok;
+}
+
+bool any_given(PyObject *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (in[i]) return true;
+    return false;
+}
+
 bool to_tensor(context *c, PyObject *o, ctn_tensor **x)
 {
     *x = o ? recorded(c, o) : NULL;

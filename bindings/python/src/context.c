@@ -26,7 +26,8 @@ struct burial {
 /* Without the GIL, because it may wait for threads that need it. */
 static void release_now(void (*release)(void *p), void *p)
 {
-    Py_BEGIN_ALLOW_THREADS release(p);
+    Py_BEGIN_ALLOW_THREADS
+        release(p);
     Py_END_ALLOW_THREADS
 }
 
@@ -67,8 +68,10 @@ ctn_status end_scope(context *c)
 {
     ctn_status st;
     if (c->depth == 1 && !PyErr_Occurred() && ctn_error_status() == CTN_OK) fetch_kept(c);
-    Py_BEGIN_ALLOW_THREADS st = ctn_scope_end(c->c);
-    Py_END_ALLOW_THREADS if (--c->depth > 0) return st;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_scope_end(c->c);
+    Py_END_ALLOW_THREADS
+    if (--c->depth > 0) return st;
     while (c->live) detach(c->live);
     if (c->held && PyList_Size(c->held) > 0)
         (void)PyList_SetSlice(c->held, 0, PyList_Size(c->held), NULL);
@@ -84,7 +87,7 @@ bool hold(context *c, PyObject *o)
 
 bool op_begin(one_op *op)
 {
-    *op = (one_op){.c = current_context()};
+    *op = (one_op){.c = current_context(), .at = here()};
     if (!op->c) return false;
     if (op->c->depth > 0) return true;
     op->mine = true;
@@ -103,7 +106,7 @@ PyObject *op_fail(one_op *op)
 
 PyObject *op_end(one_op *op, ctn_tensor *t)
 {
-    PyObject *y = t ? wrap(op->c, t) : raise_error();
+    PyObject *y = t ? wrap(op->c, t, op->at) : raise_error();
     if (!op->mine) return y;
     if (!y || !fetch((tensor *)y)) {
         Py_XDECREF(y);
@@ -119,7 +122,7 @@ PyObject *op_end_all(one_op *op, ctn_status st, int n, ctn_tensor *const *t)
     if (!check(st)) return op_fail(op);
     PyObject *all = PyTuple_New(n);
     for (int i = 0; all && i < n; i++) {
-        PyObject *y = t[i] ? wrap(op->c, t[i]) : Py_NewRef(Py_None);
+        PyObject *y = t[i] ? wrap(op->c, t[i], op->at) : Py_NewRef(Py_None);
         if (!y || (op->mine && t[i] && !fetch((tensor *)y)) || PyTuple_SetItem(all, i, y) < 0) {
             Py_DECREF(all);
             all = NULL;
@@ -211,8 +214,10 @@ static PyObject *context_flush(PyObject *self, PyObject *unused)
 {
     ctn_status st;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS st = ctn_flush(((context *)self)->c);
-    Py_END_ALLOW_THREADS return check(st) ? Py_NewRef(Py_None) : NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_flush(((context *)self)->c);
+    Py_END_ALLOW_THREADS
+    return check(st) ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *context_set_training(PyObject *self, PyObject *on)
@@ -271,16 +276,19 @@ static PyObject *get_depth(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"begin", context_begin, METH_NOARGS, "Open a scope."},
-    {"end", context_end, METH_NOARGS, "Close the scope that was opened last."},
-    {"abandon", context_abandon, METH_NOARGS, "Close the scope after an exception."},
-    {"flush", context_flush, METH_NOARGS, "Run now what was recorded."},
+    {"begin", context_begin, METH_NOARGS, "begin($self)\n--\n\nOpen a scope."},
+    {"end", context_end, METH_NOARGS, "end($self)\n--\n\nClose the scope that was opened last."},
+    {"abandon", context_abandon, METH_NOARGS,
+     "abandon($self)\n--\n\nClose the scope after an exception."},
+    {"flush", context_flush, METH_NOARGS, "flush($self)\n--\n\nRun now what was recorded."},
     {"set_training", context_set_training, METH_O,
+     "set_training($self, on, /)\n--\n\n"
      "Choose training or evaluation; returns the previous setting."},
     {"set_grad", context_set_grad, METH_O,
+     "set_grad($self, on, /)\n--\n\n"
      "Choose whether ops can be differentiated; returns the previous setting."},
-    {"plan", context_plan, METH_NOARGS, "The last plan that ran, as text."},
-    {"stats", context_stats, METH_NOARGS, "Counters of the plan cache."},
+    {"plan", context_plan, METH_NOARGS, "plan($self)\n--\n\nThe last plan that ran, as text."},
+    {"stats", context_stats, METH_NOARGS, "stats($self)\n--\n\nCounters of the plan cache."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -296,8 +304,17 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, context_free},
     {Py_tp_methods, methods},
     {Py_tp_getset, getters},
-    {Py_tp_doc, "Context(*, threads=0, seed=0, eager=None, precision='f32', fuse=True, spans=0)\n\n"
-                "Records the ops that a program calls, plans them once and replays the plan."},
+    {Py_tp_doc,
+     "Context(*, threads=0, seed=0, eager=None, precision='f32', fuse=True, spans=0)\n--\n\n"
+     "Records the ops that a program calls, plans them once and replays the plan.\n\n"
+     "Parameters:\n"
+     "    threads: compute threads; 0: OMP_NUM_THREADS, or all cores\n"
+     "    seed: of initial values and random ops\n"
+     "    eager: True: run every op at once, also in steps\n"
+     "    precision: f32, bf16 or f16, of the ops that gain from it\n"
+     "    fuse: False: one kernel per op\n"
+     "    spans: number of kernels whose times are kept\n\n"
+     "Raises: Error if this CPU cannot run the precision, ValueError."},
     {0, NULL},
 };
 
@@ -325,8 +342,11 @@ static PyObject *set_current(PyObject *self, PyObject *c)
 }
 
 static PyMethodDef functions[] = {
-    {"current_context", get_current, METH_NOARGS, "The context that new objects belong to."},
-    {"use_context", set_current, METH_O, "Make a context the current one."},
+    {"current_context", get_current, METH_NOARGS,
+     "current_context($module)\n--\n\nThe context that new objects belong to."},
+    {"use_context", set_current, METH_O,
+     "use_context($module, context, /)\n--\n\nMake a context the current one. Modules and tensors "
+     "belong to the context in which they were made.\n\nRaises: RuntimeError inside a step."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -188,6 +188,40 @@ static PyObject *arrays_open(PyObject *self, PyObject *list)
     return NULL;
 }
 
+/* dataset_get(dataset, index): the fields of a sample, in memory of their own. */
+static PyObject *dataset_get(PyObject *self, PyObject *args)
+{
+    PyObject *object;
+    long long index;
+    ctn_dataset *ds;
+    void *to[CTN_DATA_FIELDS];
+    ctn_status st;
+    context *c = current_context();
+    (void)self;
+    if (!c || !PyArg_ParseTuple(args, "OL", &object, &index) ||
+        !to_handle("dataset", object, kind_of("dataset"), &ds))
+        return NULL;
+    const int n = ctn_dataset_fields(ds);
+    PyObject *all = PyTuple_New(n);
+    for (int f = 0; all && f < n; f++) {
+        ctn_field field = *ctn_dataset_field(ds, f);
+        if (field.ndim > 0) field.shape[0] = ctn_dataset_length(ds, f, index);
+        PyObject *x = field.shape[0] < 0 ? NULL : wrap_new(c, &field, &to[f]);
+        if (!x || PyTuple_SetItem(all, f, x) < 0) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_IndexError, "there is no such sample");
+            Py_DECREF(all);
+            all = NULL;
+        }
+    }
+    if (!all) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_dataset_get(ds, index, to);
+    Py_END_ALLOW_THREADS
+    if (check(st)) return all;
+    Py_DECREF(all);
+    return NULL;
+}
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Tensors of the last batch that somebody still has get memory of their own. */
@@ -219,8 +253,10 @@ static PyObject *loader_next(PyObject *self, PyObject *args)
     if (!c || !PyArg_ParseTuple(args, "OO", &object, &last) ||
         !to_handle("loader", object, kind_of("loader"), &l) || (last != Py_None && !settle(last)))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS st = ctn_loader_next(l, &b);
-    Py_END_ALLOW_THREADS if (!check(st)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_loader_next(l, &b);
+    Py_END_ALLOW_THREADS
+    if (!check(st)) return NULL;
     if (st == CTN_END) return Py_NewRef(Py_None);
     PyObject *all = PyList_New(0);
     for (int f = 0; all && f < b.fields; f++) {
@@ -248,6 +284,7 @@ static PyObject *loader_stats(PyObject *self, PyObject *object)
 static PyMethodDef functions[] = {
     {"dataset_new", dataset_new, METH_VARARGS, "A data set of the samples of a Python object."},
     {"arrays_open", arrays_open, METH_O, "A data set of the rows of tensors."},
+    {"dataset_get", dataset_get, METH_VARARGS, "One sample of a data set as tensors."},
     {"loader_next", loader_next, METH_VARARGS, "The next batch of a loader."},
     {"loader_stats", loader_stats, METH_O, "Counters of a loader."},
     {NULL, NULL, 0, NULL},

@@ -5,6 +5,10 @@
  */
 #include "python.h"
 
+#define FAILED_BEFORE                                                                            \
+    "an op of this step has failed before, and its exception was caught inside the step: leave " \
+    "the step when an op fails"
+
 static PyObject *base;
 
 static const struct {
@@ -30,10 +34,27 @@ static PyObject *class_of(ctn_status st)
     return base;
 }
 
+/* The library's message with the names of Python, cast instead of ctn_cast; the lines after the
+ * first, which say where it was raised, as they are. */
+static PyObject *message(void)
+{
+    const char *said = ctn_error_message(), *trace = strchr(said, '\n');
+    const size_t n = trace ? (size_t)(trace - said) : strlen(said);
+    PyObject *first = PyUnicode_FromStringAndSize(said, (Py_ssize_t)n);
+    PyObject *prefix = PyUnicode_FromString("ctn_"), *none = PyUnicode_FromString("");
+    PyObject *spoken = first && prefix && none ? PyUnicode_Replace(first, prefix, none, -1) : NULL;
+    PyObject *text = spoken ? PyUnicode_FromFormat("%U%s", spoken, said + n) : NULL;
+    Py_XDECREF(spoken);
+    Py_XDECREF(first);
+    Py_XDECREF(prefix);
+    Py_XDECREF(none);
+    return text;
+}
+
 PyObject *raise_error(void)
 {
     const ctn_status st = ctn_error_status();
-    PyObject *text = PyUnicode_FromString(st < 0 ? ctn_error_message() : "the call failed");
+    PyObject *text = st < 0 ? message() : PyUnicode_FromString(FAILED_BEFORE);
     PyObject *e = text ? PyObject_CallFunctionObjArgs(class_of(st), text, NULL) : NULL;
     PyObject *code = e ? PyLong_FromLong(st) : NULL;
     ctn_error_clear();
@@ -42,6 +63,15 @@ PyObject *raise_error(void)
     Py_XDECREF(code);
     Py_XDECREF(e);
     Py_XDECREF(text);
+    return NULL;
+}
+
+void *foreign(const char *at, const char *what)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "%s: this %s belongs to another context than the current one: make both in the "
+                 "same context, or call use_context() before",
+                 at, what);
     return NULL;
 }
 

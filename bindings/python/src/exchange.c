@@ -28,6 +28,7 @@ typedef struct dl_managed {
     dl_tensor t;
     void *owner;
     void (*deleter)(struct dl_managed *self);
+    int64_t dims[2 * CTN_MAX_DIMS]; /* ours: shape and strides */
 } dl_managed;
 
 enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
@@ -76,14 +77,14 @@ static PyObject *to_dlpack(PyObject *self, PyObject *object)
         return PyErr_Format(PyExc_TypeError, "expected a tensor");
     if (!fetch(x)) return NULL;
     const size_t n = (size_t)x->d.ndim;
-    dl_managed *m = PyMem_Calloc(1, sizeof *m + 2 * n * sizeof(int64_t));
+    dl_managed *m = PyMem_Calloc(1, sizeof *m);
     if (!m) return PyErr_NoMemory();
     m->t = (dl_tensor){.data = x->memory,
                        .device = {DL_CPU, 0},
                        .ndim = x->d.ndim,
                        .dtype = dl_type_of(x->d.dtype),
-                       .shape = (int64_t *)(void *)(m + 1)};
-    m->t.strides = m->t.shape + n;
+                       .shape = m->dims,
+                       .strides = m->dims + n};
     memcpy(m->t.shape, x->d.dim, n * sizeof(int64_t));
     memcpy(m->t.strides, x->d.stride, n * sizeof(int64_t));
     m->owner = Py_NewRef(object);
@@ -141,8 +142,10 @@ static PyObject *mpi_init(PyObject *self, PyObject *unused)
     ctn_status st;
     (void)self, (void)unused;
     if (!launched()) return PyBool_FromLong(0);
-    Py_BEGIN_ALLOW_THREADS st = ctn_mpi_init(NULL, NULL);
-    Py_END_ALLOW_THREADS return check(st) ? PyBool_FromLong(1) : NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_mpi_init(NULL, NULL);
+    Py_END_ALLOW_THREADS
+    return check(st) ? PyBool_FromLong(1) : NULL;
 }
 
 static PyMethodDef functions[] = {

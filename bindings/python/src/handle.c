@@ -28,11 +28,24 @@ PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses)
     return (PyObject *)h;
 }
 
+static void release(handle *h)
+{
+    if (h->owned && h->p && h->kind->release) free_later(h->ctx, h->kind->release, h->p);
+    h->p = NULL;
+}
+
+static PyObject *handle_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    release((handle *)self);
+    return Py_NewRef(Py_None);
+}
+
 static void handle_free(PyObject *self)
 {
     handle *h = (handle *)self;
     PyTypeObject *type = Py_TYPE(self);
-    if (h->owned && h->p && h->kind->release) free_later(h->ctx, h->kind->release, h->p);
+    release(h);
     Py_XDECREF(h->uses);
     Py_XDECREF(h->owner);
     Py_XDECREF((PyObject *)h->ctx);
@@ -68,6 +81,15 @@ static handle *inner_handle(PyObject *o)
 {
     if (PyObject_TypeCheck(o, handle_type)) return (handle *)Py_NewRef(o);
     return (handle *)PyObject_GetAttrString(o, "_handle");
+}
+
+bool of_context(const context *c, const char *what, PyObject *o)
+{
+    handle *h = inner_handle(o);
+    const bool same = h && h->ctx == c;
+    Py_XDECREF((PyObject *)h);
+    if (h && !same) (void)foreign(here(), what);
+    return same;
 }
 
 PyObject *owner_of(PyObject *o)
@@ -108,8 +130,14 @@ static PyGetSetDef getters[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static PyMethodDef methods[] = {
+    {"close", handle_close, METH_NOARGS, "Free the object of the library now."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, handle_free},
+    {Py_tp_methods, methods},
     {Py_tp_getset, getters},
     {Py_tp_repr, handle_repr},
     {Py_tp_doc, "An object of the library."},

@@ -20,7 +20,7 @@ static ctn_tensor *forward(void *self, ctn_module *m, ctn_tensor *x)
     ctn_tensor *result = NULL;
     context *c = current_context();
     (void)m;
-    PyObject *in = c ? wrap(c, x) : NULL;
+    PyObject *in = c ? wrap(c, x, here()) : NULL;
     PyObject *y = in ? PyObject_CallFunctionObjArgs(self, in, NULL) : NULL;
     if (y && c) result = recorded(c, y);
     if (!result && PyErr_Occurred()) {
@@ -114,7 +114,8 @@ static PyObject *backward(PyObject *self, PyObject *args)
     context *c = current_context();
     (void)self;
     if (!c || !PyArg_ParseTuple(args, "OO", &object, &loss) ||
-        !to_handle("optimizer", object, kind_of("optim"), &o))
+        !to_handle("optimizer", object, kind_of("optim"), &o) ||
+        !of_context(c, "optimizer", object))
         return NULL;
     if (c->depth == 0)
         return PyErr_Format(PyExc_RuntimeError,
@@ -138,8 +139,8 @@ static PyObject *grad(PyObject *self, PyObject *args)
     if (c->depth == 0)
         return PyErr_Format(PyExc_RuntimeError, "grad() needs a step: `with catena.step():`");
     if (!to_tensor(c, y, &t) || !to_tensors(c, "xs", xs, CTN_MAX_OUT, x, &n)) return NULL;
-    one_op op = {.c = c};
-    return op_end_all(&op, ctn_grad_at(here(), t, n, x, g), n, g);
+    one_op op = {.c = c, .at = here()};
+    return op_end_all(&op, ctn_grad_at(op.at, t, n, x, g), n, g);
 }
 
 /* retain(t, into): carry the value of t to the next step; into: what an earlier call returned. */
@@ -160,18 +161,22 @@ static PyMethodDef functions[] = {
     {"module_new", module_new, METH_O,
      "A module whose forward function is the object that is given; None: it is never called."},
     {"module_param", module_param, METH_VARARGS,
-     "module_param(module, name, shape, init=None, dtype='f32')\n\nAdd a parameter."},
+     "module_param($module, module, name, shape, init=None, dtype='f32', /)\n--\n\n"
+     "Add a parameter."},
     {"module_state", module_state, METH_VARARGS,
-     "module_state(module, name, shape, init=None, dtype='f32')\n\nAdd a state."},
+     "module_state($module, module, name, shape, init=None, dtype='f32', /)\n--\n\nAdd a state."},
     {"module_variables", module_variables, METH_O, "All parameters and states of a module."},
     {"backward", backward, METH_VARARGS,
-     "backward(optimizer, loss)\n\nContribute the gradients of the loss."},
+     "backward($module, optimizer, loss, /)\n--\n\nContribute the gradients of the loss."},
     {"retain", retain, METH_VARARGS,
-     "retain(t, into=None)\n\nCarry the value of a tensor to the next step, where "
-     "retained_value() returns it. into: what an earlier call returned."},
+     "retain($module, t, into=None, /)\n--\n\nCarry the value of a tensor to the next step, where "
+     "retained_value() returns it.\n\nParameters:\n    t: tensor\n    into: what an earlier call "
+     "returned; it gets the new value\n\nRaises: Error without an open step."},
     {"grad", grad, METH_VARARGS,
-     "grad(y, xs)\n\nGradients of sum(y) with respect to tensors, which can be differentiated "
-     "again."},
+     "grad($module, y, xs, /)\n--\n\nGradients of sum(y) with respect to tensors, which can be "
+     "differentiated again.\n\nParameters:\n    y: tensor\n    xs: parameters, and tensors "
+     "on which with_grad() was called\n\nRaises: Error if y does not depend on one of them, "
+     "RuntimeError without an open step."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -38,6 +38,8 @@ struct tensor {
     bool kept;            /* its value is read when the scope ends */
     void *memory;         /* the value; NULL: only in the scope */
     bool own;             /* memory is ours; otherwise it belongs to view */
+    const char *at;       /* the source line that recorded it; NULL: made from an array */
+    PyObject *failure;    /* the exception of the first read, for NumPy, which asks again */
     Py_buffer view;
     ctn_desc d; /* of memory */
 };
@@ -68,6 +70,8 @@ extern PyTypeObject *context_type, *tensor_type, *variable_type, *handle_type;
 
 /* ---- errors (error.c) ------------------------------------------------------------------------ */
 
+/* Raise: something named `what` was made in another context than the current one. Returns NULL. */
+void *foreign(const char *at, const char *what);
 /* Raise the library's error of this thread as a Python exception and clear it. Returns NULL. */
 PyObject *raise_error(void);
 /* True if st is no error; otherwise raises. */
@@ -96,6 +100,7 @@ int add_context(PyObject *module);
 /* A scope for one op, if none is open. */
 typedef struct {
     context *c;
+    const char *at; /* the source line of the call */
     bool mine;
 } one_op;
 
@@ -111,7 +116,8 @@ PyObject *op_fail(one_op *op);
 
 /* ---- tensors (tensor.c) ---------------------------------------------------------------------- */
 
-PyObject *wrap(context *c, ctn_tensor *t);
+/* at: the source line that recorded t. */
+PyObject *wrap(context *c, ctn_tensor *t, const char *at);
 /* Give x memory of its own with its value. */
 bool fetch(tensor *x);
 /* Forget that x belongs to a scope. */
@@ -121,15 +127,22 @@ void detach(tensor *x);
 ctn_tensor *recorded(context *c, PyObject *o);
 int add_tensor(PyObject *module);
 int add_variable(PyObject *module);
-/* name NULL: the variable's own. owner NULL: the result frees it. */
+/* name NULL: the variable's own. owner NULL: the result frees it. c: unless the owner has one. */
 PyObject *wrap_variable(context *c, ctn_var *v, const char *name, PyObject *owner);
 /* A tensor without a scope that owns memory p, made by PyMem_Malloc. */
 PyObject *wrap_memory(context *c, void *p, const ctn_desc *d);
 PyObject *shape_tuple(int n, const int64_t *dims);
 /* A tensor without a scope that shows memory of another object. */
 PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner);
+/* The same with memory of its own, *p, which is not set. */
+PyObject *wrap_new(context *c, const ctn_field *f, void **p);
 /* Copy the memory that x shows. */
 bool own_memory(tensor *x);
+/* Let x show the memory of an array (arrays.c). */
+bool take_array(tensor *x, PyObject *o);
+/* The buffer protocol of tensors (arrays.c); shape and strides are always given. */
+int get_buffer(PyObject *self, Py_buffer *view, int flags);
+void release_buffer(PyObject *self, Py_buffer *view);
 
 PyObject *tensor_add(PyObject *a, PyObject *b);
 PyObject *tensor_sub(PyObject *a, PyObject *b);
@@ -147,6 +160,8 @@ const handle_kind *kind_of(const char *name);
 PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses);
 /* out: a pointer to a pointer. o NULL gives NULL. o may be a Python object with a _handle. */
 bool to_handle(const char *what, PyObject *o, const handle_kind *kind, void *out);
+/* Does the module or optimizer in o belong to c? Raises if not. */
+bool of_context(const context *c, const char *what, PyObject *o);
 /* The library's object in `owner` now owns the one in `child`. */
 bool give_to(PyObject *child, PyObject *owner);
 int add_handles(PyObject *module);
@@ -186,6 +201,9 @@ bool to_dtype(const char *what, PyObject *o, ctn_dtype *x);
 bool to_numbers(const char *what, PyObject *o, numbers *x);
 /* One number for all, or as many as there are. */
 bool to_array(const char *what, PyObject *o, int n, int64_t *x);
+bool to_doubles(const char *what, PyObject *o, int n, double *x);
+/* Was one of n arguments given? */
+bool any_given(PyObject *const *in, int n);
 /* A name from the table, which ends with NULL, or a number. */
 typedef struct {
     const char *name;

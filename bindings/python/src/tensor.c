@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The type Tensor: values, operators, and arrays in and out through the buffer protocol.
+ * The type Tensor: values, operators and methods.
  */
 #include "python.h"
 
@@ -39,10 +39,12 @@ void detach(tensor *x)
     x->t = NULL;
 }
 
-PyObject *wrap(context *c, ctn_tensor *t)
+PyObject *wrap(context *c, ctn_tensor *t, const char *at)
 {
     tensor *x = tensor_alloc(c);
-    if (x) enter(x, t);
+    if (!x) return NULL;
+    enter(x, t);
+    x->at = at;
     return (PyObject *)x;
 }
 
@@ -59,31 +61,51 @@ PyObject *wrap_memory(context *c, void *p, const ctn_desc *d)
     return (PyObject *)x;
 }
 
+static ctn_desc desc_of(const ctn_field *f)
+{
+    int64_t n = 1;
+    ctn_desc d = {.dtype = f->dtype, .ndim = f->ndim};
+    for (int i = f->ndim; i-- > 0;) {
+        d.dim[i] = f->shape[i];
+        d.stride[i] = n;
+        n *= f->shape[i];
+    }
+    if (f->channels_last && f->ndim >= 3) { /* (...,C,H,W) stored as (...,H,W,C) */
+        int64_t *stride = &d.stride[f->ndim - 3];
+        stride[0] = 1;
+        stride[2] = f->shape[f->ndim - 3];
+        stride[1] = stride[2] * f->shape[f->ndim - 1];
+    }
+    return d;
+}
+
+static size_t bytes_of(const ctn_desc *d)
+{
+    size_t n = ctn_dtype_size(d->dtype);
+    for (int i = 0; i < d->ndim; i++) n *= (size_t)d->dim[i];
+    return n;
+}
+
 PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner)
 {
     tensor *x = tensor_alloc(c);
     if (!x) return NULL;
-    int64_t n = 1;
-    x->d = (ctn_desc){.dtype = f->dtype, .ndim = f->ndim};
-    for (int i = f->ndim; i-- > 0;) {
-        x->d.dim[i] = f->shape[i];
-        x->d.stride[i] = n;
-        n *= f->shape[i];
-    }
-    if (f->channels_last && f->ndim == 4) { /* (N,C,H,W) stored as (N,H,W,C) */
-        x->d.stride[1] = 1;
-        x->d.stride[3] = f->shape[1];
-        x->d.stride[2] = f->shape[1] * f->shape[3];
-    }
+    x->d = desc_of(f);
     x->memory = p;
     x->view.obj = Py_NewRef(owner);
     return (PyObject *)x;
 }
 
+PyObject *wrap_new(context *c, const ctn_field *f, void **p)
+{
+    const ctn_desc d = desc_of(f);
+    *p = PyMem_Malloc(bytes_of(&d) + 1);
+    return *p ? wrap_memory(c, *p, &d) : PyErr_NoMemory();
+}
+
 bool own_memory(tensor *x)
 {
-    size_t n = ctn_dtype_size(x->d.dtype);
-    for (int i = 0; i < x->d.ndim; i++) n *= (size_t)x->d.dim[i];
+    const size_t n = bytes_of(&x->d);
     void *p = PyMem_Malloc(n + 1);
     if (!p) return PyErr_NoMemory() != NULL;
     memcpy(p, x->memory, n);
@@ -100,6 +122,7 @@ static void tensor_free(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     if (!release) release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     detach(x);
+    Py_XDECREF(x->failure);
     if (x->own) PyMem_Free(x->memory);
     else if (x->memory) PyBuffer_Release(&x->view);
     Py_XDECREF((PyObject *)x->ctx);
@@ -107,18 +130,34 @@ static void tensor_free(PyObject *self)
     Py_DECREF(type);
 }
 
-static bool gone(void)
+/* Raises. Returns NULL. */
+static void *gone(const tensor *x)
 {
-    PyErr_SetString(PyExc_RuntimeError,
-                    "the value of this tensor is gone, because the step in which it was computed "
-                    "has ended: read it inside the step, or call keep() on it there");
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: the value of this tensor is gone, because the step in which it was computed "
+                 "has ended: read it inside the step, or call keep() on it there",
+                 x->at ? x->at : here());
+    return NULL;
+}
+
+/* Raise what the first read of x has raised, or remember what this one does. */
+static bool failed(tensor *x)
+{
+    PyObject *type, *trace;
+    if (x->failure) PyErr_SetObject((PyObject *)Py_TYPE(x->failure), x->failure);
+    else {
+        PyErr_Fetch(&type, &x->failure, &trace);
+        PyErr_NormalizeException(&type, &x->failure, &trace);
+        PyErr_Restore(type, Py_XNewRef(x->failure), trace);
+    }
     return false;
 }
 
 bool fetch(tensor *x)
 {
     if (x->memory) return true;
-    if (!x->t) return gone();
+    if (x->failure) return failed(x);
+    if (!x->t) return gone(x) != NULL;
     ctn_desc d = {.dtype = ctn_dtype_of(x->t), .ndim = ctn_ndim(x->t)};
     int64_t n = 1;
     for (int i = d.ndim; i-- > 0;) {
@@ -130,11 +169,12 @@ bool fetch(tensor *x)
     void *p = PyMem_Malloc(bytes + 1);
     ctn_status st;
     if (!p) return PyErr_NoMemory() != NULL;
-    Py_BEGIN_ALLOW_THREADS st = ctn_read(x->t, p, bytes);
-    Py_END_ALLOW_THREADS if (!check(st))
-    {
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_read(x->t, p, bytes);
+    Py_END_ALLOW_THREADS
+    if (!check(st)) {
         PyMem_Free(p);
-        return false;
+        return failed(x);
     }
     x->memory = p;
     x->own = true;
@@ -142,50 +182,7 @@ bool fetch(tensor *x)
     return true;
 }
 
-/* ---- arrays in ------------------------------------------------------------------------------- */
-
-static ctn_dtype type_of_format(const char *f, Py_ssize_t size)
-{
-    if (!f) return CTN_U8;
-    if (*f == '@' || *f == '=' || *f == '<') f++;
-    if (f[0] == 0 || f[1] != 0) return 0;
-    switch (*f) {
-    case 'f': return CTN_F32;
-    case 'd': return CTN_F64;
-    case 'e': return CTN_F16;
-    case '?': return CTN_BOOL;
-    case 'B': return CTN_U8;
-    case 'i':
-    case 'l':
-    case 'q': return size == 8 ? CTN_I64 : CTN_I32;
-    default: return 0;
-    }
-}
-
-/* x becomes a view of the array o. */
-static bool take_array(tensor *x, PyObject *o)
-{
-    if (PyObject_GetBuffer(o, &x->view, PyBUF_RECORDS_RO) < 0) return false;
-    x->memory = x->view.buf;
-    const ctn_dtype t = type_of_format(x->view.format, x->view.itemsize);
-    if (t == 0 || x->view.ndim > CTN_MAX_DIMS) {
-        PyErr_Format(PyExc_TypeError,
-                     "the array has %d dimensions of type '%s', expected at most %d dimensions of "
-                     "f32, f64, f16, i64, i32, u8 or bool",
-                     x->view.ndim, x->view.format, CTN_MAX_DIMS);
-        return false;
-    }
-    x->d = (ctn_desc){.dtype = t, .ndim = x->view.ndim};
-    for (int i = 0; i < x->view.ndim; i++) {
-        if (x->view.strides[i] % x->view.itemsize != 0) {
-            PyErr_SetString(PyExc_ValueError, "the array's strides are no multiples of an element");
-            return false;
-        }
-        x->d.dim[i] = x->view.shape[i];
-        x->d.stride[i] = x->view.strides[i] / x->view.itemsize;
-    }
-    return true;
-}
+/* ---- tensors in ops -------------------------------------------------------------------------- */
 
 static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -202,12 +199,9 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 
 static ctn_tensor *recorded_tensor(context *c, tensor *x)
 {
-    if (x->ctx != c) {
-        PyErr_SetString(PyExc_ValueError, "this tensor belongs to another context");
-        return NULL;
-    }
+    if (x->ctx != c) return foreign(x->at ? x->at : here(), "tensor");
     if (x->t) return x->t;
-    if (!x->memory) return gone() ? NULL : NULL;
+    if (!x->memory) return gone(x);
     ctn_tensor *t =
         ctn_input_strided_at(here(), c->c, x->memory, x->d.dtype, x->d.ndim, x->d.dim, x->d.stride);
     if (!t || !hold(c, (PyObject *)x)) return t ? NULL : (ctn_tensor *)raise_error();
@@ -220,6 +214,7 @@ ctn_tensor *recorded(context *c, PyObject *o)
     ctn_tensor *t = NULL;
     if (PyObject_TypeCheck(o, tensor_type)) return recorded_tensor(c, (tensor *)o);
     if (PyObject_TypeCheck(o, variable_type)) {
+        if (((variable *)o)->ctx != c) return foreign(here(), "parameter");
         t = ctn_use_at(here(), ((variable *)o)->v);
         if (!t) raise_error();
         return t;
@@ -243,57 +238,6 @@ ctn_tensor *recorded(context *c, PyObject *o)
     return t;
 }
 
-/* ---- arrays out ------------------------------------------------------------------------------ */
-
-static const char *format_of(ctn_dtype t)
-{
-    switch (t) {
-    case CTN_F32: return "f";
-    case CTN_F64: return "d";
-    case CTN_F16: return "e";
-    case CTN_I64: return "q";
-    case CTN_I32: return "i";
-    case CTN_BOOL: return "?";
-    default: return t == CTN_BF16 ? "H" : "B"; /* bf16: its bits */
-    }
-}
-
-static int get_buffer(PyObject *self, Py_buffer *view, int flags)
-{
-    tensor *x = (tensor *)self;
-    (void)flags; /* shape and strides are always given */
-    if (!fetch(x)) return -1;
-    const Py_ssize_t size = (Py_ssize_t)ctn_dtype_size(x->d.dtype);
-    Py_ssize_t *shape = PyMem_Malloc(2 * CTN_MAX_DIMS * sizeof *shape);
-    if (!shape) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    view->len = size;
-    for (int i = 0; i < x->d.ndim; i++) {
-        shape[i] = (Py_ssize_t)x->d.dim[i];
-        shape[CTN_MAX_DIMS + i] = (Py_ssize_t)x->d.stride[i] * size;
-        view->len *= shape[i];
-    }
-    view->obj = Py_NewRef(self);
-    view->buf = x->memory;
-    view->readonly = !x->own && x->view.readonly;
-    view->itemsize = size;
-    view->format = (char *)format_of(x->d.dtype);
-    view->ndim = x->d.ndim;
-    view->shape = shape;
-    view->strides = shape + CTN_MAX_DIMS;
-    view->suboffsets = NULL;
-    view->internal = shape;
-    return 0;
-}
-
-static void release_buffer(PyObject *self, Py_buffer *view)
-{
-    (void)self;
-    PyMem_Free(view->internal);
-}
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static bool is_number(PyObject *o)
@@ -310,7 +254,7 @@ static PyObject *binary(PyObject *a, PyObject *b, binary_op *f)
     ctn_tensor *ta, *tb;
     if (!op_begin(&op)) return NULL;
     if (!to_tensor(op.c, a, &ta) || !to_tensor(op.c, b, &tb)) return op_fail(&op);
-    return op_end(&op, f(here(), ta, tb));
+    return op_end(&op, f(op.at, ta, tb));
 }
 
 /* f(a, b), or g(a, c) if b is a number; in the second case the plan does not depend on it. */
@@ -322,7 +266,7 @@ static PyObject *mixed(PyObject *a, PyObject *b, binary_op *f, number_op *g, dou
     const double c = PyFloat_AsDouble(b);
     if ((c == -1 && PyErr_Occurred()) || !op_begin(&op)) return NULL;
     if (!to_tensor(op.c, a, &t)) return op_fail(&op);
-    return op_end(&op, g(here(), t, sign * c));
+    return op_end(&op, g(op.at, t, sign * c));
 }
 
 PyObject *tensor_add(PyObject *a, PyObject *b)
@@ -369,7 +313,7 @@ static PyObject *unary(PyObject *a, ctn_tensor *(*f)(const char *at, ctn_tensor 
     ctn_tensor *t;
     if (!op_begin(&op)) return NULL;
     if (!to_tensor(op.c, a, &t)) return op_fail(&op);
-    return op_end(&op, f(here(), t));
+    return op_end(&op, f(op.at, t));
 }
 
 PyObject *tensor_neg(PyObject *a)
@@ -406,8 +350,10 @@ static bool only(PyObject *self, double *v)
         op_fail(&op);
         return false;
     }
-    Py_BEGIN_ALLOW_THREADS *v = ctn_item(t);
-    Py_END_ALLOW_THREADS const bool ok = ctn_error_status() == CTN_OK;
+    Py_BEGIN_ALLOW_THREADS
+        *v = ctn_item(t);
+    Py_END_ALLOW_THREADS
+    const bool ok = ctn_error_status() == CTN_OK;
     if (!ok) {
         raise_error();
         op_fail(&op);
@@ -466,7 +412,7 @@ static PyObject *get_shape(PyObject *self, void *unused)
 {
     const tensor *x = (tensor *)self;
     (void)unused;
-    if (!x->t && !x->memory) return gone() ? NULL : NULL;
+    if (!x->t && !x->memory) return gone(x);
     int64_t dims[CTN_MAX_DIMS];
     const int n = x->t ? ctn_ndim(x->t) : x->d.ndim;
     for (int i = 0; i < n; i++) dims[i] = x->t ? ctn_dim(x->t, i) : x->d.dim[i];
@@ -477,14 +423,14 @@ static PyObject *get_dtype(PyObject *self, void *unused)
 {
     const tensor *x = (tensor *)self;
     (void)unused;
-    if (!x->t && !x->memory) return gone() ? NULL : NULL;
+    if (!x->t && !x->memory) return gone(x);
     return PyUnicode_FromString(ctn_dtype_name(x->t ? ctn_dtype_of(x->t) : x->d.dtype));
 }
 
 static Py_ssize_t tensor_length(PyObject *self)
 {
     const tensor *x = (tensor *)self;
-    if (!x->t && !x->memory) return gone() - 1;
+    if (!x->t && !x->memory) return gone(x) ? 0 : -1;
     if ((x->t ? ctn_ndim(x->t) : x->d.ndim) > 0)
         return (Py_ssize_t)(x->t ? ctn_dim(x->t, 0) : x->d.dim[0]);
     PyErr_SetString(PyExc_TypeError, "a tensor without dimensions has no length");
@@ -495,7 +441,7 @@ static PyObject *tensor_keep(PyObject *self, PyObject *unused)
 {
     tensor *x = (tensor *)self;
     (void)unused;
-    if (!x->t && !x->memory) return gone() ? NULL : NULL;
+    if (!x->t && !x->memory) return gone(x);
     if (x->t && !x->memory && !ctn_keep(x->t)) return raise_error();
     x->kept = true;
     return Py_NewRef(self);
@@ -505,7 +451,7 @@ static PyObject *tensor_keep_graph(PyObject *self, PyObject *unused)
 {
     tensor *x = (tensor *)self;
     (void)unused;
-    if (!x->t) return gone() ? NULL : NULL;
+    if (!x->t) return gone(x);
     if (!ctn_keep_graph(x->t)) return raise_error();
     x->kept = true;
     return Py_NewRef(self);
@@ -553,14 +499,20 @@ static PyObject *tensor_repr(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    {"item", tensor_item, METH_NOARGS, "The only element as a Python number."},
+    {"item", tensor_item, METH_NOARGS,
+     "item($self)\n--\n\nThe only element as a Python number. Runs what it needs.\n\nRaises: "
+     "ShapeError if there are several elements, RuntimeError if the step has ended."},
     {"keep", tensor_keep, METH_NOARGS,
+     "keep($self)\n--\n\n"
      "Keep the value, so that it can be read after the optimizer step and after the end of the "
      "step. Returns the tensor."},
     {"keep_graph", tensor_keep_graph, METH_NOARGS,
-     "The same, and backward can still go through the tensor after an optimizer step."},
-    {"detach", tensor_detach, METH_NOARGS, "The same value; no gradient flows through it."},
+     "keep_graph($self)\n--\n\n"
+     "The same as keep(), and backward can still go through the tensor after an optimizer step."},
+    {"detach", tensor_detach, METH_NOARGS,
+     "detach($self)\n--\n\nThe same value; no gradient flows through it."},
     {"with_grad", tensor_with_grad, METH_NOARGS,
+     "with_grad($self)\n--\n\n"
      "The same value as a leaf that grad() can differentiate with respect to."},
     {NULL, NULL, 0, NULL},
 };
@@ -594,9 +546,12 @@ static PyType_Slot slots[] = {
     {Py_nb_bool, tensor_bool},
     {Py_bf_getbuffer, get_buffer},
     {Py_bf_releasebuffer, release_buffer},
-    {Py_tp_doc, "Tensor(array)\n\nAn array without a copy, to be used in ops. Any object with the "
-                "buffer protocol will do, such as a NumPy array; do not change it in a step that "
-                "uses it."},
+    {Py_tp_doc,
+     "Tensor(array)\n--\n\nAn array without a copy, to be used in ops. Any object with the "
+     "buffer protocol will do,\nsuch as a NumPy array; do not change it in a step that "
+     "uses it. Ops are methods too:\nx.relu() is relu(x).\n\nWhat an op returns in a "
+     "step can be used until the step ends. keep() keeps its value.\n\nRaises: "
+     "TypeError for a type that Catena does not have."},
     {0, NULL},
 };
 

@@ -49,7 +49,7 @@ static PyObject *fields_of(context *c, ctn_step *s)
     PyObject *all = PyTuple_New(b->fields);
     for (int f = 0; all && f < b->fields; f++) {
         ctn_tensor *t = ctn_step_input_at("batch", s, f);
-        PyObject *x = t ? wrap(c, t) : raise_error();
+        PyObject *x = t ? wrap(c, t, "batch") : raise_error();
         if (x && PyTuple_SetItem(all, f, x) == 0) continue;
         Py_DECREF(all);
         return NULL;
@@ -124,8 +124,10 @@ static PyObject *trainer_run(PyObject *self, PyObject *object)
     ctn_status st;
     (void)self;
     if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
-    Py_BEGIN_ALLOW_THREADS st = ctn_trainer_run(tr);
-    Py_END_ALLOW_THREADS return st < 0 ? raise_failure() : Py_NewRef(Py_None);
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_trainer_run(tr);
+    Py_END_ALLOW_THREADS
+    return st < 0 ? raise_failure() : Py_NewRef(Py_None);
 }
 
 /* ---- extensions ------------------------------------------------------------------------------ */
@@ -141,6 +143,7 @@ static bool to_trigger(PyObject *o, ctn_trigger *t, const ctn_trigger **out)
                                   {"end", CTN_AT_END},
                                   {"max", CTN_WHEN_MAX},
                                   {"min", CTN_WHEN_MIN},
+                                  {"percent", CTN_SHARE_OF_TIME},
                                   {NULL, 0}};
     PyObject *n, *kind;
     int k = 0;
@@ -237,6 +240,14 @@ static PyObject *extend_ready(PyObject *self, PyObject *args)
     else if (strcmp(kind, "state") == 0) st = ctn_extend_state(tr, t);
     else if (strcmp(kind, "tensorboard") == 0) st = ctn_extend_tensorboard(tr, t, text);
     else if (strcmp(kind, "html") == 0) st = ctn_extend_html(tr, t, text, NULL, NULL);
+    else if (strcmp(kind, "fail_on_nonfinite") == 0) st = ctn_extend_fail_on_nonfinite(tr, t);
+    else if (strcmp(kind, "skip_nonfinite") == 0)
+        st = ctn_extend_on_nonfinite(tr, t,
+                                     CTN_OPT(ctn_nonfinite_opt, .policy = CTN_NONFINITE_SKIP));
+    else if (strcmp(kind, "rewind_on_nonfinite") == 0)
+        st = ctn_extend_on_nonfinite(tr, t,
+                                     CTN_OPT(ctn_nonfinite_opt, .policy = CTN_NONFINITE_REWIND));
+    else if (strcmp(kind, "spikes") == 0) st = ctn_extend_spikes(tr, NULL);
     else st = ctn_fail(CTN_EARG, "there is no extension '%s'", kind);
     return check(st) ? Py_NewRef(Py_None) : NULL;
 }
@@ -293,7 +304,7 @@ static PyMethodDef functions[] = {
     {"extend_evaluator", extend_evaluator, METH_VARARGS, "Evaluate on another loader."},
     {"extend_ready", extend_ready, METH_VARARGS, "Add an extension of the library."},
     {"report", report, METH_VARARGS,
-     "report(name, value)\n\nIn a loss function: log a number under a name."},
+     "report($module, name, value, /)\n--\n\nIn a loss function: log a number under a name."},
     {NULL, NULL, 0, NULL},
 };
 

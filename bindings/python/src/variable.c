@@ -12,6 +12,7 @@ PyObject *wrap_variable(context *c, ctn_var *v, const char *name, PyObject *owne
     variable *x =
         (variable *)((allocfunc)PyType_GetSlot(variable_type, Py_tp_alloc))(variable_type, 0);
     if (!x) return NULL;
+    if (owner && PyObject_TypeCheck(owner, handle_type)) c = ((handle *)owner)->ctx;
     x->ctx = (context *)Py_NewRef((PyObject *)c);
     x->v = v;
     x->owner = Py_XNewRef(owner);
@@ -53,8 +54,10 @@ static PyObject *copy_out(PyObject *self, ctn_status (*get)(ctn_var *v, void *ds
     ctn_status st;
     void *p = PyMem_Malloc(bytes_of(d) + 1);
     if (!p) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS st = get(x->v, p, bytes_of(d));
-    Py_END_ALLOW_THREADS if (check(st)) return wrap_memory(x->ctx, p, d);
+    Py_BEGIN_ALLOW_THREADS
+        st = get(x->v, p, bytes_of(d));
+    Py_END_ALLOW_THREADS
+    if (check(st)) return wrap_memory(x->ctx, p, d);
     PyMem_Free(p);
     return NULL;
 }
@@ -150,7 +153,8 @@ static PyObject *variable_repr(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    {"assign", assign, METH_O, "Record a write of a tensor, which runs with the step."},
+    {"assign", assign, METH_O,
+     "assign($self, value, /)\n--\n\nRecord a write of a tensor, which runs with the step."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -37,6 +37,7 @@ class VarRef;
 class TokenizerRef;
 class TrainerRef;
 class StepRef;
+class MemoryRef;
 class Comm;
 class Retained;
 class Dataset;
@@ -49,6 +50,7 @@ class Context;
 class Var;
 class Tokenizer;
 class Trainer;
+class Memory;
 
 class CommRef : public Ref<ctn_comm> {
 public:
@@ -71,6 +73,10 @@ public:
     void agree(Text text) const;
     void fail(Text message) const;
     void break_group(Text message) const;
+    int survives() const;
+    int lost() const;
+    Comm shrink(Maybe<ctn_comm_opt> opt = {}) const;
+    Comm again(Maybe<ctn_comm_opt> opt = {}) const;
     ctn_comm_stats get_stats() const;
 };
 
@@ -160,6 +166,7 @@ public:
     double hyper(Text name) const;
     void set_hyper(Text name, double value) const;
     void set_clip(double max) const;
+    void set_skip_nonfinite(int on) const;
     double norm() const;
     int64_t steps() const;
     void set_loss_scale(Maybe<ctn_loss_scale_opt> opt = {}) const;
@@ -236,6 +243,7 @@ public:
     void extend(const ctn_extension &e) const;
     void save(Text dir) const;
     void load(Text dir) const;
+    void recall(MemoryRef m) const;
 };
 
 class StepRef : public Ref<ctn_step> {
@@ -245,6 +253,11 @@ public:
     const ctn_batch *batch() const;
     [[nodiscard]] Tensor input(int f, Where at = Where::here()) const;
     void report(Text name, const Tensor &value) const;
+};
+
+class MemoryRef : public Ref<ctn_memory> {
+public:
+    using Ref::Ref;
 };
 
 class Comm : public Owner<CommRef, ctn_comm_free> {
@@ -312,6 +325,12 @@ public:
     explicit Tokenizer(Text path, Maybe<ctn_tokenizer_opt> opt = {});
 };
 
+class Memory : public Owner<MemoryRef, ctn_memory_free> {
+public:
+    using Owner::Owner;
+    explicit Memory();
+};
+
 // ---- options
 
 struct CommOpt : detail::Sized<ctn_comm_opt> {
@@ -365,6 +384,8 @@ struct LoaderOpt : detail::Sized<ctn_loader_opt> {
     LoaderOpt &mix(const ctn_mix_opt &v) { Struct::mix = &v; return *this; }
     LoaderOpt &pad_multiple(int64_t v) { Struct::pad_multiple = v; return *this; }
     LoaderOpt &pad_value(Span<const double> v) { detail::fill(Struct::pad_value, v); return *this; }
+    LoaderOpt &total(int64_t v) { Struct::total = v; return *this; }
+    LoaderOpt &block(int64_t v) { Struct::block = v; return *this; }
 };
 
 struct FilesOpt : detail::Sized<ctn_files_opt> {
@@ -393,6 +414,7 @@ struct DistOpt : detail::Sized<ctn_dist_opt> {
     DistOpt &progress(int v) { Struct::progress = v; return *this; }
     DistOpt &when(int v) { Struct::when = v; return *this; }
     DistOpt &defer(int v) { Struct::defer = v; return *this; }
+    DistOpt &exact(int64_t v) { Struct::exact = v; return *this; }
 };
 
 struct GeneratorOpt : detail::Sized<ctn_generator_opt> {
@@ -658,6 +680,39 @@ struct PatienceOpt : detail::Sized<ctn_patience_opt> {
     PatienceOpt &difference(double v) { Struct::difference = v; return *this; }
 };
 
+struct NonfiniteOpt : detail::Sized<ctn_nonfinite_opt> {
+    NonfiniteOpt &policy(ctn_nonfinite_policy v) { Struct::policy = v; return *this; }
+    NonfiniteOpt &max_skips(int64_t v) { Struct::max_skips = v; return *this; }
+    NonfiniteOpt &max_rewinds(int64_t v) { Struct::max_rewinds = v; return *this; }
+    NonfiniteOpt &factor(double v) { Struct::factor = v; return *this; }
+};
+
+struct SpikeOpt : detail::Sized<ctn_spike_opt> {
+    SpikeOpt &deviations(double v) { Struct::deviations = v; return *this; }
+    SpikeOpt &window(int64_t v) { Struct::window = v; return *this; }
+};
+
+struct StateInfo : detail::Sized<ctn_state_info> {
+    StateInfo &number(int64_t v) { Struct::number = v; return *this; }
+    StateInfo &path(Text v) { Struct::path = v.get(); return *this; }
+    StateInfo &iteration(int64_t v) { Struct::iteration = v; return *this; }
+    StateInfo &epoch(int64_t v) { Struct::epoch = v; return *this; }
+    StateInfo &samples(int64_t v) { Struct::samples = v; return *this; }
+    StateInfo &ranks(int64_t v) { Struct::ranks = v; return *this; }
+    StateInfo &bytes(int64_t v) { Struct::bytes = v; return *this; }
+    StateInfo &files(int64_t v) { Struct::files = v; return *this; }
+    StateInfo &arrays(int64_t v) { Struct::arrays = v; return *this; }
+    StateInfo &problem(Text v) { Struct::problem = v.get(); return *this; }
+};
+
+struct StateArray : detail::Sized<ctn_state_array> {
+    StateArray &name(Text v) { Struct::name = v.get(); return *this; }
+    StateArray &dtype(ctn_dtype v) { Struct::dtype = v; return *this; }
+    StateArray &ndim(int v) { Struct::ndim = v; return *this; }
+    StateArray &shape(Span<const int64_t> v) { detail::fill(Struct::shape, v); return *this; }
+    StateArray &hash(Text v) { Struct::hash = v.get(); return *this; }
+};
+
 struct ZooOpt : detail::Sized<ctn_zoo_opt> {
     ZooOpt &classes(int64_t v) { Struct::classes = v; return *this; }
     ZooOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
@@ -879,6 +934,26 @@ inline void CommRef::fail(Text message) const
 inline void CommRef::break_group(Text message) const
 {
     ctn_comm_break(get(), message.get());
+}
+inline int CommRef::survives() const
+{
+    return ctn_comm_survives(get());
+}
+inline int CommRef::lost() const
+{
+    return ctn_comm_lost(get());
+}
+inline Comm CommRef::shrink(Maybe<ctn_comm_opt> opt) const
+{
+    ctn_comm *out = nullptr;
+    detail::check(ctn_comm_shrink(&out, get(), opt.get()));
+    return Comm(out);
+}
+inline Comm CommRef::again(Maybe<ctn_comm_opt> opt) const
+{
+    ctn_comm *out = nullptr;
+    detail::check(ctn_comm_again(&out, get(), opt.get()));
+    return Comm(out);
 }
 inline ctn_comm_stats CommRef::get_stats() const
 {
@@ -2252,6 +2327,10 @@ inline void OptimRef::set_clip(double max) const
 {
     ctn_optim_set_clip(get(), max);
 }
+inline void OptimRef::set_skip_nonfinite(int on) const
+{
+    ctn_optim_set_skip_nonfinite(get(), on);
+}
 inline double OptimRef::norm() const
 {
     return ctn_optim_norm(get());
@@ -2486,6 +2565,15 @@ inline void extend_fail_on_nonfinite(TrainerRef tr, Maybe<ctn_trigger> when = {}
 {
     detail::check(ctn_extend_fail_on_nonfinite(tr.get(), when.get()));
 }
+inline void extend_on_nonfinite(TrainerRef tr, Maybe<ctn_trigger> when = {},
+        Maybe<ctn_nonfinite_opt> opt = {})
+{
+    detail::check(ctn_extend_on_nonfinite(tr.get(), when.get(), opt.get()));
+}
+inline void extend_spikes(TrainerRef tr, Maybe<ctn_spike_opt> opt = {})
+{
+    detail::check(ctn_extend_spikes(tr.get(), opt.get()));
+}
 inline void extend_average(TrainerRef tr, double rate)
 {
     detail::check(ctn_extend_average(tr.get(), rate));
@@ -2493,6 +2581,10 @@ inline void extend_average(TrainerRef tr, double rate)
 inline void extend_weights(TrainerRef tr, Maybe<ctn_trigger> when = {}, Text file = {})
 {
     detail::check(ctn_extend_weights(tr.get(), when.get(), file.get()));
+}
+inline void extend_replicas(TrainerRef tr, Maybe<ctn_trigger> when = {})
+{
+    detail::check(ctn_extend_replicas(tr.get(), when.get()));
 }
 inline void extend_state(TrainerRef tr, Maybe<ctn_trigger> when = {})
 {
@@ -2505,6 +2597,40 @@ inline void TrainerRef::save(Text dir) const
 inline void TrainerRef::load(Text dir) const
 {
     detail::check(ctn_trainer_load(get(), dir.get()));
+}
+inline Memory::Memory()
+{
+    ctn_memory *out = nullptr;
+    detail::check(ctn_memory_new(&out));
+    reset(out);
+}
+inline void extend_memory(TrainerRef tr, const ctn_trigger &when, MemoryRef m)
+{
+    detail::check(ctn_extend_memory(tr.get(), &when, m.get()));
+}
+inline void TrainerRef::recall(MemoryRef m) const
+{
+    detail::check(ctn_trainer_recall(get(), m.get()));
+}
+inline void states_visit(Text dir, ctn_state_info_fn fn, void *user = nullptr)
+{
+    detail::check(ctn_states_visit(dir.get(), fn, user));
+}
+inline void state_verify(Text path, ctn_text_fn fn = nullptr, void *user = nullptr)
+{
+    detail::check(ctn_state_verify(path.get(), fn, user));
+}
+inline void state_arrays(Text path, ctn_state_array_fn fn, void *user = nullptr)
+{
+    detail::check(ctn_state_arrays(path.get(), fn, user));
+}
+inline void states_prune(Text dir, int64_t keep = 0)
+{
+    detail::check(ctn_states_prune(dir.get(), keep));
+}
+inline void state_export(Text path, Text file)
+{
+    detail::check(ctn_state_export(path.get(), file.get()));
 }
 
 // ---- tune.h

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <omp.h>
 
-#include "engine/isa.h"
 #include "ops/common/random.h"
 #include "ops/common/vmath.h"
 
@@ -208,7 +207,6 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
     const int64_t rows = t->L - first < t->bq ? t->L - first : t->bq;
     const range seen = visible_to_block(t, v, i);
     block *b = &r->b;
-    const ctn__isa isa = ctn__isa_in_use();
     pack_rows(r->q, &a->q, n, h, (range){first, first + rows}, t->bq, t->E, a->scale);
     memset(b->y, 0, (size_t)(t->bq * t->F) * sizeof(float));
     for (int k = 0; k < BQ; k++) b->max[k] = -INFINITY, b->sum[k] = 0;
@@ -223,7 +221,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
                                    first * a->bias.stride[2] + j * t->bk * a->bias.stride[3]
                              : NULL;
         const sight s = sight_of(t, v, i, j);
-        fold_rows[isa](b, &s, rows, t->bk, t->F);
+        fold_rows[t->isa](b, &s, rows, t->bk, t->F);
         ctn__tile_run(t->tile[1], b->s, r->v + j * t->bk * t->F, b->y);
     }
     finish_block(t, b, n, h, first, &y, sums);
@@ -388,7 +386,6 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
 {
     const int64_t bq = t->bq, bk = t->bk;
     const view v = view_of(t, a, n);
-    const ctn__isa isa = ctn__isa_in_use();
     ctn__tile_run(t->tile[0], r->k + j * bk * t->E, r->qt + i * bq * t->E, r->p);
     ctn__tile_run(t->tile[1], r->v + j * bk * t->F, r->gt + i * bq * t->F, r->d);
     if (a->bias.at) add_bias(t, a, n, h, i, j, r->p);
@@ -396,10 +393,10 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
         random_block(t, a, n * t->H + h, i, j, r->words);
         drop_block(t, a, r->words, r->d, r->d);
     }
-    unfold_rows[isa](r->p, r->d, bk, bq, r->sums + i * bq, r->dots + i * bq);
+    unfold_rows[t->isa](r->p, r->d, bk, bq, r->sums + i * bq, r->dots + i * bq);
     if (sees_all(t, v, i, j)) return;
     const sight s = sight_of(t, v, i, j);
-    mask_rows[isa](&s, (int32_t)bk, bq, r->p, r->d);
+    mask_rows[t->isa](&s, (int32_t)bk, bq, r->p, r->d);
 }
 
 /* All blocks of one head of queries: keys [kb.lo,kb.hi) and queries [qb.lo,qb.hi), in blocks.
@@ -502,6 +499,7 @@ static ctn_status make_tiles(ctn__attend *t, bool backward)
 
 ctn_status ctn__attend_make(ctn__attend *t, bool backward, int threads)
 {
+    t->isa = ctn__isa_in_use();
     t->few = t->L * (t->H / t->K) <= CTN__FEW;
     t->bq = t->L < BQ ? t->L : BQ;
     t->bk = t->causal || t->window > 0 ? BK_MASKED : BK;

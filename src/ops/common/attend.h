@@ -12,6 +12,7 @@
 #ifndef CTN_OPS_COMMON_ATTEND_H
 #define CTN_OPS_COMMON_ATTEND_H
 
+#include "engine/isa.h"
 #include "engine/tile.h"
 #include "ops/common/along.h"
 
@@ -28,6 +29,7 @@ typedef struct {
     int64_t bq, bk, nq, nk; /* rows of a block of queries and of keys; numbers of blocks */
     int64_t parts;          /* into how many tasks a head is cut */
     bool few;               /* forward: ctn__attend_few is faster */
+    ctn__isa isa;           /* asked once: asking takes a lock */
     ctn__tile *tile[CTN__ATTEND_TILES];
 } ctn__attend;
 

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <omp.h>
 
-#include "engine/isa.h"
 #include "ops/common/attend.h"
 #include "ops/common/vmath.h"
 
@@ -60,11 +59,10 @@ typedef struct {
 
 static void scores(const ctn__attend *t, const ctn__attend_args *a, few *f, int64_t n, int64_t k)
 {
-    const ctn__isa isa = ctn__isa_in_use();
     for (int64_t j = f->any.lo; j < f->any.hi; j++) {
         const float *key = row_of(&a->k, n, k, j, t->E, f->row);
         for (int64_t i = 0; i < f->Q; i++)
-            dot[isa](f->q + i * t->E, key, t->E, &f->s[i * t->M + j]);
+            dot[t->isa](f->q + i * t->E, key, t->E, &f->s[i * t->M + j]);
     }
     for (int64_t i = 0; a->bias.at && i < f->Q; i++) {
         const int64_t *st = a->bias.stride, h = k * (t->H / t->K) + i / t->L;
@@ -75,13 +73,12 @@ static void scores(const ctn__attend *t, const ctn__attend_args *a, few *f, int6
 
 static void values(const ctn__attend *t, const ctn__attend_args *a, few *f, int64_t n, int64_t k)
 {
-    const ctn__isa isa = ctn__isa_in_use();
     memset(f->y, 0, (size_t)(f->Q * t->F) * sizeof *f->y);
     for (int64_t j = f->any.lo; j < f->any.hi; j++) {
         const float *v = row_of(&a->v, n, k, j, t->F, f->row);
         for (int64_t i = 0; i < f->Q; i++)
             if (j >= f->see[i].lo && j < f->see[i].hi)
-                add_row[isa](f->y + i * t->F, v, t->F, f->s[i * t->M + j]);
+                add_row[t->isa](f->y + i * t->F, v, t->F, f->s[i * t->M + j]);
     }
 }
 
@@ -90,7 +87,6 @@ static void few_task(const ctn__attend *t, const ctn__attend_args *a, ctn__atten
                      float *sums, int64_t n, int64_t k, few *f)
 {
     const int64_t group = t->H / t->K, keys = ctn__attend_keys(t, a, n);
-    const ctn__isa isa = ctn__isa_in_use();
     float max[CTN__FEW] = {0}, sum[CTN__FEW] = {0};
     f->any = (ctn__keys){keys, 0};
     for (int64_t i = 0; i < f->Q; i++) {
@@ -102,7 +98,8 @@ static void few_task(const ctn__attend *t, const ctn__attend_args *a, ctn__atten
     }
     scores(t, a, f, n, k);
     for (int64_t i = 0; i < f->Q; i++)
-        exp_all[isa](f->s + i * t->M + f->see[i].lo, f->see[i].hi - f->see[i].lo, &max[i], &sum[i]);
+        exp_all[t->isa](f->s + i * t->M + f->see[i].lo, f->see[i].hi - f->see[i].lo, &max[i],
+                        &sum[i]);
     values(t, a, f, n, k);
     for (int64_t i = 0; i < f->Q; i++) {
         const int64_t h = k * group + i / t->L, l = i % t->L;

@@ -3,17 +3,15 @@
  * Rows of the operands of attention. The kernels compute in f32; operands may be stored in a 16-bit
  * type and have any strides.
  */
-#include "engine/isa.h"
 #include "ops/common/attend.h"
 
-CTN__PER_ISA(copy_f32, (float *to, const float *from, int64_t n, float c), (to, from, n, c))
+static void copy_f32(float *to, const float *from, int64_t n, float c)
 {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) to[j] = from[j] * c;
 }
 
-CTN__PER_ISA(read_bf16, (float *to, const uint16_t *x, int64_t n, int64_t step, float c),
-             (to, x, n, step, c))
+static void read_bf16(float *to, const uint16_t *x, int64_t n, int64_t step, float c)
 {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
@@ -26,9 +24,8 @@ CTN__PER_ISA(read_bf16, (float *to, const uint16_t *x, int64_t n, int64_t step, 
 }
 
 /* Rounds to nearest even; a NaN stays one. */
-CTN__PER_ISA(write_bf16,
-             (uint16_t *to, const float *from, int64_t n, int64_t step, int64_t next, float c),
-             (to, from, n, step, next, c))
+static void write_bf16(uint16_t *to, const float *from, int64_t n, int64_t step, int64_t next,
+                       float c)
 {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
@@ -46,7 +43,7 @@ void ctn__attend_read(float *to, const ctn__attend_in *x, int64_t n, int64_t h, 
 {
     const int64_t at = n * x->stride[0] + h * x->stride[1] + i * x->stride[2], step = x->stride[3];
     if (x->type == CTN_BF16) {
-        read_bf16[ctn__isa_in_use()](to, (const uint16_t *)x->at + at, cols, step, c);
+        read_bf16(to, (const uint16_t *)x->at + at, cols, step, c);
         return;
     }
     if (x->type != CTN_F32) {
@@ -55,7 +52,7 @@ void ctn__attend_read(float *to, const ctn__attend_in *x, int64_t n, int64_t h, 
         return;
     }
     const float *from = (const float *)x->at + at;
-    if (step == 1) copy_f32[ctn__isa_in_use()](to, from, cols, c);
+    if (step == 1) copy_f32(to, from, cols, c);
     else
         for (int64_t j = 0; j < cols; j++) to[j] = from[j * step] * c;
 }
@@ -65,7 +62,7 @@ void ctn__attend_write(const ctn__attend_out *y, int64_t n, int64_t h, int64_t i
 {
     const int64_t at = n * y->stride[0] + h * y->stride[1] + i * y->stride[2], step = y->stride[3];
     if (y->type == CTN_BF16) {
-        write_bf16[ctn__isa_in_use()]((uint16_t *)y->at + at, from, cols, step, next, c);
+        write_bf16((uint16_t *)y->at + at, from, cols, step, next, c);
         return;
     }
     if (y->type != CTN_F32) {
@@ -74,7 +71,7 @@ void ctn__attend_write(const ctn__attend_out *y, int64_t n, int64_t h, int64_t i
         return;
     }
     float *to = (float *)y->at + at;
-    if (step == 1 && next == 1) copy_f32[ctn__isa_in_use()](to, from, cols, c);
+    if (step == 1 && next == 1) copy_f32(to, from, cols, c);
     else
         for (int64_t j = 0; j < cols; j++) to[j * step] = from[j * next] * c;
 }

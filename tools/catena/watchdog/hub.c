@@ -75,7 +75,7 @@ static void tell_cause(hub *h)
 {
     if (h->told || (h->first && h->r[h->first].fd >= 0 && now_s() < dog.broken_at + FIRST_S))
         return;
-    tell_all(h, MSG_FAILED, dog.cause);
+    tell_all(h, atomic_load(&dog.lost) ? MSG_LOST : MSG_FAILED, dog.cause);
     h->told = true;
 }
 
@@ -103,6 +103,7 @@ static void ended(hub *h, int rank, int why)
     else
         snprintf(text, sizeof text, "rank %d on %s cannot be reached, step %lld (%s)", rank,
                  dog.l->hosts[rank], step, strerror(why));
+    atomic_store(&dog.lost, true);
     watchdog_cause(text, false, false);
     tell_cause(h);
 }
@@ -422,6 +423,7 @@ static void serve(hub *h)
         watch(h);
         if (!watchdog_broken()) continue;
         tell_cause(h);
+        if (watchdog_waits()) continue;
         const bool late = now_s() > dog.broken_at + TOLD_S;
         if (!h->told || (h->staying > 0 && !late)) continue;
         atomic_store(&dog.told, true);
@@ -445,7 +447,7 @@ void *watchdog_hub(void *v)
         watchdog_listen(dog.door[i], (uint64_t)h.size + STRANGERS + (uint64_t)i);
     if (dog.room == 0) close_door(&h);
     serve(&h);
-    say_goodbye(&h);
+    if (!watchdog_broken()) say_goodbye(&h);
     close_door(&h);
     for (int i = 0; i < h.size; i++)
         if (h.r[i].fd >= 0) close(h.r[i].fd);

@@ -103,8 +103,9 @@ static void take(const message *m, bool *ended)
     if (m->kind == MSG_WHERE) watchdog_post(&here);
     if (m->kind == MSG_TAKEN) atomic_store(&dog.taken, true);
     if (m->kind == MSG_BYE) *ended = true;
-    if (m->kind != MSG_FAILED) return;
+    if (m->kind != MSG_FAILED && m->kind != MSG_LOST) return;
     *ended = true;
+    atomic_store(&dog.lost, m->kind == MSG_LOST);
     watchdog_cause(m->text, false, false);
     watchdog_post(&bye);
     if (m->code != 0) nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * FIRST_S)}, NULL);
@@ -118,6 +119,7 @@ static void lost(int why)
              closed ? "rank 0 on %s died, step %lld (its connection closed%s%s)"
                     : "rank 0 on %s cannot be reached, step %lld (%s%s)",
              dog.l->hosts[0], (long long)atomic_load(&dog.step), closed ? "" : strerror(why), "");
+    atomic_store(&dog.lost, true);
     watchdog_cause(text, true, !closed);
 }
 
@@ -140,10 +142,11 @@ static void *follow(void *unused)
     watchdog_listen(dog.to, (uint64_t)dog.to);
     while (!atomic_load(&dog.stop)) {
         struct epoll_event e = {.events = 0};
-        const int n = epoll_wait(dog.epoll, &e, 1, -1);
+        const int n = epoll_wait(dog.epoll, &e, 1, watchdog_broken() ? 100 : -1);
         if (n == 1 && e.data.u64 == (uint64_t)dog.to) hear(e.events, &ended);
         /* End now: this rank has nothing to report, and MPI may soon abort on its own. */
-        if (watchdog_broken() && !atomic_load(&dog.failing)) end_process(EXIT_OTHER_RANK);
+        if (watchdog_broken() && !atomic_load(&dog.failing) && !watchdog_waits())
+            end_process(EXIT_OTHER_RANK);
     }
     message bye = {.kind = MSG_BYE};
     watchdog_post(&bye);
@@ -189,6 +192,7 @@ static ctn_status find_rank_0(const launch *l, invitation *v)
 ctn_status watchdog_begin(launch *l)
 {
     static invitation v;
+    v = (invitation){.n = 0};
     dog.to = -1;
     atomic_store(&dog.keep, -1);
     dog.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -24,6 +24,7 @@ enum {
 #define FIRST_S 0.5  /* head start of the rank that failed: launchers keep the first exit code */
 #define CONNECT_S 10 /* maximum time to find rank 0 */
 #define HELLO_S 2    /* maximum time that a connection may stay open without the token */
+#define SURVIVE_S 12 /* how long the ranks that are left may take to continue without a lost one */
 #define ROLL_S 2     /* maximum time for a rank to answer where it is */
 
 /* Seconds of silence after which the kernel probes a connection, since nobody sends anything
@@ -51,6 +52,7 @@ typedef enum {
     MSG_HERE,   /* the answer */
     MSG_LINE,   /* a line for rank 0 to print */
     MSG_FAILED, /* to rank 0: this rank's error; from rank 0: the root cause */
+    MSG_LOST,   /* from rank 0: the root cause is that a rank is gone */
     MSG_TAKEN,  /* acknowledges a hello or an error */
     MSG_BYE     /* announces the orderly end of a connection */
 } message_kind;
@@ -76,6 +78,7 @@ typedef struct {
     pthread_t thread;
     pthread_mutex_t lock; /* guards cause, also, file, and sending on `to` */
     atomic_bool broken, stop, agreed;
+    atomic_bool lost;           /* the root cause is that a rank is gone */
     atomic_bool failing, taken; /* this rank sent its error; rank 0 acknowledged it */
     atomic_int code;            /* exit code of this rank's error */
     atomic_bool told;           /* rank 0: the other ranks know the cause or are gone */
@@ -83,6 +86,8 @@ typedef struct {
     char cause[TEXT];
     double broken_at;
     _Atomic int64_t step, stall_ms;
+    double stepped;         /* when the last step ended */
+    _Atomic double slowest; /* seconds of the slowest step */
     _Atomic uint64_t moves;
     atomic_int activity;
     int epoll, wake; /* the thread waits on epoll; wake is an eventfd that interrupts it */
@@ -100,6 +105,9 @@ extern watchdog_state dog;
 
 /* ---- watchdog.c ------------------------------------------------------------------------------ */
 
+/* Whether this process must not end yet, because its main thread may continue without a lost
+ * rank. */
+bool watchdog_waits(void);
 /* Set the root cause; false: one was set before. lost: rank 0 itself is gone; unreachable:
  * because of the network. */
 bool watchdog_cause(const char *text, bool lost, bool unreachable);

@@ -28,7 +28,12 @@ void watchdog_stall(double seconds)
 void watchdog_at(activity what, int64_t step)
 {
     atomic_store_explicit(&dog.activity, (int)what, memory_order_relaxed);
-    if (step >= 0) atomic_store_explicit(&dog.step, step, memory_order_relaxed);
+    if (step >= 0) {
+        const double now = now_s(), took = dog.stepped > 0 ? now - dog.stepped : 0;
+        dog.stepped = now;
+        if (took > atomic_load(&dog.slowest)) atomic_store(&dog.slowest, took);
+        atomic_store_explicit(&dog.step, step, memory_order_relaxed);
+    }
     atomic_fetch_add_explicit(&dog.moves, 1, memory_order_relaxed);
 }
 
@@ -95,15 +100,20 @@ void watchdog_file(const char *path)
     pthread_mutex_unlock(&dog.lock);
 }
 
+void watchdog_record(const char *text)
+{
+    log_line_of(stderr, dog.l->rank, dog.l->host, text);
+    FILE *f = dog.file[0] ? fopen(dog.file, "a") : NULL;
+    if (!f) return;
+    log_line_of(f, dog.l->rank, dog.l->host, text);
+    fclose(f);
+}
+
 static void speak(const char *text)
 {
     char line[TEXT + 16];
     snprintf(line, sizeof line, "error: %s", text);
-    log_line_of(stderr, dog.l->rank, dog.l->host, line);
-    FILE *f = dog.file[0] ? fopen(dog.file, "a") : NULL;
-    if (!f) return;
-    log_line_of(f, dog.l->rank, dog.l->host, line);
-    fclose(f);
+    watchdog_record(line);
 }
 
 bool watchdog_cause(const char *text, bool lost, bool unreachable)
@@ -121,6 +131,12 @@ bool watchdog_cause(const char *text, bool lost, bool unreachable)
     pthread_mutex_unlock(&dog.lock);
     if (first) ctn_comm_fail(dog.l->comm, text);
     return first;
+}
+
+bool watchdog_waits(void)
+{
+    if (!atomic_load(&dog.lost) || !dog.l->survives) return false;
+    return now_s() < dog.broken_at + SURVIVE_S + 2 * atomic_load(&dog.slowest);
 }
 
 static void sleep_ms(long ms)
@@ -158,6 +174,11 @@ int watchdog_failed(ctn_status st, int code, const char *text)
     return code;
 }
 
+bool watchdog_lost(void)
+{
+    return dog.l && await(&dog.broken, cause_s(dog.l->size)) && atomic_load(&dog.lost);
+}
+
 int watchdog_leave(int code)
 {
     char text[64];
@@ -180,4 +201,13 @@ void watchdog_end(void)
     pthread_join(dog.thread, NULL);
     watchdog_close();
     dog.l = NULL;
+}
+
+void watchdog_reset(void)
+{
+    watchdog_end();
+    atomic_bool *flags[] = {&dog.broken, &dog.lost, &dog.stop, &dog.told, &dog.taken, &dog.joined};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) atomic_store(flags[i], false);
+    dog.also = NULL;
+    dog.stepped = 0;
 }

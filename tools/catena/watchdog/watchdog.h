@@ -19,6 +19,8 @@ void watchdog_stall(double seconds);
 /* Also append the root cause to this file, because a launcher that ends a job may lose its last
  * output. */
 void watchdog_file(const char *path);
+/* Print a line, and append it to that file. By one rank. */
+void watchdog_record(const char *text);
 /* A second communicator of the same ranks that is broken along with the first; NULL: none. */
 void watchdog_also(ctn_comm *c);
 /* Called by the main thread as often as it likes; every call counts as progress. step < 0:
@@ -38,6 +40,10 @@ bool watchdog_broken(void); /* some rank failed */
 /* The exit code of this rank if it has to end now; 0: nothing is broken. Safe in a signal
  * handler. */
 int watchdog_code(void);
+/* After an exchange failed: whether the cause is a lost rank. Waits for the cause. */
+bool watchdog_lost(void);
+/* Forget the lost rank and end the watchdog. Begin it again with the ranks that are left. */
+void watchdog_reset(void);
 /* Before a rank ends alone: wait until the other ranks know. Returns the exit code. */
 int watchdog_leave(int code);
 /* End the watchdog of a successful job; call it after a barrier. */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes that the command starts: trainings and launchers (child.c).
+ */
+#ifndef CATENA_CHILD_H
+#define CATENA_CHILD_H
+
+#include <sys/types.h>
+
+#include "cli.h"
+
+/* A training as a process of its own, or mpirun with the ranks of one. */
+typedef struct {
+    pid_t pid;
+    bool ended;
+    int status; /* of waitpid, when it has ended */
+} child;
+
+/* The path of this program. Errors: EIO. */
+ctn_status child_program(char *path, size_t n);
+/* Runs argv; its output goes to the file `log`. The process dies with this one. Errors: EIO. */
+ctn_status child_start(child *c, char *const argv[], const char *log);
+bool child_ended(child *c);
+/* Waits until it has ended, for at most this many seconds; < 0: forever. Returns child_ended. */
+bool child_wait(child *c, double seconds);
+/* Kills it (SIGKILL). */
+void child_kill(child *c);
+/* It and the processes below it that run `program`, at most `most`: the ranks of a job. NULL: any
+ * program. Returns their number. */
+int child_ranks(const child *c, const char *program, int most, pid_t *rank);
+pid_t child_parent(pid_t p); /* 0: there is no such process */
+void pause_s(double seconds);
+
+#endif
