@@ -62,9 +62,11 @@ extern int MPI_Allreduce_init(const void *from, void *to, int count, MPI_Datatyp
 extern bool ompi_ftmpi_enabled;
 extern int MPIX_Comm_revoke(MPI_Comm comm);
 extern int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *left);
+extern int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 #pragma weak ompi_ftmpi_enabled
 #pragma weak MPIX_Comm_revoke
 #pragma weak MPIX_Comm_shrink
+#pragma weak MPIX_Comm_agree
 #endif
 
 /* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; TARGET is 1 +
@@ -523,7 +525,8 @@ static ctn_status mpi_again(ctn__net *net, ctn__net **out)
 static bool survives(void)
 {
 #ifdef OPEN_MPI
-    return &ompi_ftmpi_enabled && MPIX_Comm_revoke && MPIX_Comm_shrink && ompi_ftmpi_enabled;
+    return &ompi_ftmpi_enabled && MPIX_Comm_revoke && MPIX_Comm_shrink && MPIX_Comm_agree &&
+           ompi_ftmpi_enabled;
 #else
     return false;
 #endif
@@ -533,28 +536,64 @@ static void mpi_revoke(ctn__net *net)
 {
 #ifdef OPEN_MPI
     mpi_net *n = (mpi_net *)net;
-    if (net->survives && !n->revoked) MPIX_Comm_revoke(n->comm);
+    if (survives() && !n->revoked) MPIX_Comm_revoke(n->comm);
     n->revoked = true;
 #else
     (void)net;
 #endif
 }
 
+#ifdef OPEN_MPI
+enum { SHRINKS = 8 }; /* attempts; each one finds at least one more rank lost */
+
+/* Makes a net of the ranks of *comm that are left. *sound: all of them have one. *comm becomes
+ * theirs, or MPI_COMM_NULL if that fails. */
+static ctn_status shrink_once(MPI_Comm *comm, ctn__net **out, bool *sound)
+{
+    MPI_Comm left = MPI_COMM_NULL;
+    pthread_mutex_lock(&making);
+    const int error = MPIX_Comm_shrink(*comm, &left);
+    pthread_mutex_unlock(&making);
+    *comm = left;
+    if (error != MPI_SUCCESS) return wrong(error, "MPIX_Comm_shrink", -1);
+    MPI_TRY(MPI_Comm_set_errhandler, left, MPI_ERRORS_RETURN);
+    const ctn_status st = make(out, left);
+    int made = st == CTN_OK;
+    pthread_mutex_lock(&making);
+    if (!made) MPIX_Comm_revoke(left); /* other ranks may wait there */
+    const bool agreed = MPIX_Comm_agree(left, &made) == MPI_SUCCESS;
+    pthread_mutex_unlock(&making);
+    *sound = agreed && made;
+    return *sound ? CTN_OK : st;
+}
+
+/* A rank that was lost at the same time may not be known to be lost yet. It is then among those
+ * that seem to be left, and making the net fails. */
+static ctn_status shrink(ctn__net *net, ctn__net **out)
+{
+    MPI_Comm comm = ((mpi_net *)net)->comm;
+    ctn_status st = CTN_OK;
+    bool sound = false;
+    mpi_revoke(net);
+    for (int i = 0; i < SHRINKS && !sound; i++) {
+        ctn__net *made = NULL;
+        st = shrink_once(&comm, &made, &sound);
+        if (sound) *out = made;
+        else if (made) mpi_revoke(made); /* not freed: that is collective */
+        else if (comm == MPI_COMM_NULL) return st;
+    }
+    if (sound || st < 0) return st;
+    return fail(CTN_EPEER, "other ranks cannot continue");
+}
+#endif
+
 static ctn_status mpi_shrink(ctn__net *net, ctn__net **out)
 {
 #ifdef OPEN_MPI
-    MPI_Comm left = MPI_COMM_NULL;
-    mpi_revoke(net);
-    pthread_mutex_lock(&making);
-    const int error = MPIX_Comm_shrink(((mpi_net *)net)->comm, &left);
-    pthread_mutex_unlock(&making);
-    if (error != MPI_SUCCESS) return wrong(error, "MPIX_Comm_shrink", -1);
-    MPI_TRY(MPI_Comm_set_errhandler, left, MPI_ERRORS_RETURN);
-    return make(out, left);
-#else
+    if (survives()) return shrink(net, out);
+#endif
     (void)net, (void)out;
     return fail(CTN_ESTATE, "this MPI cannot continue without a lost rank");
-#endif
 }
 
 static const ctn__net_vt vt = {.send = mpi_send,
@@ -645,7 +684,12 @@ static ctn_status make(ctn__net **out, MPI_Comm from)
     ctn_status st = fill(n, from);
     pthread_mutex_unlock(&making);
     if (st < 0) {
-        /* Do not free MPI's part: that is collective, and other ranks may not have failed. */
+        /* Do not free MPI's part: that is collective, and other ranks may not have failed. If they
+         * wait for this one, they must learn of it. */
+#ifdef OPEN_MPI
+        if (survives() && n->comm != MPI_COMM_NULL) MPIX_Comm_revoke(n->comm);
+        if (survives() && n->node != MPI_COMM_NULL) MPIX_Comm_revoke(n->node);
+#endif
         free(n->net.node);
         free(n);
         return st;

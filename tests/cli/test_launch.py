@@ -58,6 +58,11 @@ def ranks(n, *words, **more):
     return call([MPIRUN, "--oversubscribe", "-np", n, *words], **more)
 
 
+def json_of(text):
+    """The JSON object that ranks printed. mpirun may put a line of their standard error there."""
+    return json.loads(text[text.index("{"):text.rindex("}") + 1])
+
+
 def has_bf16():
     """Whether there are bf16 kernels for this CPU, or for the limit ONEDNN_MAX_CPU_ISA."""
     done = run("bench", "mlp", "--steps", "1", "--precision", "bf16", code=None)
@@ -177,7 +182,7 @@ def test_memory_of_files():
 def test_same_losses():
     make_arrays()
     one = json.loads(run("train", *ARRAYS, "--batch", "32", "--epochs", "3", "--out", "r1").stdout)
-    two = json.loads(ranks(2, CATENA, "train", *ARRAYS, "--batch", "16", "--epochs", "3",
+    two = json_of(ranks(2, CATENA, "train", *ARRAYS, "--batch", "16", "--epochs", "3",
                            "--out", "r2").stdout)
     assert two["ranks"] == 2 and two["iterations"] == one["iterations"]
     for key in ("train/loss", "val/loss"):
@@ -185,7 +190,7 @@ def test_same_losses():
     assert len(Path("r2/log.jsonl").read_text().splitlines()) == 3
     words = ["eval", "mlp", "--weights", "r2/weights.safetensors", "--data", "x.npy",
              "--target", "y.npy", "--json"]
-    alone, both = json.loads(run(*words).stdout), json.loads(ranks(2, CATENA, *words).stdout)
+    alone, both = json.loads(run(*words).stdout), json_of(ranks(2, CATENA, *words).stdout)
     for key, value in alone.items():
         there = both[key]
         same = there == value if isinstance(value, str) else abs(value - there) < 1e-5 * abs(value)
@@ -216,9 +221,9 @@ def test_resume():
     low = ["--precision", "bf16"] if has_bf16() else []
     for k, words in enumerate(([], ["--shard", *low])):
         job = ["train", *ARRAYS, *words]
-        whole = json.loads(ranks(2, CATENA, *job, "--epochs", "4", "--out", f"a{k}").stdout)
+        whole = json_of(ranks(2, CATENA, *job, "--epochs", "4", "--out", f"a{k}").stdout)
         ranks(2, CATENA, *job, "--epochs", "2", "--out", f"b{k}")
-        rest = json.loads(ranks(2, CATENA, "train", *ARRAYS, "--epochs", "4", "--resume",
+        rest = json_of(ranks(2, CATENA, "train", *ARRAYS, "--epochs", "4", "--resume",
                                 "--out", f"b{k}").stdout)
         assert rest["iterations"] == whole["iterations"], (whole, rest)
         assert rest["train/loss"] == whole["train/loss"], (whole, rest)
@@ -246,13 +251,13 @@ def test_resume_where_one_rank_sees_nothing():
     words = [w if w not in ("x.npy", "y.npy") else Path(w).resolve() for w in ARRAYS]
     for k, more in enumerate(([], ["--shard"])):
         job = ["train", *words, *more, "--batch", "16"]
-        whole = json.loads(ranks(2, CATENA, *job, "--iterations", "30", "--out", f"a{k}").stdout)
+        whole = json_of(ranks(2, CATENA, *job, "--iterations", "30", "--out", f"a{k}").stdout)
         ranks(2, CATENA, *job, "--iterations", "20", "--out", f"b{k}")
         start = elsewhere() if k == 0 else ["sh", "rank", "train"]
         done = ranks(2, *start, "--resume", "--iterations", "30", "--out", f"b{k}", "--quiet",
                      "--json")
         assert "resuming at iteration 20" in done.stderr, done.stderr
-        rest = json.loads(done.stdout)
+        rest = json_of(done.stdout)
         # train/loss is the mean since the last row of the log, and every run ends with a row
         assert rest["iterations"] == 30, (whole, rest)
         assert abs(rest["val/loss"] / whole["val/loss"] - 1) < 1e-9, (whole, rest)
@@ -274,16 +279,16 @@ def test_resume_on_other_ranks():
     again = ["train", "--resume", "--out", "a", "--quiet", "--json", "--epochs", "2"]
     done = ranks(3, CATENA, *again, "--iterations", "12", "--oversubscribe")
     assert "a step keeps its 24 samples, 8 for each rank" in done.stderr, done.stderr
-    assert json.loads(done.stdout)["samples"] == 12 * 24, done.stderr
+    assert json_of(done.stdout)["samples"] == 12 * 24, done.stderr
     done = ranks(5, CATENA, *again, "--iterations", "0", "--batch", "5", "--oversubscribe", code=2)
     assert len(own_lines(done)) == 1, done.stderr
     assert "24 samples in a step of all ranks, which cannot change" in done.stderr, done.stderr
     done = ranks(5, CATENA, *again, "--iterations", "14", "--oversubscribe")
     assert "up to 5 for each rank" in done.stderr, done.stderr
-    assert json.loads(done.stdout)["samples"] == 14 * 24, done.stderr
+    assert json_of(done.stdout)["samples"] == 14 * 24, done.stderr
     run(*again, "--iterations", "15", "--batch", "8", "--accumulate", "3")
     assert "ranks: 1\n" in Path("a/config.yaml").read_text()
-    rest = json.loads(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1",
+    rest = json_of(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1",
                             "--oversubscribe").stdout)
     assert rest["iterations"] == 40 and rest["samples"] == 960 and rest["epochs"] == 2, rest
     assert abs(rest["train/loss"] / whole["train/loss"] - 1) < 1e-4, (whole, rest)
@@ -677,7 +682,7 @@ def test_signal_to_the_launcher():
             assert Path("result/unfinished").exists(), (launcher, number, err)
             last = saved()  # or one more: a rank may still be saving when mpirun has ended
             done = call([*launcher, "-np", 2, *words, "--iterations", "1"])
-            assert json.loads(done.stdout)["iterations"] >= last > 1, (last, done.stdout)
+            assert json_of(done.stdout)["iterations"] >= last > 1, (last, done.stdout)
             assert not Path("result/unfinished").exists(), done.stdout
 
 
@@ -753,8 +758,8 @@ def test_signal_to_one_rank():
     os.kill(int(Path("pid.1").read_text()), signal.SIGUSR1)
     out, err = job.communicate(timeout=60)
     assert job.returncode == 85, (job.returncode, err.decode(errors="replace"))
-    stopped = json.loads(out)
-    rest = json.loads(ranks(2, CATENA, "train", "--resume", "--hours", "0", "--iterations",
+    stopped = json_of(out.decode())
+    rest = json_of(ranks(2, CATENA, "train", "--resume", "--hours", "0", "--iterations",
                             stopped["iterations"] + 5, "--quiet", "--json").stdout)
     assert rest["iterations"] == stopped["iterations"] + 5, rest
 
@@ -823,7 +828,7 @@ def test_stop_near_the_end():
 def test_selftest():
     alone = json.loads(run("selftest", "--json").stdout)
     assert alone["ranks"] == 1 and alone["failed"] == 0
-    both = json.loads(ranks(2, CATENA, "selftest", "--json").stdout)
+    both = json_of(ranks(2, CATENA, "selftest", "--json").stdout)
     checks = {c["check"]: c["result"] for c in both["checks"]}
     assert both["ranks"] == 2 and both["failed"] == 0 and both["seconds"] < 60
     for name in ("binding", "convolution", "training step", "allreduce ring", "allreduce flat",

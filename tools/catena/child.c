@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Starts, finds and kills the processes of a training. The ranks of a job are found in /proc,
- * because mpirun may start them through helpers, so that they are not its children.
+ * because mpirun may start them through helpers that do not stay their parents.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,10 @@
 
 #include "child.h"
 
-enum { CANNOT_START = 127 }; /* exit code, as that of a shell */
+enum {
+    CANNOT_START = 127, /* exit code, as that of a shell */
+    LINE = 1 << 16      /* bytes of a command line that are read */
+};
 
 ctn_status child_program(char *path, size_t n)
 {
@@ -93,30 +96,50 @@ pid_t child_parent(pid_t p)
     return parent;
 }
 
-static bool is_below(pid_t p, pid_t ancestor)
+static bool is_below(pid_t p, const void *ancestor)
 {
-    while (p > 1 && p != ancestor) p = child_parent(p);
-    return p == ancestor;
+    const pid_t top = *(const pid_t *)ancestor;
+    while (p > 1 && p != top) p = child_parent(p);
+    return p == top;
 }
 
-static bool runs(pid_t p, const char *program)
+/* Of a command line. */
+typedef struct {
+    const char *first, *last;
+} words;
+
+static bool has_words(pid_t p, const void *wanted)
 {
-    char path[64], is[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)p);
-    const ssize_t n = readlink(path, is, sizeof is - 1);
-    if (n < 0) return false;
-    is[n] = 0;
-    return strcmp(is, program) == 0;
+    const words *w = wanted;
+    char path[64], line[LINE];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)p);
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    const size_t n = fread(line, 1, sizeof line - 1, f);
+    fclose(f);
+    line[n] = 0;
+    const size_t last = strlen(w->last) + 1; /* words end with a zero byte */
+    return strcmp(line, w->first) == 0 && n > last && strcmp(line + n - last, w->last) == 0;
 }
 
-int child_ranks(const child *c, const char *program, int most, pid_t *rank)
+static int find(bool (*is)(pid_t p, const void *user), const void *user, int most, pid_t *found)
 {
     int n = 0;
     DIR *d = opendir("/proc");
     for (const struct dirent *e; d && n < most && (e = readdir(d)) != NULL;) {
         const pid_t p = (pid_t)strtol(e->d_name, NULL, 10);
-        if (p > 0 && (!program || runs(p, program)) && is_below(p, c->pid)) rank[n++] = p;
+        if (p > 0 && is(p, user)) found[n++] = p;
     }
     if (d) closedir(d);
     return n;
+}
+
+int child_below(const child *c, int most, pid_t *found)
+{
+    return find(is_below, &c->pid, most, found);
+}
+
+int child_with(const char *first, const char *last, int most, pid_t *found)
+{
+    return find(has_words, &(words){first, last}, most, found);
 }

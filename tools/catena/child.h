@@ -25,9 +25,11 @@ bool child_ended(child *c);
 bool child_wait(child *c, double seconds);
 /* Kills it (SIGKILL). */
 void child_kill(child *c);
-/* It and the processes below it that run `program`, at most `most`: the ranks of a job. NULL: any
- * program. Returns their number. */
-int child_ranks(const child *c, const char *program, int most, pid_t *rank);
+/* It and the processes below it, at most `most`. Returns their number. */
+int child_below(const child *c, int most, pid_t *found);
+/* The processes of this host whose command line begins and ends with these words, at most `most`.
+ * Returns their number. */
+int child_with(const char *first, const char *last, int most, pid_t *found);
 pid_t child_parent(pid_t p); /* 0: there is no such process */
 void pause_s(double seconds);
 

@@ -224,6 +224,7 @@ bool launch_shrink(launch *l)
     const int now = ctn_comm_size(left);
     if (2 * now < size || (2 * now == size && first != 0))
         return cannot_continue(l, "this part of the job is not the larger one");
+    ctn_error_clear(); /* of attempts that failed before */
     watchdog_reset();
     ctn_comm_free(l->comm);
     free(l->hosts);

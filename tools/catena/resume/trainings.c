@@ -19,7 +19,7 @@
 
 #define SAVE_MINUTES "0.00001" /* after every step */
 #define LOG "output.txt"       /* of the last process */
-enum { OWN_WORDS = 32, PATIENCE_S = 60 };
+enum { OWN_WORDS = 32, START_S = 60, PATIENCE_S = 60 };
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -187,13 +187,17 @@ static void wait_for_save(child *c, const char *states, double most)
     while (!child_ended(c) && !is_saving(states) && now_s() < end) pause_s(0.0002);
 }
 
-/* Kills one rank or all of them. mpirun ends the others. Errors: EPEER (it does not). */
-static ctn_status kill_ranks(trainings *t, child *c)
+/* Kills one rank or all of them. mpirun ends the others. If no rank runs on this host, mpirun
+ * itself is killed. Errors: EPEER (it does not end). */
+static ctn_status kill_ranks(trainings *t, child *c, const char *out)
 {
     pid_t rank[MOST_RANKS];
+    const double end = now_s() + START_S;
     int n = 0;
-    while (!child_ended(c) && (n = child_ranks(c, t->program, MOST_RANKS, rank)) < t->ranks)
+    while (!child_ended(c) && now_s() < end &&
+           (n = child_with(t->program, out, MOST_RANKS, rank)) < t->ranks)
         pause_s(0.001);
+    if (n == 0) child_kill(c);
     const int one = (int)(model_uniform(&t->random) * (float)n);
     const bool all = model_uniform(&t->random) < 0.5f;
     for (int i = 0; i < n; i++)
@@ -207,7 +211,7 @@ static ctn_status kill_ranks(trainings *t, child *c)
 }
 
 /* Lets the training run for a while and kills it, unless it ends before. */
-static ctn_status interrupt(trainings *t, child *c, const char *states)
+static ctn_status interrupt(trainings *t, child *c, const char *out, const char *states)
 {
     const double share = 2 * (t->length - t->first_state) / (double)t->rounds;
     child_wait(c, (double)model_uniform(&t->random) * (t->first_state + share));
@@ -216,7 +220,7 @@ static ctn_status interrupt(trainings *t, child *c, const char *states)
         pause_s(0.003 * (double)model_uniform(&t->random));
     }
     if (child_ended(c)) return CTN_OK;
-    if (t->ranks > 1) CTN_TRY(kill_ranks(t, c));
+    if (t->ranks > 1) CTN_TRY(kill_ranks(t, c, out));
     else child_kill(c);
     child_wait(c, -1);
     if (succeeded(c)) return CTN_OK; /* it was faster */
@@ -277,7 +281,7 @@ static ctn_status run_interrupted(trainings *t, const char *out, void (*show)(co
     for (;;) {
         const int64_t kills = t->kills;
         CTN_TRY(start(t, &c, out, &l));
-        if (kills < t->rounds) CTN_TRY(interrupt(t, &c, states));
+        if (kills < t->rounds) CTN_TRY(interrupt(t, &c, out, states));
         child_wait(&c, -1);
         if (succeeded(&c)) return compare(t, out);
         if (t->kills == kills) return failed(t, &c);

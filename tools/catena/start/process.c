@@ -179,7 +179,7 @@ static int below(bool kill_them)
     pid_t p[LEFT];
     const child self = {.pid = getpid()};
     int n = 0;
-    const int found = child_ranks(&self, NULL, LEFT, p);
+    const int found = child_below(&self, LEFT, p);
     for (int i = 0; i < found; i++) {
         if (p[i] == self.pid) continue;
         n++;
