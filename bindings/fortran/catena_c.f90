@@ -281,7 +281,7 @@ module catena_c
         integer(c_int64_t) :: arena_bytes = 0
     end type
     type, bind(C) :: ctn_plan_node
-        integer(c_size_t) :: struct_size = 104
+        integer(c_size_t) :: struct_size = 120
         integer(c_int) :: index = 0
         type(c_ptr) :: op = c_null_ptr
         type(c_ptr) :: kernel = c_null_ptr
@@ -296,6 +296,8 @@ module catena_c
         integer(c_int64_t) :: bytes = 0
         integer(c_int64_t) :: flops = 0
         integer(c_int64_t) :: ns = 0
+        integer(c_int64_t) :: begin = 0
+        integer(c_int64_t) :: end = 0
     end type
     type, bind(C) :: ctn_field
         integer(c_int) :: dtype = 0

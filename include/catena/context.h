@@ -238,6 +238,9 @@ typedef struct {
     int64_t bytes;
     int64_t flops; /* operations of matrix products and convolutions, 0 for other ops */
     uint64_t ns;   /* shortest time of all runs; 0: not profiled */
+    /* Nodes that exchange gradients or values with other ranks (kernel "comm"): the elements of
+     * the parameters that are ready, or up to which a wait goes (begin). 0 for others. */
+    int64_t begin, end;
 } ctn_plan_node;
 typedef ctn_status (*ctn_plan_fn)(void *user, const ctn_plan_node *node);
 /* Call fn for each kernel of the last plan that ran, in the order in which the kernels run; does

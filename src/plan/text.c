@@ -159,6 +159,10 @@ ctn_status ctn_context_visit_plan(ctn_context *ctx, ctn_plan_fn fn, void *user)
                                .bytes = node_bytes(p, n),
                                .flops = n->flops,
                                .ns = n->ns};
+        if (strcmp(n->kernel, "comm") == 0) {
+            facts.begin = n->attr[0];
+            facts.end = n->attr[1];
+        }
         ctn_status st = fn(user, &facts);
         if (st != CTN_OK) return st;
     }

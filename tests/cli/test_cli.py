@@ -102,6 +102,8 @@ def test_usage():
     wrong("verify-resume mlp --rounds 0", "must be positive")
     wrong("verify-resume mlp --hidden 8", "unknown option '--hidden'")
     wrong("verify-resume mlp -- --hours 1", "use --seconds before --")
+    wrong("scale mlp --ranks 0", "must be positive")
+    wrong("scale mlp --platform ring", "fat-tree")
 
 
 def test_habits():
@@ -160,7 +162,7 @@ def test_rate_of_sgd():
 
 def test_help():
     for name in ("train eval predict pack bench explain tune info selftest timeline "
-                 "checkpoint verify-resume launch").split():
+                 "checkpoint verify-resume launch scale").split():
         text = run(name, "--help", "all").stdout
         assert "Usage: catena " + name in text and "Examples:" in text and "--json" in text, name
         page = run("help", "--man", name).stdout
@@ -1076,6 +1078,49 @@ def test_verify_resume():
     assert "did you mean --epochs?" in done.stderr, done.stderr
     done = run(*words, "1", "--out", "kept", code=2)
     assert "kept is not empty" in done.stderr, done.stderr
+
+
+# ---- simulation
+
+def simulates():
+    """Whether SimGrid was there when the command was built."""
+    return (CATENA.parent.parent / "libexec" / "catena-simulate").exists()
+
+
+def scale(*words):
+    return json.loads(run("scale", "mlp", "--batch", "32", "--threads", "1", "--items-per-s",
+                          "3200", "--record-steps", "2", "--json", *words).stdout)
+
+
+def test_scale():
+    if not simulates():
+        print("skipped: no simulator in this build")
+        return
+    for platform in "fat-tree", "torus", "dragonfly", "ethernet":
+        r = scale("--platform", platform, "--ranks", "1,2,4", "--algorithm", "ring")
+        assert [x["ranks"] for x in r["sizes"]] == [1, 2, 4], r
+        for x in r["sizes"]:
+            assert abs(x["compute_s"] - 0.01) < 1e-6 and x["step_s"] >= x["compute_s"], x
+        assert r["sizes"][0]["efficiency"] == 1 and r["efficiency"] == r["sizes"][2]["efficiency"]
+        assert r["efficiency"] > (0.3 if platform == "ethernet" else 0.8), r
+    # What a rank sends in a ring, and half of it in 16 bits.
+    x = scale("--algorithm", "ring", "--ranks", "4")["sizes"][0]
+    most = 2 * 3 / 4 * 4 * 1796032
+    assert most <= x["bytes_sent"] < 1.01 * most + 2000, x
+    half = scale("--algorithm", "ring", "--ranks", "4", "--wire", "bf16")["sizes"][0]
+    assert most / 2 <= half["bytes_sent"] < 0.51 * most + 2000, half
+    # Overlap hides what waiting for each parameter does not.
+    each = scale("--when", "each", "--ranks", "4", "--algorithm", "ring")["sizes"][0]
+    x = scale("--bucket", "500000", "--ranks", "4", "--algorithm", "ring")["sizes"][0]
+    assert each["exposed_s"] > x["exposed_s"], (each, x)
+    assert scale("--ranks", "3")["sizes"][0]["algorithm"] != "auto"
+    links = json.loads(run("scale", "links", "--ranks", "16", "--json").stdout)[0]
+    assert 0.8 < links["latency_us"] < 1.3 and 11 < links["gb_per_s"] < 12.5, links
+    sums = json.loads(run("scale", "allreduce", "--ranks", "4", "--bytes", "4000,400000",
+                          "--json").stdout)
+    assert len({(x["bytes"], x["algorithm"]) for x in sums}) == len(sums) > 6, sums
+    assert all(x["seconds"] > 1e-6 for x in sums), sums
+    assert scale("--shard", "--ranks", "4")["sizes"][0]["algorithm"] == "sharded"
 
 
 # ---- the user's own network
