@@ -19,11 +19,11 @@ typedef struct {
 
 typedef struct {
     ctn__net net;
-    int active;         /* requests in flight */
-    int found;          /* requests that are done and not collected yet */
-    int misses;         /* tests without success since anything happened */
-    bool polls;         /* kernels run meanwhile: a test does not wait */
-    double add_s, owed; /* seconds of work on messages that have arrived */
+    int active;   /* requests in flight */
+    int found;    /* requests that are done and not collected yet */
+    int misses;   /* tests without success since anything happened */
+    bool polls;   /* kernels run meanwhile: a test does not wait */
+    double add_s; /* seconds to add or convert a byte that has arrived */
     double messages, sent;
     MPI_Request *request;
     slot *slot;
@@ -111,6 +111,12 @@ static ctn_status sim_recv(ctn__net *n, void *buf, size_t bytes, int from, int t
     return CTN_OK;
 }
 
+/* The work on a message that has arrived. */
+static void add_bytes(const sim *s, double bytes)
+{
+    if (bytes > 0) sg_actor_sleep_for(s->add_s * bytes);
+}
+
 /* Waits until a request is done. One at a time: the simulator would look at each of several. */
 static void collect(sim *s)
 {
@@ -119,28 +125,17 @@ static void collect(sim *s)
     MPI_Waitany(s->room, s->request, &i, MPI_STATUS_IGNORE);
     s->slot[i].done = true;
     s->request[i] = MPI_REQUEST_NULL;
-    s->owed += s->add_s * (double)s->slot[i].bytes;
     s->active--;
     s->found++;
     s->misses = 0;
-}
-
-/* The work on messages that have arrived takes time before others can be looked at. */
-static void pay(sim *s)
-{
-    const double owed = s->owed;
-    s->owed = 0;
-    if (owed > 0) sg_actor_sleep_for(owed);
+    add_bytes(s, (double)s->slot[i].bytes);
 }
 
 static ctn_status sim_test(ctn__net *n, ctn__net_req *r, bool *done)
 {
     sim *s = (sim *)n;
     slot *k = &s->slot[r->word[0]];
-    if (!k->done && !s->polls && s->misses++ > s->active + s->found) {
-        pay(s);
-        collect(s);
-    }
+    if (!k->done && !s->polls && s->misses++ > s->active + s->found) collect(s);
     *done = k->done;
     if (!k->done) return CTN_OK;
     s->found--;
@@ -156,7 +151,6 @@ ctn_status sim_compute(ctn_comm *c, double until)
     for (double now; until - (now = sim_now()) > TICK;) {
         CTN_TRY(ctn__comm_poll(c));
         if (s->active == 0) sg_actor_sleep_for(until - now);
-        pay(s);
         collect(s);
     }
     s->polls = false;
@@ -192,13 +186,12 @@ static ctn_status sim_allreduce(ctn__net *n, void *buf, int64_t count, ctn_dtype
     int at;
     (void)again;
     CTN_TRY(begin(s, r, 0, &at));
-    pay(s);
     MPI_Allreduce(MPI_IN_PLACE, buf, (int)count, type_of(type), MPI_SUM, MPI_COMM_WORLD);
     s->slot[at].done = true;
     s->active--;
     s->found++;
     /* The simulator's own sums take no time. Good algorithms add every byte about once. */
-    s->owed += s->add_s * (double)count * (double)ctn_dtype_size(type);
+    add_bytes(s, (double)count * (double)ctn_dtype_size(type));
     return CTN_OK;
 }
 
