@@ -21,5 +21,6 @@ if(CATENA_SMPICC)
         DEPENDS ${simulate_sources} ${simulate_headers} VERBATIM
         COMMENT "Building libexec/catena-simulate")
     add_custom_target(catena_simulate ALL DEPENDS "${simulate}")
-    install(PROGRAMS "${simulate}" DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
+    # The command looks for it there, relative to itself.
+    install(PROGRAMS "${simulate}" DESTINATION libexec)
 endif()

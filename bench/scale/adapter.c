@@ -89,14 +89,19 @@ static ctn_status begin(sim *s, ctn__net_req *r, size_t bytes, int *at)
     return CTN_OK;
 }
 
+static ctn_status begin_sending(sim *s, ctn__net_req *r, size_t bytes, int *at)
+{
+    s->messages++;
+    s->sent += (double)bytes;
+    return begin(s, r, 0, at);
+}
+
 static ctn_status sim_send(ctn__net *n, const void *buf, size_t bytes, int to, int tag,
                            ctn__net_req *r)
 {
     sim *s = (sim *)n;
     int at;
-    CTN_TRY(begin(s, r, 0, &at));
-    s->messages++;
-    s->sent += (double)bytes;
+    CTN_TRY(begin_sending(s, r, bytes, &at));
     MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &s->request[at]);
     return CTN_OK;
 }
@@ -178,7 +183,7 @@ static MPI_Datatype type_of(ctn_dtype t)
                           : MPI_FLOAT;
 }
 
-/* Blocks, as all ranks start these in the same order. */
+/* Blocks. That is safe, because all ranks start these in the same order. */
 static ctn_status sim_allreduce(ctn__net *n, void *buf, int64_t count, ctn_dtype type,
                                 uint64_t again, ctn__net_req *r)
 {
@@ -200,9 +205,7 @@ static ctn_status sim_put(ctn__net *n, const void *buf, size_t bytes, int to, si
 {
     sim *s = (sim *)n;
     int at;
-    CTN_TRY(begin(s, r, 0, &at));
-    s->messages++;
-    s->sent += (double)bytes;
+    CTN_TRY(begin_sending(s, r, bytes, &at));
     MPI_Rput(buf, (int)bytes, MPI_BYTE, to, (MPI_Aint)offset, (int)bytes, MPI_BYTE, s->window,
              &s->request[at]);
     return CTN_OK;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,6 +21,26 @@ enum {
     CANNOT_START = 127, /* exit code, as that of a shell */
     LINE = 1 << 16      /* bytes of a command line that are read */
 };
+
+void words_add(words *w, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    char **more = realloc(w->word, (size_t)(w->n + 2) * sizeof *more);
+    if (more) w->word = more;
+    va_start(ap, fmt);
+    if (!more || vasprintf(&text, fmt, ap) < 0) w->bad = true;
+    else w->word[w->n++] = text;
+    va_end(ap);
+    if (more) w->word[w->n] = NULL;
+}
+
+void words_free(words *w)
+{
+    for (int i = 0; i < w->n; i++) free(w->word[i]);
+    free(w->word);
+    *w = (words){0};
+}
 
 ctn_status child_program(char *path, size_t n)
 {
@@ -75,6 +96,15 @@ bool child_wait(child *c, double seconds)
     return c->ended;
 }
 
+const char *child_said(const char *log, char *text, size_t room)
+{
+    FILE *f = fopen(log, "r");
+    const size_t n = f ? fread(text, 1, room - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = 0;
+    return text;
+}
+
 void child_kill(child *c)
 {
     if (!child_ended(c)) kill(c->pid, SIGKILL);
@@ -103,14 +133,13 @@ static bool is_below(pid_t p, const void *ancestor)
     return p == top;
 }
 
-/* Of a command line. */
 typedef struct {
-    const char *first, *last;
-} words;
+    const char *first, *last; /* words of a command line */
+} ends;
 
 static bool has_words(pid_t p, const void *wanted)
 {
-    const words *w = wanted;
+    const ends *w = wanted;
     char path[64], line[LINE];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)p);
     FILE *f = fopen(path, "r");
@@ -141,5 +170,5 @@ int child_below(const child *c, int most, pid_t *found)
 
 int child_with(const char *first, const char *last, int most, pid_t *found)
 {
-    return find(has_words, &(words){first, last}, most, found);
+    return find(has_words, &(ends){first, last}, most, found);
 }

@@ -33,9 +33,9 @@ static ctn_status write_classes(const char *path)
 
 static ctn_status make_arrays(sample *s, const ctn_field *x, const ctn_field *y)
 {
-    const char *const words[] = {"--data",  s->path[0], "--target", s->path[1],
-                                 "--batch", "16",       NULL};
-    memcpy(s->word, words, sizeof words);
+    const char *const list[] = {"--data",  s->path[0], "--target", s->path[1],
+                                "--batch", "16",       NULL};
+    memcpy(s->word, list, sizeof list);
     CTN_TRY(write_values(s->path[0], x));
     return y->ndim ? write_values(s->path[1], y) : write_classes(s->path[1]);
 }
@@ -50,10 +50,10 @@ static ctn_status write_text(const char *path, const char *line, int times)
 
 static ctn_status make_text(sample *s)
 {
-    const char *const words[] = {"--data",  s->path[0], "--tokenizer", s->path[2], "--length",
-                                 "16",      "--width",  "32",          "--depth",  "1",
-                                 "--heads", "2",        "--batch",     "16",       NULL};
-    memcpy(s->word, words, sizeof words);
+    const char *const list[] = {"--data",  s->path[0], "--tokenizer", s->path[2], "--length",
+                                "16",      "--width",  "32",          "--depth",  "1",
+                                "--heads", "2",        "--batch",     "16",       NULL};
+    memcpy(s->word, list, sizeof list);
     CTN_TRY(write_text(s->path[2],
                        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nstate\nis\nsaved\nand\n"
                        "resumed\n.\n",

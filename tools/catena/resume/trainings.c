@@ -102,10 +102,8 @@ static bool succeeded(const child *c)
 /* A training that has failed by itself: what it said. */
 static ctn_status failed(trainings *t, const child *c)
 {
-    char log[PATH_MAX], text[1500] = "";
-    FILE *f = fopen(inside(t, log, LOG), "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f) fclose(f);
+    char log[PATH_MAX], text[1500];
+    size_t n = strlen(child_said(inside(t, log, LOG), text, sizeof text));
     while (n > 0 && text[n - 1] == '\n') text[--n] = 0;
     if (!WIFEXITED(c->status))
         return ctn_fail(CTN_EENGINE, "the training was ended by signal %d:\n%s",

@@ -18,11 +18,12 @@ typedef struct {
     double gb_per_s;   /* of a link, in each direction */
     double latency_s;  /* of a link */
     double overhead_s; /* of MPI for each message, on either side */
+    /* Writes the topology of at least this many nodes. Returns how many it has. */
+    int64_t (*topology)(char *buf, size_t n, int64_t nodes);
     const char *source;
 } platform;
 
 const platform *platform_find(const char *name); /* NULL: there is none */
-const platform *platform_at(int i);              /* NULL: after the last one */
 /* Write the description of a machine with this many nodes, and the list of their names. Errors:
  * EARG (too many), EIO. */
 ctn_status platform_write(const platform *p, int64_t nodes, const char *xml, const char *hosts);
@@ -43,7 +44,7 @@ ctn_status schedule_record(schedule *s, const args *a, const char *path);
 /* Run the simulator's program with n words on this many ranks. folder: for temporary files. text
  * receives what it prints, lines of JSON. Errors: EUNSUPPORTED (no simulator), EIO, EENGINE. */
 ctn_status simulate(const platform *p, int64_t ranks, const char *folder, int n,
-                    const char *const *words, char *text, size_t room);
+                    const char *const *word, char *text, size_t room);
 /* A value in a line of JSON. */
 double simulated_number(const char *text, const char *name);
 void simulated_word(const char *text, const char *name, char *out, size_t n);

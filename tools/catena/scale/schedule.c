@@ -4,7 +4,6 @@
  * of a job, so that the plan has the nodes that exchange gradients, and writes down the times of
  * the kernels and where these nodes are. bench/scale/schedule.h describes the file.
  */
-#include <errno.h>
 #include <string.h>
 
 #include <catena/dist.h>
@@ -12,7 +11,7 @@
 #include "model.h"
 #include "scale/scale.h"
 
-enum { LINE = 16 }; /* elements */
+enum { LINE = 16 }; /* elements of a cache line */
 
 typedef struct {
     schedule *s;
@@ -84,22 +83,13 @@ static ctn_status write_schedule(schedule *s, const model *m, double seconds, FI
     return ctn_context_visit_plan(m->ctx, put_node, &r);
 }
 
-static ctn_status write_file(schedule *s, const model *m, double seconds, const char *path)
-{
-    FILE *f = fopen(path, "w");
-    if (!f) return ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-    ctn_status st = write_schedule(s, m, seconds, f);
-    if (fclose(f) != 0 && st == CTN_OK)
-        st = ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-    return st;
-}
-
 ctn_status schedule_record(schedule *s, const args *a, const char *path)
 {
     ctn_status st = CTN_OK;
     ctn_context *ctx = NULL;
     ctn_comm *c = NULL;
     model m = {0};
+    FILE *f = NULL;
     double loss;
     const double rate = args_real(a, "items-per-s");
     *s = (schedule){0};
@@ -118,7 +108,10 @@ ctn_status schedule_record(schedule *s, const args *a, const char *path)
     ctn_context_set_profile(ctx, 1);
     for (int64_t k = args_int(a, "record-steps"); k > 0; k--)
         CTN_TRY_GOTO(st, done, model_step(&m, &loss));
-    st = write_file(s, &m, rate > 0 ? (double)m.batch / rate : 0, path);
+    CTN_TRY_GOTO(st, done, file_open(&f, path));
+    st = write_schedule(s, &m, rate > 0 ? (double)m.batch / rate : 0, f);
+    const ctn_status closed = file_close(f, path);
+    if (st == CTN_OK) st = closed;
 done:
     model_free(&m);
     ctn_comm_free(c);

@@ -34,26 +34,6 @@ typedef struct {
 
 /* ---- command lines --------------------------------------------------------------------------- */
 
-void words_add(words *w, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list ap;
-    char **more = realloc(w->word, (size_t)(w->n + 2) * sizeof *more);
-    if (more) w->word = more;
-    va_start(ap, fmt);
-    if (!more || vasprintf(&text, fmt, ap) < 0) w->bad = true;
-    else w->word[w->n++] = text;
-    va_end(ap);
-    if (more) w->word[w->n] = NULL;
-}
-
-void words_free(words *w)
-{
-    for (int i = 0; i < w->n; i++) free(w->word[i]);
-    free(w->word);
-    *w = (words){0};
-}
-
 /* --batch is for the first number of ranks. On fewer ranks a step keeps its samples. */
 static int64_t kept_batch(const job *j)
 {

@@ -11,16 +11,6 @@
 
 #include "child.h"
 
-/* A command line that grows. Free it with words_free. */
-typedef struct {
-    char **word; /* ended by NULL; NULL: empty */
-    int n;
-    bool bad; /* out of memory: words are missing */
-} words;
-
-void words_add(words *w, const char *fmt, ...) CTN_PRINTF(2, 3);
-void words_free(words *w);
-
 /* ---- hosts.c --------------------------------------------------------------------------------- */
 
 typedef struct {
