@@ -2,19 +2,25 @@
  *
  * See adapter.h. The simulated clock stands still while code runs, so a loop that polls would never
  * end. Therefore the transport blocks: when each request in flight has been tested once without
- * success, it waits for the next message to arrive.
+ * success, it waits for the next message to arrive. The contents of long messages are neither
+ * copied nor added; the time that adding would take passes instead.
  */
 #include <mpi.h>
 #include <simgrid/actor.h>
+#include <simgrid/host.h>
+#include <simgrid/link.h>
 #include <stdlib.h>
 
 #include "adapter.h"
 
 #define TICK 1e-9 /* the shortest time that the simulator knows */
 
+/* Bytes up to which contents are real, because ranks agree on things with them; of buffers that
+ * each rank has for itself; of the memory that all share. */
+enum { SHORT = 4096, BUFFER = 1 << 18, FIRST = 1 << 28 };
+
 typedef struct {
     bool used, done;
-    size_t bytes; /* received, that must still be added or converted */
 } slot;
 
 typedef struct {
@@ -22,13 +28,14 @@ typedef struct {
     int active;   /* requests in flight */
     int found;    /* requests that are done and not collected yet */
     int misses;   /* tests without success since anything happened */
+    bool puts;    /* there are regions */
     bool polls;   /* kernels run meanwhile: a test does not wait */
-    double add_s; /* seconds to add or convert a byte that has arrived */
+    double add_s; /* seconds to add or convert a byte */
     double messages, sent;
+    double busy_s, since; /* seconds with requests in flight; when the first of them began */
     MPI_Request *request;
     slot *slot;
     int room;
-    char *region;
     MPI_Win window;
     bool window_made;
 } sim;
@@ -38,25 +45,129 @@ double sim_now(void)
     return MPI_Wtime();
 }
 
-void sim_sent(const ctn__net *net, double *messages, double *bytes)
+void sim_sent(const ctn__net *net, double out[3])
 {
     const sim *s = (const sim *)net;
-    *messages = s->messages;
-    *bytes = s->sent;
+    out[0] = s->messages;
+    out[1] = s->sent;
+    out[2] = s->busy_s;
 }
 
-/* The data of all ranks. The simulator does not copy messages from or to this memory. */
-static char *data;
-static size_t data_bytes;
+/* ---- bytes on links -------------------------------------------------------------------------- */
+
+static bool counting;
+
+static double *load_of(const_sg_link_t link)
+{
+    return sg_link_get_data(link);
+}
+
+static void count_on_links(int from, int to, double bytes)
+{
+    char name[2][32];
+    int n = 0;
+    if (!counting || from == to) return;
+    snprintf(name[0], sizeof name[0], "n%d", from);
+    snprintf(name[1], sizeof name[1], "n%d", to);
+    const_sg_link_t *link =
+        sg_host_get_route_links(sg_host_by_name(name[0]), sg_host_by_name(name[1]), &n);
+    for (int i = 0; i < n; i++) *load_of(link[i]) += bytes;
+    free((void *)link);
+}
+
+void sim_links_begin(void)
+{
+    const size_t n = sg_link_count();
+    sg_link_t *link = sg_link_list();
+    double *load = calloc(n, sizeof *load); /* until the end of the process */
+    if (!link || !load) abort();
+    for (size_t i = 0; i < n; i++) sg_link_set_data(link[i], &load[i]);
+    free(link);
+    counting = true;
+}
+
+void sim_links_end(double out[2])
+{
+    sg_link_t *link = sg_link_list();
+    int used = 0;
+    counting = false;
+    out[0] = out[1] = 0;
+    for (size_t i = 0; i < sg_link_count(); i++) {
+        const double bytes = *load_of(link[i]);
+        used += bytes > 0;
+        out[0] += bytes;
+        if (bytes > out[1]) out[1] = bytes;
+    }
+    if (used > 0) out[0] /= used;
+    free(link);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* One memory for the data of all ranks. The simulator does not copy messages from or to it. If more
+ * is needed, there is a new one, and the old one stays. */
+static struct {
+    char *at;
+    size_t bytes;
+} memory[16];
+static int memories;
 
 void *sim_memory(size_t bytes)
 {
-    if (bytes <= data_bytes) return data;
-    data_bytes = bytes;
-    data = SMPI_SHARED_MALLOC(bytes);
-    if (!data) abort();
-    return data;
+    if (memories > 0 && bytes <= memory[memories - 1].bytes) return memory[memories - 1].at;
+    if (memories == (int)(sizeof memory / sizeof *memory)) abort();
+    memory[memories].bytes = bytes < FIRST ? FIRST : 2 * bytes;
+    memory[memories].at = SMPI_SHARED_MALLOC(memory[memories].bytes);
+    if (!memory[memories].at) abort();
+    return memory[memories++].at;
 }
+
+/* Long buffers of the library are that memory too. */
+void *__real_ctn__aligned(size_t bytes);
+void *__wrap_ctn__aligned(size_t bytes);
+void *__wrap_ctn__aligned(size_t bytes)
+{
+    return bytes > BUFFER ? sim_memory(bytes) : __real_ctn__aligned(bytes);
+}
+
+void __real_ctn__free(void *p);
+void __wrap_ctn__free(void *p);
+void __wrap_ctn__free(void *p)
+{
+    for (int i = 0; i < memories; i++)
+        if ((char *)p >= memory[i].at && (char *)p < memory[i].at + memory[i].bytes) return;
+    __real_ctn__free(p);
+}
+
+static void *contents(const void *buf, size_t bytes)
+{
+    return bytes > SHORT ? sim_memory(bytes) : (void *)(uintptr_t)buf;
+}
+
+/* ---- work on messages ------------------------------------------------------------------------ */
+
+/* Lets the time pass that the work on n elements would take. False: do the work. */
+static bool skip(int64_t n, ctn_dtype type)
+{
+    const sim *s = smpi_process_get_user_data();
+    const double bytes = (double)n * (double)ctn_dtype_size(type);
+    if (!s || bytes <= SHORT) return false;
+    sg_actor_sleep_for(s->add_s * bytes);
+    return true;
+}
+
+/* The linker gives these the calls of sum.c's functions. */
+#define WRAP(name, out, in)                                                                   \
+    void __real_##name(void *out, const void *in, int64_t n, ctn_dtype type, ctn_dtype wire); \
+    void __wrap_##name(void *out, const void *in, int64_t n, ctn_dtype type, ctn_dtype wire); \
+    void __wrap_##name(void *out, const void *in, int64_t n, ctn_dtype type, ctn_dtype wire)  \
+    {                                                                                         \
+        if (!skip(n, wire)) __real_##name(out, in, n, type, wire);                            \
+    }
+
+WRAP(ctn__sum_into, y, x)
+WRAP(ctn__to_wire, wire_out, x)
+WRAP(ctn__from_wire, y, wire_in)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -78,22 +189,28 @@ static int new_slot(sim *s)
     return at;
 }
 
-static ctn_status begin(sim *s, ctn__net_req *r, size_t bytes, int *at)
+static ctn_status begin(sim *s, ctn__net_req *r, int *at)
 {
     *at = new_slot(s);
     if (*at < 0) return ctn_fail(CTN_ENOMEM, "no memory for a request");
-    s->slot[*at] = (slot){.used = true, .bytes = bytes};
-    s->active++;
+    s->slot[*at] = (slot){.used = true};
+    if (s->active++ == 0) s->since = sim_now();
     s->misses = 0;
     r->word[0] = (uint64_t)*at;
     return CTN_OK;
 }
 
-static ctn_status begin_sending(sim *s, ctn__net_req *r, size_t bytes, int *at)
+static void end(sim *s)
 {
+    if (--s->active == 0) s->busy_s += sim_now() - s->since;
+}
+
+static ctn_status begin_sending(sim *s, ctn__net_req *r, size_t bytes, int to, int *at)
+{
+    count_on_links(s->net.rank, to, (double)bytes);
     s->messages++;
     s->sent += (double)bytes;
-    return begin(s, r, 0, at);
+    return begin(s, r, at);
 }
 
 static ctn_status sim_send(ctn__net *n, const void *buf, size_t bytes, int to, int tag,
@@ -101,8 +218,8 @@ static ctn_status sim_send(ctn__net *n, const void *buf, size_t bytes, int to, i
 {
     sim *s = (sim *)n;
     int at;
-    CTN_TRY(begin_sending(s, r, bytes, &at));
-    MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &s->request[at]);
+    CTN_TRY(begin_sending(s, r, bytes, to, &at));
+    MPI_Isend(contents(buf, bytes), (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &s->request[at]);
     return CTN_OK;
 }
 
@@ -110,16 +227,10 @@ static ctn_status sim_recv(ctn__net *n, void *buf, size_t bytes, int from, int t
 {
     sim *s = (sim *)n;
     int at;
-    const bool final = (char *)buf >= data && (char *)buf < data + data_bytes;
-    CTN_TRY(begin(s, r, final ? 0 : bytes, &at));
-    MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, &s->request[at]);
+    CTN_TRY(begin(s, r, &at));
+    MPI_Irecv(contents(buf, bytes), (int)bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD,
+              &s->request[at]);
     return CTN_OK;
-}
-
-/* The work on a message that has arrived. */
-static void add_bytes(const sim *s, double bytes)
-{
-    if (bytes > 0) sg_actor_sleep_for(s->add_s * bytes);
 }
 
 /* Waits until a request is done. One at a time: the simulator would look at each of several. */
@@ -130,10 +241,9 @@ static void collect(sim *s)
     MPI_Waitany(s->room, s->request, &i, MPI_STATUS_IGNORE);
     s->slot[i].done = true;
     s->request[i] = MPI_REQUEST_NULL;
-    s->active--;
+    end(s);
     s->found++;
     s->misses = 0;
-    add_bytes(s, (double)s->slot[i].bytes);
 }
 
 static ctn_status sim_test(ctn__net *n, ctn__net_req *r, bool *done)
@@ -190,13 +300,14 @@ static ctn_status sim_allreduce(ctn__net *n, void *buf, int64_t count, ctn_dtype
     sim *s = (sim *)n;
     int at;
     (void)again;
-    CTN_TRY(begin(s, r, 0, &at));
-    MPI_Allreduce(MPI_IN_PLACE, buf, (int)count, type_of(type), MPI_SUM, MPI_COMM_WORLD);
+    CTN_TRY(begin(s, r, &at));
+    MPI_Allreduce(MPI_IN_PLACE, contents(buf, (size_t)count * ctn_dtype_size(type)), (int)count,
+                  type_of(type), MPI_SUM, MPI_COMM_WORLD);
     s->slot[at].done = true;
-    s->active--;
+    end(s);
     s->found++;
     /* The simulator's own sums take no time. Good algorithms add every byte about once. */
-    add_bytes(s, (double)count * (double)ctn_dtype_size(type));
+    (void)skip(count, type);
     return CTN_OK;
 }
 
@@ -205,27 +316,21 @@ static ctn_status sim_put(ctn__net *n, const void *buf, size_t bytes, int to, si
 {
     sim *s = (sim *)n;
     int at;
-    CTN_TRY(begin_sending(s, r, bytes, &at));
-    MPI_Rput(buf, (int)bytes, MPI_BYTE, to, (MPI_Aint)offset, (int)bytes, MPI_BYTE, s->window,
-             &s->request[at]);
+    CTN_TRY(begin_sending(s, r, bytes, to, &at));
+    MPI_Rput(contents(buf, bytes), (int)bytes, MPI_BYTE, to, (MPI_Aint)offset, (int)bytes, MPI_BYTE,
+             s->window, &s->request[at]);
     return CTN_OK;
 }
 
+/* Nobody looks at what is put, and no other rank of the node at the counters. */
 static ctn_status sim_region(ctn__net *n, size_t bytes, void **at)
 {
     sim *s = (sim *)n;
-    s->region = ctn__calloc(1, bytes);
-    if (!s->region) return CTN_ENOMEM;
-    MPI_Win_create(s->region, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->window);
+    if (!s->puts) return ctn_fail(CTN_EUNSUPPORTED, "regions are not simulated");
+    at[n->rank] = sim_memory(bytes);
+    MPI_Win_create(at[n->rank], (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->window);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, s->window);
     s->window_made = true;
-    for (int i = 0; i < n->size; i++) {
-        uint64_t mine = (uint64_t)(uintptr_t)s->region, theirs = 0;
-        if (n->node[i] != n->node[n->rank]) continue;
-        MPI_Sendrecv(&mine, 8, MPI_BYTE, i, CTN__NET_TAGS, &theirs, 8, MPI_BYTE, i, CTN__NET_TAGS,
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        at[i] = (void *)(uintptr_t)theirs;
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     return CTN_OK;
 }
@@ -261,7 +366,6 @@ static void sim_free(ctn__net *n)
     if (s->window_made) {
         MPI_Win_unlock_all(s->window);
         MPI_Win_free(&s->window);
-        ctn__free(s->region);
     }
     free(s->request);
     free(s->slot);
@@ -269,7 +373,7 @@ static void sim_free(ctn__net *n)
     free(s);
 }
 
-ctn_status sim_net(ctn__net **out, int per_node, double add_s)
+ctn_status sim_net(ctn__net **out, double add_s, bool puts)
 {
     static const ctn__net_vt vt = {.send = sim_send,
                                    .recv = sim_recv,
@@ -286,12 +390,13 @@ ctn_status sim_net(ctn__net **out, int per_node, double add_s)
     if (!s) return ctn_fail(CTN_ENOMEM, "no memory for a simulated rank");
     s->net.vt = &vt;
     s->add_s = add_s;
+    s->puts = puts;
     MPI_Comm_rank(MPI_COMM_WORLD, &s->net.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s->net.size);
     snprintf(s->net.name, sizeof s->net.name, "SimGrid");
     s->net.node = malloc((size_t)s->net.size * sizeof *s->net.node);
     if (!s->net.node) return ctn_fail(CTN_ENOMEM, "no memory for the nodes of the ranks");
-    for (int i = 0; i < s->net.size; i++) s->net.node[i] = i / per_node * per_node;
+    for (int i = 0; i < s->net.size; i++) s->net.node[i] = i;
     smpi_process_set_user_data(s);
     *out = &s->net;
     return CTN_OK;

@@ -3,23 +3,41 @@
  * The program of every simulated rank:
  *   simulate ping                     latency and rate between the two ranks farthest apart
  *   simulate bisection                rate of each rank when all talk to the other half
- *   simulate sum BYTES... [options]   time of an allreduce with each algorithm
- *   simulate step FILE [options]      steps of a training whose schedule `catena scale` wrote
+ *   simulate sum BYTES... [options]   time of an allreduce with each algorithm, and with auto
+ *   simulate step FILE [options]      steps of a training that `catena scale` has recorded
  * Options: --algorithm NAME, --rows R, --wire f32|bf16, --bucket BYTES, --segment BYTES, --shard 1,
- * --steps N, --when overlap|after|each, --add SECONDS (to add a received byte). Rank 0 prints JSON
- * lines.
+ * --steps N, --when overlap|after|each, --links 1 (count the bytes on them), --add SECONDS (to add
+ * a byte). Rank 0 prints JSON lines.
  */
 #include <mpi.h>
 #include <stdlib.h>
 
 #include <catena/dist.h>
 
-#include "schedule.h"
+#include "adapter.h"
+#include "comm/exchange.h"
+#include "scale/events.h"
+
+/* What is left out because the simulator would take hours or tens of gigabytes. Each message takes
+ * it about 50 us, so beyond FEW ranks or PIECES messages per vector they are longer than in a
+ * training, and there are fewer. Among more than MANY ranks, or if the data of all ranks is LARGE,
+ * there is no rsap, which puts from each rank of a row to all others at once; and with LARGE data
+ * no flat, whose buffers are real. In MPICH it is Rabenseifner's. */
+enum {
+    SEGMENT = 128 << 10,
+    LONG_SEGMENT = 1 << 20,
+    FEW = 64,
+    PIECES = 16,
+    MORE_PIECES = 64,
+    MANY = 64,
+    LONGEST = 64 << 20
+};
+#define LARGE 1e9 /* bytes */
 
 typedef struct {
     int rank, size;
-    const char *algorithm;
-    int rows, steps, shard;
+    const char *algorithm; /* of sum: a list; NULL: all, or auto */
+    int rows, steps, shard, links;
     ctn_dtype wire;
     int64_t bucket, segment;
     bool late, each;
@@ -71,7 +89,15 @@ static void bisection(const options *o)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static ctn_comm *open_comm(const options *o)
+/* Is it in the list "NAME,NAME"? */
+static bool listed(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    const char *at = list ? strstr(list, name) : NULL;
+    return at && (at == list || at[-1] == ',') && (at[n] == ',' || at[n] == 0);
+}
+
+static ctn_comm *open_comm(const options *o, int64_t bytes)
 {
     const ctn_comm_opt opt = {.struct_size = sizeof opt,
                               .algorithm = o->algorithm,
@@ -80,46 +106,60 @@ static ctn_comm *open_comm(const options *o)
                               .segment = o->segment};
     ctn__net *net = NULL;
     ctn_comm *c = NULL;
-    TRY(sim_net(&net, 1, o->add_s));
+    const bool large = (double)o->size * (double)bytes > LARGE;
+    TRY(sim_net(&net, o->add_s, (o->size <= MANY && !large) || listed(o->algorithm, "rsap")));
     TRY(ctn__comm_new(&c, net, &opt));
+    c->guest = large;
     return c;
 }
 
-static void time_sum(const options *o, ctn_comm *c, float *data, int64_t bytes)
+static void time_sum(const options *o, ctn_comm *c, float *data, int64_t bytes, const char *name)
 {
+    const bool chooses = strcmp(name, "auto") == 0;
+    if (chooses) TRY(ctn_comm_allreduce(c, data, bytes / 4, CTN_F32)); /* measures first */
     MPI_Barrier(MPI_COMM_WORLD);
     const double t = sim_now();
     TRY(ctn_comm_allreduce(c, data, bytes / 4, CTN_F32));
     double took = sim_now() - t, most = 0;
     MPI_Reduce(&took, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (o->rank == 0)
-        printf("{\"ranks\": %d, \"bytes\": %lld, \"algorithm\": \"%s\", \"seconds\": %.9f}\n",
-               o->size, (long long)bytes, ctn_comm_algorithm(c), most);
+        printf("{\"ranks\": %d, \"bytes\": %lld, \"algorithm\": \"%s\", \"chosen\": \"%s\", "
+               "\"seconds\": %.9f}\n",
+               o->size, (long long)bytes, name, ctn_comm_algorithm(c), most);
     fflush(stdout);
 }
 
 static void sums(const options *o, int n, char **bytes)
 {
-    ctn_comm *c = open_comm(o);
+    options each = *o;
+    float first = 0;
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD); /* brings all here */
     for (int k = 0; k < n; k++) {
         const int64_t length = strtoll(bytes[k], NULL, 10);
         float *data = sim_memory((size_t)length);
-        for (int i = 0; ctn_comm_algorithm_name(i); i++) {
-            const char *name = ctn_comm_algorithm_name(i);
-            if (strcmp(name, "auto") == 0) continue;
-            if (o->algorithm && strcmp(o->algorithm, name) != 0) continue;
+        /* auto measures at most LONGEST bytes */
+        const int64_t measured = length < LONGEST ? length : LONGEST;
+        if (o->segment == 0) each.segment = measured / (o->size > FEW ? PIECES : MORE_PIECES);
+        if (o->segment == 0 && each.segment < SEGMENT) each.segment = SEGMENT;
+        each.algorithm = NULL;
+        ctn_comm *c = open_comm(&each, length);
+        for (int i = 0; i <= CTN__ALGORITHMS; i++) {
+            const char *name = i < CTN__ALGORITHMS ? ctn_comm_algorithm_name(i) : "auto";
+            if (o->algorithm && !listed(o->algorithm, name)) continue;
+            if (i == 0 && c->guest) continue;                           /* flat */
             if (ctn_comm_set_algorithm(c, name) < 0) ctn_error_clear(); /* does not fit */
-            else time_sum(o, c, data, length);
+            else time_sum(o, c, data, length, name);
         }
+        ctn_comm_free(c);
     }
-    ctn_comm_free(c);
 }
 
 /* ---- steps of a training --------------------------------------------------------------------- */
 
 typedef struct {
     const options *o;
-    const schedule *s;
+    const events *s;
     ctn_comm *c;
     ctn__exchange *x;
     double clock; /* until when kernels have run */
@@ -144,14 +184,14 @@ static void decide(training *t)
 {
     char chosen[64];
     if (!ctn__exchange_decide(t->x) || t->o->shard || t->c->alg) return;
-    TRY(ctn__comm_choose(t->c, t->s->elements * 4, true, NULL, chosen, sizeof chosen));
+    TRY(ctn__comm_choose(t->c, t->s->elements * 4, NULL, chosen, sizeof chosen));
     if (t->c->bucket > 0) TRY(ctn__exchange_cut(t->x, t->c->bucket));
 }
 
 static void make(training *t)
 {
     const options *o = t->o;
-    const schedule *s = t->s;
+    const events *s = t->s;
     float *w = sim_memory((size_t)s->elements * 4), *g = sim_memory((size_t)s->elements * 4);
     const ctn__exchange_opt e = {.bucket = o->bucket,
                                  .n = o->each ? s->params : 0,
@@ -164,14 +204,14 @@ static void make(training *t)
                                  .update = update,
                                  .owner = t,
                                  .progress = CTN_DIST_POLLS};
-    t->c = open_comm(o);
+    t->c = open_comm(o, 4 << 20);
     TRY(ctn__exchange_new(&t->x, t->c, w, g, s->elements, &e));
 }
 
 static void step(training *t)
 {
-    const schedule *s = t->s;
-    for (int i = 0; i < s->events; i++) {
+    const events *s = t->s;
+    for (int i = 0; i < s->n; i++) {
         const event *e = &s->event[i];
         const int64_t rest = ctn__exchange_rest(t->x);
         switch (e->kind) {
@@ -197,47 +237,53 @@ static void step(training *t)
     }
 }
 
-static void print_result(const training *t, double seconds, const double *sent)
+static void print_result(const training *t, double seconds, const double *sent, const double *link)
 {
     const options *o = t->o;
     printf("{\"ranks\": %d, \"step_s\": %.9f, \"compute_s\": %.9f, \"algorithm\": \"%s\", "
            "\"rows\": %d, \"cols\": %d, \"bucket_bytes\": %lld, \"buckets\": %d, "
-           "\"messages\": %.0f, \"bytes\": %.0f}\n",
+           "\"messages\": %.0f, \"bytes\": %.0f, \"busy_s\": %.9f, \"link_bytes\": %.0f, "
+           "\"link_bytes_most\": %.0f}\n",
            o->size, seconds, t->s->compute_s, o->shard ? "sharded" : ctn_comm_algorithm(t->c),
            t->c->place.rows, t->c->place.cols,
            4 * (long long)ctn__bucket_length(ctn__exchange_buckets(t->x), 0),
-           ctn__exchange_buckets(t->x)->n, sent[0], sent[1]);
+           ctn__exchange_buckets(t->x)->n, sent[0], sent[1], sent[2], link[0] / o->steps,
+           link[1] / o->steps);
 }
 
-static void steps(const options *o, const char *path)
+static void steps(options *o, const char *path)
 {
-    schedule s;
+    events s;
     training t = {.o = o, .s = &s};
-    double before[2], after[2], most = 0;
-    TRY(schedule_read(&s, path));
+    double before[3], after[3], most = 0;
+    TRY(events_read(&s, path));
+    if (o->segment == 0 && o->size > FEW) o->segment = LONG_SEGMENT;
     if (o->size == 1) { /* nothing is sent */
         printf("{\"ranks\": 1, \"step_s\": %.9f, \"compute_s\": %.9f, \"algorithm\": \"none\"}\n",
                s.compute_s, s.compute_s);
-        schedule_free(&s);
+        events_free(&s);
         return;
     }
     make(&t);
     t.clock = sim_now();
     /* One that leaves as much in flight as the others do; before it, one that chooses. */
     for (int i = t.c->alg || o->shard; i < 2; i++) step(&t);
-    sim_sent(t.c->net, &before[0], &before[1]);
+    sim_sent(t.c->net, before);
+    if (o->rank == 0 && o->links) sim_links_begin();
     const double begin = sim_now();
     t.clock = begin;
     for (int i = 0; i < o->steps; i++) step(&t);
     double took = (sim_now() - begin) / o->steps;
-    sim_sent(t.c->net, &after[0], &after[1]);
-    for (int i = 0; i < 2; i++) after[i] = (after[i] - before[i]) / o->steps;
+    sim_sent(t.c->net, after);
+    for (int i = 0; i < 3; i++) after[i] = (after[i] - before[i]) / o->steps;
     TRY(ctn__exchange_need(t.x, s.elements, 1));
     MPI_Reduce(&took, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (o->rank == 0) print_result(&t, most, after);
+    double link[2] = {0};
+    if (o->rank == 0 && o->links) sim_links_end(link);
+    if (o->rank == 0) print_result(&t, most, after, link);
     (void)ctn__exchange_free(t.x);
     ctn_comm_free(t.c);
-    schedule_free(&s);
+    events_free(&s);
 }
 
 int main(int argc, char **argv)
@@ -258,6 +304,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--rows") == 0) o.rows = (int)strtol(value, NULL, 10);
         if (strcmp(argv[i], "--steps") == 0) o.steps = (int)strtol(value, NULL, 10);
         if (strcmp(argv[i], "--shard") == 0) o.shard = (int)strtol(value, NULL, 10);
+        if (strcmp(argv[i], "--links") == 0) o.links = (int)strtol(value, NULL, 10);
         if (strcmp(argv[i], "--bucket") == 0) o.bucket = strtoll(value, NULL, 10);
         if (strcmp(argv[i], "--segment") == 0) o.segment = strtoll(value, NULL, 10);
         if (strcmp(argv[i], "--wire") == 0 && strcmp(value, "bf16") == 0) o.wire = CTN_BF16;

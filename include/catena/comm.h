@@ -22,8 +22,8 @@ typedef struct ctn_comm ctn_comm;
 /* Zero in a field means its default. */
 typedef struct {
     size_t struct_size;
-    /* Allreduce algorithm: auto, flat, ring, rabenseifner, hierarchical, torus or rsap. NULL or
-     * auto: the fastest in a measurement. */
+    /* Allreduce algorithm: auto, flat, ring, rabenseifner, hierarchical, torus, rsap or doubling.
+     * NULL or auto: the fastest in a measurement, for each length of vector. */
     const char *algorithm;
     /* Data type on the network. 0 or CTN_F32: the type of the data. CTN_BF16, CTN_F16: f32
      * values are rounded before they are sent and added in f32; each value is rounded at most
@@ -71,7 +71,8 @@ CTN_API int ctn_comm_local_rank(const ctn_comm *c); /* rank within its node */
 CTN_API int ctn_comm_local_size(const ctn_comm *c);
 /* Name and version of the library that carries the messages. Local. Result: borrowed from c. */
 CTN_API const char *ctn_comm_transport(const ctn_comm *c);
-/* The allreduce algorithm in use, "auto" until one is chosen. Local. Result: borrowed from c. */
+/* The allreduce algorithm that was used last, "auto" before the first. Local. Result: borrowed from
+ * c. */
 CTN_API const char *ctn_comm_algorithm(const ctn_comm *c);
 /* The name of algorithm i, NULL after the last one. Local. Result: borrowed forever. */
 CTN_API const char *ctn_comm_algorithm_name(int i);

@@ -5,13 +5,14 @@
  */
 #include "comm/comm.h"
 
-static const ctn__algorithm *const table[] = {
-    &ctn__flat, &ctn__ring, &ctn__rabenseifner, &ctn__hierarchical, &ctn__torus, &ctn__rsap,
+static const ctn__algorithm *const table[CTN__ALGORITHMS] = {
+    &ctn__flat,  &ctn__ring, &ctn__rabenseifner, &ctn__hierarchical,
+    &ctn__torus, &ctn__rsap, &ctn__doubling,
 };
 
 const ctn__algorithm *ctn__algorithm_at(int i)
 {
-    return i >= 0 && (size_t)i < sizeof table / sizeof *table ? table[i] : NULL;
+    return i >= 0 && i < CTN__ALGORITHMS ? table[i] : NULL;
 }
 
 const ctn__algorithm *ctn__algorithm_find(const char *name)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allreduce by recursive doubling, for a few numbers such as the control message of a step. Let q
+ * Allreduce by recursive doubling, for short vectors such as the control message of a step. Let q
  * be the largest power of two that is at most p. A rank r >= q first sends its numbers to r - q and
  * receives the result at the end. The other ranks exchange all they have with r xor 1, 2, 4, ...
- * and add it. Addition is commutative, so all ranks end with the same bits.
+ * and add it. Addition is commutative, so all ranks end with the same bits. That is not so if
+ * messages are rounded, because a rank does not round its own numbers.
  *
  * Cost: lg q (alpha + n beta + n gamma), plus 2 alpha + 2 n beta + n gamma if p is not a power of
  * two.
@@ -51,7 +52,13 @@ static int doubling_parts(const ctn__place *me)
     return 1;
 }
 
+static bool doubling_fits(const ctn__place *me)
+{
+    return !me->pairwise || me->size == 1;
+}
+
 const ctn__algorithm ctn__doubling = {.name = "doubling",
                                       .round = doubling_round,
                                       .cost = doubling_cost,
+                                      .fits = doubling_fits,
                                       .parts = doubling_parts};

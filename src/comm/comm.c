@@ -219,11 +219,14 @@ ctn_status ctn_comm_set_algorithm(ctn_comm *c, const char *name)
                 "another algorithm or wire f32",
                 name, ctn_dtype_name(c->opt.wire), ctn_dtype_name(c->opt.wire));
         if (!ctn__algorithm_fits(a, c))
-            return ctn_fail(CTN_EARG, "comm: algorithm %s cannot run with %d ranks on %d nodes",
-                            name, c->place.size, c->place.nodes);
+            return ctn_fail(
+                CTN_EARG,
+                "comm: algorithm %s cannot run with %d ranks on %d nodes and wire type %s", name,
+                c->place.size, c->place.nodes, ctn_dtype_name(c->opt.wire));
         if (a->region) CTN_TRY(ctn__regions_make(c));
     }
-    c->alg = a;
+    c->alg = c->latest = a;
+    memset(c->choice, 0, sizeof c->choice);
     return CTN_OK;
 }
 
@@ -246,7 +249,7 @@ ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
     CTN_TRY_GOTO(st, fail, ctn__pieces_make(c));
     CTN_TRY_GOTO(st, fail, ctn_comm_set_algorithm(c, c->opt.algorithm));
     c->opt.algorithm = NULL; /* the caller's string */
-    if (c->place.size == 1) c->alg = &ctn__flat;
+    if (c->place.size == 1) c->alg = c->latest = &ctn__flat;
     *out = c;
     return CTN_OK;
 fail:
@@ -557,7 +560,7 @@ const char *ctn_comm_transport(const ctn_comm *c)
 
 const char *ctn_comm_algorithm(const ctn_comm *c)
 {
-    return c->alg ? c->alg->name : "auto";
+    return c->latest ? c->latest->name : "auto";
 }
 
 const char *ctn_comm_algorithm_name(int i)

@@ -74,6 +74,8 @@ typedef struct {
     bool native; /* the transport adds, in the type that is sent */
 } ctn__algorithm;
 
+enum { CTN__ALGORITHMS = 7 };
+
 /* The algorithms of algorithms.c; NULL: no such name or index. */
 const ctn__algorithm *ctn__algorithm_find(const char *name);
 const ctn__algorithm *ctn__algorithm_at(int i);
@@ -168,13 +170,15 @@ struct ctn_comm {
     int *tables; /* memory of the place's tables */
     ctn_comm_opt opt;
     bool guest;                /* made from a communicator of the caller, who calls MPI too */
-    const ctn__algorithm *alg; /* NULL: not chosen yet */
-    int64_t bucket;            /* best length in bytes for cutting long vectors; 0: not measured */
-    pthread_mutex_t lock;      /* guards everything below except the atomics */
-    ctn__coll *first, *last;   /* in flight, oldest first */
-    ctn__coll *spare;          /* for reuse */
-    int active;                /* pieces in flight */
-    ctn__piece *piece;         /* [window] */
+    const ctn__algorithm *alg; /* NULL: one for each length of vector, in `choice` */
+    const ctn__algorithm *choice[32];
+    const ctn__algorithm *latest; /* the last one that was chosen */
+    int64_t bucket;          /* best length in bytes for cutting long vectors; 0: not measured */
+    pthread_mutex_t lock;    /* guards everything below except the atomics */
+    ctn__coll *first, *last; /* in flight, oldest first */
+    ctn__coll *spare;        /* for reuse */
+    int active;              /* pieces in flight */
+    ctn__piece *piece;       /* [window] */
     int window;
     uint64_t next_piece; /* number of the next piece */
     uint64_t vectors;    /* numbers handed out for vectors that are summed repeatedly */
@@ -245,11 +249,15 @@ ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle);
 ctn_status ctn__net_loopback(ctn__net **out, int n); /* n ranks of one group */
 /* The same, as if on several nodes: node[i] is the lowest rank of rank i's node. */
 ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
-/* Chooses the algorithm for vectors of this many bytes and, with `cut`, the length into which to
- * cut them. Uses `known`, the text of an earlier choice, or measures if it is NULL. Rank 0's
- * choice applies to all ranks. chosen: receives the text of the choice, or NULL. Collective. */
-ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, bool cut, const char *known, char *chosen,
+/* Chooses the communicator's algorithm for this many bytes of gradients, and the length of the
+ * buckets into which they are cut. Uses `known`, the text of an earlier choice, or measures if it
+ * is NULL. Rank 0's choice applies to all ranks. chosen: receives the text of the choice.
+ * Collective. */
+ctn_status ctn__comm_choose(ctn_comm *c, int64_t bytes, const char *known, char *chosen,
                             size_t room);
+/* Gives the algorithm for a vector of this many bytes; measures at the first one of about its
+ * length. Collective. */
+ctn_status ctn__comm_choose_one(ctn_comm *c, int64_t bytes, const ctn__algorithm **out);
 /* A thread that polls while something is in flight (progress.c); none if the transport forbids
  * it. */
 ctn_status ctn__progress_start(ctn_comm *c);

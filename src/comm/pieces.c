@@ -520,12 +520,12 @@ ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
 {
     *out = NULL;
     if (c->failed) return broken(c);
-    if (!alg && !c->alg) /* set to auto since the last operation, on all ranks */
-        CTN_TRY(ctn__comm_choose(c, count * (int64_t)size_of(type), false, NULL, NULL, 0));
+    if (!alg) alg = c->alg;
+    if (!alg) CTN_TRY(ctn__comm_choose_one(c, count * (int64_t)size_of(type), &alg));
     ctn__coll *x = take_coll(c);
     if (!x) return CTN_ENOMEM;
     *x = (ctn__coll){.c = c,
-                     .alg = alg ? alg : c->alg,
+                     .alg = alg,
                      .buf = buf,
                      .count = count,
                      .type = type,

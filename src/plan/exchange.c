@@ -206,7 +206,7 @@ static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
              ctn_dtype_name(ctn__exchange_wire(x)), (long long)bytes, ctn_comm_size(c),
              ctn_comm_nodes(c), ctn_comm_transport(c));
     const char *known = ctn__choice_find(e, problem);
-    CTN_TRY(ctn__comm_choose(c, bytes, true, known, chosen, sizeof chosen));
+    CTN_TRY(ctn__comm_choose(c, bytes, known, chosen, sizeof chosen));
     if (known && strcmp(known, chosen) == 0) return CTN_OK;
     CTN_TRY(ctn__choice_put(e, problem, chosen));
     return ctn__engine_timing(e) ? ctn__choices_save(e) : CTN_OK;

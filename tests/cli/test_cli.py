@@ -104,6 +104,8 @@ def test_usage():
     wrong("verify-resume mlp -- --hours 1", "use --seconds before --")
     wrong("scale mlp --ranks 0", "must be positive")
     wrong("scale mlp --platform ring", "fat-tree")
+    wrong("scale mlp.step", "a recorded step: ./resnet50.step")
+    wrong("plan mlp --ranks 0", "must be positive")
 
 
 def test_habits():
@@ -162,7 +164,7 @@ def test_rate_of_sgd():
 
 def test_help():
     for name in ("train eval predict pack bench explain tune info selftest timeline "
-                 "checkpoint verify-resume launch scale").split():
+                 "checkpoint verify-resume launch scale plan").split():
         text = run(name, "--help", "all").stdout
         assert "Usage: catena " + name in text and "Examples:" in text and "--json" in text, name
         page = run("help", "--man", name).stdout
@@ -1082,6 +1084,53 @@ def test_verify_resume():
 
 # ---- simulation
 
+STEP = """name tiny
+batch 10
+memory 40000000 16000000
+elements 2000000
+update 0.001
+param 0
+param 1000000
+need 2000000
+kernel 0.003
+ready 1000000 2000000
+kernel 0.003
+ready 0 1000000
+step
+"""
+
+
+def plan(*words, **more):
+    return json.loads(run("plan", "./tiny.step", "--json", *words, **more).stdout)
+
+
+def test_plan():
+    """A job from a recorded step, without a simulator."""
+    Path("tiny.step").write_text(STEP)
+    one = plan("--ranks", "1")
+    assert one["step_s"] == one["compute_s"] == 0.007 and one["efficiency"] == 1, one
+    assert one["memory"]["total"] == 8e6 + 8e6 + 16e6 + 40e6, one
+    for platform in "fat-tree", "torus", "dragonfly", "ethernet":
+        few, many = (plan("--platform", platform, "--ranks", n) for n in ("4", "1024"))
+        assert 0.007 <= few["step_s"] <= many["step_s"] < 1, (few, many)
+        assert many["algorithm"] != "none" and many["tuning_s"] > 0 and many["start_s"] > 0, many
+        assert few["lost"] < many["lost"] < 1, (few, many)
+        wide = plan("--platform", platform, "--ranks", "4", "--wire", "f32")
+        assert wide["step_s"] >= few["step_s"] and wide["bytes_sent"] == 16e6, wide
+    shard = plan("--ranks", "4", "--shard")
+    assert shard["memory"]["state"] == 4e6, shard
+    small = run("plan", "./tiny.step", "--memory", "0.05", code=5).stderr
+    assert "a rank needs 72 MB, 22 MB more" in small and "a batch of 4 would fit" in small, small
+    small = run("plan", "./tiny.step", "--memory", "0.03", code=5).stderr
+    assert "try --shard" in small, small
+    sums = json.loads(run("plan", "allreduce", "--ranks", "64", "--bytes", "4000,4000000",
+                          "--json").stdout)
+    assert len(sums) >= 8 and all(x["seconds"] > 0 for x in sums), sums
+    Path("bad.step").write_text("elements many\n")
+    assert "line 1" in run("plan", "./bad.step", code=4).stderr
+    assert "memory of a rank" in run("plan", "mlp", "--batch", "4", "--ranks", "2").stdout
+
+
 def simulates():
     """Whether SimGrid was there when the command was built."""
     return (CATENA.parent.parent / "libexec" / "catena-simulate").exists()
@@ -1120,7 +1169,20 @@ def test_scale():
                           "--json").stdout)
     assert len({(x["bytes"], x["algorithm"]) for x in sums}) == len(sums) > 6, sums
     assert all(x["seconds"] > 1e-6 for x in sums), sums
+    assert any(x["algorithm"] == "auto" and x["chosen"] != "auto" for x in sums), sums
     assert scale("--shard", "--ranks", "4")["sizes"][0]["algorithm"] == "sharded"
+    # Other links; what was recorded is used again; a picture.
+    slow = scale("--algorithm", "ring", "--ranks", "4", "--link-gb-per-s", "1", "--latency-us",
+                 "20", "--save", "mlp.step", "--svg", "mlp.svg")["sizes"][0]
+    assert slow["exposed_s"] > 2 * x["exposed_s"] and slow["hidden_s"] >= 0, slow
+    assert 0.9 * most < slow["bytes_per_link"] <= slow["bytes_per_link_most"], slow
+    assert "<svg" in Path("mlp.svg").read_text()
+    again = json.loads(run("scale", "./mlp.step", "--algorithm", "ring", "--ranks", "4", "--json")
+                       .stdout)
+    assert again["model"] == "mlp" and abs(again["kernels_s"] + again["update_s"] - 0.01) < 1e-5
+    plan = json.loads(run("plan", "./mlp.step", "--ranks", "4", "--algorithm", "ring", "--wire",
+                          "f32", "--json").stdout)
+    assert abs(plan["step_s"] / again["sizes"][0]["step_s"] - 1) < 0.15, (plan, again)
 
 
 # ---- the user's own network

@@ -63,7 +63,7 @@ static bool has_bf16; /* of this CPU, determined once */
 static setting setting_of(uint32_t seed, int size)
 {
     static const char *const names[] = {"flat",  "ring", "rabenseifner", "hierarchical",
-                                        "torus", "rsap", "ring",         "auto"};
+                                        "torus", "rsap", "doubling",     "auto"};
     setting c = {.s = seed * 2246822519u ^ 0x5bd1e995u, .opt = {.threads = 1}};
     if (c.s == 0) c.s = 1;
     for (int k = 0; k < 8; k++) draw(&c, 2);
@@ -77,7 +77,8 @@ static setting setting_of(uint32_t seed, int size)
     c.hold = 1 + (int)draw(&c, 8); /* 1: all */
     c.progress = draw(&c, 4) ? CTN_DIST_POLLS : CTN_DIST_THREAD;
     if (c.twisted && draw(&c, 6) == 0) c.wire = draw(&c, 2) ? CTN_BF16 : CTN_F16;
-    if (c.wire && strcmp(c.algorithm, "flat") == 0) c.algorithm = "ring";
+    if (c.wire && (strcmp(c.algorithm, "flat") == 0 || strcmp(c.algorithm, "doubling") == 0))
+        c.algorithm = "ring";
     c.optim = (optimizer)draw(&c, 3);
     if (c.twisted && draw(&c, 8) == 0) c.clip = 0.1;
     if (draw(&c, 6) == 0) c.opt.mode = CTN_MODE_EAGER;

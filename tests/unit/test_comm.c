@@ -164,6 +164,12 @@ static void one_sum(job *j, const char *algorithm, ctn_dtype type, int64_t n, ch
         CHECK(j, buf[(size_t)n * es + (size_t)i] == 0x5a, "%s wrote past the end", algorithm);
 }
 
+/* Algorithms that cannot send 16 bits. */
+static bool f32_only(const char *name)
+{
+    return strcmp(name, "flat") == 0 || strcmp(name, "doubling") == 0;
+}
+
 static void all_sums(job *j)
 {
     const matrix *m = j->arg;
@@ -175,7 +181,7 @@ static void all_sums(job *j)
     for (int a = 0; (name = ctn_comm_algorithm_name(a)) != NULL && j->why[0] == 0; a++) {
         if (strcmp(name, "hierarchical") == 0 && j->size > 1 && ctn_comm_nodes(j->c) == j->size)
             continue;
-        const bool refused = strcmp(name, "flat") == 0 && j->size > 1 && j->c->opt.wire != CTN_F32;
+        const bool refused = f32_only(name) && j->size > 1 && j->c->opt.wire != CTN_F32;
         ctn_status st = ctn_comm_set_algorithm(j->c, name);
         CHECK(j, st == (refused ? CTN_EARG : CTN_OK), "%s: %s", name, ctn_error_message());
         if (refused) continue;
@@ -363,7 +369,7 @@ static void the_same_bits_everywhere(void **state)
     const int split[] = {0, 0, 0, 3, 3, 5, 5};
     for (int a = 0; ctn_comm_algorithm_name(a) != NULL; a++) {
         for (int w = 0; w < 3; w++) {
-            if (w > 0 && strcmp(ctn_comm_algorithm_name(a), "flat") == 0) continue; /* refused */
+            if (w > 0 && f32_only(ctn_comm_algorithm_name(a))) continue; /* refused */
             same_bits(ctn_comm_algorithm_name(a), 6, NULL, wire[w]);
             same_bits(ctn_comm_algorithm_name(a), 7, split, wire[w]);
         }
@@ -379,7 +385,7 @@ static void ones(job *j)
     ctn__coll *k = NULL;
     const char *name;
     for (int a = 0; (name = ctn_comm_algorithm_name(a)) != NULL; a++) {
-        if (ctn_comm_set_algorithm(j->c, name) < 0) continue; /* flat */
+        if (ctn_comm_set_algorithm(j->c, name) < 0) continue; /* refused */
         for (int i = 0; i < N; i++) x[i] = y[i] = j->rank == 0 ? 256 : 1;
         TRY(j, ctn_comm_allreduce(j->c, x, N, CTN_F32));
         const double sum = 256 + j->size - 1, most = sum * 0x1p-8 * most_roundings(j->size);
@@ -485,6 +491,11 @@ static void choose_and_sum(job *j)
     fill(x, CTN_I32, 1000, j->rank);
     TRY(j, ctn_comm_allreduce(j->c, x, 1000, CTN_I32));
     CHECK(j, wrong(x, CTN_I32, 1000, j->size) == 1000, "wrong sum on rank %d", j->rank);
+    const ctn__algorithm *first = j->c->latest, *later = NULL;
+    TRY(j, ctn__comm_choose_one(j->c, 1 << 20, &later)); /* a choice of its own */
+    CHECK(j, later && later == j->c->latest, "no algorithm for long vectors");
+    TRY(j, ctn__comm_choose_one(j->c, 3900, &later));
+    CHECK(j, later == first, "%s for a length that already has %s", later->name, first->name);
 }
 
 static void ranks_agree_on_a_choice(void **state)

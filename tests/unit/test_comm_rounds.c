@@ -401,12 +401,13 @@ static void halving_and_doubling(void **state)
 static void table_of_algorithms(void **state)
 {
     (void)state;
-    const char *name[] = {"flat", "ring", "rabenseifner", "hierarchical", "torus", "rsap"};
-    for (int i = 0; i < 6; i++) {
+    const char *name[] = {"flat",  "ring", "rabenseifner", "hierarchical",
+                          "torus", "rsap", "doubling"};
+    for (int i = 0; i < CTN__ALGORITHMS; i++) {
         assert_string_equal(ctn__algorithm_at(i)->name, name[i]);
         assert_ptr_equal(ctn__algorithm_find(name[i]), ctn__algorithm_at(i));
     }
-    assert_null(ctn__algorithm_at(6));
+    assert_null(ctn__algorithm_at(CTN__ALGORITHMS));
     assert_null(ctn__algorithm_at(-1));
     assert_null(ctn__algorithm_find("bucket"));
 }

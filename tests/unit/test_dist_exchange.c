@@ -91,13 +91,13 @@ static void test_decisions(void **state)
 static void choose(job *j)
 {
     char chosen[64];
-    TRY(j, ctn__comm_choose(j->c, 1 << 24, true, "ring, 16 MB", chosen, sizeof chosen));
+    TRY(j, ctn__comm_choose(j->c, 1 << 24, "ring, 16 MB", chosen, sizeof chosen));
     CHECK(j, strcmp(chosen, "ring, 16 MB") == 0 && j->c->bucket == 16 << 20, "known: %s", chosen);
     static const char *const useless[] = {"ring", "ring, 0 MB", "bell, 4 MB", ""};
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
         int mb = 0;
         const char *told = j->rank == 0 ? useless[i] : "flat, 1 MB"; /* rank 0 decides */
-        TRY(j, ctn__comm_choose(j->c, 3 << 20, true, told, chosen, sizeof chosen));
+        TRY(j, ctn__comm_choose(j->c, 3 << 20, told, chosen, sizeof chosen));
         CHECK(j, sscanf(chosen, "%*[^,], %d MB", &mb) == 1 && (mb == 1 || mb == 4),
               "of '%s' became '%s'", useless[i], chosen);
     }

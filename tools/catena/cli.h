@@ -67,6 +67,8 @@ typedef enum {
     RANKS_JOB  /* the tasks work together */
 } command_ranks;
 
+#define OWN_NETWORK "a network of your own: ./mymodel.so"
+
 typedef struct {
     const char *name;
     const char *operands;              /* as printed in the usage line, "" for none */
@@ -75,9 +77,11 @@ typedef struct {
     const option *options;
     const char *examples; /* commands, one per line, each with what it does */
     int (*run)(args *a);
-    int free_words;     /* number of required operands that may be any text */
-    bool optional;      /* the operand may be missing: the command finds it by itself */
-    bool paths;         /* besides `words`, the operand may be a path, which must contain a slash */
+    int free_words; /* number of required operands that may be any text */
+    bool optional;  /* the operand may be missing: the command finds it by itself */
+    /* Besides `words`, the operand may be a path, which must contain a slash, to what this says,
+     * with an example: "a thing: ./example". NULL: it may not. */
+    const char *paths;
     bool more;          /* any number of operands may follow that of `words`: args.extra */
     const char *dash_n; /* the option that -n and -np, as of mpirun, stand for; NULL: none */
     /* What the words after `--` are, as printed in the usage line: they go to args.extra. NULL:
@@ -103,6 +107,7 @@ struct args {
 extern const command cmd_train, cmd_eval, cmd_predict, cmd_generate, cmd_pack;
 extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
 extern const command cmd_timeline, cmd_checkpoint, cmd_verify_resume, cmd_launch, cmd_scale;
+extern const command cmd_plan;
 
 const command *command_find(const char *name); /* NULL: there is none (main.c) */
 extern const char *command_line;               /* as it was typed, without quotes (main.c) */

@@ -173,6 +173,6 @@ const command cmd_eval = {
         "--json\n"
         "  catena eval --weights result/weights.safetensors --data x.npy --target y.npy\n",
     .run = run,
-    .paths = true,
+    .paths = OWN_NETWORK,
     .ranks = RANKS_JOB,
 };

@@ -362,5 +362,5 @@ const command cmd_generate = {
         "  catena generate ./gpt2 --prompts questions.txt --temperature 0.8 --top-p 0.95\n",
     .run = run,
     .ranks = RANKS_ONE,
-    .paths = true,
+    .paths = OWN_NETWORK,
 };

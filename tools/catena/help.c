@@ -102,8 +102,8 @@ void command_help(const command *cmd, bool all)
         for (const char *const *w = cmd->words(); *w && n < (int)sizeof names - 200; w++)
             n += snprintf(names + n, sizeof names - (size_t)n, " %s", *w);
         if (cmd->paths)
-            snprintf(names + n, sizeof names - (size_t)n,
-                     ", or a path with a slash to a network of your own: ./mymodel.so");
+            snprintf(names + n, sizeof names - (size_t)n, ", or a path with a slash to %s",
+                     cmd->paths);
         printf("\n");
         wrapped(names, 0);
     }
@@ -198,7 +198,11 @@ void command_man(const command *cmd)
             printf(" ");
             troff(*w);
         }
-        printf("%s\n", cmd->paths ? ", or a path with a slash to a network of your own" : "");
+        if (cmd->paths) {
+            printf(", or a path with a slash to ");
+            troff(cmd->paths);
+        }
+        printf("\n");
     }
     printf(".SH OPTIONS\n");
     for (option_group g = GROUP_NONE; g < GROUPS; g++) troff_group(cmd, g);

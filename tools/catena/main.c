@@ -15,7 +15,7 @@ static const command *const commands[] = {&cmd_train,      &cmd_eval,          &
                                           &cmd_explain,    &cmd_tune,          &cmd_info,
                                           &cmd_selftest,   &cmd_mpi_setup,     &cmd_timeline,
                                           &cmd_checkpoint, &cmd_verify_resume, &cmd_launch,
-                                          &cmd_scale};
+                                          &cmd_scale,      &cmd_plan};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)

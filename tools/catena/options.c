@@ -323,7 +323,8 @@ static int unknown_word(const command *cmd, const char *word)
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (known:");
     for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, "%s)\n", cmd->paths ? ", or a path with a slash: ./mymodel.so" : "");
+    if (cmd->paths) fprintf(stderr, ", or a path with a slash to %s", cmd->paths);
+    fprintf(stderr, ")\n");
     return EXIT_USAGE;
 }
 

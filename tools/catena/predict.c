@@ -222,5 +222,5 @@ const command cmd_predict = {
                 "--out classes.csv\n",
     .run = run,
     .ranks = RANKS_ONE,
-    .paths = true,
+    .paths = OWN_NETWORK,
 };

@@ -502,7 +502,7 @@ static const option options[] = {
     {"resume", NULL, NULL, "resume from the checkpoint in the result folder, with its config.yaml",
      GROUP_COMMON},
     {"force", NULL, NULL, "use a result folder that is not empty", GROUP_OUTPUT},
-    {"allreduce", "auto|flat|ring|rabenseifner|hierarchical|torus|rsap", "auto",
+    {"allreduce", "auto|flat|ring|rabenseifner|hierarchical|torus|rsap|doubling", "auto",
      "algorithm that sums gradients over ranks; auto: the fastest, by measurement", GROUP_RANKS},
     {"wire", "f32|bf16|f16", "f32", "type in which gradients are sent over the network",
      GROUP_RANKS},
@@ -544,7 +544,7 @@ const command cmd_train = {
         "  mpirun -np 4 catena train mlp --data mnist --out digits      the same on four ranks\n"
         "  srun --mpi=pmix catena train resnet50 --data imagenet --shard\n",
     .run = run,
-    .paths = true,
+    .paths = OWN_NETWORK,
     .ranks = RANKS_JOB,
     .configure = " config resume force quiet json ",
 };

@@ -463,7 +463,7 @@ static const option options[] = {
      "networks: f32 or bf16, for gradients",
      GROUP_NONE},
     {"algorithm", "NAME", "auto",
-     "allreduce algorithm: auto, flat, ring, rabenseifner, hierarchical, torus or rsap",
+     "allreduce algorithm: auto, flat, ring, rabenseifner, hierarchical, torus, rsap or doubling",
      GROUP_RANKS},
     {"exchange", "overlap|after|per-parameter|none|all", "overlap",
      "gradient exchange: overlapped with the kernels, after them, after them one parameter at a "

@@ -182,7 +182,7 @@ const command cmd_verify_resume = {
         "  catena verify-resume mlp --ranks 2 -- --shard\n"
         "  catena verify-resume ./mymodel.so --json -- --data mnist --iterations 500\n",
     .run = run,
-    .paths = true,
+    .paths = OWN_NETWORK,
     .after = "options of catena train",
     .ranks = RANKS_ONE,
 };

@@ -49,20 +49,23 @@ ctn_status scale_links(const args *a, const platform *p, int n, const int64_t *r
 
 static void print_sum(json *j, bool as_json, const char *line)
 {
-    char name[32];
+    char name[32], chosen[32];
     const int64_t ranks = (int64_t)simulated_number(line, "ranks");
     const int64_t bytes = (int64_t)simulated_number(line, "bytes");
     const double seconds = simulated_number(line, "seconds");
     simulated_word(line, "algorithm", name, sizeof name);
+    simulated_word(line, "chosen", chosen, sizeof chosen);
     if (!as_json) {
-        printf("%7lld %12lld  %-13s %12.1f\n", (long long)ranks, (long long)bytes, name,
-               seconds * 1e6);
+        const bool chose = strcmp(name, chosen) != 0;
+        printf("%7lld %12lld  %-13s %12.1f%s%s\n", (long long)ranks, (long long)bytes, name,
+               seconds * 1e6, chose ? "  " : "", chose ? chosen : "");
         return;
     }
     json_open(j, NULL, '{');
     json_int(j, "ranks", ranks);
     json_int(j, "bytes", bytes);
     json_text(j, "algorithm", name);
+    json_text(j, "chosen", chosen);
     json_real(j, "seconds", seconds);
     json_close(j, '}');
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of `catena scale` share. scale.c is the command, schedule.c records what a step
- * does, platform.c describes machines to the simulator, and simulator.c runs it.
+ * What the files of `catena scale` and `catena plan` share. scale.c and plan.c are the commands.
+ * schedule.c records what a step does (events.h), platform.c describes machines to the simulator,
+ * simulator.c runs it, and estimate.c does without it.
  */
 #ifndef CATENA_SCALE_H
 #define CATENA_SCALE_H
@@ -9,6 +10,7 @@
 #include <limits.h>
 
 #include "cli.h"
+#include "scale/events.h"
 
 /* ---- platform.c ------------------------------------------------------------------------------ */
 
@@ -30,14 +32,19 @@ ctn_status platform_write(const platform *p, int64_t nodes, const char *xml, con
 
 /* ---- schedule.c ------------------------------------------------------------------------------ */
 
-typedef struct {
-    double kernels_s, update_s; /* in one step of one rank */
-    int64_t batch, elements;
-} schedule;
+#define RECORDED_STEP "a recorded step: ./resnet50.step"
 
-/* Train a few steps of a network, and write down what one does and when. Errors: EIO, those of the
+bool is_recorded(const char *operand); /* a file, not the name of a network */
+/* What a step of the operand's network does and when: from a file, or by training a few steps. It
+ * takes as long as --items-per-s says. Result: events_free. Errors: EIO, EFORMAT, those of the
  * training. */
-ctn_status schedule_record(schedule *s, const args *a, const char *path);
+ctn_status step_of(events *s, const args *a);
+
+/* ---- chart.c --------------------------------------------------------------------------------- */
+
+/* Write efficiency over numbers of ranks as an SVG file. Errors: EIO. */
+ctn_status write_chart(const char *path, const char *title, int n, const int64_t *ranks,
+                       const double *efficiency);
 
 /* ---- simulator.c ----------------------------------------------------------------------------- */
 

@@ -53,7 +53,7 @@ static void make_line(words *l, const platform *p, int64_t ranks, const char *xm
     words_add(l, "--cfg=smpi/privatization:no");
     words_add(l, "--cfg=smpi/simulate-computation:no");
     words_add(l, "--cfg=smpi/test:0");
-    words_add(l, "--cfg=smpi/coll-selector:ompi");
+    words_add(l, "--cfg=smpi/coll-selector:mpich");
     words_add(l, "--cfg=network/model:SMPI");
     words_add(l, "--cfg=network/bandwidth-factor:0:0.97");
     words_add(l, "--cfg=network/latency-factor:0:1");

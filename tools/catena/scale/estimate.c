@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See estimate.h. A sum costs its rounds times alpha and its bytes times beta, as in the formulas
+ * of src/comm/allreduce_*.c; adding
+ * is hidden except at the beginning. A step is replayed event by event: buckets
+ * start when their gradients are complete, and go through the network one after the other, so that
+ * only the first round of one waits for the last of another.
+ */
+#include "scale/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOLD = 8 }; /* a step may leave 1/HOLD of the elements in flight */
+
+static int rows_of(int64_t ranks)
+{
+    int64_t rows = 1;
+    for (int64_t r = 2; r <= ranks / r; r++)
+        if (ranks % r == 0) rows = r;
+    return (int)rows;
+}
+
+/* Messages one after the other, and bytes sent by a rank for each byte of the vector. */
+static void shape(const char *algorithm, int64_t ranks, double *rounds, double *volume)
+{
+    const double p = (double)ranks, lg = floor(log2(p)), rows = rows_of(ranks), cols = p / rows;
+    const bool pairs = exp2(lg) < p;
+    *volume = 2 * (p - 1) / p;
+    *rounds = 2 * (p - 1);
+    if (strcmp(algorithm, "torus") == 0) *rounds = 2 * (rows + cols - 2);
+    if (strcmp(algorithm, "rsap") == 0) *rounds = cols - 1 + 2 * (rows - 1) + 2;
+    if (strcmp(algorithm, "rabenseifner") == 0) {
+        *rounds = 2 * lg + 2 * pairs;
+        *volume += 2 * pairs;
+    }
+    if (strcmp(algorithm, "doubling") == 0) {
+        *rounds = lg + 2 * pairs;
+        *volume = lg + 2 * pairs;
+    }
+}
+
+static const fitted *find(const char *machine, const char *algorithm)
+{
+    for (const fitted *f = fitted_costs; f->platform; f++)
+        if (strcmp(f->platform, machine) == 0 && strcmp(f->algorithm, algorithm) == 0) return f;
+    return NULL;
+}
+
+/* The parts of a sum that depend on the number of messages, and on the bytes. */
+static bool parts_of(const char *machine, const char *algorithm, int64_t ranks, double bytes,
+                     double *latency, double *transfer)
+{
+    const fitted *f = find(machine, algorithm);
+    double rounds, volume;
+    if (!f) return false;
+    shape(algorithm, ranks, &rounds, &volume);
+    *latency = rounds * f->alpha * pow((double)ranks, f->alpha_grows);
+    *transfer = volume * (bytes * f->beta * pow((double)ranks, f->beta_grows) +
+                          bytes / (1 + bytes / f->alone) * f->gamma);
+    return true;
+}
+
+double estimate_sum(const char *machine, const char *algorithm, int64_t ranks, double bytes)
+{
+    double latency, transfer;
+    if (ranks < 2) return 0;
+    if (!parts_of(machine, algorithm, ranks, bytes, &latency, &transfer)) return -1;
+    return latency + transfer;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+enum { MOST_BUCKETS = 4096 };
+
+typedef struct {
+    const events *e;
+    const exchange_way *w;
+    double latency, transfer; /* of a bucket */
+    double update_s;          /* of an element, on this rank */
+    int n, started;        /* buckets; bucket 0 has the last elements, whose gradients come first */
+    int updated;           /* buckets of the last step that have been updated */
+    int64_t length;        /* elements of a bucket */
+    double clock, free_at; /* of the rank, and of its network */
+    double done[MOST_BUCKETS];
+} replay;
+
+static int64_t begin_of(const replay *r, int b)
+{
+    const int64_t at = r->e->elements - (int64_t)(b + 1) * r->length;
+    return at > 0 ? at : 0;
+}
+
+static void send(replay *r, int b, double factor)
+{
+    const double begin = fmax(r->clock, r->free_at);
+    r->free_at = begin + factor * r->transfer;
+    r->done[b] = r->free_at + factor * r->latency;
+}
+
+static void settle(replay *r, int b)
+{
+    r->clock = fmax(r->clock, r->done[b]);
+    if (!r->w->shard) r->clock += r->update_s * (double)r->length;
+}
+
+/* The buckets that contain the elements before `end` are at rest. */
+static void need(replay *r, int64_t end)
+{
+    const double updating = r->update_s * (double)r->length;
+    if (r->w->shard) {
+        for (int b = r->n; b-- > 0 && begin_of(r, b) < end;) r->clock = fmax(r->clock, r->done[b]);
+        return;
+    }
+    /* Buckets that were held back are updated when they have arrived, the first one last. */
+    for (; r->updated < r->n && begin_of(r, r->updated) < end; r->updated++)
+        r->clock = fmax(r->clock, r->done[r->updated]) + updating;
+}
+
+static void finish(replay *r)
+{
+    const int held = r->w->shard ? 0 : (int)(r->e->elements / HOLD / r->length);
+    for (; r->started < r->n; r->started++) send(r, r->started, r->w->shard ? 0.5 : 1);
+    for (int b = 0; b < r->n - held; b++) settle(r, b);
+    r->updated = r->n - held;
+    r->started = 0;
+    if (!r->w->shard) return;
+    r->clock += r->update_s * (double)r->e->elements;
+    for (int b = r->n; b-- > 0;) send(r, b, 0.5);
+}
+
+static void play(replay *r)
+{
+    for (int i = 0; i < r->e->n; i++) {
+        const event *e = &r->e->event[i];
+        switch (e->kind) {
+        case KERNEL: r->clock += e->seconds; break;
+        case READY:
+            for (; r->started < r->n && begin_of(r, r->started) >= e->begin; r->started++)
+                send(r, r->started, r->w->shard ? 0.5 : 1);
+            break;
+        case NEED: need(r, e->end); break;
+        case STEP: finish(r); break;
+        }
+    }
+}
+
+double estimate_step(const events *e, const char *machine, int64_t ranks, const exchange_way *w)
+{
+    static replay r;
+    if (ranks < 2) return e->compute_s;
+    r = (replay){.e = e, .w = w, .length = w->bucket / 4};
+    if (r.length > e->elements) r.length = e->elements;
+    if (e->elements / r.length >= MOST_BUCKETS) r.length = e->elements / (MOST_BUCKETS - 1);
+    r.n = (int)((e->elements + r.length - 1) / r.length);
+    r.updated = r.n;
+    r.update_s = e->update_s / (double)e->elements / (double)(w->shard ? ranks : 1);
+    if (!parts_of(machine, w->shard ? "ring" : w->algorithm, ranks, (double)r.length * w->wire,
+                  &r.latency, &r.transfer))
+        return -1;
+    play(&r);
+    const double begin = r.clock;
+    play(&r);
+    return r.clock - begin;
+}
+
+double estimate_best(const events *e, const char *machine, int64_t ranks, exchange_way *way)
+{
+    static const int mb[] = {1, 4, 16};
+    const exchange_way asked = *way;
+    double best = HUGE_VAL;
+    for (const fitted *f = fitted_costs; f->platform; f++) {
+        if (strcmp(f->platform, machine) != 0) continue;
+        if (asked.algorithm && strcmp(asked.algorithm, f->algorithm) != 0) continue;
+        for (int wire = 4; wire >= 2; wire -= 2)
+            for (size_t i = 0; i < sizeof mb / sizeof *mb; i++) {
+                const exchange_way w = {f->algorithm, wire, (int64_t)mb[i] << 20, asked.shard};
+                if (asked.wire && asked.wire != wire) continue;
+                if (wire == 2 && strcmp(f->algorithm, "doubling") == 0) continue;
+                const double s = estimate_step(e, machine, ranks, &w);
+                if (s < 0 || s >= 0.999 * best) continue;
+                best = s;
+                *way = w;
+            }
+    }
+    return best;
+}
