@@ -29,7 +29,7 @@ enum {
     FEW = 64,
     PIECES = 16,
     MORE_PIECES = 64,
-    MANY = 64,
+    MANY = 16,
     LONGEST = 64 << 20
 };
 #define LARGE 1e9 /* bytes */

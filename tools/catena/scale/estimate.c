@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOLD = 8 }; /* a step may leave 1/HOLD of the elements in flight */
+#define CONVERTING 0.2e-9 /* seconds to convert a byte to 16 bits and back, half of it hidden */
+
+enum {
+    HOLD = 8,        /* a step may leave 1/HOLD of the elements in flight */
+    FITTED_FROM = 16 /* ranks: fewer were not simulated */
+};
 
 static int rows_of(int64_t ranks)
 {
@@ -56,8 +61,9 @@ static bool parts_of(const char *machine, const char *algorithm, int64_t ranks, 
     double rounds, volume;
     if (!f) return false;
     shape(algorithm, ranks, &rounds, &volume);
-    *latency = rounds * f->alpha * pow((double)ranks, f->alpha_grows);
-    *transfer = volume * (bytes * f->beta * pow((double)ranks, f->beta_grows) +
+    const double p = (double)(ranks > FITTED_FROM ? ranks : FITTED_FROM);
+    *latency = rounds * f->alpha * pow(p, f->alpha_grows);
+    *transfer = volume * (bytes * f->beta * pow(p, f->beta_grows) +
                           bytes / (1 + bytes / f->alone) * f->gamma);
     return true;
 }
@@ -80,7 +86,8 @@ typedef struct {
     double latency, transfer; /* of a bucket */
     double update_s;          /* of an element, on this rank */
     int n, started;        /* buckets; bucket 0 has the last elements, whose gradients come first */
-    int updated;           /* buckets of the last step that have been updated */
+    int held;              /* buckets that a step may leave in flight, from bucket 0 on */
+    int needed;            /* the next of those of the last step; -1: none is in flight */
     int64_t length;        /* elements of a bucket */
     double clock, free_at; /* of the rank, and of its network */
     double done[MOST_BUCKETS];
@@ -90,6 +97,13 @@ static int64_t begin_of(const replay *r, int b)
 {
     const int64_t at = r->e->elements - (int64_t)(b + 1) * r->length;
     return at > 0 ? at : 0;
+}
+
+/* The bucket that a step starts as number i (src/comm/buckets.c): those that are held back last, and
+ * of them first the one that is needed first. */
+static int order(const replay *r, int i)
+{
+    return i < r->n - r->held ? i + r->held : r->n - 1 - i;
 }
 
 static void send(replay *r, int b, double factor)
@@ -105,29 +119,29 @@ static void settle(replay *r, int b)
     if (!r->w->shard) r->clock += r->update_s * (double)r->length;
 }
 
-/* The buckets that contain the elements before `end` are at rest. */
+/* The buckets that contain the elements before `end` come to rest. */
 static void need(replay *r, int64_t end)
 {
-    const double updating = r->update_s * (double)r->length;
-    if (r->w->shard) {
-        for (int b = r->n; b-- > 0 && begin_of(r, b) < end;) r->clock = fmax(r->clock, r->done[b]);
-        return;
-    }
-    /* Buckets that were held back are updated when they have arrived, the first one last. */
-    for (; r->updated < r->n && begin_of(r, r->updated) < end; r->updated++)
-        r->clock = fmax(r->clock, r->done[r->updated]) + updating;
+    while (r->needed >= 0 && begin_of(r, r->needed) < end) settle(r, r->needed--);
+}
+
+static void start(replay *r, int64_t ready)
+{
+    for (; r->started < r->n && begin_of(r, order(r, r->started)) >= ready; r->started++)
+        send(r, order(r, r->started), r->w->shard ? 0.5 : 1);
 }
 
 static void finish(replay *r)
 {
-    const int held = r->w->shard ? 0 : (int)(r->e->elements / HOLD / r->length);
-    for (; r->started < r->n; r->started++) send(r, r->started, r->w->shard ? 0.5 : 1);
-    for (int b = 0; b < r->n - held; b++) settle(r, b);
-    r->updated = r->n - held;
+    start(r, 0);
     r->started = 0;
+    r->clock = fmax(r->clock, r->done[r->n - 1]); /* the last one of those that are not held */
+    for (int b = r->held; b < r->n; b++) settle(r, b);
+    r->needed = r->held - 1;
     if (!r->w->shard) return;
     r->clock += r->update_s * (double)r->e->elements;
     for (int b = r->n; b-- > 0;) send(r, b, 0.5);
+    r->needed = r->n - 1;
 }
 
 static void play(replay *r)
@@ -136,10 +150,7 @@ static void play(replay *r)
         const event *e = &r->e->event[i];
         switch (e->kind) {
         case KERNEL: r->clock += e->seconds; break;
-        case READY:
-            for (; r->started < r->n && begin_of(r, r->started) >= e->begin; r->started++)
-                send(r, r->started, r->w->shard ? 0.5 : 1);
-            break;
+        case READY: start(r, e->begin); break;
         case NEED: need(r, e->end); break;
         case STEP: finish(r); break;
         }
@@ -154,11 +165,18 @@ double estimate_step(const events *e, const char *machine, int64_t ranks, const 
     if (r.length > e->elements) r.length = e->elements;
     if (e->elements / r.length >= MOST_BUCKETS) r.length = e->elements / (MOST_BUCKETS - 1);
     r.n = (int)((e->elements + r.length - 1) / r.length);
-    r.updated = r.n;
+    while (!w->shard && begin_of(&r, r.held) >= e->elements - e->elements / HOLD) r.held++;
+    r.needed = -1;
     r.update_s = e->update_s / (double)e->elements / (double)(w->shard ? ranks : 1);
-    if (!parts_of(machine, w->shard ? "ring" : w->algorithm, ranks, (double)r.length * w->wire,
-                  &r.latency, &r.transfer))
+    const double bytes = (double)r.length * w->wire;
+    if (!parts_of(machine, w->shard ? "ring" : w->algorithm, ranks, bytes, &r.latency, &r.transfer))
         return -1;
+    if (w->wire == 2) {
+        const bool put = strcmp(w->algorithm, "rsap") == 0; /* what is put was converted once */
+        const double sent = 2 * (double)(ranks - 1) / (double)ranks * bytes;
+        const double work = (put ? 0.75 : 1) * sent * CONVERTING;
+        r.transfer = fmax(r.transfer, work) + (put ? 0 : fmin(r.transfer, work) / 2);
+    }
     play(&r);
     const double begin = r.clock;
     play(&r);
