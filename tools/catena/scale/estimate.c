@@ -99,8 +99,8 @@ static int64_t begin_of(const replay *r, int b)
     return at > 0 ? at : 0;
 }
 
-/* The bucket that a step starts as number i (src/comm/buckets.c): those that are held back last, and
- * of them first the one that is needed first. */
+/* The bucket that a step starts as number i (src/comm/buckets.c): those that are held back last,
+ * and of them first the one that is needed first. */
 static int order(const replay *r, int i)
 {
     return i < r->n - r->held ? i + r->held : r->n - 1 - i;
