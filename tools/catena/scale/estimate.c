@@ -188,8 +188,12 @@ double estimate_best(const events *e, const char *machine, int64_t ranks, exchan
     static const int mb[] = {1, 4, 16};
     const exchange_way asked = *way;
     double best = HUGE_VAL;
+    int64_t known = 0; /* beyond the simulations, only what has been simulated farthest */
+    for (const fitted *f = fitted_costs; f->platform; f++)
+        if (strcmp(f->platform, machine) == 0 && f->most > known) known = f->most;
     for (const fitted *f = fitted_costs; f->platform; f++) {
         if (strcmp(f->platform, machine) != 0) continue;
+        if (ranks > f->most && f->most < known) continue;
         if (asked.algorithm && strcmp(asked.algorithm, f->algorithm) != 0) continue;
         for (int wire = 4; wire >= 2; wire -= 2)
             for (size_t i = 0; i < sizeof mb / sizeof *mb; i++) {

@@ -15,6 +15,7 @@
 typedef struct {
     const char *platform, *algorithm;
     double alpha, alpha_grows, beta, beta_grows, gamma, alone;
+    int64_t most; /* ranks in a simulation */
 } fitted;
 
 extern const fitted fitted_costs[]; /* until platform is NULL */
