@@ -106,6 +106,7 @@ def test_usage():
     wrong("scale mlp --platform ring", "fat-tree")
     wrong("scale mlp.step", "a recorded step: ./resnet50.step")
     wrong("plan mlp --ranks 0", "must be positive")
+    wrong("plan mlp --batch 4 --algorithm circle", "does not know the algorithm circle")
 
 
 def test_habits():

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See estimate.h. A sum costs its rounds times alpha and its bytes times beta, as in the formulas
- * of src/comm/allreduce_*.c; adding
- * is hidden except at the beginning. A step is replayed event by event: buckets
- * start when their gradients are complete, and go through the network one after the other, so that
- * only the first round of one waits for the last of another.
+ * of src/comm/allreduce_*.c. A step is replayed event by event: a bucket starts when its gradients
+ * are complete, and its bytes follow those of the bucket before it.
  */
 #include "scale/estimate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CONVERTING 0.2e-9 /* seconds to convert a byte to 16 bits and back, half of it hidden */
@@ -193,8 +190,9 @@ double estimate_best(const events *e, const char *machine, int64_t ranks, exchan
         if (strcmp(f->platform, machine) == 0 && f->most > known) known = f->most;
     for (const fitted *f = fitted_costs; f->platform; f++) {
         if (strcmp(f->platform, machine) != 0) continue;
-        if (ranks > f->most && f->most < known) continue;
-        if (asked.algorithm && strcmp(asked.algorithm, f->algorithm) != 0) continue;
+        if (asked.algorithm ? strcmp(asked.algorithm, f->algorithm) != 0
+                            : ranks > f->most && f->most < known)
+            continue;
         for (int wire = 4; wire >= 2; wire -= 2)
             for (size_t i = 0; i < sizeof mb / sizeof *mb; i++) {
                 const exchange_way w = {f->algorithm, wire, (int64_t)mb[i] << 20, asked.shard};
@@ -206,5 +204,5 @@ double estimate_best(const events *e, const char *machine, int64_t ranks, exchan
                 *way = w;
             }
     }
-    return best;
+    return best < HUGE_VAL ? best : -1;
 }

@@ -29,10 +29,10 @@ typedef struct {
 
 /* Seconds of an allreduce of this many bytes; < 0: the model does not know the algorithm. */
 double estimate_sum(const char *machine, const char *algorithm, int64_t ranks, double bytes);
-/* Seconds of a step. */
+/* Seconds of a step; < 0: the same. */
 double estimate_step(const events *e, const char *machine, int64_t ranks, const exchange_way *w);
 /* The fastest way: algorithm and bucket, and the type on the network if way->wire is 0. Returns the
- * seconds of a step. */
+ * seconds of a step; < 0: the model does not know the algorithm. */
 double estimate_best(const events *e, const char *machine, int64_t ranks, exchange_way *way);
 
 #endif

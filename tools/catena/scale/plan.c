@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
 #include "scale/estimate.h"
 
-#define ALLREDUCE "allreduce"
-#define COPY_RATE \
-    5e9 /* bytes per second: the copy for a checkpoint, during which nothing else runs */
+#define COPYING 5e9       /* bytes per second of the copy for a checkpoint: the training waits */
 #define TRIED (4 << 20)   /* bytes of the vector with which auto measures */
 #define STREAM (16 << 20) /* bytes that it then sends in buckets of three lengths */
 
@@ -36,18 +33,18 @@ static int log2_up(int64_t n)
     return k;
 }
 
-/* As auto does: all algorithms that are not much slower than the best, three times. */
+/* What auto takes: four times each algorithm that is not much slower than the fastest, and then
+ * four times the fastest with buckets of three lengths. */
 static double tuning_seconds(const job *j)
 {
     double least = HUGE_VAL, sum = 0;
-    for (const fitted *f = fitted_costs; f->platform; f++) {
-        const double s = estimate_sum(j->machine, f->algorithm, j->ranks, TRIED);
-        if (strcmp(f->platform, j->machine) == 0 && s < least) least = s;
-    }
-    for (const fitted *f = fitted_costs; f->platform; f++) {
-        const double s = estimate_sum(j->machine, f->algorithm, j->ranks, TRIED);
-        if (strcmp(f->platform, j->machine) == 0 && s <= 3 * least) sum += 4 * s;
-    }
+    for (int second = 0; second < 2; second++)
+        for (const fitted *f = fitted_costs; f->platform; f++) {
+            if (strcmp(f->platform, j->machine) != 0) continue;
+            const double s = estimate_sum(j->machine, f->algorithm, j->ranks, TRIED);
+            if (!second && s < least) least = s;
+            if (second && s <= 3 * least) sum += 4 * s;
+        }
     return sum + 3 * 4 * least * STREAM / TRIED;
 }
 
@@ -69,7 +66,7 @@ static void plan_job(job *j, const args *a)
     const double hop_s = estimate_sum(j->machine, "doubling", 2, 8);
     j->start_s = 0.2 + 40 * log2_up(j->ranks) * hop_s; /* the program; then agreements */
     j->tuning_s = j->ranks > 1 ? tuning_seconds(j) : 0;
-    j->pause_s = (j->parameters + j->state) / COPY_RATE;
+    j->pause_s = (j->parameters + j->state) / COPYING;
     j->write_s = j->checkpoint / disk;
     /* Young and Daly; a checkpoint begins when the one before has been written. */
     j->interval_s = fmax(sqrt(2 * j->pause_s * failure_s), j->write_s);
@@ -200,6 +197,14 @@ static int run(args *a)
                            .bucket = 4 << 20,
                            .shard = args_flag(a, "shard")};
     j.step_s = j.ranks > 1 ? estimate_best(&j.e, j.machine, j.ranks, &j.way) : j.e.compute_s;
+    if (j.step_s < 0) {
+        events_free(&j.e);
+        fprintf(stderr,
+                "catena plan: the model does not know the algorithm %s (catena plan allreduce "
+                "lists those it knows)\n",
+                algorithm);
+        return EXIT_USAGE;
+    }
     plan_memory(&j);
     plan_job(&j, a);
     if (args_flag(a, "json")) print_json(&j, memory);
@@ -212,14 +217,8 @@ static int run(args *a)
 
 static const char *const *plan_words(void)
 {
-    enum { MOST = 64 };
-    static const char *words[MOST + 2];
-    const char *const *names = model_names();
-    int n = 0;
-    for (; n < MOST && names[n]; n++) words[n] = names[n];
-    words[n] = ALLREDUCE;
-    words[n + 1] = NULL;
-    return words;
+    static const char *words[MOST_WORDS], *const more[] = {ALLREDUCE, NULL};
+    return networks_and(words, more);
 }
 
 static const option options[] = {

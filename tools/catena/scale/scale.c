@@ -9,12 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model.h"
 #include "scale/scale.h"
 
-/* Operands that are not networks. */
 #define LINKS "links"
-#define ALLREDUCE "allreduce"
 
 enum { MOST_SIZES = 32, OUTPUT = 4096 };
 
@@ -216,15 +213,8 @@ static int run(args *a)
 
 static const char *const *scale_words(void)
 {
-    enum { MOST = 64 };
-    static const char *words[MOST + 3];
-    const char *const *names = model_names();
-    int n = 0;
-    for (; n < MOST && names[n]; n++) words[n] = names[n];
-    words[n] = LINKS;
-    words[n + 1] = ALLREDUCE;
-    words[n + 2] = NULL;
-    return words;
+    static const char *words[MOST_WORDS], *const more[] = {LINKS, ALLREDUCE, NULL};
+    return networks_and(words, more);
 }
 
 static const option options[] = {
@@ -271,7 +261,7 @@ static const option options[] = {
 
 const command cmd_scale = {
     .name = "scale",
-    .operands = "NETWORK | links | allreduce",
+    .operands = "NETWORK | FILE | links | allreduce",
     .summary = "Simulate training on a large machine, with the library's own communication code.",
     .words = scale_words,
     .paths = RECORDED_STEP,

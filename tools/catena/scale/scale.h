@@ -34,6 +34,11 @@ ctn_status platform_write(const platform *p, int64_t nodes, const char *xml, con
 
 #define RECORDED_STEP "a recorded step: ./resnet50.step"
 
+#define ALLREDUCE "allreduce" /* an operand that is not a network */
+
+enum { MOST_WORDS = 64 };
+/* Fill in the names of the networks and those of `more`, all NULL-terminated. Returns words. */
+const char *const *networks_and(const char *words[MOST_WORDS], const char *const *more);
 bool is_recorded(const char *operand); /* a file, not the name of a network */
 /* What a step of the operand's network does and when: from a file, or by training a few steps. It
  * takes as long as --items-per-s says. Result: events_free. Errors: EIO, EFORMAT, those of the

@@ -107,6 +107,16 @@ done:
     return st;
 }
 
+const char *const *networks_and(const char *words[MOST_WORDS], const char *const *more)
+{
+    const char *const *from[] = {model_names(), more};
+    int n = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; from[k][i] && n < MOST_WORDS - 1; i++) words[n++] = from[k][i];
+    words[n] = NULL;
+    return words;
+}
+
 bool is_recorded(const char *operand)
 {
     return strchr(operand, '/') != NULL;
@@ -116,7 +126,9 @@ ctn_status step_of(events *s, const args *a)
 {
     const double rate = args_real(a, "items-per-s");
     *s = (events){0};
-    CTN_TRY(is_recorded(a->operand) ? events_read(s, a->operand) : record(s, a));
+    const ctn_status st = is_recorded(a->operand) ? events_read(s, a->operand) : record(s, a);
+    if (st < 0) events_free(s);
+    CTN_TRY(st);
     if (rate > 0) events_scale(s, (double)s->batch / rate);
     return CTN_OK;
 }
