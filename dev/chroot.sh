@@ -45,6 +45,8 @@ create() {
     fi
     printf '#!/bin/sh\nexit 101\n' > "$root.part/usr/sbin/policy-rc.d"
     chmod +x "$root.part/usr/sbin/policy-rc.d"
+    # Packages of another architecture, as in libc6-dev:arm64.
+    case $packages in *:arm64*) chroot "$root.part" dpkg --add-architecture arm64 ;; esac
     chroot "$root.part" /bin/sh -c "update-ca-certificates && apt-get update &&
         DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages &&
         apt-get clean" >> "$base/setup.log" 2>&1 ||

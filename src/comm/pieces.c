@@ -628,9 +628,9 @@ static bool give_up(ctn_comm *c, ctn__piece *p)
     if (p->r.kind == CTN__ROUND_NATIVE && p->begun) p->begun = !net->vt->cancel(net, &p->send);
     for (int i = 0; p->r.kind == CTN__ROUND_PUT && p->row_state && i < c->place.cols; i++) {
         char *s = &p->row_state[i];
-        if ((*s & PUTTING) && net->vt->cancel(net, &p->row[3 * i])) *s &= ~PUTTING;
-        if ((*s & TELLING) && net->vt->cancel(net, &p->row[3 * i + 1])) *s &= ~TELLING;
-        if ((*s & HEARING) && net->vt->cancel(net, &p->row[3 * i + 2])) *s &= ~HEARING;
+        if ((*s & PUTTING) && net->vt->cancel(net, &p->row[3 * i])) *s &= (char)~PUTTING;
+        if ((*s & TELLING) && net->vt->cancel(net, &p->row[3 * i + 1])) *s &= (char)~TELLING;
+        if ((*s & HEARING) && net->vt->cancel(net, &p->row[3 * i + 2])) *s &= (char)~HEARING;
         gone &= *s == 0;
     }
     return gone && !p->receiving && !p->sending && !p->begun;

@@ -32,14 +32,8 @@ enum {
 
 static const ctn__bnorm_kernels *kernels(void)
 {
-#if defined(__x86_64__)
-    switch (ctn__isa_in_use()) {
-    case CTN__ISA_AVX512: return &ctn__bnorm_avx512;
-    case CTN__ISA_AVX2: return &ctn__bnorm_avx2;
-    case CTN__ISA_PORTABLE: break;
-    }
-#endif
-    return &ctn__bnorm_portable;
+    static const ctn__bnorm_kernels *const table[] = CTN__ISA_TABLE(&ctn__bnorm);
+    return table[ctn__isa_in_use()];
 }
 
 /* ---- ways ------------------------------------------------------------------------------------ */
@@ -59,9 +53,14 @@ static way way_of(int n, const ctn__bnorm_arg *v)
     return plain && (t == CTN_F32 || t == CTN_F64) ? PLAIN : ANY;
 }
 
+#define NAME_portable "bnorm:portable"
+#define NAME_avx2 "bnorm:avx2"
+#define NAME_avx512 "bnorm:avx512"
+#define NAME_sve "bnorm:sve"
+
 const char *ctn__bnorm_name(const ctn_desc *x)
 {
-    static const char *const fast[] = {"bnorm:portable", "bnorm:avx2", "bnorm:avx512"};
+    static const char *const fast[] = CTN__ISA_TABLE(NAME);
     char something;
     switch (way_of(1, &(ctn__bnorm_arg){&something, x})) {
     case FAST: return fast[ctn__isa_in_use()];

@@ -87,7 +87,8 @@ typedef struct {
     void (*grad_apply)(const ctn__bnorm_span *p, int flags); /* out = a g + b x + c */
 } ctn__bnorm_kernels;
 
-extern const ctn__bnorm_kernels ctn__bnorm_portable, ctn__bnorm_avx2, ctn__bnorm_avx512;
+extern const ctn__bnorm_kernels ctn__bnorm_portable, ctn__bnorm_avx2, ctn__bnorm_avx512,
+    ctn__bnorm_sve;
 
 /* The other ways (bnorm_other.c) of the functions above. */
 void ctn__bnorm_stats_plain(ctn__bnorm_arg x, double *mean, double *var);

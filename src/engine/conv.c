@@ -3,7 +3,7 @@
  * Convolution by oneDNN: forward, and the two adjoints that are its gradients. Activations have the
  * layout that the plan chose. The kernel chooses the layout of the weights, which is reported back.
  */
-#include "engine/onednn.h"
+#include "engine/blas.h"
 
 typedef struct {
     dnnl_memory_desc_t x, w, b, y, extra[3]; /* extra: scale, shift, residual */
@@ -154,19 +154,13 @@ static dnnl_status_t mark_second(dnnl_primitive_attr_t attr)
 #endif
 }
 
-static const char *kernel_name(dnnl_primitive_desc_t pd)
-{
-    const char *name = NULL;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name ? name : "";
-}
-
 /* Advances pd to the next kernel in oneDNN's list. False: none, or one of its reference or gemm
  * kernels, which are never faster. */
 static bool next_kernel(dnnl_primitive_desc_t pd)
 {
-    if (dnnl_primitive_desc_next_impl(pd) != dnnl_success) return false;
-    return !strstr(kernel_name(pd), "ref") && !strstr(kernel_name(pd), "gemm");
+    if (dnnl_primitive_desc_next_impl(pd) != dnnl_success || ctn__dnnl_settle(pd) != dnnl_success)
+        return false;
+    return !strstr(ctn__dnnl_kernel(pd), "ref") && !strstr(ctn__dnnl_kernel(pd), "gemm");
 }
 
 /* oneDNN 3.7 gathers the pixels of a strided 1x1 convolution in full vectors of 16 channels. If
@@ -186,7 +180,7 @@ static bool gathers_beyond(const ctn__conv_shape *s, const ctn_desc *x, const ct
 static dnnl_status_t skip_gathering(dnnl_primitive_desc_t pd)
 {
     dnnl_status_t r = dnnl_success;
-    while (r == dnnl_success && strncmp(kernel_name(pd), "jit_1x1", 7) == 0)
+    while (r == dnnl_success && strncmp(ctn__dnnl_kernel(pd), "jit_1x1", 7) == 0)
         r = dnnl_primitive_desc_next_impl(pd);
     return r;
 }
@@ -209,8 +203,13 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     if (second) CTN__DNNL(st, done, "convolution", mark_second(t.attr));
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
+    CTN__DNNL(st, done, "convolution", ctn__dnnl_settle(pd));
     if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_gathering(pd));
     if (second && !next_kernel(pd)) goto done;
+    if (ctn__dnnl_is_loops(pd) && ctn__blas_name()) {
+        CTN_TRY_GOTO(st, done, ctn__gemm_conv(out, e, kind, s, x, w, bias, y, post));
+        if (*out) goto done;
+    }
     const_dnnl_memory_desc_t wanted = dnnl_primitive_desc_query_md(
         pd, kind == CTN__CONV_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     dnnl_memory_desc_t plain = NULL;

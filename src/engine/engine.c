@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include "engine/isa.h"
 #include "engine/onednn.h"
 
 ctn_status ctn__dnnl_fail(dnnl_status_t s, const char *what)
@@ -68,6 +69,15 @@ const char *ctn__engine_version(void)
 
 const char *ctn__engine_isa(void)
 {
+#if defined(__aarch64__)
+    switch (ctn__sve_bits()) {
+    case 0: return "neon";
+    case 128: return "sve_128";
+    case 256: return "sve_256";
+    case 512: return "sve_512";
+    default: return "sve";
+    }
+#endif
     switch (dnnl_get_effective_cpu_isa()) {
     case dnnl_cpu_isa_sse41: return "sse41";
     case dnnl_cpu_isa_avx: return "avx";
@@ -121,7 +131,11 @@ bool ctn__engine_has(ctn__engine *e, ctn_dtype t)
             dnnl_success &&
         dnnl_memory_desc_create_with_tag(&sum, 2, dims, dnnl_f32, dnnl_ab) == dnnl_success)
         dnnl_matmul_primitive_desc_create(&pd, e->engine, low, low, NULL, sum, NULL);
+#if defined(__x86_64__)
     const bool has = pd != NULL;
+#else
+    const bool has = pd != NULL && !ctn__dnnl_is_loops(pd);
+#endif
     dnnl_primitive_desc_destroy(pd);
     dnnl_memory_desc_destroy(low);
     dnnl_memory_desc_destroy(sum);
@@ -241,6 +255,35 @@ done:
     return st;
 }
 
+const char *ctn__dnnl_kernel(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name ? name : "";
+}
+
+bool ctn__dnnl_is_loops(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = ctn__dnnl_kernel(pd);
+#if !defined(__x86_64__)
+    /* Only x86 has a generated gemm. Elsewhere even "gemm:jit" is compiled loops. */
+    if (strstr(name, "gemm")) return true;
+#endif
+    return strstr(name, "ref") != NULL;
+}
+
+dnnl_status_t ctn__dnnl_settle(dnnl_primitive_desc_t pd)
+{
+    const int have = ctn__sve_bits();
+    dnnl_status_t r = dnnl_success;
+    for (int bits = 0; r == dnnl_success && have > 0; bits = 0) {
+        const char *at = strstr(ctn__dnnl_kernel(pd), "sve_");
+        if (!at || sscanf(at, "sve_%d", &bits) != 1 || bits >= have) break;
+        r = dnnl_primitive_desc_next_impl(pd);
+    }
+    return r;
+}
+
 ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t pd, int nargs,
                           const int *args, const_dnnl_memory_desc_t const *mds, const char *what)
 {
@@ -266,10 +309,7 @@ ctn_status ctn__prim_make(ctn__prim **out, ctn__engine *e, dnnl_primitive_desc_t
     p->arg[nargs].arg = DNNL_ARG_SCRATCHPAD;
     CTN__DNNL(st, fail, what,
               dnnl_memory_create(&p->arg[nargs].memory, smd, e->engine, DNNL_MEMORY_NONE));
-    const char *info = NULL;
-    if (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&info) == dnnl_success &&
-        info)
-        snprintf(p->name, sizeof p->name, "%s", info);
+    snprintf(p->name, sizeof p->name, "%s", ctn__dnnl_kernel(pd));
     CTN__DNNL(st, fail, what, dnnl_primitive_create(&p->prim, pd));
     dnnl_primitive_desc_destroy(pd);
     *out = p;
@@ -280,6 +320,27 @@ fail:
     return st;
 }
 
+ctn_status ctn__prim_own(ctn__prim **out, ctn__engine *e, const char *name, ctn__own_run *run,
+                         const void *data, size_t size, size_t scratch)
+{
+    ctn__prim *p = ctn__calloc(1, sizeof *p);
+    *out = p;
+    if (!p) return CTN_ENOMEM;
+    p->e = e;
+    p->own = run;
+    p->scratch = scratch;
+    p->bytes = sizeof *p + size;
+    snprintf(p->name, sizeof p->name, "%s", name);
+    p->data = ctn__calloc(1, size);
+    if (!p->data) {
+        ctn__prim_free(p);
+        *out = NULL;
+        return CTN_ENOMEM;
+    }
+    memcpy(p->data, data, size);
+    return CTN_OK;
+}
+
 void ctn__prim_free(void *prim)
 {
     ctn__prim *p = prim;
@@ -287,6 +348,7 @@ void ctn__prim_free(void *prim)
     for (int i = 0; i < p->nargs; i++)
         if (p->arg[i].memory) dnnl_memory_destroy(p->arg[i].memory);
     if (p->prim) dnnl_primitive_destroy(p->prim);
+    ctn__free(p->data);
     ctn__free(p);
 }
 
@@ -309,6 +371,7 @@ ctn_status ctn__prim_run(const ctn__prim *p, void *const *ptr, void *scratch)
 {
     dnnl_exec_arg_t arg[CTN__PRIM_ARGS + 1];
     int n = 0;
+    if (p->own) return p->own(p, ptr, scratch);
     for (int i = 0; i < p->nargs; i++) {
         if (!p->arg[i].memory) continue;
         void *at = i == p->nargs - 1 ? scratch : ptr[i];

@@ -23,7 +23,8 @@ const char *ctn__engine_runtime(void);
 bool ctn__engine_trains_f16(void);
 /* Does the CPU have bf16 instructions, or are the kernels emulated? */
 bool ctn__engine_fast_bf16(void);
-/* Does oneDNN support products of this type at any speed? x86 before AVX-512 has no bf16. */
+/* Does oneDNN support products of this type? x86 before AVX-512 has no bf16. On x86 at any speed,
+ * elsewhere only if it has more than plain loops. */
 bool ctn__engine_has(ctn__engine *e, ctn_dtype t);
 
 /* The decision table (choices.c): the kernel chosen for a problem; NULL: unknown. */
@@ -84,7 +85,7 @@ typedef struct {
 } ctn__gemm_args;
 ctn_status ctn__gemm(const ctn__gemm_args *g);
 /* C = A W, or A W^T if trans is set, for a W that is used many times: its layout is set to what the
- * kernel prefers. A and C are matrices in row-major order. Arguments of run: A, W, C. */
+ * kernel prefers. A and C are matrices in row-major order. Arguments of run: A, W, NULL, C. */
 ctn_status ctn__prim_packed(ctn__prim **p, ctn__engine *e, const ctn_desc *a, ctn_desc *w,
                             bool trans, const ctn_desc *c);
 /* C = A B in f64 by our own kernel; C is row-major. scratch: ctn__product_f64_scratch bytes. */

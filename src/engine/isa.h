@@ -1,16 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instruction set of our own vector kernels: the best that the machine has, limited like
- * oneDNN's by ONEDNN_MAX_CPU_ISA, so that one variable limits both.
+ * The instruction set of our own vector kernels: the best that the machine has, on x86 limited like
+ * oneDNN's by ONEDNN_MAX_CPU_ISA, so that one variable limits both. Kernels are compiled once per
+ * set. Those for SVE do not depend on the length of the vectors.
  */
 #ifndef CTN_ENGINE_ISA_H
 #define CTN_ENGINE_ISA_H
 
-typedef enum { CTN__ISA_PORTABLE, CTN__ISA_AVX2, CTN__ISA_AVX512 } ctn__isa;
+typedef enum {
+    CTN__ISA_PORTABLE, /* what every CPU of the architecture has: SSE2, NEON */
+#if defined(__x86_64__) && defined(__GNUC__)
+    CTN__ISA_AVX2,
+    CTN__ISA_AVX512,
+#elif defined(__aarch64__) && defined(__GNUC__)
+    CTN__ISA_SVE,
+#endif
+    CTN__ISA_COUNT,
+    CTN__ISA_BEST = CTN__ISA_COUNT - 1
+} ctn__isa;
+
+/* One variant of a kernel per set, as the initialiser of an array that is indexed by the set. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CTN__FOR_AVX2 __attribute__((target("avx2")))
+#define CTN__FOR_AVX512 \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+#define CTN__ISA_TABLE(name) {name##_portable, name##_avx2, name##_avx512}
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define CTN__FOR_SVE __attribute__((target("+sve")))
+#define CTN__ISA_TABLE(name) {name##_portable, name##_sve}
+#else
+#define CTN__ISA_TABLE(name) {name##_portable}
+#endif
 
 ctn__isa ctn__isa_in_use(void);
 /* Limits the instruction set of the whole process from now on; the machine may have less. Returns
  * the one in use. For tests. */
 ctn__isa ctn__isa_limit(ctn__isa isa);
+/* Bits of an SVE vector; 0: the CPU has no SVE. */
+int ctn__sve_bits(void);
 
 #endif

@@ -3,7 +3,7 @@
  * Matrix products by oneDNN: C = act(A B + bias) with any strides, so transposes cost nothing.
  * Leading dimensions are batches; oneDNN needs the same number of dimensions in all operands.
  */
-#include "engine/onednn.h"
+#include "engine/blas.h"
 
 /* d with `nd` dimensions: ones are added in front */
 static ctn_desc widen(const ctn_desc *d, int nd)
@@ -72,13 +72,6 @@ static dnnl_status_t inner_pd(dnnl_primitive_desc_t *pd, const inner *f, ctn__en
     return s;
 }
 
-static bool is_gemm(dnnl_primitive_desc_t pd)
-{
-    const char *name = NULL;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name && strstr(name, "gemm:jit");
-}
-
 ctn_status ctn__prim_inner(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha)
 {
@@ -100,7 +93,8 @@ ctn_status ctn__prim_inner(ctn__prim **out, ctn__engine *e, const ctn_desc *a, c
     }
     if (bias) CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&more, e, bias));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
-    if (inner_pd(&pd, &f, e, md, more, attr) == dnnl_success && is_gemm(pd)) {
+    if (inner_pd(&pd, &f, e, md, more, attr) == dnnl_success &&
+        strstr(ctn__dnnl_kernel(pd), "gemm:jit")) {
         const int at[3] = {f.x, f.w, f.y};
         const_dnnl_memory_desc_t mine[4] = {NULL, NULL, more, NULL}; /* of A, B, bias, C */
         for (int i = 0; i < 3; i++) mine[at[i] == 2 ? 3 : at[i]] = md[i];
@@ -143,9 +137,16 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
     CTN__DNNL(st, done, "matmul",
               dnnl_matmul_primitive_desc_create(&pd, e->engine, md[0], md[1], md[2], md[3], attr));
+    CTN__DNNL(st, done, "matmul", ctn__dnnl_settle(pd));
+    if (ctn__dnnl_is_loops(pd) && ctn__blas_name()) {
+        CTN_TRY_GOTO(st, done, ctn__blas_matmul(out, e, a, b, bias, c, act));
+        if (*out) goto done;
+    }
     static const int args[4] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST};
     st = ctn__prim_make(out, e, pd, 4, args, (const_dnnl_memory_desc_t *)md, "matmul");
+    pd = NULL; /* ctn__prim_make owns it, even if it failed */
 done:
+    if (pd) dnnl_primitive_desc_destroy(pd);
     if (attr) dnnl_primitive_attr_destroy(attr);
     for (int i = 0; i < 4; i++)
         if (md[i]) dnnl_memory_desc_destroy(md[i]);

@@ -29,10 +29,15 @@ struct ctn__engine {
     uint64_t timed_ns; /* spent on timing */
 };
 
+/* A kernel of our own behind the interface of a primitive. */
+typedef ctn_status ctn__own_run(const ctn__prim *p, void *const *ptr, void *scratch);
+
 struct ctn__prim {
     ctn__engine *e;
     dnnl_primitive_t prim;
-    int nargs; /* including the scratchpad, which is last */
+    ctn__own_run *own; /* NULL: prim */
+    void *data;        /* what own needs */
+    int nargs;         /* including the scratchpad, which is last */
     dnnl_exec_arg_t arg[CTN__PRIM_ARGS + 1];
     size_t scratch, bytes;
     char name[64];
@@ -59,6 +64,17 @@ ctn_status ctn__dnnl_layout(ctn__engine *e, ctn_desc *d, const_dnnl_memory_desc_
 /* Attributes of every primitive: scratchpad from the caller, strict math, act applied last. */
 ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha);
 dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f);
+
+/* The name of pd's kernel. */
+const char *ctn__dnnl_kernel(const_dnnl_primitive_desc_t pd);
+/* Does pd's kernel consist of plain loops, as opposed to generated code? */
+bool ctn__dnnl_is_loops(const_dnnl_primitive_desc_t pd);
+/* Advances pd to its first kernel that is right on this CPU. On CPUs with long SVE vectors, kernels
+ * for shorter ones write out of bounds (jit_1x1, jit_dw and brdgmm_dw:sve_256 of oneDNN 3.7). */
+dnnl_status_t ctn__dnnl_settle(dnnl_primitive_desc_t pd);
+/* A primitive that calls run with a copy of data. */
+ctn_status ctn__prim_own(ctn__prim **out, ctn__engine *e, const char *name, ctn__own_run *run,
+                         const void *data, size_t size, size_t scratch);
 
 /* Takes ownership of pd, and destroys it even on failure. args: oneDNN argument numbers; mds: their
  * descriptors, NULL for an absent argument. */

@@ -17,14 +17,8 @@
 
 static const ctn__pool_kernels *kernels(ctn_dtype t)
 {
-    const ctn__pool_kernels *k = ctn__pool_portable;
-#if defined(__x86_64__)
-    switch (ctn__isa_in_use()) {
-    case CTN__ISA_AVX512: k = ctn__pool_avx512; break;
-    case CTN__ISA_AVX2: k = ctn__pool_avx2; break;
-    case CTN__ISA_PORTABLE: break;
-    }
-#endif
+    static const ctn__pool_kernels *const table[] = CTN__ISA_TABLE(ctn__pool);
+    const ctn__pool_kernels *k = table[ctn__isa_in_use()];
     switch (t) {
     case CTN_F64: return k + CTN__POOL_F64;
     case CTN_BF16: return k + CTN__POOL_BF16;

@@ -85,6 +85,6 @@ typedef struct {
 
 enum { CTN__POOL_F32, CTN__POOL_F64, CTN__POOL_BF16, CTN__POOL_F16, CTN__POOL_TYPES };
 extern const ctn__pool_kernels ctn__pool_portable[CTN__POOL_TYPES], ctn__pool_avx2[CTN__POOL_TYPES],
-    ctn__pool_avx512[CTN__POOL_TYPES];
+    ctn__pool_avx512[CTN__POOL_TYPES], ctn__pool_sve[CTN__POOL_TYPES];
 
 #endif

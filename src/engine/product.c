@@ -16,7 +16,7 @@ enum {
     ROWS = 192,  /* of a block of A, which stays in the L2 cache */
     COLS = 1536, /* of a block of B */
     TILE_M = 8,  /* the largest tile of C */
-    TILE_N = 24,
+    TILE_N = 64,
     WORTH = 65536 /* with fewer operations, one thread does everything */
 };
 
@@ -50,10 +50,32 @@ typedef void tile_fn(int64_t k, const double *a, const double *b, double *c, int
         }                                                                                        \
     }
 
-DEFINE_TILE(tile_portable, , 2, 4, 2)
 #if defined(__x86_64__) && defined(__GNUC__)
+DEFINE_TILE(tile_portable, , 2, 4, 2)
 DEFINE_TILE(tile_avx2, __attribute__((target("avx2,fma"))), 4, 4, 3)
 DEFINE_TILE(tile_avx512, __attribute__((target("avx512f,prefer-vector-width=512"))), 8, 8, 3)
+#elif defined(__aarch64__) && defined(__GNUC__)
+DEFINE_TILE(tile_portable, , 2, 6, 4) /* NEON: 32 registers */
+#define TYPE double
+#define VEC svfloat64_t
+#define ZERO svdup_f64(0)
+#define COUNT svcntd
+#define BELOW svwhilelt_b64_s64
+#include "engine/sve_tile.h"
+
+CTN__FOR_SVE static int sve_columns(void)
+{
+    return 2 * (int)svcntd();
+}
+
+CTN__FOR_SVE static void tile_sve(int64_t k, const double *a, const double *b, double *c,
+                                  int64_t row, bool add)
+{
+    const int64_t n = 2 * (int64_t)svcntd();
+    sve_tile(SVE_ROWS, n, k, a, 1, SVE_ROWS, b, n, c, row, add);
+}
+#else
+DEFINE_TILE(tile_portable, , 2, 4, 2)
 #endif
 
 typedef struct {
@@ -66,6 +88,9 @@ static tile best_tile(void)
 #if defined(__x86_64__) && defined(__GNUC__)
     static const tile of[] = {{tile_portable, 4, 4}, {tile_avx2, 4, 12}, {tile_avx512, 8, 24}};
     return of[ctn__isa_in_use()];
+#elif defined(__aarch64__) && defined(__GNUC__)
+    if (ctn__isa_in_use() == CTN__ISA_SVE) return (tile){tile_sve, SVE_ROWS, sve_columns()};
+    return (tile){tile_portable, 6, 8};
 #else
     return (tile){tile_portable, 4, 4};
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Optimizer sweeps: chooses the instruction set, divides segments among threads, and contains the
- * portable kernels (the only ones on AArch64, where the compiler vectorises them for the build's
- * target). Called by optim. Shares depend on the thread count, results do not (see sweep.h).
+ * portable kernels. Called by optim. Shares depend on the thread count, results do not (see
+ * sweep.h).
  */
 #include "engine/sweep.h"
 
@@ -21,14 +21,8 @@
 
 static const ctn__sweep_kernels *kernels(void)
 {
-#if defined(__x86_64__)
-    switch (ctn__isa_in_use()) {
-    case CTN__ISA_AVX512: return &ctn__sweep_avx512;
-    case CTN__ISA_AVX2: return &ctn__sweep_avx2;
-    case CTN__ISA_PORTABLE: break;
-    }
-#endif
-    return &ctn__sweep_portable;
+    static const ctn__sweep_kernels *const table[] = CTN__ISA_TABLE(&ctn__sweep);
+    return table[ctn__isa_in_use()];
 }
 
 /* The border between two shares: the pool position after `count` floats of the segments, rounded

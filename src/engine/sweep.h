@@ -83,6 +83,7 @@ typedef struct {
     double (*sumsq)(const float *x, int64_t n); /* n <= CTN__SWEEP_BLOCK */
 } ctn__sweep_kernels;
 
-extern const ctn__sweep_kernels ctn__sweep_portable, ctn__sweep_avx2, ctn__sweep_avx512;
+extern const ctn__sweep_kernels ctn__sweep_portable, ctn__sweep_avx2, ctn__sweep_avx512,
+    ctn__sweep_sve;
 
 #endif

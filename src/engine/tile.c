@@ -5,6 +5,7 @@
  */
 #include "engine/tile.h"
 
+#include "engine/isa.h"
 #include "engine/onednn.h"
 
 enum { ROWS = 4, COLS = 32 }; /* of a block of C in our own loops */
@@ -17,6 +18,25 @@ struct ctn__tile {
 };
 
 /* ---- our own loops --------------------------------------------------------------------------- */
+
+#if defined(__aarch64__) && defined(__GNUC__)
+#define TYPE float
+#define VEC svfloat32_t
+#define ZERO svdup_f32(0)
+#define COUNT svcntw
+#define BELOW svwhilelt_b32_s64
+#include "engine/sve_tile.h"
+
+CTN__FOR_SVE static void sve_run(const ctn__tile_shape *s, const float *a, const float *b, float *c)
+{
+    const int64_t wide = 2 * (int64_t)svcntw();
+    for (int64_t j = 0; j < s->n; j += wide)
+        for (int64_t i = 0; i < s->m; i += SVE_ROWS)
+            sve_tile(s->m - i < SVE_ROWS ? s->m - i : SVE_ROWS, s->n - j < wide ? s->n - j : wide,
+                     s->k, a + i * s->lda, s->lda, 1, b + j, s->ldb, c + i * s->ldc + j, s->ldc,
+                     s->add);
+}
+#endif
 
 static void whole_block(const ctn__tile_shape *s, const float *a, const float *b, float *c)
 {
@@ -47,6 +67,12 @@ static void part_block(const ctn__tile_shape *s, int64_t m, int64_t n, const flo
 
 static void own_run(const ctn__tile_shape *s, const float *a, const float *b, float *c)
 {
+#if defined(__aarch64__) && defined(__GNUC__)
+    if (ctn__isa_in_use() == CTN__ISA_SVE) {
+        sve_run(s, a, b, c);
+        return;
+    }
+#endif
     for (int64_t j = 0; j < s->n; j += COLS)
         for (int64_t i = 0; i < s->m; i += ROWS) {
             const int64_t m = s->m - i < ROWS ? s->m - i : ROWS;

@@ -9,6 +9,7 @@
 #include <catena/ops.h>
 
 #include "engine/engine.h"
+#include "engine/isa.h"
 #include "graph/graph.h"
 
 #define CTN__OP(name) extern ctn_op ctn__op_##name;
@@ -97,7 +98,7 @@ void ctn__cheap_run(int isa, const ctn__cheap_op *op, int n, const float *x, flo
                     int64_t count);
 
 struct ctn__tiles {
-    ctn__tile_fn *fn[3];
+    ctn__tile_fn *fn[CTN__ISA_COUNT];
     ctn__cheap cheap;
 };
 typedef struct ctn__tiles ctn__tiles;
@@ -129,15 +130,6 @@ size_t ctn__map_scratch(const ctn__map_program *p, int threads);
 /* The same for one op. */
 ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define CTN__FOR_AVX2 __attribute__((target("avx2")))
-#define CTN__FOR_AVX512 \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
-#else
-#define CTN__FOR_AVX2
-#define CTN__FOR_AVX512
-#endif
-
 /* Compile the function name_body, whose definition follows, for one instruction set or for all. It
  * uses IEEE operations only, so every instruction set gives the same bits. */
 #define CTN__COMPILE(target, name, parameters, call) \
@@ -145,21 +137,30 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
     {                                                \
         call;                                        \
     }
-#define CTN__COMPILE_ALL(name, parameters, arguments)                           \
-    static inline __attribute__((always_inline)) void name##_body parameters;   \
-    CTN__COMPILE(, name##_portable, parameters, name##_body arguments)          \
-    CTN__COMPILE(CTN__FOR_AVX2, name##_avx2, parameters, name##_body arguments) \
-    CTN__COMPILE(CTN__FOR_AVX512, name##_avx512, parameters, name##_body arguments)
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CTN__COMPILE_BETTER(name, parameters, call)            \
+    CTN__COMPILE(CTN__FOR_AVX2, name##_avx2, parameters, call) \
+    CTN__COMPILE(CTN__FOR_AVX512, name##_avx512, parameters, call)
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define CTN__COMPILE_BETTER(name, parameters, call) \
+    CTN__COMPILE(CTN__FOR_SVE, name##_sve, parameters, call)
+#else
+#define CTN__COMPILE_BETTER(name, parameters, call)
+#endif
+#define CTN__COMPILE_ALL(name, parameters, arguments)                         \
+    static inline __attribute__((always_inline)) void name##_body parameters; \
+    CTN__COMPILE(, name##_portable, parameters, name##_body arguments)        \
+    CTN__COMPILE_BETTER(name, parameters, name##_body arguments)
 
 /* CTN__KERNEL(name) { loops } defines name_run and name_tiles of an elementwise op. */
 #define CTN__KERNEL(name) CTN__CHEAP_KERNEL(name, CTN__NOT_CHEAP)
-#define CTN__CHEAP_KERNEL(name, code)                                                             \
-    CTN__COMPILE_ALL(name, (const ctn_run_args *a, int64_t n), (a, n))                            \
-    static const ctn__tiles name##_tiles = {{name##_portable, name##_avx2, name##_avx512}, code}; \
-    static ctn_status name##_run(const ctn_run_args *a)                                           \
-    {                                                                                             \
-        return ctn__map(a, &name##_tiles);                                                        \
-    }                                                                                             \
+#define CTN__CHEAP_KERNEL(name, code)                                    \
+    CTN__COMPILE_ALL(name, (const ctn_run_args *a, int64_t n), (a, n))   \
+    static const ctn__tiles name##_tiles = {CTN__ISA_TABLE(name), code}; \
+    static ctn_status name##_run(const ctn_run_args *a)                  \
+    {                                                                    \
+        return ctn__map(a, &name##_tiles);                               \
+    }                                                                    \
     static inline void name##_body(const ctn_run_args *a, int64_t n)
 
 /* What the structs of most elementwise ops have in common, besides name_run and name_tiles: n
@@ -174,9 +175,9 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
  * number of lanes, so that every instruction set gives the same bits. The name may be a macro
  * call. */
 #define CTN__PER_ISA(name, parameters, arguments) CTN__PER_ISA_(name, parameters, arguments)
-#define CTN__PER_ISA_(name, parameters, arguments)                                         \
-    CTN__COMPILE_ALL(name, parameters, arguments)                                          \
-    static void(*const name[]) parameters = {name##_portable, name##_avx2, name##_avx512}; \
+#define CTN__PER_ISA_(name, parameters, arguments)                \
+    CTN__COMPILE_ALL(name, parameters, arguments)                 \
+    static void(*const name[]) parameters = CTN__ISA_TABLE(name); \
     static inline void name##_body parameters
 
 /* The loop of a kernel over i_, several vectors at a time: cheap ops are limited by their stores,

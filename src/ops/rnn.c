@@ -92,7 +92,7 @@ static ctn_status multiply(const ctn_run_args *a, const sizes *z, const void *x,
 {
     const int64_t W = z->K * z->H;
     if (a->priv) {
-        void *ptr[3] = {(void *)(uintptr_t)x, (void *)(uintptr_t)a->in[WEIGHT], y};
+        void *ptr[4] = {(void *)(uintptr_t)x, (void *)(uintptr_t)a->in[WEIGHT], NULL, y};
         return ctn__prim_run(a->priv, ptr, a->scratch);
     }
     const ctn_desc dx = matrix(CTN_F64, z->N, forward ? z->H : W);

@@ -10,8 +10,9 @@ static ctn_status check_precision(const ctn__planner *pl, const ctn_context_opt 
     if (opt->precision == CTN_PRECISION_F32) return CTN_OK;
     const bool f16 = opt->precision == CTN_PRECISION_F16;
     if (!ctn__engine_has(pl->engine, f16 ? CTN_F16 : CTN_BF16))
-        return ctn_fail(CTN_EUNSUPPORTED, "context: this CPU (%s) has no kernels for %s: use f32",
-                        ctn__engine_isa(), f16 ? "f16" : "bf16");
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "context: oneDNN %s on this CPU (%s) has no kernels for %s: use f32",
+                        ctn__engine_version(), ctn__engine_isa(), f16 ? "f16" : "bf16");
     if (!f16 && !ctn__engine_fast_bf16())
         ctn__warn("this CPU (%s) has no bf16 instructions; bf16 is emulated and slower than f32",
                   ctn__engine_isa());

@@ -133,7 +133,7 @@ static void check_f32(const char *what, ctn_mode mode, bool forced)
         error[k] /= norm[k];
         double bar = norm[k] < least ? 10 * lifted[k].f32 : 1e-4;
         /* Kernels other than the first choice, and those with shorter vectors, round more often. */
-        if (forced || ctn__isa_in_use() < CTN__ISA_AVX512) bar = fmax(bar, 3 * lifted[k].f32);
+        if (forced || ctn__isa_in_use() < CTN__ISA_BEST) bar = fmax(bar, 3 * lifted[k].f32);
         if (!(error[k] <= bar))
             fail_msg("%s: gradient of %s: error %.2g, more than %.2g; PyTorch's f32 has %.2g", what,
                      golden[k].name, error[k], bar, lifted[k].f32);

@@ -382,7 +382,7 @@ static bool same_across_threads(const op_case *c, ctn_dtype t, const outcome *a,
                                 const char *who, fault *f)
 {
     const bool cut =
-        c->engine_sums == 1 || (c->engine_sums == 2 && ctn__isa_in_use() < CTN__ISA_AVX512);
+        c->engine_sums == 1 || (c->engine_sums == 2 && ctn__isa_in_use() < CTN__ISA_BEST);
     if (!cut || t != CTN_F32) return same_bits(a, b, who, f);
     bool ok = true;
     for (int i = 0; i < a->n && ok; i++) {

@@ -289,9 +289,9 @@ static void check_shapes(ctn_dtype type, layout l)
 
 static void each_isa(void (*f)(void))
 {
-    for (int i = CTN__ISA_PORTABLE; i <= CTN__ISA_AVX512; i++)
+    for (int i = CTN__ISA_PORTABLE; i <= CTN__ISA_BEST; i++)
         if (ctn__isa_limit((ctn__isa)i) == (ctn__isa)i) f();
-    ctn__isa_limit(CTN__ISA_AVX512);
+    ctn__isa_limit(CTN__ISA_BEST);
 }
 
 static void fast_shapes(void)
@@ -357,7 +357,7 @@ static void check_bits(ctn_dtype type, layout l, const int64_t *dims)
     omp_set_num_threads(1);
     ctn__isa_limit(CTN__ISA_PORTABLE);
     unsigned char *first = all_results(&s, &bytes);
-    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_AVX512; isa++) {
+    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_BEST; isa++) {
         ctn__isa_limit((ctn__isa)isa);
         for (int threads = 1; threads <= 5; threads += 2) {
             omp_set_num_threads(threads);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "data/image/image.h"
+#include "engine/isa.h"
 #include "support/ok.h"
 
 /* Smooth, with a few edges, and different in every corner. */
@@ -134,7 +135,13 @@ static void test_kernels(void **state)
 {
     (void)state;
 #if defined(__x86_64__)
+    const ctn__resample_kernels *best = &ctn__resample_avx2;
     if (!__builtin_cpu_supports("avx2")) return;
+#elif defined(__aarch64__)
+    const ctn__resample_kernels *best = &ctn__resample_sve;
+    if (ctn__sve_bits() == 0) return;
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
     enum { N = 301, TAPS = 9 };
     static uint8_t rows[TAPS][N];
     const uint8_t *src[TAPS];
@@ -148,12 +155,12 @@ static void test_kernels(void **state)
     for (int i = 0; i < 100; i++) first[i] = i * 9 / 10;
     for (int taps = 1; taps <= TAPS; taps++) {
         ctn__resample_portable.vertical(a, src, w, taps, N);
-        ctn__resample_avx2.vertical(b, src, w, taps, N);
+        best->vertical(b, src, w, taps, N);
         assert_memory_equal(a, b, sizeof a);
         for (int c = 1; c <= 3; c += 2) {
             int64_t n = c == 1 ? 100 : 90;
             ctn__resample_portable.horizontal(oa, a, first, w, taps, n, c);
-            ctn__resample_avx2.horizontal(ob, a, first, w, taps, n, c);
+            best->horizontal(ob, a, first, w, taps, n, c);
             assert_memory_equal(oa, ob, (size_t)(c == 1 ? n : 4 * n) * sizeof *oa);
         }
     }

@@ -160,9 +160,9 @@ static void check_all(ctn__sweep_kind kind, const ctn__sweep_seg *seg, int64_t s
 /* Calls f once for each instruction set that this machine has. */
 static void each_isa(void (*f)(ctn__isa isa))
 {
-    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_AVX512; isa++)
+    for (int isa = CTN__ISA_PORTABLE; isa <= CTN__ISA_BEST; isa++)
         if (ctn__isa_limit((ctn__isa)isa) == (ctn__isa)isa) f((ctn__isa)isa);
-    ctn__isa_limit(CTN__ISA_AVX512);
+    ctn__isa_limit(CTN__ISA_BEST);
 }
 
 static void kernels_of_isa(ctn__isa isa)

@@ -89,6 +89,8 @@ static ctn_status write_json(json *j, const machine *k)
     json_open(j, "core_plan", '{');
     json_int(j, "compute_threads", k->threads);
     json_text(j, "compute_threads_source", k->m.threads_source);
+    json_int(j, "ranks_per_node", k->m.numa);
+    json_int(j, "threads_per_rank", k->m.cores / k->m.numa);
     json_close(j, '}');
     json_open(j, "variables", '[');
     for (int i = 0; i < ctn_env_count(); i++) {
@@ -134,6 +136,10 @@ static ctn_status print_text(const machine *k)
     printf("  %-24s %s\n", "cpuset", k->cpuset);
     printf("\nCore plan\n  %-24s %d, from %s\n", "compute threads", k->threads,
            k->m.threads_source);
+    if (k->m.numa > 1)
+        printf("  %-24s %d, one per NUMA node, with %d threads each (mpirun --map-by numa "
+               "--bind-to numa)\n",
+               "ranks per node", k->m.numa, k->m.cores / k->m.numa);
     printf("\nVariables\n");
     for (int i = 0; i < ctn_env_count(); i++) {
         CTN_TRY(ctn_env_get(i, &e));

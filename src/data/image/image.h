@@ -139,6 +139,6 @@ typedef struct {
     void (*planes)(float *const *plane, const float *in, int64_t n, int channels,
                    const float *scale, const float *shift);
 } ctn__resample_kernels;
-extern const ctn__resample_kernels ctn__resample_portable, ctn__resample_avx2;
+extern const ctn__resample_kernels ctn__resample_portable, ctn__resample_avx2, ctn__resample_sve;
 
 #endif

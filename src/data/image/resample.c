@@ -13,6 +13,9 @@
 #include "data/image/image.h"
 
 #include <math.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 #define RESAMPLE_TABLE ctn__resample_portable
 #include "data/image/resample_body.h"
@@ -22,6 +25,9 @@ static const ctn__resample_kernels *kernels(void)
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2")) return &ctn__resample_avx2;
+#elif defined(__aarch64__) && defined(__linux__)
+    enum { HAS_SVE = 1 << 22 };
+    if (getauxval(AT_HWCAP) & HAS_SVE) return &ctn__resample_sve;
 #endif
     return &ctn__resample_portable;
 }

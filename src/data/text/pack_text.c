@@ -144,7 +144,7 @@ static size_t to_bytes(int32_t *ids, int64_t n, int width)
     uint8_t *p = (uint8_t *)ids;
     for (int64_t i = 0; i < n; i++) {
         const uint32_t v = (uint32_t)ids[i];
-        for (int b = 0; b < width; b++) *p++ = (uint8_t)(v >> 8 * b);
+        for (int b = 0; b < 4 && b < width; b++) *p++ = (uint8_t)(v >> 8 * b);
     }
     return (size_t)n * (size_t)width;
 }

@@ -37,15 +37,14 @@
 #define LANES 16
 #define MANY 16
 #include "ops/common/cheap_body.h"
-#else
-#define run_avx2 run_portable
-#define run_avx512 run_portable
+#elif defined(__aarch64__) && defined(__GNUC__)
+#include "ops/common/cheap_block.h"
 #endif
 
 void ctn__cheap_run(int isa, const ctn__cheap_op *op, int n, const float *x, float *y,
                     int64_t count)
 {
-    static void (*const of[])(const ctn__cheap_op *, int, const float *, float *,
-                              int64_t) = {run_portable, run_avx2, run_avx512};
+    static void (*const of[])(const ctn__cheap_op *, int, const float *, float *, int64_t) =
+        CTN__ISA_TABLE(run);
     of[isa](op, n, x, y, count);
 }
