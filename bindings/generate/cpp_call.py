@@ -2,8 +2,8 @@
 """One function of C as a function, member or constructor of C++: what a caller passes, what the
 call passes on, and what it returns. The kinds of arguments are those of kinds.py."""
 from .cpp_words import bare, class_name, wrapped
-from .headers import Wrong
 from .kinds import parts
+from .wrong import Wrong
 
 # Numbers that may be left out at the end: 0 is what they mean then.
 ZERO = {"trans_a", "trans_b", "keep", "reverse", "reduction", "diagonal"}

@@ -8,8 +8,8 @@ import tomllib
 from clang.cindex import CursorKind
 
 from . import declare, headers, kinds, words
-from .headers import Wrong
 from .outline import Outline
+from .wrong import Wrong
 
 TABLES = {"function", "returns", "handle", "constant", "default"}
 

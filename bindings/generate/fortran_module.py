@@ -79,9 +79,11 @@ class Wrapper:
         ordered = sorted(self.call.dummies, key=lambda d: d.optional)
         names = [d.name for d in ordered] + (["stat", "errmsg"] if stat else [])
         ending = f" result({result[0]})" if result else ""
-        declared = [d.declaration() for d in ordered] + (STAT if stat else [])
-        if result:
-            declared.append(f"{result[1]} :: {result[0]}")
+        declared = [d.declaration() for d in ordered]
+        outcome = [f"{result[1]} :: {result[0]}"] if result else []
+        self.interface = [f"{word} {self.public}({', '.join(names)}){ending}",
+                          *("    " + line for line in declared + outcome)]
+        declared += (STAT if stat else []) + outcome
         declared += list(dict.fromkeys([*self.call.locals, *more]))
         out = wrapped(f"    recursive {word} {self.name}({', '.join(names)}){ending}")
         for line in [*declared, *self.call.before, *body]:

@@ -11,14 +11,12 @@ from pathlib import Path
 from clang import cindex
 from clang.cindex import CursorKind, TokenKind, TypeKind
 
+from .wrong import Wrong
+
 # Any MPI may be installed, or none. The description does not depend on it.
 MPI = "typedef struct MPI_Comm_ *MPI_Comm;\n"
 # Included by catena.h, or by programs with special needs.
 EXTRA = ("model.h", "mpi.h")
-
-
-class Wrong(Exception):
-    """The headers or the table contradict the rules; the text says what to change."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ decides comes from bindings/interface.toml; if that has no entry either, it is a
 """
 import re
 
-from .headers import Wrong
+from .wrong import Wrong
 
 NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "double", "float",
            "unsigned char", "unsigned int"}

@@ -5,6 +5,7 @@ import re
 import textwrap
 
 from . import signature
+from .languages import languages
 
 OPS = {"ops.h": "Products, normalisation, losses and the basics",
        "ops_math.h": "Elementwise functions and comparisons",
@@ -37,22 +38,38 @@ may return or record; [base.md](base.md) defines these words. Names are explaine
 | header | contents |
 |---|---|
 """
+LANGUAGES = """
+The tabs show a function in the other languages. In [Python](../python.md) (`import catena as ct`)
+the fields of an options struct are keyword arguments, and so they are in
+[Fortran](../fortran.md#arguments), where all functions may also be called with `stat` and `errmsg`.
+In [C++](../cpp.md#names), `ctn_conv_opt` is `ConvOpt`.
+"""
 PARTS = ("handles", "constants", "enums", "structs", "callbacks", "functions", "variables",
          "macros")
 SHORT = ("constants", "handles", "macros")
 
 
 def files(description):
-    """{path: text} of all pages."""
-    found = {"docs/ops.md": ops_page(description)}
-    index = INDEX_HEAD
+    """{path: text} of all pages in the tree."""
+    return {"docs/ops.md": ops_page(description), **pages(description, INDEX_HEAD, {})}
+
+
+def site(description):
+    """{path: text} of the pages of docs/reference as the site has them: they also show what a
+    function is in the other languages."""
+    return pages(description, INDEX_HEAD.replace("\n| header", LANGUAGES + "\n| header"),
+                 languages(description))
+
+
+def pages(description, index, others):
+    found = {}
     items = {entry["name"]: {**entry, "part": part} for part in PARTS
              for entry in description[part]}
     for header in description["headers"]:
         name = header["name"].removesuffix(".h")
         if not header["sections"]:
             continue
-        found[f"docs/reference/{name}.md"] = Page(header, items).text()
+        found[f"docs/reference/{name}.md"] = Page(header, items, others).text()
         first = re.split(r"(?<=\.) ", " ".join(header["text"]))[0].rstrip(".")
         index += f"| [{name}.h]({name}.md) | {plain(first)} |\n"
     found["docs/reference/README.md"] = index
@@ -102,8 +119,8 @@ def prose(lines):
 class Page:
     """The page of one header."""
 
-    def __init__(self, header, items):
-        self.header, self.items = header, items
+    def __init__(self, header, items, others):
+        self.header, self.items, self.others = header, items, others
 
     def text(self):
         out = [f"# catena/{self.header['name']}", "", *prose(self.header["text"]), ""]
@@ -144,13 +161,27 @@ class Page:
         names = [name for item in group for name in signature.shown_names(item)]
         out = [f"### {', '.join(names)}", ""]
         declared = [line for item in group for line in signature.declaration(item)]
-        out += ["```c", *declared, "```", ""] if declared else []
+        out += self.declared(declared, group) if declared else []
         text = group[0].get("description", group[0].get("comment", []))
         out += [*prose(text), ""] if text else []
         words = self.words(group)
         out += [*words, ""] if words else []
         for item in group:
             out += self.table(item)
+        return out
+
+    def declared(self, lines, group):
+        """The declaration in C; on the site in tabs, if other languages have it too."""
+        tabs = {"C": ("c", lines)}
+        for item in group:
+            for language, (mark, more) in self.others.get(item["name"], {}).items():
+                tabs.setdefault(language, (mark, []))[1].extend(more)
+        out = []
+        for language, (mark, text) in tabs.items():
+            block = [f"```{mark}", *text, "```", ""]
+            if len(tabs) > 1:
+                block = [f'=== "{language}"', "", *("    " * bool(b) + b for b in block)]
+            out += block
         return out
 
     def words(self, group):

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from .describe import describe
-from .headers import Wrong
+from .wrong import Wrong
 
 BASE = """/* SPDX-License-Identifier: Apache-2.0
  *
