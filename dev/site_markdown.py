@@ -8,6 +8,7 @@ so that the Markdown in the tree stays plain.
   tabs. What follows the last block of code of the last one is for all of them.
 - The words after the language of a block of code are for tests/consumer/docs.py. They are left
   out, except names of files, which become titles.
+- Short code within text is marked, and docs/site.css keeps it on one line.
 """
 import posixpath
 import re
@@ -20,6 +21,7 @@ from site_pages import OUTSIDE, TOP  # noqa: E402
 LANGUAGES = ("Python", "C", "C++", "Fortran")
 SECTION = re.compile(rf"(#+) ({'|'.join(map(re.escape, LANGUAGES))})\Z")
 FENCE = re.compile(r"( *)(`{3,})(\w*) ?([^`]*)\Z")
+SHORT = re.compile(r"<code>([^<\n]{1,24})</code>")
 LINK = re.compile(r"(?:\[([\w./-]+\.md))?\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -30,6 +32,10 @@ def on_page_markdown(markdown, page, config, **_):
     lines = in_tabs(list(marked(markdown.split("\n"))))
     return "\n".join(text if code else linked(text, page.file.src_uri, titles)
                      for code, text in lines)
+
+
+def on_page_content(html, **_):
+    return SHORT.sub(r'<code class="short">\1</code>', html)
 
 
 def titled(nav, title=None):
