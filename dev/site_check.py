@@ -3,7 +3,9 @@
 import posixpath
 import re
 import sys
+import tempfile
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 MOST_BYTES = 10_000_000
@@ -44,27 +46,30 @@ def foreign(address):
 def problems_of(name, page, pages, files):
     """Broken links and foreign resources of one page."""
     for address in [*page.links, *page.loaded]:
+        parts = urlsplit(address)
         if foreign(address):
             if address in page.loaded:
                 yield f"{name}: loads {address}"
+        elif parts.scheme == "data":
             continue
-        parts = urlsplit(address)
-        if parts.scheme == "data":
-            continue
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path))) \
-            if parts.path else name
-        if parts.path.startswith("/") and name != "404.html":
+        # The page for errors is shown at any address, so its links begin at the top.
+        elif parts.path.startswith("/") and name != "404.html":
             yield f"{name}: {address} only works at the top of a server"
-        path = path.lstrip("/") or "index.html"
-        path = "index.html" if path == "." else path
-        if path not in files:
-            yield f"{name}: {address} leads to no file"
-        elif parts.fragment and path in pages and \
-                unquote(parts.fragment) not in pages[path].anchors:
-            yield f"{name}: {address} leads to no place on that page"
+        elif not reaches(name, parts, pages, files):
+            yield f"{name}: {address} leads nowhere"
 
 
-def main(site):
+def reaches(name, parts, pages, files):
+    """Whether the file that a link leads to exists, and the place in it."""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path))) \
+        if parts.path else name
+    path = "index.html" if path in (".", "/") else path.lstrip("/")
+    anchor = unquote(parts.fragment)
+    return path in files and (not anchor or path not in pages or anchor in pages[path].anchors)
+
+
+def found(site):
+    """The pages and the size of a site, and what is wrong with it."""
     files = {str(f.relative_to(site)): f for f in sorted(site.rglob("*")) if f.is_file()}
     pages = {name: Page(f.read_text(encoding="utf-8")) for name, f in files.items()
              if name.endswith(".html")}
@@ -76,8 +81,33 @@ def main(site):
     size = sum(f.stat().st_size for f in files.values())
     if size > MOST_BYTES:
         problems.append(f"the site has {size} bytes, at most {MOST_BYTES} are allowed")
-    if len(pages) < 2:
+    if not pages:
         problems.append("there are no pages")
+    return pages, size, problems
+
+
+def self_test():
+    right = {"index.html": "<a href='a/b.html#x'>b</a><a href='https://c.example'>c</a>",
+             "a/b.html": "<p id=x><a href='../index.html'>i</a><img src='data:image/png,0'>"}
+    wrong = [{"index.html": "<a href='c.html'>"}, {"index.html": "<a href='a/b.html#y'>"},
+             {"index.html": "<a href='/a/b.html'>"}, {"index.html": "<a href='../index.html'>"},
+             {"index.html": "<img src='//c.example/i.png'>"},
+             {"index.html": "<link rel=stylesheet href='https://c.example/s.css'>"},
+             {"s.css": "@font-face { src: url(https://c.example/f.woff) }"},
+             {"big.bin": "0" * (MOST_BYTES + 1)}]
+    for changes in [{}, *wrong]:
+        with tempfile.TemporaryDirectory() as name:
+            for file, text in {**right, **changes}.items():
+                (Path(name) / file).parent.mkdir(exist_ok=True)
+                (Path(name) / file).write_text(text, encoding="utf-8")
+            problems = found(Path(name))[2]
+            assert len(problems) == bool(changes), (changes, problems)
+    print(f"dev/site: self-test: 1 right site accepted, {len(wrong)} wrong ones refused")
+
+
+def main(site):
+    self_test()
+    pages, size, problems = found(site)
     for problem in problems:
         print(f"dev/site: {problem}", file=sys.stderr)
     links = sum(len(p.links) for p in pages.values())

@@ -8,6 +8,7 @@ so that the Markdown in the tree stays plain.
   tabs. What follows the last block of code of the last one is for all of them.
 - The words after the language of a block of code are for tests/consumer/docs.py. They are left
   out, except names of files, which become titles.
+- \\< is &lt;, because Python's Markdown knows no such escape.
 - Short code within text is marked, and docs/site.css keeps it on one line.
 """
 import posixpath
@@ -119,7 +120,7 @@ def linked(text, page, titles):
         if name and posixpath.basename(name) == posixpath.basename(found[2]):
             name = titles.get(its) or name
         return (f"[{name}" if name else "") + f"]({link}{place or ''})"
-    return LINK.sub(changed, text)
+    return LINK.sub(changed, text.replace("\\<", "&lt;"))
 
 
 def target(link, page):

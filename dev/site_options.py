@@ -73,22 +73,18 @@ def escaped(text):
 
 
 def table(rows, kind):
-    """Options and what they mean, with the default in a column of its own."""
-    out, rows = [], list(rows)
-    split = [re.fullmatch(r"(.*?)(?: \(default: (.*)\))?", text) for _, text in rows]
-    defaults = any(m[2] for m in split)
-    out = [f"| {kind} | meaning |" + (" default |" if defaults else ""),
-           "|---|---|" + ("---|" if defaults else "")]
-    for (name, _), found in zip(rows, split):
-        default = f" {default_shown(found[2])} |" if defaults else ""
+    """Options and what they mean. Two columns, because a phone has no room for the default."""
+    out = [f"| {kind} | meaning |", "|---|---|"]
+    for name, text in rows:
+        meaning, default = re.fullmatch(r"(.*?)(?: \(default: (.*)\))?", text).groups()
+        said = f"{escaped(meaning)}. Default: {default_shown(default)}" if default else \
+            escaped(meaning)
         # A bar would end the cell, even within code.
         shown = "<code>" + name.replace("<", "&lt;").replace("|", "&#124;<wbr>") + "</code>"
-        out.append(f"| {shown} | {escaped(found[1])} |{default}")
+        out.append(f"| {shown} | {said} |")
     return "\n".join(out) + "\n"
 
 
 def default_shown(text):
     """A value as code, an explanation as prose."""
-    if not text:
-        return ""
     return f"`{text}`" if " " not in text and "|" not in text else escaped(text)
