@@ -24,6 +24,10 @@ target_link_libraries(catena_internal INTERFACE catena_deps)
 # OpenMP threads sleep while they wait. If other processes use the same cores, spinning makes tests
 # with many small plans up to twenty times slower. No test uses the tuning results of another.
 set(test_environment OMP_WAIT_POLICY=passive CATENA_CACHE_DIR=none)
+# Under an emulator, timing kernels takes minutes and tells nothing.
+if(CMAKE_CROSSCOMPILING)
+    list(APPEND test_environment CATENA_TUNE=0)
+endif()
 
 # Seconds after which a test counts as hung. On two cores of 2.5 GHz, tests took up to 92 CPU
 # seconds (unit.dist_exchange, tsan), and those with the label long up to 211 (golden.cifar, dev).
