@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 
 enum {
+    INSTALLED,
     ONEDNN,
     ISA,
     RUNTIME,
@@ -31,6 +32,7 @@ enum {
 
 /* NULL: queried from the oneDNN that was loaded, which may be newer than the one at build time. */
 static const ctn_build_entry table[COUNT] = {
+    [INSTALLED] = {"installed", CTN_BUILD_INSTALLED, "how Catena was installed"},
     [ONEDNN] = {"onednn", NULL, "compute engine (version loaded)"},
     [ISA] = {"onednn_isa", NULL, "instruction set of its kernels on this machine"},
     [RUNTIME] = {"onednn_threads", NULL, "thread runtime of its kernels"},

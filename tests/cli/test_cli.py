@@ -204,6 +204,13 @@ def test_help_groups():
     assert run("info", "--help").stdout == run("info", "--help", "all").stdout
 
 
+def test_info():
+    # How it was installed: packages change the value, a build from source has the default.
+    build = json.loads(run("info", "--json").stdout)["build"]
+    assert build["installed"] == "from source", build
+    assert re.search(r"^  installed +from source +how ", run("info").stdout, re.M)
+
+
 def test_bad_data():
     make_arrays()
     run("train", "mlp", "--data", "nothing", "--out", "r1", code=4)
