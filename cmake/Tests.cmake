@@ -309,6 +309,14 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
         $<TARGET_FILE:catena_command> "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:catena>)
     set_tests_properties(cli.command PROPERTIES
         LABELS cli TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+    if(TARGET catena_man)
+        add_test(NAME cli.completion
+            COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_completion.py"
+            "${PROJECT_BINARY_DIR}/share")
+        set_tests_properties(cli.completion PROPERTIES
+            LABELS cli TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endif()
     add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
         $<TARGET_FILE:catena_command> --kills 6 --terms 3)
     set_tests_properties(cli.kills PROPERTIES

@@ -164,13 +164,20 @@ def test_rate_of_sgd():
 
 
 def test_help():
-    for name in ("train eval predict pack bench explain tune info selftest timeline "
-                 "checkpoint verify-resume launch scale plan").split():
+    names = re.findall(r"^  ([a-z][a-z-]+) ", run("help").stdout, re.M)
+    assert {"train", "mpi-setup", "plan"} < set(names), names
+    script = run("help", "--completion", "bash").stdout
+    for name in names:
         text = run(name, "--help", "all").stdout
-        assert "Usage: catena " + name in text and "Examples:" in text and "--json" in text, name
+        assert "Usage: catena " + name in text and "Examples:" in text, name
+        assert "--json" in text or name in ("generate", "mpi-setup"), name
         page = run("help", "--man", name).stdout
         assert page.startswith(".TH CATENA-"), name
         assert ".SH OPTIONS" in page and ".SH EXIT STATUS" in page, name
+        # The installed files: a man page for each command, and every option in the completion.
+        assert (CATENA.parent.parent / "man" / f"catena-{name}.1").read_text() == page, name
+        offered = re.search(rf"^    {name}\)\n.* options='(.*)'$", script, re.M).group(1).split()
+        assert set(offered) == {f"--{o}" for o in options_in(text)}, (name, offered)
     assert ".BR catena\\-train (1)" in run("help", "--man").stdout
 
 

@@ -150,6 +150,12 @@ void command_help(const command *cmd, bool all);
 void command_man(const command *cmd); /* troff */
 void overview_man(const command *const *all, int n);
 
+/* ---- completion.c ---------------------------------------------------------------------------- */
+
+#define COMPLETION_SHELLS "bash|zsh|fish"
+/* Print the completion script of a shell; NULL: none was named. Returns the exit code. */
+int print_completion(const char *shell, const command *const *all, int n);
+
 /* ---- config.c -------------------------------------------------------------------------------- */
 
 /* Read values from a YAML file, or from n bytes of one that messages call `path`. Returns -1 to

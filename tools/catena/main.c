@@ -27,7 +27,7 @@ static void usage(void)
         printf("  %-13s %s\n", commands[i]->name, commands[i]->summary);
     printf("\nOptions:\n  --version     print the version\n  --help        this text\n\n"
            "catena COMMAND --help describes a command; catena help --man COMMAND prints its man "
-           "page.\n");
+           "page;\ncatena help --completion " COMPLETION_SHELLS " prints a completion script.\n");
 }
 
 const command *command_find(const char *name)
@@ -72,7 +72,8 @@ static int dispatch(int argc, char **argv)
     bool version = strcmp(word, "--version") == 0;
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
     bool man = help && argc > 2 && strcmp(argv[2], "--man") == 0;
-    int most = version ? 2 : help ? 3 + man : argc;
+    bool completion = help && argc > 2 && strcmp(argv[2], "--completion") == 0;
+    int most = version ? 2 : help ? 3 + (man || completion) : argc;
     if (argc > most) {
         fprintf(stderr, "catena: unexpected argument '%s' after %s\n", argv[most], argv[most - 1]);
         return EXIT_USAGE;
@@ -85,6 +86,7 @@ static int dispatch(int argc, char **argv)
         usage();
         return EXIT_DONE;
     }
+    if (completion) return print_completion(argv[3], commands, NCOMMANDS);
     if (man && argc == 3) {
         overview_man(commands, NCOMMANDS);
         return EXIT_DONE;
