@@ -45,11 +45,14 @@ static float *array(int64_t n, float value)
 
 /* Compiled for each instruction set and with -ffast-math (CMakeLists.txt): a bound, not an
  * optimizer. */
-#if defined __x86_64__
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#if defined __x86_64__ && !defined __clang__ && __GNUC__ >= 12
+#define COPIES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined __x86_64__ && !defined __clang__ /* older ones do not know these levels */
+#define COPIES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define COPIES
 #endif
-static void
-adam(const parameters *p, int64_t begin, int64_t end)
+COPIES static void adam(const parameters *p, int64_t begin, int64_t end)
 {
     const float beta1 = 0.9f, beta2 = 0.999f, rate = 1e-3f, eps = 1e-8f;
     float *restrict w = p->w, *restrict m = p->m, *restrict v = p->v;

@@ -223,7 +223,7 @@ static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
             if (v->kind != CTN__V_VAR || v->var->pool != pool || (n->op->flags & CTN_OP_VIEW))
                 continue;
             bool cast = n->op == &ctn__op_reorder && p->values.at[n->out[0]].d.dtype != CTN_F32;
-            how[index_of(pool, (float *)v->var->data - pool->w)] |= cast ? LOW : EXACT;
+            how[index_of(pool, (float *)v->var->data - pool->w)] |= (char)(cast ? LOW : EXACT);
         }
     }
 }

@@ -4,6 +4,9 @@
  * that print or draw. Leaves the process unchanged: the locale is read from the environment, not
  * set.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* strcasestr */
+#endif
 #include "train/show.h"
 
 #include <ctype.h>

@@ -3,6 +3,9 @@
  * Starts, finds and kills the processes of a training. The ranks of a job are found in /proc,
  * because mpirun may start them through helpers that do not stay their parents.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* vasprintf */
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,9 @@
  * dev/bench runs it alternately with the bare engine and other libraries; one run alone says
  * little, because the speed of machines drifts.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
