@@ -234,7 +234,7 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # The description of the public interface against compilers, and calls from Fortran.
-if(Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
+if(Python3_Interpreter_FOUND AND CATENA_YYJSON_FOUND AND NOT CATENA_SANITIZE)
     find_program(CATENA_FC NAMES gfortran)
     mark_as_advanced(CATENA_FC)
     set(fortran ${CATENA_FC})
@@ -276,8 +276,8 @@ if(TARGET catena_python)
     endforeach()
 endif()
 
-# The examples in C and C++ compute the same bits.
-if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND)
+# The examples in C and C++ compute the same bits, which they save as safetensors.
+if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND AND CATENA_YYJSON_FOUND)
     add_test(NAME cpp.same_bits
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cpp/same_bits.py"
         $<TARGET_FILE:examples_xor_xor> $<TARGET_FILE:examples_xor_xor_cpp>
@@ -288,7 +288,8 @@ if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND)
 endif()
 
 # The first example is the same program in four languages.
-if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE)
+if(TARGET examples_xor_xor_cpp AND Python3_Interpreter_FOUND AND CATENA_YYJSON_FOUND
+        AND NOT CATENA_SANITIZE)
     set(others ${fortran})
     if(TARGET catena_python)
         list(PREPEND others python)

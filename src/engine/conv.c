@@ -142,15 +142,15 @@ done:
 }
 
 /* oneDNN's primitive cache would return the first kernel of a description for its second. An
- * attribute that only affects integers keeps the two apart. Where oneDNN lacks this attribute,
- * there is no second kernel. */
+ * attribute that only affects integers keeps the two apart. oneDNN before 3.5 lacks this attribute,
+ * so no second kernel is available there: dnnl_last_impl_reached. */
 static dnnl_status_t mark_second(dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 5)
     return dnnl_primitive_attr_set_fpmath_mode_v2(attr, dnnl_fpmath_mode_strict, 1);
 #else
     (void)attr;
-    return dnnl_unimplemented;
+    return dnnl_last_impl_reached;
 #endif
 }
 
@@ -200,7 +200,11 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     dnnl_primitive_desc_t pd = NULL;
     *out = NULL;
     CTN_TRY_GOTO(st, done, set_up(&t, e, s, x, w, bias, y, post));
-    if (second) CTN__DNNL(st, done, "convolution", mark_second(t.attr));
+    if (second) {
+        const dnnl_status_t r = mark_second(t.attr);
+        if (r == dnnl_last_impl_reached) goto done;
+        CTN__DNNL(st, done, "convolution", r);
+    }
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
     CTN__DNNL(st, done, "convolution", ctn__dnnl_settle(pd));

@@ -445,12 +445,17 @@ static void run_one_fails(job *j)
     float x[4] = {1, 2, 3, 4};
     TRY(j, ctn_linear_new(&net, j->ctx, 4, 1, NULL));
     TRY(j, ctn_sgd_new(&o, ctn_params(net), NULL));
-    TRY(j, ctn_dist_optim(o, j->c, NULL));
-    TRY(j, ctn_scope_begin(j->ctx));
-    ctn_tensor *y = ctn_call(net, ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(1, 4)));
-    ctn_status st = ctn_backward(o, j->rank == 1 ? NULL : ctn_sum(y, CTN_ALL_AXES, 0));
-    if (j->rank == 1) CHECK(j, st == CTN_EARG, "backward of nothing gives %d", (int)st);
-    else CHECK(j, ctn_optim_step(o) == CTN_EPEER, "step: %s", ctn_error_message());
+    ctn_status st = ctn_dist_optim(o, j->c, NULL);
+    /* On a busy machine, rank 1 may already fail below while another rank is still in this call. */
+    const int early = j->rank != 1 && st == CTN_EPEER;
+    if (!early) CHECK(j, st == CTN_OK, "%s", ctn_error_message());
+    if (!early) {
+        TRY(j, ctn_scope_begin(j->ctx));
+        ctn_tensor *y = ctn_call(net, ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(1, 4)));
+        st = ctn_backward(o, j->rank == 1 ? NULL : ctn_sum(y, CTN_ALL_AXES, 0));
+        if (j->rank == 1) CHECK(j, st == CTN_EARG, "backward of nothing gives %d", (int)st);
+        else CHECK(j, ctn_optim_step(o) == CTN_EPEER, "step: %s", ctn_error_message());
+    }
     if (j->rank != 1) CHECK(j, strstr(ctn_error_message(), "rank 1: "), "%s", ctn_error_message());
     ctn_error_clear();
     (void)ctn_scope_end(j->ctx);

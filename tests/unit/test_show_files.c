@@ -470,6 +470,9 @@ static board_seen all_events(const ctn_trainer *tr)
 static void test_events(void **state)
 {
     (void)state;
+#ifndef CTN_HAVE_YYJSON
+    skip(); /* a state is saved as safetensors */
+#endif
     char saved[128];
     training t;
     assert_int_equal(crc32c((const uint8_t *)"123456789", 9), 0xe3069283u);
