@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Environments: Debian systems in folders below `base`, made by debootstrap and entered by chroot in
-# a private mount namespace. Sourced by dev/shell and dev/wheel-check, which set `program`, their
-# name in messages. Needs root.
+# a private mount namespace. Sourced by dev/shell, dev/wheel-check, dev/recipes and dev/older, which
+# set `program`, their name in messages. Needs root.
 
 base=${CATENA_ENV_DIR:-${HOME:-/root}/.cache/catena}
 
