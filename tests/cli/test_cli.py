@@ -216,6 +216,11 @@ def test_info():
     build = json.loads(run("info", "--json").stdout)["build"]
     assert build["installed"] == "from source", build
     assert re.search(r"^  installed +from source +how ", run("info").stdout, re.M)
+    # One rank per NUMA node, as on A64FX with four groups of twelve cores.
+    a64fx = {"HWLOC_SYNTHETIC": "numa:4 core:12 pu:1"}
+    plan = json.loads(run("info", "--json", env=a64fx).stdout)["core_plan"]
+    assert (plan["ranks_per_node"], plan["threads_per_rank"]) == (4, 12), plan
+    assert "4, one per NUMA node, with 12 threads each" in run("info", env=a64fx).stdout
 
 
 def test_bad_data():

@@ -210,10 +210,16 @@ static void same_bits(void **state)
 static void less_memory(void **state)
 {
     (void)state;
+    /* Elsewhere, convolutions by matrix products need scratch memory, which marks do not save. */
+#if defined(__x86_64__)
+    const int64_t percent = 80;
+#else
+    const int64_t percent = 90;
+#endif
     static outcome plain, marked;
     train(&(setting){.m = NONE}, &plain);
     train(&(setting){.m = EACH}, &marked);
-    if (marked.arena >= plain.arena * 4 / 5)
+    if (marked.arena >= plain.arena * percent / 100)
         fail_msg("the arena has %lld bytes with marks, %lld without", (long long)marked.arena,
                  (long long)plain.arena);
     train(&(setting){.m = PAIRS}, &marked);
