@@ -5,6 +5,9 @@
  * CATENA_DATA, also photos and the awkward files of oxford-pets-subset. Resampling is in
  * test_resample.c, random choices in test_augment.c.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
