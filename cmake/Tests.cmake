@@ -114,6 +114,16 @@ foreach(folder unit ops random golden oom)
 endforeach()
 add_test_folder(api catena)
 
+# Under an emulator ops.ops takes hours, so some ops are also tested by themselves.
+if(CMAKE_CROSSCOMPILING)
+    foreach(op batch_norm conv exp gelu layer_norm linear matmul max_pool sum)
+        add_test(NAME ops.${op} COMMAND ops_test_ops ${op})
+        set_tests_properties(ops.${op} PROPERTIES LABELS ops TIMEOUT ${test_timeout}
+            ENVIRONMENT "${test_environment}")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+endif()
+
 # The C++ interface: every tests/cpp/test_*.cpp is one program without cmocka, in strict C++17.
 if(CMAKE_CXX_COMPILER)
     file(GLOB programs CONFIGURE_DEPENDS tests/cpp/test_*.cpp)
