@@ -42,6 +42,8 @@ def python_with_jupyter():
     """A Python that has the packages, and the reason if there is none."""
     if all(importlib.util.find_spec(name) for name in PACKAGES):
         return sys.executable, None
+    if "CATENA_BUILD" not in os.environ:
+        return None, f"without CATENA_BUILD there is no place for {', '.join(PACKAGES)}"
     folder = Path(os.environ["CATENA_BUILD"]) / "jupyter"
     python = folder / "bin" / "python"
     commands = [[sys.executable, "-m", "venv", "--system-site-packages", folder],
