@@ -499,7 +499,8 @@ static void every_allocation_fails_once(void **state)
     ctn_allocator a = {failing_once_alloc, failing_once_release, &memory};
     OK(ctn_set_allocator(&a));
     double out = 0;
-    memory.fail_at = memory.calls = 0;
+    memory.calls = 0;
+    memory.fail_at = 0;
     OK(scenario(&out));
     assert_true(out == 1); /* w = 1 - 2 * steps */
     long all = memory.calls;
