@@ -14,7 +14,7 @@ namespace std
 {
 void ios_base_library_init();
 void __throw_bad_array_new_length();
-}
+} // namespace std
 extern "C" {
 [[noreturn]] void __cxa_call_terminate(void *thrown);
 
