@@ -227,6 +227,16 @@ if(TARGET examples_sequence_sequence)
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
 
+# Physics-informed networks: gradients of second and third order inside the loss.
+if(TARGET examples_physics_burgers)
+    foreach(name burgers navier_stokes)
+        add_test(NAME examples.${name} COMMAND examples_physics_${name} 120)
+        set_tests_properties(examples.${name} PROPERTIES LABELS examples TIMEOUT ${test_timeout}
+            PASS_REGULAR_EXPRESSION "step +120  loss 0[.][01]" ENVIRONMENT "${test_environment}")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+endif()
+
 # Trains the example twice: takes minutes in an optimised build, hours in the others.
 if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
         AND NOT CATENA_SANITIZE AND NOT CMAKE_CROSSCOMPILING)

@@ -6,6 +6,7 @@
  */
 #include "ops/common/along.h"
 
+enum { SHORT = 64 };          /* bytes; zeros are written over whole rows that are shorter */
 enum { AXIS, LENGTH, NATTR }; /* of slice_grad, LENGTH is the length of the result's axis */
 static const char *const attr_names[] = {"axis", "length"};
 
@@ -95,8 +96,9 @@ static ctn_status slice_grad_run(const ctn_run_args *a)
     int64_t start = 0, n = a->attr[LENGTH], unit = s.inner * (int64_t)ctn_dtype_size(g->dtype);
     char *gx = a->out[0];
     CTN_TRY(start_of(a->scalar[0], n, s.n, &start));
+    if (n * unit < SHORT) memset(gx, 0, (size_t)(s.outer * n * unit));
 #pragma omp parallel for schedule(static) if (s.outer * n * unit > 4 * CTN__GRAIN)
-    for (int64_t o = 0; o < s.outer; o++) {
+    for (int64_t o = 0; o < (n * unit < SHORT ? 0 : s.outer); o++) {
         memset(gx + o * n * unit, 0, (size_t)(start * unit));
         memset(gx + (o * n + start + s.n) * unit, 0, (size_t)((n - start - s.n) * unit));
     }

@@ -95,6 +95,7 @@ struct ctn__plan {
     ctn__readers *readers;          /* valid while fusing */
     size_t arena_bytes, temp_bytes; /* with and without sharing of memory */
     size_t bytes;                   /* charged to the cache's budget */
+    size_t recorded, needed;        /* nodes before and after simplification, including gradients */
     int reorders, fused;
     size_t reorder_bytes; /* read and written by reorders */
     ctn_comm *comm;       /* polled between kernels; NULL: the plan does not communicate */

@@ -85,5 +85,7 @@ ctn_status ctn__pass_simplify(ctn__plan *p)
     ctn_status st = merge_common(p);
     ctn__free(need);
     ctn__plan_uses(p);
+    p->recorded = p->nodes.n;
+    for (size_t i = 0; i < p->nodes.n; i++) p->needed += !p->nodes.at[i].dead;
     return st;
 }

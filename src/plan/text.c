@@ -50,10 +50,11 @@ void ctn__plan_print(const ctn__plan *p, ctn__text *t)
 {
     ctn__text_add(
         t,
-        "plan %016llx%016llx: %zu kernels, %d fused, %d reorders (%zu bytes), arena %zu bytes "
-        "(%zu without sharing), run %llu times\n",
-        (unsigned long long)p->key.hi, (unsigned long long)p->key.lo, p->nodes.n, p->fused,
-        p->reorders, p->reorder_bytes, p->arena_bytes, p->temp_bytes, (unsigned long long)p->runs);
+        "plan %016llx%016llx: %zu kernels for %zu ops (%zu after simplification), %d fused, %d "
+        "reorders (%zu bytes), arena %zu bytes (%zu without sharing), run %llu times\n",
+        (unsigned long long)p->key.hi, (unsigned long long)p->key.lo, p->nodes.n, p->recorded,
+        p->needed, p->fused, p->reorders, p->reorder_bytes, p->arena_bytes, p->temp_bytes,
+        (unsigned long long)p->runs);
     uint64_t total = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
         print_node(p, &p->nodes.at[i], i, t);

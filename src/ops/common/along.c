@@ -29,10 +29,26 @@ ctn_status ctn__infer_arith(const ctn_infer_args *a, const ctn_desc *x)
                     ctn_dtype_name(x->dtype));
 }
 
+/* Columns of a matrix: runs of S bytes, a constant, so that each copy is one move. */
+#define DEFINE_COLUMN(S)                                                                     \
+    static void column_##S(char *dst, const char *src, int64_t to, int64_t from, int64_t n)  \
+    {                                                                                        \
+        _Pragma("omp parallel for schedule(static) if (n > CTN__GRAIN)") for (int64_t i = 0; \
+                                                                              i < n; i++)    \
+            memcpy(dst + i * to, src + i * from, S);                                         \
+    }
+DEFINE_COLUMN(4)
+DEFINE_COLUMN(8)
+
 void ctn__copy_block(const ctn__block_copy *c)
 {
     enum { PIECE = 1 << 16 }; /* bytes */
     const int64_t unit = c->inner * (int64_t)c->es, run = c->len * unit;
+    if (run == 4 || run == 8) {
+        (run == 4 ? column_4 : column_8)(c->dst + c->dat * unit, c->src + c->sat * unit,
+                                         c->dn * unit, c->sn * unit, c->outer);
+        return;
+    }
     const int64_t pieces = (run + PIECE - 1) / PIECE, total = c->outer * pieces;
 #pragma omp parallel for schedule(static) if (c->outer * run > 4 * CTN__GRAIN)
     for (int64_t i = 0; i < total; i++) {

@@ -16,7 +16,8 @@ enum {
     ROOM = CTN__TILE * 8 + 128, /* bytes of a buffer for a tile; not a multiple of a page */
     FEW = 16,                   /* tiles at a time if nothing is copied or buffered */
     ALONE = CTN__TILE_IN + 1,   /* buffers of a program of one stage */
-    CHEAP = 128                 /* cheap stages run at a time */
+    CHEAP = 128,                /* cheap stages run at a time */
+    SHARED = 256 /* elements of a tile if stages pass it on: all operands fit into the L1 cache */
 };
 
 const ctn__tiles *ctn__tiles_of(const ctn_op *op)
@@ -233,6 +234,7 @@ ctn_status ctn__map_run(const ctn__map_program *p, const ctn_run_args *a, void *
     int64_t length = j.alone && !j.low_result ? CTN__TILE * FEW : CTN__TILE;
     for (int i = 0; i < p->nin; i++)
         if (!j.there[i] || is_low(a->din[i].dtype)) length = CTN__TILE;
+    if (!j.alone && j.result > 2) length = SHARED;
     ctn_status worst = CTN_OK;
 #pragma omp parallel reduction(min : worst) if (j.n > CTN__GRAIN)
     {

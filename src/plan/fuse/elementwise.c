@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fuses elementwise chains into one loop. An elementwise node absorbs any number of elementwise
- * producers that nothing outside of the loop reads. The fused node processes its elements in
+ * producers that nothing outside of the loop reads. A cheap producer that others read too is
+ * repeated if the loop reads its operands anyway, as it often does in gradients of gradients. The
+ * fused node processes its elements in
  * tiles that stay in the nearest cache and runs the ops' own kernels on each tile
  * (ops/common/map.c), so the results are bitwise equal to those of the unfused plan.
  */
@@ -78,7 +80,8 @@ typedef struct {
     ctn__plan *p;
     outside ext[CTN_MAX_IN];
     int next;
-    CTN__VEC(int) taken; /* nodes, from the last to the first */
+    CTN__VEC(int) taken; /* nodes, from the last to the first; then the repeated ones */
+    int repeated;        /* nodes that others read too, so that they stay in the plan */
     int nscalar;
 } grower;
 
@@ -89,12 +92,21 @@ static int find(const grower *g, int v)
     return i;
 }
 
+/* Does the loop repeat the node that makes value v? */
+static bool is_repeated(const grower *g, int v)
+{
+    const int node = g->p->values.at[v].node;
+    size_t i = g->taken.n - (size_t)g->repeated;
+    while (i < g->taken.n && g->taken.at[i] != node) i++;
+    return i < g->taken.n;
+}
+
 /* How many more values the loop reads once node n is in it. */
 static int more(const grower *g, const ctn__pnode *n)
 {
     int count = 0;
     for (int i = 0; i < n->nin; i++) {
-        bool known = find(g, n->in[i]) < g->next;
+        bool known = find(g, n->in[i]) < g->next || is_repeated(g, n->in[i]);
         for (int k = 0; k < i && !known; k++) known = n->in[k] == n->in[i];
         count += !known;
     }
@@ -105,6 +117,7 @@ static bool take_in(grower *g, int node)
 {
     const ctn__pnode *n = &g->p->nodes.at[node];
     for (int i = 0; i < n->nin; i++) {
+        if (is_repeated(g, n->in[i])) continue;
         const int k = find(g, n->in[i]);
         if (k == g->next) g->ext[g->next++] = (outside){.value = n->in[i]};
         g->ext[k].uses++;
@@ -137,6 +150,68 @@ static bool can_take(const grower *g, const outside *e, const ctn_desc *shape)
            g->next - 1 + more(g, &p->nodes.at[v->node]) <= CTN_MAX_IN;
 }
 
+/* Costs less than reading its result from memory. The ops that need f32 are the expensive ones. */
+static bool is_light(const ctn__pnode *n)
+{
+    return n->op->prec != CTN_PREC_F32 && ctn__tiles_of(n->op);
+}
+
+/* Is value v read by elementwise nodes of its own shape only? */
+static bool only_loops_read(const ctn__plan *p, int v)
+{
+    const int *at;
+    const int n = ctn__plan_readers(p, v, &at);
+    for (int i = 0; i < n; i++) {
+        const ctn__pnode *r = &p->nodes.at[at[i]];
+        if (!(r->op->flags & CTN_OP_ELEMENTWISE) || r->nout != 1 ||
+            !ctn__same_shape(&p->values.at[r->out[0]].d, &p->values.at[v].d))
+            return false;
+    }
+    return true;
+}
+
+/* Should the loop compute a value again that others read too? Yes if it reads all operands anyway.
+ * And if it would read one operand in place of the value, and all other readers can do the same:
+ * then the value is never stored. */
+static bool can_repeat(const grower *g, int value, const ctn_desc *shape)
+{
+    const ctn__value *v = &g->p->values.at[value];
+    if (v->kind != CTN__V_TEMP || v->node < 0 || !ctn__same_shape(&v->d, shape)) return false;
+    const ctn__pnode *n = &g->p->nodes.at[v->node];
+    if (!fits(g->p, n) || !is_light(n)) return false;
+    const int reads = more(g, n);
+    return reads == 0 || (reads == 1 && only_loops_read(g->p, value));
+}
+
+/* Keeps the repeated nodes in order, from the last to the first. They read only each other and
+ * values from outside, so they can run before all others. */
+static bool take_again(grower *g, int node)
+{
+    if (!take_in(g, node)) return false;
+    g->repeated++;
+    size_t i = g->taken.n - 1;
+    for (; i > g->taken.n - (size_t)g->repeated && g->taken.at[i - 1] < node; i--)
+        g->taken.at[i] = g->taken.at[i - 1];
+    g->taken.at[i] = node;
+    return true;
+}
+
+static ctn_status repeat(grower *g, const ctn_desc *shape)
+{
+    enum { MOST = 64 }; /* nodes; the time of fusion stays linear */
+    for (int i = 0; i < g->next && g->repeated < MOST && g->repeated < (int)g->taken.n / 2;) {
+        const int value = g->ext[i].value;
+        if (!can_repeat(g, value, shape)) {
+            i++;
+            continue;
+        }
+        g->ext[i] = g->ext[--g->next];
+        if (!take_again(g, g->p->values.at[value].node)) return CTN_ENOMEM;
+        i = 0; /* the loop reads other values now */
+    }
+    return CTN_OK;
+}
+
 static ctn_status grow(grower *g, int node)
 {
     const ctn_desc shape = g->p->values.at[g->p->nodes.at[node].out[0]].d;
@@ -150,7 +225,7 @@ static ctn_status grow(grower *g, int node)
         g->ext[i] = g->ext[--g->next];
         if (!take_in(g, from)) return CTN_ENOMEM;
     }
-    return CTN_OK;
+    return repeat(g, &shape);
 }
 
 /* ---- the program ---------------------------------------------------------------------------- */
@@ -271,7 +346,13 @@ static void find_runs(maker *m)
     }
 }
 
-/* The last node becomes the loop; the others are removed. */
+static void remove_node(ctn__plan *p, int node)
+{
+    ctn__node_uses(p, &p->nodes.at[node], -1);
+    p->nodes.at[node].dead = true;
+}
+
+/* The last node becomes the loop; the others are removed, except those that it repeats. */
 static ctn_status replace(grower *g, ctn__map_program *to)
 {
     ctn__plan *p = g->p;
@@ -290,10 +371,9 @@ static ctn_status replace(grower *g, ctn__map_program *to)
     ctn__vec_free(&m.free);
     CTN_TRY(st);
     for (int i = 0; i < g->next; i++) edges[i] = g->ext[i].value;
-    for (size_t i = 0; i < g->taken.n; i++) {
-        ctn__node_uses(p, &p->nodes.at[g->taken.at[i]], -1);
-        p->nodes.at[g->taken.at[i]].dead = i > 0;
-    }
+    const size_t moved = g->taken.n - (size_t)g->repeated;
+    for (size_t i = 0; i < moved; i++) remove_node(p, g->taken.at[i]);
+    n->dead = false;
     attr[0] = (int64_t)(intptr_t)to;
     n->op = &op_chain;
     n->in = edges;
@@ -303,6 +383,10 @@ static ctn_status replace(grower *g, ctn__map_program *to)
     n->scalar = scalar;
     n->nscalar = g->nscalar;
     ctn__node_uses(p, n, 1);
+    for (size_t i = moved; i < g->taken.n; i++) { /* all readers may have repeated it by now */
+        const int again = g->taken.at[i];
+        if (p->values.at[p->nodes.at[again].out[0]].uses == 0) remove_node(p, again);
+    }
     return CTN_OK;
 }
 
