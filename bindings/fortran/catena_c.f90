@@ -59,6 +59,7 @@ module catena_c
     integer(c_int), parameter :: CTN_PRECISION_F32 = 0
     integer(c_int), parameter :: CTN_PRECISION_BF16 = 1
     integer(c_int), parameter :: CTN_PRECISION_F16 = 2
+    integer(c_int), parameter :: CTN_PRECISION_F64 = 3
 
     ! ctn_var_kind
     integer(c_int), parameter :: CTN_PARAM = 1
@@ -1382,6 +1383,11 @@ module catena_c
             type(ctn_context), value :: ctx
         end subroutine
         function ctn_context_threads(ctx) bind(C) result(res)
+            import
+            type(ctn_context), value :: ctx
+            integer(c_int) :: res
+        end function
+        function ctn_context_float_type(ctx) bind(C) result(res)
             import
             type(ctn_context), value :: ctx
             integer(c_int) :: res

@@ -23,20 +23,20 @@ module catena_objects
         c_comm_survives => ctn_comm_survives, c_comm_lost => ctn_comm_lost, c_comm_shrink => &
         ctn_comm_shrink, c_comm_again => ctn_comm_again, c_comm_get_stats => ctn_comm_get_stats, &
         c_context_new => ctn_context_new, c_context_free => ctn_context_free, c_context_threads => &
-        ctn_context_threads, c_context_get_state => ctn_context_get_state, c_context_set_state => &
-        ctn_context_set_state, c_scope_begin => ctn_scope_begin, c_scope_end => ctn_scope_end, &
-        c_scope_return => ctn_scope_return, c_scope_return_n => ctn_scope_return_n, &
-        c_context_set_training => ctn_context_set_training, c_context_set_grad => &
-        ctn_context_set_grad, c_context_training => ctn_context_training, c_number => &
-        ctn_number_at, c_keep => ctn_keep, c_keep_graph => ctn_keep_graph, c_retain => ctn_retain, &
-        c_retained_value => ctn_retained_value_at, c_retained_free => ctn_retained_free, &
-        c_recompute_begin => ctn_recompute_begin, c_recompute_end => ctn_recompute_end, c_detach &
-        => ctn_detach_at, c_grad => ctn_grad_at, c_with_grad => ctn_with_grad, c_var_new => &
-        ctn_var_new, c_var_free => ctn_var_free, c_var_name => ctn_var_name, c_var_desc => &
-        ctn_var_desc, c_var_kind_of => ctn_var_kind_of, c_var_set_trainable => &
-        ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, c_var_context => &
-        ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush => ctn_flush, &
-        c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
+        ctn_context_threads, c_context_float_type => ctn_context_float_type, c_context_get_state &
+        => ctn_context_get_state, c_context_set_state => ctn_context_set_state, c_scope_begin => &
+        ctn_scope_begin, c_scope_end => ctn_scope_end, c_scope_return => ctn_scope_return, &
+        c_scope_return_n => ctn_scope_return_n, c_context_set_training => &
+        ctn_context_set_training, c_context_set_grad => ctn_context_set_grad, c_context_training &
+        => ctn_context_training, c_number => ctn_number_at, c_keep => ctn_keep, c_keep_graph => &
+        ctn_keep_graph, c_retain => ctn_retain, c_retained_value => ctn_retained_value_at, &
+        c_retained_free => ctn_retained_free, c_recompute_begin => ctn_recompute_begin, &
+        c_recompute_end => ctn_recompute_end, c_detach => ctn_detach_at, c_grad => ctn_grad_at, &
+        c_with_grad => ctn_with_grad, c_var_new => ctn_var_new, c_var_free => ctn_var_free, &
+        c_var_name => ctn_var_name, c_var_desc => ctn_var_desc, c_var_kind_of => ctn_var_kind_of, &
+        c_var_set_trainable => ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, &
+        c_var_context => ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush &
+        => ctn_flush, c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
         ctn_context_plan_text, c_context_decisions_text => ctn_context_decisions_text, &
         c_context_write_trace => ctn_context_write_trace, c_context_set_profile => &
         ctn_context_set_profile, c_dataset_free => ctn_dataset_free, c_dataset_count => &
@@ -162,11 +162,11 @@ module catena_objects
         ctn_comm_algorithm, ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_barrier, &
         ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, ctn_comm_lost, &
         ctn_comm_shrink, ctn_comm_again, ctn_comm_get_stats, ctn_context_new, ctn_context_threads, &
-        ctn_context_get_state, ctn_context_set_state, ctn_scope_begin, ctn_scope_end, &
-        ctn_scope_return, ctn_scope_return_n, ctn_context_set_training, ctn_context_set_grad, &
-        ctn_context_training, ctn_number, ctn_keep, ctn_keep_graph, ctn_retain, &
-        ctn_retained_value, ctn_recompute_begin, ctn_recompute_end, ctn_detach, ctn_grad, &
-        ctn_with_grad, ctn_var_new, ctn_var_name, ctn_var_desc, ctn_var_kind_of, &
+        ctn_context_float_type, ctn_context_get_state, ctn_context_set_state, ctn_scope_begin, &
+        ctn_scope_end, ctn_scope_return, ctn_scope_return_n, ctn_context_set_training, &
+        ctn_context_set_grad, ctn_context_training, ctn_number, ctn_keep, ctn_keep_graph, &
+        ctn_retain, ctn_retained_value, ctn_recompute_begin, ctn_recompute_end, ctn_detach, &
+        ctn_grad, ctn_with_grad, ctn_var_new, ctn_var_name, ctn_var_desc, ctn_var_kind_of, &
         ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, ctn_use, ctn_assign, ctn_flush, &
         ctn_context_get_stats, ctn_context_plan_text, ctn_context_decisions_text, &
         ctn_context_write_trace, ctn_context_set_profile, ctn_dataset_count, ctn_dataset_fields, &
@@ -317,6 +317,7 @@ module catena_objects
     type, extends(ctn_ref) :: ctn_context
     contains
         procedure :: threads => f_context_threads
+        procedure :: float_type => f_context_float_type
         procedure :: get_state => f_context_get_state
         procedure :: set_state => f_context_set_state
         procedure :: set_training => f_context_set_training
@@ -572,6 +573,9 @@ module catena_objects
     end interface
     interface ctn_context_threads
         module procedure f_context_threads
+    end interface
+    interface ctn_context_float_type
+        module procedure f_context_float_type
     end interface
     interface ctn_context_get_state
         module procedure f_context_get_state
@@ -1722,6 +1726,12 @@ contains
         class(ctn_context), intent(in) :: ctx
         integer(c_int) :: res
         res = c_context_threads(c_context(address_of(ctx)))
+    end function
+
+    recursive function f_context_float_type(ctx) result(res)
+        class(ctn_context), intent(in) :: ctx
+        integer(c_int) :: res
+        res = c_context_float_type(c_context(address_of(ctx)))
     end function
 
     recursive subroutine f_context_get_state(ctx, out)

@@ -20,8 +20,14 @@ extern "C" {
 typedef enum { CTN_MODE_DEFAULT = 0, CTN_MODE_PLANNED, CTN_MODE_EAGER } ctn_mode;
 /* f32: strict f32 arithmetic. bf16, f16: activations and the operands of matrix products and
  * convolutions have this 16-bit type; variables, gradients, statistics, losses and everything
- * that the user reads stay f32. */
-typedef enum { CTN_PRECISION_F32 = 0, CTN_PRECISION_BF16, CTN_PRECISION_F16 } ctn_precision;
+ * that the user reads stay f32. f64: modules make their variables in f64, and ctn_step_input
+ * returns f32 fields as f64; other tensors keep the type that they were made with. */
+typedef enum {
+    CTN_PRECISION_F32 = 0,
+    CTN_PRECISION_BF16,
+    CTN_PRECISION_F16,
+    CTN_PRECISION_F64
+} ctn_precision;
 
 typedef struct {
     size_t struct_size;
@@ -49,6 +55,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_context_new(ctn_context **ctx, const ctn_c
 CTN_API void ctn_context_free(ctn_context *ctx);
 /* Number of compute threads. Local. */
 CTN_API int ctn_context_threads(const ctn_context *ctx);
+/* The type of modules' variables: f64 under the policy f64, otherwise f32. Local. */
+CTN_API ctn_dtype ctn_context_float_type(const ctn_context *ctx);
 
 /* The state of a context that influences results, apart from variables: the seed, and a counter
  * that grows by 1 when an outermost scope ends. Random ops use both. Local. Errors of set_state:

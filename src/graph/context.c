@@ -41,7 +41,7 @@ ctn_status ctn_context_new(ctn_context **out, const ctn_context_opt *opt)
     ctx->training = ctx->grad_on = true;
     ctx->scope_id = 1;
     ctx->next_uid = ctx->next_var = ctx->flushes = 1;
-    if (ctx->opt.precision < CTN_PRECISION_F32 || ctx->opt.precision > CTN_PRECISION_F16)
+    if (ctx->opt.precision < CTN_PRECISION_F32 || ctx->opt.precision > CTN_PRECISION_F64)
         CTN_TRY_GOTO(st, fail,
                      ctn_fail(CTN_EARG, "context: unknown precision policy %d",
                               (int)ctx->opt.precision));
@@ -72,6 +72,11 @@ void ctn_context_free(ctn_context *ctx)
     ctn__hasher_free(ctx->hasher);
     ctn__trace_free(ctx->trace);
     ctn__free(ctx);
+}
+
+ctn_dtype ctn_context_float_type(const ctn_context *ctx)
+{
+    return ctx->opt.precision == CTN_PRECISION_F64 ? CTN_F64 : CTN_F32;
 }
 
 int ctn_context_threads(const ctn_context *ctx)

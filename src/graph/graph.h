@@ -209,6 +209,12 @@ struct ctn_context {
     ctn__trace *trace;
 };
 
+/* Does a 16-bit policy apply? */
+static inline bool ctn__low_policy(const ctn_context *ctx)
+{
+    return ctx->opt.precision == CTN_PRECISION_BF16 || ctx->opt.precision == CTN_PRECISION_F16;
+}
+
 /* ---- recording (record.c) ------------------------------------------------------------------- */
 
 ctn_status ctn__need_scope(ctn_context *ctx, const char *who);

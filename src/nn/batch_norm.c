@@ -43,12 +43,15 @@ static ctn_status add_vars(ctn_module *m, batch_norm *b, const ctn_batch_norm_mo
 {
     const ctn_init *ones = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = 1);
     if (!o->no_affine) {
-        CTN_TRY(ctn_module_param(&b->weight, m, "weight", CTN_F32, CTN_SHAPE(channels),
-                                 o->weight ? o->weight : ones));
-        CTN_TRY(ctn_module_param(&b->bias, m, "bias", CTN_F32, CTN_SHAPE(channels), o->bias));
+        CTN_TRY(ctn_module_param(&b->weight, m, "weight", ctn_context_float_type(m->ctx),
+                                 CTN_SHAPE(channels), o->weight ? o->weight : ones));
+        CTN_TRY(ctn_module_param(&b->bias, m, "bias", ctn_context_float_type(m->ctx),
+                                 CTN_SHAPE(channels), o->bias));
     }
-    CTN_TRY(ctn_module_state(&b->mean, m, "running_mean", CTN_F32, CTN_SHAPE(channels), NULL));
-    CTN_TRY(ctn_module_state(&b->var, m, "running_var", CTN_F32, CTN_SHAPE(channels), ones));
+    CTN_TRY(ctn_module_state(&b->mean, m, "running_mean", ctn_context_float_type(m->ctx),
+                             CTN_SHAPE(channels), NULL));
+    CTN_TRY(ctn_module_state(&b->var, m, "running_var", ctn_context_float_type(m->ctx),
+                             CTN_SHAPE(channels), ones));
     return ctn_module_state(&b->batches, m, "num_batches_tracked", CTN_I64, CTN_SCALAR_SHAPE, NULL);
 }
 

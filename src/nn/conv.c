@@ -66,11 +66,11 @@ static ctn_status add_params(ctn_module *m, conv *c, const ctn_conv_module_opt *
     const double bound = 1 / sqrt(fan);
     const ctn_init *usual =
         CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -bound, .high = bound);
-    CTN_TRY(ctn_module_param(&c->weight, m, "weight", CTN_F32, ndim, dims,
+    CTN_TRY(ctn_module_param(&c->weight, m, "weight", ctn_context_float_type(m->ctx), ndim, dims,
                              o->weight ? o->weight : usual));
     if (!o->no_bias)
-        CTN_TRY(ctn_module_param(&c->bias, m, "bias", CTN_F32, CTN_SHAPE(out),
-                                 o->bias ? o->bias : usual));
+        CTN_TRY(ctn_module_param(&c->bias, m, "bias", ctn_context_float_type(m->ctx),
+                                 CTN_SHAPE(out), o->bias ? o->bias : usual));
     return CTN_OK;
 }
 

@@ -27,8 +27,8 @@ ctn_status ctn_embedding_new(ctn_module **m, ctn_context *ctx, int64_t rows, int
     embedding *e = ctn__calloc(1, sizeof *e);
     CTN_TRY(ctn__module_own(m, ctx, embedding_forward, e, sizeof *e, 1));
     const ctn_init *usual = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL);
-    ctn_status st = ctn_module_param(&e->weight, *m, "weight", CTN_F32, CTN_SHAPE(rows, width),
-                                     weight ? weight : usual);
+    ctn_status st = ctn_module_param(&e->weight, *m, "weight", ctn_context_float_type((*m)->ctx),
+                                     CTN_SHAPE(rows, width), weight ? weight : usual);
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

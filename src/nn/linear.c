@@ -49,12 +49,12 @@ ctn_status ctn_linear_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t 
     const ctn_init *usual =
         CTN_OPT(ctn_init, .kind = CTN_INIT_UNIFORM, .low = -bound, .high = bound);
     CTN_TRY_GOTO(st, fail,
-                 ctn_module_param(&l->weight, made, "weight", CTN_F32, CTN_SHAPE(out, in),
-                                  o.weight ? o.weight : usual));
+                 ctn_module_param(&l->weight, made, "weight", ctn_context_float_type(made->ctx),
+                                  CTN_SHAPE(out, in), o.weight ? o.weight : usual));
     if (!o.no_bias)
         CTN_TRY_GOTO(st, fail,
-                     ctn_module_param(&l->bias, made, "bias", CTN_F32, CTN_SHAPE(out),
-                                      o.bias ? o.bias : usual));
+                     ctn_module_param(&l->bias, made, "bias", ctn_context_float_type(made->ctx),
+                                      CTN_SHAPE(out), o.bias ? o.bias : usual));
     *m = made;
     return CTN_OK;
 fail:

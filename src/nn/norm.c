@@ -40,9 +40,12 @@ static ctn_status new_norm(ctn_module **m, ctn_context *ctx, norm like, int ndim
     const ctn_init *ones = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = 1);
     if (!o->no_affine)
         CTN_TRY_GOTO(st, fail,
-                     ctn_module_param(&l->weight, *m, "weight", CTN_F32, ndim, dims, ones));
+                     ctn_module_param(&l->weight, *m, "weight", ctn_context_float_type((*m)->ctx),
+                                      ndim, dims, ones));
     if (!o->no_affine && !o->no_bias)
-        CTN_TRY_GOTO(st, fail, ctn_module_param(&l->bias, *m, "bias", CTN_F32, ndim, dims, NULL));
+        CTN_TRY_GOTO(st, fail,
+                     ctn_module_param(&l->bias, *m, "bias", ctn_context_float_type((*m)->ctx), ndim,
+                                      dims, NULL));
     return CTN_OK;
 fail:
     ctn_module_free(*m);

@@ -149,7 +149,8 @@ static ctn_status add_vars(recurrent *r, ctn_module *m, int i)
         if ((bias && r->opt.no_bias) || (k == W_HR && !r->opt.projection)) continue;
         snprintf(name, sizeof name, "%s_l%d%s", var_names[k], l,
                  i % directions(r) ? "_reverse" : "");
-        CTN_TRY(ctn_module_param(&r->var[i][k], m, name, CTN_F32, bias ? 1 : 2, dims[k], usual));
+        CTN_TRY(ctn_module_param(&r->var[i][k], m, name, ctn_context_float_type(m->ctx),
+                                 bias ? 1 : 2, dims[k], usual));
     }
     return CTN_OK;
 }

@@ -240,9 +240,7 @@ static ctn_status narrow(const ctn__plan *p, const ctn__pool *pool)
     char *how = ctn__calloc(n + 1, 1); /* one per variable, then the type */
     ctn__range *exact = ctn__calloc(n + 1, sizeof *exact);
     if (!how || !exact) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    how[n] = policy == CTN_PRECISION_F32   ? CTN_F32
-             : policy == CTN_PRECISION_F16 ? CTN_F16
-                                           : CTN_BF16;
+    how[n] = !ctn__low_policy(p->ctx) ? CTN_F32 : policy == CTN_PRECISION_F16 ? CTN_F16 : CTN_BF16;
     find_readers(p, pool, how);
     CTN_TRY_GOTO(st, done, ctn_comm_broadcast(ctn__exchange_comm(x), how, n + 1, 0));
     for (int i = 0; i < pool->nvar; i++) {

@@ -117,7 +117,7 @@ ctn_status ctn__pass_fuse(ctn__plan *p)
 {
     ctn_status st = p->ctx->fuse && !p->ctx->eager ? fuse(p) : CTN_OK;
     free_readers(p);
-    const bool low = p->ctx->opt.precision != CTN_PRECISION_F32;
+    const bool low = ctn__low_policy(p->ctx);
     for (size_t i = 0; low && i < p->nodes.n && st == CTN_OK; i++)
         st = offer(p, always, COUNT(always), i);
     return st;

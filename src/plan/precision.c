@@ -165,7 +165,7 @@ static ctn_status cast_node(caster *c, ctn__pnode *n)
 ctn_status ctn__pass_precision(ctn__plan *p)
 {
     ctn_precision policy = p->ctx->opt.precision;
-    if (policy == CTN_PRECISION_F32 || !p->values.at || p->values.n == 0) return CTN_OK;
+    if (!ctn__low_policy(p->ctx) || !p->values.at || p->values.n == 0) return CTN_OK;
     caster c = {.p = p, .low = policy == CTN_PRECISION_F16 ? CTN_F16 : CTN_BF16};
     ctn_status st = CTN_OK;
     for (size_t i = 0; i < p->values.n && st == CTN_OK; i++)

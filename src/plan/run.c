@@ -7,7 +7,7 @@
 
 static ctn_status check_precision(const ctn__planner *pl, const ctn_context_opt *opt)
 {
-    if (opt->precision == CTN_PRECISION_F32) return CTN_OK;
+    if (opt->precision == CTN_PRECISION_F32 || opt->precision == CTN_PRECISION_F64) return CTN_OK;
     const bool f16 = opt->precision == CTN_PRECISION_F16;
     if (!ctn__engine_has(pl->engine, f16 ? CTN_F16 : CTN_BF16))
         return ctn_fail(CTN_EUNSUPPORTED,

@@ -6,6 +6,8 @@
  */
 #include <math.h>
 
+#include <catena/ops.h>
+
 #include "train/train.h"
 
 /* ---- one batch ------------------------------------------------------------------------------- */
@@ -22,7 +24,8 @@ const ctn_batch *ctn_step_batch(const ctn_step *s)
 
 ctn_tensor *ctn_step_input_at(const char *at, ctn_step *s, int f)
 {
-    return ctn_batch_tensor_at(at, s->ctx, s->batch, f);
+    ctn_tensor *t = ctn_batch_tensor_at(at, s->ctx, s->batch, f);
+    return t && t->d.dtype == CTN_F32 ? ctn_cast_at(at, t, ctn_context_float_type(s->ctx)) : t;
 }
 
 void ctn__step_begin(ctn_step *s, const ctn_batch *b)

@@ -206,7 +206,7 @@ void json_real(json *j, const char *name, double value); /* not finite: null */
 /* Refuse more threads than CPUs, from --threads or a variable. Returns -1 to continue, otherwise
  * the exit code. */
 int check_threads(const args *a);
-/* Accept --precision f32, bf16 or f16. Returns -1 to continue, otherwise the exit code. */
+/* Accept --precision f32, bf16, f16 or f64. Returns -1 to continue, otherwise the exit code. */
 int check_precision(const args *a);
 /* Make a context with --threads (0: the default), with --precision if the command has that
  * option, and with room for `spans` spans of a trace. */

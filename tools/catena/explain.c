@@ -349,7 +349,7 @@ static const option options[] = {
     {"batch", "N", "0", "batch size; 0: the network's usual one", GROUP_NONE},
     {"size", "N", "0", "image height and width, or sequence length; 0: the network's usual one",
      GROUP_NONE},
-    {"precision", "P", "f32", "precision of activations and matrix products: f32, bf16 or f16",
+    {"precision", "P", "f32", "precision of activations and matrix products: f32, bf16, f16 or f64",
      GROUP_NONE},
     {"slow-precision", NULL, NULL,
      "allow a precision that this CPU runs with slow reference kernels", GROUP_NONE},

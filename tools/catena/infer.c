@@ -3,6 +3,8 @@
  * What eval and predict share: the forward pass over a dataset, conversion of standardised
  * results back to physical units, and the frame of both commands.
  */
+#include <catena/ops.h>
+
 #include "infer.h"
 #include "launch.h"
 #include "memory.h"
@@ -14,7 +16,9 @@
 static ctn_status infer_batch(task *t, const ctn_batch *b, int64_t first, infer_fn fn, void *user)
 {
     CTN_TRY(ctn_scope_begin(t->ctx));
-    ctn_tensor *y = task_forward(t, ctn_batch_tensor(t->ctx, b, 0));
+    ctn_tensor *x = ctn_batch_tensor(t->ctx, b, 0);
+    if (x && ctn_dtype_of(x) == CTN_F32) x = ctn_cast(x, ctn_context_float_type(t->ctx));
+    ctn_tensor *y = ctn_cast(task_forward(t, x), CTN_F32);
     const float *data = y ? ctn_data(y) : NULL;
     ctn_status st = data ? fn(user, b, data, ctn_count(y) / b->n, first) : ctn_error_status();
     ctn_status end = ctn_scope_end(t->ctx);

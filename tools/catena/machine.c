@@ -110,7 +110,7 @@ ctn_status machine_measure(machine_peak *m, const args *a)
     for (int i = 0; i < 2 * STREAM_COUNT; i++) x[i] = (float)(i % 101) / 101;
     CTN_TRY_GOTO(st, done, measure_stream(&m->stream_gbps, a, x));
     CTN_TRY_GOTO(st, done, measure_products(&m->f32_gflops, a, x, CTN_PRECISION_F32));
-    if (strcmp(precision, "f32") != 0) {
+    if (strcmp(precision, "bf16") == 0 || strcmp(precision, "f16") == 0) {
         m->low = precision;
         CTN_TRY_GOTO(st, done,
                      measure_products(&m->low_gflops, a, x,

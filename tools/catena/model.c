@@ -183,13 +183,15 @@ ctn_tensor *token_loss(ctn_module *net, ctn_tensor *tokens, ctn_tensor *targets)
 
 ctn_tensor *model_loss(model *m)
 {
+    const ctn_dtype real = ctn_context_float_type(m->ctx);
     ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
+    if (!m->tokens) x = ctn_cast(x, real);
     if (m->tokens)
         return token_loss(m->net, x, ctn_input(m->ctx, m->t, CTN_I64, m->ndim, m->shape));
     ctn_tensor *y = ctn_call(m->net, x);
     if (m->field)
-        return ctn_mean_squared_error(y, ctn_input(m->ctx, m->t, CTN_F32, m->ndim, m->shape),
-                                      CTN_MEAN);
+        return ctn_mean_squared_error(
+            y, ctn_cast(ctn_input(m->ctx, m->t, CTN_F32, m->ndim, m->shape), real), CTN_MEAN);
     ctn_tensor *t = ctn_input(m->ctx, m->t, CTN_I64, CTN_SHAPE(m->labels));
     return ctn_softmax_cross_entropy(y, t);
 }

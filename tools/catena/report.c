@@ -231,7 +231,8 @@ int check_threads(const args *a)
     return EXIT_USAGE;
 }
 
-static const char *const precisions[] = {"f32", "bf16", "f16", NULL}; /* as in ctn_precision */
+static const char *const precisions[] = {"f32", "bf16", "f16", "f64",
+                                         NULL}; /* as in ctn_precision */
 
 static int precision_of(const args *a)
 {
@@ -243,7 +244,7 @@ static int precision_of(const args *a)
 int check_precision(const args *a)
 {
     if (precision_of(a) >= 0) return -1;
-    fprintf(stderr, "catena %s: --precision must be f32, bf16 or f16, not %s\n", a->cmd->name,
+    fprintf(stderr, "catena %s: --precision must be f32, bf16, f16 or f64, not %s\n", a->cmd->name,
             args_text(a, "precision"));
     return EXIT_USAGE;
 }

@@ -345,7 +345,7 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
     ctn_tensor *y = task_forward(t, ctn_step_input(s, 0));
     if (t->classify) {
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
-        bool mixed = ctn_dtype_of(target) == CTN_F32;
+        bool mixed = ctn_dtype_of(target) == ctn_context_float_type(t->ctx);
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)
             ctn_report(s, "top5", ctn_accuracy(y, target, 5));

@@ -158,8 +158,9 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     o.mode = eager < 0 ? CTN_MODE_DEFAULT : eager ? CTN_MODE_EAGER : CTN_MODE_PLANNED;
     if (strcmp(precision, "bf16") == 0) o.precision = CTN_PRECISION_BF16;
     else if (strcmp(precision, "f16") == 0) o.precision = CTN_PRECISION_F16;
+    else if (strcmp(precision, "f64") == 0) o.precision = CTN_PRECISION_F64;
     else if (strcmp(precision, "f32") != 0)
-        return PyErr_Format(PyExc_ValueError, "precision is '%s', expected f32, bf16 or f16",
+        return PyErr_Format(PyExc_ValueError, "precision is '%s', expected f32, bf16, f16 or f64",
                             precision);
     context *c = (context *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!c) return NULL;
@@ -311,7 +312,7 @@ static PyType_Slot slots[] = {
      "    threads: compute threads; 0: OMP_NUM_THREADS, or all cores\n"
      "    seed: of initial values and random ops\n"
      "    eager: True: run every op at once, also in steps\n"
-     "    precision: f32, bf16 or f16, of the ops that gain from it\n"
+     "    precision: f32, bf16 or f16, of the ops that gain from it, or f64 for everything\n"
      "    fuse: False: one kernel per op\n"
      "    spans: number of kernels whose times are kept\n\n"
      "Raises: Error if this CPU cannot run the precision, ValueError."},

@@ -179,6 +179,7 @@ class ContextRef : public Ref<ctn_context> {
 public:
     using Ref::Ref;
     int threads() const;
+    ctn_dtype float_type() const;
     ctn_context_state get_state() const;
     void set_state(const ctn_context_state &in) const;
     int set_training(int on) const;
@@ -973,6 +974,10 @@ inline Context::Context(Maybe<ctn_context_opt> opt)
 inline int ContextRef::threads() const
 {
     return ctn_context_threads(get());
+}
+inline ctn_dtype ContextRef::float_type() const
+{
+    return ctn_context_float_type(get());
 }
 inline ctn_context_state ContextRef::get_state() const
 {

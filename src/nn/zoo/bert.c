@@ -79,8 +79,9 @@ static ctn_status fill_masked_language(ctn_module *m, const ctn_bert_opt *o)
     ctn_module *cls = NULL, *predictions = NULL, *transform = NULL, *decoder = NULL;
     CTN_TRY(ctn__zoo_group(&cls, m, "cls"));
     CTN_TRY(ctn__zoo_group(&predictions, cls, "predictions"));
-    CTN_TRY(
-        ctn_module_param(&b->bias, predictions, "bias", CTN_F32, CTN_SHAPE(o->vocabulary), NULL));
+    CTN_TRY(ctn_module_param(&b->bias, predictions, "bias",
+                             ctn_context_float_type(predictions->ctx), CTN_SHAPE(o->vocabulary),
+                             NULL));
     CTN_TRY(ctn__zoo_group(&transform, predictions, "transform"));
     CTN_TRY(ctn__zoo_dense(&b->transform, transform, "dense", o->width, o->width));
     CTN_TRY(ctn__zoo_layer_norm(&b->transform_norm, transform, "LayerNorm", o->width, o->eps));

@@ -32,7 +32,8 @@ ctn_status ctn__zoo_head(ctn_var **head, ctn_module *m, int64_t vocabulary, int6
     CTN_TRY(ctn__zoo_group(&c, m, "lm_head"));
     *head = tied;
     if (tied) return ctn_module_tie(c, "weight", tied);
-    return ctn_module_param(head, c, "weight", CTN_F32, CTN_SHAPE(vocabulary, width), weight);
+    return ctn_module_param(head, c, "weight", ctn_context_float_type(c->ctx),
+                            CTN_SHAPE(vocabulary, width), weight);
 }
 
 ctn_tensor *ctn__zoo_split_heads(const char *at, ctn_tensor *x, int64_t heads)

@@ -50,8 +50,9 @@ static ctn_status fill_embeddings(vit *v, ctn_module *body, const ctn_vit_opt *o
     const ctn_init *normal = CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 0.02);
     const ctn_init *zero = CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT);
     CTN_TRY(ctn__zoo_group(&m, body, "embeddings"));
-    CTN_TRY(ctn_module_param(&v->cls, m, "cls_token", CTN_F32, CTN_SHAPE(1, 1, C), normal));
-    CTN_TRY(ctn_module_param(&v->position, m, "position_embeddings", CTN_F32,
+    CTN_TRY(ctn_module_param(&v->cls, m, "cls_token", ctn_context_float_type(m->ctx),
+                             CTN_SHAPE(1, 1, C), normal));
+    CTN_TRY(ctn_module_param(&v->position, m, "position_embeddings", ctn_context_float_type(m->ctx),
                              CTN_SHAPE(1, 1 + side * side, C), normal));
     CTN_TRY(ctn__zoo_group(&patches, m, "patch_embeddings"));
     return ctn__zoo_put(patches, "projection",

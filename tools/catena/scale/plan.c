@@ -232,7 +232,7 @@ static const option options[] = {
      GROUP_NONE},
     {"items-per-s", "X", "0",
      "speed of a node in samples per second; 0: the kernels take as long as here", GROUP_NONE},
-    {"precision", "P", "f32", "precision of activations and matrix products: f32, bf16 or f16",
+    {"precision", "P", "f32", "precision of activations and matrix products: f32, bf16, f16 or f64",
      GROUP_NONE},
     {"slow-precision", NULL, NULL,
      "allow a precision that this CPU runs with slow reference kernels", GROUP_NONE},
