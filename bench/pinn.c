@@ -4,9 +4,9 @@
  *   u_t + u u_x = nu u_xx,   nu = 0.01 / pi,
  * on 20,000 points inside and 256 on the boundary. The network is (t,x) -> u with eight hidden
  * layers of 20 tanh units, trained by Adam. dev/peers/pinn_torch.py does the same with the same
- * numbers. Prints one JSON line: time of a step, losses of the first steps, and the number of
- * nodes recorded, after simplification, and of kernels.
- *   pinn [STEPS [CHUNK [--text]]]
+ * numbers. Prints one JSON line: time of a step, the number of ops with all gradients, before and
+ * after simplification, and of kernels, and the losses of the first steps.
+ *   pinn [STEPS [--text]]
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include <catena/catena.h>
 
-enum { POINTS = 20000, BOUNDARY = 256, WIDTH = 20, LAYERS = 9, SHOWN = 5, CHUNK = 2500 };
+enum { POINTS = 20000, BOUNDARY = 256, WIDTH = 20, LAYERS = 9, SHOWN = 5 };
 #define NU (0.01 / 3.14159265358979323846)
 
 static float inside[POINTS][2], border[BOUNDARY][2], known[BOUNDARY][1];
@@ -91,10 +91,10 @@ static ctn_tensor *column(ctn_tensor *g, int k)
     return ctn_slice(g, 1, k, 1);
 }
 
-/* Mean of the squared residuals of `rows` points. */
-static ctn_tensor *residual(const net *n, const float (*points)[2], int64_t rows)
+/* Mean of the squared residuals. */
+static ctn_tensor *residual(const net *n)
 {
-    ctn_tensor *at = ctn_with_grad(ctn_input(n->ctx, points, CTN_F32, CTN_SHAPE(rows, 2)));
+    ctn_tensor *at = ctn_with_grad(ctn_input(n->ctx, inside, CTN_F32, CTN_SHAPE(POINTS, 2)));
     ctn_tensor *u = forward(n, at), *first = NULL, *second = NULL;
     if (ctn_grad(u, 1, &at, &first) < 0) return NULL; /* (u_t, u_x) */
     ctn_tensor *ut = column(first, 0), *ux = column(first, 1);
@@ -111,52 +111,50 @@ static ctn_tensor *boundary(const net *n)
     return ctn_mean_squared_error(u, t, CTN_MEAN);
 }
 
-/* Gradients of the chunks add up. What one chunk computes fits into the cache; what all points
- * compute together does not. */
-static ctn_status step(net *n, int64_t chunk, double *loss)
+static ctn_status step(net *n, double *loss)
 {
     CTN_TRY(ctn_scope_begin(n->ctx));
-    ctn_tensor *sum = boundary(n);
-    CTN_TRY(ctn_backward(n->adam, sum));
-    for (int64_t i = 0; i < POINTS; i += chunk) {
-        const int64_t rows = POINTS - i < chunk ? POINTS - i : chunk;
-        ctn_tensor *part = ctn_scale(residual(n, inside + i, rows), (double)rows / POINTS);
-        CTN_TRY(ctn_backward(n->adam, part));
-        sum = ctn_add(sum, part);
-    }
-    ctn_keep(sum);
+    ctn_tensor *l = ctn_add(residual(n), boundary(n));
+    CTN_TRY(ctn_backward(n->adam, l));
     CTN_TRY(ctn_optim_step(n->adam));
-    *loss = ctn_item(sum);
+    *loss = ctn_item(l);
     return ctn_scope_end(n->ctx);
 }
 
-static ctn_status show_plan(ctn_context *ctx)
+/* Prints what the first line of the plan says, and the whole plan if asked to. */
+static ctn_status print_plan(ctn_context *ctx, int whole)
 {
+    int kernels = 0, ops = 0, left = 0;
     const int n = ctn_context_plan_text(ctx, NULL, 0);
     char *text = n < 0 ? NULL : malloc((size_t)n + 1);
-    if (text && ctn_context_plan_text(ctx, text, (size_t)n + 1) >= 0) fputs(text, stderr);
+    if (!text || ctn_context_plan_text(ctx, text, (size_t)n + 1) < 0) {
+        free(text);
+        return ctn_fail(CTN_ENOMEM, "cannot print the plan");
+    }
+    if (whole) fputs(text, stderr);
+    sscanf(text, "plan %*s %d kernels for %d ops (%d after", &kernels, &ops, &left);
     free(text);
-    return n < 0 ? (ctn_status)n : CTN_OK;
+    printf("\"ops\": %d, \"simplified\": %d, \"kernels\": %d, ", ops, left, kernels);
+    return CTN_OK;
 }
 
-static ctn_status measure(int steps, int64_t chunk, int text)
+static ctn_status measure(int steps, int whole)
 {
     net n = {0};
     double loss[SHOWN] = {0}, last = 0, best = 1e9;
-    ctn_plan_stats s;
     make_data();
     CTN_TRY(ctn_context_new(&n.ctx, NULL));
-    ctn_context_set_profile(n.ctx, text);
+    ctn_context_set_profile(n.ctx, whole);
     CTN_TRY(make_net(&n));
     for (int i = 0; i < steps; i++) {
         const double begin = seconds();
-        CTN_TRY(step(&n, chunk, &last));
+        CTN_TRY(step(&n, &last));
         if (i >= 2) best = fmin(best, seconds() - begin);
         if (i < SHOWN) loss[i] = last;
     }
-    if (text) CTN_TRY(show_plan(n.ctx));
-    ctn_context_get_stats(n.ctx, &s);
-    printf("{\"ms\": %.3f, \"loss\": [", best * 1e3);
+    printf("{\"ms\": %.3f, ", best * 1e3);
+    CTN_TRY(print_plan(n.ctx, whole));
+    printf("\"loss\": [");
     for (int i = 0; i < SHOWN; i++) printf("%s%.9g", i ? ", " : "", loss[i]);
     printf("]}\n");
     ctn_optim_free(n.adam);
@@ -167,8 +165,8 @@ static ctn_status measure(int steps, int64_t chunk, int text)
 
 int main(int argc, char **argv)
 {
-    const int steps = argc > 1 ? atoi(argv[1]) : 20, chunk = argc > 2 ? atoi(argv[2]) : CHUNK;
-    if (measure(steps, chunk, argc > 3 && strcmp(argv[3], "--text") == 0) < 0) {
+    const int steps = argc > 1 ? atoi(argv[1]) : 20;
+    if (measure(steps, argc > 2 && strcmp(argv[2], "--text") == 0) < 0) {
         fprintf(stderr, "pinn: %s\n", ctn_error_message());
         return 1;
     }
