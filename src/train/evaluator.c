@@ -28,7 +28,7 @@ static ctn_status run_batch(evaluation *e, const ctn_batch *b, ctn_loss_fn loss,
     ctn_status st = CTN_OK;
     ctn__step_begin(&e->step, b);
     CTN_TRY(ctn_scope_begin(e->step.ctx));
-    ctn__step_loss(&e->step, loss, self, &st);
+    ctn__step_loss(&e->step, "loss", loss, self, &st);
     while (e->step.ctx->level > 1) ctn_scope_end(e->step.ctx);
     ctn_status end = ctn_scope_end(e->step.ctx);
     CTN_TRY(st < 0 ? st : end);

@@ -46,6 +46,11 @@ ctn_status ctn__exact_check(const ctn_trainer *tr)
                         "trainer: a loader with blocks needs an optimizer with exact sums "
                         "(ctn_dist_opt.exact), and only such a loader does");
     if (!ctn__exact(tr)) return CTN_OK;
+    if (tr->others.n > 0)
+        return ctn_fail(CTN_EARG,
+                        "trainer: a loader with blocks trains one optimizer, but %s was "
+                        "added",
+                        tr->others.at[0].name);
     if (tr->o.accumulate > 1)
         return ctn_fail(CTN_EARG, "trainer: a loader with blocks does not accumulate; increase its "
                                   "total");

@@ -80,14 +80,15 @@ ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value)
     return st;
 }
 
-ctn_tensor *ctn__step_loss(ctn_step *s, ctn_loss_fn loss, void *self, ctn_status *st)
+ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
+                           ctn_status *st)
 {
     ctn_tensor *t = loss(self, s);
     *st = s->error;
     if (*st == CTN_OK && !t)
         *st = ctn_error_status() < 0 ? ctn_error_status()
                                      : ctn_fail(CTN_EARG, "the loss function returned no tensor");
-    if (*st == CTN_OK) *st = ctn_report(s, "loss", t);
+    if (*st == CTN_OK) *st = ctn_report(s, name, t);
     return *st == CTN_OK ? t : NULL;
 }
 

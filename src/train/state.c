@@ -43,12 +43,17 @@ typedef struct {
 
 static ctn_status make_parts(part_list *l, ctn_trainer *tr)
 {
-    l->at = ctn__calloc(4 + tr->ext.n, sizeof *l->at);
+    l->at = ctn__calloc(4 + tr->others.n + tr->ext.n, sizeof *l->at);
     if (!l->at) return CTN_ENOMEM;
     l->at[l->n++] = ctn_part_module("net", tr->o.net);
     l->at[l->n++] = ctn_part_optim("optim", tr->optim);
     l->at[l->n++] = ctn_part_context("context", tr->ctx);
     l->at[l->n++] = (ctn_state_part){"loader", visit_loader, tr};
+    for (size_t i = 0; i < tr->others.n; i++) {
+        const char *prefix = ctn__arena_printf(&l->names, "optim[%s]", tr->others.at[i].name);
+        if (!prefix) return CTN_ENOMEM;
+        l->at[l->n++] = ctn_part_optim(prefix, tr->others.at[i].optim);
+    }
     for (size_t i = 0; i < tr->ext.n; i++) {
         const ctn_extension *e = &tr->ext.at[i]->e;
         if (!e->visit || !e->self) continue;
@@ -294,12 +299,19 @@ ctn_status ctn__state_texts(const ctn_trainer *tr, ctn__ckpt_text text[CTN__CKPT
     return text[0].text.failed || text[1].text.failed ? CTN_ENOMEM : CTN_OK;
 }
 
+static ctn_status bring_values(ctn_trainer *tr)
+{
+    CTN_TRY(ctn__shard_values(tr->optim));
+    for (size_t i = 0; i < tr->others.n; i++) CTN_TRY(ctn__shard_values(tr->others.at[i].optim));
+    return CTN_OK;
+}
+
 ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s)
 {
     part_list parts = {0};
     ctn__ckpt_text text[CTN__CKPT_TEXTS] = {{0}};
     const int n = ctn__writes(tr) ? CTN__CKPT_TEXTS : 0; /* rank 0 has the texts */
-    CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(bring_values(tr));
     CTN_TRY(ctn__group_values(tr));
     ctn_status st = make_parts(&parts, tr);
     if (st == CTN_OK && n > 0) st = ctn__state_texts(tr, text);
@@ -314,7 +326,7 @@ ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s)
 ctn_status ctn__state_copy(ctn_trainer *tr, ctn__snapshot *s)
 {
     part_list parts = {0};
-    CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(bring_values(tr));
     CTN_TRY(ctn__group_values(tr));
     ctn_status st = make_parts(&parts, tr);
     if (st == CTN_OK)

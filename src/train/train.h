@@ -40,9 +40,10 @@ struct ctn_step {
 };
 
 void ctn__step_begin(ctn_step *s, const ctn_batch *b);
-/* Calls the loss function in the open scope and reports its loss too. NULL on failure, with the
- * reason in *st. */
-ctn_tensor *ctn__step_loss(ctn_step *s, ctn_loss_fn loss, void *self, ctn_status *st);
+/* Calls the loss function in the open scope and reports its loss too, under this name. NULL on
+ * failure, with the reason in *st. */
+ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
+                           ctn_status *st);
 /* After the scope has ended: calls fn with each value of the batch. */
 ctn_status ctn__step_read(const ctn_step *s, ctn_value_fn fn, void *user);
 void ctn__step_free(ctn_step *s);
@@ -314,8 +315,17 @@ typedef struct {
  * there is none. */
 double ctn__trainer_loss(const ctn_trainer *tr, int64_t *iteration);
 
+/* An optimizer that the trainer trains besides its own (trainer.c). */
+typedef struct {
+    char *name; /* of its loss */
+    ctn_optim *optim;
+    ctn_loss_fn loss;
+    void *self;
+} ctn__other;
+
 struct ctn_trainer {
     ctn_optim *optim;
+    CTN__VEC(ctn__other) others;
     ctn_loader *loader;
     ctn_loss_fn loss;
     void *self;

@@ -68,6 +68,31 @@ done:
     return st;
 }
 
+ctn_status ctn_trainer_add_optim(ctn_trainer *tr, const char *name, ctn_optim *opt,
+                                 ctn_loss_fn loss, void *self)
+{
+    if (!tr || !name || !opt || !loss)
+        return ctn_fail(CTN_EARG, "trainer_add_optim: needs a trainer, a name, an optimizer and a "
+                                  "loss function");
+    if (tr->running)
+        return ctn_fail(CTN_ESTATE, "trainer_add_optim: cannot add %s while the trainer is running",
+                        name);
+    bool taken = strcmp(name, "loss") == 0 || opt == tr->optim;
+    for (size_t i = 0; i < tr->others.n; i++)
+        taken |= strcmp(name, tr->others.at[i].name) == 0 || opt == tr->others.at[i].optim;
+    if (taken || opt->ctx != tr->ctx)
+        return ctn_fail(CTN_EARG,
+                        "trainer_add_optim: %s: the name and the optimizer must be new, "
+                        "and in the trainer's context",
+                        name);
+    ctn__other o = {.name = ctn__strdup(name), .optim = opt, .loss = loss, .self = self};
+    if (!o.name || !ctn__vec_push(&tr->others, o)) {
+        ctn__free(o.name);
+        return CTN_ENOMEM;
+    }
+    return CTN_OK;
+}
+
 static void free_extension(ctn__extended *x)
 {
     if (x->e.release) x->e.release(x->e.self);
@@ -82,6 +107,8 @@ void ctn_trainer_free(ctn_trainer *tr)
     for (size_t i = 0; i < tr->ext.n; i++) free_extension(tr->ext.at[i]);
     for (size_t i = 0; i < tr->values.n; i++) ctn__free(tr->values.at[i].name);
     for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].v);
+    for (size_t i = 0; i < tr->others.n; i++) ctn__free(tr->others.at[i].name);
+    ctn__vec_free(&tr->others);
     ctn__vec_free(&tr->ext);
     ctn__vec_free(&tr->values);
     ctn__vec_free(&tr->rows);
@@ -334,35 +361,50 @@ static ctn_status read_value(void *user, const char *name, double value)
     return ctn__value_report(tr, name, value, tr->batch.n);
 }
 
-/* A step after the scopes of its contributions have ended, or one without contributions. */
-static ctn_status late_step(ctn_trainer *tr)
+/* A step of o after the scopes of its contributions have ended, or one without contributions. */
+static ctn_status step_late(ctn_trainer *tr, ctn_optim *o)
 {
     CTN_TRY(ctn_scope_begin(tr->ctx));
-    ctn_status st = tr->optim->pool->contributions > 0 ? ctn_optim_step(tr->optim)
-                                                       : ctn__step_empty(CTN_HERE, tr->optim);
+    ctn_status st = o->pool->contributions > 0 ? ctn_optim_step(o) : ctn__step_empty(CTN_HERE, o);
     ctn_status end = ctn_scope_end(tr->ctx);
     return st < 0 ? st : end;
 }
 
-/* Runs one batch. step: also take the optimizer step, in the same scope and so in the same
- * plan. */
-static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
+static ctn_status all_step_late(ctn_trainer *tr)
+{
+    CTN_TRY(step_late(tr, tr->optim));
+    for (size_t i = 0; i < tr->others.n; i++) CTN_TRY(step_late(tr, tr->others.at[i].optim));
+    return CTN_OK;
+}
+
+/* Runs one batch for one optimizer. step: also take the optimizer step, in the same scope and so in
+ * the same plan. */
+static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double weight, bool step)
 {
     ctn_status st = CTN_OK;
-    if (tr->batch.n == 0) return step ? late_step(tr) : CTN_OK;
     ctn__step_begin(&tr->step, &tr->batch);
     CTN_TRY(ctn_scope_begin(tr->ctx));
-    ctn_tensor *loss = ctn__step_loss(&tr->step, tr->loss, tr->self, &st);
-    if (st == CTN_OK) loss = ctn__nonfinite_loss(tr, loss);
+    ctn_tensor *loss = ctn__step_loss(&tr->step, o->name, o->loss, o->self, &st);
+    if (st == CTN_OK && o->optim == tr->optim) loss = ctn__nonfinite_loss(tr, loss);
     if (st == CTN_OK)
-        st = weight <= 0 ? ctn_backward(tr->optim, loss)
-                         : ctn__backward_weighted(CTN_HERE, tr->optim, loss, weight);
-    if (st == CTN_OK && step) st = ctn_optim_step(tr->optim);
+        st = weight <= 0 ? ctn_backward(o->optim, loss)
+                         : ctn__backward_weighted(CTN_HERE, o->optim, loss, weight);
+    if (st == CTN_OK && step) st = ctn_optim_step(o->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);
     CTN_TRY(st < 0 ? st : end);
-    if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
     return ctn__step_read(&tr->step, read_value, tr);
+}
+
+static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
+{
+    ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
+    if (tr->batch.n == 0) return step ? all_step_late(tr) : CTN_OK;
+    CTN_TRY(run_loss(tr, &own, weight, step));
+    if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
+    for (size_t i = 0; i < tr->others.n; i++)
+        CTN_TRY(run_loss(tr, &tr->others.at[i], weight, step));
+    return CTN_OK;
 }
 
 /* The weight of a batch in its step; 0: unweighted, for a step of one batch on one rank. Weights
@@ -404,7 +446,7 @@ static ctn_status run_step(ctn_trainer *tr)
         const bool last = st != CTN_OK || k == group - 1;
         if (!last || (k == group - 1 && !exact)) continue;
         const uint64_t t1 = ctn__now_ns();
-        CTN_TRY(late_step(tr));
+        CTN_TRY(all_step_late(tr));
         CTN_TRY(ctn__exact_step(tr));
         tr->compute_s += since(t1);
         break;
