@@ -213,6 +213,7 @@ typedef struct {
     int64_t out_pad[CTN_MAX_SPATIAL]; /* transposed convolution only */
     int no_bias;
     const ctn_init *weight, *bias;
+    ctn_pad_mode pad_mode; /* convolution only: what the padding contains */
 } ctn_conv_module_opt;
 /* Convolution with as many spatial dimensions as the kernel has. Example: ctn_conv_new(&m, ctx,
  * 3, 64, CTN_SHAPE(7, 7), opt). weight (out,in/groups,k...), bias (out). x (N,in,...) ->

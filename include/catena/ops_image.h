@@ -8,6 +8,7 @@
 #define CATENA_OPS_IMAGE_H
 
 #include <catena/op.h>
+#include <catena/ops_shape.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,18 +31,19 @@ typedef struct {
     int64_t groups;
     /* Transposed convolution only: added to the size of the result. */
     int64_t out_pad[CTN_MAX_SPATIAL];
+    ctn_pad_mode pad_mode; /* what the padding contains; transposed convolution: zeros only */
 } ctn_conv_opt;
 
 /* Convolution (cross-correlation, as in other frameworks). x (N,I,...), w (O,I/groups,k...), b
  * (O) or NULL -> (N,O,...). Output length:
- * (n + pad + pad_end - dilation (k-1) - 1) / stride + 1. Errors: ESHAPE, EDTYPE. */
+ * (n + pad + pad_end - dilation (k-1) - 1) / stride + 1. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b,
                                 const ctn_conv_opt *opt);
 #define ctn_conv(...) ctn_conv_at(CTN_HERE, __VA_ARGS__)
 
 /* Transposed convolution ("deconvolution"). x (N,I,...), w (I,O/groups,k...), b (O) or NULL ->
  * (N,O,...). Output length: (n - 1) stride - pad - pad_end + dilation (k-1) + 1 + out_pad.
- * Errors: ESHAPE, EDTYPE. */
+ * Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w,
                                           ctn_tensor *b, const ctn_conv_opt *opt);
 #define ctn_conv_transpose(...) ctn_conv_transpose_at(CTN_HERE, __VA_ARGS__)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions, indexing, slicing and joining. Indices are i64 or i32 and count from 0; an index
- * out of range gives EARG when the step runs. Included by ops.h, which says what all ops have
- * in common.
+ * Reductions, sorting, indexing, slicing, joining and rearranging. Indices are i64 or i32 and count
+ * from 0; an index out of range gives EARG when the step runs. Included by ops.h, which says what
+ * all ops have in common.
  */
 #ifndef CATENA_OPS_SHAPE_H
 #define CATENA_OPS_SHAPE_H
@@ -50,6 +50,14 @@ CTN_API ctn_status ctn_topk_at(const char *at, ctn_tensor *x, int64_t k, int64_t
 CTN_API ctn_tensor *ctn_cumsum_at(const char *at, ctn_tensor *x, int64_t axis, int reverse);
 #define ctn_cumsum(...) ctn_cumsum_at(CTN_HERE, __VA_ARGS__)
 
+/* The elements sorted along the axis, ascending or, with descending = 1, descending. Equal elements
+ * keep their order; NaN comes last in both. argsort gives the index (i64) that each element of the
+ * sorted tensor has in x; if both are recorded, x is sorted once. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int descending);
+#define ctn_sort(...) ctn_sort_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_argsort_at(const char *at, ctn_tensor *x, int64_t axis, int descending);
+#define ctn_argsort(...) ctn_argsort_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- indexing ------------------------------------------------------------------------------- */
 
 /* index (...) -> (...,classes) of dtype: 1 at the index, 0 elsewhere. Errors: ESHAPE, EDTYPE,
@@ -75,9 +83,27 @@ CTN_API ctn_tensor *ctn_scatter_add_at(const char *at, ctn_tensor *x, ctn_tensor
 CTN_API ctn_tensor *ctn_embedding_at(const char *at, ctn_tensor *table, ctn_tensor *index);
 #define ctn_embedding(...) ctn_embedding_at(CTN_HERE, __VA_ARGS__)
 
+/* y[...] = x[...,t[...]]: one element of each row. x (...,C), t (...) -> (...). Errors: ESHAPE,
+ * EDTYPE; EARG for an index out of range, when the step runs. */
+CTN_API ctn_tensor *ctn_select_item_at(const char *at, ctn_tensor *x, ctn_tensor *t);
+#define ctn_select_item(...) ctn_select_item_at(CTN_HERE, __VA_ARGS__)
+
+/* The slices of x along the axis in another order: slice i of the result is slice index[i] of x.
+ * index (n), where n is the length of the axis. Errors: ESHAPE, EDTYPE; EARG for an index out of
+ * range, when the step runs. */
+CTN_API ctn_tensor *ctn_permutate_at(const char *at, ctn_tensor *x, ctn_tensor *index,
+                                     int64_t axis);
+#define ctn_permutate(...) ctn_permutate_at(CTN_HERE, __VA_ARGS__)
+
+/* y = value where mask (bool) is true, else x. mask is broadcast to the shape of x. value may
+ * change from step to step. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_masked_fill_at(const char *at, ctn_tensor *x, ctn_tensor *mask,
+                                       double value);
+#define ctn_masked_fill(...) ctn_masked_fill_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- slicing and joining -------------------------------------------------------------------- */
 
-/* Concatenate n tensors (1 to CTN_MAX_IN) along the axis. Errors: ESHAPE, EDTYPE, EARG. */
+/* Concatenate n tensors (at least 1) along the axis. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_concat_at(const char *at, int n, ctn_tensor *const *x, int64_t axis);
 #define ctn_concat(...) ctn_concat_at(CTN_HERE, __VA_ARGS__)
 
@@ -86,8 +112,8 @@ CTN_API ctn_tensor *ctn_concat_at(const char *at, int n, ctn_tensor *const *x, i
 CTN_API ctn_tensor *ctn_stack_at(const char *at, int n, ctn_tensor *const *x, int64_t axis);
 #define ctn_stack(...) ctn_stack_at(CTN_HERE, __VA_ARGS__)
 
-/* Split x along the axis into n pieces (1 to CTN_MAX_OUT) of the given sizes, which must add up
- * to the length of the axis. On an error all out[i] are NULL. Errors: ESHAPE, EARG. */
+/* Split x along the axis into n pieces (at least 1) of the given sizes, which must add up to the
+ * length of the axis. On an error all out[i] are NULL. Errors: ESHAPE, EARG. */
 CTN_API ctn_status ctn_split_at(const char *at, ctn_tensor *x, int64_t axis, int n,
                                 const int64_t *sizes, ctn_tensor **out);
 #define ctn_split(...) ctn_split_at(CTN_HERE, __VA_ARGS__)
@@ -99,11 +125,47 @@ CTN_API ctn_tensor *ctn_slice_at(const char *at, ctn_tensor *x, int64_t axis, in
                                  int64_t length);
 #define ctn_slice(...) ctn_slice_at(CTN_HERE, __VA_ARGS__)
 
+/* Every stride-th of the elements along the axis: `length` elements at start, start + stride,
+ * start + 2 stride and so on. stride may be negative, but not 0; a negative start counts from the
+ * end. start may change from step to step without a new plan. Errors: ESHAPE; EARG for a start out
+ * of range, when the step runs. */
+CTN_API ctn_tensor *ctn_slice_step_at(const char *at, ctn_tensor *x, int64_t axis, int64_t start,
+                                      int64_t length, int64_t stride);
+#define ctn_slice_step(...) ctn_slice_step_at(CTN_HERE, __VA_ARGS__)
+
+/* Slice number `index` along the axis, which is removed. A negative index counts from the end. It
+ * may change from step to step without a new plan. Errors: ESHAPE; EARG for an index out of range,
+ * when the step runs. */
+CTN_API ctn_tensor *ctn_select_at(const char *at, ctn_tensor *x, int64_t axis, int64_t index);
+#define ctn_select(...) ctn_select_at(CTN_HERE, __VA_ARGS__)
+
+/* All n slices along the axis, which is removed; n is its length. The reverse of stack. On an error
+ * all out[i] are NULL. Errors: ESHAPE. */
+CTN_API ctn_status ctn_separate_at(const char *at, ctn_tensor *x, int64_t axis, int n,
+                                   ctn_tensor **out);
+#define ctn_separate(...) ctn_separate_at(CTN_HERE, __VA_ARGS__)
+
 /* Pad dimension i with before[i] elements in front and after[i] elements at the end, all equal to
  * value. before and after may be NULL: none. value may change from step to step. Errors: ESHAPE. */
 CTN_API ctn_tensor *ctn_pad_at(const char *at, ctn_tensor *x, const int64_t *before,
                                const int64_t *after, double value);
 #define ctn_pad(...) ctn_pad_at(CTN_HERE, __VA_ARGS__)
+
+/* What padding contains, shown for two elements before and after a b c d. */
+typedef enum {
+    CTN_PAD_ZEROS = 0, /* 0 0 | a b c d | 0 0 */
+    CTN_PAD_REFLECT,   /* c b | a b c d | c b */
+    CTN_PAD_REPLICATE, /* a a | a b c d | d d */
+    CTN_PAD_WRAP       /* c d | a b c d | a b */
+} ctn_pad_mode;
+
+/* Pad dimension i with before[i] elements in front and after[i] elements at the end, which the mode
+ * takes from x. before and after may be NULL: none. Padding may be longer than x, which is then
+ * reflected or repeated several times; only an empty dimension cannot be padded. Errors: ESHAPE,
+ * EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_pad_by_at(const char *at, ctn_tensor *x, ctn_pad_mode mode,
+                                  const int64_t *before, const int64_t *after);
+#define ctn_pad_by(...) ctn_pad_by_at(CTN_HERE, __VA_ARGS__)
 
 /* The lower triangle: x (...,R,C) with zeros where c > r + diagonal. Errors: ESHAPE. */
 CTN_API ctn_tensor *ctn_tril_at(const char *at, ctn_tensor *x, int64_t diagonal);
@@ -122,6 +184,61 @@ CTN_API ctn_tensor *ctn_squeeze_at(const char *at, ctn_tensor *x, int64_t axis);
 #define ctn_squeeze(...) ctn_squeeze_at(CTN_HERE, __VA_ARGS__)
 CTN_API ctn_tensor *ctn_unsqueeze_at(const char *at, ctn_tensor *x, int64_t axis);
 #define ctn_unsqueeze(...) ctn_unsqueeze_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- rearranging ---------------------------------------------------------------------------- */
+
+/* The elements in reverse order along the axes (naxes 0: all). Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_flip_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes);
+#define ctn_flip(...) ctn_flip_at(CTN_HERE, __VA_ARGS__)
+
+/* The elements moved by `shift` places along the axis, cyclically: y[i + shift] = x[i]. shift may
+ * be negative, and may change from step to step without a new plan. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_roll_at(const char *at, ctn_tensor *x, int64_t axis, int64_t shift);
+#define ctn_roll(...) ctn_roll_at(CTN_HERE, __VA_ARGS__)
+
+/* Each element n times in a row along the axis: a b -> a a b b. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_repeat_at(const char *at, ctn_tensor *x, int64_t n, int64_t axis);
+#define ctn_repeat(...) ctn_repeat_at(CTN_HERE, __VA_ARGS__)
+
+/* The whole tensor repeated along its last `n` dimensions, dimension by dimension: a b -> a b a b.
+ * If x has fewer than n dimensions, ones are added in front. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_tile_at(const char *at, ctn_tensor *x, int n, const int64_t *reps);
+#define ctn_tile(...) ctn_tile_at(CTN_HERE, __VA_ARGS__)
+
+/* Move axis `from` to position `to`; the other axes keep their order. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_moveaxis_at(const char *at, ctn_tensor *x, int64_t from, int64_t to);
+#define ctn_moveaxis(...) ctn_moveaxis_at(CTN_HERE, __VA_ARGS__)
+/* Exchange axes i and j. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_swapaxes_at(const char *at, ctn_tensor *x, int64_t i, int64_t j);
+#define ctn_swapaxes(...) ctn_swapaxes_at(CTN_HERE, __VA_ARGS__)
+
+/* The diagonal of the last two dimensions: y[...,i] = x[...,i,i + offset], or x[...,i - offset,i]
+ * if offset is negative. Errors: ESHAPE. */
+CTN_API ctn_tensor *ctn_diagonal_at(const char *at, ctn_tensor *x, int64_t offset);
+#define ctn_diagonal(...) ctn_diagonal_at(CTN_HERE, __VA_ARGS__)
+/* Square matrices of zeros with x (...,n) on that diagonal -> (...,m,m), m = n + |offset|. Errors:
+ * ESHAPE. */
+CTN_API ctn_tensor *ctn_diag_embed_at(const char *at, ctn_tensor *x, int64_t offset);
+#define ctn_diag_embed(...) ctn_diag_embed_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* The sum of products that the equation describes, as in NumPy: "bij,bjk->bik" is a batched matrix
+ * product. Each operand has one letter per dimension, in the order of x[0] to x[n-1]. Letters that
+ * are missing after the arrow are summed over. A letter that is repeated within an operand stands
+ * for its diagonal. "..." stands for any number of dimensions, which broadcast. Without an arrow,
+ * the result has the dimensions of "..." and then the letters that occur once, in alphabetical
+ * order. Operands are combined two at a time, from left to right. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_einsum_at(const char *at, const char *equation, int n,
+                                  ctn_tensor *const *x);
+#define ctn_einsum(...) ctn_einsum_at(CTN_HERE, __VA_ARGS__)
+
+/* The sum of products over `naxes` pairs of axes, axes_a[i] of a with axes_b[i] of b. The result
+ * has the other dimensions of a, then those of b; with naxes = 0 it is the outer product. Errors:
+ * ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_tensordot_at(const char *at, ctn_tensor *a, ctn_tensor *b, int naxes,
+                                     const int64_t *axes_a, const int64_t *axes_b);
+#define ctn_tensordot(...) ctn_tensordot_at(CTN_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

@@ -26,8 +26,8 @@ static ctn_tensor *conv_forward(void *self, ctn_module *m, ctn_tensor *x)
                          : ctn_conv_at(at, x, w, b, &c->how);
 }
 
-static ctn_status check(const char *who, const ctn_conv_module_opt *o, int64_t in, int64_t out,
-                        int spatial, const int64_t *kernel)
+static ctn_status check(const char *who, bool transposed, const ctn_conv_module_opt *o, int64_t in,
+                        int64_t out, int spatial, const int64_t *kernel)
 {
     if (spatial < 1 || spatial > CTN_MAX_SPATIAL || !kernel)
         return ctn_fail(CTN_EARG, "%s: kernel has %d dimensions, expected 1 to %d", who, spatial,
@@ -36,6 +36,8 @@ static ctn_status check(const char *who, const ctn_conv_module_opt *o, int64_t i
         if (kernel[i] < 1)
             return ctn_fail(CTN_EARG, "%s: kernel size %d is %lld, it must be positive", who, i,
                             (long long)kernel[i]);
+    if (o->pad_mode < CTN_PAD_ZEROS || o->pad_mode > (transposed ? CTN_PAD_ZEROS : CTN_PAD_WRAP))
+        return ctn_fail(CTN_EARG, "%s: pad_mode %d is not possible", who, (int)o->pad_mode);
     if (in < 1 || out < 1 || o->groups < 1 || in % o->groups || out % o->groups)
         return ctn_fail(CTN_EARG,
                         "%s: %lld inputs and %lld outputs in %lld groups; all must be positive, "
@@ -46,7 +48,7 @@ static ctn_status check(const char *who, const ctn_conv_module_opt *o, int64_t i
 
 static ctn_conv_opt how_of(const ctn_conv_module_opt *o)
 {
-    ctn_conv_opt how = {.struct_size = sizeof how, .groups = o->groups};
+    ctn_conv_opt how = {.struct_size = sizeof how, .groups = o->groups, .pad_mode = o->pad_mode};
     for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
         how.stride[i] = o->stride[i];
         how.pad[i] = o->pad[i];
@@ -83,7 +85,7 @@ static ctn_status new_conv(const char *who, bool transposed, ctn_module **m, ctn
     *m = NULL;
     CTN_TRY(ctn__opt(who, &o, sizeof o, opt));
     if (o.groups == 0) o.groups = 1;
-    CTN_TRY(check(who, &o, in, out, spatial, kernel));
+    CTN_TRY(check(who, transposed, &o, in, out, spatial, kernel));
     conv *c = ctn__malloc(sizeof *c);
     if (c) *c = (conv){.how = how_of(&o), .transposed = transposed};
     CTN_TRY(ctn__module_own(m, ctx, conv_forward, c, sizeof *c, CTN__REFS(conv, how)));

@@ -124,8 +124,8 @@ static ctn_tensors recurrent_forward(void *self, ctn_module *m, ctn_tensors x)
     ctn_tensor *y = run_layers(r, at, swapped(r, at, x.t[0]), &x, h, c);
     if (y) {
         out.t[0] = swapped(r, at, y);
-        out.t[1] = ctn__stack_all(at, rows, h);
-        if (r->kind == LSTM) out.t[2] = ctn__stack_all(at, rows, c);
+        out.t[1] = ctn_stack_at(at, rows, h, 0);
+        if (r->kind == LSTM) out.t[2] = ctn_stack_at(at, rows, c, 0);
         out.n = r->kind == LSTM ? 3 : 2;
     }
     ctn__free(h);

@@ -79,11 +79,22 @@ ctn_op ctn__op_concat = {
     .run = concat_run,
 };
 
+/* More tensors than an op has inputs are joined in groups first. The groups are of equal size, so
+ * every element is copied log(n) / log(CTN_MAX_IN) times, rounded up. */
 ctn_tensor *ctn_concat_at(const char *at, int n, ctn_tensor *const *x, int64_t axis)
 {
-    if (n < 1 || n > CTN_MAX_IN) {
-        ctn_fail(CTN_EARG, "concat: got %d tensors, expected 1 to %d (%s)", n, CTN_MAX_IN, at);
+    ctn_tensor *part[CTN_MAX_IN];
+    if (n < 1) {
+        ctn_fail(CTN_EARG, "concat: got %d tensors, expected at least 1 (%s)", n, at);
         return NULL;
     }
-    return ctn__apply1(at, NULL, &ctn__op_concat, n, x, 1, &axis, 0, NULL);
+    int64_t group = 1; /* tensors per input of the last concat */
+    while (group * CTN_MAX_IN < n) group *= CTN_MAX_IN;
+    if (group == 1) return ctn__apply1(at, NULL, &ctn__op_concat, n, x, 1, &axis, 0, NULL);
+    int parts = 0;
+    for (int64_t i = 0; i < n; i += group, parts++) {
+        part[parts] = ctn_concat_at(at, (int)(n - i < group ? n - i : group), x + i, axis);
+        if (!part[parts]) return NULL;
+    }
+    return ctn__apply1(at, NULL, &ctn__op_concat, parts, part, 1, &axis, 0, NULL);
 }

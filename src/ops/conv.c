@@ -516,6 +516,21 @@ static ctn_status read_opt(int64_t *attr, ctn_conv_opt *o, const char *who, cons
     return CTN_OK;
 }
 
+/* x with padding that is not zeros; attr then asks for none. */
+static ctn_tensor *padded(const char *at, ctn_tensor *x, ctn_pad_mode mode, int64_t *attr)
+{
+    int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
+    bool any = false;
+    if (!x || x->d.ndim < 3 || x->d.ndim > 2 + CTN_MAX_SPATIAL) return x; /* conv refuses it */
+    for (int i = 0; i < x->d.ndim - 2; i++) {
+        before[2 + i] = attr[CTN__CONV_PAD + i];
+        after[2 + i] = attr[CTN__CONV_PAD_END + i];
+        any = any || before[2 + i] != 0 || after[2 + i] != 0;
+        attr[CTN__CONV_PAD + i] = attr[CTN__CONV_PAD_END + i] = 0;
+    }
+    return any ? ctn_pad_by_at(at, x, mode, before, after) : x;
+}
+
 ctn_tensor *ctn_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b,
                         const ctn_conv_opt *opt)
 {
@@ -523,6 +538,7 @@ ctn_tensor *ctn_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor
     ctn_conv_opt o;
     ctn_tensor *in[3] = {x, w, b};
     if (read_opt(attr, &o, "conv", opt) < 0) return NULL;
+    if (o.pad_mode != CTN_PAD_ZEROS) in[0] = padded(at, x, o.pad_mode, attr);
     return ctn__apply1(at, NULL, &ctn__op_conv, b ? 3 : 2, in, CTN__CONV_NATTR, attr, 0, NULL);
 }
 
@@ -533,6 +549,11 @@ ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w, 
     ctn_conv_opt o;
     ctn_tensor *in[2] = {x, w};
     if (read_opt(attr, &o, "conv_transpose", opt) < 0) return NULL;
+    if (o.pad_mode != CTN_PAD_ZEROS) {
+        ctn_fail(CTN_EARG, "conv_transpose: pad_mode is %d, expected CTN_PAD_ZEROS (%s)",
+                 (int)o.pad_mode, at);
+        return NULL;
+    }
     per_axis(extra, o.out_pad, 0);
     if (x && w) {
         for (int i = 0; i < CTN_MAX_SPATIAL && i < x->d.ndim - 2 && i < w->d.ndim - 2; i++)

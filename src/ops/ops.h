@@ -39,8 +39,6 @@ bool ctn__few_rows(const ctn_prepare_args *a);
 ctn_status ctn__few_rows_run(const ctn_run_args *a);
 /* x (...,C) as (rows,C); x itself if it has two dimensions. x must have at least one dimension. */
 ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
-/* Stack any number of tensors of the same shape along a new first axis (stack.c). Overwrites x. */
-ctn_tensor *ctn__stack_all(const char *at, int n, ctn_tensor **x);
 /* For use in a prepare: ask the plan to copy a broadcast operand into memory without strides of 0.
  * The engine has only slow reference kernels for those. */
 void ctn__ask_spread(ctn_desc *d);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pad: add elements of one value before and after each dimension. The attributes are the lengths
- * before and after, dimension by dimension; the value is a scalar. Gradient: slices of gy.
+ * before and after, dimension by dimension; the value is a scalar. Gradient: a slice of gy. The
+ * result may lie in any order in memory, so that padding does not interrupt a channels-last region.
  */
 #include "ops/common/along.h"
 
@@ -36,20 +37,20 @@ static ctn_status pad_run(const ctn_run_args *a)
         inside.stride[i] = y->stride[i];
         off += a->attr[2 * i] * y->stride[i];
     }
-    ctn__copy_strided((char *)a->out[0] + off * (int64_t)ctn_dtype_size(y->dtype), &inside,
-                      a->in[0], x);
+    ctn__copy_view((char *)a->out[0] + off * (int64_t)ctn_dtype_size(y->dtype), &inside, a->in[0],
+                   x);
     return CTN_OK;
 }
 
 static ctn_status pad_grad(const ctn_grad_args *a)
 {
     const ctn_desc *x = &a->in[0]->d;
-    ctn_tensor *g = a->gout[0];
-    for (int i = 0; i < x->ndim; i++)
-        if (a->attr[2 * i] + a->attr[2 * i + 1] > 0)
-            g = ctn_slice_at(a->at, g, i, a->attr[2 * i], x->dim[i]);
-    a->gin[0] = g;
-    return g ? CTN_OK : ctn_error_status();
+    int64_t start[CTN_MAX_DIMS], step[CTN_MAX_DIMS];
+    for (int i = 0; i < x->ndim; i++) {
+        start[i] = a->attr[2 * i];
+        step[i] = 1;
+    }
+    return ctn__grad_to(a, 0, ctn__slice_dims(a->at, a->gout[0], start, x->dim, step));
 }
 
 ctn_op ctn__op_pad = {
@@ -58,6 +59,8 @@ ctn_op ctn__op_pad = {
     .nin = 1,
     .nout = 1,
     .order = -1,
+    .spatial_in = CTN_OPERAND(0),
+    .spatial_out = CTN_OPERAND(0),
     .infer = pad_infer,
     .grad = pad_grad,
     .run = pad_run,

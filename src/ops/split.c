@@ -78,17 +78,48 @@ ctn_op ctn__op_split = {
     .run = split_run,
 };
 
+static ctn_status split_few(const char *at, ctn_tensor *x, int64_t axis, int n,
+                            const int64_t *sizes, ctn_tensor **out)
+{
+    int64_t attr[SIZE0 + CTN_MAX_OUT] = {axis};
+    ctn_tensor *piece[CTN_MAX_OUT]; /* all outputs of the op are set, out may be shorter */
+    ctn_op_args args = {.nattr = SIZE0 + n, .attr = attr};
+    memcpy(attr + SIZE0, sizes, (size_t)n * sizeof *sizes);
+    CTN_TRY(ctn_apply_at(at, NULL, &ctn__op_split, 1, &x, &args, piece));
+    memcpy(out, piece, (size_t)n * sizeof(ctn_tensor *));
+    return CTN_OK;
+}
+
+/* More pieces than an op has outputs: x is split into groups of pieces, and these again, so every
+ * element is copied log(n) / log(CTN_MAX_OUT) times, rounded up. */
+static ctn_status split_any(const char *at, ctn_tensor *x, int64_t axis, int n,
+                            const int64_t *sizes, ctn_tensor **out)
+{
+    int64_t sum[CTN_MAX_OUT] = {0}, group = 1; /* pieces per output of the first split */
+    ctn_tensor *part[CTN_MAX_OUT];
+    while (group * CTN_MAX_OUT < n) group *= CTN_MAX_OUT;
+    if (group == 1) return split_few(at, x, axis, n, sizes, out);
+    for (int i = 0; i < n; i++) sum[i / group] += sizes[i];
+    const int parts = (int)((n + group - 1) / group);
+    CTN_TRY(split_few(at, x, axis, parts, sum, part));
+    for (int64_t i = 0; i < n; i += group)
+        CTN_TRY(split_any(at, part[i / group], axis, (int)(n - i < group ? n - i : group),
+                          sizes + i, out + i));
+    return CTN_OK;
+}
+
 ctn_status ctn_split_at(const char *at, ctn_tensor *x, int64_t axis, int n, const int64_t *sizes,
                         ctn_tensor **out)
 {
-    int64_t attr[SIZE0 + CTN_MAX_OUT] = {axis};
-    ctn_tensor *piece[CTN_MAX_OUT];
-    ctn_op_args args = {.nattr = SIZE0 + n, .attr = attr};
-    if (n < 1 || n > CTN_MAX_OUT)
-        return ctn_fail(CTN_EARG, "split: got %d pieces, expected 1 to %d (%s)", n, CTN_MAX_OUT,
-                        at);
-    memcpy(attr + SIZE0, sizes, (size_t)n * sizeof *sizes);
-    ctn_status st = ctn_apply_at(at, NULL, &ctn__op_split, 1, &x, &args, piece);
-    for (int i = 0; i < n; i++) out[i] = st < 0 ? NULL : piece[i];
+    char t[128];
+    for (int i = 0; i < n; i++) out[i] = NULL;
+    if (n < 1) return ctn_fail(CTN_EARG, "split: got %d pieces, expected at least 1 (%s)", n, at);
+    const int64_t most = x && n > CTN_MAX_OUT ? ctn__count(&x->d) : INT64_MAX;
+    for (int i = 0; i < n; i++) /* so that sums of groups neither overflow nor hide an error */
+        if (x && n > CTN_MAX_OUT && (sizes[i] < 0 || sizes[i] > most))
+            return ctn_fail(CTN_ESHAPE, "split: piece %d of %s has length %lld (%s)", i,
+                            ctn__shape_text(&x->d, t, sizeof t), (long long)sizes[i], at);
+    ctn_status st = split_any(at, x, axis, n, sizes, out);
+    for (int i = 0; i < n && st < 0; i++) out[i] = NULL;
     return st;
 }

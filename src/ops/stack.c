@@ -7,33 +7,25 @@
 
 ctn_tensor *ctn_stack_at(const char *at, int n, ctn_tensor *const *x, int64_t axis)
 {
-    ctn_tensor *in[CTN_MAX_IN];
     char tx[128], ty[128];
-    if (n < 1 || n > CTN_MAX_IN) {
-        ctn_fail(CTN_EARG, "stack: got %d tensors, expected 1 to %d (%s)", n, CTN_MAX_IN, at);
+    if (n < 1) {
+        ctn_fail(CTN_EARG, "stack: got %d tensors, expected at least 1 (%s)", n, at);
         return NULL;
     }
+    ctn_tensor *y = NULL, **in = ctn__malloc((size_t)n * sizeof(ctn_tensor *));
+    if (!in) return NULL;
     for (int i = 0; i < n; i++) {
         if (x[0] && x[i] && !ctn__same_shape(&x[0]->d, &x[i]->d)) {
             ctn_fail(CTN_ESHAPE, "stack: input 0 is %s, input %d is %s; expected equal shapes (%s)",
                      ctn__shape_text(&x[0]->d, tx, sizeof tx), i,
                      ctn__shape_text(&x[i]->d, ty, sizeof ty), at);
-            return NULL;
+            goto done;
         }
         in[i] = ctn_unsqueeze_at(at, x[i], axis);
-        if (!in[i]) return NULL;
+        if (!in[i]) goto done;
     }
-    return ctn_concat_at(at, n, in, axis);
-}
-
-ctn_tensor *ctn__stack_all(const char *at, int n, ctn_tensor **x)
-{
-    for (int i = 0; i < n; i++) x[i] = ctn_unsqueeze_at(at, x[i], 0);
-    while (n > 1) {
-        int pieces = 0;
-        for (int i = 0; i < n; i += CTN_MAX_IN)
-            x[pieces++] = ctn_concat_at(at, n - i < CTN_MAX_IN ? n - i : CTN_MAX_IN, x + i, 0);
-        n = pieces;
-    }
-    return x[0];
+    y = ctn_concat_at(at, n, in, axis);
+done:
+    ctn__free(in);
+    return y;
 }

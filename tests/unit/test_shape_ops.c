@@ -155,16 +155,14 @@ static void test_nan_wins(void **state)
 static void test_refused_calls(void **state)
 {
     ctn_tensor *many[CTN_MAX_IN + 1], *out[CTN_MAX_OUT + 1];
-    int64_t ones[CTN_MAX_OUT + 1];
     (void)state;
     ctn_scope_begin(ctx);
     ctn_tensor *x = matrix(4, 3), *none = matrix(3, 0), *i = ctn_one_hot(NULL, 3, CTN_F32);
     assert_null(i);
     ctn_error_clear();
     for (int k = 0; k <= CTN_MAX_IN; k++) many[k] = ctn_unsqueeze(matrix(1, 3), 0);
-    for (int k = 0; k <= CTN_MAX_OUT; k++) ones[k] = 1;
-    assert_int_equal(ctn_dim(ctn_concat(CTN_MAX_IN, many, 1), 1), CTN_MAX_IN);
-    EXPECT_NULL(CTN_EARG, ctn_concat(CTN_MAX_IN + 1, many, 1));
+    assert_int_equal(ctn_dim(ctn_concat(CTN_MAX_IN + 1, many, 1), 1), CTN_MAX_IN + 1);
+    EXPECT_NULL(CTN_EARG, ctn_concat(0, many, 1));
     EXPECT_NULL(CTN_EARG, ctn_stack(0, many, 0));
     EXPECT_NULL(CTN_ESHAPE, ctn_concat(2, ((ctn_tensor *[]){x, matrix(3, 4)}), 0));
     EXPECT_NULL(CTN_ESHAPE, ctn_concat(2, ((ctn_tensor *[]){x, many[0]}), 0));
@@ -184,7 +182,7 @@ static void test_refused_calls(void **state)
     assert_int_equal(ctn_split(x, 0, 2, (const int64_t[]){1, 2}, out), CTN_ESHAPE);
     assert_null(out[0]);
     ctn_error_clear();
-    assert_int_equal(ctn_split(x, 0, CTN_MAX_OUT + 1, ones, out), CTN_EARG);
+    assert_int_equal(ctn_split(x, 0, 0, NULL, out), CTN_EARG);
     ctn_error_clear();
     ctn_scope_end(ctx);
 }

@@ -16,6 +16,11 @@ ctn__along ctn__along_axis(const ctn_desc *d, int axis);
 
 /* *out = the axis of x, counted from 0. Errors: ESHAPE naming op, axis and shape. */
 ctn_status ctn__infer_axis(const ctn_infer_args *a, const ctn_desc *x, int64_t axis, int *out);
+/* The same outside an infer: -1 and an error naming `who` and `at` if x has no such axis. */
+int ctn__axis_of(const char *who, const char *at, const ctn_tensor *x, int64_t axis);
+/* Slices along all dimensions at once (slice_step.c): elements start, start + step, ... of each. */
+ctn_tensor *ctn__slice_dims(const char *at, ctn_tensor *x, const int64_t *start,
+                            const int64_t *length, const int64_t *step);
 /* Errors: EDTYPE unless x is f32 or f64. */
 ctn_status ctn__infer_arith(const ctn_infer_args *a, const ctn_desc *x);
 
@@ -28,6 +33,9 @@ typedef struct {
     size_t es;
 } ctn__block_copy;
 void ctn__copy_block(const ctn__block_copy *c);
+/* Copy src, seen as sd, to dst, seen as dd, with several threads. The shapes are equal; strides may
+ * have any sign. Elements of dd do not overlap. */
+void ctn__copy_view(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
 
 /* Errors: EDTYPE unless d is i64 or i32. */
 ctn_status ctn__infer_index(const ctn_infer_args *a, const ctn_desc *d);

@@ -98,7 +98,7 @@ ctn_status ctn__rnn_composed(const ctn__rnn *l, ctn_tensor **out)
         st = step(l, t, within, &h, &c, &y[t]);
     }
     if (st == CTN_OK) {
-        out[0] = ctn__stack_all(l->at, (int)T, y);
+        out[0] = ctn_stack_at(l->at, (int)T, y, 0);
         out[1] = h;
         out[2] = c;
         if (!out[0]) st = ctn_error_status();
