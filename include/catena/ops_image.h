@@ -48,6 +48,13 @@ CTN_API ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_ten
                                           ctn_tensor *b, const ctn_conv_opt *opt);
 #define ctn_conv_transpose(...) ctn_conv_transpose_at(CTN_HERE, __VA_ARGS__)
 
+/* The windows that a convolution with this kernel size and these options multiplies: (N,C,...) ->
+ * (N,C k...,out...), with the place in the kernel counted inside each channel. spatial: number of
+ * spatial dimensions; groups and out_pad are not used. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_im2col_at(const char *at, ctn_tensor *x, int spatial,
+                                  const int64_t *kernel, const ctn_conv_opt *opt);
+#define ctn_im2col(...) ctn_im2col_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Arrays have one number per spatial dimension; a 0 after the first number means the same as
@@ -63,6 +70,17 @@ typedef struct {
  * -> (N,C,...). Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_max_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt);
 #define ctn_max_pool(...) ctn_max_pool_at(CTN_HERE, __VA_ARGS__)
+/* Max pooling that also gives the place of each maximum in its window (u8 or i32), for
+ * ctn_max_unpool. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_status ctn_max_pool_places_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt,
+                                          ctn_tensor **y, ctn_tensor **places);
+#define ctn_max_pool_places(...) ctn_max_pool_places_at(CTN_HERE, __VA_ARGS__)
+/* Put each element of y where the maximum of its window was, into zeros of the given n spatial
+ * sizes; elements that meet are added. opt is that of the pooling. (N,C,...) -> (N,C,size...).
+ * Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_max_unpool_at(const char *at, ctn_tensor *y, ctn_tensor *places,
+                                      const ctn_pool_opt *opt, int n, const int64_t *size);
+#define ctn_max_unpool(...) ctn_max_unpool_at(CTN_HERE, __VA_ARGS__)
 /* Average pooling. (N,C,...) -> (N,C,...). Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_avg_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt);
 #define ctn_avg_pool(...) ctn_avg_pool_at(CTN_HERE, __VA_ARGS__)
@@ -75,6 +93,11 @@ CTN_API ctn_tensor *ctn_global_avg_pool_at(const char *at, ctn_tensor *x);
 CTN_API ctn_tensor *ctn_adaptive_avg_pool_at(const char *at, ctn_tensor *x, int n,
                                              const int64_t *size);
 #define ctn_adaptive_avg_pool(...) ctn_adaptive_avg_pool_at(CTN_HERE, __VA_ARGS__)
+
+/* Max pooling into 1, 4, 16, ... windows that cover the image, as many levels as asked for, joined
+ * along the channels: (N,C,H,W) -> (N,C (4^levels - 1) / 3,1,1). Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_spatial_pyramid_pool_at(const char *at, ctn_tensor *x, int levels);
+#define ctn_spatial_pyramid_pool(...) ctn_spatial_pyramid_pool_at(CTN_HERE, __VA_ARGS__)
 
 /* ---- normalisation -------------------------------------------------------------------------- */
 
@@ -107,6 +130,13 @@ CTN_API ctn_tensor *ctn_group_norm_at(const char *at, ctn_tensor *x, int64_t gro
 CTN_API ctn_tensor *ctn_instance_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale,
                                          ctn_tensor *shift, double eps);
 #define ctn_instance_norm(...) ctn_instance_norm_at(CTN_HERE, __VA_ARGS__)
+
+/* Local response normalisation: y = x / (k + alpha s)^beta, where s is the sum of the squares of
+ * the `size` channels around each one; size is odd. (PyTorch divides alpha by size.) Errors:
+ * ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_local_response_norm_at(const char *at, ctn_tensor *x, int64_t size,
+                                               double k, double alpha, double beta);
+#define ctn_local_response_norm(...) ctn_local_response_norm_at(CTN_HERE, __VA_ARGS__)
 
 /* ---- resizing ------------------------------------------------------------------------------- */
 

@@ -50,11 +50,13 @@ CTN_API ctn_status ctn_topk_at(const char *at, ctn_tensor *x, int64_t k, int64_t
 CTN_API ctn_tensor *ctn_cumsum_at(const char *at, ctn_tensor *x, int64_t axis, int reverse);
 #define ctn_cumsum(...) ctn_cumsum_at(CTN_HERE, __VA_ARGS__)
 
-/* The elements sorted along the axis, ascending or, with descending = 1, descending. Equal elements
- * keep their order; NaN comes last in both. argsort gives the index (i64) that each element of the
- * sorted tensor has in x; if both are recorded, x is sorted once. Errors: ESHAPE, EDTYPE. */
-CTN_API ctn_tensor *ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int descending);
+/* The elements sorted along the axis, ascending or, with descending = 1, descending, and the index
+ * (i64) that each of them has in x. Equal elements keep their order; NaN comes last in both.
+ * values and indices may be NULL. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_status ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int descending,
+                               ctn_tensor **values, ctn_tensor **indices);
 #define ctn_sort(...) ctn_sort_at(CTN_HERE, __VA_ARGS__)
+/* The indices alone. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_argsort_at(const char *at, ctn_tensor *x, int64_t axis, int descending);
 #define ctn_argsort(...) ctn_argsort_at(CTN_HERE, __VA_ARGS__)
 

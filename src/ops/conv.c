@@ -497,7 +497,7 @@ static void per_axis(int64_t *attr, const int64_t *from, int64_t none)
     }
 }
 
-static ctn_status read_opt(int64_t *attr, ctn_conv_opt *o, const char *who, const ctn_conv_opt *opt)
+ctn_status ctn__conv_opt(int64_t *attr, ctn_conv_opt *o, const char *who, const ctn_conv_opt *opt)
 {
     *o = (ctn_conv_opt){.struct_size = sizeof *o};
     CTN_TRY(ctn__opt(who, o, sizeof *o, opt));
@@ -516,8 +516,7 @@ static ctn_status read_opt(int64_t *attr, ctn_conv_opt *o, const char *who, cons
     return CTN_OK;
 }
 
-/* x with padding that is not zeros; attr then asks for none. */
-static ctn_tensor *padded(const char *at, ctn_tensor *x, ctn_pad_mode mode, int64_t *attr)
+ctn_tensor *ctn__conv_pad(const char *at, ctn_tensor *x, ctn_pad_mode mode, int64_t *attr)
 {
     int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
     bool any = false;
@@ -537,8 +536,8 @@ ctn_tensor *ctn_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor
     int64_t attr[CTN__CONV_NATTR];
     ctn_conv_opt o;
     ctn_tensor *in[3] = {x, w, b};
-    if (read_opt(attr, &o, "conv", opt) < 0) return NULL;
-    if (o.pad_mode != CTN_PAD_ZEROS) in[0] = padded(at, x, o.pad_mode, attr);
+    if (ctn__conv_opt(attr, &o, "conv", opt) < 0) return NULL;
+    if (o.pad_mode != CTN_PAD_ZEROS) in[0] = ctn__conv_pad(at, x, o.pad_mode, attr);
     return ctn__apply1(at, NULL, &ctn__op_conv, b ? 3 : 2, in, CTN__CONV_NATTR, attr, 0, NULL);
 }
 
@@ -548,7 +547,7 @@ ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w, 
     int64_t attr[CTN__CONV_NATTR] = {0}, extra[CTN_MAX_SPATIAL];
     ctn_conv_opt o;
     ctn_tensor *in[2] = {x, w};
-    if (read_opt(attr, &o, "conv_transpose", opt) < 0) return NULL;
+    if (ctn__conv_opt(attr, &o, "conv_transpose", opt) < 0) return NULL;
     if (o.pad_mode != CTN_PAD_ZEROS) {
         ctn_fail(CTN_EARG, "conv_transpose: pad_mode is %d, expected CTN_PAD_ZEROS (%s)",
                  (int)o.pad_mode, at);

@@ -99,10 +99,11 @@ static ctn_status read_operand(sum_of_products *e, const char *p, const char *en
     const int letters = letters_in(p, end), nd = x->t->d.ndim;
     const bool dots = memchr(p, '.', (size_t)(end - p)) != NULL;
     char t[128], name[TEXT];
+    const int wide = nd > letters ? nd - letters : 0;
+    CTN_TRY(read_labels(e, p, end, wide, &x->n, x->label, CTN_MAX_DIMS));
     if (dots ? letters > nd : letters != nd)
         return ctn_fail(CTN_ESHAPE, "einsum: \"%s\": operand %d is %s, but has %d labels (%s)",
                         e->equation, k, ctn__shape_text(&x->t->d, t, sizeof t), letters, e->at);
-    CTN_TRY(read_labels(e, p, end, nd - letters, &x->n, x->label, CTN_MAX_DIMS));
     for (int i = 0; i < x->n; i++) {
         const int c = x->label[i];
         const int64_t n = x->t->d.dim[i], known = e->size[c];

@@ -150,11 +150,48 @@ ctn_op ctn__op_max_pool_grad_grad = {
     .run = max_pool_grad_grad_run,
 };
 
-ctn_tensor *ctn_max_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt)
+ctn_status ctn_max_pool_places_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt,
+                                  ctn_tensor **y, ctn_tensor **places)
 {
     int64_t attr[CTN__P_WINDOWS];
     ctn_tensor *out[2];
-    if (ctn__pool_windows("max_pool", at, x, opt, attr) < 0) return NULL;
+    *y = *places = NULL;
+    CTN_TRY(ctn__pool_windows("max_pool", at, x, opt, attr));
     ctn_op_args args = {.nattr = CTN__P_WINDOWS, .attr = attr};
-    return ctn_apply_at(at, NULL, &ctn__op_max_pool, 1, &x, &args, out) < 0 ? NULL : out[0];
+    CTN_TRY(ctn_apply_at(at, NULL, &ctn__op_max_pool, 1, &x, &args, out));
+    *y = out[0];
+    *places = out[1];
+    return CTN_OK;
+}
+
+ctn_tensor *ctn_max_pool_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt)
+{
+    ctn_tensor *y, *places;
+    return ctn_max_pool_places_at(at, x, opt, &y, &places) < 0 ? NULL : y;
+}
+
+/* This is the gradient of the pooling, applied to y. */
+ctn_tensor *ctn_max_unpool_at(const char *at, ctn_tensor *y, ctn_tensor *places,
+                              const ctn_pool_opt *opt, int n, const int64_t *size)
+{
+    int64_t attr[CTN__P_WINDOWS];
+    char ty[128], tp[128];
+    ctn_tensor *in[2] = {y, places}, large;
+    if (!y || !places)
+        return ctn__apply1(at, NULL, &ctn__op_max_pool_grad, 2, in, 0, NULL, 0, NULL);
+    large.d = y->d; /* only its shape is read, to find the windows */
+    bool ok = n == y->d.ndim - 2 && ctn__same_shape(&y->d, &places->d);
+    for (int i = 0; ok && i < n; i++) large.d.dim[2 + i] = size[i];
+    if (ok && ctn__pool_windows("max_unpool", at, &large, opt, attr) < 0) return NULL;
+    for (int i = 0; ok && i < n; i++)
+        ok = attr[CTN__P_OUT + CTN_MAX_SPATIAL - n + i] == y->d.dim[2 + i];
+    if (!ok || places->d.dtype != (is_wide(attr) ? CTN_I32 : CTN_U8)) {
+        ctn_fail(CTN_ESHAPE,
+                 "max_unpool: y is %s, places is %s %s; they are not the results of such a pooling "
+                 "(%s)",
+                 ctn__shape_text(&y->d, ty, sizeof ty), ctn_dtype_name(places->d.dtype),
+                 ctn__shape_text(&places->d, tp, sizeof tp), at);
+        return NULL;
+    }
+    return ctn__apply1(at, NULL, &ctn__op_max_pool_grad, 2, in, CTN__P_WINDOWS, attr, 0, NULL);
 }

@@ -91,24 +91,30 @@ ctn_op ctn__op_sort = {
     .run = sort_run,
 };
 
-static ctn_tensor *sorted(const char *who, const char *at, ctn_tensor *x, int64_t axis,
-                          int descending, int which)
+static ctn_status sorted(const char *who, const char *at, ctn_tensor *x, int64_t axis,
+                         int descending, ctn_tensor **values, ctn_tensor **indices)
 {
     const int64_t attr = descending != 0;
     const ctn_op_args args = {.nattr = 1, .attr = &attr};
     ctn_tensor *out[2];
-    if (x && ctn__axis_of(who, at, x, axis) < 0) return NULL;
+    if (values) *values = NULL;
+    if (indices) *indices = NULL;
+    if (x && ctn__axis_of(who, at, x, axis) < 0) return ctn_error_status();
     if (x) x = ctn_swapaxes_at(at, x, axis, -1);
-    if (ctn_apply_at(at, NULL, &ctn__op_sort, 1, &x, &args, out) < 0) return NULL;
-    return ctn_swapaxes_at(at, out[which], axis, -1);
+    CTN_TRY(ctn_apply_at(at, NULL, &ctn__op_sort, 1, &x, &args, out));
+    if (values && !(*values = ctn_swapaxes_at(at, out[0], axis, -1))) return ctn_error_status();
+    if (indices && !(*indices = ctn_swapaxes_at(at, out[1], axis, -1))) return ctn_error_status();
+    return CTN_OK;
 }
 
-ctn_tensor *ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int descending)
+ctn_status ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int descending,
+                       ctn_tensor **values, ctn_tensor **indices)
 {
-    return sorted("sort", at, x, axis, descending, 0);
+    return sorted("sort", at, x, axis, descending, values, indices);
 }
 
 ctn_tensor *ctn_argsort_at(const char *at, ctn_tensor *x, int64_t axis, int descending)
 {
-    return sorted("argsort", at, x, axis, descending, 1);
+    ctn_tensor *y;
+    return sorted("argsort", at, x, axis, descending, NULL, &y) < 0 ? NULL : y;
 }

@@ -221,7 +221,13 @@ static void padded_conv_ref(const op_case *c, const double *const *x, const ctn_
 
 /* ---- sorting: p = axis, descending ----------------------------------------------------------- */
 
-CALL(sort, ctn_sort(x[0], c->p[0], (int)c->p[1]))
+static ctn_tensor *sort_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    ctn_tensor *y;
+    (void)ctx;
+    return ctn_sort(x[0], c->p[0], (int)c->p[1], &y, NULL) < 0 ? NULL : y;
+}
+
 CALL(argsort, ctn_argsort(x[0], c->p[0], (int)c->p[1]))
 #define argsort_ref sort_ref
 
@@ -348,6 +354,107 @@ static void tensordot_ref(const op_case *c, const double *const *x, const ctn_de
         }
 }
 
+/* ---- windows of images ------------------------------------------------------------------------ */
+
+/* p: kernel, stride, padding in front and at the end, dilation; the same for all dimensions; mode */
+static ctn_tensor *im2col_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    const int64_t kernel[3] = {c->p[0], c->p[0] + 1, c->p[0]};
+    (void)ctx;
+    return ctn_im2col(x[0], c->in[0].ndim - 2, kernel,
+                      CTN_OPT(ctn_conv_opt, .stride = {c->p[1]}, .pad = {c->p[2]},
+                              .pad_end = {c->p[3]}, .dilation = {c->p[4]},
+                              .pad_mode = (ctn_pad_mode)c->p[5]));
+}
+
+static void im2col_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const case_in *in = &c->in[0];
+    const int n = in->ndim - 2;
+    int64_t at[CTN_MAX_DIMS] = {0};
+    for (int64_t i = 0; i < desc_count(out); i++) {
+        unravel(i, out->ndim, out->dim, at);
+        int64_t k = at[1];
+        int there = 1;
+        for (int d = n - 1; d >= 0; d--) {
+            const int64_t size = c->p[0] + (d == 1), N = in->dim[2 + d];
+            at[2 + d] = at[2 + d] * c->p[1] + k % size * c->p[4] - c->p[2];
+            k /= size;
+            if (c->p[5] != CTN_PAD_ZEROS) at[2 + d] = inside(c->p[5], at[2 + d], N);
+            there = there && at[2 + d] >= 0 && at[2 + d] < N;
+        }
+        at[1] = k;
+        y[i] = there ? x[0][ravel(in->ndim, in->dim, at)] : 0;
+    }
+}
+
+/* p: kernel, stride; x[0] chooses the places, x[1] is put there */
+static ctn_tensor *max_unpool_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    const ctn_pool_opt *opt = CTN_OPT(ctn_pool_opt, .kernel = {c->p[0]}, .stride = {c->p[1]});
+    ctn_tensor *y, *places;
+    (void)ctx;
+    if (ctn_max_pool_places(x[0], opt, &y, &places) < 0) return NULL;
+    return ctn_max_unpool(x[1], places, opt, 2, c->in[0].dim + 2);
+}
+
+static void max_unpool_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t H = out->dim[2], W = out->dim[3], *o = c->in[1].dim;
+    for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
+    for (int64_t i = 0; i < case_count(&c->in[1]); i++) {
+        const int64_t plane = i / o[3] / o[2] * H * W;
+        const int64_t h = i / o[3] % o[2] * c->p[1], w = i % o[3] * c->p[1];
+        int64_t best = plane + h * W + w;
+        for (int64_t k = 0; k < c->p[0] * c->p[0]; k++) {
+            const int64_t at = plane + (h + k / c->p[0]) * W + w + k % c->p[0];
+            if (x[0][at] > x[0][best]) best = at;
+        }
+        y[best] += x[1][i];
+    }
+}
+
+/* p: levels */
+CALL(pyramid, ctn_spatial_pyramid_pool(x[0], (int)c->p[0]))
+
+static void pyramid_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t *n = c->in[0].dim, all = out->dim[1];
+    for (int64_t s = 0; s < n[0]; s++) {
+        int64_t at = s * all;
+        for (int64_t bins = 1; bins < INT64_C(1) << c->p[0]; bins *= 2) {
+            const int64_t kh = (n[2] + bins - 1) / bins, kw = (n[3] + bins - 1) / bins;
+            const int64_t ph = (kh * bins - n[2]) / 2, pw = (kw * bins - n[3]) / 2;
+            for (int64_t i = 0; i < n[1] * bins * bins; i++, at++) {
+                const int64_t r = i / bins % bins * kh - ph, q = i % bins * kw - pw;
+                y[at] = -INFINITY;
+                for (int64_t h = r; h < r + kh; h++)
+                    for (int64_t w = q; w < q + kw; w++)
+                        if (h >= 0 && h < n[2] && w >= 0 && w < n[3])
+                            y[at] =
+                                fmax(y[at],
+                                     x[0][((s * n[1] + i / bins / bins) * n[2] + h) * n[3] + w]);
+            }
+        }
+    }
+}
+
+/* p: size; q: k, alpha, beta */
+CALL(response, ctn_local_response_norm(x[0], c->p[0], c->q[0], c->q[1], c->q[2]))
+
+static void response_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t C = out->dim[1];
+    const int64_t inner = C > 0 && out->dim[0] > 0 ? desc_count(out) / C / out->dim[0] : 1;
+    for (int64_t i = 0; i < desc_count(out); i++) {
+        double sum = 0;
+        const int64_t ch = i / inner % C;
+        for (int64_t j = ch - c->p[0] / 2; j <= ch + c->p[0] / 2; j++)
+            if (j >= 0 && j < C) sum += x[0][i + (j - ch) * inner] * x[0][i + (j - ch) * inner];
+        y[i] = x[0][i] * pow(c->q[0] + c->q[1] * sum, -c->q[2]);
+    }
+}
+
 /* clang-format off */
 #define ONE(o, n, c, ...) \
     {.op = o, .name = n, .nin = 1, .call = c##_call, .ref = c##_ref, __VA_ARGS__}
@@ -358,7 +465,8 @@ static void tensordot_ref(const op_case *c, const double *const *x, const ctn_de
      .engine_sums = 1, __VA_ARGS__}
 
 case_table cases_arrange = {
-    ONE("slice_step", "every_third", slice_step, .in = {{S2(3, 11)}}, .p = {-1, 1, 3, 3}, .grad = 2),
+    ONE("slice_step", "every_third", slice_step, .in = {{S2(3, 11)}}, .p = {-1, 1, 3, 3},
+        .grad = 2),
     ONE("slice_step", "backwards", slice_step, .in = {{S3(2, 9, 3)}}, .p = {1, -1, 4, -2},
         .grad = 2),
     ONE("slice_step", "whole_backwards", slice_step, .in = {{S2(5, 4)}}, .p = {0, 4, 5, -1},
@@ -430,8 +538,8 @@ case_table cases_arrange = {
         .grad = 2),
     ONE("pad_by", "wrap_long", pad_by, .in = {{S2(3, 2)}},
         .p = {CTN_PAD_WRAP, 8, 5, 0, 0, 0, 9, 0}, .grad = 1),
-    ONE("pad_by", "reflect_one", pad_by, .in = {{S2(1, 3)}}, .p = {CTN_PAD_REFLECT, 2, 0, 0, 0, 0, 1},
-        .grad = 1),
+    ONE("pad_by", "reflect_one", pad_by, .in = {{S2(1, 3)}},
+        .p = {CTN_PAD_REFLECT, 2, 0, 0, 0, 0, 1}, .grad = 1),
     ONE("pad_by", "fields", pad_by, .in = {{S5(2, 2, 3, 3, 2)}},
         .p = {CTN_PAD_REFLECT, 0, 0, 1, 2, 1, 0, 0, 2, 0, 1}, .grad = 2),
     ONE("pad_by", "large", pad_by, .in = {{S4(3, 5, 40, 41)}},
@@ -498,6 +606,31 @@ case_table cases_arrange = {
     TWO("matmul", "tensordot", tensordot, .in = {{S3(3, 4, 5)}, {S3(5, 2, 4)}},
         .p = {2, 1, -1, 0, 2, 0}, .grad = 1, .engine_sums = 1),
     TWO("mul", "tensordot_outer", tensordot, .in = {{S2(3, 4)}, {S1(5)}}, .grad = 1),
+
+    ONE("im2col", "image", im2col, .in = {{S4(2, 3, 5, 6)}}, .p = {2, 1, 0, CTN_PAD_NONE, 1},
+        .grad = 2),
+    ONE("im2col", "padded", im2col, .in = {{S4(2, 2, 5, 6)}}, .p = {3, 2, 1, 2, 1}, .grad = 2),
+    ONE("im2col", "dilated", im2col, .in = {{S4(1, 2, 7, 9)}}, .p = {3, 1, 1, 1, 2}, .grad = 1),
+    ONE("im2col", "reflected", im2col, .in = {{S4(1, 2, 5, 6)}},
+        .p = {3, 1, 1, 1, 1, CTN_PAD_REFLECT}, .grad = 1),
+    ONE("im2col", "signal", im2col, .in = {{S3(2, 3, 11)}}, .p = {3, 2, 1, 1, 1}, .grad = 1),
+    ONE("im2col", "field", im2col, .in = {{S5(1, 2, 3, 4, 3)}}, .p = {2, 1, 0, CTN_PAD_NONE, 1},
+        .grad = 1),
+    ONE("im2col", "large", im2col, .in = {{S4(3, 8, 20, 21)}}, .p = {3, 1, 1, 1, 1}, .grad = 1),
+    ONE("im2col", "no_samples", im2col, .in = {{S4(0, 2, 5, 6)}}, .p = {3, 2, 1, 2, 1}, .grad = 1),
+    TWO("max_pool", "unpool", max_unpool,
+        .in = {DISTINCT(S4(2, 3, 6, 4), .no_grad = 1), {S4(2, 3, 3, 2)}}, .p = {2, 2}, .grad = 2),
+    TWO("max_pool", "unpool_overlapping", max_unpool,
+        .in = {DISTINCT(S4(2, 2, 7, 5), .no_grad = 1), {S4(2, 2, 3, 2)}}, .p = {3, 2}, .grad = 1),
+    ONE("max_pool", "pyramid", pyramid, .in = {DISTINCT(S4(2, 3, 8, 7))}, .p = {3}, .grad = 2),
+    ONE("max_pool", "pyramid_of_one", pyramid, .in = {DISTINCT(S4(2, 3, 5, 6))}, .p = {1},
+        .grad = 1),
+    ONE("avg_pool", "response_norm", response, .in = {{S4(2, 7, 3, 2)}}, .p = {5},
+        .q = {2, 0.3, 0.75}, .grad = 2),
+    ONE("avg_pool", "response_norm_rows", response, .in = {{S2(3, 4)}}, .p = {3},
+        .q = {1, 0.5, 0.5}, .grad = 1),
+    ONE("avg_pool", "response_norm_alone", response, .in = {{S3(3, 4, 2)}}, .p = {1},
+        .q = {1, 0.5, 0.5}, .grad = 1),
     {0},
 };
 /* clang-format on */
