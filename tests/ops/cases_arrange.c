@@ -354,9 +354,9 @@ static void tensordot_ref(const op_case *c, const double *const *x, const ctn_de
         }
 }
 
-/* ---- windows of images ------------------------------------------------------------------------ */
+/* ---- windows of images ---------------------------------------------------------------------- */
 
-/* p: kernel, stride, padding in front and at the end, dilation; the same for all dimensions; mode */
+/* p: kernel, stride, padding in front and at the end, dilation of all dimensions; mode */
 static ctn_tensor *im2col_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     const int64_t kernel[3] = {c->p[0], c->p[0] + 1, c->p[0]};
