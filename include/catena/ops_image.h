@@ -148,6 +148,19 @@ CTN_API ctn_tensor *ctn_resize_at(const char *at, ctn_tensor *x, ctn_resize_kind
                                   const int64_t *size);
 #define ctn_resize(...) ctn_resize_at(CTN_HERE, __VA_ARGS__)
 
+/* The image at the points of a grid, by bilinear interpolation, and 0 outside. x (N,C,H,W), grid
+ * (N,h,w,2) -> (N,C,h,w). A point is (x, y), each from -1 to 1 across the image. With align_corners
+ * = 1 these are the centres of the first and the last pixel, otherwise their outer edges, as in
+ * PyTorch. A point that is NaN lies outside. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_grid_sample_at(const char *at, ctn_tensor *x, ctn_tensor *grid,
+                                       int align_corners);
+#define ctn_grid_sample(...) ctn_grid_sample_at(CTN_HERE, __VA_ARGS__)
+/* The grid of a height x width image, each point (x, y, 1) multiplied by a matrix. theta (N,2,3) ->
+ * (N,height,width,2). Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_affine_grid_at(const char *at, ctn_tensor *theta, int64_t height,
+                                       int64_t width, int align_corners);
+#define ctn_affine_grid(...) ctn_affine_grid_at(CTN_HERE, __VA_ARGS__)
+
 /* (N,C r^2,H,W) -> (N,C,H r,W r), with channels ordered as in PyTorch's pixel_shuffle, and the
  * inverse. Errors: ESHAPE. */
 CTN_API ctn_tensor *ctn_depth_to_space_at(const char *at, ctn_tensor *x, int64_t r);

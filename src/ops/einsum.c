@@ -17,7 +17,7 @@
  */
 #include "ops/common/along.h"
 
-enum { LETTERS = 52, LABELS = LETTERS + CTN_MAX_DIMS, TEXT = 16 };
+enum { LETTERS = 52, LABELS = LETTERS + CTN_MAX_DIMS, TEXT = 24 };
 
 typedef struct {
     ctn_tensor *t;

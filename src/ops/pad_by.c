@@ -24,7 +24,8 @@ static const char *const attr_names[] = {"mode",     "before 0", "size 0",   "af
 /* The element of n that is at position i, which may lie outside. */
 static int64_t source(int64_t mode, int64_t n, int64_t i)
 {
-    if (mode == CTN_PAD_REPLICATE) return i < 0 ? 0 : i < n ? i : n - 1;
+    if (i >= 0 && i < n) return i;
+    if (mode == CTN_PAD_REPLICATE) return i < 0 ? 0 : n - 1;
     const int64_t period = mode == CTN_PAD_WRAP ? n : n > 1 ? 2 * (n - 1) : 1;
     i %= period;
     if (i < 0) i += period;
@@ -95,10 +96,16 @@ static shape shape_of(const int64_t *attr, const ctn_desc *x, const ctn_desc *y)
     }
     s.line = all[last];
     for (int k = last + 1; k < y->ndim; k++) s.unit *= all[k].size;
-    for (; s.nd < last; s.nd++) {
-        s.d[s.nd] = all[s.nd];
-        s.xrows *= all[s.nd].size;
-        s.yrows *= all[s.nd].all;
+    for (int k = 0; k < last; k++) {
+        s.xrows *= all[k].size;
+        s.yrows *= all[k].all;
+        dimension *before = s.nd > 0 ? &s.d[s.nd - 1] : NULL;
+        if (before && before->size == before->all && all[k].size == all[k].all) {
+            all[k].size = all[k].all = before->size * all[k].size; /* neither is padded */
+            *before = all[k];
+        } else {
+            s.d[s.nd++] = all[k];
+        }
     }
     return s;
 }

@@ -455,6 +455,53 @@ static void response_ref(const op_case *c, const double *const *x, const ctn_des
     }
 }
 
+/* p: align_corners */
+CALL(grid_sample, ctn_grid_sample(x[0], x[1], (int)c->p[0]))
+
+static double hat(double x)
+{
+    return fabs(x) < 1 ? 1 - fabs(x) : 0;
+}
+
+static double pixel(double p, int64_t n, int64_t align)
+{
+    return align ? (p + 1) / 2 * (double)(n - 1) : ((p + 1) * (double)n - 1) / 2;
+}
+
+static void grid_sample_ref(const op_case *c, const double *const *x, const ctn_desc *out,
+                            double *y)
+{
+    const int64_t H = c->in[0].dim[2], W = c->in[0].dim[3], points = out->dim[2] * out->dim[3];
+    for (int64_t i = 0; i < desc_count(out); i++) {
+        const int64_t plane = i / points, sample = plane / out->dim[1];
+        const double *p = x[1] + 2 * (sample * points + i % points);
+        y[i] = 0;
+        for (int64_t k = 0; k < H * W; k++)
+            y[i] += x[0][plane * H * W + k] * hat(pixel(p[0], W, c->p[0]) - (double)(k % W)) *
+                    hat(pixel(p[1], H, c->p[0]) - (double)(k / W));
+    }
+}
+
+/* p: align_corners, height, width */
+CALL(affine_grid, ctn_affine_grid(x[0], c->p[1], c->p[2], (int)c->p[0]))
+
+static double coordinate(int64_t i, int64_t n, int64_t align)
+{
+    if (!align) return (2 * (double)i + 1) / (double)n - 1;
+    return n > 1 ? 2 * (double)i / (double)(n - 1) - 1 : 0;
+}
+
+static void affine_grid_ref(const op_case *c, const double *const *x, const ctn_desc *out,
+                            double *y)
+{
+    const int64_t h = c->p[1], w = c->p[2];
+    for (int64_t i = 0; i < desc_count(out); i++) {
+        const double *row = x[0] + (i / 2 / w / h * 2 + i % 2) * 3;
+        y[i] = row[0] * coordinate(i / 2 % w, w, c->p[0]) +
+               row[1] * coordinate(i / 2 / w % h, h, c->p[0]) + row[2];
+    }
+}
+
 /* clang-format off */
 #define ONE(o, n, c, ...) \
     {.op = o, .name = n, .nin = 1, .call = c##_call, .ref = c##_ref, __VA_ARGS__}
@@ -631,6 +678,24 @@ case_table cases_arrange = {
         .q = {1, 0.5, 0.5}, .grad = 1),
     ONE("avg_pool", "response_norm_alone", response, .in = {{S3(3, 4, 2)}}, .p = {1},
         .q = {1, 0.5, 0.5}, .grad = 1),
+    TWO("grid_sample", "inside", grid_sample,
+        .in = {{S4(2, 3, 5, 4)}, {S4(2, 3, 2, 2), .fill = FILL_UNIFORM, .lo = -0.7, .hi = 0.7}},
+        .grad = 2),
+    TWO("grid_sample", "aligned", grid_sample,
+        .in = {{S4(2, 2, 4, 6)}, {S4(2, 3, 3, 2), .fill = FILL_UNIFORM, .lo = -0.9, .hi = 0.9}},
+        .p = {1}, .grad = 2),
+    TWO("grid_sample", "across_the_edge", grid_sample,
+        .in = {{S4(2, 2, 3, 3)}, {S4(2, 5, 4, 2), .fill = FILL_UNIFORM, .lo = -1.8, .hi = 1.8}},
+        .grad = 2),
+    TWO("grid_sample", "large", grid_sample, .tol32 = 1e-4,
+        .in = {{S4(2, 19, 15, 17)},
+               {S4(2, 13, 31, 2), .fill = FILL_UNIFORM, .lo = -1.2, .hi = 1.2}}, .grad = 1),
+    TWO("grid_sample", "no_points", grid_sample, .in = {{S4(2, 3, 5, 4)}, {S4(2, 0, 2, 2)}},
+        .grad = 1),
+    ONE("matmul", "affine_grid", affine_grid, .in = {{S3(2, 2, 3)}}, .p = {0, 3, 4}, .grad = 1,
+        .engine_sums = 1),
+    ONE("matmul", "affine_grid_aligned", affine_grid, .in = {{S3(2, 2, 3)}}, .p = {1, 1, 4},
+        .grad = 1, .engine_sums = 1),
     {0},
 };
 /* clang-format on */

@@ -102,7 +102,9 @@ static strided merge(const ctn_desc *dd, const ctn_desc *sd)
     do {                                                           \
         const T *x = src;                                          \
         T *y = dst;                                                \
-        if (ds == 1)                                               \
+        if (ds == 1 && ss == -1)                                   \
+            for (int64_t i = 0; i < n; i++) y[i] = x[-i];          \
+        else if (ds == 1)                                          \
             for (int64_t i = 0; i < n; i++) y[i] = x[i * ss];      \
         else                                                       \
             for (int64_t i = 0; i < n; i++) y[i * ds] = x[i * ss]; \
