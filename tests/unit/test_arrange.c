@@ -190,6 +190,32 @@ static void test_low_precision_is_moved(void **state)
     assert_int_equal(ctn_scope_end(ctx), CTN_OK);
 }
 
+/* ---- the module of convolution --------------------------------------------------------------- */
+
+static void test_module_pads(void **state)
+{
+    static const int64_t one[4] = {0, 0, 1, 2};
+    ctn_module *m = NULL, *none = NULL;
+    (void)state;
+    assert_int_equal(ctn_conv_new(&m, ctx, 3, 4, CTN_SHAPE(3, 3),
+                                  CTN_OPT(ctn_conv_module_opt, .pad = {1, 2}, .no_bias = 1,
+                                          .pad_mode = CTN_PAD_WRAP)),
+                     CTN_OK);
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *x = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(2, 3, 6, 5));
+    ctn_tensor *w = ctn_use(ctn_module_find(m, "weight"));
+    ctn_tensor *y = ctn_conv(ctn_pad_by(x, CTN_PAD_WRAP, one, one), w, NULL, NULL);
+    ctn_tensor *d = ctn_sub(ctn_call(m, x), y);
+    assert_true(ctn_item(ctn_max(ctn_abs(d), CTN_ALL_AXES, 0)) == 0);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    assert_int_equal(ctn_conv_transpose_new(&none, ctx, 3, 4, CTN_SHAPE(3, 3),
+                                            CTN_OPT(ctn_conv_module_opt, .pad_mode = CTN_PAD_WRAP)),
+                     CTN_EARG);
+    assert_null(none);
+    ctn_error_clear();
+    ctn_module_free(m);
+}
+
 /* ---- refused calls --------------------------------------------------------------------------- */
 
 #define REFUSED(status, text, call)                                      \
@@ -257,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_moving_places_reuse_the_plan),
         cmocka_unit_test(test_nan_and_zeros_are_sorted),
         cmocka_unit_test(test_low_precision_is_moved),
+        cmocka_unit_test(test_module_pads),
         cmocka_unit_test(test_refused_calls),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
