@@ -26,7 +26,10 @@ static int64_t source(int64_t mode, int64_t n, int64_t i)
 {
     if (i >= 0 && i < n) return i;
     if (mode == CTN_PAD_REPLICATE) return i < 0 ? 0 : n - 1;
-    const int64_t period = mode == CTN_PAD_WRAP ? n : n > 1 ? 2 * (n - 1) : 1;
+    const bool wrap = mode == CTN_PAD_WRAP;
+    const int64_t once = i < 0 ? (wrap ? i + n : -i) : wrap ? i - n : 2 * (n - 1) - i;
+    if (once >= 0 && once < n) return once; /* the usual case needs no division */
+    const int64_t period = wrap ? n : n > 1 ? 2 * (n - 1) : 1;
     i %= period;
     if (i < 0) i += period;
     return i < n ? i : period - i;
@@ -117,6 +120,14 @@ static int64_t source_of(const dimension *d, int64_t o)
 
 /* ---- y from x -------------------------------------------------------------------------------- */
 
+/* Single elements are one move each. */
+static void copy_unit(char *y, const char *x, size_t bytes)
+{
+    if (bytes == 4) memcpy(y, x, 4);
+    else if (bytes == 8) memcpy(y, x, 8);
+    else memcpy(y, x, bytes);
+}
+
 static ctn_status pad_by_run(const ctn_run_args *a)
 {
     const shape s = shape_of(a->attr, &a->din[0], &a->dout[0]);
@@ -136,10 +147,10 @@ static ctn_status pad_by_run(const ctn_run_args *a)
         const char *x = (const char *)a->in[0] + from * (int64_t)es;
         char *y = (char *)a->out[0] + to * (int64_t)es;
         for (int64_t o = 0; o < l->before; o++)
-            memcpy(y + (size_t)o * unit, x + (size_t)source_of(l, o) * unit, unit);
+            copy_unit(y + (size_t)o * unit, x + (size_t)source_of(l, o) * unit, unit);
         memcpy(y + (size_t)l->before * unit, x, (size_t)l->size * unit);
         for (int64_t o = l->before + l->size; o < l->all; o++)
-            memcpy(y + (size_t)o * unit, x + (size_t)source_of(l, o) * unit, unit);
+            copy_unit(y + (size_t)o * unit, x + (size_t)source_of(l, o) * unit, unit);
     }
     return CTN_OK;
 }
