@@ -55,6 +55,13 @@ CTN_API ctn_tensor *ctn_im2col_at(const char *at, ctn_tensor *x, int spatial,
                                   const int64_t *kernel, const ctn_conv_opt *opt);
 #define ctn_im2col(...) ctn_im2col_at(CTN_HERE, __VA_ARGS__)
 
+/* Convolution with a kernel of its own at every position of the result. x (N,I,...), w
+ * (O,out...,I,k...), b (O,out...) or NULL -> (N,O,out...); groups and out_pad are not used. Errors:
+ * ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_local_conv_at(const char *at, ctn_tensor *x, ctn_tensor *w, ctn_tensor *b,
+                                      const ctn_conv_opt *opt);
+#define ctn_local_conv(...) ctn_local_conv_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Arrays have one number per spatial dimension; a 0 after the first number means the same as

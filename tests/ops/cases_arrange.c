@@ -388,6 +388,31 @@ static void im2col_ref(const op_case *c, const double *const *x, const ctn_desc 
     }
 }
 
+/* p: stride, padding; a kernel of its own at every position */
+static ctn_tensor *local_conv_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    (void)ctx;
+    return ctn_local_conv(x[0], x[1], x[2],
+                          CTN_OPT(ctn_conv_opt, .stride = {c->p[0]}, .pad = {c->p[1]}));
+}
+
+static void local_conv_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t *n = c->in[0].dim, *k = c->in[1].dim + 4, *o = out->dim;
+    for (int64_t i = 0; i < desc_count(out); i++) {
+        const int64_t place = i % (o[1] * o[2] * o[3]), h = i / o[3] % o[2], w = i % o[3];
+        const int64_t taps = n[1] * k[0] * k[1];
+        y[i] = x[2][place];
+        for (int64_t j = 0; j < taps; j++) {
+            const int64_t r = h * c->p[0] + j / k[1] % k[0] - c->p[1];
+            const int64_t q = w * c->p[0] + j % k[1] - c->p[1];
+            const int64_t channel = i / (o[1] * o[2] * o[3]) * n[1] + j / k[1] / k[0];
+            if (r >= 0 && r < n[2] && q >= 0 && q < n[3])
+                y[i] += x[1][place * taps + j] * x[0][(channel * n[2] + r) * n[3] + q];
+        }
+    }
+}
+
 /* p: kernel, stride; x[0] chooses the places, x[1] is put there */
 static ctn_tensor *max_unpool_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -665,6 +690,9 @@ case_table cases_arrange = {
         .grad = 1),
     ONE("im2col", "large", im2col, .in = {{S4(3, 8, 20, 21)}}, .p = {3, 1, 1, 1, 1}, .grad = 1),
     ONE("im2col", "no_samples", im2col, .in = {{S4(0, 2, 5, 6)}}, .p = {3, 2, 1, 2, 1}, .grad = 1),
+    {.op = "im2col", .name = "local_conv", .nin = 3, .call = local_conv_call,
+     .ref = local_conv_ref, .p = {2, 1}, .grad = 2, .engine_sums = 1,
+     .in = {{S4(2, 3, 5, 6)}, {.ndim = 6, .dim = {2, 3, 3, 3, 3, 3}}, {S3(2, 3, 3)}}},
     TWO("max_pool", "unpool", max_unpool,
         .in = {DISTINCT(S4(2, 3, 6, 4), .no_grad = 1), {S4(2, 3, 3, 2)}}, .p = {2, 2}, .grad = 2),
     TWO("max_pool", "unpool_overlapping", max_unpool,
