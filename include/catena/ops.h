@@ -75,16 +75,18 @@ CTN_API ctn_tensor *ctn_full_at(const char *at, ctn_context *ctx, double value, 
 
 typedef struct {
     size_t struct_size;
-    ctn_tensor *weights;     /* (C) one weight per class; NULL: all 1 */
-    ctn_reduction reduction; /* mean: divides by the sum of the weights of the rows that count */
-    const int64_t *ignore;   /* rows of this class are ignored; NULL: -100 */
-    double smoothing;        /* label smoothing, 0 to 1 */
-    ctn_tensor *bias;        /* ctn_linear_cross_entropy: (V), added to the logits; NULL: none */
+    ctn_tensor *weights; /* (C) one weight per class; NULL: all 1 */
+    /* mean: divides by the sum of the weights of the rows that count; none: one loss per row, which
+     * is 0 for ignored rows */
+    ctn_reduction reduction;
+    const int64_t *ignore; /* rows of this class are ignored; NULL: -100 */
+    double smoothing;      /* label smoothing, 0 to 1 */
+    ctn_tensor *bias;      /* ctn_linear_cross_entropy: (V), added to the logits; NULL: none */
 } ctn_softmax_cross_entropy_opt;
 
 /* Cross-entropy: the mean of -log softmax(x)[t]. x (...,C); t (...) classes i64 or i32, or
- * (...,C) soft targets -> (). Errors: ESHAPE, EDTYPE; EARG for a class out of range, when the
- * step runs. */
+ * (...,C) soft targets -> (), or (...) with CTN_NONE. Errors: ESHAPE, EDTYPE, EARG; EARG for a
+ * class out of range, when the step runs. */
 CTN_API ctn_tensor *ctn_softmax_cross_entropy_with_at(const char *at, ctn_tensor *x, ctn_tensor *t,
                                                       const ctn_softmax_cross_entropy_opt *opt);
 #define ctn_softmax_cross_entropy(x, t) ctn_softmax_cross_entropy_with_at(CTN_HERE, x, t, NULL)

@@ -32,12 +32,51 @@ CTN_API ctn_tensor *ctn_min_at(const char *at, ctn_tensor *x, int naxes, const i
                                int keep);
 #define ctn_min(...) ctn_min_at(CTN_HERE, __VA_ARGS__)
 
+/* The product of the elements; 1 if there are none. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_prod_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                                int keep);
+#define ctn_prod(...) ctn_prod_at(CTN_HERE, __VA_ARGS__)
+
+/* log(sum of exp(x)) without overflow. Errors: ESHAPE (also if there are no elements), EDTYPE. */
+CTN_API ctn_tensor *ctn_logsumexp_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                                     int keep);
+#define ctn_logsumexp(...) ctn_logsumexp_at(CTN_HERE, __VA_ARGS__)
+
+/* The variance: the sum of (x - mean)^2 divided by (elements - correction). correction 0 is the
+ * variance of the elements themselves, 1 the unbiased estimate from a sample; NaN where nothing
+ * is left to divide by. std is its square root, with gradient 0 where it is 0. Errors: ESHAPE,
+ * EDTYPE. */
+CTN_API ctn_tensor *ctn_var_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                               int correction, int keep);
+#define ctn_var(...) ctn_var_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_std_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                               int correction, int keep);
+#define ctn_std(...) ctn_std_at(CTN_HERE, __VA_ARGS__)
+
+/* The p-norm: the sum of |x| (p = 1), the square root of the sum of x^2 (p = 2), or the largest
+ * |x| (p = INFINITY). The gradient at x = 0 is 0. Errors: ESHAPE (also if there are no elements
+ * and p = INFINITY), EDTYPE, EARG for another p. */
+CTN_API ctn_tensor *ctn_norm_at(const char *at, ctn_tensor *x, double p, int naxes,
+                                const int64_t *axes, int keep);
+#define ctn_norm(...) ctn_norm_at(CTN_HERE, __VA_ARGS__)
+
+/* The weighted mean: sum of x weights / sum of weights. weights broadcast to the shape of x;
+ * NULL: all 1. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_average_at(const char *at, ctn_tensor *x, ctn_tensor *weights, int naxes,
+                                   const int64_t *axes, int keep);
+#define ctn_average(...) ctn_average_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- along one axis ------------------------------------------------------------------------- */
 
 /* Index (i64) of the largest element along the axis, the first among equals. The axis is
  * removed. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_argmax_at(const char *at, ctn_tensor *x, int64_t axis);
 #define ctn_argmax(...) ctn_argmax_at(CTN_HERE, __VA_ARGS__)
+
+/* Index (i64) of the smallest element along the axis, the first among equals; NaN counts as the
+ * smallest. The axis is removed. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_argmin_at(const char *at, ctn_tensor *x, int64_t axis);
+#define ctn_argmin(...) ctn_argmin_at(CTN_HERE, __VA_ARGS__)
 
 /* The k largest elements along the axis in descending order, and their indices (i64); equal
  * elements keep their order. values and indices may be NULL. Errors: ESHAPE, EDTYPE. */
@@ -59,6 +98,26 @@ CTN_API ctn_status ctn_sort_at(const char *at, ctn_tensor *x, int64_t axis, int 
 /* The indices alone. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_argsort_at(const char *at, ctn_tensor *x, int64_t axis, int descending);
 #define ctn_argsort(...) ctn_argsort_at(CTN_HERE, __VA_ARGS__)
+
+/* y_i = x_0 ... x_i along the axis; with reverse, x_i ... x_last. The gradient is also right
+ * where elements are 0. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_cumprod_at(const char *at, ctn_tensor *x, int64_t axis, int reverse);
+#define ctn_cumprod(...) ctn_cumprod_at(CTN_HERE, __VA_ARGS__)
+
+/* y = x / max(n, eps), where n is the 2-norm of x along the axis. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_normalize_at(const char *at, ctn_tensor *x, int64_t axis, double eps);
+#define ctn_normalize(...) ctn_normalize_at(CTN_HERE, __VA_ARGS__)
+
+/* The sum of a b along the axis divided by the 2-norms of a and b, each at least eps. a and b
+ * broadcast; the axis is removed. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_cosine_similarity_at(const char *at, ctn_tensor *a, ctn_tensor *b,
+                                             int64_t axis, double eps);
+#define ctn_cosine_similarity(...) ctn_cosine_similarity_at(CTN_HERE, __VA_ARGS__)
+
+/* The cross-covariance of columns: x (N,I), y (N,J) -> (I,J). Element (i,j) is the mean over the
+ * rows of (x_i - mean x_i) (y_j - mean y_j). Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_cross_covariance_at(const char *at, ctn_tensor *x, ctn_tensor *y);
+#define ctn_cross_covariance(...) ctn_cross_covariance_at(CTN_HERE, __VA_ARGS__)
 
 /* ---- indexing ------------------------------------------------------------------------------- */
 

@@ -132,6 +132,14 @@ ctn_op ctn__op_huber_grad = {
     .run = huber_grad_run,
 };
 
+/* c (d - c/2) of each element, where c is d clipped. */
+static ctn_tensor *each(const char *at, ctn_tensor *x, ctn_tensor *t, double delta)
+{
+    if (!ctn__loss_pair(at, "huber", x, t)) return NULL;
+    ctn_tensor *d = ctn_sub_at(at, x, t), *c = ctn_clip_at(at, d, -delta, delta);
+    return ctn_mul_at(at, c, ctn_sub_at(at, d, ctn_scale_at(at, c, 0.5)));
+}
+
 ctn_tensor *ctn_huber_at(const char *at, ctn_tensor *x, ctn_tensor *t, double delta,
                          ctn_reduction reduction)
 {
@@ -139,5 +147,6 @@ ctn_tensor *ctn_huber_at(const char *at, ctn_tensor *x, ctn_tensor *t, double de
         ctn_fail(CTN_EARG, "huber: delta is %g, expected a number above 0 (%s)", delta, at);
         return NULL;
     }
+    if (reduction == CTN_NONE) return each(at, x, t, delta);
     return ctn__loss(at, &ctn__op_huber, x, t, reduction, 1, &CTN_CONST(delta));
 }

@@ -283,13 +283,17 @@ ctn_tensor *ctn_linear_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tenso
         refuse(at, x, w, t, o.bias);
         return NULL;
     }
+    const ctn_desc rows = t->d;
     x = ctn__rows_of(at, x);
     if (t->d.ndim != 1) t = ctn_reshape_at(at, t, CTN_SHAPE(ctn__count(&t->d)));
     if (!x || !t) return NULL;
-    const bool whole = o.weights || o.smoothing != 0;
+    const bool whole = o.weights || o.smoothing != 0 || o.reduction == CTN_NONE;
     if (whole || x->d.dtype != CTN_F32 || w->d.dtype != CTN_F32 ||
-        x->ctx->opt.precision != CTN_PRECISION_F32 || ctn__count(&x->d) == 0)
-        return ctn_softmax_cross_entropy_with_at(at, ctn_linear_at(at, x, w, o.bias), t, &o);
+        x->ctx->opt.precision != CTN_PRECISION_F32 || ctn__count(&x->d) == 0) {
+        ctn_tensor *y =
+            ctn_softmax_cross_entropy_with_at(at, ctn_linear_at(at, x, w, o.bias), t, &o);
+        return o.reduction == CTN_NONE ? ctn_reshape_at(at, y, rows.ndim, rows.dim) : y;
+    }
     ctn_tensor *in[4] = {x, w, t, o.bias};
     const int64_t attr[NATTR] = {o.reduction, o.ignore ? *o.ignore : CTN__NO_CLASS};
     return ctn__apply1(at, NULL, &ctn__op_linear_cross_entropy, o.bias ? 4 : 3, in, NATTR, attr,

@@ -104,5 +104,9 @@ ctn_op ctn__op_mean_absolute_error_grad = {
 ctn_tensor *ctn_mean_absolute_error_at(const char *at, ctn_tensor *x, ctn_tensor *t,
                                        ctn_reduction reduction)
 {
+    if (reduction == CTN_NONE)
+        return ctn__loss_pair(at, "mean_absolute_error", x, t)
+                   ? ctn_abs_at(at, ctn_sub_at(at, x, t))
+                   : NULL;
     return ctn__loss(at, &ctn__op_mean_absolute_error, x, t, reduction, 0, NULL);
 }

@@ -104,5 +104,8 @@ ctn_op ctn__op_mean_squared_error_grad = {
 ctn_tensor *ctn_mean_squared_error_at(const char *at, ctn_tensor *x, ctn_tensor *t,
                                       ctn_reduction reduction)
 {
+    if (reduction == CTN_NONE)
+        return ctn__loss_pair(at, "mean_squared_error", x, t) ? ctn_squared_difference_at(at, x, t)
+                                                              : NULL;
     return ctn__loss(at, &ctn__op_mean_squared_error, x, t, reduction, 0, NULL);
 }

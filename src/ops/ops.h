@@ -37,6 +37,8 @@ ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d);
 /* linear with a few rows (few_rows.c): does it apply, and its run, for which x must be plain. */
 bool ctn__few_rows(const ctn_prepare_args *a);
 ctn_status ctn__few_rows_run(const ctn_run_args *a);
+/* The square root of x >= 0, with gradients of 0 where x is 0. */
+ctn_tensor *ctn__root(const char *at, ctn_tensor *x);
 /* x (...,C) as (rows,C); x itself if it has two dimensions. x must have at least one dimension. */
 ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
 /* For use in a prepare: ask the plan to copy a broadcast operand into memory without strides of 0.

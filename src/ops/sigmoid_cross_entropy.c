@@ -146,8 +146,17 @@ ctn_op ctn__op_sigmoid_cross_entropy_grad = {
     .run = sxent_grad_run,
 };
 
+/* -t log p - (1-t) log(1-p) = t softplus(-x) + (1-t) softplus(x) of each element. */
+static ctn_tensor *each(const char *at, ctn_tensor *x, ctn_tensor *t)
+{
+    if (!ctn__loss_pair(at, "sigmoid_cross_entropy", x, t)) return NULL;
+    ctn_tensor *yes = ctn_softplus_at(at, ctn_neg_at(at, x)), *no = ctn_softplus_at(at, x);
+    return ctn_linear_interpolate_at(at, t, yes, no);
+}
+
 ctn_tensor *ctn_sigmoid_cross_entropy_at(const char *at, ctn_tensor *x, ctn_tensor *t,
                                          ctn_reduction reduction)
 {
+    if (reduction == CTN_NONE) return each(at, x, t);
     return ctn__loss(at, &ctn__op_sigmoid_cross_entropy, x, t, reduction, 0, NULL);
 }

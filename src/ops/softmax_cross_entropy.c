@@ -6,7 +6,7 @@
  *   classes:  q_c = W_c ((1-s) [c == t] + s/C); rows with t == ignore are skipped
  *   soft:     q_c = W_c ((1-s) t_c + s/C)
  *   loss = sum over rows of -sum_c q_c log p_c; `mean` divides it by the sum of W_t (classes) or by
- *          the number of rows (soft)
+ *          the number of rows (soft); `none` keeps the rows, and below gy is then that of the row
  * Gradient: gx_c = gy (p_c sum(q) - q_c) / divisor. p is recomputed from x and the second output
  * of the loss (...,2), which holds max(x) and 1 / sum(exp(x - max)) of each row. So nothing of
  * the size of x is kept but x itself.
@@ -48,8 +48,12 @@ static ctn_status xent_infer(ctn_infer_args *a)
                         ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(t, tt, sizeof tt),
                         w ? ", class weights are " : "",
                         w ? ctn__shape_text(w, tw, sizeof tw) : "");
-    a->out[0].dtype = x->dtype;
-    a->out[0].ndim = 0;
+    if (a->attr[REDUCTION] != CTN_MEAN && a->attr[REDUCTION] != CTN_SUM &&
+        a->attr[REDUCTION] != CTN_NONE)
+        return ctn_fail(CTN_EARG, "%s: reduction %lld is not CTN_MEAN, CTN_SUM or CTN_NONE",
+                        a->name, (long long)a->attr[REDUCTION]);
+    a->out[0] = rows;
+    if (a->attr[REDUCTION] != CTN_NONE) a->out[0].ndim = 0;
     a->out[1] = *x;
     a->out[1].dim[x->ndim - 1] = 2;
     return CTN_OK;
@@ -62,7 +66,7 @@ typedef struct {
     ctn_dtype ft, tt; /* types of x and w, and of t */
     int64_t C, rows, ignore;
     double smooth, all; /* all: the sum of the class weights */
-    bool soft, mean;
+    bool soft, mean, none;
 } target;
 
 static double weight(const target *g, int64_t c)
@@ -83,7 +87,8 @@ static target target_of(const ctn_run_args *a, const ctn_desc *x, int t_at, int 
                 .smooth = a->scalar[SMOOTHING],
                 .all = (double)C,
                 .soft = is_soft(&a->din[t_at]),
-                .mean = a->attr[REDUCTION] == CTN_MEAN};
+                .mean = a->attr[REDUCTION] == CTN_MEAN,
+                .none = a->attr[REDUCTION] == CTN_NONE};
     if (g.w) g.all = 0;
     for (int64_t c = 0; g.w && c < C; c++) g.all += weight(&g, c);
     return g;
@@ -158,8 +163,11 @@ static ctn_status xent_run(const ctn_run_args *a)
                         "softmax_cross_entropy: the class of row %lld is outside 0 to %lld",
                         (long long)bad, (long long)g.C - 1);
     double sum = 0;
-    for (int64_t r = 0; r < g.rows; r++) sum += loss[r];
-    ctn__elem_set(a->out[0], g.ft, 0, sum / divisor(&g));
+    for (int64_t r = 0; r < g.rows; r++) {
+        sum += loss[r];
+        if (g.none) ctn__elem_set(a->out[0], g.ft, r, loss[r]);
+    }
+    if (!g.none) ctn__elem_set(a->out[0], g.ft, 0, sum / divisor(&g));
     return CTN_OK;
 }
 
@@ -212,10 +220,11 @@ static ctn_status xent_grad_run(const ctn_run_args *a)
 {
     const target g = target_of(a, &a->din[0], 1, 4);
     const ctn__isa isa = ctn__isa_in_use();
-    const double scale = ctn__elem_get(a->in[2], g.ft, 0) / divisor(&g);
+    const double div = divisor(&g);
 #pragma omp parallel for schedule(static) if (g.rows * g.C > 4096)
     for (int64_t r = 0; r < g.rows; r++) {
         const int64_t at = r * g.C;
+        const double scale = ctn__elem_get(a->in[2], g.ft, g.none ? r : 0) / div;
         if (g.ft == CTN_F32)
             grad_row_f32(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
                          (float *)a->out[0] + at, r, scale, isa);
@@ -227,20 +236,24 @@ static ctn_status xent_grad_run(const ctn_run_args *a)
 }
 
 /* With v the gradient of its result, the gradients are
- *   by gy: sum(v G(x, t, 1));  by x: gy f softmax_grad(p, v), f = sum(q) / divisor of each row.
+ *   by gy: sum(v G(x, t, 1)), of each row for `none`;  by x: gy f softmax_grad(p, v), f = sum(q) / divisor of each row.
  * They are composed of ops that have gradients of any order. The gradient by x includes the
  * dependence on x through stat. */
 static ctn_status xent_grad_grad(const ctn_grad_args *a)
 {
     const char *at = a->at;
     ctn_tensor *x = a->in[0], *t = a->in[1], *gy = a->in[2], *w = a->nin > 4 ? a->in[4] : NULL;
+    const int64_t last = x->d.ndim - 1;
+    const bool none = a->attr[REDUCTION] == CTN_NONE;
     if (a->need[2]) {
-        ctn_tensor *one = ctn_full_at(at, a->ctx, 1, x->d.dtype, 0, NULL);
-        ctn_tensor *g = slope(a, x, t, one, a->in[3], w);
-        CTN_TRY(ctn__grad_to(a, 2, ctn_sum_at(at, ctn_mul_at(at, a->gout[0], g), CTN_ALL_AXES, 0)));
+        ctn_tensor *one = ctn_full_at(at, a->ctx, 1, x->d.dtype, gy->d.ndim, gy->d.dim);
+        ctn_tensor *g = ctn_mul_at(at, a->gout[0], slope(a, x, t, one, a->in[3], w));
+        CTN_TRY(ctn__grad_to(a, 2,
+                             none ? ctn_sum_at(at, g, 1, &last, 0)
+                                  : ctn_sum_at(at, g, CTN_ALL_AXES, 0)));
     }
     if (!a->need[0]) return CTN_OK;
-    const int64_t last = x->d.ndim - 1;
+    if (none) gy = ctn_unsqueeze_at(at, gy, -1);
     ctn_tensor *in[3] = {x, t, w}, *pv[2] = {ctn_softmax_at(at, x, -1), a->gout[0]};
     ctn_tensor *f = ctn__apply1(at, NULL, &ctn__op_softmax_cross_entropy_grad_rows, w ? 3 : 2, in,
                                 NATTR, a->attr, NSCALAR, a->scalar);

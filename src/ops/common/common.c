@@ -62,6 +62,16 @@ ctn_tensor *ctn__sum_to(const char *at, ctn_tensor *g, const ctn_desc *d)
     return ctn_reshape_at(at, g, d->ndim, d->dim);
 }
 
+/* The argument is masked as well as the result, so that no infinite derivative appears. */
+ctn_tensor *ctn__root(const char *at, ctn_tensor *x)
+{
+    if (!x) return NULL;
+    ctn_tensor *zero = ctn_full_at(at, x->ctx, 0, x->d.dtype, CTN_SCALAR_SHAPE);
+    ctn_tensor *one = ctn_full_at(at, x->ctx, 1, x->d.dtype, CTN_SCALAR_SHAPE);
+    ctn_tensor *none = ctn_equal_at(at, x, zero);
+    return ctn_where_at(at, none, zero, ctn_sqrt_at(at, ctn_where_at(at, none, one, x)));
+}
+
 ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x)
 {
     if (!x || x->d.ndim == 2) return x;

@@ -5,31 +5,69 @@
  * Invariant: one function call sums a block of BLOCK elements, and the sums of the blocks are
  * added in order.
  */
+#include <stdio.h>
+
 #include "ops/common/loss.h"
 
 enum { BLOCK = 4096 };
 
-static ctn_status check_pair(const ctn_infer_args *a)
+/* where: "" or the source line in brackets; the line of an op is added by its caller. */
+static ctn_status check_pair(const char *name, const char *where, const ctn_desc *x,
+                             const ctn_desc *t)
 {
-    const ctn_desc *x = a->in[0], *t = a->in[1];
     char tx[128], tt[128];
     if (x->dtype != t->dtype || !ctn__is_f32_f64(x->dtype))
         return ctn_fail(CTN_EDTYPE,
-                        "%s: x is %s, targets are %s; expected the same type, f32 or f64", a->name,
-                        ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype));
+                        "%s: x is %s, targets are %s; expected the same type, f32 or f64%s", name,
+                        ctn_dtype_name(x->dtype), ctn_dtype_name(t->dtype), where);
     if (!ctn__same_shape(x, t))
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, targets are %s; expected equal shapes", a->name,
-                        ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(t, tt, sizeof tt));
+        return ctn_fail(CTN_ESHAPE, "%s: x is %s, targets are %s; expected equal shapes%s", name,
+                        ctn__shape_text(x, tx, sizeof tx), ctn__shape_text(t, tt, sizeof tt),
+                        where);
     return CTN_OK;
+}
+
+static ctn_status check_reduction(const char *name, const char *where, int64_t r)
+{
+    if (r == CTN_MEAN || r == CTN_SUM || r == CTN_NONE) return CTN_OK;
+    return ctn_fail(CTN_EARG, "%s: reduction %lld is not CTN_MEAN, CTN_SUM or CTN_NONE%s", name,
+                    (long long)r, where);
+}
+
+bool ctn__loss_pair(const char *at, const char *name, const ctn_tensor *x, const ctn_tensor *t)
+{
+    char where[256];
+    snprintf(where, sizeof where, " (%s)", at);
+    return x && t && check_pair(name, where, &x->d, &t->d) == CTN_OK;
+}
+
+bool ctn__loss_rows(const char *at, const char *name, const ctn_tensor *x, const ctn_tensor *t)
+{
+    char tx[128], tt[128];
+    if (!x || !t) return false;
+    ctn_desc rows = x->d;
+    rows.ndim--;
+    if (rows.ndim >= 0 && ctn__same_shape(&rows, &t->d)) return true;
+    ctn_fail(CTN_ESHAPE, "%s: x is %s, targets are %s; expected one target per row of x (%s)", name,
+             ctn__shape_text(&x->d, tx, sizeof tx), ctn__shape_text(&t->d, tt, sizeof tt), at);
+    return false;
+}
+
+ctn_tensor *ctn__loss_of_each(const char *at, const char *name, ctn_tensor *each,
+                              ctn_reduction reduction)
+{
+    char where[256];
+    snprintf(where, sizeof where, " (%s)", at);
+    if (check_reduction(name, where, reduction) < 0) return NULL;
+    if (reduction == CTN_NONE) return each;
+    return reduction == CTN_MEAN ? ctn_mean_at(at, each, CTN_ALL_AXES, 0)
+                                 : ctn_sum_at(at, each, CTN_ALL_AXES, 0);
 }
 
 ctn_status ctn__loss_infer(ctn_infer_args *a)
 {
-    int64_t r = a->attr[CTN__LOSS_REDUCTION];
-    CTN_TRY(check_pair(a));
-    if (r != CTN_MEAN && r != CTN_SUM)
-        return ctn_fail(CTN_EARG, "%s: reduction %lld is neither CTN_MEAN nor CTN_SUM", a->name,
-                        (long long)r);
+    CTN_TRY(check_pair(a->name, "", a->in[0], a->in[1]));
+    CTN_TRY(check_reduction(a->name, "", a->attr[CTN__LOSS_REDUCTION]));
     a->out[0].dtype = a->in[0]->dtype;
     a->out[0].ndim = 0;
     return CTN_OK;
@@ -37,7 +75,7 @@ ctn_status ctn__loss_infer(ctn_infer_args *a)
 
 ctn_status ctn__slope_infer(ctn_infer_args *a)
 {
-    CTN_TRY(check_pair(a));
+    CTN_TRY(check_pair(a->name, "", a->in[0], a->in[1]));
     a->out[0] = *a->in[0];
     return CTN_OK;
 }

@@ -2,7 +2,8 @@
  *
  * What the losses of two tensors of equal shape share, such as mean_squared_error. A loss is
  *   y = s * sum of l(x,t),   its gradient op   G(x, t, gy) = s gy l'(x,t),   s = 1 or 1/elements
- * where attribute 0 is the reduction. An op file provides functions for one block; loss.c cuts the
+ * where attribute 0 is the reduction. Losses that are not reduced are recorded with other ops. An op
+ * file provides functions for one block; loss.c cuts the
  * elements into blocks of fixed size, so that results do not depend on the thread count.
  */
 #ifndef CTN_OPS_COMMON_LOSS_H
@@ -36,9 +37,18 @@ ctn_tensor *ctn__slope(const ctn_grad_args *a, ctn_op *op, int64_t order, ctn_te
 ctn_tensor *ctn__slope_by_gy(const ctn_grad_args *a, ctn_op *op);
 /* Gradients of a loss that depends only on |x - t|: G(x,t,gy) and G(t,x,gy). */
 ctn_status ctn__loss_grad_of_difference(const ctn_grad_args *a, ctn_op *op);
-/* Record a loss. */
+/* Record a loss that is reduced to one number. */
 ctn_tensor *ctn__loss(const char *at, ctn_op *op, ctn_tensor *x, ctn_tensor *t,
                       ctn_reduction reduction, int nscalar, const ctn_scalar *scalar);
+
+/* For losses that are recorded with other ops. Are x and t there, floats of the same type, and of
+ * the same shape? If not, the error is on record. */
+bool ctn__loss_pair(const char *at, const char *name, const ctn_tensor *x, const ctn_tensor *t);
+/* The same for x (...,C) of floats and t (...) of any type. */
+bool ctn__loss_rows(const char *at, const char *name, const ctn_tensor *x, const ctn_tensor *t);
+/* The reduction of the losses of elements or rows. */
+ctn_tensor *ctn__loss_of_each(const char *at, const char *name, ctn_tensor *each,
+                              ctn_reduction reduction);
 
 /* c t, where c is a constant of the graph. */
 ctn_tensor *ctn__scaled(const char *at, ctn_tensor *t, double c);

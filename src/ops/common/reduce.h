@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What reductions over axes (sum, mean, max, min) share: attributes, the shape rule, and the
+ * What reductions over axes (sum, mean, max, min, prod) share: attributes, the shape rule, and the
  * dimensions of the input split into kept and reduced ones. Adjacent dimensions of one kind are
  * merged where the strides allow it.
  */
@@ -10,7 +10,7 @@
 #include "ops/common/along.h"
 
 enum { CTN__R_KIND, CTN__R_KEEP, CTN__R_AXIS0 }; /* attributes; no axes means all axes */
-enum { CTN__R_SUM, CTN__R_MEAN, CTN__R_MAX, CTN__R_MIN };
+enum { CTN__R_SUM, CTN__R_MEAN, CTN__R_MAX, CTN__R_MIN, CTN__R_PROD };
 
 typedef struct {
     ctn_desc kept, red;      /* each has at least one dimension, of length 1 if there is none */

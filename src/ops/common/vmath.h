@@ -42,14 +42,14 @@ CTN__VECTOR float ctn__expf(float x)
     return x < -87.3365402f ? 0.0f : y;
 }
 
-/* e^x for x <= 0 in double arithmetic, with a relative error of 1e-9; 0 below -87. It handles half
- * as many elements at a time, so it is for results that must be as exact as f32 allows. */
-CTN__VECTOR double ctn__exp_fine(float x)
+/* e^x in double arithmetic, with a relative error of 1e-9; 0 below -87. x is at most 700. It handles
+ * half as many elements at a time, so it is for results that must be as exact as f32 allows. */
+CTN__VECTOR double ctn__exp_fine(double x)
 {
     /* 1.5 * 2^52: adding it rounds to an integer, which is in the low bits. */
     const double shift = 6755399441055744.0;
-    const double t = (double)x * 1.4426950408889634 + shift;
-    const double r = (double)x - (t - shift) * 0.6931471805599453;
+    const double t = x * 1.4426950408889634 + shift;
+    const double r = x - (t - shift) * 0.6931471805599453;
     double p = 2.48015873015873e-5;
     p = p * r + 1.984126984126984e-4;
     p = p * r + 1.388888888888889e-3;
@@ -65,17 +65,22 @@ CTN__VECTOR double ctn__exp_fine(float x)
     double scale;
     memcpy(&scale, &u, sizeof scale);
     const double y = p * scale;
-    return x < -87.0f ? 0.0 : y;
+    return x < -87.0 ? 0.0 : y;
 }
 
-/* x = 2^e m, m in [sqrt(1/2), sqrt 2); log m by Cephes' polynomial in m - 1. */
-CTN__VECTOR float ctn__logf(float x)
+/* x = 2^n (1 + f), 1 + f in [sqrt(1/2), sqrt 2). Returns f. */
+CTN__VECTOR float ctn__log_split(float x, float *n)
 {
     float small = x < FLT_MIN ? 8388608.0f : 1.0f; /* 2^23 makes subnormals normal */
     uint32_t u = ctn__bits_of(x * small);
     int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
-    float f = ctn__float_of(u - ((uint32_t)e << 23)) - 1.0f, z = f * f;
-    float n = (float)e - (small > 1.0f ? 23.0f : 0.0f);
+    *n = (float)e - (small > 1.0f ? 23.0f : 0.0f);
+    return ctn__float_of(u - ((uint32_t)e << 23)) - 1.0f;
+}
+
+/* Cephes' polynomial: (log(1 + f) - f + f^2/2) / f^3. */
+CTN__VECTOR float ctn__log_poly(float f)
+{
     float p = 7.0376836292e-2f;
     p = p * f - 1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;
@@ -84,12 +89,31 @@ CTN__VECTOR float ctn__logf(float x)
     p = p * f - 1.6668057665e-1f;
     p = p * f + 2.0000714765e-1f;
     p = p * f - 2.4999993993e-1f;
-    p = p * f + 3.3333331174e-1f;
-    float y = p * f * z - n * 2.12194440e-4f - 0.5f * z;
-    y = n * 0.693359375f + (f + y);
+    return p * f + 3.3333331174e-1f;
+}
+
+/* y, which is the logarithm of an ordinary x, or what it is at the edges. */
+CTN__VECTOR float ctn__log_edges(float x, float y)
+{
     y = x > FLT_MAX ? INFINITY : y;
     y = x == 0.0f ? -INFINITY : y;
     return x >= 0.0f ? y : NAN;
+}
+
+CTN__VECTOR float ctn__logf(float x)
+{
+    float n, f = ctn__log_split(x, &n), z = f * f;
+    float y = ctn__log_poly(f) * f * z - n * 2.12194440e-4f - 0.5f * z;
+    return ctn__log_edges(x, n * 0.693359375f + (f + y));
+}
+
+/* The logarithm to another base, from those of 2 and of e. The sum is made in double, so that
+ * powers of the base give integers. */
+CTN__VECTOR float ctn__log_basef(float x, double of2, double of_e)
+{
+    float n, f = ctn__log_split(x, &n), z = f * f;
+    float y = ctn__log_poly(f) * f * z - 0.5f * z;
+    return ctn__log_edges(x, (float)((double)n * of2 + ((double)f + (double)y) * of_e));
 }
 
 /* log(1 + e) for e in [0, 1]; the rounding error of 1 + e is corrected to first order. */
@@ -99,7 +123,14 @@ CTN__VECTOR float ctn__log1pf(float e)
     return ctn__logf(u) + (e - (u - 1.0f)) / u;
 }
 
-/* e^x - 1 for x <= 0; a Taylor polynomial near 0, where the difference would cancel. */
+/* The same for any e. */
+CTN__VECTOR float ctn__log1p_anyf(float e)
+{
+    float u = 1.0f + e, y = ctn__logf(u), z = (e - (u - 1.0f)) / u;
+    return fabsf(y) <= FLT_MAX ? y + z : y;
+}
+
+/* e^x - 1; a Taylor polynomial near 0, where the difference would cancel. */
 CTN__VECTOR float ctn__expm1f(float x)
 {
     float p = 2.48015873e-5f;
@@ -111,7 +142,7 @@ CTN__VECTOR float ctn__expm1f(float x)
     p = p * x + 0.5f;
     p = p * (x * x) + x;
     float y = ctn__expf(x) - 1.0f;
-    return x > -0.5f ? p : y;
+    return fabsf(x) < 0.5f ? p : y;
 }
 
 /* 1 / (1 + e^-x) */
@@ -140,12 +171,9 @@ static inline double ctn__sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* The normal distribution function. With z = |x|/sqrt 2, erfc(z) = t exp(-z^2) Q(t),
- * t = 1/(1 + z/2), where Q of degree 8 is fitted to 4e-8. In the tail the rounding of z^2 adds an
- * error of x^2 * 6e-8. */
-CTN__VECTOR float ctn__normcdff(float x)
+/* erfc(z) = t exp(-z^2) Q(t), t = 1/(1 + z/2), for z >= 0. This is Q of degree 8, fitted to 4e-8. */
+CTN__VECTOR float ctn__erfc_polyf(float t)
 {
-    float z = fabsf(x) * 0.707106781f, t = 1.0f / (1.0f + 0.5f * z);
     float q = -0.0588909136f;
     q = q * t + 0.283702596f;
     q = q * t - 0.485384909f;
@@ -154,9 +182,61 @@ CTN__VECTOR float ctn__normcdff(float x)
     q = q * t + 0.202070111f;
     q = q * t + 0.243260949f;
     q = q * t + 0.282353491f;
-    q = q * t + 0.282087676f;
-    float tail = 0.5f * (t * ctn__expf(-0.5f * x * x) * q);
+    return q * t + 0.282087676f;
+}
+
+/* erfc(z) for z >= 0 in double arithmetic, with a relative error of 7e-9; 0 where it is below the
+ * range of f32. Q of degree 10 is fitted to t in 0.158 to 1. */
+CTN__VECTOR double ctn__erfc_fine(double z)
+{
+    double t = 1.0 / (1.0 + 0.5 * z), q = 0.033804961830065147;
+    q = q * t - 0.18007139578398043;
+    q = q * t + 0.35478951040907976;
+    q = q * t - 0.25268217609314334;
+    q = q * t - 0.054150700698742859;
+    q = q * t + 0.053780569900844992;
+    q = q * t + 0.047960774250034283;
+    q = q * t + 0.18728143991668261;
+    q = q * t + 0.24492577859652199;
+    q = q * t + 0.28227344822904334;
+    q = q * t + 0.28208779167356907;
+    return t * ctn__exp_fine(-z * z) * q;
+}
+
+CTN__VECTOR float ctn__erfcf(float x)
+{
+    const double tail = ctn__erfc_fine(fabs((double)x));
+    return (float)(x < 0.0f ? 2.0 - tail : tail);
+}
+
+/* A fitted polynomial below 1, 1 - erfc above. */
+CTN__VECTOR float ctn__erff(float x)
+{
+    const float a = fabsf(x), z = x * x, t = 1.0f / (1.0f + 0.5f * a);
+    float p = 7.87587506e-5f;
+    p = p * z - 8.01686429e-4f;
+    p = p * z + 5.18908742e-3f;
+    p = p * z - 2.68542120e-2f;
+    p = p * z + 1.12835947e-1f;
+    p = p * z - 3.76126267e-1f;
+    p = (p * z + 1.28379166e-1f) * x + x;
+    const float y = 1.0f - t * ctn__expf(-z) * ctn__erfc_polyf(t);
+    return a < 1.0f ? p : copysignf(y, x);
+}
+
+/* The normal distribution function, erfc(-x/sqrt 2) / 2. In the tail the rounding of x^2 adds an
+ * error of x^2 * 6e-8; the second function has none. */
+CTN__VECTOR float ctn__normcdff(float x)
+{
+    float z = fabsf(x) * 0.707106781f, t = 1.0f / (1.0f + 0.5f * z);
+    float tail = 0.5f * (t * ctn__expf(-0.5f * x * x) * ctn__erfc_polyf(t));
     return x < 0.0f ? tail : 1.0f - tail;
+}
+
+CTN__VECTOR float ctn__normcdf_finef(float x)
+{
+    const double tail = 0.5 * ctn__erfc_fine(fabs((double)x) * 0.70710678118654752440);
+    return (float)(x < 0.0f ? tail : 1.0 - tail);
 }
 
 static inline double ctn__normcdf(double x)
