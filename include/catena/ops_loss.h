@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* How a loss is reduced to one number: to its mean or its sum. With CTN_NONE it is not reduced: the
- * result is the loss of each element, or of each row where the comment says so. */
+ * result is the loss of each element, or of each row where the comment says so. ctn_average of
+ * that is a mean with a weight for each sample. */
 typedef enum { CTN_MEAN = 0, CTN_SUM = 1, CTN_NONE = 2 } ctn_reduction;
 
 /* ---- softmax -------------------------------------------------------------------------------- */

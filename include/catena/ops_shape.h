@@ -43,8 +43,8 @@ CTN_API ctn_tensor *ctn_logsumexp_at(const char *at, ctn_tensor *x, int naxes, c
 #define ctn_logsumexp(...) ctn_logsumexp_at(CTN_HERE, __VA_ARGS__)
 
 /* The variance: the sum of (x - mean)^2 divided by (elements - correction). correction 0 is the
- * variance of the elements themselves, 1 the unbiased estimate from a sample; NaN where nothing
- * is left to divide by. std is its square root, with gradient 0 where it is 0. Errors: ESHAPE,
+ * variance of the elements themselves, 1 the unbiased estimate from a sample, which is NaN
+ * for one element. std is its square root, with gradient 0 where it is 0. Errors: ESHAPE,
  * EDTYPE. */
 CTN_API ctn_tensor *ctn_var_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
                                int correction, int keep);
@@ -60,8 +60,8 @@ CTN_API ctn_tensor *ctn_norm_at(const char *at, ctn_tensor *x, double p, int nax
                                 const int64_t *axes, int keep);
 #define ctn_norm(...) ctn_norm_at(CTN_HERE, __VA_ARGS__)
 
-/* The weighted mean: sum of x weights / sum of weights. weights broadcast to the shape of x;
- * NULL: all 1. Errors: ESHAPE, EDTYPE. */
+/* The weighted mean: sum of x weights / sum of weights. weights may be NULL, which means all 1;
+ * they broadcast to the shape of x. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_average_at(const char *at, ctn_tensor *x, ctn_tensor *weights, int naxes,
                                    const int64_t *axes, int keep);
 #define ctn_average(...) ctn_average_at(CTN_HERE, __VA_ARGS__)

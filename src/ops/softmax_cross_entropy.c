@@ -236,7 +236,8 @@ static ctn_status xent_grad_run(const ctn_run_args *a)
 }
 
 /* With v the gradient of its result, the gradients are
- *   by gy: sum(v G(x, t, 1)), of each row for `none`;  by x: gy f softmax_grad(p, v), f = sum(q) / divisor of each row.
+ *   by gy: sum(v G(x, t, 1)), of each row for `none`
+ *   by x:  gy f softmax_grad(p, v), f = sum(q) / divisor of each row.
  * They are composed of ops that have gradients of any order. The gradient by x includes the
  * dependence on x through stat. */
 static ctn_status xent_grad_grad(const ctn_grad_args *a)

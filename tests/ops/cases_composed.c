@@ -18,7 +18,7 @@
 #define S4(a, b, c, d) .ndim = 4, .dim = {a, b, c, d}
 /* clang-format on */
 
-/* ---- reductions: p = what, keep, correction, number of axes, axes ----------------------------- */
+/* ---- reductions: p = what, keep, correction, number of axes, axes --------------------------- */
 
 typedef enum { PROD, LSE, VAR, STD, NORM1, NORM2, NORMMAX, AVERAGE } reduction;
 enum { WHAT, KEEP, CORRECTION, NAXES, AXIS0 };
@@ -94,7 +94,7 @@ static void reduce_ref(const op_case *c, const double *const *x, const ctn_desc 
     free(w);
 }
 
-/* ---- along one axis: p = what, axis, reverse or pool; q = eps --------------------------------- */
+/* ---- along one axis: p = what, axis, reverse or pool; q = eps ------------------------------- */
 
 typedef enum { CUMPROD, ARGMIN, NORMALIZE, COSINE, CRELU, MAXOUT } along;
 enum { AXIS = 1, REVERSE = 2, POOL = 2 };
@@ -180,7 +180,7 @@ static void covariance_ref(const op_case *c, const double *const *x, const ctn_d
         }
 }
 
-/* ---- losses of elements and of rows: p = what, reduction, p of hinge; q = delta or margin ----- */
+/* ---- losses of elements and of rows: p = what, reduction, p of hinge; q = delta or margin --- */
 
 typedef enum {
     MSE,
@@ -268,7 +268,7 @@ static void loss_ref(const op_case *c, const double *const *x, const ctn_desc *o
     if (c->p[REDUCTION] != CTN_NONE) y[0] = c->p[REDUCTION] == CTN_MEAN ? sum / (double)n : sum;
 }
 
-/* ---- softmax cross-entropy of each row: p = 1: by linear_cross_entropy; q = smoothing --------- */
+/* ---- softmax cross-entropy of each row: p = 1: by linear_cross_entropy; q = smoothing ------- */
 
 static ctn_tensor *xent_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
@@ -312,7 +312,7 @@ static void xent_ref(const op_case *c, const double *const *x, const ctn_desc *o
     free(logit);
 }
 
-/* ---- metrics: p = what ------------------------------------------------------------------------ */
+/* ---- metrics: p = what ---------------------------------------------------------------------- */
 
 typedef enum { BINARY, R2, PRECISION, RECALL, F1, SUPPORT } metric;
 
@@ -371,7 +371,7 @@ static void metric_ref(const op_case *c, const double *const *x, const ctn_desc 
     }
 }
 
-/* ---- random: only the repeated runs are checked; see also tests/unit/test_elementary.c ---------- */
+/* ---- random: only the repeated runs are checked; see also tests/unit/test_elementary.c ------ */
 
 typedef enum { RRELU, GAUSSIAN, GUMBEL } sampled;
 
@@ -498,7 +498,8 @@ case_table cases_composed = {
     LOSSES("exp", "gaussian_nll_", GAUSS, 0, 3, THREE),
     LOSSES("expm1", "gaussian_kl_", GAUSS_KL, 0, 2, ANY),
     LOSSES("log", "kl_div_", KL, 0, 2, TARGET),
-    LOSS("log", "kl_div_zeros", KL, CTN_SUM, 0, 0, 2, {S1(9)}, {S1(9), .fill = FILL_INDEX, .hi = 2}),
+    LOSS("log", "kl_div_zeros", KL, CTN_SUM, 0, 0, 2, X(S1(9)),
+         {S1(9), .fill = FILL_INDEX, .hi = 2}),
     {.op = "one_hot", .name = "hinge_mean", .nin = 2, .p = {HINGE, CTN_MEAN, 1}, .grad = 1,
      .in = {X(S2(5, 4)), CLASSES(CTN_I64, 4, S1(5))}, .call = loss_call, .ref = loss_ref},
     {.op = "one_hot", .name = "hinge_squared_none", .nin = 2, .p = {HINGE, CTN_NONE, 2}, .grad = 2,
@@ -527,7 +528,8 @@ case_table cases_composed = {
     METRIC("compare", "binary_accuracy_empty", BINARY, X(S1(0)), CLASSES(CTN_I64, 2, S1(0))),
     METRIC("compare", "r2_score", R2, X(S2(9, 3)), X(S2(9, 3))),
     METRIC("compare", "r2_score_flat", R2, X(S1(9), FEW), X(S1(9), .fill = FILL_INDEX, .hi = 1)),
-    METRIC("tril", "precision", PRECISION, CLASSES(CTN_I64, 3, S1(40)), CLASSES(CTN_I64, 4, S1(40))),
+    METRIC("tril", "precision", PRECISION, CLASSES(CTN_I64, 3, S1(40)),
+           CLASSES(CTN_I64, 4, S1(40))),
     METRIC("tril", "recall", RECALL, CLASSES(CTN_I64, 4, S1(40)), CLASSES(CTN_I32, 3, S1(40))),
     METRIC("tril", "f1", F1, CLASSES(CTN_I64, 3, S1(40)), CLASSES(CTN_I64, 3, S1(40))),
     METRIC("tril", "support", SUPPORT, CLASSES(CTN_I64, 4, S1(40)), CLASSES(CTN_I64, 4, S1(40))),

@@ -73,7 +73,7 @@ static double selu(double x)
     return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * expm1(x));
 }
 
-/* ---- how each is called, and what it computes; v are the elements of the inputs at one place --- */
+/* ---- how each is called, and what it computes; v are the elements of the inputs at one place */
 
 #define FUNCTION(op, call, ...)                                          \
     static ctn_tensor *call_##op(const op_case *c, ctn_tensor *const *x) \
@@ -132,16 +132,16 @@ UNARY_FUNCTION(hard_sigmoid, hard_sigmoid(v[0]))
 UNARY_FUNCTION(hard_swish, v[0] * hard_sigmoid(v[0]))
 UNARY_FUNCTION(mish, v[0] * tanh(log1p(exp(v[0]))))
 
+/* clang-format off */
 #define FUNCTIONS(LINE)                                                                            \
-    LINE(sin)                                                                                      \
-    LINE(cos)                                                                                      \
-    LINE(tan) LINE(arcsin) LINE(arccos) LINE(arctan) LINE(arctan2) LINE(sinh) LINE(cosh)           \
-        LINE(arcsinh) LINE(arccosh) LINE(arctanh) LINE(expm1) LINE(log1p) LINE(log2) LINE(log10)   \
-            LINE(floor) LINE(ceil) LINE(round) LINE(trunc) LINE(fmod) LINE(signed_power) LINE(erf) \
-                LINE(erfc) LINE(erfcx) LINE(erfinv) LINE(erfcinv) LINE(ndtr) LINE(log_ndtr)        \
-                    LINE(ndtri) LINE(lgamma) LINE(digamma) LINE(polygamma) LINE(zeta)              \
-                        LINE(squared_difference) LINE(linear_interpolate) LINE(selu)               \
-                            LINE(hard_sigmoid) LINE(hard_swish) LINE(mish)
+    LINE(sin) LINE(cos) LINE(tan) LINE(arcsin) LINE(arccos) LINE(arctan) LINE(arctan2)             \
+    LINE(sinh) LINE(cosh) LINE(arcsinh) LINE(arccosh) LINE(arctanh) LINE(expm1) LINE(log1p)        \
+    LINE(log2) LINE(log10) LINE(floor) LINE(ceil) LINE(round) LINE(trunc) LINE(fmod)               \
+    LINE(signed_power) LINE(erf) LINE(erfc) LINE(erfcx) LINE(erfinv) LINE(erfcinv) LINE(ndtr)      \
+    LINE(log_ndtr) LINE(ndtri) LINE(lgamma) LINE(digamma) LINE(polygamma) LINE(zeta)               \
+    LINE(squared_difference) LINE(linear_interpolate) LINE(selu) LINE(hard_sigmoid)                \
+    LINE(hard_swish) LINE(mish)
+/* clang-format on */
 
 #define NUMBER(op) number_##op,
 enum { FUNCTIONS(NUMBER) };
@@ -177,7 +177,7 @@ static void ref(const op_case *c, const double *const *x, const ctn_desc *out, d
                 if (in->dim[m] != 1) off += at[out->ndim - in->ndim + m] * stride[m];
             v[j] = x[j][off];
         }
-        /* the factor as the library rounds it, because sin depends on every bit */
+        /* Large arguments of sin are multiplied by powers of 2, which is exact. */
         if (c->q[BEFORE] != 0) v[0] *= c->q[BEFORE];
         y[i] = functions[c->p[WHICH]].at(c, v) * (c->q[AFTER] != 0 ? c->q[AFTER] : 1);
     }

@@ -2,7 +2,7 @@
  *
  * What the losses of two tensors of equal shape share, such as mean_squared_error. A loss is
  *   y = s * sum of l(x,t),   its gradient op   G(x, t, gy) = s gy l'(x,t),   s = 1 or 1/elements
- * where attribute 0 is the reduction. Losses that are not reduced are recorded with other ops. An op
+ * where attribute 0 is the reduction. Losses without a reduction are recorded with other ops. An op
  * file provides functions for one block; loss.c cuts the
  * elements into blocks of fixed size, so that results do not depend on the thread count.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shape rule and dimension bookkeeping of reductions over axes, called by sum, mean, max, min and prod.
+ * Shape rule and dimension bookkeeping of reductions over axes, called by sum, mean, max, min and
+ * prod.
  */
 #include "ops/common/reduce.h"
 

@@ -42,7 +42,7 @@ CTN__VECTOR float ctn__expf(float x)
     return x < -87.3365402f ? 0.0f : y;
 }
 
-/* e^x in double arithmetic, with a relative error of 1e-9; 0 below -87. x is at most 700. It handles
+/* e^x for x <= 700 in double arithmetic, with a relative error of 1e-9; 0 below -87. It handles
  * half as many elements at a time, so it is for results that must be as exact as f32 allows. */
 CTN__VECTOR double ctn__exp_fine(double x)
 {
@@ -171,7 +171,8 @@ static inline double ctn__sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* erfc(z) = t exp(-z^2) Q(t), t = 1/(1 + z/2), for z >= 0. This is Q of degree 8, fitted to 4e-8. */
+/* erfc(z) = t exp(-z^2) Q(t), t = 1/(1 + z/2), for z >= 0. This is Q of degree 8, with an error of
+ * 4e-8. */
 CTN__VECTOR float ctn__erfc_polyf(float t)
 {
     float q = -0.0588909136f;
