@@ -5,7 +5,7 @@
 #include "ops/common/vmath.h"
 #include "ops/ops.h"
 
-#define LOG10F(x) ctn__log_basef(x, 0.30102999566398120, 0.43429448190325183)
+#define LOG10F(x) ctn__log_basef(x, 0.301025391f, 4.60503907e-6f, 0.434294482f)
 
 CTN__KERNEL(log10)
 {

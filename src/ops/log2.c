@@ -5,7 +5,7 @@
 #include "ops/common/vmath.h"
 #include "ops/ops.h"
 
-#define LOG2F(x) ctn__log_basef(x, 1.0, 1.4426950408889634)
+#define LOG2F(x) ctn__log_basef(x, 1.0f, 0.0f, 1.44269504f)
 
 CTN__KERNEL(log2)
 {

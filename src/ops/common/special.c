@@ -37,7 +37,7 @@ static double erfinv_near(double y)
 {
     const double v = y * y;
     double x = y * SQRT_PI / 2 * (1 + v * (PI / 12 + v * 7 * PI * PI / 480));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         const double step = (erf(x) - y) * SQRT_PI / 2 * exp(x * x);
         x -= step / (1 + x * step);
     }
@@ -53,7 +53,7 @@ static double erfcinv_far(double q)
     const double l = log(q), t = sqrt(-2 * (l - 0.69314718055994530942));
     double x = SQRT_HALF * (t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                                     (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         const double e = ctn__erfcx(x);
         x += (log(e) - x * x - l) * e * SQRT_PI / 2;
     }

@@ -107,13 +107,13 @@ CTN__VECTOR float ctn__logf(float x)
     return ctn__log_edges(x, n * 0.693359375f + (f + y));
 }
 
-/* The logarithm to another base, from those of 2 and of e. The sum is made in double, so that
- * powers of the base give integers. */
-CTN__VECTOR float ctn__log_basef(float x, double of2, double of_e)
+/* The logarithm to another base, from those of 2 and of e. That of 2 is hi + lo, where n hi is
+ * exact, so that powers of the base give integers. */
+CTN__VECTOR float ctn__log_basef(float x, float hi, float lo, float of_e)
 {
     float n, f = ctn__log_split(x, &n), z = f * f;
     float y = ctn__log_poly(f) * f * z - 0.5f * z;
-    return ctn__log_edges(x, (float)((double)n * of2 + ((double)f + (double)y) * of_e));
+    return ctn__log_edges(x, n * hi + (n * lo + (f + y) * of_e));
 }
 
 /* log(1 + e) for e in [0, 1]; the rounding error of 1 + e is corrected to first order. */
