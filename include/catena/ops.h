@@ -10,6 +10,7 @@
 #define CATENA_OPS_H
 
 #include <catena/op.h>
+#include <catena/ops_fft.h>
 #include <catena/ops_image.h>
 #include <catena/ops_loss.h>
 #include <catena/ops_math.h>
