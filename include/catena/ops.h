@@ -12,6 +12,7 @@
 #include <catena/op.h>
 #include <catena/ops_fft.h>
 #include <catena/ops_image.h>
+#include <catena/ops_linalg.h>
 #include <catena/ops_loss.h>
 #include <catena/ops_math.h>
 #include <catena/ops_sequence.h>

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linear algebra of small matrices. All loops over rows run along memory, without sums that a
+ * vector could reorder, so every instruction set gives the same bits. The threads share the
+ * matrices of a batch.
+ */
+#include "ops/common/linalg.h"
+
+#include <math.h>
+#include <omp.h>
+
+/* ---- one matrix ------------------------------------------------------------------------------ */
+
+/* y -= c x for each of the rows first to last - 1 of y, with c in column `at` of that row. */
+CTN__PER_ISA(eliminate,
+             (double *a, int64_t n, int64_t at, int64_t first, int64_t last, const double *x),
+             (a, n, at, first, last, x))
+{
+    for (int64_t i = first; i < last; i++) {
+        double *y = a + i * n;
+        const double c = y[at];
+#pragma omp simd
+        for (int64_t j = at + 1; j < n; j++) y[j] -= c * x[j];
+    }
+}
+
+int ctn__lu(double *a, int64_t n, int64_t *pivot)
+{
+    const ctn__isa isa = ctn__isa_in_use();
+    int sign = 1;
+    for (int64_t c = 0; c < n; c++) {
+        int64_t best = c;
+        for (int64_t i = c + 1; i < n; i++)
+            if (fabs(a[i * n + c]) > fabs(a[best * n + c])) best = i;
+        pivot[c] = best;
+        for (int64_t j = 0; j < n && best != c; j++) {
+            const double t = a[c * n + j];
+            a[c * n + j] = a[best * n + j];
+            a[best * n + j] = t;
+        }
+        if (best != c) sign = -sign;
+        if (a[c * n + c] == 0) continue;
+        for (int64_t i = c + 1; i < n; i++) a[i * n + c] /= a[c * n + c];
+        eliminate[isa](a, n, c, c + 1, n, a + c * n);
+    }
+    return sign;
+}
+
+static void swap_rows(double *b, int64_t k, int64_t i, int64_t j)
+{
+    for (int64_t c = 0; c < k && i != j; c++) {
+        const double t = b[i * k + c];
+        b[i * k + c] = b[j * k + c];
+        b[j * k + c] = t;
+    }
+}
+
+/* Rows in the order of substitution; element (i,j) of op(a) is at i si + j sj. */
+CTN__PER_ISA(substitute,
+             (const double *a, int64_t n, double *b, int64_t k, int64_t si, int64_t sj, bool lower,
+              bool unit),
+             (a, n, b, k, si, sj, lower, unit))
+{
+    for (int64_t u = 0; u < n; u++) {
+        const int64_t i = lower ? u : n - 1 - u;
+        double *y = b + i * k;
+        for (int64_t v = 0; v < u; v++) {
+            const int64_t j = lower ? v : n - 1 - v;
+            const double *x = b + j * k, c = a[i * si + j * sj];
+#pragma omp simd
+            for (int64_t l = 0; l < k; l++) y[l] -= c * x[l];
+        }
+        const double d = unit ? 1 : a[i * si + i * sj];
+#pragma omp simd
+        for (int64_t l = 0; l < k; l++) y[l] /= d;
+    }
+}
+
+void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, bool upper, bool trans,
+                           bool unit)
+{
+    substitute[ctn__isa_in_use()](a, n, b, k, trans ? 1 : n, trans ? n : 1, upper == trans, unit);
+}
+
+void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, int64_t k,
+                   bool trans)
+{
+    for (int64_t i = 0; i < n && !trans; i++) swap_rows(b, k, i, pivot[i]);
+    ctn__triangular_solve(a, n, b, k, trans, trans, !trans);
+    ctn__triangular_solve(a, n, b, k, !trans, trans, trans);
+    for (int64_t i = n - 1; i >= 0 && trans; i--) swap_rows(b, k, i, pivot[i]);
+}
+
+/* Rows below c: a[i,j] -= column[i] column[j] for c < j <= i. */
+CTN__PER_ISA(downdate, (double *a, int64_t n, int64_t c, const double *column), (a, n, c, column))
+{
+    for (int64_t i = c + 1; i < n; i++) {
+        double *y = a + i * n;
+        const double f = column[i];
+#pragma omp simd
+        for (int64_t j = c + 1; j <= i; j++) y[j] -= f * column[j];
+    }
+}
+
+bool ctn__cholesky(double *a, int64_t n, double *column)
+{
+    const ctn__isa isa = ctn__isa_in_use();
+    for (int64_t c = 0; c < n; c++) {
+        const double d = sqrt(a[c * n + c]);
+        if (!(d > 0 && isfinite(d))) return false;
+        a[c * n + c] = d;
+        for (int64_t i = c + 1; i < n; i++) column[i] = a[i * n + c] /= d;
+        downdate[isa](a, n, c, column);
+        for (int64_t j = c + 1; j < n; j++) a[c * n + j] = 0;
+    }
+    return true;
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static void load(double *m, const void *x, ctn_dtype t, int64_t at, int64_t count)
+{
+    if (t == CTN_F64) memcpy(m, (const double *)x + at, (size_t)count * sizeof *m);
+    else
+        for (int64_t i = 0; i < count; i++) m[i] = (double)((const float *)x)[at + i];
+}
+
+static void store(void *y, ctn_dtype t, int64_t at, const double *m, int64_t count)
+{
+    if (t == CTN_F64) memcpy((double *)y + at, m, (size_t)count * sizeof *m);
+    else
+        for (int64_t i = 0; i < count; i++) ((float *)y)[at + i] = (float)m[i];
+}
+
+/* Numbers in the work space of a thread; a multiple of a cache line. */
+static int64_t room_of(int64_t n, int64_t k)
+{
+    return (n * n + n * k + n + 1 + 7) / 8 * 8;
+}
+
+ctn_status ctn__small_prepare(ctn_prepare_args *a, int64_t k)
+{
+    const int64_t n = a->din[0].dim[a->din[0].ndim - 1];
+    a->kernel = "own:small";
+    a->scratch = (size_t)(room_of(n, k) * a->threads) * sizeof(double);
+    a->flops = ctn__count(&a->din[0]) * n;
+    return CTN_OK;
+}
+
+int64_t ctn__small_run(const ctn_run_args *a, int64_t rows, int64_t k, ctn__small_fn *fn)
+{
+    const ctn_desc *d = &a->din[0];
+    const ctn_dtype t = d->dtype;
+    const int64_t n = d->dim[d->ndim - 1], room = room_of(n, k);
+    int64_t batch = 1, bad = INT64_MAX;
+    for (int i = 0; i < d->ndim - 2; i++) batch *= d->dim[i];
+    void *second = a->nout > 1 ? a->out[1] : NULL;
+#pragma omp parallel for schedule(static) reduction(min : bad) if (batch * n * n * n > CTN__GRAIN)
+    for (int64_t i = 0; i < batch; i++) {
+        double *mine = (double *)a->scratch + omp_get_thread_num() * room, other = 0;
+        const ctn__small m = {n, k, mine, mine + n * n, (int64_t *)(mine + n * n + n * k + 1)};
+        load(m.a, a->in[0], t, i * n * n, n * n);
+        if (a->nin > 1) load(m.b, a->in[1], t, i * n * k, n * k);
+        if (!fn(a, &m, &other) && i < bad) bad = i;
+        if (a->out[0]) store(a->out[0], t, i * rows * k, m.b, rows * k);
+        if (second) store(second, t, i, &other, 1);
+    }
+    return bad == INT64_MAX ? -1 : bad;
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+ctn_status ctn__square_infer(const ctn_infer_args *a)
+{
+    const ctn_desc *x = a->in[0];
+    char t[128];
+    if (!ctn__is_f32_f64(x->dtype))
+        return ctn_fail(CTN_EDTYPE, "%s: input is %s, expected f32 or f64; use ctn_cast", a->name,
+                        ctn_dtype_name(x->dtype));
+    if (x->ndim < 2 || x->dim[x->ndim - 1] != x->dim[x->ndim - 2])
+        return ctn_fail(CTN_ESHAPE, "%s: a is %s, expected square matrices (...,n,n)", a->name,
+                        ctn__shape_text(x, t, sizeof t));
+    return CTN_OK;
+}
+
+ctn_status ctn__solve_infer(ctn_infer_args *a)
+{
+    const ctn_desc *x = a->in[0], *b = a->in[1];
+    char tx[128], tb[128];
+    CTN_TRY(ctn__square_infer(a));
+    if (b->dtype != x->dtype)
+        return ctn_fail(CTN_EDTYPE, "%s: a is %s and b is %s, expected the same type", a->name,
+                        ctn_dtype_name(x->dtype), ctn_dtype_name(b->dtype));
+    bool ok = b->ndim == x->ndim && b->dim[b->ndim - 2] == x->dim[x->ndim - 1];
+    for (int i = 0; ok && i < b->ndim - 2; i++) ok = b->dim[i] == x->dim[i];
+    if (!ok)
+        return ctn_fail(CTN_ESHAPE, "%s: shapes do not match: a is %s, b is %s, expected (...,n,k)",
+                        a->name, ctn__shape_text(x, tx, sizeof tx),
+                        ctn__shape_text(b, tb, sizeof tb));
+    a->out[0] = *b;
+    return CTN_OK;
+}
+
+/* x with the leading dimensions of `lead`. */
+static ctn_tensor *spread(const char *at, ctn_tensor *x, const ctn_desc *lead)
+{
+    ctn_desc d = *lead;
+    d.dim[d.ndim++] = x->d.dim[x->d.ndim - 2];
+    d.dim[d.ndim++] = x->d.dim[x->d.ndim - 1];
+    return ctn__same_shape(&d, &x->d) ? x : ctn_broadcast_to_at(at, x, d.ndim, d.dim);
+}
+
+ctn_tensor *ctn__solve_apply(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b, int nattr,
+                             const int64_t *attr)
+{
+    if (a && b && a->d.ndim >= 2 && b->d.ndim >= 2) {
+        ctn_desc p = a->d, q = b->d, lead = {0};
+        p.ndim -= 2;
+        q.ndim -= 2;
+        if (ctn__broadcast(&lead, op->name, &p, &q) < 0) return NULL;
+        a = spread(at, a, &lead);
+        b = spread(at, b, &lead);
+    }
+    ctn_tensor *in[2] = {a, b};
+    return ctn__apply1(at, NULL, op, 2, in, nattr, attr, 0, NULL);
+}
+
+ctn_tensor *ctn__swap_last(const char *at, ctn_tensor *x)
+{
+    int64_t axes[CTN_MAX_DIMS];
+    if (!x) return NULL;
+    const int nd = x->d.ndim;
+    for (int i = 0; i < nd; i++) axes[i] = i;
+    axes[nd - 2] = nd - 1;
+    axes[nd - 1] = nd - 2;
+    return ctn_transpose_at(at, x, nd, axes);
+}
