@@ -230,6 +230,22 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_conv_transpose_new(ctn_module **m, ctn_con
 
 typedef struct {
     size_t struct_size;
+    const ctn_init *weight; /* NULL: uniform from 0 to 1/(in out), as in the original */
+} ctn_spectral_conv_opt;
+/* The convolution of Fourier neural operators: each of the lowest frequencies of x is multiplied by
+ * a complex matrix (in,out), all others become 0. modes[i] frequencies are kept along the last
+ * spatial dimension, and modes[i] of each sign along the others. Complex weights are pairs in the
+ * last dimension: weights1 (in,out,modes...,2) for positive frequencies, and one array for each
+ * other choice of signs, the first dimension changing fastest: weights2 in 2-D, weights2 to weights4
+ * in 3-D. x (N,in,...) of any resolution -> (N,out,...). Local. Result: *m, owned. Errors: EARG,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_spectral_conv_new(ctn_module **m, ctn_context *ctx,
+                                                        int64_t in, int64_t out, int spatial,
+                                                        const int64_t *modes,
+                                                        const ctn_spectral_conv_opt *opt);
+
+typedef struct {
+    size_t struct_size;
     double eps, momentum;          /* eps 0: 1e-5; momentum 0: 0.1 */
     int no_affine;                 /* 1: without weight and bias */
     const ctn_init *weight, *bias; /* NULL: ones, zeros */

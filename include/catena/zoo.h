@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct {
     size_t struct_size;
-    int64_t classes;     /* outputs: classes, channels (unet) or vocabulary (gpt, bert) */
+    int64_t classes;     /* outputs: classes, channels (fno, unet) or vocabulary (gpt, bert) */
     int64_t in_channels; /* input channels, or inputs (mlp); not used by gpt and bert */
 } ctn_zoo_opt;
 /* Make a network by its name, one of ctn_zoo_names. Errors: also ENOTFOUND. */
@@ -110,6 +110,24 @@ typedef struct {
  * must be multiples of 2^depth. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_unet(ctn_module **m, ctn_context *ctx,
                                                const ctn_unet_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    int spatial;                       /* spatial dimensions: 1, 2 or 3; 0: 2 */
+    int64_t in_channels, out_channels; /* 0: 1 */
+    int64_t width;                     /* channels of the layers; 0: 32 */
+    /* Frequencies that are kept along each dimension; 0: 12, or as many as along the first. */
+    int64_t modes[CTN_MAX_SPATIAL];
+    int layers;     /* 0: 4 */
+    int64_t hidden; /* channels of the hidden layer at the end; 0: 128 */
+    int64_t pad;    /* zeros appended to each dimension inside, for fields that are not periodic */
+    int no_grid;    /* 1: do not append the coordinates to the input */
+} ctn_fno_opt;
+/* Fourier neural operator for fields, with GELU and with coordinates from 0 to 1 appended to the
+ * input. Names: fc0, conv0.weights1, w0, ..., fc1, fc2. (N,C,...) -> (N,out,...), of any resolution
+ * with at least 2 modes points along each dimension. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_fno(ctn_module **m, ctn_context *ctx,
+                                              const ctn_fno_opt *opt);
 
 typedef struct {
     size_t struct_size;

@@ -7,6 +7,7 @@
 /* name, function below, depth if the family has one */
 #define ZOO_TABLE(X)                        \
     X("bert", make_bert, 0)                 \
+    X("fno", make_fno, 0)                   \
     X("gpt", make_gpt, 0)                   \
     X("gpt2", make_gpt, 12)                 \
     X("lenet5", make_lenet5, 0)             \
@@ -42,6 +43,14 @@ static ctn_status make_bert(ctn_module **m, ctn_context *ctx, int depth, const c
     (void)depth;
     CTN_TRY(no_channels("bert", o));
     return ctn_zoo_bert(m, ctx, CTN_OPT(ctn_bert_opt, .vocabulary = o->classes));
+}
+
+static ctn_status make_fno(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
+{
+    (void)depth;
+    return ctn_zoo_fno(m, ctx,
+                       CTN_OPT(ctn_fno_opt, .in_channels = o->in_channels,
+                               .out_channels = o->classes));
 }
 
 static ctn_status make_gpt(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
