@@ -91,9 +91,8 @@ int main(int argc, char **argv)
         b.x[i] = value(i, 1);
         b.t[i] = value(i, 2);
     }
-    ctn_status st =
-        b.x && b.t ? run(&b, argc > 1 ? atoi(argv[1]) : 5, argc > 2 ? atoi(argv[2]) : 1)
-                   : CTN_ENOMEM;
+    ctn_status st = b.x && b.t ? run(&b, argc > 1 ? atoi(argv[1]) : 5, argc > 2 ? atoi(argv[2]) : 1)
+                               : CTN_ENOMEM;
     if (st < 0) fprintf(stderr, "fno: %s\n", ctn_error_message());
     ctn_optim_free(b.opt);
     ctn_module_free(b.net);

@@ -455,6 +455,24 @@ def test_unet():
     assert np.load("p.npy").shape == (32, 16, 16)
 
 
+def test_fno():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(32, 1, 16, 16))
+    y = x
+    for _ in range(4):
+        y = (y + np.roll(y, 1, axis=-1) + np.roll(y, 1, axis=-2)) / 3
+    np.save("x.npy", x * 3 + 7)
+    np.save("y.npy", y * 50 - 20)
+    words = ["--data", "x.npy", "--target", "y.npy", "--batch", "8", "--loss", "relative-l2"]
+    train("fno", *words, "--width", "8", "--depth", "2", "--modes", "8", "--epochs", "40", "--lr",
+          "0.01", "--out", "r")
+    run("predict", "fno", "--weights", "r/weights.safetensors", "--data", "x.npy", "--out", "p.npy")
+    y, p = np.load("y.npy"), np.load("p.npy")
+    assert p.shape == y.shape
+    assert np.sqrt(((p - y) ** 2).mean()) < 0.5 * y.std()
+    run("train", "fno", *words, "--modes", "1,2,3", "--out", "s", code=2)
+
+
 def test_classes():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, size=200)

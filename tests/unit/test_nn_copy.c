@@ -203,6 +203,8 @@ static void networks(void **state)
     check_copy(m, (shape){CTN_F32, 4, {2, 3, 16, 16}});
     OK(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .width = 4, .depth = 2)));
     check_copy(m, (shape){CTN_F32, 4, {2, 1, 8, 8}});
+    OK(ctn_zoo_fno(&m, ctx, CTN_OPT(ctn_fno_opt, .width = 4, .modes = {3}, .layers = 2)));
+    check_copy(m, (shape){CTN_F32, 4, {2, 1, 8, 7}});
     for (int untied = 0; untied < 2; untied++) {
         OK(ctn_zoo_gpt(&m, ctx,
                        CTN_OPT(ctn_gpt_opt, .vocabulary = 11, .block = 6, .width = 8, .layers = 2,

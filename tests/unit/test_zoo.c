@@ -80,6 +80,7 @@ static const struct {
     ctn_dtype in_type;
     int64_t in[5], out[5];
 } known[] = {
+    {"fno", 2368001, 22, CTN_F32, {2, 1, 24, 30}, {2, 1, 24, 30}},
     {"gpt", 842496, 52, CTN_I64, {2, 7}, {2, 7, 256}},
     {"lenet5", 61706, 10, CTN_F32, {3, 1, 28, 28}, {3, 10}},
     {"mlp", 1796010, 6, CTN_F32, {5, 784}, {5, 10}},
@@ -224,7 +225,7 @@ static void test_every_name(void **state)
         OK(ctn_zoo_new(&m, ctx, *name, CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
         ctn_module_free(m);
     }
-    assert_int_equal(n, 21);
+    assert_int_equal(n, 22);
     ctn_module *m = NULL;
     OK(ctn_zoo_new(&m, ctx, "mlp", CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
     assert_shape(m, "0.weight", CTN_SHAPE(1000, 2));
@@ -313,6 +314,12 @@ static void test_train_others(void **state)
         OK(ctn_zoo_unet(&m, ctx,
                         CTN_OPT(ctn_unet_opt, .spatial = spatial, .width = 4, .depth = 2)));
         train(ctx, m, CTN_F32, 2 + spatial, (const int64_t[]){2, 1, 8, 8, 8}, NULL);
+    }
+    for (int spatial = 1; spatial <= 3; spatial++) {
+        OK(ctn_zoo_fno(&m, ctx,
+                       CTN_OPT(ctn_fno_opt, .spatial = spatial, .width = 4, .modes = {3},
+                               .layers = 2, .pad = spatial - 1)));
+        train(ctx, m, CTN_F32, 2 + spatial, (const int64_t[]){2, 1, 8, 7, 6}, NULL);
     }
     OK(ctn_zoo_gpt(&m, ctx,
                    CTN_OPT(ctn_gpt_opt, .vocabulary = 11, .block = 8, .width = 16, .layers = 2)));
@@ -471,6 +478,10 @@ static void test_refusals(void **state)
                  CTN_EARG, "21");
     assert_fails(ctn_zoo_vgg(&m, ctx, CTN_OPT(ctn_vgg_opt, .depth = 12)), CTN_EARG, "12");
     assert_fails(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .depth = 9)), CTN_EARG, "depth 9");
+    assert_fails(ctn_zoo_fno(&m, ctx, CTN_OPT(ctn_fno_opt, .spatial = 4)), CTN_EARG,
+                 "spatial is 4");
+    assert_fails(ctn_zoo_fno(&m, ctx, CTN_OPT(ctn_fno_opt, .modes = {3, -1})), CTN_EARG,
+                 "modes is -1");
     assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .heads = 3)), CTN_EARG, "3 heads");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = 7)), CTN_EARG, "7 heads");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .classes = -1)), CTN_EARG,
@@ -487,6 +498,13 @@ static void test_refusals(void **state)
     OK(ctn_scope_begin(ctx));
     assert_null(ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 1, 12))));
     assert_fails(ctn_error_status(), CTN_ESHAPE, "not a multiple of 8");
+    (void)ctn_scope_end(ctx);
+    ctn_error_clear();
+    ctn_module_free(m);
+    OK(ctn_zoo_fno(&m, ctx, CTN_OPT(ctn_fno_opt, .spatial = 1)));
+    OK(ctn_scope_begin(ctx));
+    assert_null(ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 1, 12))));
+    assert_fails(ctn_error_status(), CTN_ESHAPE, "too few points along dimension 2 for 12 modes");
     (void)ctn_scope_end(ctx);
     ctn_error_clear();
     ctn_module_free(m);

@@ -21,7 +21,7 @@
 net_kind net_kind_of(const char *zoo)
 {
     if (strcmp(zoo, "mlp") == 0) return NET_FLAT;
-    if (strcmp(zoo, "unet") == 0) return NET_FIELD;
+    if (strcmp(zoo, "unet") == 0 || strcmp(zoo, "fno") == 0) return NET_FIELD;
     return strncmp(zoo, "gpt", 3) == 0 || strcmp(zoo, "bert") == 0 ? NET_TOKENS : NET_IMAGE;
 }
 
@@ -103,21 +103,46 @@ static ctn_status make_mlp(task *t, int64_t outputs)
     return ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = n + 2, .size = size));
 }
 
+/* Without --modes, 12 along each dimension, or all that a short one has. */
+static ctn_status make_fno(task *t, int64_t in, int64_t out)
+{
+    ctn_fno_opt o = {.struct_size = sizeof o,
+                     .spatial = t->spatial,
+                     .in_channels = in,
+                     .out_channels = out,
+                     .width = args_int(t->a, "width"),
+                     .layers = (int)args_int(t->a, "depth")};
+    double modes[CTN_MAX_SPATIAL];
+    char text[128] = "";
+    const int given = args_list(t->a, "modes", CTN_MAX_SPATIAL, modes);
+    if (given > 1 && given != t->spatial)
+        return ctn_fail(CTN_EARG, "--modes: got %d numbers, expected 1 or %d", given, t->spatial);
+    for (int i = 0; i < t->spatial; i++) {
+        const int64_t half = t->input.shape[1 + i] / 2;
+        o.modes[i] = given ? (int64_t)modes[given > 1 ? i : 0] : half < 12 ? half : 12;
+        if (o.modes[i] < 1) return ctn_fail(CTN_EARG, "--modes: numbers must be at least 1");
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i ? "," : "",
+                 (long long)o.modes[i]);
+    }
+    args_settle(t->a, "modes", "%s", text);
+    return ctn_zoo_fno(&t->net, t->ctx, &o);
+}
+
 static ctn_status make_field(task *t)
 {
     t->spatial = (int)args_int(t->a, "spatial");
     if (t->spatial == 0) t->spatial = t->input.ndim - 1;
     if (t->input.ndim != t->spatial + 1 || t->spatial < 1 || t->spatial > 3)
         return ctn_fail(CTN_ESHAPE,
-                        "unet needs samples with channels and 1 to 3 spatial dimensions, or "
+                        "%s needs samples with channels and 1 to 3 spatial dimensions, or "
                         "without channels and with --spatial; these samples have %d dimensions",
-                        t->input.ndim);
+                        t->zoo, t->input.ndim);
     args_settle(t->a, "spatial", "%d", (int)args_int(t->a, "spatial"));
+    const int64_t in = t->input.shape[0], out = t->classify ? t->classes : t->target.shape[0];
+    if (strcmp(t->zoo, "fno") == 0) return make_fno(t, in, out);
     return ctn_zoo_unet(&t->net, t->ctx,
-                        CTN_OPT(ctn_unet_opt, .spatial = t->spatial,
-                                .in_channels = t->input.shape[0],
-                                .out_channels = t->classify ? t->classes : t->target.shape[0],
-                                .width = args_int(t->a, "width"),
+                        CTN_OPT(ctn_unet_opt, .spatial = t->spatial, .in_channels = in,
+                                .out_channels = out, .width = args_int(t->a, "width"),
                                 .depth = (int)args_int(t->a, "depth")));
 }
 
@@ -331,6 +356,18 @@ ctn_tensor *task_forward(task *t, ctn_tensor *x)
     return ctn_call(t->net, x);
 }
 
+/* The mean over samples of |y - t| / |t|, where |...| is the root of the sum of squares. */
+static ctn_tensor *relative_l2(ctn_tensor *y, ctn_tensor *target)
+{
+    if (!y || !target) return NULL;
+    const int64_t n = ctn_dim(y, 0), rest[] = {1};
+    y = ctn_reshape(y, CTN_SHAPE(n, -1));
+    target = ctn_reshape(target, CTN_SHAPE(n, -1));
+    ctn_tensor *error = ctn_sum(ctn_square(ctn_sub(y, target)), 1, rest, 0);
+    ctn_tensor *norm = ctn_sum(ctn_square(target), 1, rest, 0);
+    return ctn_mean(ctn_div(ctn_sqrt(error), ctn_sqrt(norm)), CTN_ALL_AXES, 0);
+}
+
 ctn_tensor *task_loss(void *self, ctn_step *s)
 {
     task *t = self;
@@ -358,6 +395,7 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
         target = ctn_reshape(target, CTN_SHAPE(ctn_dim(target, 0), -1));
     }
     if (args_is(t->a, "loss", "mae")) return ctn_mean_absolute_error(y, target, CTN_MEAN);
+    if (args_is(t->a, "loss", "relative-l2")) return relative_l2(y, target);
     if (args_is(t->a, "loss", "huber")) return ctn_huber(y, target, 1.0, CTN_MEAN);
     return ctn_mean_squared_error(y, target, CTN_MEAN);
 }

@@ -113,14 +113,18 @@ struct task {
      "number of classes, or vocabulary size of gpt and bert; 0: from the data", GROUP_NETWORK},  \
     {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},          \
     {"width", "N", "0",                                                                          \
-     "unet, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},                 \
+     "unet, fno, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},            \
     {"depth", "N", "0",                                                                          \
-     "unet, gpt, bert: number of levels or layers; 0: the usual number", GROUP_NETWORK},         \
+     "unet, fno, gpt, bert: number of levels or layers; 0: the usual number", GROUP_NETWORK},    \
+    {"modes", "N,...", "",                                                                       \
+     "fno: frequencies kept along each dimension (default: 12, or half of the points)",          \
+     GROUP_NETWORK},                                                                             \
     {"heads", "N", "0",                                                                          \
      "gpt, bert: number of attention heads; 0: the usual number", GROUP_NETWORK},                \
     {"spatial", "N", "0",                                                                        \
-     "unet: spatial dimensions of a sample; 0: all but the first, the channels", GROUP_NETWORK}, \
-    {"loss", "auto|cross-entropy|mse|mae|huber", "auto",                                         \
+     "unet, fno: spatial dimensions of a sample; 0: all but the first, the channels",            \
+     GROUP_NETWORK},                                                                             \
+    {"loss", "auto|cross-entropy|mse|mae|huber|relative-l2", "auto",                             \
      "loss; auto: cross-entropy for classes, else mse", GROUP_NETWORK},                          \
     {"smoothing", "X", "0", "label smoothing, 0 to 1", GROUP_NETWORK},                           \
     {"standardize", "auto|none", "auto",                                                         \

@@ -536,6 +536,7 @@ const command cmd_train = {
         "  catena train resnet50 --data imagenet --precision bf16 --schedule cosine --warmup 5\n"
         "  catena train resnet50 --data 'shards/train-{000..146}.tar' --val shards/val.tar\n"
         "  catena train unet --data x.npy --target y.npy --loss mse --val-share 0.1\n"
+        "  catena train fno --data x.npy --target y.npy --loss relative-l2 --modes 16\n"
         "  catena train mlp --data run.h5:/state --target run.h5:/flux --hidden 256,256\n"
         "  catena train gpt --data input.txt --val-share 0.1 --length 128 --iterations 2000\n"
         "  catena train ./mymodel.so --data mnist      a network of your own\n"

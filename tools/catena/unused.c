@@ -48,9 +48,14 @@ static bool mlp(const task *t)
     return is_zoo(t, "mlp");
 }
 
-static bool unet(const task *t)
+static bool fno(const task *t)
 {
-    return is_zoo(t, "unet");
+    return is_zoo(t, "fno");
+}
+
+static bool fields(const task *t)
+{
+    return is_zoo(t, "unet") || fno(t);
 }
 
 static bool gpt_bert(const task *t)
@@ -60,7 +65,7 @@ static bool gpt_bert(const task *t)
 
 static bool sized(const task *t)
 {
-    return unet(t) || gpt_bert(t);
+    return fields(t) || gpt_bert(t);
 }
 
 static bool masked(const task *t)
@@ -154,10 +159,11 @@ static const struct {
     {"cutmix", classes, "the targets are not classes"},
     {"smoothing", classes, "the targets are not classes"},
     {"hidden", mlp, "only mlp has configurable hidden layers"},
-    {"width", sized, "only unet, gpt and bert have a configurable width"},
-    {"depth", sized, "only unet, gpt and bert have a configurable depth"},
+    {"width", sized, "only unet, fno, gpt and bert have a configurable width"},
+    {"depth", sized, "only unet, fno, gpt and bert have a configurable depth"},
     {"heads", gpt_bert, "only gpt and bert have a configurable number of heads"},
-    {"spatial", unet, "only unet has spatial dimensions to set"},
+    {"modes", fno, "only fno has modes"},
+    {"spatial", fields, "only unet and fno have spatial dimensions to set"},
     {"model-args", own, "it is only passed to your own network"},
     {"momentum", sgd, "it applies only to --optimizer sgd"},
     {"nesterov", sgd, "it applies only to --optimizer sgd"},
