@@ -13,6 +13,8 @@ OPS = {"ops.h": "Products, normalisation, losses and the basics",
        "ops_loss.h": "Losses and metrics",
        "ops_image.h": "Images",
        "ops_sequence.h": "Sequences",
+       "ops_fft.h": "Fourier transforms",
+       "ops_linalg.h": "Linear algebra of small matrices",
        "dist.h": "Over ranks"}
 OPS_HEAD = """# Ops
 
