@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fno [STEPS [THREADS]]: training steps of a 2-D Fourier neural operator: 8 fields of 128 x 128, 12
- * modes, width 32, 4 layers, Adam. Prints the best wall and CPU time of a step, and, to compare with
- * dev/peers/fno_torch.py, the losses of the first three steps. Weights and inputs are computed from
- * their index, the same there and here.
+ * fno [STEPS [THREADS]]: training steps of a 2-D Fourier neural operator: 8 fields of 128 x 128,
+ * 12 modes, width 32, 4 layers, Adam. Prints the best wall and CPU time of a step, and, to compare
+ * with dev/peers/fno_torch.py, the losses of the first three steps. Weights and inputs are computed
+ * from their index, the same there and here.
  */
 #include <math.h>
 #include <stdio.h>

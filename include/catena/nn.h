@@ -236,9 +236,9 @@ typedef struct {
  * a complex matrix (in,out), all others become 0. modes[i] frequencies are kept along the last
  * spatial dimension, and modes[i] of each sign along the others. Complex weights are pairs in the
  * last dimension: weights1 (in,out,modes...,2) for positive frequencies, and one array for each
- * other choice of signs, the first dimension changing fastest: weights2 in 2-D, weights2 to weights4
- * in 3-D. x (N,in,...) of any resolution -> (N,out,...). Local. Result: *m, owned. Errors: EARG,
- * ENOMEM. */
+ * other choice of signs, the first dimension changing fastest: weights2 in 2-D, weights2 to
+ * weights4 in 3-D. x (N,in,...) of any resolution -> (N,out,...). Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_spectral_conv_new(ctn_module **m, ctn_context *ctx,
                                                         int64_t in, int64_t out, int spatial,
                                                         const int64_t *modes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * solve: x with op(a) x = b by LU with partial pivoting, where op transposes if the attribute `trans`
- * is set. Gradients: gb = op(a)^-T gx, ga = -gb x^T, or its transpose.
+ * solve: x with op(a) x = b by LU with partial pivoting, where op transposes if the attribute
+ * `trans` is set. Gradients: gb = op(a)^-T gx, ga = -gb x^T, or its transpose.
  */
 #include "ops/common/linalg.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden values of test_fno.c, made by PyTorch in f64: Fourier neural operators in one, two and three
-dimensions, written with torch.fft and einsum as the original code is. Of each, the result and the
-gradients of the first step, and the losses and parameters of three steps of Adam.
+"""Golden values of test_fno.c, made by PyTorch in f64: Fourier neural operators in one, two and
+three dimensions, written with torch.fft and einsum as the original code is. Of each, the result and
+the gradients of the first step, and the losses and parameters of three steps of Adam.
 
 python3 fno.py > fno.inc
 Needs torch.

@@ -60,8 +60,8 @@ typedef struct {
     int64_t in_channels, pad;
 } fno;
 
-/* x with one more channel per dimension: the coordinate, from 0 at the first point to 1 at the last.
- * As in the original, a dimension of one point has 0. */
+/* x with one more channel per dimension: the coordinate, from 0 at the first point to 1 at the
+ * last. As in the original, a dimension of one point has 0. */
 static ctn_tensor *with_grid(const fno *f, const char *at, ctn_context *ctx, ctn_tensor *x)
 {
     ctn_tensor *all[1 + CTN_MAX_SPATIAL] = {x};

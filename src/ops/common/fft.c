@@ -21,6 +21,7 @@
 enum {
     MAX_PASSES = 64,
     LARGEST_RADIX = 31,
+    FEW = 16,
     VECTOR = 64 /* bytes */,
     BLOCK = 512 << 10 /* bytes */
 };

@@ -205,28 +205,30 @@ static void NAME(transform)(const ctn__fft *f, NAME(block) * x, NAME(block) * y,
     NAME(multiply)[isa](x->re, x->im, f->chirp, f->n, L);
 }
 
-/* ---- between tensors and blocks: line l begins at element at[l], its elements are `step` apart - */
+/* ---- between tensors and blocks: line l begins at at[l], its elements are `step` apart ------ */
 
 /* Element j of line l is element o of the tensor. Lines that are neighbours in memory are visited
- * together, others one after another. */
-#define EACH(n, ...)                                                   \
-    do {                                                               \
-        if (beside(at, L)) {                                           \
-            for (int64_t j = 0; j < (n); j++) {                        \
-                const int64_t first = at[0] + j * step;                \
-                _Pragma("omp simd") for (int64_t l = 0; l < L; l++)    \
-                {                                                      \
-                    const int64_t o = first + l, b = j * L + l;        \
-                    __VA_ARGS__                                        \
-                }                                                      \
-            }                                                          \
-        } else {                                                       \
-            for (int64_t l = 0; l < L; l++)                            \
-                for (int64_t j = 0; j < (n); j++) {                    \
-                    const int64_t o = at[l] + j * step, b = j * L + l; \
-                    __VA_ARGS__                                        \
-                }                                                      \
-        }                                                              \
+ * together, others one after another, a few elements at a time, so that the rows of the block that
+ * all of them write stay in the nearest cache. */
+#define EACH(n, ...)                                                       \
+    do {                                                                   \
+        if (beside(at, L)) {                                               \
+            for (int64_t j = 0; j < (n); j++) {                            \
+                const int64_t first = at[0] + j * step;                    \
+                _Pragma("omp simd") for (int64_t l = 0; l < L; l++)        \
+                {                                                          \
+                    const int64_t o = first + l, b = j * L + l;            \
+                    __VA_ARGS__                                            \
+                }                                                          \
+            }                                                              \
+        } else {                                                           \
+            for (int64_t j0 = 0; j0 < (n); j0 += FEW)                      \
+                for (int64_t l = 0; l < L; l++)                            \
+                    for (int64_t j = j0; j < (n) && j < j0 + FEW; j++) {   \
+                        const int64_t o = at[l] + j * step, b = j * L + l; \
+                        __VA_ARGS__                                        \
+                    }                                                      \
+        }                                                                  \
     } while (0)
 
 CTN__PER_ISA(NAME(load),

@@ -25,17 +25,17 @@ typedef struct {
     double *a, *b;  /* in[0], converted; in[1] or room for the result */
     int64_t *pivot; /* room for n */
 } ctn__small;
-/* Call fn for every matrix of in[0]. b holds in[1] if there is one. fn leaves the result in b, which
- * becomes the part of out[0] that belongs to the matrix and has k columns. `second` is out[1], or
- * NULL: one number per matrix. Returns the lowest number of a matrix for which fn returns false, or
- * -1. */
+/* Call fn for every matrix of in[0]. b holds in[1] if there is one. fn leaves the result in b,
+ * (rows,k), which becomes the part of out[0] that belongs to the matrix, and in *second the number
+ * that out[1] gets if there is one. Returns the lowest number of a matrix for which fn returned
+ * false, or -1. */
 typedef bool ctn__small_fn(const ctn_run_args *a, const ctn__small *m, double *second);
 int64_t ctn__small_run(const ctn_run_args *a, int64_t rows, int64_t k, ctn__small_fn *fn);
 /* prepare of an op that uses it; k: columns of b. */
 ctn_status ctn__small_prepare(ctn_prepare_args *a, int64_t k);
 
-/* a = P^T L U in place, with partial pivoting: row i was swapped with row pivot[i]. Returns the sign
- * of the permutation. A column without a pivot is left alone, so U has a zero there. */
+/* a = P^T L U in place, with partial pivoting: row i was swapped with row pivot[i]. Returns the
+ * sign of the permutation. A column without a pivot is left alone, so U has a zero there. */
 int ctn__lu(double *a, int64_t n, int64_t *pivot);
 /* b := the solution of op(a) x = b after ctn__lu. */
 void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, int64_t k,
