@@ -228,9 +228,14 @@ static ctn_status make_half(job *b, ctn_dtype t)
 /* Where L lines begin in the input (side 0) or the output (1), in elements or pairs. */
 static void places(const job *b, int side, int64_t first, int64_t L, int64_t *at)
 {
-    for (int64_t l = 0; l < L; l++) {
-        const int64_t u = first + l;
-        at[l] = u / b->inner * b->rows[side] * b->inner + u % b->inner;
+    const int64_t skip = (b->rows[side] - 1) * b->inner;
+    int64_t column = first % b->inner, o = first / b->inner * b->rows[side] * b->inner + column;
+    for (int64_t l = 0; l < L; l++, o++, column++) {
+        if (column == b->inner) {
+            column = 0;
+            o += skip;
+        }
+        at[l] = o;
     }
 }
 
