@@ -11,6 +11,8 @@
 
 #include <catena/op.h>
 #include <catena/ops_fft.h>
+
+#include <catena/ops_graph.h>
 #include <catena/ops_image.h>
 #include <catena/ops_linalg.h>
 #include <catena/ops_loss.h>

@@ -44,25 +44,28 @@ DEFINE_LINE(8)
 
 static ctn_status gather_run(const ctn_run_args *a)
 {
+    enum { PIECE = 4096 }; /* elements of a line that one thread takes at a time */
     const ctn_desc *x = &a->din[0], *index = &a->din[1];
     const int axis = ctn__axis(x->ndim, a->attr[AXIS]), last = x->ndim - 1;
     const int64_t n = index->dim[last], lines = n > 0 ? ctn__count(index) / n : 0;
+    const int64_t pieces = (n + PIECE - 1) / PIECE;
     const int64_t es = (int64_t)ctn_dtype_size(x->dtype), axis_step = x->stride[axis];
     CTN_TRY(ctn__index_check("gather", a->in[1], index, x->dim[axis]));
 #pragma omp parallel for schedule(static) if (lines * n > CTN__GRAIN)
-    for (int64_t l = 0; l < lines; l++) {
-        int64_t base = 0, q = l;
+    for (int64_t u = 0; u < lines * pieces; u++) {
+        const int64_t l = u / pieces, j = u % pieces * PIECE;
+        int64_t base = axis == last ? 0 : j, q = l;
         for (int i = last - 1; i >= 0; i--) {
             base += i == axis ? 0 : q % index->dim[i] * x->stride[i];
             q /= index->dim[i];
         }
         const char *from = (const char *)a->in[0] + base * es;
-        char *to = (char *)a->out[0] + l * n * es;
+        char *to = (char *)a->out[0] + (l * n + j) * es;
         (es == 4   ? line_4
          : es == 8 ? line_8
-         : es == 2
-             ? line_2
-             : line_1)(to, from, a->in[1], index->dtype, l * n, n, axis == last ? 0 : 1, axis_step);
+         : es == 2 ? line_2
+                   : line_1)(to, from, a->in[1], index->dtype, l * n + j,
+                             n - j < PIECE ? n - j : PIECE, axis == last ? 0 : 1, axis_step);
     }
     return CTN_OK;
 }

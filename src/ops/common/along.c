@@ -157,9 +157,13 @@ ctn_status ctn__infer_index(const ctn_infer_args *a, const ctn_desc *d)
 
 ctn_status ctn__index_check(const char *op, const void *p, const ctn_desc *d, int64_t limit)
 {
-    int64_t n = ctn__count(d), i = 0;
-    while (i < n && (uint64_t)ctn__index_get(p, d->dtype, i) < (uint64_t)limit) i++;
-    if (i == n) return CTN_OK;
+    const int64_t n = ctn__count(d);
+    int64_t bad = 0, i = 0;
+#pragma omp parallel for schedule(static) reduction(+ : bad) if (n > 4 * CTN__GRAIN)
+    for (int64_t k = 0; k < n; k++)
+        bad += (uint64_t)ctn__index_get(p, d->dtype, k) >= (uint64_t)limit;
+    if (bad == 0) return CTN_OK;
+    while ((uint64_t)ctn__index_get(p, d->dtype, i) < (uint64_t)limit) i++;
     int64_t last = d->ndim > 0 ? d->dim[d->ndim - 1] : 1;
     return ctn_fail(CTN_EARG, "%s: the index of row %lld, column %lld is %lld, outside 0 to %lld",
                     op, (long long)(d->ndim > 1 ? i / last : i),

@@ -9,13 +9,13 @@
 
 #include "ops/ops.h"
 
-/* Is v computed by embedding_grad for one reader only? */
+/* Is v the sum of rows by their index (inputs x, ids, offsets, order), for one reader only? */
 static bool is_rows(const ctn__plan *p, int v)
 {
     const ctn__value *val = &p->values.at[v];
     if (val->kind != CTN__V_TEMP || val->uses != 1 || val->node < 0) return false;
     const ctn__pnode *n = &p->nodes.at[val->node];
-    return n->op == &ctn__op_embedding_grad && n->nin == 2 && !n->dead && !n->effect;
+    return n->op == &ctn__op_segment_sum && n->nin == 4 && !n->dead && !n->effect;
 }
 
 /* Can the node that computes v write it to any memory? */

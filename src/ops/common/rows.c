@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies of rows by index, and reductions over the rows of segments (rows.h). Rows are read in an
+ * order that no processor foresees, so the loops ask for each row some terms before its turn.
+ */
+#include "ops/common/rows.h"
+
+#include <math.h>
+
+/* Columns of a tile; terms between a prefetch and its use; terms that are added in f32. */
+enum { COLS = 64, AHEAD = 12, CHUNK = 128 };
+
+#define T float
+#define NAME(x) x##_f32
+#include "ops/common/rows_body.h"
+
+#define T double
+#define NAME(x) x##_f64
+#include "ops/common/rows_body.h"
+
+/* ---- sharing segments among threads ---------------------------------------------------------- */
+
+/* The first segment v with offsets[v] + v >= work. */
+static int64_t segment_at(const void *offsets, ctn_dtype t, int64_t n, int64_t work)
+{
+    int64_t lo = 0, hi = n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (ctn__index_get(offsets, t, mid) + mid < work) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+void ctn__rows_share(const void *offsets, ctn_dtype t, int64_t n, int threads, ctn__range_fn *fn,
+                     const void *user)
+{
+    const int64_t work = ctn__index_get(offsets, t, n) + n;
+    const int64_t parts = threads > 1 ? 8 * (int64_t)threads : 1;
+#pragma omp parallel for schedule(dynamic, 1) if (parts > 1)
+    for (int64_t p = 0; p < parts; p++) {
+        int64_t first = segment_at(offsets, t, n, work * p / parts);
+        int64_t end = p + 1 < parts ? segment_at(offsets, t, n, work * (p + 1) / parts) : n;
+        if (first < end) fn(user, first, end);
+    }
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* Tiles end where the weight changes. */
+static int64_t tiles_of(const ctn__rows *r)
+{
+    return r->D > 0 ? r->D / r->width * ((r->width + COLS - 1) / COLS) : 0;
+}
+
+static void reduce_tile(const ctn__rows *r, int64_t o, int64_t tile, int64_t first, int64_t end)
+{
+    const int64_t per = (r->width + COLS - 1) / COLS, at = tile % per * COLS;
+    const int64_t nc = r->width - at < COLS ? r->width - at : COLS;
+    (r->dtype == CTN_F32 ? tile_f32 : tile_f64)[ctn__isa_in_use()](r, o, first, end,
+                                                                   tile / per * r->width + at, nc);
+}
+
+static void reduce_range(const void *user, int64_t first, int64_t end)
+{
+    enum { BLOCK = 16 }; /* segments whose rows are still in cache for the next tile */
+    const ctn__rows *r = user;
+    const int64_t tiles = tiles_of(r);
+    for (int64_t o = 0; o < r->outer; o++)
+        for (int64_t v = first; v < end; v += BLOCK)
+            for (int64_t i = 0; i < tiles; i++)
+                reduce_tile(r, o, i, v, v + BLOCK < end ? v + BLOCK : end);
+}
+
+void ctn__rows_reduce(const ctn__rows *r)
+{
+    const int64_t work = r->outer * (r->terms + r->n) * r->D, tiles = tiles_of(r);
+    const int threads = work > CTN__GRAIN ? r->threads : 1;
+    if (work == 0) return;
+    if (r->n >= 4 * (int64_t)threads) {
+        ctn__rows_share(r->offsets, r->offset_type, r->n, threads, reduce_range, r);
+        return;
+    }
+    /* few segments: the threads share their columns */
+#pragma omp parallel for schedule(static) if (threads > 1)
+    for (int64_t i = 0; i < r->outer * tiles; i++) reduce_tile(r, i / tiles, i % tiles, 0, r->n);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *y;
+    const char *x;
+    const void *index;
+    ctn_dtype type;
+    int64_t rows, K, bytes; /* rows of x and of y in one array, and bytes of a row */
+} copies;
+
+/* Rows [i, end) of y, counted over all arrays. S, if it is a constant, makes each copy one move. */
+static inline __attribute__((always_inline)) void copy_rows(const copies *c, int64_t i, int64_t end,
+                                                            int64_t S)
+{
+    for (; i < end; i++) {
+        const int64_t o = i / c->K, k = i - o * c->K;
+        const int64_t next = k + AHEAD < c->K ? k + AHEAD : k;
+        const char *x = c->x + o * c->rows * S;
+        const char *ahead = x + ctn__index_get(c->index, c->type, next) * S;
+        for (int64_t b = 0; b < S && b < 512; b += 64) __builtin_prefetch(ahead + b);
+        memcpy(c->y + i * S, x + ctn__index_get(c->index, c->type, k) * S, (size_t)S);
+    }
+}
+
+ctn_status ctn__select_run(const char *op, const ctn_run_args *a, int axis)
+{
+    enum { BLOCK = 256 }; /* rows that a thread copies at a time */
+    const ctn_desc *x = &a->din[0], *index = &a->din[1];
+    const ctn__along s = ctn__along_axis(x, axis);
+    const copies c = {.y = a->out[0],
+                      .x = a->in[0],
+                      .index = a->in[1],
+                      .type = index->dtype,
+                      .rows = s.n,
+                      .K = ctn__count(index),
+                      .bytes = s.inner * (int64_t)ctn_dtype_size(x->dtype)};
+    const int64_t total = s.outer * c.K;
+    CTN_TRY(ctn__index_check(op, a->in[1], index, s.n));
+    if (c.bytes == 0) return CTN_OK;
+#pragma omp parallel for schedule(static) if (total * s.inner > CTN__GRAIN)
+    for (int64_t i = 0; i < total; i += BLOCK) {
+        const int64_t end = i + BLOCK < total ? i + BLOCK : total;
+        if (c.bytes == 4) copy_rows(&c, i, end, 4);
+        else if (c.bytes == 8) copy_rows(&c, i, end, 8);
+        else copy_rows(&c, i, end, c.bytes);
+    }
+    return CTN_OK;
+}
