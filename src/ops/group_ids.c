@@ -53,9 +53,17 @@ static void count_part(const grouping *g, int64_t p)
 
 static void place_part(const grouping *g, int64_t p)
 {
+    enum { AHEAD = 16 }; /* positions between asking for a place and writing to it */
     int64_t *next = g->count + p * g->n;
-    for (int64_t e = g->E * p / g->parts; e < g->E * (p + 1) / g->parts; e++)
+    const int64_t end = g->E * (p + 1) / g->parts;
+    for (int64_t e = g->E * p / g->parts; e < end; e++) {
+        if (e + 2 * AHEAD < end) {
+            __builtin_prefetch(&next[ctn__index_get(g->ids, g->type, e + 2 * AHEAD)], 1);
+            const int64_t soon = ctn__index_get(g->ids, g->type, e + AHEAD);
+            __builtin_prefetch(&g->order[next[soon]], 1);
+        }
         g->order[next[ctn__index_get(g->ids, g->type, e)]++] = e;
+    }
 }
 
 /* Turn the counts of ids v to end - 1 into places, of which `at` is the first. */

@@ -77,7 +77,7 @@ ctn_tensor *ctn_scatter_at(const char *at, ctn_tensor *x, ctn_tensor *index, ctn
     return ctn__apply1(at, NULL, &ctn__op_scatter, 3, in, 1, &axis, 0, NULL);
 }
 
-/* ---- scatter_grad_last: index -> 1 where a position is the last one with its index, 0 elsewhere ---- */
+/* ---- scatter_grad_last: index -> 1 where a position is the last with its index, else 0 ------ */
 
 /* attributes: the axis, the type of the result, and the shape of x */
 enum { DTYPE = 1, DIM0 };

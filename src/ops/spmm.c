@@ -149,7 +149,7 @@ ctn_tensor *ctn_spmm_at(const char *at, ctn_tensor *rowptr, ctn_tensor *col, ctn
     return ctn__apply1(at, NULL, &ctn__op_spmm, value ? 4 : 3, in, 0, NULL, 0, NULL);
 }
 
-/* ---- spmm_grad_rows: rowptr (R+1), col (K) -> the row of each entry (K), i64 ------------------- */
+/* ---- spmm_grad_rows: rowptr (R+1), col (K) -> the row of each entry (K), i64 ----------------- */
 
 static ctn_status rows_infer(ctn_infer_args *a)
 {
@@ -184,7 +184,7 @@ ctn_op ctn__op_spmm_grad_rows = {
     .run = rows_run,
 };
 
-/* ---- spmm_grad_value: rowptr, col, a (R,...), b (C,...) -> (K,...) ------------------------------ */
+/* ---- spmm_grad_value: rowptr, col, a (R,...), b (C,...) -> (K,...) --------------------------- */
 
 /* A sampled dense-dense product. With gy as the values of the sparse matrix, ga is its product with
  * b, and gb that of its transpose with a. */

@@ -233,7 +233,7 @@ static void group_ref(const op_case *c, const double *const *x, const ctn_desc *
     y[c->p[0]] = (double)at;
 }
 
-/* ---- sparse matrices: inputs rows, columns, x and perhaps values of the entries; p[0] rows ---- */
+/* ---- sparse matrices: inputs rows, columns, x and perhaps values of the entries; p[0] rows --- */
 
 static ctn_tensor *spmm_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {

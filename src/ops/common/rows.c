@@ -7,6 +7,10 @@
 
 #include <math.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 /* Columns of a tile; terms between a prefetch and its use; terms that are added in f32. */
 enum { COLS = 64, AHEAD = 12, CHUNK = 128 };
 
@@ -96,9 +100,32 @@ typedef struct {
     int64_t rows, K, bytes; /* rows of x and of y in one array, and bytes of a row */
 } copies;
 
+/* Copies of this many bytes and more are written past the caches, where they would push out
+ * everything else, and without reading the old contents of y first. */
+enum { STREAM = 32 << 20 };
+
+/* One row of a multiple of 16 bytes to an address that is one too. */
+static inline void stream_row(char *y, const char *x, int64_t bytes)
+{
+#if defined(__SSE2__)
+    for (int64_t b = 0; b < bytes; b += 16)
+        _mm_stream_si128((__m128i *)(void *)(y + b),
+                         _mm_loadu_si128((const __m128i *)(const void *)(x + b)));
+#else
+    memcpy(y, x, (size_t)bytes);
+#endif
+}
+
+static inline void stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
 /* Rows [i, end) of y, counted over all arrays. S, if it is a constant, makes each copy one move. */
 static inline __attribute__((always_inline)) void copy_rows(const copies *c, int64_t i, int64_t end,
-                                                            int64_t S)
+                                                            int64_t S, bool stream)
 {
     for (; i < end; i++) {
         const int64_t o = i / c->K, k = i - o * c->K;
@@ -106,8 +133,11 @@ static inline __attribute__((always_inline)) void copy_rows(const copies *c, int
         const char *x = c->x + o * c->rows * S;
         const char *ahead = x + ctn__index_get(c->index, c->type, next) * S;
         for (int64_t b = 0; b < S && b < 512; b += 64) __builtin_prefetch(ahead + b);
-        memcpy(c->y + i * S, x + ctn__index_get(c->index, c->type, k) * S, (size_t)S);
+        const char *from = x + ctn__index_get(c->index, c->type, k) * S;
+        if (stream) stream_row(c->y + i * S, from, S);
+        else memcpy(c->y + i * S, from, (size_t)S);
     }
+    if (stream) stream_end();
 }
 
 ctn_status ctn__select_run(const char *op, const ctn_run_args *a, int axis)
@@ -125,12 +155,14 @@ ctn_status ctn__select_run(const char *op, const ctn_run_args *a, int axis)
     const int64_t total = s.outer * c.K;
     CTN_TRY(ctn__index_check(op, a->in[1], index, s.n));
     if (c.bytes == 0) return CTN_OK;
+    const bool stream = c.bytes % 16 == 0 && (uintptr_t)c.y % 16 == 0 && total >= STREAM / c.bytes;
 #pragma omp parallel for schedule(static) if (total * s.inner > CTN__GRAIN)
     for (int64_t i = 0; i < total; i += BLOCK) {
         const int64_t end = i + BLOCK < total ? i + BLOCK : total;
-        if (c.bytes == 4) copy_rows(&c, i, end, 4);
-        else if (c.bytes == 8) copy_rows(&c, i, end, 8);
-        else copy_rows(&c, i, end, c.bytes);
+        if (c.bytes == 4) copy_rows(&c, i, end, 4, false);
+        else if (c.bytes == 8) copy_rows(&c, i, end, 8, false);
+        else if (stream) copy_rows(&c, i, end, c.bytes, true);
+        else copy_rows(&c, i, end, c.bytes, false);
     }
     return CTN_OK;
 }
