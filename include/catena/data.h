@@ -259,6 +259,14 @@ typedef struct {
      * least one block for each rank. For steps with the same bits on any number of ranks
      * (ctn_dist_opt.exact). 0: no blocks. */
     int64_t block;
+    /* 1: join ragged fields instead of padding each sample, as for graphs of unequal size: the rows
+     * of all samples come one after another, and a batch of graphs is one graph without edges
+     * between its parts. See ctn_batch. */
+    int join;
+    /* With join: the field, of i64 or i32, whose numbers are rows of field 0, such as the edges of
+     * a graph, (E,2), whose nodes are field 0. In the dataset they count the rows of the sample, in
+     * a batch those of the batch. 0: none. */
+    int join_index;
 } ctn_loader_opt;
 
 /* One batch in the loader's memory: data[f] is 64-byte aligned and has the shape
@@ -267,7 +275,13 @@ typedef struct {
  *
  * A ragged field is padded at the end of its samples: shape[1] is the length of the longest
  * sample (but at least 1; samples left out count), rounded up to pad_multiple. After the dataset's
- * own fields comes one field of lengths, i64 (n), for each ragged field, in the same order. */
+ * own fields comes one field of lengths, i64 (n), for each ragged field, in the same order.
+ *
+ * With join, a ragged field has the rows of all samples and then padding, at least one row, up to
+ * a multiple of pad_multiple: shape[0] is the number of these rows. In place of the lengths comes a
+ * field i64 with the number of the sample of each row, which is n for padding: the ids of
+ * ctn_segment_sum(x, ids, n + 1). Padding of the field join_index is the last row of field 0, which
+ * is padding too. */
 typedef struct {
     int64_t n; /* number of samples */
     int fields;

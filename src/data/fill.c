@@ -33,8 +33,10 @@ static void keep_error(const ctn_loader *l, struct ctn__slot *slot, ctn_status s
 static void place(const ctn_loader *l, const struct ctn__slot *slot, int64_t i, void **dst)
 {
     for (int f = 0; f < l->fields; f++) {
+        const bool joined = l->join && l->longest[f] >= 0;
         const size_t rows = l->lengths[f] ? (size_t)slot->padded[f] : 1;
-        dst[f] = slot->memory + l->offset[f] + (size_t)i * rows * l->bytes[f];
+        const size_t at = joined ? (size_t)slot->joined[f] : (size_t)i * rows;
+        dst[f] = slot->memory + l->offset[f] + at * l->bytes[f];
     }
     if (l->mix.classes) dst[1] = slot->memory + l->labels + (size_t)i * sizeof(int64_t);
 }
@@ -61,18 +63,21 @@ static int64_t sample_of(const ctn_loader *l, const struct ctn__slot *slot, int6
 static void measure(const ctn_loader *l, struct ctn__slot *slot)
 {
     for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
-        int64_t longest = 0;
+        int64_t longest = 0, sum = 1; /* at least one row of padding */
         for (int64_t i = 0; l->lengths[f] && i < slot->claimed; i++) {
             const int64_t n = ctn_dataset_length(l->ds, f, sample_of(l, slot, i));
-            if (n > longest && n <= l->longest[f]) longest = n;
+            if (n < 0 || n > l->longest[f]) continue;
+            sum += n;
+            if (n > longest) longest = n;
         }
-        slot->padded[f] = ctn__padded(l, longest);
+        slot->padded[f] = ctn__padded(l, l->join ? sum : longest);
+        if (l->join && l->lengths[f]) slot->padded[l->lengths[f]] = slot->padded[f];
     }
 }
 
 /* Reads sample number slot->n of the batch with its lengths, and pads it. The lengths are checked
  * here, because a dataset of the user may return anything. */
-static ctn_status read_sample(const ctn_loader *l, const struct ctn__slot *slot, int64_t sample)
+static ctn_status read_sample(const ctn_loader *l, struct ctn__slot *slot, int64_t sample)
 {
     void *dst[CTN_DATA_FIELDS] = {0};
     int64_t length[CTN_DATA_FIELDS] = {0};
@@ -80,13 +85,14 @@ static ctn_status read_sample(const ctn_loader *l, const struct ctn__slot *slot,
     for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
         if (!l->lengths[f] || sample < 0 || sample >= ctn_dataset_count(l->ds)) continue;
         length[f] = ctn_dataset_length(l->ds, f, sample);
-        if (length[f] < 0 || length[f] > slot->padded[f])
+        if (length[f] < 0 || length[f] > slot->padded[f] - (l->join ? slot->joined[f] + 1 : 0))
             return ctn_fail(CTN_EFORMAT,
                             "field %d has length %lld, expected 0 to %lld, always the same", f,
                             (long long)length[f], (long long)l->longest[f]);
     }
     const ctn_sample s = {sample, l->sampler.state.seed, slot->epoch};
     CTN_TRY(ctn_dataset_sample(l->ds, &s, dst));
+    if (l->join) return ctn__join_sample(l, slot, dst, length);
     for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
         if (!l->lengths[f]) continue;
         const size_t size = ctn_dtype_size(l->field[f].dtype), row = l->bytes[f];
@@ -115,6 +121,7 @@ static void fill(ctn_loader *l, struct ctn__slot *slot)
         if (slot->failed) return;
         slot->skipped++;
     }
+    if (l->join) ctn__join_end(l, slot);
 }
 
 /* The random choice depends on the position over all ranks, so that ranks choose independently. */
@@ -138,6 +145,7 @@ void ctn__fill(ctn_loader *l, struct ctn__slot *slot)
 {
     const uint64_t start = ctn__now_ns();
     slot->n = slot->skipped = 0;
+    memset(slot->joined, 0, sizeof slot->joined);
     slot->failed = false;
     slot->st = CTN_OK;
     fill(l, slot);

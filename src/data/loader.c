@@ -167,7 +167,8 @@ static ctn_status make_slots(ctn_loader *l)
     size_t total = 0;
     bool fits = true;
     for (int f = 0; f < l->fields; f++) {
-        const size_t rows = l->lengths[f] ? (size_t)ctn__padded(l, l->longest[f]) : 1;
+        size_t rows = l->lengths[f] ? (size_t)ctn__padded(l, l->longest[f]) : 1;
+        if (l->join && l->longest[f] >= 0) rows = (size_t)ctn__join_room(l, l->longest[f]);
         l->offset[f] = add_part(l, &total, ctn__mul(l->bytes[f], rows));
         fits = fits && l->offset[f] != SIZE_MAX;
     }
@@ -192,6 +193,7 @@ static void set_field(ctn_loader *l, int f, const ctn_field *one)
     l->field[f].ndim++;
     l->field[f].shape[0] = l->batch;
     memcpy(l->field[f].shape + 1, one->shape, (size_t)one->ndim * sizeof one->shape[0]);
+    l->longest[f] = -1;
 }
 
 static ctn_status set_fields(ctn_loader *l, const double *pad_value)
@@ -211,8 +213,11 @@ static ctn_status set_fields(ctn_loader *l, const double *pad_value)
         l->longest[f] = ctn__longest(l->ds, f);
         l->lengths[f] = l->fields;
         set_field(l, l->fields++, &(ctn_field){.dtype = CTN_I64});
+        if (!l->join) continue;
+        l->field[f] = one;
+        l->longest[l->lengths[f]] = l->longest[f];
     }
-    return CTN_OK;
+    return l->join ? ctn__join_check(l) : CTN_OK;
 }
 
 /* How many samples may be left out per epoch: this share of them, but at least one. */
@@ -274,6 +279,8 @@ static ctn_status check(const ctn_dataset *ds, const ctn_sampler *s, const ctn_l
                         "loader: blocks of %lld samples need a total of at least one block for "
                         "each of %d ranks; it is %lld",
                         (long long)o->block, s->size, (long long)o->total);
+    if (o->join_index != 0 && !o->join)
+        return ctn_fail(CTN_EARG, "loader: join_index is %d, but join is 0", o->join_index);
     if (o->pad_multiple < 0 || o->pad_multiple > 1 << 30)
         return ctn_fail(CTN_EARG, "loader: pad_multiple is %lld, expected 0 to 2^30",
                         (long long)o->pad_multiple);
@@ -319,6 +326,8 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
         .stall_ns = (uint64_t)(1e9 * fmin(o.stall_s > 0 ? o.stall_s : 30, 1e6)),
         .mix = mix,
         .pad_multiple = o.pad_multiple ? o.pad_multiple : 1,
+        .join = o.join != 0,
+        .join_index = o.join_index,
         .slots = threads ? (uint64_t)depth + 1 : 1, /* one more for the batch the caller holds */
         .next = s->state,
         .ahead = s->state,
@@ -432,8 +441,9 @@ static void give(ctn_loader *l, const struct ctn__slot *slot, ctn_batch *b)
     for (int f = 0; f < l->fields; f++) {
         b->data[f] = slot->memory + l->offset[f];
         b->field[f] = l->field[f];
-        b->field[f].shape[0] = slot->n;
-        if (l->lengths[f]) b->field[f].shape[1] = slot->padded[f];
+        const bool joined = l->join && l->longest[f] >= 0;
+        b->field[f].shape[0] = joined ? slot->padded[f] : slot->n;
+        if (l->lengths[f] && !joined) b->field[f].shape[1] = slot->padded[f];
     }
 }
 

@@ -22,10 +22,12 @@ struct ctn__left_out {
 };
 
 struct ctn__slot {
-    char *memory;                    /* field f of the batch at offset[f] */
-    uint64_t epoch, position;        /* of the batch, counted over all ranks */
-    int64_t claimed, n;              /* positions of this rank, and samples that could be read */
-    int64_t padded[CTN_DATA_FIELDS]; /* shape[1] of the batch's ragged fields */
+    char *memory;             /* field f of the batch at offset[f] */
+    uint64_t epoch, position; /* of the batch, counted over all ranks */
+    int64_t claimed, n;       /* positions of this rank, and samples that could be read */
+    /* shape[1] of the batch's ragged fields; shape[0] if they are joined */
+    int64_t padded[CTN_DATA_FIELDS];
+    int64_t joined[CTN_DATA_FIELDS]; /* rows of the samples that were read, if they are joined */
     _Atomic int64_t at;              /* sample being read, for the stall warning */
     bool ready;
     int64_t skipped;                      /* number of samples left out */
@@ -44,9 +46,12 @@ struct ctn_loader {
     bool drop_last;
     int64_t allowed; /* maximum number of samples left out per epoch; 0: none */
     uint64_t stall_ns;
-    ctn_mix_opt mix;                  /* classes 0: none */
-    int fields;                       /* with those of lengths */
-    int lengths[CTN_DATA_FIELDS];     /* field with the lengths of a ragged field; 0: not ragged */
+    ctn_mix_opt mix; /* classes 0: none */
+    int fields;      /* with those of lengths */
+    /* Field with the lengths of a ragged field, or the ids of its rows; 0: not ragged. */
+    int lengths[CTN_DATA_FIELDS];
+    bool join;                        /* ragged fields are joined (join.c) */
+    int join_index;                   /* field with numbers of rows of field 0; 0: none */
     int64_t longest[CTN_DATA_FIELDS]; /* rows that a sample of a ragged field has room for */
     int64_t pad_multiple;
     uint64_t pad[CTN_DATA_FIELDS];    /* bytes of the element that pads */
@@ -92,6 +97,17 @@ int64_t ctn__padded(const ctn_loader *l, int64_t n);
 ctn_status ctn__pad_element(const char *who, int f, ctn_dtype t, double value, uint64_t *out);
 /* Writes n such elements of `size` bytes each. */
 void ctn__pad_fill(void *dst, uint64_t element, size_t size, size_t n);
+
+/* Joined fields (join.c). Check the options after the fields are set. Errors: EARG. */
+ctn_status ctn__join_check(const ctn_loader *l);
+/* Rows that each sample of a batch must have room for, so that all of them and the padding fit. */
+int64_t ctn__join_room(const ctn_loader *l, int64_t longest);
+/* Take in the sample that was read to `dst`, whose ragged fields have these lengths: write the ids
+ * of its rows, and make its numbers of rows those of the batch. Errors: EFORMAT. */
+ctn_status ctn__join_sample(const ctn_loader *l, struct ctn__slot *slot, void *const *dst,
+                            const int64_t *length);
+/* Write the padding after the last sample. */
+void ctn__join_end(const ctn_loader *l, struct ctn__slot *slot);
 
 /* Reads the samples of a slot whose epoch, position and claimed are set. Called on any thread. */
 void ctn__fill(ctn_loader *l, struct ctn__slot *slot);
