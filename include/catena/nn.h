@@ -308,6 +308,50 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_gru_new(ctn_module **m, ctn_context *ctx, 
 CTN_API CTN_MUST_CHECK ctn_status ctn_rnn_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                               int64_t hidden, const ctn_rnn_module_opt *opt);
 
+typedef struct {
+    size_t struct_size;
+    int no_bias;
+} ctn_graph_conv_opt;
+/* Graph convolution (GCN, Kipf and Welling): y = D^-1/2 (A + I) D^-1/2 x weight^T + bias, where A
+ * are the edges and D is the diagonal of the row sums of A + I. Inputs of ctn_call_multi: x (N,in);
+ * edges (E,2) i64 or i32, rows (source, target), without those from a node to itself; weights (E)
+ * of the edges, not negative, NULL: all 1. Output (N,out). Parameters have the names of PyTorch
+ * Geometric: lin.weight (out,in), bias (out). Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_graph_conv_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                                     int64_t out, const ctn_graph_conv_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    int64_t heads;  /* 0: 1 */
+    int mean;       /* 1: the mean of the heads (N,out); 0: all of them (N,heads out) */
+    double slope;   /* of the leaky ReLU; 0: 0.2 */
+    double dropout; /* of the attention weights; default 0 */
+    int no_bias;
+} ctn_graph_attention_opt;
+/* Graph attention (GAT, Velickovic et al.): each node takes the mean of its neighbours and itself,
+ * weighted by a softmax. Inputs x and edges as in ctn_graph_conv_new. Parameters have the names of
+ * PyTorch Geometric: lin.weight (heads out,in), att_src and att_dst (1,heads,out), bias. Local.
+ * Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_graph_attention_new(ctn_module **m, ctn_context *ctx,
+                                                          int64_t in, int64_t out,
+                                                          const ctn_graph_attention_opt *opt);
+
+/* What a node does with the messages of its edges; without edges the result is 0. */
+typedef enum { CTN_AGGREGATE_SUM = 0, CTN_AGGREGATE_MEAN, CTN_AGGREGATE_MAX } ctn_aggregate;
+typedef struct {
+    size_t struct_size;
+    ctn_aggregate aggregate; /* 0: sum */
+    int residual;            /* 1: add x and the features of the edges to their new values */
+} ctn_message_passing_opt;
+/* Message passing with two networks: e' = edge([x[source], x[target], e]) for each edge, and
+ * x' = node([x, aggregate of e' over the edges to the node]). Inputs of ctn_call_multi: x (N,F);
+ * edges (E,2) as in ctn_graph_conv_new; e (E,G), features of the edges, NULL: none. Outputs: x', e'.
+ * On success *m owns edge and node, its children of these names; on failure the caller keeps
+ * ownership. Local. Result: *m, owned. Errors: EARG, ESTATE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_message_passing_new(ctn_module **m, ctn_context *ctx,
+                                                          ctn_module *edge, ctn_module *node,
+                                                          const ctn_message_passing_opt *opt);
+
 /* Dropout, pooling, and flatten (N,...) -> (N,rest), for sequential models. Local. Result: *m,
  * owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dropout_new(ctn_module **m, ctn_context *ctx, double rate);

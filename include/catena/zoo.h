@@ -228,6 +228,47 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_seq2seq(ctn_module **m, ctn_context *ctx,
                                                   const ctn_seq2seq_opt *opt);
 
+typedef struct {
+    size_t struct_size;
+    int64_t in, classes; /* features of a node, outputs of a node; 0: 1433 and 7 (Cora) */
+    int64_t hidden;      /* 0: 16 */
+    int layers;          /* 0: 2 */
+    double dropout;      /* after each layer but the last; 0: 0.5, < 0: none */
+} ctn_gcn_opt;
+/* GCN: graph convolutions (ctn_graph_conv_new) with ReLU between them. Names: convs.0, convs.1, ...
+ * as in PyTorch Geometric. Inputs of ctn_call_multi: x (N,in); edges (E,2), rows (source, target);
+ * weights (E) of the edges or NULL. Output (N,classes). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gcn(ctn_module **m, ctn_context *ctx,
+                                              const ctn_gcn_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    int64_t in, classes; /* as in ctn_gcn_opt */
+    int64_t hidden;      /* of each head; 0: 8 */
+    int64_t heads;       /* of all layers but the last, which has one; 0: 8 */
+    int layers;          /* 0: 2 */
+    double dropout;      /* of features and attention weights; 0: 0.6, < 0: none */
+} ctn_gat_opt;
+/* GAT: graph attention (ctn_graph_attention_new) with ELU between the layers. Names: convs.0, ...
+ * Inputs of ctn_call_multi: x (N,in); edges (E,2). Output (N,classes). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gat(ctn_module **m, ctn_context *ctx,
+                                              const ctn_gat_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    int64_t node_in, edge_in, out; /* features of a node and of an edge, outputs; 0: 1 */
+    int64_t hidden;                /* 0: 128 */
+    int steps;                     /* of message passing; 0: 15 */
+    int mlp_layers;                /* hidden layers of each network; 0: 2 */
+} ctn_meshgraphnet_opt;
+/* MeshGraphNet (Pfaff et al.) for simulations on meshes: encode nodes and edges, pass messages
+ * (ctn_message_passing_new, sum and residual), decode the nodes. Each network is linear layers with
+ * ReLU and, except for the decoder, layer normalisation. Names: node_encoder, edge_encoder,
+ * steps.0.edge, steps.0.node, ..., decoder. Inputs of ctn_call_multi: x (N,node_in); edges (E,2);
+ * features of the edges (E,edge_in). Output (N,out). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_meshgraphnet(ctn_module **m, ctn_context *ctx,
+                                                       const ctn_meshgraphnet_opt *opt);
+
 /* ---- published models ----------------------------------------------------------------------- */
 
 /* Make the network that a config.json of Hugging Face describes; path is that file or its folder.

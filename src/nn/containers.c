@@ -11,6 +11,18 @@ static ctn_tensor *sequential_forward(void *self, ctn_module *m, ctn_tensor *x)
     return x;
 }
 
+void ctn__module_free_alone(ctn_module *m)
+{
+    for (size_t i = 0; i < m->children.n; i++) {
+        ctn_module *c = m->children.at[i];
+        c->parent = NULL;
+        ctn__free(c->name);
+        c->name = NULL;
+    }
+    m->children.n = 0;
+    ctn_module_free(m);
+}
+
 static ctn_status numbered(ctn_module **out, ctn_context *ctx, ctn_forward_fn forward, int n,
                            ctn_module *const *modules)
 {
@@ -29,14 +41,7 @@ static ctn_status numbered(ctn_module **out, ctn_context *ctx, ctn_forward_fn fo
     *out = m;
     return CTN_OK;
 fail: /* the caller keeps the modules */
-    for (size_t i = 0; i < m->children.n; i++) {
-        ctn_module *c = m->children.at[i];
-        c->parent = NULL;
-        ctn__free(c->name);
-        c->name = NULL;
-    }
-    m->children.n = 0;
-    ctn_module_free(m);
+    ctn__module_free_alone(m);
     return st;
 }
 

@@ -90,6 +90,9 @@ ctn_status ctn__module_own(ctn_module **m, ctn_context *ctx, ctn_forward_fn forw
 #define CTN__REFS(type, member) (offsetof(type, member) / sizeof(void *))
 #define CTN__ALL_REFS(type) (sizeof(type) / sizeof(void *)) /* the struct has only pointers */
 
+/* Free m without its children, which the caller keeps. */
+void ctn__module_free_alone(ctn_module *m);
+
 /* All parameters and states of m and its descendants, tied ones under each name. Errors: ENOMEM. */
 ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
 
