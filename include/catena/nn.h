@@ -345,8 +345,8 @@ typedef struct {
 } ctn_message_passing_opt;
 /* Message passing with two networks: e' = edge([x[source], x[target], e]) for each edge, and
  * x' = node([x, aggregate of e' over the edges to the node]). Inputs of ctn_call_multi: x (N,F);
- * edges (E,2) as in ctn_graph_conv_new; e (E,G), features of the edges, NULL: none. Outputs: x', e'.
- * On success *m owns edge and node, its children of these names; on failure the caller keeps
+ * edges (E,2) as in ctn_graph_conv_new; e (E,G), features of the edges, NULL: none. Outputs: x' and
+ * e'. On success *m owns edge and node, its children of these names; on failure the caller keeps
  * ownership. Local. Result: *m, owned. Errors: EARG, ESTATE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_message_passing_new(ctn_module **m, ctn_context *ctx,
                                                           ctn_module *edge, ctn_module *node,

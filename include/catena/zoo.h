@@ -230,27 +230,29 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_seq2seq(ctn_module **m, ctn_context *c
 
 typedef struct {
     size_t struct_size;
-    int64_t in, classes; /* features of a node, outputs of a node; 0: 1433 and 7 (Cora) */
+    int64_t in_channels; /* features of a node; 0: 1433, as of Cora */
+    int64_t classes;     /* 0: 7 */
     int64_t hidden;      /* 0: 16 */
     int layers;          /* 0: 2 */
     double dropout;      /* after each layer but the last; 0: 0.5, < 0: none */
 } ctn_gcn_opt;
 /* GCN: graph convolutions (ctn_graph_conv_new) with ReLU between them. Names: convs.0, convs.1, ...
- * as in PyTorch Geometric. Inputs of ctn_call_multi: x (N,in); edges (E,2), rows (source, target);
+ * as in PyTorch Geometric. Inputs of ctn_call_multi: x (N,C); edges (E,2), rows (source, target);
  * weights (E) of the edges or NULL. Output (N,classes). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gcn(ctn_module **m, ctn_context *ctx,
                                               const ctn_gcn_opt *opt);
 
 typedef struct {
     size_t struct_size;
-    int64_t in, classes; /* as in ctn_gcn_opt */
+    int64_t in_channels; /* features of a node; 0: 1433, as of Cora */
+    int64_t classes;     /* 0: 7 */
     int64_t hidden;      /* of each head; 0: 8 */
     int64_t heads;       /* of all layers but the last, which has one; 0: 8 */
     int layers;          /* 0: 2 */
     double dropout;      /* of features and attention weights; 0: 0.6, < 0: none */
 } ctn_gat_opt;
 /* GAT: graph attention (ctn_graph_attention_new) with ELU between the layers. Names: convs.0, ...
- * Inputs of ctn_call_multi: x (N,in); edges (E,2). Output (N,classes). */
+ * Inputs of ctn_call_multi: x (N,C); edges (E,2). Output (N,classes). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_gat(ctn_module **m, ctn_context *ctx,
                                               const ctn_gat_opt *opt);
 

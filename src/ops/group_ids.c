@@ -149,11 +149,11 @@ ctn_status ctn__group_record(const char *at, ctn_tensor *ids, int64_t n, ctn_ten
     return ctn_apply_at(at, NULL, &ctn__op_group_ids, 1, &ids, &args, out);
 }
 
-ctn_status ctn_group_ids_at(const char *at, ctn_tensor *ids, int64_t n, ctn_tensor **offsets,
+ctn_status ctn_group_ids_at(const char *at, ctn_tensor *ids, int64_t segments, ctn_tensor **offsets,
                             ctn_tensor **order)
 {
     ctn_tensor *out[2];
-    ctn_status st = ctn__group_record(at, ids, n, out);
+    ctn_status st = ctn__group_record(at, ids, segments, out);
     if (offsets) *offsets = out[0];
     if (order) *order = out[1];
     return st;

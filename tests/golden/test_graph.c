@@ -38,13 +38,15 @@ static void make(ctn_module **m, ctn_context *ctx, int c)
 {
     if (c == 0)
         OK(ctn_zoo_gcn(m, ctx,
-                       CTN_OPT(ctn_gcn_opt, .in = I, .classes = C, .hidden = 5, .dropout = -1)));
+                       CTN_OPT(ctn_gcn_opt, .in_channels = I, .classes = C, .hidden = 5,
+                               .dropout = -1)));
     if (c == 1)
         OK(ctn_zoo_gcn(m, ctx,
-                       CTN_OPT(ctn_gcn_opt, .in = I, .classes = C, .layers = 1, .dropout = -1)));
+                       CTN_OPT(ctn_gcn_opt, .in_channels = I, .classes = C, .layers = 1,
+                               .dropout = -1)));
     if (c == 2)
         OK(ctn_zoo_gat(m, ctx,
-                       CTN_OPT(ctn_gat_opt, .in = I, .classes = C, .hidden = 2, .heads = 3,
+                       CTN_OPT(ctn_gat_opt, .in_channels = I, .classes = C, .hidden = 2, .heads = 3,
                                .dropout = -1)));
     if (c == 3)
         OK(ctn_zoo_meshgraphnet(m, ctx,

@@ -36,7 +36,7 @@ static ctn_status fill_stack(ctn_module *m, const ctn_gat_opt *o)
     s->attention = o->heads > 0;
     s->dropout = o->dropout;
     CTN_TRY(ctn__zoo_put(m, "convs", ctn_module_list_new(&s->convs, m->ctx, 0, NULL), &s->convs));
-    int64_t in = o->in;
+    int64_t in = o->in_channels;
     for (int i = 0; i < o->layers; i++) {
         const bool last = i + 1 == o->layers;
         const int64_t out = last ? o->classes : o->hidden, heads = last ? 1 : o->heads;
@@ -55,7 +55,7 @@ static ctn_status make_stack(const char *who, ctn_module **m, ctn_context *ctx, 
                              double usual_dropout)
 {
     int64_t layers = o->layers;
-    CTN_TRY(ctn__zoo_default(who, "in", &o->in, 1433));
+    CTN_TRY(ctn__zoo_default(who, "in_channels", &o->in_channels, 1433));
     CTN_TRY(ctn__zoo_default(who, "classes", &o->classes, 7));
     CTN_TRY(ctn__zoo_default(who, "layers", &layers, 2));
     o->layers = (int)layers;
@@ -72,7 +72,7 @@ ctn_status ctn_zoo_gcn(ctn_module **m, ctn_context *ctx, const ctn_gcn_opt *opt)
     *m = NULL;
     CTN_TRY(ctn__opt("gcn", &o, sizeof o, opt));
     CTN_TRY(ctn__zoo_default("gcn", "hidden", &o.hidden, 16));
-    ctn_gat_opt all = {.in = o.in,
+    ctn_gat_opt all = {.in_channels = o.in_channels,
                        .classes = o.classes,
                        .hidden = o.hidden,
                        .layers = o.layers,
