@@ -56,11 +56,11 @@ CTN_API ctn_tensor *ctn_segment_softmax_at(const char *at, ctn_tensor *x, ctn_te
                                            int64_t n);
 #define ctn_segment_softmax(...) ctn_segment_softmax_at(CTN_HERE, __VA_ARGS__)
 
-/* Sort positions by id: the positions with id v are order[offsets[v]] to
- * order[offsets[v+1] - 1], in ascending order. ids (E) from 0 to segments - 1 -> offsets
- * (segments+1), order (E), i64. It turns a list of edges into the rows of a sparse matrix: with order of the targets,
- * ctn_spmm(offsets, ctn_index_select(sources, order, 0), NULL, x) adds up x over the sources of
- * each target. offsets and order may be NULL. Has no gradient. Errors: ESHAPE, EDTYPE, EARG. */
+/* Sort positions by id: those with id v are order[offsets[v]] to order[offsets[v+1] - 1], in
+ * ascending order. ids (E) from 0 to segments - 1 -> offsets (segments+1), order (E), i64. With the
+ * order of the targets of edges, ctn_spmm(offsets, ctn_index_select(sources, order, 0), NULL, x)
+ * adds up x over the sources of each target. offsets and order may be NULL. Has no gradient.
+ * Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_status ctn_group_ids_at(const char *at, ctn_tensor *ids, int64_t segments,
                                     ctn_tensor **offsets, ctn_tensor **order);
 #define ctn_group_ids(...) ctn_group_ids_at(CTN_HERE, __VA_ARGS__)
