@@ -33,8 +33,116 @@ typedef struct {
     double decay; /* coupled (Adam), or decoupled (AdamW: 0 means 0.01; < 0: none) */
     int amsgrad;
 } ctn_adam_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;       /* 0: 0.01 */
+    double alpha;    /* decay rate of the second moment; 0: 0.99 */
+    double eps;      /* 0: 1e-8 */
+    double momentum; /* 0: none */
+    double decay;    /* coupled weight decay (L2) */
+    int centered;    /* 1: divide by the deviation, as Graves does, and not by the second moment */
+} ctn_rmsprop_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;       /* 0: 0.01 */
+    double lr_decay; /* step t, from 0, has the learning rate lr / (1 + t lr_decay) */
+    double eps;      /* 0: 1e-10 */
+    double initial;  /* initial sum of squares */
+    double decay;    /* coupled weight decay (L2) */
+} ctn_adagrad_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 1 */
+    double rho;   /* decay rate of both moments; 0: 0.9 */
+    double eps;   /* 0: 1e-6 */
+    double decay; /* coupled weight decay (L2) */
+} ctn_adadelta_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 0.002 */
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.999 */
+    double eps;   /* 0: 1e-8 */
+    double decay; /* coupled weight decay (L2) */
+} ctn_adamax_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;             /* 0: 0.002 */
+    double beta1;          /* 0: 0.9 */
+    double beta2;          /* 0: 0.999 */
+    double eps;            /* 0: 1e-8 */
+    double momentum_decay; /* 0: 0.004 */
+    double decay;          /* weight decay */
+    int decoupled;         /* 1: decoupled weight decay, 0: coupled (L2) */
+} ctn_nadam_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;     /* 0: 0.001 */
+    double beta1;  /* 0: 0.9 */
+    double beta2;  /* 0: 0.999 */
+    double eps;    /* 0: 1e-8 */
+    double decay;  /* weight decay */
+    int decoupled; /* 1: decoupled weight decay, 0: coupled (L2) */
+} ctn_radam_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 0.0001 */
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.99 */
+    double decay; /* decoupled weight decay */
+} ctn_lion_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 0.001 */
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.999 */
+    double eps;   /* 0: 1e-6 */
+    double decay; /* weight decay, part of the update before it is scaled */
+} ctn_lamb_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;       /* 0: 0.1 */
+    double momentum; /* 0: 0.9; < 0: none */
+    double trust;    /* trust coefficient; 0: 0.001 */
+    double eps;      /* added to the norms that the trust ratio divides by */
+    double decay;    /* coupled weight decay (L2) */
+} ctn_lars_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;       /* 0: 0.001 */
+    double final_lr; /* the bounds converge to it; 0: 0.1 */
+    double gamma;    /* speed of that; 0: 0.001 */
+    double beta1;    /* 0: 0.9 */
+    double beta2;    /* 0: 0.999 */
+    double eps;      /* 0: 1e-8 */
+    double decay;    /* coupled weight decay (L2) */
+    int amsbound;    /* 1: use the largest second moment so far */
+} ctn_adabound_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 0.001 */
+    double eps;   /* 0: 1e-16 */
+    double decay; /* coupled weight decay (L2) */
+} ctn_smorms3_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;    /* 0: 0.1 */
+    double beta;  /* 0: 0.9 */
+    double decay; /* coupled weight decay (L2) */
+} ctn_msvag_opt;
+typedef struct {
+    size_t struct_size;
+    double lr;         /* step length, and with line search its first guess; 0: 1 */
+    int iterations;    /* maximum number of iterations of a step; 0: 20 */
+    int evaluations;   /* maximum number of evaluations of a step; 0: 5/4 of iterations */
+    int history;       /* number of earlier iterations that are remembered; 0: 100 */
+    double tol_grad;   /* ends a step if no gradient is larger; 0: 1e-7 */
+    double tol_change; /* ends a step if loss or parameters change less; 0: 1e-9 */
+    int no_line_search; /* 1: steps of fixed length, 0: line search for the strong Wolfe conditions */
+} ctn_lbfgs_opt;
 
-/* Make an optimizer for all variables of kind CTN_PARAM in vars, which must outlive it. Each
+/* Make an optimizer for all variables of kind CTN_PARAM in vars, which must outlive it. They are
+ * all f32 or all f64, and so is the optimizer's state; frozen ones may have any type. Each
  * parameter belongs to at most one optimizer. Call it between scopes. Local. Result: owned,
  * ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt);
@@ -42,6 +150,70 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_adam_new(ctn_optim **o, ctn_vars vars,
                                                const ctn_adam_opt *opt);
 CTN_API CTN_MUST_CHECK ctn_status ctn_adamw_new(ctn_optim **o, ctn_vars vars,
                                                 const ctn_adam_opt *opt);
+/* RMSprop; with centered and momentum it is the variant of Graves. Like ctn_sgd_new. Local.
+ * Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_rmsprop_new(ctn_optim **o, ctn_vars vars,
+                                                  const ctn_rmsprop_opt *opt);
+/* Adagrad. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_adagrad_new(ctn_optim **o, ctn_vars vars,
+                                                  const ctn_adagrad_opt *opt);
+/* Adadelta. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_adadelta_new(ctn_optim **o, ctn_vars vars,
+                                                   const ctn_adadelta_opt *opt);
+/* Adamax: Adam with the infinity norm. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free.
+ * Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_adamax_new(ctn_optim **o, ctn_vars vars,
+                                                 const ctn_adamax_opt *opt);
+/* NAdam: Adam with Nesterov momentum. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free.
+ * Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_nadam_new(ctn_optim **o, ctn_vars vars,
+                                                const ctn_nadam_opt *opt);
+/* RAdam: Adam with a rectified learning rate in the first steps. Like ctn_sgd_new. Local. Result:
+ * owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_radam_new(ctn_optim **o, ctn_vars vars,
+                                                const ctn_radam_opt *opt);
+/* Lion: the sign of a momentum. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors:
+ * ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lion_new(ctn_optim **o, ctn_vars vars,
+                                               const ctn_lion_opt *opt);
+/* LAMB: the update of Adam, scaled for each parameter by norm(parameter) / norm(update). Like
+ * ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lamb_new(ctn_optim **o, ctn_vars vars,
+                                               const ctn_lamb_opt *opt);
+/* LARS: SGD with momentum, whose learning rate is multiplied for each parameter by trust *
+ * norm(parameter) / (norm(gradient) + decay * norm(parameter) + eps), or by 1 if either norm is 0.
+ * Like ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lars_new(ctn_optim **o, ctn_vars vars,
+                                               const ctn_lars_opt *opt);
+/* AdaBound and AMSBound: Adam whose step lengths have bounds that converge to final_lr. Like
+ * ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_adabound_new(ctn_optim **o, ctn_vars vars,
+                                                   const ctn_adabound_opt *opt);
+/* SMORMS3. Like ctn_sgd_new. Local. Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE,
+ * ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_smorms3_new(ctn_optim **o, ctn_vars vars,
+                                                  const ctn_smorms3_opt *opt);
+/* M-SVAG: momentum whose steps are shorter where the gradients vary. Like ctn_sgd_new. Local.
+ * Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_msvag_new(ctn_optim **o, ctn_vars vars,
+                                                const ctn_msvag_opt *opt);
+/* L-BFGS, a quasi-Newton method for losses without noise, best in f64. Its steps are
+ * ctn_lbfgs_step. It cannot be distributed. Like ctn_sgd_new. Local. Result: owned,
+ * ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lbfgs_new(ctn_optim **o, ctn_vars vars,
+                                                const ctn_lbfgs_opt *opt);
+/* Record the loss, one float, and return it; NULL: an error was recorded. */
+typedef ctn_tensor *(*ctn_closure_fn)(void *user, ctn_context *ctx);
+/* Take one step of L-BFGS: up to opt.iterations iterations, each with at least one call of
+ * closure. Every call runs in a scope that the library opens and ends, so call this between
+ * scopes. All calls must compute the same function: the same data, no dropout. *loss, which may
+ * be NULL, is the loss before the step. Clipping, loss scaling, groups with their own rates or
+ * decays, and schedules other than of the learning rate do not apply. Local. Errors: ESTATE, EARG,
+ * those of the run. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lbfgs_step(ctn_optim *o, ctn_closure_fn closure, void *user,
+                                                 double *loss);
 /* Free an optimizer; the variables keep their values. Call it between scopes. NULL is
  * allowed. Local. */
 CTN_API void ctn_optim_free(ctn_optim *o);
@@ -73,14 +245,26 @@ CTN_API int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_o
 CTN_API double ctn_optim_lr(const ctn_optim *o);
 CTN_API void ctn_optim_set_lr(ctn_optim *o, double lr);
 /* A hyperparameter by name, without the factor of a schedule: "lr", "decay"; "momentum" of SGD
- * with momentum; "beta1", "beta2", "eps" of Adam. A new value needs no new plan and is saved
- * with the state. A decay set by ctn_optim_group stays. ctn_optim_hyper returns NaN if the
- * optimizer has no such hyperparameter. Local. Errors: ENOTFOUND, EARG (not finite, or a beta
- * or momentum outside [0,1)). */
+ * with momentum; "beta1", "beta2", "eps" of Adam; of other optimizers the numbers of their options,
+ * by the names that they have there. A new value needs no new plan and is saved with the state. A
+ * decay set by ctn_optim_group stays. ctn_optim_hyper returns NaN if the optimizer has no such
+ * hyperparameter. Local. Errors: ENOTFOUND, EARG (not finite, or a decay rate such as beta1 or
+ * momentum outside [0,1)). */
 CTN_API double ctn_optim_hyper(const ctn_optim *o, const char *name);
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value);
 /* Clip gradients: scale them so that their global norm is at most max (0: off). Local. */
 CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
+/* Clip every element of the gradients to [-max, max] (0: off), after clipping by the norm. Costs
+ * one pass over the gradients, as the next two settings do; together they cost one. On several
+ * ranks the step then waits for all gradients. Local. */
+CTN_API void ctn_optim_set_clip_value(ctn_optim *o, double max);
+/* L1 regularisation: add rate * sign(parameter) to the gradients, after clipping (0: off). Local. */
+CTN_API void ctn_optim_set_lasso(ctn_optim *o, double rate);
+/* Gradient noise (Neelakantan et al., 2015): add normal numbers of variance eta / (1+t)^gamma in
+ * step t, from 0, after clipping. eta 0: off; gamma is usually 0.55. The numbers depend on seed,
+ * step, parameter and element only, so they are the same on any number of threads and ranks and
+ * after a resume. Local. */
+CTN_API void ctn_optim_set_noise(ctn_optim *o, double eta, double gamma, uint64_t seed);
 /* 1: skip every step whose gradients contain an infinity or NaN, as loss scaling does, on all
  * ranks alike. Costs one pass over the gradients, unless clipping or loss scaling needs it anyway;
  * on several ranks the step waits for all gradients. 0: off, the default. Local. */
@@ -132,7 +316,10 @@ typedef enum {
     CTN_SCHED_MULTISTEP,   /* multiplied by gamma at each step listed in `at` */
     CTN_SCHED_INVERSE,     /* (1 + gamma step)^-power */
     /* Cosine from start to 1 over a share `rise` of the steps, then down to end. */
-    CTN_SCHED_ONE_CYCLE
+    CTN_SCHED_ONE_CYCLE,
+    /* SGDR: cosine from 1 to end over `steps`, then again from 1, over periods that are each
+     * `gamma` times as long as the one before, a whole number; 0: 1. */
+    CTN_SCHED_COSINE_RESTARTS
 } ctn_sched_kind;
 #define CTN_SCHED_AT 16
 typedef struct {

@@ -41,6 +41,11 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
     ctn__pool *p = o->pool;
     if (p->exchange)
         return ctn_fail(CTN_ESTATE, "dist_optim: the optimizer is already distributed");
+    if (o->lbfgs)
+        return ctn_fail(CTN_EARG, "dist_optim: lbfgs cannot be distributed; use another optimizer");
+    if (p->dtype != CTN_F32)
+        return ctn_fail(CTN_EDTYPE, "dist_optim: %s parameters cannot be exchanged yet; use f32",
+                        ctn_dtype_name(p->dtype));
     if (p->ctx->level > 0 || p->contributions > 0)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
     if (d.exact < 0 || (d.exact > 0 && (d.shard || c->opt.wire != CTN_F32)))
@@ -48,7 +53,7 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
                                   "wire type other than f32");
     CTN_TRY(ctn__optim_arrange(o)); /* frozen parameters are not exchanged */
     CTN_TRY(compare(o, c));
-    CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * sizeof *p->w, 0));
+    CTN_TRY(ctn_comm_broadcast(c, p->w, (size_t)p->count * p->unit, 0));
     for (int i = 0; i < p->nparked; i++) {
         ctn_var *v = p->parked[i];
         if (!v) continue;

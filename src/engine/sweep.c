@@ -37,9 +37,15 @@ static int64_t border(const ctn__sweep_seg *seg, int64_t segs, int64_t count)
     return INT64_MAX;
 }
 
-static void update(const ctn__sweep_kernels *k, ctn__sweep_kind kind, const ctn__sweep_pool *p,
-                   const ctn__sweep_seg *h, int64_t lo, int64_t hi)
+static const ctn__sweep_typed *typed(bool f64)
 {
+    return f64 ? &kernels()->f64 : &kernels()->f32;
+}
+
+static void update(ctn__sweep_kind kind, const ctn__sweep_pool *p, const ctn__sweep_seg *h,
+                   int64_t lo, int64_t hi)
+{
+    const ctn__sweep_typed *k = typed(p->f64);
     if (p->low == NULL) {
         k->step[kind](p, h, lo, hi);
         return;
@@ -47,14 +53,13 @@ static void update(const ctn__sweep_kernels *k, ctn__sweep_kind kind, const ctn_
     for (int64_t a = lo; a < hi; a += NARROW_EVERY) {
         int64_t b = hi - a < NARROW_EVERY ? hi : a + NARROW_EVERY;
         k->step[kind](p, h, a, b);
-        k->narrow(p->w + a, p->low + a, b - a);
+        kernels()->narrow((const float *)p->w + a, p->low + a, b - a);
     }
 }
 
 void ctn__sweep(ctn__sweep_kind kind, const ctn__sweep_pool *p, const ctn__sweep_seg *seg,
                 int64_t segs, int threads)
 {
-    const ctn__sweep_kernels *k = kernels();
     int64_t total = 0;
     for (int64_t s = 0; s < segs; s++) total += seg[s].end - seg[s].begin;
     int shares = total < PARALLEL_MIN || threads < 1 ? 1 : threads;
@@ -66,25 +71,36 @@ void ctn__sweep(ctn__sweep_kind kind, const ctn__sweep_pool *p, const ctn__sweep
         for (int64_t s = 0; s < segs; s++) {
             int64_t lo = seg[s].begin > from ? seg[s].begin : from;
             int64_t hi = seg[s].end < to ? seg[s].end : to;
-            if (lo < hi) update(k, kind, p, &seg[s], lo, hi);
+            if (lo < hi) update(kind, p, &seg[s], lo, hi);
         }
     }
 }
 
-double ctn__sweep_norm2(const float *g, int64_t n, double *partial, int threads, bool *finite)
+double ctn__sweep_dot(const void *a, const void *b, bool f64, int64_t n, double *partial,
+                      int threads)
 {
-    const ctn__sweep_kernels *k = kernels();
+    const ctn__sweep_typed *k = typed(f64);
+    const size_t unit = f64 ? sizeof(double) : sizeof(float);
     const int64_t blocks = ctn__sweep_blocks(n);
     int shares = n < PARALLEL_MIN || threads < 1 ? 1 : threads;
     double total = 0;
 
 #pragma omp parallel for schedule(static) num_threads(shares) if (shares > 1)
-    for (int64_t b = 0; b < blocks; b++) {
-        int64_t from = b * CTN__SWEEP_BLOCK;
-        partial[b] = k->sumsq(g + from, n - from < CTN__SWEEP_BLOCK ? n - from : CTN__SWEEP_BLOCK);
+    for (int64_t i = 0; i < blocks; i++) {
+        const int64_t from = i * CTN__SWEEP_BLOCK;
+        const size_t at = (size_t)from * unit;
+        partial[i] = k->dot((const char *)a + at, (const char *)b + at,
+                            n - from < CTN__SWEEP_BLOCK ? n - from : CTN__SWEEP_BLOCK);
     }
-    for (int64_t b = 0; b < blocks; b++) total += partial[b];
+    for (int64_t i = 0; i < blocks; i++) total += partial[i];
+    return total;
+}
+
+double ctn__sweep_norm2(const void *g, bool f64, int64_t n, double *partial, int threads,
+                        bool *finite)
+{
     /* Squares of floats cannot overflow a double, so the sum is finite if all floats are. */
+    const double total = ctn__sweep_dot(g, g, f64, n, partial, threads);
     *finite = isfinite(total);
     return total;
 }

@@ -191,7 +191,7 @@ typedef CTN__VEC(ctn_tensor *) tensor_list;
 /* Index of a variable in its pool. */
 static int index_of(const ctn__pool *pool, const ctn_var *v)
 {
-    const int64_t at = (float *)v->data - pool->w;
+    const int64_t at = ctn__pool_place(pool, v);
     int lo = 0, hi = pool->nvar;
     while (hi - lo > 1) {
         const int mid = (lo + hi) / 2;

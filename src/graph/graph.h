@@ -130,7 +130,9 @@ struct ctn__pool {
     ctn_status (*arrange)(void *owner);
     int64_t *begin;   /* element offset of each variable, a multiple of 16; begin[nvar] = count */
     int64_t count;    /* number of elements, including padding */
-    float *w, *g;     /* both 64-byte aligned */
+    ctn_dtype dtype;  /* of all its variables: f32 or f64 */
+    size_t unit;      /* bytes of an element */
+    void *w, *g;      /* both 64-byte aligned */
     uint64_t touched; /* counts writes to w other than by effects and ctn_var_set */
     ctn__slab *slab;  /* memory of w; the pool holds one reference */
     ctn_op *step_op;  /* run with a->priv == owner */
@@ -257,6 +259,16 @@ void ctn__slab_release(ctn__slab *s);
  * if one already belongs to another pool. */
 ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *const *vars,
                          int nparked);
+/* The element at which a variable of the pool begins. */
+static inline int64_t ctn__pool_place(const ctn__pool *p, const ctn_var *v)
+{
+    return ((char *)v->data - (char *)p->w) / (int64_t)p->unit;
+}
+/* The address of element i of w, g or another array that is laid out like them. */
+static inline void *ctn__pool_at(const ctn__pool *p, const void *array, int64_t i)
+{
+    return (char *)array + i * (int64_t)p->unit;
+}
 /* Number of elements, including padding, of a pool with these variables. */
 int64_t ctn__pool_length(int n, ctn_var *const *vars);
 /* Rebuild the pool with `vars` in it and `parked` outside. It gets new memory, a new uid and zero

@@ -66,11 +66,20 @@ static void park(ctn__pool *p, ctn_var *v)
 /* Parameters that are not trained may have any type. */
 static ctn_status check_types(int n, ctn_var *const *vars)
 {
-    for (int i = 0; i < n; i++)
-        if (vars[i]->d.dtype != CTN_F32)
+    for (int i = 0; i < n; i++) {
+        const ctn_dtype type = vars[i]->d.dtype, first = vars[0]->d.dtype;
+        if (type != CTN_F32 && type != CTN_F64)
+            return ctn_fail(
+                CTN_EDTYPE,
+                "optimizer: parameter %s is %s, expected f32 or f64, because it is trained",
+                vars[i]->name, ctn_dtype_name(type));
+        if (type != first)
             return ctn_fail(CTN_EDTYPE,
-                            "optimizer: parameter %s is %s, expected f32, because it is trained",
-                            vars[i]->name, ctn_dtype_name(vars[i]->d.dtype));
+                            "optimizer: parameter %s is %s, but %s is %s; make one optimizer for "
+                            "the parameters of each type",
+                            vars[i]->name, ctn_dtype_name(type), vars[0]->name,
+                            ctn_dtype_name(first));
+    }
     return CTN_OK;
 }
 
@@ -78,7 +87,7 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
                             ctn_var *const *parked)
 {
     ctn_context *ctx = p->ctx;
-    float *g = NULL;
+    char *g = NULL;
     ctn__slab *slab = NULL, *old = p->slab;
     CTN_TRY(check_types(n, vars));
     ctn_var **in = ctn__calloc((size_t)n + 1, sizeof *in);
@@ -87,11 +96,13 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
     if (!in || !out || !begin) goto nomem;
     for (int i = 0; i < n; i++) begin[i + 1] = begin[i] + padded(vars[i]);
     const int64_t count = begin[n];
-    slab = ctn__slab_new((size_t)count * sizeof(float), n + 1, ctx->threads);
-    g = ctn__aligned((size_t)count * sizeof(float));
+    const ctn_dtype dtype = n > 0 ? vars[0]->d.dtype : CTN_F32;
+    const size_t unit = ctn_dtype_size(dtype), bytes = (size_t)count * unit;
+    slab = ctn__slab_new(bytes, n + 1, ctx->threads);
+    g = ctn__aligned(bytes);
     if (!slab || !g) goto nomem;
     ctn__plan_runner.forget(ctx, p);
-    ctn__zero(g, (size_t)count * sizeof(float), ctx->threads);
+    ctn__zero(g, bytes, ctx->threads);
     ctn__free(p->g);
     ctn__free(p->var);
     ctn__free(p->parked);
@@ -102,14 +113,16 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
     p->nvar = n;
     p->nparked = nparked;
     p->count = count;
+    p->dtype = dtype;
+    p->unit = unit;
     p->slab = slab;
     p->w = slab->mem;
     p->g = g;
     p->uid = ctx->next_uid++;
     for (int i = 0; i < n; i++) {
         ctn_var *v = in[i] = vars[i];
-        move(v, slab, p->w + begin[i]);
-        v->grad = g + begin[i];
+        move(v, slab, ctn__pool_at(p, p->w, begin[i]));
+        v->grad = ctn__pool_at(p, g, begin[i]);
         v->pool = p;
         v->parked = NULL;
     }

@@ -27,7 +27,7 @@ static int by_place(const void *a, const void *b)
 
 /* Memory for the new pool, allocated before anything changes. */
 typedef struct {
-    float *state[3];
+    void *state[3];
     double *partial; /* scratch of the norm sweep */
 } room;
 
@@ -37,14 +37,14 @@ static void free_room(const room *r)
     ctn__free(r->partial);
 }
 
-static ctn_status take_room(room *r, const ctn_optim *o, int64_t count)
+static ctn_status take_room(room *r, const ctn_optim *o, int64_t count, size_t unit)
 {
     r->partial = ctn__calloc((size_t)ctn__sweep_blocks(count) + 1, sizeof *r->partial);
     bool ok = r->partial != NULL;
     for (int k = 0; k < o->nstates && ok; k++) {
-        r->state[k] = ctn__aligned((size_t)count * sizeof(float));
+        r->state[k] = ctn__aligned((size_t)count * unit);
         ok = r->state[k] != NULL;
-        if (ok) ctn__zero(r->state[k], (size_t)count * sizeof(float), o->ctx->threads);
+        if (ok) ctn__zero(r->state[k], (size_t)count * unit, o->ctx->threads);
     }
     return ok ? CTN_OK : CTN_ENOMEM;
 }
@@ -56,8 +56,9 @@ static void copy_states(const room *r, const ctn_optim *o, const param *at, int 
     for (int i = 0; i < n; i++) {
         const int64_t length = ctn__pool_length(1, &at[i].var);
         for (int k = 0; k < o->nstates && at[i].was >= 0; k++)
-            memcpy(r->state[k] + to, o->state[k] + o->pool->begin[at[i].was],
-                   (size_t)length * sizeof(float));
+            memcpy(ctn__pool_at(o->pool, r->state[k], to),
+                   ctn__pool_at(o->pool, o->state[k], o->pool->begin[at[i].was]),
+                   (size_t)length * o->pool->unit);
         to += length;
     }
 }
@@ -71,7 +72,8 @@ static ctn_status place(ctn_optim *o, const param *at, int n)
     ctn_var **vars = ctn__calloc((size_t)all + 1, sizeof *vars);
     if (!vars) return CTN_ENOMEM;
     for (int i = 0; i < all; i++) vars[i] = at[i].var;
-    CTN_TRY_GOTO(st, done, take_room(&r, o, ctn__pool_length(n, vars)));
+    CTN_TRY_GOTO(st, done,
+                 take_room(&r, o, ctn__pool_length(n, vars), ctn_dtype_size(vars[0]->d.dtype)));
     copy_states(&r, o, at, n);
     CTN_TRY_GOTO(st, done, ctn__pool_remake(o->pool, n, vars, all - n, vars + n));
     const room old = {{o->state[0], o->state[1], o->state[2]}, o->partial};

@@ -26,7 +26,7 @@ static double norm(ctn_optim *o, int threads, bool *finite)
         int64_t begin = p->begin[i];
         while (i + 1 < p->nvar && ctn__trained(o, i + 1)) i++;
         bool ok;
-        sum += ctn__sweep_norm2(p->g + begin, p->begin[i + 1] - begin, o->partial, threads, &ok);
+        sum += ctn__optim_norm2(o, p->g, begin, p->begin[i + 1] - begin, threads, &ok);
         *finite &= ok;
     }
     return sqrt(sum);
@@ -37,6 +37,12 @@ static bool wants_norm(const ctn_optim *o)
     return o->clip > 0 || o->scaled || o->guarded;
 }
 
+/* Does the step need all gradients before it updates the first parameter? */
+static bool wants_all(const ctn_optim *o)
+{
+    return wants_norm(o) || o->trust || ctn__optim_hooked(o);
+}
+
 static bool same_group(const ctn__group *a, const ctn__group *b)
 {
     return a->lr_scale == b->lr_scale && a->decay == b->decay && a->t == b->t;
@@ -44,14 +50,14 @@ static bool same_group(const ctn__group *a, const ctn__group *b)
 
 /* Make the segments of a step. Neighbours with equal hyperparameters form one range; frozen
  * parameters are left out. Returns the number of segments. */
-static int64_t make_segments(ctn_optim *o, double lr, float gscale)
+static int64_t make_segments(ctn_optim *o, double lr, double gscale)
 {
     int64_t n = 0;
     int prev = -2;
     for (int i = 0; i < o->pool->nvar; i++) {
         if (!ctn__trained(o, i)) continue;
         const ctn__group *g = &o->group[i];
-        bool joins = n > 0 && prev == i - 1 && same_group(&o->group[prev], g);
+        bool joins = n > 0 && prev == i - 1 && same_group(&o->group[prev], g) && !o->trust;
         if (joins) {
             o->seg[n - 1].end = o->pool->begin[i + 1];
         } else {
@@ -61,9 +67,9 @@ static int64_t make_segments(ctn_optim *o, double lr, float gscale)
                                   .end = o->pool->begin[i + 1],
                                   .gscale = gscale,
                                   .keep = 1,
-                                  .eps = (float)o->eps};
-            if (o->decoupled) s->keep = (float)(1 - rate * g->decay);
-            else s->decay = (float)g->decay;
+                                  .eps = o->eps};
+            if (o->decoupled) s->keep = 1 - rate * g->decay;
+            else s->decay = g->decay;
             o->fill(o, g->t + 1, rate, s);
         }
         prev = i;
@@ -104,7 +110,9 @@ static ctn_status step_run(const ctn_run_args *a)
         }
         if (finite && o->clip > 0 && o->norm > o->clip) clip = o->clip / (o->norm + 1e-6);
     }
-    o->nseg = make_segments(o, lr, (float)(clip * unscale));
+    o->nseg = make_segments(o, lr, clip * unscale);
+    if (ctn__optim_hooked(o)) ctn__hooks_run(o, a->env->threads);
+    if (o->trust) CTN_TRY(ctn__trust_run(o, lr, a->env->threads));
     if (shard) CTN_TRY(ctn__shard_sweep(o, a->env->threads));
     else ctn__update_range(o, 0, there(o), a->env->threads);
     for (int i = 0; i < o->pool->nvar; i++) o->group[i].t += ctn__trained(o, i);
@@ -202,9 +210,10 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
     o->partial = ctn__calloc((size_t)ctn__sweep_blocks(o->pool->count) + 1, sizeof *o->partial);
     if (!o->seg || !o->partial) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
     for (int i = 0; i < o->nstates; i++) {
-        o->state[i] = ctn__aligned((size_t)o->pool->count * sizeof(float));
+        const size_t bytes = (size_t)o->pool->count * o->pool->unit;
+        o->state[i] = ctn__aligned(bytes);
         if (!o->state[i]) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
-        ctn__zero(o->state[i], (size_t)o->pool->count * sizeof(float), o->ctx->threads);
+        ctn__zero(o->state[i], bytes, o->ctx->threads);
     }
     o->decay = decay;
     o->rate = 1;
@@ -231,6 +240,7 @@ void ctn_optim_free(ctn_optim *o)
     ctn__free(o->partial);
     for (int i = 0; i < 3; i++) ctn__free(o->state[i]);
     ctn__free(o->master);
+    ctn__lbfgs_free(o->lbfgs);
     ctn__free(o);
 }
 
@@ -280,12 +290,14 @@ void ctn__optim_collect(ctn_optim *o)
 ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
 {
     if (!o) return ctn_fail(CTN_EARG, "optim_step: no optimizer (%s)", at);
+    if (o->lbfgs)
+        return ctn_fail(CTN_ESTATE, "optim_step: the steps of lbfgs are ctn_lbfgs_step (%s)", at);
     ctn__exchange *x = o->pool->exchange;
     if (x) {
         const double sum = o->weights + o->collected;
         ctn__exchange_give(x, CTN__GIVE_WEIGHT, sum > 0 ? sum : 1);
         o->collected = 0;
-        ctn__exchange_want_all(x, wants_norm(o));
+        ctn__exchange_want_all(x, wants_all(o));
     }
     return for_all(o, ctn__record_step(at, o->pool));
 }
@@ -294,10 +306,10 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
 {
     ctn__pool *p = o->pool;
     CTN_TRY(for_all(o, ctn__pool_settle(p)));
-    ctn__zero(p->g, (size_t)p->count * sizeof *p->g, o->ctx->threads);
+    ctn__zero(p->g, (size_t)p->count * p->unit, o->ctx->threads);
     ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, o->collected);
     o->collected = 0;
-    ctn__exchange_want_all(p->exchange, wants_norm(o));
+    ctn__exchange_want_all(p->exchange, wants_all(o));
     first_contribution(o);
     p->contributions = 1; /* an empty one */
     ctn_status st = for_all(o, ctn__record_step(at, p));
@@ -343,39 +355,51 @@ static void set_decay(ctn_optim *o, double decay)
         if (!o->group[i].own_decay) o->group[i].decay = decay;
 }
 
-/* Address of a hyperparameter; NULL: this optimizer has none of that name. */
-static double *hyper(ctn_optim *o, const char *name)
+static double *place_of(ctn_optim *o, const ctn__hyper *h)
 {
-    const bool sgd = o->kind == CTN__SWEEP_MOMENTUM || o->kind == CTN__SWEEP_NESTEROV;
-    const bool adam = o->kind == CTN__SWEEP_ADAM || o->kind == CTN__SWEEP_AMSGRAD;
+    return (double *)((char *)o + h->at);
+}
+
+/* Address of a hyperparameter; NULL: this optimizer has none of that name. */
+static double *hyper(ctn_optim *o, const char *name, bool *share)
+{
+    *share = false;
     if (strcmp(name, "lr") == 0) return &o->lr;
     if (strcmp(name, "decay") == 0) return &o->decay;
-    if (sgd && strcmp(name, "momentum") == 0) return &o->beta1;
-    if (adam && strcmp(name, "beta1") == 0) return &o->beta1;
-    if (adam && strcmp(name, "beta2") == 0) return &o->beta2;
-    if (adam && strcmp(name, "eps") == 0) return &o->eps;
+    for (const ctn__hyper *h = o->hyper; h && h->name; h++) {
+        *share = h->share;
+        if (strcmp(name, h->name) == 0) return place_of(o, h);
+    }
     return NULL;
 }
 
 double ctn_optim_hyper(const ctn_optim *o, const char *name)
 {
-    const double *v = o && name ? hyper((ctn_optim *)o, name) : NULL;
+    bool share;
+    const double *v = o && name ? hyper((ctn_optim *)o, name, &share) : NULL;
     return v ? *v : NAN;
+}
+
+static ctn_status no_hyper(const ctn_optim *o, const char *name)
+{
+    char text[128] = "lr, decay";
+    for (const ctn__hyper *h = o ? o->hyper : NULL; h && h->name; h++) {
+        const size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n, ", %s", h->name);
+    }
+    return ctn_fail(CTN_ENOTFOUND, "optim_set_hyper: %s has no %s; it has %s",
+                    o ? o->step_op.name : "no optimizer", name ? name : "hyperparameter NULL",
+                    text);
 }
 
 ctn_status ctn_optim_set_hyper(ctn_optim *o, const char *name, double value)
 {
-    double *v = o && name ? hyper(o, name) : NULL;
-    if (!v)
-        return ctn_fail(CTN_ENOTFOUND, "optim_set_hyper: %s has no %s; it has lr, decay%s",
-                        o ? o->step_op.name : "no optimizer", name ? name : "hyperparameter NULL",
-                        !o || o->kind == CTN__SWEEP_SGD ? ""
-                        : hyper(o, "momentum")          ? ", momentum"
-                                                        : ", beta1, beta2, eps");
-    const bool beta = v == &o->beta1 || v == &o->beta2;
-    if (!isfinite(value) || (beta && !(value >= 0 && value < 1)))
+    bool share;
+    double *v = o && name ? hyper(o, name, &share) : NULL;
+    if (!v) return no_hyper(o, name);
+    if (!isfinite(value) || (share && !(value >= 0 && value < 1)))
         return ctn_fail(CTN_EARG, "optim_set_hyper: %s is %g, it must be %s", name, value,
-                        beta ? "in [0,1)" : "finite");
+                        share ? "in [0,1)" : "finite");
     if (v == &o->decay) set_decay(o, value);
     else *v = value;
     return CTN_OK;
@@ -421,10 +445,10 @@ static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status s
         const ctn_var *v = p->var[i];
         char name[512];
         for (int k = 0; v && k < o->nstates; k++) {
-            float *data = sharded ? NULL : o->state[k] + p->begin[i];
+            void *data = sharded ? NULL : ctn__pool_at(p, o->state[k], p->begin[i]);
             if (view) CTN_TRY(ctn__shard_bring(view, i, k, &data));
             snprintf(name, sizeof name, "%s.state%d", o->name[i], k + 1);
-            if (st == CTN_OK) st = fn(user, name, CTN_F32, v->d.ndim, v->d.dim, data);
+            if (st == CTN_OK) st = fn(user, name, p->dtype, v->d.ndim, v->d.dim, data);
             if (view && st == CTN_OK) ctn__shard_keep(view, i, k);
         }
         if (v && st == CTN_OK) st = visit_steps(o, i, fn, user);
@@ -436,13 +460,12 @@ static ctn_status visit_scalars(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     if (o->scaled) CTN_TRY(ctn__scale_visit(o, fn, user)); /* first, because it may fail */
     CTN_TRY(fn(user, "steps", CTN_I64, 0, NULL, &o->t));
-    static const char *const names[] = {"lr", "decay", "momentum", "beta1", "beta2", "eps"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        double *v = hyper(o, names[i]);
-        if (v) CTN_TRY(fn(user, names[i], CTN_F64, 0, NULL, v));
-    }
+    CTN_TRY(fn(user, "lr", CTN_F64, 0, NULL, &o->lr));
+    CTN_TRY(fn(user, "decay", CTN_F64, 0, NULL, &o->decay));
+    for (const ctn__hyper *h = o->hyper; h && h->name; h++)
+        CTN_TRY(fn(user, h->name, CTN_F64, 0, NULL, place_of(o, h)));
     set_decay(o, o->decay);
-    return CTN_OK;
+    return o->lbfgs ? ctn__lbfgs_visit(o, fn, user) : CTN_OK;
 }
 
 ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user)
@@ -488,15 +511,16 @@ ctn_status ctn__optim_visit_own(ctn_optim *o, ctn_state_fn fn, void *user)
     return st;
 }
 
-static bool inside(const float *from, int64_t count, const void *p)
+static bool inside(const ctn__pool *pool, const void *from, const void *p)
 {
-    return from && (uintptr_t)p >= (uintptr_t)from && (uintptr_t)p < (uintptr_t)(from + count);
+    const uintptr_t end = (uintptr_t)ctn__pool_at(pool, from, pool->count);
+    return from && (uintptr_t)p >= (uintptr_t)from && (uintptr_t)p < end;
 }
 
 bool ctn__optim_same(const ctn_optim *o, const void *p)
 {
     const bool sharded = ctn__optim_sharded(o);
-    bool is = inside(o->pool->w, o->pool->count, p);
-    for (int k = 0; k < o->nstates && !sharded; k++) is |= inside(o->state[k], o->pool->count, p);
+    bool is = inside(o->pool, o->pool->w, p);
+    for (int k = 0; k < o->nstates && !sharded; k++) is |= inside(o->pool, o->state[k], p);
     return is;
 }

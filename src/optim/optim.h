@@ -20,13 +20,30 @@ typedef struct {
     bool own_decay; /* decay was set by ctn_optim_group and overrides the optimizer's */
 } ctn__group;
 
+/* A hyperparameter besides lr and decay: its name and its place in ctn_optim. */
+typedef struct {
+    const char *name; /* NULL ends a table */
+    size_t at;
+    bool share; /* must be in [0,1) */
+} ctn__hyper;
+#define CTN__HYPER(name, field) {name, offsetof(ctn_optim, field), false}
+#define CTN__HYPER_SHARE(name, field) {name, offsetof(ctn_optim, field), true}
+
+/* Gradient noise; eta 0: none (hooks.c). */
+typedef struct {
+    double eta, gamma;
+    uint64_t seed;
+} ctn__noise;
+
+typedef struct ctn__lbfgs ctn__lbfgs;
+
 struct ctn_optim {
     ctn_context *ctx;
     ctn__pool *pool;
     ctn_op step_op; /* one per optimizer, so that plans print its name */
     ctn__sweep_kind kind;
     int nstates;
-    float *state[3]; /* pool->count floats each; if sharded: this rank's blocks only */
+    void *state[3];  /* pool->count elements each; if sharded: this rank's blocks only */
     float *master;   /* f32 values of this rank's blocks, if values are sent in 16 bits */
     ctn_dtype given; /* the type in which values were last sent */
     char **name;     /* of the pool's variables, then of the parked ones; group likewise */
@@ -35,7 +52,12 @@ struct ctn_optim {
     int64_t nseg;        /* number used by the last step */
     double *partial;     /* scratch memory of the norm sweep */
     double lr, beta1, beta2, eps, dampening, decay;
+    double more[2];          /* what only this optimizer has */
+    const ctn__hyper *hyper; /* table; NULL: none besides lr and decay */
     double clip, norm;
+    double clip_value, lasso;
+    ctn__noise noise;
+    ctn__lbfgs *lbfgs; /* NULL: another optimizer */
     bool decoupled;
     bool guarded; /* steps with gradients that are not finite are skipped */
     double rate;  /* factor of the learning rate, besides the schedule (train/nonfinite.c) */
@@ -50,7 +72,20 @@ struct ctn_optim {
     int64_t t; /* steps taken */
     /* set the hyperparameters of one segment for its step t (from 1) and learning rate */
     void (*fill)(const struct ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s);
+    /* NULL, or set what depends on the norms of a parameter and its gradient, after `first` has
+     * run, a sweep over the gradients if it is not 0 (trust.c). */
+    void (*trust)(const struct ctn_optim *o, const ctn__group *g, double lr, double w_norm,
+                  double g_norm, ctn__sweep_seg *s);
+    ctn__sweep_kind first;
 };
+
+/* Sum of the squares of n elements of an array that is laid out like the pool, from `begin` on. */
+static inline double ctn__optim_norm2(const ctn_optim *o, const void *array, int64_t begin,
+                                      int64_t n, int threads, bool *finite)
+{
+    return ctn__sweep_norm2(ctn__pool_at(o->pool, array, begin), o->pool->dtype == CTN_F64, n,
+                            o->partial, threads, finite);
+}
 
 static inline bool ctn__trained(const ctn_optim *o, int i)
 {
@@ -74,6 +109,23 @@ static inline ctn_var *ctn__optim_var(const ctn_optim *o, int i)
 static inline bool ctn__optim_sharded(const ctn_optim *o)
 {
     return o->pool->exchange && ctn__exchange_sharded(o->pool->exchange);
+}
+
+/* beta1, beta2 and eps; beta1 and beta2 (adam.c). */
+extern const ctn__hyper ctn__hyper_adam[], ctn__hyper_betas[];
+/* Errors: EARG if a decay rate is not in [0,1). */
+ctn_status ctn__check_betas(const char *who, double beta1, double beta2);
+static inline void ctn__fill_betas(const ctn_optim *o, ctn__sweep_seg *s)
+{
+    s->beta1 = o->beta1;
+    s->rest1 = 1 - o->beta1;
+    s->beta2 = o->beta2;
+    s->rest2 = 1 - o->beta2;
+}
+/* An option, or its default if it is 0. */
+static inline double ctn__or(double value, double otherwise)
+{
+    return value != 0 ? value : otherwise;
 }
 
 /* Create an optimizer from `like`, which has the kind, the defaults and `fill` set. */
@@ -100,6 +152,9 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o);
 void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads);
 /* The same for elements whose state begins at index `packed` of the state arrays. */
 void ctn__update_part(ctn_optim *o, int64_t begin, int64_t end, int64_t packed, int threads);
+/* Run another kind of sweep, one that changes gradients, over all segments and all elements whose
+ * gradients this rank has. */
+void ctn__sweep_gradients(ctn_optim *o, ctn__sweep_kind kind, int threads);
 /* Copy values that were set since the masters were last rounded to `type` into the masters. */
 void ctn__master_follow(float *master, const float *w, int64_t n, ctn_dtype type);
 
@@ -108,6 +163,13 @@ void ctn__master_follow(float *master, const float *w, int64_t n, ctn_dtype type
 /* Keep only the state of this rank's blocks. Before the first step. Errors: ENOMEM, ESTATE. */
 ctn_status ctn__shard_state(ctn_optim *o);
 int64_t ctn__state_bytes(const ctn_optim *o); /* held by this rank */
+/* A range of the pool's elements that this rank updates, and the index at which its state begins.
+ * Start with {0}; false: there are no more. */
+typedef struct {
+    int64_t begin, end, packed;
+    int next;
+} ctn__own;
+bool ctn__own_next(const ctn_optim *o, ctn__own *k);
 /* Norm of the gradients over the blocks of all ranks, stored in o->norm. Collective. */
 ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite);
 /* Update this rank's part of the segments of this step, then start sending it to all ranks. */
@@ -121,7 +183,7 @@ typedef struct ctn__shard_view ctn__shard_view;
 CTN_MUST_CHECK ctn_status ctn__shard_view_new(ctn__shard_view **v, ctn_optim *o);
 void ctn__shard_view_free(ctn__shard_view *v);
 /* Get state k of parameter i; valid until the next call. Collective. */
-CTN_MUST_CHECK ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data);
+CTN_MUST_CHECK ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, void **data);
 /* Store this rank's part of the array brought last, after the caller has changed it. Local. */
 void ctn__shard_keep(ctn__shard_view *v, int i, int k);
 /* Calls fn with the slices of state k of parameter i that this rank has, in the order of their
@@ -139,6 +201,23 @@ ctn_status ctn__optim_list(ctn_optim *o, ctn_state_fn fn, void *user);
 ctn_status ctn__optim_visit_own(ctn_optim *o, ctn_state_fn fn, void *user);
 /* Is this memory of the optimizer's that has the same values on all ranks? */
 bool ctn__optim_same(const ctn_optim *o, const void *p);
+
+/* ---- before the update (hooks.c, trust.c) ---------------------------------------------------- */
+
+/* Does the step change gradients before the update, or need norms of single parameters? */
+static inline bool ctn__optim_hooked(const ctn_optim *o)
+{
+    return o->clip_value > 0 || o->lasso != 0 || o->noise.eta > 0;
+}
+/* Clipping of values, noise and L1 decay, in place in the gradients. */
+void ctn__hooks_run(ctn_optim *o, int threads);
+/* Finish the segments of an optimizer that has `trust`. Collective if sharded. */
+ctn_status ctn__trust_run(ctn_optim *o, double lr, int threads);
+
+/* ---- L-BFGS (lbfgs.c) ------------------------------------------------------------------------ */
+
+void ctn__lbfgs_free(ctn__lbfgs *l);
+ctn_status ctn__lbfgs_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 
 /* ---- schedules (schedule.c) ----------------------------------------------------------------- */
 

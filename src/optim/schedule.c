@@ -32,6 +32,19 @@ static double one_cycle(const ctn_sched_opt *s, double k)
     return last > top ? cosine(1, end, fmin((k - top) / (last - top), 1)) : end;
 }
 
+/* PyTorch's CosineAnnealingWarmRestarts. */
+static double restarts(const ctn_sched_opt *s, double k)
+{
+    const double longer = s->gamma > 0 ? s->gamma : 1;
+    double period = (double)s->steps;
+    if (longer == 1) k = fmod(k, period);
+    while (k >= period) {
+        k -= period;
+        period *= longer;
+    }
+    return cosine(1, s->end, k / period);
+}
+
 double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
 {
     if (step < s->warmup) return (double)(step + 1) / (double)s->warmup;
@@ -47,6 +60,7 @@ double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
     case CTN_SCHED_MULTISTEP: return multistep(s, k);
     case CTN_SCHED_INVERSE: return pow(1 + s->gamma * k, -s->power);
     case CTN_SCHED_ONE_CYCLE: return one_cycle(s, k);
+    case CTN_SCHED_COSINE_RESTARTS: return restarts(s, k);
     }
     return 1;
 }
@@ -86,6 +100,13 @@ static ctn_status check_kind(const ctn_sched_opt *n)
             return ctn_fail(CTN_EARG, "schedule: a one-cycle schedule needs start and end not "
                                       "negative, and rise at least 0 and below 1");
         break;
+    case CTN_SCHED_COSINE_RESTARTS:
+        if (n->gamma != 0 && !(n->gamma >= 1 && n->gamma == floor(n->gamma)))
+            return ctn_fail(CTN_EARG,
+                            "schedule: gamma of a cosine schedule with restarts is %g, expected a "
+                            "whole number",
+                            n->gamma);
+        break;
     case CTN_SCHED_CONSTANT:
     case CTN_SCHED_COSINE:
     case CTN_SCHED_LINEAR: break;
@@ -99,7 +120,8 @@ ctn_status ctn__sched_check(ctn_sched_opt *out, const ctn_sched_opt *s, int64_t 
     ctn_sched_opt n = {0};
     CTN_TRY(ctn__opt("schedule", &n, sizeof n, s));
     bool needs_steps = n.kind == CTN_SCHED_COSINE || n.kind == CTN_SCHED_LINEAR ||
-                       n.kind == CTN_SCHED_POLYNOMIAL || n.kind == CTN_SCHED_ONE_CYCLE;
+                       n.kind == CTN_SCHED_POLYNOMIAL || n.kind == CTN_SCHED_ONE_CYCLE ||
+                       n.kind == CTN_SCHED_COSINE_RESTARTS;
     if (needs_steps && n.steps == 0) n.steps = steps - n.warmup;
     if (n.warmup < 0 || (needs_steps && n.steps <= 0))
         return ctn_fail(CTN_EARG, "schedule: steps must be given and warmup must not be negative");

@@ -8,10 +8,12 @@
 
 static void fill(const ctn_optim *o, int64_t t, double lr, ctn__sweep_seg *s)
 {
-    s->lr = (float)lr;
-    s->beta1 = (float)o->beta1;
-    s->rest1 = t == 1 ? 1 : (float)(1 - o->dampening);
+    s->lr = lr;
+    s->beta1 = o->beta1;
+    s->rest1 = t == 1 ? 1 : 1 - o->dampening;
 }
+
+static const ctn__hyper hypers[] = {CTN__HYPER_SHARE("momentum", beta1), {0}};
 
 ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt)
 {
@@ -26,6 +28,7 @@ ctn_status ctn_sgd_new(ctn_optim **o, ctn_vars vars, const ctn_sgd_opt *opt)
                       .lr = a.lr != 0 ? a.lr : 1e-2,
                       .beta1 = a.momentum,
                       .dampening = a.dampening,
+                      .hyper = a.momentum == 0 ? NULL : hypers,
                       .fill = fill};
     const char *name = a.momentum == 0 ? "sgd" : a.nesterov ? "nesterov" : "momentum";
     return ctn__optim_new(o, &like, name, vars, a.decay);

@@ -37,7 +37,7 @@ static int64_t own_count(const ctn__exchange *x)
 int64_t ctn__state_bytes(const ctn_optim *o)
 {
     int64_t n = ctn__optim_sharded(o) ? own_count(o->pool->exchange) : o->pool->count;
-    return n * (o->nstates + (o->master != NULL)) * (int64_t)sizeof(float);
+    return n * (o->nstates + (o->master != NULL)) * (int64_t)o->pool->unit;
 }
 
 ctn_status ctn__shard_state(ctn_optim *o)
@@ -47,13 +47,26 @@ ctn_status ctn__shard_state(ctn_optim *o)
         return ctn_fail(CTN_ESTATE,
                         "dist_optim: updates can be sharded only before the first step");
     for (int k = 0; k < o->nstates; k++) {
-        float *s = ctn__aligned((size_t)n * sizeof *s + 64);
+        const size_t bytes = (size_t)n * o->pool->unit;
+        void *s = ctn__aligned(bytes + 64);
         if (!s) return CTN_ENOMEM;
-        ctn__zero(s, (size_t)n * sizeof *s, o->ctx->threads);
+        ctn__zero(s, bytes, o->ctx->threads);
         ctn__free(o->state[k]);
         o->state[k] = s;
     }
     return CTN_OK;
+}
+
+bool ctn__own_next(const ctn_optim *o, ctn__own *k)
+{
+    if (!ctn__optim_sharded(o)) {
+        *k = (ctn__own){0, o->pool->count, 0, k->next + 1};
+        return k->next == 1;
+    }
+    block b = {k->next - 1, k->begin, k->end, k->packed};
+    if (!next_block(o->pool->exchange, &b)) return false;
+    *k = (ctn__own){b.begin, b.end, b.packed, b.bucket + 1};
+    return true;
 }
 
 /* Sum over the trained parameters in this rank's blocks, then over ranks in one small message. */
@@ -68,7 +81,7 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
             int64_t hi = p->begin[i + 1] < k.end ? p->begin[i + 1] : k.end;
             bool ok;
             if (lo >= hi || !ctn__trained(o, i)) continue;
-            sum[0] += ctn__sweep_norm2(p->g + lo, hi - lo, o->partial, threads, &ok);
+            sum[0] += ctn__optim_norm2(o, p->g, lo, hi - lo, threads, &ok);
             sum[1] += !ok;
         }
     }
@@ -79,13 +92,14 @@ ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite)
 }
 
 /* Copy this rank's blocks from packed state to their places in a whole pool (out), or back. */
-static void copy_blocks(const ctn_optim *o, float *state, float *whole, bool out)
+static void copy_blocks(const ctn_optim *o, float *state, void *whole, bool out)
 {
     const ctn__exchange *x = o->pool->exchange;
     for (block k = before_first; next_block(x, &k);) {
-        size_t bytes = (size_t)(k.end - k.begin) * sizeof *state;
-        if (out) memcpy(whole + k.begin, state + k.packed, bytes);
-        else memcpy(state + k.packed, whole + k.begin, bytes);
+        const size_t bytes = (size_t)(k.end - k.begin) * o->pool->unit;
+        void *at = ctn__pool_at(o->pool, whole, k.begin);
+        if (out) memcpy(at, state + k.packed, bytes);
+        else memcpy(state + k.packed, at, bytes);
     }
 }
 
@@ -111,7 +125,7 @@ ctn_status ctn__shard_sweep(ctn_optim *o, int threads)
 }
 
 /* Gather all ranks' blocks of bucket b, which lies at `at`. */
-static ctn_status gather(const ctn_optim *o, int b, float *at)
+static ctn_status gather(const ctn_optim *o, int b, void *at)
 {
     const ctn__exchange *x = o->pool->exchange;
     ctn_comm *c = ctn__exchange_comm(x);
@@ -126,11 +140,13 @@ ctn_status ctn__shard_values(ctn_optim *o)
     CTN_TRY(ctn__pool_settle(o->pool));
     if (!o->master) return CTN_OK;
     for (block k = before_first; next_block(o->pool->exchange, &k);)
-        ctn__master_follow(o->master + k.packed, o->pool->w + k.begin, k.end - k.begin, o->given);
+        ctn__master_follow(o->master + k.packed, ctn__pool_at(o->pool, o->pool->w, k.begin),
+                           k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
     o->pool->touched++;
     const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
-    for (int b = 0; b < all->n; b++) CTN_TRY(gather(o, b, o->pool->w + all->begin[b + 1]));
+    for (int b = 0; b < all->n; b++)
+        CTN_TRY(gather(o, b, ctn__pool_at(o->pool, o->pool->w, all->begin[b + 1])));
     return CTN_OK;
 }
 
@@ -205,7 +221,8 @@ static ctn_status bring_bucket(ctn__shard_view *v, int k, int b)
     const ctn__range own = ctn__exchange_own(x, b);
     if (v->have[k] == b) return CTN_OK;
     v->have[k] = -1;
-    memcpy(v->bucket[k] + (own.begin - all->begin[b + 1]), v->o->state[k] + v->packed[b],
+    memcpy(v->bucket[k] + (own.begin - all->begin[b + 1]),
+           ctn__pool_at(v->o->pool, v->o->state[k], v->packed[b]),
            (size_t)(own.end - own.begin) * sizeof *v->bucket[k]);
     CTN_TRY(gather(v->o, b, v->bucket[k]));
     v->have[k] = b;
@@ -213,7 +230,7 @@ static ctn_status bring_bucket(ctn__shard_view *v, int k, int b)
 }
 
 /* Buckets are numbered from the end of the pool to its beginning. */
-ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, float **data)
+ctn_status ctn__shard_bring(ctn__shard_view *v, int i, int k, void **data)
 {
     const ctn__pool *p = v->o->pool;
     const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
@@ -238,7 +255,7 @@ void ctn__shard_keep(ctn__shard_view *v, int i, int k)
     for (int b = ctn__buckets_find(all, have.begin); b >= 0 && all->begin[b + 1] < have.end; b--) {
         const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(have, own);
         if (part.begin >= part.end) continue;
-        memcpy(v->o->state[k] + v->packed[b] + (part.begin - own.begin),
+        memcpy(ctn__pool_at(p, v->o->state[k], v->packed[b] + (part.begin - own.begin)),
                v->array + (part.begin - have.begin),
                (size_t)(part.end - part.begin) * sizeof *v->array);
     }
@@ -259,7 +276,8 @@ ctn_status ctn__shard_slices(ctn_optim *o, const int64_t *packed, int i, int k, 
         if (n <= 0) continue;
         snprintf(name, sizeof name, "%s.state%d[%lld:%lld]", o->name[i], k + 1,
                  (long long)(part.begin - whole.begin), (long long)(part.end - whole.begin));
-        CTN_TRY(fn(user, name, CTN_F32, 1, &n, o->state[k] + packed[b] + (part.begin - own.begin)));
+        CTN_TRY(fn(user, name, p->dtype, 1, &n,
+                   ctn__pool_at(p, o->state[k], packed[b] + (part.begin - own.begin))));
     }
     return CTN_OK;
 }

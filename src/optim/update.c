@@ -39,30 +39,52 @@ static int64_t cut_segments(const ctn_optim *o, int64_t begin, int64_t end, int6
     return found;
 }
 
-void ctn__update_part(ctn_optim *o, int64_t begin, int64_t end, int64_t packed, int threads)
+static ctn__sweep_pool pools(const ctn_optim *o, int64_t begin, int64_t packed)
 {
     const ctn__pool *p = o->pool;
+    ctn__sweep_pool at = {.w = ctn__pool_at(p, p->w, begin),
+                          .g = ctn__pool_at(p, p->g, begin),
+                          .f64 = p->dtype == CTN_F64};
+    if (o->nstates > 0) at.s1 = ctn__pool_at(p, o->state[0], packed);
+    if (o->nstates > 1) at.s2 = ctn__pool_at(p, o->state[1], packed);
+    if (o->nstates > 2) at.s3 = ctn__pool_at(p, o->state[2], packed);
+    return at;
+}
+
+static void sweep_part(const ctn_optim *o, ctn__sweep_kind kind, const ctn__sweep_pool *at,
+                       int64_t begin, int64_t end, int threads)
+{
     ctn__sweep_seg seg[64];
-    ctn__sweep_pool at = {.w = p->w + begin, .g = p->g + begin};
-    if (o->master) {
-        at.w = o->master + packed;
-        ctn__master_follow(at.w, p->w + begin, end - begin, o->given);
-    }
-    if (o->nstates > 0) at.s1 = o->state[0] + packed;
-    if (o->nstates > 1) at.s2 = o->state[1] + packed;
-    if (o->nstates > 2) at.s3 = o->state[2] + packed;
     for (int64_t i = 0; i < o->nseg;) {
         int64_t n = cut_segments(o, begin, end, &i, seg, 64);
-        ctn__sweep(o->kind, &at, seg, n, threads);
+        ctn__sweep(kind, at, seg, n, threads);
     }
-    if (o->master) memcpy(p->w + begin, at.w, (size_t)(end - begin) * sizeof *at.w);
+}
+
+void ctn__update_part(ctn_optim *o, int64_t begin, int64_t end, int64_t packed, int threads)
+{
+    ctn__sweep_pool at = pools(o, begin, packed);
+    void *w = at.w;
+    if (o->master) { /* only f32 */
+        at.w = o->master + packed;
+        ctn__master_follow(at.w, w, end - begin, o->given);
+    }
+    sweep_part(o, o->kind, &at, begin, end, threads);
+    if (o->master) memcpy(w, at.w, (size_t)(end - begin) * o->pool->unit);
+}
+
+void ctn__sweep_gradients(ctn_optim *o, ctn__sweep_kind kind, int threads)
+{
+    for (ctn__own k = {0}; ctn__own_next(o, &k);) {
+        const ctn__sweep_pool at = pools(o, k.begin, k.packed);
+        sweep_part(o, kind, &at, k.begin, k.end, threads);
+    }
 }
 
 void ctn__update_range(void *owner, int64_t begin, int64_t end, int threads)
 {
     ctn_optim *o = owner;
-    ctn__sweep_pool all = {
-        .w = o->pool->w, .g = o->pool->g, .s1 = o->state[0], .s2 = o->state[1], .s3 = o->state[2]};
+    const ctn__sweep_pool all = pools(o, 0, 0);
     if (end - begin == o->pool->count) ctn__sweep(o->kind, &all, o->seg, o->nseg, threads);
     else ctn__update_part(o, begin, end, begin, threads);
 }

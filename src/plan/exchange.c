@@ -61,7 +61,7 @@ static touched touches(const ctn__plan *p, const ctn__pnode *n, const ctn__pool 
         const ctn__value *v = &p->values.at[ctn__value_base(p, at)];
         const bool grad = v->kind == CTN__V_GRAD;
         if ((!grad && v->kind != CTN__V_VAR) || v->var->pool != pool) continue;
-        const int64_t begin = (float *)v->var->data - pool->w;
+        const int64_t begin = ctn__pool_place(pool, v->var);
         widen(grad ? &t.grad : &t.value, begin, begin + ctn__count(&v->var->d));
     }
     return t;
@@ -223,7 +223,7 @@ static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
             if (v->kind != CTN__V_VAR || v->var->pool != pool || (n->op->flags & CTN_OP_VIEW))
                 continue;
             bool cast = n->op == &ctn__op_reorder && p->values.at[n->out[0]].d.dtype != CTN_F32;
-            how[index_of(pool, (float *)v->var->data - pool->w)] |= (char)(cast ? LOW : EXACT);
+            how[index_of(pool, ctn__pool_place(pool, v->var))] |= (char)(cast ? LOW : EXACT);
         }
     }
 }

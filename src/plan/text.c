@@ -103,7 +103,7 @@ static int64_t node_bytes(const ctn__plan *p, const ctn__pnode *n)
         if (k == 0 || v->kind != CTN__V_TEMP || v->uses > 0) sum += bytes_of(p, n->out[k]);
     }
     /* a step reads and writes the parameters and reads their gradients */
-    if (n->pool) sum += 3 * (size_t)n->pool->count * sizeof(float);
+    if (n->pool) sum += 3 * (size_t)n->pool->count * n->pool->unit;
     return (int64_t)sum;
 }
 

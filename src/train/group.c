@@ -104,7 +104,7 @@ static void add_setup(const ctn_trainer *tr, ctn__text *t)
 static void add_weights(const ctn_trainer *tr, ctn__text *t)
 {
     const ctn_optim *o = tr->optim;
-    const size_t bytes = (size_t)o->pool->count * sizeof(float);
+    const size_t bytes = (size_t)o->pool->count * o->pool->unit;
     ctn__hash128 h[4] = {ctn__hash(o->pool->w, bytes)};
     ctn__text_add(t, "weights with the hash %016llx\n", (unsigned long long)h[0].lo);
     if (ctn__exchange_sharded(exchange(tr))) return;

@@ -42,7 +42,7 @@ static ctn_status find(ctn_trainer *tr, const char **name, const char **kind)
     if (!tr->o.net) return CTN_OK;
     CTN_TRY(ctn__pool_settle(o->pool));
     CTN_TRY(ctn__module_vars(tr->o.net, &all));
-    (void)ctn__sweep_norm2(o->pool->w, o->pool->count, o->partial, tr->ctx->threads, &pool);
+    (void)ctn__optim_norm2(o, o->pool->w, 0, o->pool->count, tr->ctx->threads, &pool);
     for (int i = 0; i < all.n && !*name; i++) {
         const ctn_var *v = all.var[i];
         if ((pool && v->pool == o->pool) || finite_var(v)) continue;

@@ -28,7 +28,7 @@ static uint64_t hash_of(const ctn_optim *o, int i)
 {
     const ctn__pool *p = o->pool;
     if (!p->var[i]) return 0;
-    return ctn__hash(p->w + p->begin[i], (size_t)ctn__count(&p->var[i]->d) * sizeof *p->w).lo;
+    return ctn__hash(ctn__pool_at(p, p->w, p->begin[i]), ctn__bytes(&p->var[i]->d)).lo;
 }
 
 /* The hash that most ranks have. */

@@ -121,7 +121,7 @@ static ctn_status stop(void *self, ctn_trainer *tr)
 static ctn_status flip(void *self, ctn_trainer *tr)
 {
     const subject *x = self;
-    unsigned *word = (void *)(ctn_trainer_optim(tr)->pool->w + WIDTH * HIDDEN / 2);
+    unsigned *word = (void *)((float *)ctn_trainer_optim(tr)->pool->w + WIDTH * HIDDEN / 2);
     if (x->rank == x->l->flips) *word ^= 1;
     return CTN_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer sweeps (engine/sweep.h): every kernel in every instruction set of the machine
- * against a naive reference in double precision; bitwise equality over thread counts,
- * instruction sets, offsets and lengths; nothing is written outside of the segments; the norm
- * and its check for finite values.
+ * Optimizer sweeps (engine/sweep.h): kernels in every instruction set of the machine against a
+ * naive reference in double precision, or against the same kernel in f64, which golden.optim
+ * compares with PyTorch; bitwise equality over thread counts, instruction sets, offsets and
+ * lengths; nothing is written outside of the segments; the norm and its check for finite values.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +21,10 @@
 #define POOL 70000 /* floats: several shares, several blocks of the norm, not a multiple of 16 */
 #define GUARD 12345.0f
 
-static const char *const kind_name[] = {"sgd", "momentum", "nesterov", "adam", "amsgrad"};
+static const char *const kind_name[] = {
+    "sgd",      "momentum", "nesterov", "adam",     "amsgrad", "rmsprop", "rmsprop momentum",
+    "centered", "graves",   "adagrad",  "adadelta", "adamax",  "nadam",   "lion",
+    "bound",    "amsbound", "smorms3",  "msvag",    "lamb",    "gradient"};
 
 typedef struct {
     float w[POOL], g[POOL], s1[POOL], s2[POOL], s3[POOL];
@@ -29,6 +32,10 @@ typedef struct {
 } pools;
 
 static pools start, one, two; /* inputs, and two results to compare */
+
+static struct {
+    double w[POOL], g[POOL], s1[POOL], s2[POOL], s3[POOL];
+} wide, wide_two;
 
 static uint32_t seed = 1;
 static float uniform(float lo, float hi)
@@ -51,7 +58,7 @@ static void fill(void)
 
 static ctn__sweep_pool view(pools *p)
 {
-    return (ctn__sweep_pool){p->w, p->g, p->s1, p->s2, p->s3, p->low};
+    return (ctn__sweep_pool){p->w, p->g, p->s1, p->s2, p->s3, p->low, false};
 }
 
 static ctn__sweep_seg segment(int64_t begin, int64_t end, double lr, double decay, double keep)
@@ -68,7 +75,13 @@ static ctn__sweep_seg segment(int64_t begin, int64_t end, double lr, double deca
                             .beta2 = 0.999f,
                             .rest2 = 0.001f,
                             .bias2 = (float)(1 / sqrt(1 - pow(0.999, t))),
-                            .eps = 1e-8f};
+                            .eps = 1e-8f,
+                            .lr2 = 0.02f,
+                            .start = 0.25f,
+                            .least = 0.01f,
+                            .most = 0.3f,
+                            .clip = 0.5f,
+                            .lasso = 0.125f};
 }
 
 /* Coupled, decoupled and no decay; odd boundaries, a gap, an empty segment, one of a single
@@ -125,6 +138,42 @@ static void check_element(ctn__sweep_kind kind, const ctn__sweep_seg *h, const p
     check_near(p->w[i], (double)h->keep * w - step, fabs(w) + size, kind, "w", i);
 }
 
+static bool changes_gradients(ctn__sweep_kind kind)
+{
+    return kind == CTN__SWEEP_LAMB || kind == CTN__SWEEP_GRADIENT;
+}
+
+static void widen(void)
+{
+    for (int64_t i = 0; i < POOL; i++) {
+        wide.w[i] = (double)start.w[i];
+        wide.g[i] = (double)start.g[i];
+        wide.s1[i] = (double)start.s1[i];
+        wide.s2[i] = (double)start.s2[i];
+        wide.s3[i] = (double)start.s3[i];
+    }
+}
+
+/* The f64 kernel has the same bits on any number of threads, and the f32 kernel is near it. */
+static void check_wide(ctn__sweep_kind kind, const ctn__sweep_seg *seg, int64_t segs,
+                       const pools *p)
+{
+    ctn__sweep_pool at = {wide.w, wide.g, wide.s1, wide.s2, wide.s3, NULL, true};
+    widen();
+    ctn__sweep(kind, &at, seg, segs, 3);
+    wide_two = wide;
+    widen();
+    ctn__sweep(kind, &at, seg, segs, 1);
+    assert_memory_equal(&wide, &wide_two, sizeof wide);
+    for (int64_t i = 0; i < POOL; i++) {
+        check_near(p->w[i], wide.w[i], 10 * fmax(1, fabs(wide.w[i])), kind, "w", i);
+        check_near(p->g[i], wide.g[i], 10 * fmax(1, fabs(wide.g[i])), kind, "g", i);
+        check_near(p->s1[i], wide.s1[i], 10 * fmax(1, fabs(wide.s1[i])), kind, "s1", i);
+        check_near(p->s2[i], wide.s2[i], 10 * fmax(1, fabs(wide.s2[i])), kind, "s2", i);
+        check_near(p->s3[i], wide.s3[i], 10 * fmax(1, fabs(wide.s3[i])), kind, "s3", i);
+    }
+}
+
 /* The nearer of the two neighbouring bfloat16 values, the even one at a tie. */
 static uint16_t narrow_reference(float x)
 {
@@ -150,11 +199,12 @@ static void check_all(ctn__sweep_kind kind, const ctn__sweep_seg *seg, int64_t s
             assert_int_equal(p->low[next], 0xdead);
         }
         for (; next < end; next++) {
-            check_element(kind, &seg[s], p, next);
+            if (kind <= CTN__SWEEP_AMSGRAD) check_element(kind, &seg[s], p, next);
             assert_int_equal(p->low[next], narrow_reference(p->w[next]));
         }
     }
-    assert_memory_equal(p->g, start.g, sizeof start.g);
+    if (!changes_gradients(kind)) assert_memory_equal(p->g, start.g, sizeof start.g);
+    check_wide(kind, seg, segs, p);
 }
 
 /* Calls f once for each instruction set that this machine has. */
@@ -171,6 +221,10 @@ static void kernels_of_isa(ctn__isa isa)
     const int64_t segs = make_segments(seg);
     for (int kind = 0; kind < CTN__SWEEP_KINDS; kind++) {
         ctn__sweep_pool p = view(&one);
+        /* If s1 is a second moment, it is positive, and larger than a square of s2. */
+        const bool second = kind >= CTN__SWEEP_RMSPROP && kind <= CTN__SWEEP_ADADELTA;
+        fill();
+        for (int64_t i = 0; second && i < POOL; i++) start.s1[i] += 2;
         one = start;
         ctn__sweep((ctn__sweep_kind)kind, &p, seg, segs, 1);
         check_all((ctn__sweep_kind)kind, seg, segs, &one);
@@ -197,7 +251,6 @@ static void kernels_of_isa(ctn__isa isa)
 static void test_kernels(void **state)
 {
     (void)state;
-    fill();
     each_isa(kernels_of_isa);
 }
 
@@ -281,7 +334,9 @@ static void check_infinite_weight(ctn__isa isa)
         ctn__sweep_pool p = view(&one);
         ctn__sweep_seg seg = segment(0, 100, 0.1, 0, 1);
         one = start;
+        if (kind == CTN__SWEEP_LAMB) continue; /* its update contains the parameter */
         one.w[3] = one.w[97] = -INFINITY;
+        one.s1[3] = one.s1[97] = 0.5f; /* may be a second moment */
         ctn__sweep((ctn__sweep_kind)kind, &p, &seg, 1, 1);
         assert_true(isinf(one.w[3]) && isinf(one.w[97]));
     }
@@ -312,27 +367,31 @@ static void norm_of_isa(ctn__isa isa)
         const float *g = start.g + k % 4;
         double want = 0;
         for (int64_t i = 0; i < n; i++) want += (double)g[i] * (double)g[i];
-        double got = ctn__sweep_norm2(g, n, partial, 1, &finite);
+        double got = ctn__sweep_norm2(g, false, n, partial, 1, &finite);
         assert_true(fabs(got - want) <= 1e-12 * want);
         assert_true(finite);
         for (int threads = 2; threads <= 3; threads++) {
-            double other = ctn__sweep_norm2(g, n, partial, threads, &finite);
+            double other = ctn__sweep_norm2(g, false, n, partial, threads, &finite);
             assert_memory_equal(&got, &other, sizeof got);
         }
         ctn__isa_limit(CTN__ISA_PORTABLE);
-        double other = ctn__sweep_norm2(g, n, partial, 2, &finite);
+        double other = ctn__sweep_norm2(g, false, n, partial, 2, &finite);
         ctn__isa_limit(isa);
         assert_memory_equal(&got, &other, sizeof got);
+        widen();
+        assert_true(ctn__sweep_norm2(wide.g + k % 4, true, n, partial, 2, &finite) == got);
+        double dot = ctn__sweep_dot(g, start.w, false, n, partial, 1);
+        assert_true(dot == ctn__sweep_dot(wide.g + k % 4, wide.w, true, n, partial, 3));
     }
     one = start;
     for (int64_t i = 0; i < POOL; i += 997) {
         const float bad[] = {INFINITY, -INFINITY, NAN};
         one.g[i] = bad[i % 3];
-        ctn__sweep_norm2(one.g, POOL, partial, 2, &finite);
+        ctn__sweep_norm2(one.g, false, POOL, partial, 2, &finite);
         assert_false(finite);
         one.g[i] = 3e38f; /* its square does not fit in a float */
     }
-    ctn__sweep_norm2(one.g, POOL, partial, 2, &finite);
+    ctn__sweep_norm2(one.g, false, POOL, partial, 2, &finite);
     assert_true(finite);
 }
 
