@@ -82,9 +82,8 @@ void ctn__lbfgs_free(ctn__lbfgs *l)
     ctn__free(l);
 }
 
-/* Make the vectors for the pool as it is now. If parameters were frozen or unfrozen since, the
- * history is dropped, because it belongs to another function. The history is allocated as a whole,
- * but a page of it takes memory only once it is written. */
+/* Make the vectors for the pool as it is now. The history is allocated as a whole, but a page of it
+ * takes memory only once it is written. */
 static ctn_status make_vectors(ctn_optim *o)
 {
     ctn__lbfgs *l = o->lbfgs;
@@ -93,7 +92,6 @@ static ctn_status make_vectors(ctn_optim *o)
     free_vectors(l);
     l->uid = o->pool->uid;
     l->n = o->pool->count;
-    l->first = l->used = l->taken = 0;
     l->y = ctn__calloc((size_t)l->history * n, unit);
     l->s = ctn__calloc((size_t)l->history * n, unit);
     l->d = ctn__calloc(n, unit);
@@ -104,6 +102,18 @@ static ctn_status make_vectors(ctn_optim *o)
     if (ok) return CTN_OK;
     free_vectors(l);
     return CTN_ENOMEM;
+}
+
+/* If parameters were frozen or unfrozen, the history belongs to another function. */
+static ctn_status prepare(ctn_optim *o)
+{
+    ctn__lbfgs *l = o->lbfgs;
+    uint64_t trained = o->pool->uid;
+    for (int i = 0; i < o->pool->nvar; i++) trained = ctn__mix(trained, ctn__trained(o, i));
+    CTN_TRY(make_vectors(o));
+    if (trained != l->trained) l->first = l->used = l->taken = 0;
+    l->trained = trained;
+    return CTN_OK;
 }
 
 static ctn_status run_nothing(const ctn_run_args *a)
@@ -153,7 +163,7 @@ ctn_status ctn_lbfgs_new(ctn_optim **o, ctn_vars vars, const ctn_lbfgs_opt *opt)
 ctn_status ctn__lbfgs_visit(ctn_optim *o, ctn_state_fn fn, void *user)
 {
     ctn__lbfgs *l = o->lbfgs;
-    CTN_TRY(make_vectors(o));
+    CTN_TRY(prepare(o));
     const int64_t h = l->history, pairs[2] = {h, l->n};
     const ctn_dtype type = o->pool->dtype;
     CTN_TRY(fn(user, "lbfgs.first", CTN_I64, 0, NULL, &l->first));
@@ -320,7 +330,7 @@ ctn_status ctn_lbfgs_step(ctn_optim *o, ctn_closure_fn closure, void *user, doub
     if (o->ctx->level > 0)
         return ctn_fail(CTN_ESTATE, "lbfgs_step: a scope is open; call it between scopes");
     CTN_TRY(ctn__pools_arrange(o->ctx));
-    CTN_TRY(make_vectors(o));
+    CTN_TRY(prepare(o));
     o->lbfgs->closure = closure;
     o->lbfgs->user = user;
     CTN_TRY(step(o, &first));

@@ -21,7 +21,7 @@ def closure(opt, p, f):
 
 
 def flat(p):
-    return [v for t in p for v in t.detach().flatten()]
+    return [float(v) for t in p for v in t.flatten()]
 
 
 def lbfgs(name, p, f, **how):
