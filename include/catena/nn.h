@@ -397,6 +397,27 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_lora_add(ctn_module *m, const ctn_lora_opt
  * weight with an adapter is tied), ENOMEM, those of a pending exchange. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_lora_merge(ctn_module *m);
 
+/* Weight normalisation: wherever the parameter `name` of m itself, usually "weight", is used, it is
+ * g w / |w| instead of its value w. The norm is over all dimensions except dim, or over all with dim
+ * = -1. g is the new parameter name_g of m, at first |w|, so results do not change. m cannot be
+ * copied afterwards. Call it between scopes, before making the optimizer. Local. Errors: ESTATE,
+ * ENOTFOUND, ESHAPE, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weight_norm_add(ctn_module *m, const char *name, int dim);
+typedef struct {
+    size_t struct_size;
+    int dim;        /* the rows of the matrix; 1 for weights of transposed convolutions */
+    int iterations; /* of the power method in every use; 0: 1 */
+    double eps;     /* smallest norm that vectors are divided by; 0: 1e-12 */
+} ctn_spectral_norm_opt;
+/* Spectral normalisation: wherever the parameter `name` of m itself, usually "weight", is used, it
+ * is w / s instead of its value w, where s is the largest singular value of w as a matrix with
+ * dimension dim as rows. s is found by the power method: s = u W v with the new states name_u and
+ * name_v of m, which every use in training improves. They start with 15 iterations from random
+ * vectors. m cannot be copied afterwards. Call it between scopes. Local. Errors: ESTATE, ENOTFOUND,
+ * ESHAPE, EDTYPE, EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_spectral_norm_add(ctn_module *m, const char *name,
+                                                        const ctn_spectral_norm_opt *opt);
+
 #ifdef __cplusplus
 }
 #endif

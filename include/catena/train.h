@@ -356,6 +356,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_spikes(ctn_trainer *tr, const ctn_s
  * Evaluators use the average. If there is a result folder, the average is saved as
  * out/average.safetensors when a run ends or is stopped. rate 0: 0.999. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_average(ctn_trainer *tr, double rate);
+/* Stochastic weight averaging: keep the mean of the parameters of net after step `start` and after
+ * every `every` steps from then on, with equal weights. Until then the average is the parameters
+ * themselves. Otherwise like ctn_extend_average, of which a trainer has at most one. Running
+ * statistics are not averaged. A learning rate that stays high suits it: a schedule such as cosine
+ * with end > 0, which holds its last value. every 0: 1. Errors: EARG, ESTATE, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_swa(ctn_trainer *tr, int64_t start, int64_t every);
 
 /* Save the weights of net as out/file (every epoch), and once more when a run ends or is
  * stopped. With CTN_WHEN_MAX or CTN_WHEN_MIN, only the best weights are saved; if there is a

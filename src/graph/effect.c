@@ -40,7 +40,7 @@ ctn_status ctn_assign_at(const char *at, ctn_var *v, ctn_tensor *t)
                         ctn_dtype_name(v->d.dtype), ctn__shape_text(&v->d, a, sizeof a),
                         ctn_dtype_name(t->d.dtype), ctn__shape_text(&t->d, b, sizeof b), at);
     }
-    ctn_use_at(at, v); /* sets base_version for this scope */
+    ctn__leaf(at, v); /* sets base_version for this scope */
     ctn__node *n = ctn__node_new(ctx, CTN__EV_ASSIGN, at, 1, &t, 0);
     if (!n || !ctn__tape_add(ctx, CTN__EV_ASSIGN, v->uid, t->id)) return CTN_ENOMEM;
     n->var = v;

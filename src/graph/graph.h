@@ -113,6 +113,10 @@ struct ctn_var {
     ctn__pool *parked;               /* if frozen and outside: the pool of its optimizer */
     uint64_t scope_id, base_version; /* version when outermost scope scope_id began */
     ctn_tensor *leaf;                /* its newest leaf in this scope */
+    /* NULL, or what ctn_use returns instead of the leaf (nn/weight_norm.c). `derived` is freed with
+     * the variable. */
+    ctn_tensor *(*derive)(const char *at, void *derived, ctn_tensor *leaf);
+    void *derived;
     bool leaf_grad;
     ctn_var *next, **link;
 };
@@ -243,6 +247,8 @@ ctn_tensor *ctn__apply1(const char *at, ctn_context *ctx, ctn_op *op, int nin,
 
 /* ---- effects (effect.c) --------------------------------------------------------------------- */
 
+/* The value of a variable itself: ctn_use without `derive`. */
+ctn_tensor *ctn__leaf(const char *at, ctn_var *v);
 ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *loss);
 ctn_status ctn__record_step(const char *at, ctn__pool *pool);
 

@@ -134,6 +134,12 @@ ctn_tensor *ctn_number_at(const char *at, ctn_context *ctx, double value)
 
 ctn_tensor *ctn_use_at(const char *at, ctn_var *v)
 {
+    ctn_tensor *t = ctn__leaf(at, v);
+    return t && v->derive ? v->derive(at, v->derived, t) : t;
+}
+
+ctn_tensor *ctn__leaf(const char *at, ctn_var *v)
+{
     if (!v) {
         if (ctn_error_status() == CTN_OK) ctn_fail(CTN_EARG, "use: no variable (%s)", at);
         return NULL;

@@ -72,6 +72,7 @@ void ctn_var_free(ctn_var *v)
     if (v->next) v->next->link = v->link;
     ctn__slab_release(v->slab);
     ctn__free(v->name);
+    ctn__free(v->derived);
     ctn__free(v);
 }
 

@@ -148,6 +148,11 @@ static ctn_status copy_value(ctn_var *to, const ctn_var *from)
 static ctn_status copy_var(ctn_module *c, const ctn__named_var *n, pairs *p)
 {
     const ctn_var *v = n->var;
+    if (v->derive)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "module_copy: '%s' has weight or spectral normalisation, which cannot be "
+                        "copied",
+                        n->name);
     ctn_var *have = own_named(c, n->name), *twin = twin_of(p, v);
     if (twin && !have) return ctn_module_tie(c, n->name, twin);
     if (!have)

@@ -96,6 +96,11 @@ void ctn__module_free_alone(ctn_module *m);
 /* All parameters and states of m and its descendants, tied ones under each name. Errors: ENOMEM. */
 ctn_status ctn__module_vars(ctn_module *m, ctn_vars *out);
 
+/* The parameter `name` of m, if weight or spectral normalisation along dim is possible
+ * (weight_norm.c). Errors: ESTATE, ENOTFOUND, ESHAPE, EDTYPE, EARG. */
+ctn_status ctn__derived_var(const char *who, ctn_module *m, const char *name, int dim,
+                            ctn_var **out);
+
 /* Does a dotted name end in these components? A dot at the start of `end` is ignored: "fc1" and
  * ".fc1" match "a.fc1" and "fc1", not "fc11" or "a.bfc1". */
 bool ctn__name_ends(const char *name, const char *end);

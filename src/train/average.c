@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A moving average of the parameters, updated after every step: avg += (1 - rate) (w - avg).
+ * A moving average of the parameters, updated after every step: avg += (1 - rate) (w - avg); or
+ * their mean over some steps (stochastic weight averaging), where 1 - rate is 1 over the number of
+ * them so far.
  * Evaluators swap it with the weights while they run. States (running statistics) are not
  * averaged. The average starts as a copy of the weights at the beginning of the training.
  */
@@ -15,7 +17,8 @@ typedef struct {
 
 struct ctn__average {
     double rate;
-    bool filled; /* avg has values */
+    bool filled;                /* avg has values */
+    int64_t start, every, used; /* of the mean: its steps, and their number so far; every 0: none */
     CTN__VEC(averaged) at;
     ctn_module *net;
 };
@@ -44,17 +47,29 @@ static ctn_status start(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
+/* The weight of the current parameters. */
+static double share(ctn__average *a, int64_t step)
+{
+    if (a->every == 0) return 1 - a->rate;
+    if (step < a->start) return 1;
+    if ((step - a->start) % a->every != 0) return 0;
+    return 1.0 / (double)++a->used;
+}
+
 static ctn_status call(void *self, ctn_trainer *tr)
 {
-    const ctn__average *a = self;
-    const float rest = (float)(1 - a->rate);
+    ctn__average *a = self;
     if (tr->skipped) return CTN_OK;
+    const float rest = (float)share(a, tr->optim->t);
+    if (rest == 0) return CTN_OK;
     CTN_TRY(ctn__pool_settle(tr->optim->pool));
     for (size_t k = 0; k < a->at.n; k++) {
         const float *w = a->at.at[k].var->data;
         float *avg = a->at.at[k].avg;
         const int64_t n = ctn__count(&a->at.at[k].var->d);
-        for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
+        if (rest == 1) memcpy(avg, w, (size_t)n * sizeof *avg);
+        else
+            for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
     }
     return CTN_OK;
 }
@@ -84,6 +99,7 @@ static ctn_status visit(void *self, ctn_state_fn fn, void *user)
     const ctn_vars p = ctn_params(a->net);
     CTN_TRY(fn(user, "filled", CTN_I64, 0, NULL, &filled));
     a->filled = filled != 0;
+    if (a->every > 0) CTN_TRY(fn(user, "used", CTN_I64, 0, NULL, &a->used));
     for (size_t k = 0; k < a->at.n; k++) {
         const ctn_var *v = a->at.at[k].var;
         int i = 0;
@@ -123,16 +139,17 @@ static ctn_status add_params(ctn__average *a)
     return CTN_OK;
 }
 
-ctn_status ctn_extend_average(ctn_trainer *tr, double rate)
+static ctn_status extend(const char *who, ctn_trainer *tr, const ctn__average *how)
 {
     if (!tr || !tr->o.net)
         return ctn_fail(tr ? CTN_ESTATE : CTN_EARG,
-                        "extend_average: needs a trainer with a net (ctn_trainer_opt.net)");
-    if (!(rate >= 0 && rate < 1))
-        return ctn_fail(CTN_EARG, "extend_average: the rate is %g, it must be in [0,1)", rate);
+                        "%s: needs a trainer with a net (ctn_trainer_opt.net)", who);
+    if (tr->average)
+        return ctn_fail(CTN_ESTATE, "%s: the trainer already has an average of the parameters",
+                        who);
     ctn__average *a = ctn__calloc(1, sizeof *a);
     if (!a) return CTN_ENOMEM;
-    a->rate = rate > 0 ? rate : 0.999;
+    *a = *how;
     a->net = tr->o.net;
     ctn_status st = add_params(a);
     if (st < 0) {
@@ -151,4 +168,20 @@ ctn_status ctn_extend_average(ctn_trainer *tr, double rate)
                         NULL, (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1}));
     tr->average = a;
     return CTN_OK;
+}
+
+ctn_status ctn_extend_average(ctn_trainer *tr, double rate)
+{
+    if (!(rate >= 0 && rate < 1))
+        return ctn_fail(CTN_EARG, "extend_average: the rate is %g, it must be in [0,1)", rate);
+    return extend("extend_average", tr, &(ctn__average){.rate = rate > 0 ? rate : 0.999});
+}
+
+ctn_status ctn_extend_swa(ctn_trainer *tr, int64_t start, int64_t every)
+{
+    if (start < 0 || every < 0)
+        return ctn_fail(CTN_EARG, "extend_swa: start is %lld and every %lld, expected at least 0",
+                        (long long)start, (long long)every);
+    return extend("extend_swa", tr,
+                  &(ctn__average){.start = start > 0 ? start : 1, .every = every > 0 ? every : 1});
 }

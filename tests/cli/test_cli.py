@@ -78,7 +78,7 @@ def test_usage():
     wrong("train mlp --lr fast", "--lr must be a number, not 'fast'")
     wrong("train mlp --lr nan", "--lr must be a number")
     wrong("train mlp --epochs 1.5", "an integer from 0")
-    wrong("train mlp --optimizer adma", "one of auto|sgd|adam|adamw")
+    wrong("train mlp --optimizer adma", "one of auto|sgd|lars|adam|adamw|")
     wrong("train mlp --epochs", "needs a value")
     wrong("train mlp --json=1", "takes no value")
     wrong("train mlp --threads 99999 --data x", "would wait for each other")

@@ -27,33 +27,19 @@ static void settle_optimizer(args *a, const task *t)
                     t->net_is == NET_IMAGE    ? "sgd"
                     : t->net_is == NET_TOKENS ? "adamw"
                                               : "adam");
-    bool sgd = args_is(a, "optimizer", "sgd");
-    /* A step over twice as many samples may be twice as long: 0.1 suits 256 of them. */
-    const double samples = (double)whole_batch(a) * fmax(1, (double)args_int(a, "accumulate"));
-    if (!args_text(a, "lr")[0]) args_settle(a, "lr", "%.4g", sgd ? 0.1 * samples / 256 : 0.001);
-    if (!args_text(a, "decay")[0])
-        args_settle(a, "decay", sgd ? "0.0005" : args_is(a, "optimizer", "adamw") ? "0.01" : "0");
+    optimizer_defaults(a, (double)whole_batch(a) * fmax(1, (double)args_int(a, "accumulate")));
 }
 
 ctn_status setup_optimizer(training *r)
 {
     args *a = r->t.a;
     settle_optimizer(a, &r->t);
-    ctn_vars params = ctn_params(r->t.net);
-    double lr = args_real(a, "lr"), decay = args_real(a, "decay");
-    if (args_is(a, "optimizer", "sgd")) {
-        CTN_TRY(ctn_sgd_new(&r->optim, params,
-                            CTN_OPT(ctn_sgd_opt, .lr = lr, .momentum = args_real(a, "momentum"),
-                                    .decay = decay, .nesterov = args_flag(a, "nesterov"))));
-    } else if (args_is(a, "optimizer", "adam")) {
-        CTN_TRY(ctn_adam_new(&r->optim, params, CTN_OPT(ctn_adam_opt, .lr = lr, .decay = decay)));
-    } else {
-        CTN_TRY(ctn_adamw_new(&r->optim, params,
-                              CTN_OPT(ctn_adam_opt, .lr = lr, .decay = decay > 0 ? decay : -1)));
-    }
+    CTN_TRY(optimizer_new(&r->optim, a, ctn_params(r->t.net)));
     if (args_is(a, "precision", "f16"))
         CTN_TRY(ctn_optim_set_loss_scale(r->optim, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1)));
     ctn_optim_set_clip(r->optim, args_real(a, "clip"));
+    ctn_optim_set_clip_value(r->optim, args_real(a, "clip-value"));
+    ctn_optim_set_lasso(r->optim, args_real(a, "lasso"));
     return distribute_optimizer(r);
 }
 

@@ -43,6 +43,13 @@ void divide_step(args *a, int64_t total);
 ctn_status setup_optimizer(training *r);
 ctn_status setup_trainer(training *r);
 
+/* ---- optimizer.c ----------------------------------------------------------------------------- */
+
+/* Set --lr and --decay to the defaults of --optimizer. samples: of one step. */
+void optimizer_defaults(args *a, double samples);
+/* Make the optimizer that --optimizer names. */
+ctn_status optimizer_new(ctn_optim **o, const args *a, ctn_vars params);
+
 /* ---- overview.c ------------------------------------------------------------------------------ */
 
 int64_t parameter_count(ctn_module *net); /* a tied parameter counts once */

@@ -88,6 +88,11 @@ static bool sgd(const task *t)
     return args_is(t->a, "optimizer", "sgd");
 }
 
+static bool moves(const task *t)
+{
+    return sgd(t) || args_is(t->a, "optimizer", "lars");
+}
+
 static bool ranks(const task *t)
 {
     return t->a->job->comm != NULL;
@@ -165,7 +170,7 @@ static const struct {
     {"modes", fno, "only fno has modes"},
     {"spatial", fields, "only unet and fno have spatial dimensions to set"},
     {"model-args", own, "it is only passed to your own network"},
-    {"momentum", sgd, "it applies only to --optimizer sgd"},
+    {"momentum", moves, "it applies only to --optimizer sgd and lars"},
     {"nesterov", sgd, "it applies only to --optimizer sgd"},
     {"every", sched_step, "it applies only to --schedule step"},
     {"milestones", sched_multistep, "it applies only to --schedule multistep"},

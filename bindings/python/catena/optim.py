@@ -59,6 +59,18 @@ class Optimizer:
         """Scale gradients so that their norm is at most this; 0: off."""
         _core.optim_set_clip(self, norm)
 
+    def clip_value(self, largest: float) -> None:
+        """Clip every element of the gradients to this absolute value; 0: off."""
+        _core.optim_set_clip_value(self, largest)
+
+    def lasso(self, rate: float) -> None:
+        """L1 regularisation: add rate * sign(parameter) to the gradients; 0: off."""
+        _core.optim_set_lasso(self, rate)
+
+    def noise(self, eta: float, gamma: float = 0.55, seed: int = 0) -> None:
+        """Add normal numbers of variance eta / (1+t)^gamma to the gradients; eta 0: off."""
+        _core.optim_set_noise(self, eta, gamma, seed)
+
     def schedule(self, kind: str, **settings: Any) -> None:
         """Let the learning rate follow a schedule: "cosine", steps=1000, warmup=100."""
         _core.optim_set_schedule(self, kind=kind, **settings)  # type: ignore[arg-type]
@@ -134,3 +146,253 @@ class AdamW(Optimizer):
                  amsgrad: bool = False) -> None:
         super().__init__(_core.adamw_new(list(parameters), lr, beta1, beta2, eps, decay or -1.0,
                                          int(amsgrad)), lr=lr, beta1=beta1, beta2=beta2, eps=eps)
+
+
+class RMSprop(Optimizer):
+    """RMSprop; with centered and momentum, the variant of Graves.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        alpha: decay rate of the second moment
+        eps: keeps divisors away from 0
+        momentum: momentum
+        decay: weight decay, added to the gradients
+        centered: divide by the deviation and not by the root of the second moment
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.01, alpha: float = 0.99,
+                 eps: float = 1e-8, momentum: float = 0.0, decay: float = 0.0,
+                 centered: bool = False) -> None:
+        super().__init__(_core.rmsprop_new(list(parameters), lr, alpha, eps, momentum, decay,
+                         int(centered)), lr=lr, alpha=alpha, eps=eps)
+
+
+class Adagrad(Optimizer):
+    """Adagrad.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        lr_decay: step t, from 0, has the learning rate lr / (1 + t lr_decay)
+        eps: keeps divisors away from 0
+        initial: initial sum of squares
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.01, lr_decay: float = 0.0,
+                 eps: float = 1e-10, initial: float = 0.0, decay: float = 0.0) -> None:
+        super().__init__(_core.adagrad_new(list(parameters), lr, lr_decay, eps, initial, decay),
+                         lr=lr, eps=eps)
+
+
+class Adadelta(Optimizer):
+    """Adadelta.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        rho: decay rate of both moments
+        eps: keeps divisors away from 0
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 1.0, rho: float = 0.9,
+                 eps: float = 1e-6, decay: float = 0.0) -> None:
+        super().__init__(_core.adadelta_new(list(parameters), lr, rho, eps, decay), lr=lr,
+                         rho=rho, eps=eps)
+
+
+class Adamax(Optimizer):
+    """Adamax: Adam with the infinity norm.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta1, beta2: decay rates of the moments of the gradient
+        eps: keeps divisors away from 0
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.002, beta1: float = 0.9,
+                 beta2: float = 0.999, eps: float = 1e-8, decay: float = 0.0) -> None:
+        super().__init__(_core.adamax_new(list(parameters), lr, beta1, beta2, eps, decay), lr=lr,
+                         beta1=beta1, beta2=beta2, eps=eps)
+
+
+class NAdam(Optimizer):
+    """NAdam: Adam with Nesterov momentum.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta1, beta2: decay rates of the moments of the gradient
+        eps: keeps divisors away from 0
+        momentum_decay: how slowly the momentum grows to beta1
+        decay: weight decay
+        decoupled: weight decay does not go through the moments
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.002, beta1: float = 0.9,
+                 beta2: float = 0.999, eps: float = 1e-8, momentum_decay: float = 0.004,
+                 decay: float = 0.0, decoupled: bool = False) -> None:
+        super().__init__(_core.nadam_new(list(parameters), lr, beta1, beta2, eps, momentum_decay,
+                         decay, int(decoupled)), lr=lr, beta1=beta1, beta2=beta2, eps=eps,
+                         momentum_decay=momentum_decay)
+
+
+class RAdam(Optimizer):
+    """RAdam: Adam with a rectified learning rate in the first steps.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta1, beta2: decay rates of the moments of the gradient
+        eps: keeps divisors away from 0
+        decay: weight decay
+        decoupled: weight decay does not go through the moments
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.001, beta1: float = 0.9,
+                 beta2: float = 0.999, eps: float = 1e-8, decay: float = 0.0,
+                 decoupled: bool = False) -> None:
+        super().__init__(_core.radam_new(list(parameters), lr, beta1, beta2, eps, decay,
+                         int(decoupled)), lr=lr, beta1=beta1, beta2=beta2, eps=eps)
+
+
+class Lion(Optimizer):
+    """Lion: the sign of a momentum.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta1, beta2: decay rates of the moments of the gradient
+        decay: weight decay; every step subtracts lr * decay * parameter
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 1e-4, beta1: float = 0.9,
+                 beta2: float = 0.99, decay: float = 0.0) -> None:
+        super().__init__(_core.lion_new(list(parameters), lr, beta1, beta2, decay), lr=lr,
+                         beta1=beta1, beta2=beta2)
+
+
+class LAMB(Optimizer):
+    """LAMB: the update of Adam, scaled by norm(parameter) / norm(update).
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta1, beta2: decay rates of the moments of the gradient
+        eps: keeps divisors away from 0
+        decay: weight decay, part of the update
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.001, beta1: float = 0.9,
+                 beta2: float = 0.999, eps: float = 1e-6, decay: float = 0.0) -> None:
+        super().__init__(_core.lamb_new(list(parameters), lr, beta1, beta2, eps, decay), lr=lr,
+                         beta1=beta1, beta2=beta2, eps=eps)
+
+
+class LARS(Optimizer):
+    """LARS: SGD with a learning rate of its own for each parameter, from the norms.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        momentum: momentum
+        trust: factor of norm(parameter) / norm(gradient)
+        eps: added to the norms that are divided by
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.1, momentum: float = 0.9,
+                 trust: float = 0.001, eps: float = 0.0, decay: float = 0.0) -> None:
+        super().__init__(_core.lars_new(list(parameters), lr, momentum or -1.0, trust, eps,
+                         decay), lr=lr)
+
+
+class AdaBound(Optimizer):
+    """AdaBound and AMSBound: Adam whose step lengths have bounds.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        final_lr: what the bounds converge to
+        gamma: speed of that
+        beta1, beta2: decay rates of the moments of the gradient
+        eps: keeps divisors away from 0
+        decay: weight decay, added to the gradients
+        amsbound: use the largest second moment so far
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.001, final_lr: float = 0.1,
+                 gamma: float = 0.001, beta1: float = 0.9, beta2: float = 0.999,
+                 eps: float = 1e-8, decay: float = 0.0, amsbound: bool = False) -> None:
+        super().__init__(_core.adabound_new(list(parameters), lr, final_lr, gamma, beta1, beta2,
+                         eps, decay, int(amsbound)), lr=lr, beta1=beta1, beta2=beta2, eps=eps)
+
+
+class SMORMS3(Optimizer):
+    """SMORMS3.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        eps: keeps divisors away from 0
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.001, eps: float = 1e-16,
+                 decay: float = 0.0) -> None:
+        super().__init__(_core.smorms3_new(list(parameters), lr, eps, decay), lr=lr, eps=eps)
+
+
+class MSVAG(Optimizer):
+    """M-SVAG: momentum with shorter steps where the gradients vary.
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: learning rate
+        beta: decay rate of the moments
+        decay: weight decay, added to the gradients
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 0.1, beta: float = 0.9,
+                 decay: float = 0.0) -> None:
+        super().__init__(_core.msvag_new(list(parameters), lr, beta, decay), lr=lr)
