@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Optimizers that need norms of single parameters or change the gradients, with threads as ranks:
+ * three ranks, sharded or not, train like one rank that has all samples. Also: what cannot be
+ * distributed is refused.
+ * Labels: threads
+ */
+#include "ranks.h"
+
+#include "base/base.h"
+#include "optim/optim.h"
+
+enum { STEPS = 8, SAMPLES = 6, IN = 12, HIDDEN = 300, OUT = 3 };
+
+typedef ctn_status (*maker)(ctn_optim **o, ctn_vars v);
+
+typedef struct {
+    maker make;
+    int shard;
+    bool hooks;
+    double loss[STEPS];
+} train_case;
+
+static ctn_status make_lamb(ctn_optim **o, ctn_vars v)
+{
+    return ctn_lamb_new(o, v, CTN_OPT(ctn_lamb_opt, .lr = 0.02, .decay = 0.05));
+}
+
+static ctn_status make_lars(ctn_optim **o, ctn_vars v)
+{
+    return ctn_lars_new(o, v, CTN_OPT(ctn_lars_opt, .lr = 0.5, .trust = 0.02, .decay = 0.01));
+}
+
+static ctn_status make_bound(ctn_optim **o, ctn_vars v)
+{
+    return ctn_adabound_new(o, v, CTN_OPT(ctn_adabound_opt, .lr = 0.01, .gamma = 0.1));
+}
+
+static ctn_status make_graves(ctn_optim **o, ctn_vars v)
+{
+    return ctn_rmsprop_new(o, v,
+                           CTN_OPT(ctn_rmsprop_opt, .lr = 0.001, .eps = 0.01, .momentum = 0.9,
+                                   .centered = 1));
+}
+
+static ctn_status make_net(ctn_context *ctx, ctn_module **net)
+{
+    ctn_module *m[3] = {0};
+    CTN_TRY(ctn_linear_new(&m[0], ctx, IN, HIDDEN, NULL)); /* several buckets */
+    CTN_TRY(ctn_activation_new(&m[1], ctx, ctn_tanh_at));
+    CTN_TRY(ctn_linear_new(&m[2], ctx, HIDDEN, OUT, NULL));
+    return ctn_sequential_new(net, ctx, 3, m);
+}
+
+/* Steps on samples [first, first + rows); losses are means over these. */
+static void run_steps(job *j, ctn_module *net, ctn_optim *o, int first, int rows, double *loss)
+{
+    float x[SAMPLES * IN];
+    int64_t t[SAMPLES];
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < SAMPLES * IN; i++)
+            x[i] = (float)ctn__uniform((uint64_t)s, 3, (uint64_t)i);
+        for (int i = 0; i < SAMPLES; i++) t[i] = (i + s) % OUT;
+        TRY(j, ctn_scope_begin(j->ctx));
+        ctn_tensor *y =
+            ctn_call(net, ctn_input(j->ctx, x + first * IN, CTN_F32, CTN_SHAPE(rows, IN)));
+        ctn_tensor *l =
+            ctn_softmax_cross_entropy(y, ctn_input(j->ctx, t + first, CTN_I64, CTN_SHAPE(rows)));
+        TRY(j, ctn__backward_weighted(CTN_HERE, o, l, (double)rows));
+        TRY(j, ctn_optim_step(o));
+        loss[s] = ctn_item(l);
+        TRY(j, ctn_scope_end(j->ctx));
+    }
+}
+
+static void run_training(job *j)
+{
+    train_case *c = j->arg;
+    ctn_module *net = NULL;
+    ctn_optim *o = NULL;
+    double loss[STEPS], weight[STEPS];
+    const int rows = SAMPLES / j->size;
+    TRY(j, make_net(j->ctx, &net));
+    TRY(j, c->make(&o, ctn_params(net)));
+    if (c->hooks) {
+        ctn_optim_set_clip_value(o, 0.02);
+        ctn_optim_set_lasso(o, 0.001);
+        ctn_optim_set_noise(o, 1e-4, 0.55, 7);
+    }
+    if (j->size > 1)
+        TRY(j, ctn_dist_optim(o, j->c, CTN_OPT(ctn_dist_opt, .shard = c->shard, .bucket = 4096)));
+    run_steps(j, net, o, j->rank * rows, rows, loss);
+    if (j->why[0]) return;
+    for (int s = 0; s < STEPS; s++) weight[s] = rows;
+    TRY(j, ctn_dist_mean(j->c, STEPS, loss, weight));
+    if (j->rank == 0) memcpy(c->loss, loss, sizeof loss);
+    ctn_optim_free(o);
+    ctn_module_free(net);
+}
+
+static void test_training(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        maker make;
+        bool hooks;
+    } all[] = {{"lamb", make_lamb, false},
+               {"lars", make_lars, false},
+               {"graves", make_graves, false},
+               {"lamb with hooks", make_lamb, true},
+               {"adabound with hooks", make_bound, true}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        train_case one = {.make = all[k].make, .hooks = all[k].hooks};
+        on_ranks(1, CTN_MODE_PLANNED, run_training, &one);
+        for (int shard = 0; shard < 2; shard++) {
+            train_case many = {.make = all[k].make, .hooks = all[k].hooks, .shard = shard};
+            on_ranks(3, CTN_MODE_PLANNED, run_training, &many);
+            for (int s = 0; s < STEPS; s++)
+                if (!(fabs(many.loss[s] - one.loss[s]) <= 2e-5 * one.loss[s]))
+                    fail_msg("%s, shard %d, step %d: %.8g, one rank has %.8g", all[k].name, shard,
+                             s, many.loss[s], one.loss[s]);
+        }
+    }
+}
+
+static void run_refused(job *j)
+{
+    ctn_var *v = NULL;
+    ctn_optim *o = NULL;
+    TRY(j, ctn_var_new(&v, j->ctx, "v", CTN_PARAM, CTN_F64, CTN_SHAPE(5)));
+    TRY(j, ctn_sgd_new(&o, (ctn_vars){1, &v, NULL}, NULL));
+    CHECK(j, ctn_dist_optim(o, j->c, NULL) == CTN_EDTYPE, "f64: %s", ctn_error_message());
+    CHECK(j, strstr(ctn_error_message(), "f64 parameters cannot be exchanged yet"), "%s",
+          ctn_error_message());
+    ctn_error_clear();
+    ctn_optim_free(o);
+    TRY(j, ctn_lbfgs_new(&o, (ctn_vars){1, &v, NULL}, NULL));
+    CHECK(j, ctn_dist_optim(o, j->c, NULL) == CTN_EARG, "lbfgs: %s", ctn_error_message());
+    ctn_error_clear();
+    ctn_optim_free(o);
+    ctn_var_free(v);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    on_ranks(2, CTN_MODE_PLANNED, run_refused, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
