@@ -378,6 +378,20 @@ static ctn_status follow(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
+/* The mean after steps 3, 5, 7, ..., and the weights themselves before. */
+static ctn_status follow_mean(void *self, ctn_trainer *tr)
+{
+    averaging *a = self;
+    float w[WEIGHTS];
+    (void)tr;
+    const int step = ++a->n, used = (step - 1) / 2;
+    train_weights(a->c, w);
+    if (step > 3 && step % 2 == 0) return CTN_OK;
+    for (int i = 0; i < WEIGHTS; i++)
+        a->avg[i] = step <= 3 ? w[i] : a->avg[i] + (w[i] - a->avg[i]) / (float)used;
+    return CTN_OK;
+}
+
 /* Called in evaluation only, where the net has the averaged weights. */
 static ctn_tensor *see_average(void *self, ctn_step *s)
 {
@@ -425,6 +439,29 @@ static void test_average(void **state)
     train_weights(&c, saved);
     for (int i = 0; i < WEIGHTS; i++) assert_true(fabsf(saved[i] - a.avg[i]) <= 1e-6f);
     assert_memory_not_equal(w, saved, sizeof w);
+    train_case_free(&c);
+}
+
+static void test_swa(void **state)
+{
+    (void)state;
+    train_case c;
+    ctn_trainer *tr = NULL;
+    train_case_new(&c, &(train_opt){0});
+    averaging a = {.c = &c};
+    OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
+                       CTN_OPT(ctn_trainer_opt, .net = c.net, .epochs = 2)));
+    FAILS(ctn_extend_swa(tr, -1, 2), CTN_EARG, "start is -1");
+    OK(ctn_extend_swa(tr, 3, 2));
+    FAILS(ctn_extend_average(tr, 0.9), CTN_ESTATE, "already has an average");
+    OK(ctn_trainer_extend(tr, CTN_OPT(ctn_extension, .name = "follow", .priority = 1000,
+                                      .trigger = {.kind = CTN_EVERY_ITERATIONS, .n = 1},
+                                      .call = follow_mean, .self = &a)));
+    OK(ctn_extend_evaluator(tr, CTN_TRIGGER(CTN_EVERY_ITERATIONS, .n = 1), c.eval, see_average,
+                            &a));
+    OK(ctn_trainer_run(tr));
+    assert_int_equal(a.n, 12);
+    ctn_trainer_free(tr);
     train_case_free(&c);
 }
 
@@ -742,6 +779,7 @@ int main(void)
                                        cmocka_unit_test(test_means),
                                        cmocka_unit_test(test_evaluation_changes_nothing),
                                        cmocka_unit_test(test_average),
+                                       cmocka_unit_test(test_swa),
                                        cmocka_unit_test(test_stop),
                                        cmocka_unit_test(test_stop_near_the_end),
                                        cmocka_unit_test(test_patience),
