@@ -398,8 +398,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_lora_add(ctn_module *m, const ctn_lora_opt
 CTN_API CTN_MUST_CHECK ctn_status ctn_lora_merge(ctn_module *m);
 
 /* Weight normalisation: wherever the parameter `name` of m itself, usually "weight", is used, it is
- * g w / |w| instead of its value w. The norm is over all dimensions except dim, or over all with dim
- * = -1. g is the new parameter name_g of m, at first |w|, so results do not change. m cannot be
+ * g w / |w| instead of its value w. The norm is over all dimensions except dim; -1: over all of
+ * them. g is the new parameter name_g of m, at first |w|, so results do not change. m cannot be
  * copied afterwards. Call it between scopes, before making the optimizer. Local. Errors: ESTATE,
  * ENOTFOUND, ESHAPE, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_weight_norm_add(ctn_module *m, const char *name, int dim);

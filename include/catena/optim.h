@@ -132,13 +132,13 @@ typedef struct {
 } ctn_msvag_opt;
 typedef struct {
     size_t struct_size;
-    double lr;         /* step length, and with line search its first guess; 0: 1 */
-    int iterations;    /* maximum number of iterations of a step; 0: 20 */
-    int evaluations;   /* maximum number of evaluations of a step; 0: 5/4 of iterations */
-    int history;       /* number of earlier iterations that are remembered; 0: 100 */
-    double tol_grad;   /* ends a step if no gradient is larger; 0: 1e-7 */
-    double tol_change; /* ends a step if loss or parameters change less; 0: 1e-9 */
-    int no_line_search; /* 1: steps of fixed length, 0: line search for the strong Wolfe conditions */
+    double lr;          /* step length, and with line search its first guess; 0: 1 */
+    int iterations;     /* maximum number of iterations of a step; 0: 20 */
+    int evaluations;    /* maximum number of evaluations of a step; 0: 5/4 of iterations */
+    int history;        /* number of earlier iterations that are remembered; 0: 100 */
+    double tol_grad;    /* ends a step if no gradient is larger; 0: 1e-7 */
+    double tol_change;  /* ends a step if loss or parameters change less; 0: 1e-9 */
+    int no_line_search; /* 1: steps of length lr, 0: line search, strong Wolfe conditions */
 } ctn_lbfgs_opt;
 
 /* Make an optimizer for all variables of kind CTN_PARAM in vars, which must outlive it. They are
@@ -209,9 +209,9 @@ typedef ctn_tensor *(*ctn_closure_fn)(void *user, ctn_context *ctx);
 /* Take one step of L-BFGS: up to opt.iterations iterations, each with at least one call of
  * closure. Every call runs in a scope that the library opens and ends, so call this between
  * scopes. All calls must compute the same function: the same data, no dropout. *loss, which may
- * be NULL, is the loss before the step. Clipping, loss scaling, groups with their own rates or
- * decays, and schedules other than of the learning rate do not apply. Local. Errors: ESTATE, EARG,
- * those of the run. */
+ * be NULL, is the loss before the step. The learning rate and its schedule apply; decay, clipping,
+ * noise, loss scaling and rates of groups do not. Local. Errors: ESTATE, EARG, those of the
+ * run. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_lbfgs_step(ctn_optim *o, ctn_closure_fn closure, void *user,
                                                  double *loss);
 /* Free an optimizer; the variables keep their values. Call it between scopes. NULL is
@@ -258,7 +258,8 @@ CTN_API void ctn_optim_set_clip(ctn_optim *o, double max);
  * one pass over the gradients, as the next two settings do; together they cost one. On several
  * ranks the step then waits for all gradients. Local. */
 CTN_API void ctn_optim_set_clip_value(ctn_optim *o, double max);
-/* L1 regularisation: add rate * sign(parameter) to the gradients, after clipping (0: off). Local. */
+/* L1 regularisation: add rate * sign(parameter) to the gradients, after clipping (0: off).
+ * Local. */
 CTN_API void ctn_optim_set_lasso(ctn_optim *o, double rate);
 /* Gradient noise (Neelakantan et al., 2015): add normal numbers of variance eta / (1+t)^gamma in
  * step t, from 0, after clipping. eta 0: off; gamma is usually 0.55. The numbers depend on seed,

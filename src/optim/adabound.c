@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AdaBound and AMSBound (Luo et al., "Adaptive gradient methods with dynamic bound of learning rate",
- * 2019). m and v are those of Adam, and
+ * AdaBound and AMSBound (Luo et al., "Adaptive gradient methods with dynamic bound of learning
+ * rate", 2019). m and v are those of Adam, and
  *   low = f (1 - 1 / (gamma t + 1));  high = f (1 + 1 / (gamma t));  f = final_lr
  *   w -= min(max(lr sqrt(1-b2^t) / (1-b1^t) / (sqrt(v) + eps), low), high) m
- * As in the authors' program, a schedule or a group that changes lr changes f in the same proportion.
+ * A schedule or a group that changes lr changes f in the same proportion.
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What changes gradients between their arrival and the update: clipping of values, L1 decay and
- * noise, in place. The factor of the segments (unscaling, clipping by the norm) is applied here too,
- * and is 1 afterwards.
+ * noise, in place. The factor of the segments (unscaling, clipping by the norm) is applied here
+ * too, and is 1 afterwards.
  *
  * The noise of an element is a pure function of the seed, the step, the number of the parameter and
  * the place of the element in it. The pool's own offsets would change when a parameter is frozen.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LAMB (You et al., "Large batch optimization for deep learning", 2019). m and v are those of Adam, and
- * for each parameter
+ * LAMB (You et al., "Large batch optimization for deep learning", 2019). m and v are those of
+ * Adam, and for each parameter
  *   r = m / (1-b1^t) / (sqrt(v / (1-b2^t)) + eps) + decay w;  w -= lr |w| / |r| r
  * or w -= lr r if |w| or |r| is 0. A first sweep replaces the gradients by r; then their norms are
  * taken, and the update is the sweep of SGD.

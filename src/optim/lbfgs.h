@@ -17,9 +17,9 @@ typedef struct {
 struct ctn__lbfgs {
     int iterations, evaluations, history;
     double tol_grad, tol_change;
-    bool fixed; /* no line search */
-    /* The vectors belong to the pool with this uid, the history to this set of trained parameters. */
-    uint64_t uid, trained;
+    bool fixed;          /* no line search */
+    uint64_t uid;        /* of the pool to which the vectors belong */
+    uint64_t trained;    /* hash of the set of parameters to which the history belongs */
     int64_t n;           /* elements of a vector */
     void *y, *s;         /* (history, n): changes of the gradient, changes of the parameters */
     double *inverse, *a; /* (history): 1 / (y s), and scratch of the two loops */

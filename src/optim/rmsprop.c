@@ -2,7 +2,8 @@
  *
  * RMSprop, with PyTorch's formulas:
  *   d = g + decay w;  v = alpha v + (1-alpha) d^2
- *   centered: m = alpha m + (1-alpha) d;  r = d / (sqrt(v - m^2) + eps), else r = d / (sqrt(v) + eps)
+ *   r = d / (sqrt(v) + eps)
+ *   centered: m = alpha m + (1-alpha) d;  r = d / (sqrt(v - m^2) + eps)
  *   w -= lr r,  or with momentum  b = momentum b + r;  w -= lr b
  */
 #include "optim/optim.h"

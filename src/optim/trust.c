@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The norms of single parameters and their gradients, which LARS and LAMB need before the update.
- * Segments are not joined for such optimizers: the k-th one belongs to the k-th trained parameter. If
- * updates are sharded, each rank sums over its own blocks, and one small message adds the sums.
+ * Segments are not joined for such optimizers: the k-th one belongs to the k-th trained parameter.
+ * If updates are sharded, each rank sums over its own blocks, and one small message adds the sums.
  */
 #include "optim/optim.h"
 

@@ -2,13 +2,13 @@
 """Optimizers."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 
 if TYPE_CHECKING:
-    from ._core import Handle, Operand, Parameter
+    from ._core import Handle, Operand, Parameter, Tensor
 
 
 class Optimizer:
@@ -396,3 +396,38 @@ class MSVAG(Optimizer):
     def __init__(self, parameters: Iterable[Parameter], lr: float = 0.1, beta: float = 0.9,
                  decay: float = 0.0) -> None:
         super().__init__(_core.msvag_new(list(parameters), lr, beta, decay), lr=lr)
+
+
+class LBFGS(Optimizer):
+    """L-BFGS, a quasi-Newton method for losses without noise.
+
+    Its steps are minimize(closure) instead of backward() and step().
+
+    Parameters:
+        parameters: what to train: net.parameters()
+        lr: step length; with line search, its first guess
+        iterations: maximum number of iterations of a step
+        evaluations: maximum number of calls of the closure in a step; 0: 5/4 of iterations
+        history: number of earlier iterations that are remembered
+        tol_grad: ends a step if no gradient is larger
+        tol_change: ends a step if loss or parameters change less
+        line_search: search for the strong Wolfe conditions; False: steps of length lr
+
+    Raises: ArgumentError for a setting out of range, or if a parameter already has an optimizer;
+    Error inside a step.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], lr: float = 1.0, iterations: int = 20,
+                 evaluations: int = 0, history: int = 100, tol_grad: float = 1e-7,
+                 tol_change: float = 1e-9, line_search: bool = True) -> None:
+        super().__init__(_core.lbfgs_new(list(parameters), lr, iterations, evaluations, history,
+                                         tol_grad, tol_change, int(not line_search)), lr=lr)
+
+    def minimize(self, closure: Callable[[], Tensor]) -> float:
+        """Take one step: up to `iterations` iterations, with several calls of the closure.
+
+        The closure computes the loss, one number, and returns it. Every call is a step of its own,
+        so call this outside of steps. Returns the loss before the step. An exception of the
+        closure ends the step.
+        """
+        return _core.lbfgs_step(self, closure)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The trainer: the loss function and extensions are Python functions. The trainer's own scope is
- * open while the loss function runs. An exception stops the run and comes out of it again.
+ * open while the loss function runs. An exception stops the run and comes out of it again. The
+ * steps of L-BFGS are like that too: its closure is a loss function.
  */
 #include "python.h"
 
@@ -57,17 +58,17 @@ static PyObject *fields_of(context *c, ctn_step *s)
     return all;
 }
 
-/* self: the loss function, which the Python object of the trainer holds. */
-static ctn_tensor *call_loss(void *self, ctn_step *s)
+/* Call a loss function in a scope that the library has opened. s NULL: without arguments. */
+static ctn_tensor *call_function(PyObject *function, ctn_step *s)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
     context *c = current_context();
     ctn_tensor *loss = NULL;
     PyObject *result = NULL;
-    if (c->depth++ == 0) c->serial++; /* the trainer has opened the scope */
+    if (c->depth++ == 0) c->serial++;
     step_now = s;
-    PyObject *fields = fields_of(c, s);
-    if (fields) result = PyObject_CallObject(self, fields);
+    PyObject *fields = s ? fields_of(c, s) : PyTuple_New(0);
+    if (fields) result = PyObject_CallObject(function, fields);
     if (result) loss = recorded(c, result);
     if (!loss) (void)stop_run();
     step_now = NULL;
@@ -77,6 +78,36 @@ static ctn_tensor *call_loss(void *self, ctn_step *s)
     Py_XDECREF(fields);
     PyGILState_Release(gil);
     return loss;
+}
+
+/* self: the loss function, which the Python object of the trainer holds. */
+static ctn_tensor *call_loss(void *self, ctn_step *s)
+{
+    return call_function(self, s);
+}
+
+static ctn_tensor *call_closure(void *user, ctn_context *ctx)
+{
+    (void)ctx;
+    return call_function(user, NULL);
+}
+
+/* lbfgs_step(optimizer, closure): the loss before the step. */
+static PyObject *lbfgs_step(PyObject *self, PyObject *args)
+{
+    PyObject *opt, *closure;
+    ctn_optim *o;
+    ctn_status st;
+    double loss = 0;
+    context *c = current_context();
+    (void)self;
+    if (!c || !PyArg_ParseTuple(args, "OO", &opt, &closure) ||
+        !to_handle("optimizer", opt, kind_of("optim"), &o) || !of_context(c, "optimizer", opt))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_lbfgs_step(o, call_closure, closure, &loss);
+    Py_END_ALLOW_THREADS
+    return st < 0 ? raise_failure() : PyFloat_FromDouble(loss);
 }
 
 /* report(name, value): log a number of this step. */
@@ -297,6 +328,8 @@ static PyObject *trainer_stop(PyObject *self, PyObject *object)
 static PyMethodDef functions[] = {
     {"trainer_new", trainer_new, METH_VARARGS, "A trainer with a loss function of Python."},
     {"trainer_run", trainer_run, METH_O, "Train until a limit is reached."},
+    {"lbfgs_step", lbfgs_step, METH_VARARGS,
+     "lbfgs_step($module, optimizer, closure, /)\n--\n\nTake a step of L-BFGS."},
     {"trainer_stop", trainer_stop, METH_O, "Stop after the current step."},
     {"trainer_values", trainer_values, METH_O, "The last observed values by name."},
     {"trainer_progress", trainer_progress, METH_O, "Counts and times of the training run."},
