@@ -136,6 +136,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_comm_shrink(ctn_comm **out, ctn_comm *c,
  * ctn_comm_free. Errors: ESTATE (a loopback group), EPEER, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_again(ctn_comm **out, ctn_comm *c,
                                                  const ctn_comm_opt *opt);
+/* Make communicators of parts of the ranks: ranks that pass the same color get one together,
+ * numbered by key, and by their rank in c where keys are equal. color < 0: this rank is in none
+ * of them, and *out becomes NULL. opt NULL: defaults. Collective. Result: owned, ctn_comm_free.
+ * Errors: ESTATE (the transport cannot), EARG, EPEER, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_split(ctn_comm **out, ctn_comm *c, int color, int key,
+                                                 const ctn_comm_opt *opt);
 
 /* Progress of a rank since its communicator was made, for a watchdog in another thread. Local. */
 typedef struct {

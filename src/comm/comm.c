@@ -352,6 +352,7 @@ void ctn_comm_free(ctn_comm *c)
 {
     if (!c) return;
     ctn__progress_stop(c);
+    ctn__parcels_finish(c);
     (void)ctn__comm_abandon(c);
     if (!c->failed || !c->net->vt->together) c->net->vt->free(c->net);
     ctn__pieces_free(c);
@@ -462,6 +463,13 @@ static bool over_farewell(const farewell *f)
     return f->sent == f->rounds && (f->rounds == 0 || f->came[f->rounds - 1]);
 }
 
+/* True: the transport uses no memory of ours any more. */
+static bool abandon_requests(ctn_comm *c)
+{
+    const bool pieces = ctn__pieces_abandon(c);
+    return ctn__parcels_abandon(c) && pieces;
+}
+
 /* Every rank drops what others have sent until all ranks have seen their messages taken. Then no
  * request stays open, and MPI can be finalised. */
 bool ctn__comm_abandon(ctn_comm *c)
@@ -477,12 +485,12 @@ bool ctn__comm_abandon(ctn_comm *c)
     const bool meet = c->net->vt->drop != NULL && !c->net->survives && (c->heard || c->told[0]);
     c->abandoned = true;
     pthread_mutex_lock(&c->lock);
-    c->stuck = !ctn__pieces_abandon(c);
+    c->stuck = !abandon_requests(c);
     if (meet) begin_farewell(c, f);
     while (meet && (c->stuck || !over_farewell(f)) && ctn__now_ns() < until) {
         if (!c->stuck) move_farewell(c, f);
         while (c->net->vt->drop(c->net)) continue;
-        c->stuck = !ctn__pieces_abandon(c);
+        c->stuck = !abandon_requests(c);
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
     while (meet && c->net->vt->drop(c->net)) continue;

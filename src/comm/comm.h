@@ -111,7 +111,10 @@ enum {
     CTN__TAG_FAILED,
     CTN__TAG_CLOCK,
     CTN__TAG_SPANS,
-    CTN__TAG_GONE
+    CTN__TAG_GONE,
+    CTN__TAG_ALLTOALL,
+    CTN__TAG_DIRECT, /* from one rank to another, in an order that only these two agree on */
+    CTN__TAG_HALO
 };
 
 /* ---- operations (pieces.c) ------------------------------------------------------------------ */
@@ -162,7 +165,8 @@ void ctn__from_wire(void *y, const void *wire_in, int64_t n, ctn_dtype type, ctn
 
 enum { CTN__WINDOW_MOST = 32 };
 
-typedef struct ctn__piece ctn__piece; /* pieces.c */
+typedef struct ctn__piece ctn__piece;   /* pieces.c */
+typedef struct ctn__parcel ctn__parcel; /* send.c */
 
 struct ctn_comm {
     ctn__net *net;
@@ -194,6 +198,7 @@ struct ctn_comm {
     /* Messages handed to the transport; bytes of those that do not belong to pieces. */
     _Atomic uint64_t messages, sent_small;
     atomic_int waiting;
+    ctn__parcel *outgoing; /* sent by ctn__comm_send and not yet known to be taken */
     /* a progress thread (progress.c) */
     bool threaded;
     pthread_t thread;
@@ -206,6 +211,19 @@ struct ctn_comm {
  * that do not belong to pieces. */
 ctn_status ctn__comm_swap(ctn_comm *c, int tag, const void *out, size_t nout, int to, void *in,
                           size_t nin, int from);
+/* Sends a copy of buf and does not wait until it is taken (send.c). */
+ctn_status ctn__comm_send(ctn_comm *c, int tag, const void *buf, size_t bytes, int to);
+/* Waits for one message. */
+static inline ctn_status ctn__comm_receive(ctn_comm *c, int tag, void *buf, size_t bytes, int from)
+{
+    return ctn__comm_swap(c, tag, NULL, 0, 0, buf, bytes, from);
+}
+/* Frees the copies that have been taken; under the lock. */
+ctn_status ctn__parcels_look(ctn_comm *c);
+/* Waits until all have been taken, before the communicator is freed. */
+void ctn__parcels_finish(ctn_comm *c);
+/* After a failure: true if no copy is in use any more; under the lock. */
+bool ctn__parcels_abandon(ctn_comm *c);
 /* One message of a gather, of its two sides. */
 static inline ctn_status ctn__gather_send(ctn_comm *c, const void *buf, size_t bytes, int to)
 {
@@ -223,7 +241,14 @@ ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, 
 /* The same, but afterwards only block `rank` of `size` contains the sum. */
 ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
                                  void *scratch);
-/* The same for the maximum of each of up to 16 values. */
+/* Replaces buf by its maximum or minimum over all ranks, f32 or f64, with the same bits on each; NaN
+ * if there is one. scratch: as long as buf. */
+ctn_status ctn__comm_extreme(ctn_comm *c, bool max, void *buf, int64_t count, ctn_dtype type,
+                             void *scratch);
+/* Part r of `to` becomes this rank's part of the `from` of rank r; a part has this many bytes.
+ * Collective (alltoall.c). */
+ctn_status ctn__comm_alltoall(ctn_comm *c, const void *from, size_t bytes, void *to);
+/* The maximum of each of up to 16 values. */
 ctn_status ctn__comm_max_small(ctn_comm *c, int n, double *value);
 /* Returns the root's status, with its message, on every rank; ignores the status of the other
  * ranks. c NULL: returns st. Collective (agree.c). */
@@ -249,6 +274,7 @@ ctn_status ctn__net_adopt_fortran(ctn__net **out, int handle);
 ctn_status ctn__net_loopback(ctn__net **out, int n); /* n ranks of one group */
 /* The same, as if on several nodes: node[i] is the lowest rank of rank i's node. */
 ctn_status ctn__net_loopback_nodes(ctn__net **out, int n, const int *node);
+bool ctn__net_is_loopback(const ctn__net *net);
 /* Chooses the communicator's algorithm for this many bytes of gradients, and the length of the
  * buckets into which they are cut. Uses `known`, the text of an earlier choice, or measures if it
  * is NULL. Rank 0's choice applies to all ranks. chosen: receives the text of the choice.

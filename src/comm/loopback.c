@@ -410,3 +410,8 @@ ctn_status ctn__net_loopback(ctn__net **out, int n)
 {
     return ctn__net_loopback_nodes(out, n, NULL);
 }
+
+bool ctn__net_is_loopback(const ctn__net *net)
+{
+    return net->vt == &loopback;
+}

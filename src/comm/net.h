@@ -16,7 +16,7 @@
 #include <catena/base.h>
 #include <catena/tensor.h>
 
-#define CTN__NET_ABI 5
+#define CTN__NET_ABI 6
 #define CTN__NET_TAGS 32768 /* tags are smaller than this */
 
 typedef struct ctn__net ctn__net;
@@ -58,6 +58,9 @@ typedef struct {
     ctn_status (*shrink)(ctn__net *n, ctn__net **out);
     /* A second transport of the same ranks. Collective, blocks. NULL: cannot. */
     ctn_status (*again)(ctn__net *n, ctn__net **out);
+    /* A transport of the ranks with the same color, in the order of key, then of rank. color < 0:
+     * *out becomes NULL. Collective, blocks. NULL: cannot. */
+    ctn_status (*split)(ctn__net *n, int color, int key, ctn__net **out);
     /* Allocates `bytes` of zeroed memory on each rank. Other ranks can put into it, and ranks of
      * the same node see it: at[i] is the region of rank i, NULL if that is on another node. Once
      * per communicator. Collective, blocks. */

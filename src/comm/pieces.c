@@ -467,6 +467,7 @@ ctn_status ctn__comm_poll(ctn_comm *c)
     if (c->failed) return broken(c);
     pthread_mutex_lock(&c->lock);
     ctn_status st = poll_locked(c);
+    if (st == CTN_OK && c->outgoing) st = ctn__parcels_look(c);
     pthread_mutex_unlock(&c->lock);
     if (st < 0) ctn_comm_fail(c, ctn_error_message());
     return st;

@@ -3,6 +3,8 @@
  * Blocking sums and maxima, sent with a tag of their own: short ones by recursive doubling, long
  * ones by a ring.
  */
+#include <math.h>
+
 #include "comm/comm.h"
 
 typedef void combine_fn(void *y, const void *x, int64_t n, ctn_dtype type);
@@ -19,6 +21,32 @@ static void larger(void *y, const void *x, int64_t n, ctn_dtype type)
     (void)type;
     for (int64_t i = 0; i < n; i++)
         if (a[i] > b[i]) b[i] = a[i];
+}
+
+/* The same result on every rank, though ranks combine in different orders: any NaN gives the same
+ * NaN, and +0 is larger than -0. */
+#define MORE(v, than) ((v) > (than) || ((v) == (than) && !signbit(v)))
+#define LESS(v, than) ((v) < (than) || ((v) == (than) && signbit(v)))
+#define EXTREME(T, BETTER)                              \
+    do {                                                \
+        const T *a = x;                                 \
+        T *b = y;                                       \
+        for (int64_t i = 0; i < n; i++) {               \
+            if (BETTER(a[i], b[i])) b[i] = a[i];        \
+            if (isnan(a[i]) || isnan(b[i])) b[i] = NAN; \
+        }                                               \
+    } while (0)
+
+static void maximum(void *y, const void *x, int64_t n, ctn_dtype type)
+{
+    if (type == CTN_F32) EXTREME(float, MORE);
+    else EXTREME(double, MORE);
+}
+
+static void minimum(void *y, const void *x, int64_t n, ctn_dtype type)
+{
+    if (type == CTN_F32) EXTREME(float, LESS);
+    else EXTREME(double, LESS);
 }
 
 /* Runs the rounds of an algorithm that only exchanges. scratch: as long as buf. */
@@ -38,11 +66,21 @@ static ctn_status reduce(ctn_comm *c, const ctn__algorithm *alg, void *buf, int6
     return CTN_OK;
 }
 
-ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, void *scratch)
+static const ctn__algorithm *for_length(int64_t count, ctn_dtype type)
 {
     enum { SHORT = 64 * 1024 }; /* bytes */
-    const bool few = (size_t)count * ctn_dtype_size(type) <= SHORT;
-    return reduce(c, few ? &ctn__doubling : &ctn__ring, buf, count, type, scratch, add);
+    return (size_t)count * ctn_dtype_size(type) <= SHORT ? &ctn__doubling : &ctn__ring;
+}
+
+ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, void *scratch)
+{
+    return reduce(c, for_length(count, type), buf, count, type, scratch, add);
+}
+
+ctn_status ctn__comm_extreme(ctn_comm *c, bool max, void *buf, int64_t count, ctn_dtype type,
+                             void *scratch)
+{
+    return reduce(c, for_length(count, type), buf, count, type, scratch, max ? maximum : minimum);
 }
 
 ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,

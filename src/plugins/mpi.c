@@ -522,6 +522,21 @@ static ctn_status mpi_again(ctn__net *net, ctn__net **out)
     return make(out, ((mpi_net *)net)->comm);
 }
 
+static ctn_status mpi_split(ctn__net *net, int color, int key, ctn__net **out)
+{
+    MPI_Comm part = MPI_COMM_NULL;
+    pthread_mutex_lock(&making);
+    const int error =
+        MPI_Comm_split(((mpi_net *)net)->comm, color < 0 ? MPI_UNDEFINED : color, key, &part);
+    pthread_mutex_unlock(&making);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Comm_split", -1);
+    *out = NULL;
+    if (part == MPI_COMM_NULL) return CTN_OK;
+    ctn_status st = make(out, part); /* duplicates it */
+    if (st == CTN_OK) MPI_Comm_free(&part);
+    return st;
+}
+
 static bool survives(void)
 {
 #ifdef OPEN_MPI
@@ -608,6 +623,7 @@ static const ctn__net_vt vt = {.send = mpi_send,
                                .revoke = mpi_revoke,
                                .shrink = mpi_shrink,
                                .again = mpi_again,
+                               .split = mpi_split,
                                .region = mpi_region,
                                .threads = mpi_threads,
                                .free = mpi_free,
