@@ -16,7 +16,8 @@ OPS = {"ops.h": "Products, normalisation, losses and the basics",
        "ops_sequence.h": "Sequences",
        "ops_fft.h": "Fourier transforms",
        "ops_linalg.h": "Linear algebra of small matrices",
-       "dist.h": "Over ranks"}
+       "dist_ops.h": "Over ranks",
+       "dist.h": "Steps over ranks"}
 OPS_HEAD = """# Ops
 
 `dev/reference` wrote this page from the headers. Call an op by the name shown. In the headers it

@@ -8,6 +8,7 @@
 #define CATENA_DIST_H
 
 #include <catena/comm.h>
+#include <catena/dist_ops.h>
 #include <catena/nn.h>
 #include <catena/optim.h>
 #include <catena/train.h>
@@ -98,26 +99,6 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_values(ctn_optim *o);
 /* Copy the values of all variables, parameters and states, from root to every rank. Call it
  * between scopes. Collective. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_broadcast_vars(ctn_comm *c, ctn_vars vars, int root);
-
-/* ---- communication that gradients flow through -------------------------------------------------
- * Collective when they run: all ranks must record these ops in the same order and with equal
- * shapes, and gradients must flow through them on all ranks or on none. The gradient is that of
- * the sum of all ranks' losses. Each op runs exactly once, in the order of recording, and is
- * never dropped (rule 1). Result: scope. */
-
-/* y = sum of x over ranks; gradient: sum of gy over ranks. f32, f64. */
-CTN_API ctn_tensor *ctn_dist_allreduce_at(const char *at, ctn_comm *c, ctn_tensor *x);
-#define ctn_dist_allreduce(c, x) ctn_dist_allreduce_at(CTN_HERE, c, x)
-/* y (size*N,...): the x (N,...) of all ranks in rank order, of any type; gradient:
- * reduce_scatter. */
-CTN_API ctn_tensor *ctn_dist_allgather_at(const char *at, ctn_comm *c, ctn_tensor *x);
-#define ctn_dist_allgather(c, x) ctn_dist_allgather_at(CTN_HERE, c, x)
-/* y (N,...): this rank's part of the sum of x (size*N,...) over ranks; gradient: allgather. */
-CTN_API ctn_tensor *ctn_dist_reduce_scatter_at(const char *at, ctn_comm *c, ctn_tensor *x);
-#define ctn_dist_reduce_scatter(c, x) ctn_dist_reduce_scatter_at(CTN_HERE, c, x)
-/* y = x of root, of any type; gradient: sum over ranks at root, zero elsewhere. */
-CTN_API ctn_tensor *ctn_dist_broadcast_at(const char *at, ctn_comm *c, ctn_tensor *x, int root);
-#define ctn_dist_broadcast(c, x, root) ctn_dist_broadcast_at(CTN_HERE, c, x, root)
 
 /* Synchronised batch normalisation: every batch normalisation in the module computes its mean
  * and variance over the batches of all ranks. The batches may differ in size; a rank without

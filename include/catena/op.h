@@ -117,7 +117,10 @@ enum {
     CTN_OP_ORDERED = 32,
     /* changes a small part of operand 0, which it may overwrite (inplace): if the result is
      * assigned to the variable that operand 0 is, the op writes into the variable */
-    CTN_OP_UPDATE = 64
+    CTN_OP_UPDATE = 64,
+    /* Its gradient is an effect, such as a message to another rank: the op is differentiated
+     * wherever a gradient arrives, even if none of its inputs leads to a parameter. */
+    CTN_OP_REMOTE = 128
 };
 
 typedef struct ctn_op {

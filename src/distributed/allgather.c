@@ -5,14 +5,6 @@
  */
 #include "distributed/distributed.h"
 
-static ctn_status allgather_infer(ctn_infer_args *a)
-{
-    CTN_TRY(ctn__dist_rows(a));
-    a->out[0] = *a->in[0];
-    a->out[0].dim[0] *= a->attr[CTN__DIST_SIZE];
-    return CTN_OK;
-}
-
 static ctn_status allgather_run(const ctn_run_args *a)
 {
     return ctn_comm_allgather(ctn__dist_comm(a->attr), a->in[0], ctn__bytes(&a->din[0]), a->out[0]);
@@ -26,7 +18,7 @@ static ctn_status allgather_grad(const ctn_grad_args *a)
 ctn_op ctn__dist_allgather = {
     .name = "dist_allgather",
     CTN__DIST_FIELDS,
-    .infer = allgather_infer,
+    .infer = ctn__dist_all_parts,
     .grad = allgather_grad,
     .run = allgather_run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_broadcast: y = x of root on every rank; any type. Its gradient is a separate op,
- * dist_reduce: the sum of gy over ranks on root and zero elsewhere. The gradient of dist_reduce is
- * dist_broadcast. All ranks take part in both, including those whose result is zero.
+ * dist_broadcast: y = x of root on every rank; any type. dist_reduce: the sum of x over ranks on
+ * root and zero elsewhere. Each is the gradient of the other. All ranks take part in both,
+ * including those whose result is zero.
  */
 #include "distributed/distributed.h"
 
@@ -29,7 +29,7 @@ static ctn_op op_broadcast = {
     .run = broadcast_run,
 };
 
-/* ---- the gradient: dist_reduce --------------------------------------------------------------- */
+/* ---- dist_reduce ----------------------------------------------------------------------------- */
 
 static ctn_status reduce_run(const ctn_run_args *a)
 {
@@ -57,4 +57,9 @@ static ctn_op op_reduce = {
 ctn_tensor *ctn_dist_broadcast_at(const char *at, ctn_comm *c, ctn_tensor *x, int root)
 {
     return ctn__dist_apply(at, &op_broadcast, c, x, root);
+}
+
+ctn_tensor *ctn_dist_reduce_at(const char *at, ctn_comm *c, ctn_tensor *x, int root)
+{
+    return ctn__dist_apply(at, &op_reduce, c, x, root);
 }

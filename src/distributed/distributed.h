@@ -11,6 +11,7 @@
 #define CTN_DISTRIBUTED_DISTRIBUTED_H
 
 #include <catena/dist.h>
+#include <catena/ops.h>
 
 #include "comm/comm.h"
 #include "graph/graph.h"
@@ -44,6 +45,11 @@ ctn_status ctn__dist_same_sum(ctn_infer_args *a);
 ctn_status ctn__dist_summable(const ctn_infer_args *a);
 /* Checks that x is (N,...). */
 ctn_status ctn__dist_rows(const ctn_infer_args *a);
+/* Checks that x is (size*N,...). */
+ctn_status ctn__dist_parts(const ctn_infer_args *a);
+/* infer: (size*N,...) -> (N,...), and (N,...) -> (size*N,...). */
+ctn_status ctn__dist_one_part(ctn_infer_args *a);
+ctn_status ctn__dist_all_parts(ctn_infer_args *a);
 /* prepare and run: out[0] = sum of in[0] over ranks. */
 ctn_status ctn__dist_sum_prepare(ctn_prepare_args *a);
 ctn_status ctn__dist_sum(const ctn_run_args *a);

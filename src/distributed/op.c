@@ -60,6 +60,32 @@ ctn_status ctn__dist_rows(const ctn_infer_args *a)
     return ctn_fail(CTN_ESHAPE, "%s: x is (), expected (N,...)", a->name);
 }
 
+ctn_status ctn__dist_parts(const ctn_infer_args *a)
+{
+    const int64_t size = a->attr[CTN__DIST_SIZE];
+    char t[128];
+    CTN_TRY(ctn__dist_rows(a));
+    if (a->in[0]->dim[0] % size == 0) return CTN_OK;
+    return ctn_fail(CTN_ESHAPE, "%s: x is %s, its length is not a multiple of %lld ranks", a->name,
+                    ctn__shape_text(a->in[0], t, sizeof t), (long long)size);
+}
+
+ctn_status ctn__dist_one_part(ctn_infer_args *a)
+{
+    CTN_TRY(ctn__dist_parts(a));
+    a->out[0] = *a->in[0];
+    a->out[0].dim[0] /= a->attr[CTN__DIST_SIZE];
+    return CTN_OK;
+}
+
+ctn_status ctn__dist_all_parts(ctn_infer_args *a)
+{
+    CTN_TRY(ctn__dist_rows(a));
+    a->out[0] = *a->in[0];
+    a->out[0].dim[0] *= a->attr[CTN__DIST_SIZE];
+    return CTN_OK;
+}
+
 void ctn__dist_copy(const ctn_run_args *a)
 {
     if (a->out[0] != a->in[0]) memcpy(a->out[0], a->in[0], ctn__bytes(&a->dout[0]));

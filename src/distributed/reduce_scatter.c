@@ -8,17 +8,9 @@
 
 static ctn_status reduce_scatter_infer(ctn_infer_args *a)
 {
-    const int64_t size = a->attr[CTN__DIST_SIZE];
     CTN_TRY(ctn__dist_rows(a));
     CTN_TRY(ctn__dist_summable(a));
-    if (a->in[0]->dim[0] % size != 0) {
-        char t[128];
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, its length is not a multiple of %lld ranks",
-                        a->name, ctn__shape_text(a->in[0], t, sizeof t), (long long)size);
-    }
-    a->out[0] = *a->in[0];
-    a->out[0].dim[0] /= size;
-    return CTN_OK;
+    return ctn__dist_one_part(a);
 }
 
 static ctn_status reduce_scatter_prepare(ctn_prepare_args *a)

@@ -49,6 +49,27 @@ ctn_status ctn__history_more(ctn_tensor *y, ctn__walked w, ctn__node_list *out)
     return st;
 }
 
+static bool is_remote(const ctn__node *n)
+{
+    return n->event == CTN__EV_OP && (n->op->flags & CTN_OP_REMOTE);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const ctn__node *x = *(ctn__node *const *)a, *y = *(ctn__node *const *)b;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Puts a history with several ordered ops into program order. Gradients then communicate in the
+ * reverse of the order in which the ops did, on every rank, whatever else its graph contains. */
+static void order_history(ctn__node_list *hist)
+{
+    int ordered = 0;
+    for (size_t k = 0; k < hist->n && ordered < 2; k++)
+        ordered += hist->at[k]->event == CTN__EV_OP && (hist->at[k]->op->flags & CTN_OP_ORDERED);
+    if (ordered > 1) qsort(hist->at, hist->n, sizeof *hist->at, by_place);
+}
+
 static ctn_status accumulate(const char *at, ctn_tensor *t, ctn_tensor *g)
 {
     if (!g) return CTN_OK;
@@ -119,13 +140,14 @@ static ctn_status node_grad(const char *at, ctn__node *n, uint32_t leads)
     return CTN_OK;
 }
 
-/* Mark the tensors between the xs and y with `leads`: the gradient flows only through them. */
+/* Mark the tensors between y and the xs, or other ranks, with `leads`: the gradient flows only
+ * through them. */
 static void mark_leads(const ctn__node_list *hist, int n, ctn_tensor *const *xs, uint32_t leads)
 {
     for (int i = 0; i < n; i++) ctn__real(xs[i])->mark = leads;
     for (size_t k = 0; k < hist->n; k++) {
         ctn__node *node = hist->at[k];
-        bool on = false;
+        bool on = is_remote(node);
         for (int i = 0; i < node->nin; i++) {
             const ctn_tensor *t = ctn__real(node->in[i]);
             on |= (t->flags & CTN__T_GRAD) && t->mark == leads;
@@ -150,6 +172,7 @@ ctn_status ctn__differentiate(const char *at, ctn_tensor *y, ctn_tensor *gy, int
     ctn__node_list hist = {0};
     ctn_status st = CTN_OK;
     CTN_TRY_GOTO(st, done, ctn__history(y, &hist));
+    order_history(&hist);
     uint32_t leads = ++ctx->marks;
     mark_leads(&hist, n, xs, leads);
     for (size_t k = 0; k < hist.n; k++) {
@@ -243,13 +266,15 @@ static ctn_status expand_backward(ctn_context *ctx, ctn__node *b)
     for (size_t k = 0; k < hist.n; k++)
         for (int i = 0; i < hist.at[k]->nin; i++)
             CTN_TRY_GOTO(st, done, add_leaf(&xs, ctn__real(hist.at[k]->in[i]), pool, seen));
-    if (xs.n == 0)
+    bool remote = false;
+    for (size_t k = 0; k < hist.n; k++) remote |= is_remote(hist.at[k]);
+    if (xs.n == 0 && !remote)
         CTN_TRY_GOTO(st, done,
                      ctn_fail(CTN_EGRAD,
                               "backward at %s: the loss depends on no trainable "
                               "parameter of this optimizer",
                               b->at));
-    gx = ctn__calloc(xs.n, sizeof *gx);
+    gx = ctn__calloc(xs.n + 1, sizeof *gx);
     if (!gx) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     ctn_tensor *seed = make_seed(b->at, ctn__real(b->in[0]), b->scalar);
     if (!seed) CTN_TRY_GOTO(st, done, ctn_error_status());
@@ -310,6 +335,7 @@ ctn_status ctn__expand(ctn_context *ctx, size_t begin, size_t end, ctn__node_lis
         ctn__node *n = ctx->nodes.at[k];
         count_writes(n, 1);
         size_t first = ctx->emitted.n;
+        ctx->expanding = n->place;
         if (n->event == CTN__EV_BACKWARD) st = expand_backward(ctx, n);
         else if (n->event == CTN__EV_GRAD) st = expand_grad(n);
         else if (!ctn__vec_push(out, n)) st = CTN_ENOMEM;

@@ -77,6 +77,7 @@ struct ctn__node {
     bool emitted;    /* made by differentiation, not recorded */
     uint32_t block;  /* number of the recomputed block it is in; 0: none */
     uint64_t ordinal;
+    uint64_t place; /* program order: an emitted node comes after the event that emits it */
     ctn_tensor **in, **out;
     int64_t *attr;
     ctn_scalar *scalar;
@@ -203,6 +204,7 @@ struct ctn_context {
 
     /* emission: nodes made by differentiation during planning, which are not on the tape */
     bool emitting;
+    uint64_t expanding; /* place of the event that emits */
     CTN__VEC(ctn__node *) emitted;
     CTN__VEC(ctn_tensor *) emitted_tensors;
 

@@ -83,6 +83,7 @@ ctn__node *ctn__node_new(ctn_context *ctx, ctn__event ev, const char *at, int ni
     n->in = (ctn_tensor **)(n + 1);
     n->out = n->in + nin;
     n->emitted = ctx->emitting;
+    n->place = ctx->emitting ? ctx->expanding + ctx->emitted.n + 1 : (uint64_t)ctx->nodes.n << 32;
     if (ctx->recompute > 0 && !ctx->emitting) n->block = ctx->blocks;
     for (int i = 0; i < nin; i++) n->in[i] = in[i];
     bool ok = ctx->emitting ? ctn__vec_push(&ctx->emitted, n) : ctn__vec_push(&ctx->nodes, n);
@@ -330,6 +331,7 @@ ctn_status ctn_apply_at(const char *at, ctn_context *ctx, ctn_op *op, int nin,
         n->ordinal = ctx->emitting ? (uint64_t)1 << 63 | ctx->emitted_tensors.n : ctx->ordinals++;
     for (int i = 0; i < nin && op->order != 0; i++)
         n->needs_grad |= (in[i]->flags & CTN__T_GRAD) != 0;
+    n->needs_grad |= (op->flags & CTN_OP_REMOTE) != 0;
     n->needs_grad &= ctx->grad_on || ctx->emitting;
     for (int i = 0; i < ia.nout; i++) {
         ctn_tensor *t = ctn__tensor_new(ctx, at);

@@ -9,7 +9,21 @@
 
 /* ---- ops and their gradients ----------------------------------------------------------------- */
 
-enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, BROADCAST, KINDS };
+enum {
+    ALLREDUCE,
+    ALLGATHER,
+    REDUCE_SCATTER,
+    BROADCAST,
+    REDUCE,
+    GATHER,
+    SCATTER,
+    ALLTOALL,
+    MAX,
+    MIN,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    KINDS
+};
 enum { ROW = 3, X_MOST = 2 * MOST * ROW, Y_MOST = MOST * X_MOST };
 
 typedef struct {
@@ -22,6 +36,14 @@ static ctn_tensor *apply(const job *j, int kind, ctn_tensor *x)
     case ALLREDUCE: return ctn_dist_allreduce(j->c, x);
     case ALLGATHER: return ctn_dist_allgather(j->c, x);
     case REDUCE_SCATTER: return ctn_dist_reduce_scatter(j->c, x);
+    case REDUCE: return ctn_dist_reduce(j->c, x, j->size - 1);
+    case GATHER: return ctn_dist_gather(j->c, x, j->size - 1);
+    case SCATTER: return ctn_dist_scatter(j->c, x, j->size - 1);
+    case ALLTOALL: return ctn_dist_alltoall(j->c, x);
+    case MAX: return ctn_dist_allreduce_max(j->c, x);
+    case MIN: return ctn_dist_allreduce_min(j->c, x);
+    case REDUCE_MAX: return ctn_dist_reduce_max(j->c, x, j->size - 1);
+    case REDUCE_MIN: return ctn_dist_reduce_min(j->c, x, j->size - 1);
     default: return ctn_dist_broadcast(j->c, x, j->size - 1);
     }
 }
@@ -34,15 +56,42 @@ static float number(int what, int rank, int64_t i)
 
 static int64_t rows_of_y(const job *j, int kind, int64_t rows)
 {
-    return kind == ALLGATHER ? rows * j->size : kind == REDUCE_SCATTER ? rows / j->size : rows;
+    if (kind == ALLGATHER || kind == GATHER) return rows * j->size;
+    return kind == REDUCE_SCATTER || kind == SCATTER ? rows / j->size : rows;
+}
+
+/* The largest or smallest x[i] of all ranks, and how many ranks have it. */
+static float extreme(const job *j, bool max, int64_t i, int *count)
+{
+    float best = number(0, 0, i);
+    for (int q = 1; q < j->size; q++) {
+        const float v = number(0, q, i);
+        if (max ? v > best : v < best) best = v;
+    }
+    *count = 0;
+    for (int q = 0; q < j->size; q++) *count += number(0, q, i) == best;
+    return best;
+}
+
+static bool at_root(int kind) /* zero elsewhere */
+{
+    return kind == REDUCE || kind == GATHER || kind == REDUCE_MAX || kind == REDUCE_MIN;
 }
 
 static float want_y(const job *j, int kind, int64_t n, int64_t i)
 {
+    const int root = j->size - 1;
+    const int64_t part = n / j->size;
     float sum = 0;
-    if (kind == ALLGATHER) return number(0, (int)(i / n), i % n);
-    if (kind == BROADCAST) return number(0, j->size - 1, i);
-    if (kind == REDUCE_SCATTER) i += n / j->size * j->rank;
+    int count;
+    if (at_root(kind) && j->rank != root) return 0;
+    if (kind == ALLGATHER || kind == GATHER) return number(0, (int)(i / n), i % n);
+    if (kind == BROADCAST) return number(0, root, i);
+    if (kind == SCATTER) return number(0, root, j->rank * part + i);
+    if (kind == ALLTOALL) return number(0, (int)(i / part), j->rank * part + i % part);
+    if (kind == MAX || kind == REDUCE_MAX) return extreme(j, true, i, &count);
+    if (kind == MIN || kind == REDUCE_MIN) return extreme(j, false, i, &count);
+    if (kind == REDUCE_SCATTER) i += part * j->rank;
     for (int q = 0; q < j->size; q++) sum += number(0, q, i);
     return sum;
 }
@@ -50,12 +99,22 @@ static float want_y(const job *j, int kind, int64_t n, int64_t i)
 /* The derivative of the sum over ranks of sum(w y) by x[i] of this rank; x has n elements. */
 static float want_gx(const job *j, int kind, int64_t n, int64_t i)
 {
+    const int root = j->size - 1;
     const int64_t part = n / j->size;
     float sum = 0;
+    int count = 1;
     if (kind == REDUCE_SCATTER) return number(1, (int)(i / part), i % part);
-    if (kind == BROADCAST && j->rank != j->size - 1) return 0;
+    if ((kind == BROADCAST || kind == SCATTER) && j->rank != root) return 0;
+    if (kind == SCATTER) return number(1, (int)(i / part), i % part);
+    if (kind == GATHER) return number(1, root, j->rank * n + i);
+    if (kind == REDUCE) return number(1, root, i);
+    if (kind == ALLTOALL) return number(1, (int)(i / part), j->rank * part + i % part);
+    if (kind == MAX || kind == MIN || kind == REDUCE_MAX || kind == REDUCE_MIN)
+        if (number(0, j->rank, i) != extreme(j, kind == MAX || kind == REDUCE_MAX, i, &count))
+            return 0;
+    if (at_root(kind)) return number(1, root, i) / (float)count;
     for (int q = 0; q < j->size; q++) sum += number(1, q, kind == ALLGATHER ? j->rank * n + i : i);
-    return sum;
+    return sum / (float)count;
 }
 
 static void run_op(job *j)
@@ -94,9 +153,11 @@ static void run_op(job *j)
 static void test_ops(void **state)
 {
     (void)state;
-    for (int size = 1; size <= MOST; size++)
+    static const int sizes[] = {1, 2, 3, 4, 7};
+    for (int k = 0, size; k < 5; k++)
         for (int m = 0; m < 2; m++)
             for (int kind = 0; kind < KINDS; kind++) {
+                size = sizes[k];
                 on_ranks(size, modes[m], run_op, &(op_case){kind, 0});
                 if (size > 1 && m == 0) on_ranks(size, modes[m], run_op, &(op_case){kind, 1});
             }
@@ -128,7 +189,8 @@ static void run_curve(job *j)
     const int64_t rows = j->size, n = rows * ROW;
     const double h = 1e-5;
     double x[X_MOST], gx[X_MOST], ggx[X_MOST], g[X_MOST], unused[X_MOST];
-    for (int i = 0; i < n; i++) x[i] = 0.1 * (double)number(2, j->rank, i);
+    /* no two ranks have the same value, where a maximum has no derivative */
+    for (int i = 0; i < n; i++) x[i] = 0.1 * (double)number(2, j->rank, i) + 0.013 * j->rank;
     CHECK(j, isfinite(curve(j, kind, x, gx, ggx, rows)), "%s", ctn_error_message());
     for (int q = 0; q < j->size; q++)
         for (int i = 0; i < n; i++) {
@@ -171,6 +233,13 @@ static void run_refusals(job *j)
     ctn_error_clear();
     CHECK(j, !ctn_dist_reduce_scatter(j->c, t) && strstr(ctn_error_message(), "not a multiple"),
           "rows");
+    ctn_error_clear();
+    CHECK(j, !ctn_dist_alltoall(j->c, t) && strstr(ctn_error_message(), "not a multiple"), "parts");
+    ctn_error_clear();
+    CHECK(j, !ctn_dist_scatter(j->c, t, 0) && strstr(ctn_error_message(), "not a multiple"),
+          "parts");
+    ctn_error_clear();
+    CHECK(j, !ctn_dist_allreduce_max(j->c, i) && strstr(ctn_error_message(), "i64"), "integers");
     ctn_error_clear();
     CHECK(j, !ctn_dist_broadcast(j->c, t, 7) && strstr(ctn_error_message(), "root is 7"), "root");
     ctn_error_clear();
