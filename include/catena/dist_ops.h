@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Communication inside a network: ops over ranks that gradients flow through, networks whose
- * parts are on different ranks. Training copies of one
+ * parts are on different ranks, and fields that are divided over ranks. Training copies of one
  * network on several ranks needs none of these (<catena/dist.h>).
  *
  * Each communicating op runs exactly once, in the order of recording, and is never dropped (rule
@@ -130,6 +130,51 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_chain_send_at(const char *at, ctn_dis
 CTN_API ctn_tensor *ctn_dist_chain_call_at(const char *at, ctn_dist_chain *chain, ctn_tensor *x,
                                            int64_t rows);
 #define ctn_dist_chain_call(chain, x, rows) ctn_dist_chain_call_at(CTN_HERE, chain, x, rows)
+
+/* ---- a field that is divided over ranks ---------------------------------------------------------
+ * A field (N,C,H,W), or with one or three spatial dimensions, can be too large for one rank. Then
+ * the ranks form a grid, and each has one block. A convolution also needs the elements next to
+ * its block, which belong to other ranks: the halo. */
+
+typedef struct ctn_dist_grid ctn_dist_grid;
+
+/* Arrange the ranks of c in a grid: ranks[i] of them along spatial dimension i, numbered in
+ * row-major order. Their product is the number of ranks. periodic: bit i is set if the field
+ * continues at its other end in dimension i; otherwise it is surrounded by zeros. c is borrowed
+ * until the grid is freed. Local. Result: owned, ctn_dist_grid_free. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_grid_new(ctn_dist_grid **out, ctn_comm *c, int ndim,
+                                                    const int64_t *ranks, unsigned periodic);
+/* Free a grid; NULL is allowed. No module may use it any more. Local. */
+CTN_API void ctn_dist_grid_free(ctn_dist_grid *g);
+/* The block of this rank if a field of this length is divided as evenly as possible: its length,
+ * and its beginning. Local. */
+CTN_API int64_t ctn_dist_grid_length(const ctn_dist_grid *g, int dimension, int64_t length);
+CTN_API int64_t ctn_dist_grid_begin(const ctn_dist_grid *g, int dimension, int64_t length);
+
+/* Arrays have one number per spatial dimension. */
+typedef struct {
+    size_t struct_size;
+    int64_t before[CTN_MAX_SPATIAL], after[CTN_MAX_SPATIAL]; /* elements of the halo */
+} ctn_dist_halo_opt;
+
+/* x (N,C,...), the block of this rank, with its halo: elements of the neighbouring blocks, also of
+ * those at the corners, or zeros outside of the field. No block may be shorter than the halo.
+ * Gradient: that of the halo is added to the elements it was copied from. f32, f64. Collective when
+ * it runs. Result: scope. Errors: EARG, ESHAPE, EDTYPE. */
+CTN_API ctn_tensor *ctn_dist_halo_at(const char *at, ctn_dist_grid *g, ctn_tensor *x,
+                                     const ctn_dist_halo_opt *opt);
+#define ctn_dist_halo(...) ctn_dist_halo_at(CTN_HERE, __VA_ARGS__)
+
+/* Run a network on a divided field: every convolution in the module exchanges its halo first, so
+ * that the ranks together compute what one rank would. Its results must be as long as its input,
+ * divided by the stride. A transposed convolution, a pooling window or a resize must not reach
+ * beyond a block, as when kernel and stride are both 2 and blocks have even lengths. Batch
+ * normalisation needs ctn_dist_sync_batch_norm as well. A layer that sees the whole field, such as
+ * global pooling, sees only the block. Each rank's loss is that of its block: with equal blocks,
+ * the mean over ranks is that of the whole field, and so are the gradients after
+ * ctn_dist_optim. g is borrowed as long as the module is called; g NULL: turn it off again. Local;
+ * calls of the module are collective. Errors: EARG, and ESHAPE when the module is called. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_field(ctn_module *m, ctn_dist_grid *g);
 
 #ifdef __cplusplus
 }

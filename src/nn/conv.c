@@ -14,6 +14,8 @@ typedef struct {
     ctn_var *weight, *bias; /* owned by the module; bias NULL: none */
     ctn_conv_opt how;
     bool transposed;
+    ctn__conv_fn fn; /* NULL: the op */
+    void *user;
 } conv;
 
 static ctn_tensor *conv_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -22,8 +24,17 @@ static ctn_tensor *conv_forward(void *self, ctn_module *m, ctn_tensor *x)
     const char *at = m->at;
     ctn_tensor *w = ctn_use_at(at, c->weight), *b = NULL;
     if (c->bias && !(b = ctn_use_at(at, c->bias))) return NULL;
+    if (c->fn) return c->fn(c->user, at, x, w, b, &c->how, c->transposed);
     return c->transposed ? ctn_conv_transpose_at(at, x, w, b, &c->how)
                          : ctn_conv_at(at, x, w, b, &c->how);
+}
+
+void ctn__conv_set(ctn_module *m, ctn__conv_fn fn, void *user)
+{
+    if (m->forward != conv_forward) return;
+    conv *c = m->self;
+    c->fn = fn;
+    c->user = user;
 }
 
 static ctn_status check(const char *who, bool transposed, const ctn_conv_module_opt *o, int64_t in,

@@ -125,6 +125,13 @@ typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor
  * user is borrowed. */
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 
+/* Replaces ctn_conv or ctn_conv_transpose. b may be NULL. */
+typedef ctn_tensor *(*ctn__conv_fn)(void *user, const char *at, ctn_tensor *x, ctn_tensor *w,
+                                    ctn_tensor *b, const ctn_conv_opt *how, bool transposed);
+/* Set that function; does nothing if m is not a convolution. fn NULL: restore the default. user is
+ * borrowed. */
+void ctn__conv_set(ctn_module *m, ctn__conv_fn fn, void *user);
+
 /* Write the path of m below its root ("a.b") to buf, truncated if it does not fit; "module" for the
  * root. Returns buf. */
 const char *ctn__module_path(const ctn_module *m, char *buf, size_t n);
