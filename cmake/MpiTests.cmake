@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs tests/mpi under mpirun on this machine as "mpi.<kind>.<program>.<ranks>". The programs
-# world and train work with every MPI; guest and net are compiled with each. If an MPI or its
+# world, train and parts work with every MPI; guest and net are compiled with each. If an MPI or its
 # launcher is missing, one skipped test reports it. There are no MPI tests with sanitizers, which
 # would report errors in MPI itself; the same algorithms run there on threads (unit.comm).
 if(CATENA_SANITIZE OR NOT CATENA_MPI)
@@ -21,6 +21,7 @@ function(add_mpi_program target name)
 endfunction()
 add_mpi_program(mpi_world world)
 add_mpi_program(mpi_train train)
+add_mpi_program(mpi_parts parts)
 
 foreach(kind openmpi mpich)
     string(TOUPPER ${kind} id)
@@ -79,6 +80,15 @@ foreach(kind openmpi mpich)
             CATENA_MPI=$<TARGET_FILE:mpi_plugin_${kind}>)
         set_tests_properties(mpi.${kind}.random.${ranks} PROPERTIES
             LABELS "mpi" TIMEOUT ${test_timeout} PROCESSORS 2 ENVIRONMENT "${environment}")
+        math(EXPR catena_test_count "${catena_test_count} + 1")
+    endforeach()
+    # Networks in parts: ops from rank to rank, chains, divided fields.
+    foreach(ranks 1 2 3 4)
+        add_test(NAME mpi.${kind}.parts.${ranks}
+            COMMAND ${launch} -n ${ranks} $<TARGET_FILE:mpi_parts> ${ranks})
+        set_tests_properties(mpi.${kind}.parts.${ranks} PROPERTIES
+            LABELS "mpi" TIMEOUT ${test_timeout} PROCESSORS 2
+            ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
     foreach(ranks 2 4)

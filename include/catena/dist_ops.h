@@ -29,7 +29,7 @@ extern "C" {
 CTN_API ctn_tensor *ctn_dist_allreduce_at(const char *at, ctn_comm *c, ctn_tensor *x);
 #define ctn_dist_allreduce(c, x) ctn_dist_allreduce_at(CTN_HERE, c, x)
 /* y = the largest or smallest x of all ranks, element by element, NaN if there is one; gradient:
- * the sum of gy over ranks, for the ranks whose x is equal to y, which share it evenly. f32, f64. */
+ * the sum of gy over ranks, shared evenly by the ranks whose x is equal to y. f32, f64. */
 CTN_API ctn_tensor *ctn_dist_allreduce_max_at(const char *at, ctn_comm *c, ctn_tensor *x);
 #define ctn_dist_allreduce_max(c, x) ctn_dist_allreduce_max_at(CTN_HERE, c, x)
 CTN_API ctn_tensor *ctn_dist_allreduce_min_at(const char *at, ctn_comm *c, ctn_tensor *x);

@@ -241,8 +241,8 @@ ctn_status ctn__comm_sum(ctn_comm *c, void *buf, int64_t count, ctn_dtype type, 
 /* The same, but afterwards only block `rank` of `size` contains the sum. */
 ctn_status ctn__comm_sum_scatter(ctn_comm *c, void *buf, int64_t count, ctn_dtype type,
                                  void *scratch);
-/* Replaces buf by its maximum or minimum over all ranks, f32 or f64, with the same bits on each; NaN
- * if there is one. scratch: as long as buf. */
+/* Replaces buf by its maximum or minimum over all ranks, f32 or f64, with the same bits on each;
+ * NaN if there is one. scratch: as long as buf. */
 ctn_status ctn__comm_extreme(ctn_comm *c, bool max, void *buf, int64_t count, ctn_dtype type,
                              void *scratch);
 /* Part r of `to` becomes this rank's part of the `from` of rank r; a part has this many bytes.

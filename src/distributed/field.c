@@ -3,9 +3,9 @@
  * Networks on a field that is divided over ranks. A convolution with kernel k, stride s, dilation d
  * and padding p at the begin of a dimension computes result j from the elements
  *   j s - p ... j s - p + d (k-1).
- * A rank whose block has n elements, a multiple of s, computes the n/s results that begin in it. For
- * the first one it needs p elements before the block, for the last one d (k-1) + 1 - s - p after
- * it. The halo has them, so the convolution itself needs no padding in that dimension.
+ * A rank whose block has n elements, a multiple of s, computes the n/s results that belong to it.
+ * For the first one it needs p elements before the block, for the last one d (k-1) + 1 - s - p
+ * after it. The halo has them, so the convolution itself needs no padding in that dimension.
  */
 #include "distributed/grid.h"
 #include "nn/nn.h"

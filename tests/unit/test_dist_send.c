@@ -321,6 +321,58 @@ static void run_there_and_back(job *j)
     free_net(&all, j);
 }
 
+/* Two stages with two copies each: messages go from stage to stage, gradients between the copies of
+ * a stage. Against one network with the samples of both copies. */
+static void run_hybrid(job *j)
+{
+    const int stage = j->rank % 2, twin = j->rank / 2;
+    const ctn_sgd_opt how = {.struct_size = sizeof how, .lr = 0.1, .momentum = 0.9};
+    net all = {.opt = NULL}, mine = {.opt = NULL};
+    ctn_comm *stages = NULL, *twins = NULL;
+    ctn_dist_chain *chain = NULL;
+    ctn_module *whole = NULL;
+    float x[2 * ROWS * WIDE], got[WIDE * WIDE], want[WIDE * WIDE];
+    for (int i = 0; i < 2 * ROWS * WIDE; i++) x[i] = (float)value(7, 0, i);
+    TRY(j, ctn_comm_split(&stages, j->c, twin, stage, NULL));
+    TRY(j, ctn_comm_split(&twins, j->c, stage, twin, CTN_OPT(ctn_comm_opt, .algorithm = "ring")));
+    TRY(j, make_net(&all, j));
+    TRY(j, make_net(&mine, j));
+    TRY(j, ctn_sequential_new(&whole, j->ctx, 2, all.part));
+    TRY(j, ctn_sgd_new(&all.opt, ctn_params(whole), &how));
+    TRY(j, ctn_sgd_new(&mine.opt, ctn_params(mine.part[stage]), &how));
+    TRY(j, ctn_dist_optim(mine.opt, twins, NULL));
+    TRY(j, ctn_dist_chain_new(&chain, j->ctx, stages));
+    TRY(j, ctn_dist_chain_add(chain, mine.part[stage]));
+    if (stage == 1) TRY(j, ctn_dist_chain_recv(chain, 0, CTN_F32, CTN_SHAPE(-1, WIDE)));
+    if (stage == 0) TRY(j, ctn_dist_chain_send(chain, 1));
+    for (int step = 0; step < STEPS; step++) {
+        TRY(j, ctn_scope_begin(j->ctx));
+        const float *part = x + twin * ROWS * WIDE;
+        ctn_tensor *tx = ctn_input(j->ctx, part, CTN_F32, CTN_SHAPE(ROWS, WIDE));
+        ctn_tensor *y = ctn_dist_chain_call(chain, stage == 0 ? tx : NULL, ROWS);
+        TRY(j, ctn_backward(mine.opt, stage == 1 ? loss_of(y) : y));
+        TRY(j, ctn_optim_step(mine.opt));
+        TRY(j, ctn_scope_end(j->ctx));
+        TRY(j, ctn_scope_begin(j->ctx));
+        tx = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(2 * ROWS, WIDE));
+        TRY(j, ctn_backward(all.opt, loss_of(ctn_call(whole, tx))));
+        TRY(j, ctn_optim_step(all.opt));
+        TRY(j, ctn_scope_end(j->ctx));
+    }
+    TRY(j, ctn_var_get(ctn_module_find(mine.part[stage], "weight"), got, sizeof got));
+    TRY(j, ctn_var_get(ctn_module_find(all.part[stage], "weight"), want, sizeof want));
+    for (int i = 0; i < WIDE * WIDE; i++)
+        CHECK(j, fabsf(got[i] - want[i]) < 1e-6f, "weight %d is %g, %g expected", i, (double)got[i],
+              (double)want[i]);
+    ctn_dist_chain_free(chain);
+    ctn_optim_free(all.opt);
+    ctn_module_free(whole);
+    for (int r = 2; r < j->size; r++) ctn_module_free(all.part[r]);
+    free_net(&mine, j);
+    ctn_comm_free(stages);
+    ctn_comm_free(twins);
+}
+
 enum { NO_RECEIVE, NO_SEND, CIRCLE, TWO_ENDS, MISTAKES };
 
 /* A mistake is refused on all ranks, with both source lines. */
@@ -361,7 +413,10 @@ static void test_chain(void **state)
     (void)state;
     for (int k = 0; k < SIZES; k++)
         for (int m = 0; m < 2; m++) on_ranks(sizes[k], modes[m], run_pipeline, NULL);
-    for (int m = 0; m < 2; m++) on_ranks(3, modes[m], run_there_and_back, NULL);
+    for (int m = 0; m < 2; m++) {
+        on_ranks(3, modes[m], run_there_and_back, NULL);
+        on_ranks(4, modes[m], run_hybrid, NULL);
+    }
     for (int what = 0; what < MISTAKES; what++) on_ranks(3, CTN_MODE_PLANNED, run_mistake, &what);
 }
 
