@@ -10,7 +10,7 @@
  * neighbours: 2 messages per dimension, whatever the number of corners. dist_halo_sum goes through
  * the dimensions in the reverse order.
  *
- * Messages are packed in the order of (N,C,...), whatever layout the plan gives to x and y. A rank
+ * Messages are packed in the order of (N,...,C), whatever layout the plan gives to x and y. A rank
  * first sends up, then down, and first receives from below. Where both neighbours are the same
  * rank, messages therefore match. A rank that is its own neighbour copies.
  */
@@ -57,56 +57,96 @@ static char *slab(const field *f, int i, int64_t begin, int64_t n, ctn_desc *par
     return f->p + off * (int64_t)ctn_dtype_size(f->d.dtype);
 }
 
-static ctn_desc packed(const ctn_desc *part)
+/* The same elements as (N,...,C). */
+static ctn_desc channels_last(const ctn_desc *d)
 {
-    ctn_desc d = *part;
-    ctn__plain(&d);
-    return d;
+    ctn_desc r = *d;
+    for (int k = 1; k + 1 < d->ndim; k++) {
+        r.dim[k] = d->dim[k + 1];
+        r.stride[k] = d->stride[k + 1];
+    }
+    r.dim[d->ndim - 1] = d->dim[1];
+    r.stride[d->ndim - 1] = d->stride[1];
+    return r;
+}
+
+#define ADD_ROW(T)                                                                      \
+    do {                                                                                \
+        for (int64_t k = 0; k < n; k++) ((T *)to)[k * ts] += ((const T *)from)[k * fs]; \
+    } while (0)
+#define COPY_ROW(T)                                                                    \
+    do {                                                                               \
+        for (int64_t k = 0; k < n; k++) ((T *)to)[k * ts] = ((const T *)from)[k * fs]; \
+    } while (0)
+
+static void move_row(char *to, int64_t ts, const char *from, int64_t fs, int64_t n, ctn_dtype type,
+                     bool add)
+{
+    if (!add && ts == 1 && fs == 1) memcpy(to, from, (size_t)n * ctn_dtype_size(type));
+    else if (type == CTN_F32 && add) ADD_ROW(float);
+    else if (type == CTN_F32) COPY_ROW(float);
+    else if (add) ADD_ROW(double);
+    else COPY_ROW(double);
+}
+
+/* to = from, or to += from, for equal shapes with any strides. Inner dimensions that are dense on
+ * both sides are one row. */
+static void move(char *to, const ctn_desc *td, const char *from, const ctn_desc *fd, bool add)
+{
+    const int64_t size = (int64_t)ctn_dtype_size(td->dtype);
+    int outer = td->ndim;
+    int64_t n = 1, ts = 1, fs = 1, rows = 1;
+    while (outer > 0 &&
+           (td->dim[outer - 1] == 1 || (td->stride[outer - 1] == n && fd->stride[outer - 1] == n)))
+        n *= td->dim[--outer];
+    if (n == 1 && outer > 0) { /* none is dense: the last one is a row all the same */
+        outer--;
+        n = td->dim[outer];
+        ts = td->stride[outer];
+        fs = fd->stride[outer];
+    }
+    for (int k = 0; k < outer; k++) rows *= td->dim[k];
+#pragma omp parallel for schedule(static) if (rows * n > CTN__GRAIN)
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t t = 0, f = 0, rest = r;
+        for (int k = outer - 1; k >= 0; k--) {
+            const int64_t i = rest % td->dim[k];
+            rest /= td->dim[k];
+            t += i * td->stride[k];
+            f += i * fd->stride[k];
+        }
+        move_row(to + t * size, ts, from + f * size, fs, n, td->dtype, add);
+    }
 }
 
 static void pack(const field *f, int i, int64_t begin, int64_t n)
 {
     ctn_desc part;
     const char *p = slab(f, i, begin, n, &part);
-    const ctn_desc d = packed(&part);
-    ctn__copy_strided(f->message, &d, p, &part);
+    part = channels_last(&part);
+    ctn_desc d = part;
+    ctn__plain(&d);
+    move(f->message, &d, p, &part, false);
 }
 
-static void unpack(const field *f, int i, int64_t begin, int64_t n)
+static void unpack(const field *f, int i, int64_t begin, int64_t n, bool add)
 {
     ctn_desc part;
     char *p = slab(f, i, begin, n, &part);
-    const ctn_desc d = packed(&part);
-    ctn__copy_strided(p, &part, f->message, &d);
+    part = channels_last(&part);
+    ctn_desc d = part;
+    ctn__plain(&d);
+    move(p, &part, f->message, &d, add);
 }
 
-/* y[k stride] += x[k] */
-static void add_row(char *y, const char *x, int64_t n, int64_t stride, ctn_dtype type)
+/* Copies a block in the order of its memory. */
+static void copy_block(char *to, ctn_desc td, const char *from, ctn_desc fd)
 {
-    if (type == CTN_F32)
-        for (int64_t k = 0; k < n; k++) ((float *)y)[k * stride] += ((const float *)x)[k];
-    else
-        for (int64_t k = 0; k < n; k++) ((double *)y)[k * stride] += ((const double *)x)[k];
-}
-
-/* Like unpack, but adds. Row r of the message has the indices of all dimensions but the last. */
-static void unpack_add(const field *f, int i, int64_t begin, int64_t n)
-{
-    ctn_desc part;
-    char *p = slab(f, i, begin, n, &part);
-    const int last = part.ndim - 1;
-    const int64_t length = part.dim[last], size = (int64_t)ctn_dtype_size(part.dtype);
-    const int64_t rows = length > 0 ? ctn__count(&part) / length : 0;
-#pragma omp parallel for schedule(static) if (rows * length > 1 << 15)
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t off = 0, rest = r;
-        for (int k = last - 1; k >= 0; k--) {
-            off += rest % part.dim[k] * part.stride[k];
-            rest /= part.dim[k];
-        }
-        add_row(p + off * size, f->message + r * length * size, length, part.stride[last],
-                part.dtype);
+    if (td.stride[1] == 1 && fd.stride[1] == 1) {
+        td = channels_last(&td);
+        fd = channels_last(&fd);
     }
+    move(to, &td, from, &fd, false);
 }
 
 /* The rank that is `step` further in dimension i; -1: outside of the field. */
@@ -155,8 +195,7 @@ static ctn_status finish(const field *f, int i, const shift *s)
     else if (rank == f->attr[CTN__DIST_RANK]) pack(f, i, s->from, s->n);
     else
         CTN_TRY(ctn__comm_receive(ctn__dist_comm(f->attr), CTN__TAG_HALO, f->message, bytes, rank));
-    if (s->add) unpack_add(f, i, s->to, s->n);
-    else unpack(f, i, s->to, s->n);
+    unpack(f, i, s->to, s->n, s->add);
     return CTN_OK;
 }
 
@@ -260,7 +299,7 @@ static ctn_status halo_run(const ctn_run_args *a)
     const field f = {a->out[0], a->dout[0], a->attr, a->scratch};
     ctn_desc d;
     char *block = block_of(&f, &d);
-    ctn__copy_strided(block, &d, a->in[0], &a->din[0]);
+    copy_block(block, d, a->in[0], a->din[0]);
     for (int i = 0; i < a->attr[NDIM]; i++) CTN_TRY(exchange(&f, i, false));
     return CTN_OK;
 }
@@ -273,7 +312,7 @@ static ctn_status sum_run(const ctn_run_args *a)
     memcpy(copy, a->in[0], ctn__bytes(&a->din[0]));
     for (int i = (int)a->attr[NDIM] - 1; i >= 0; i--) CTN_TRY(exchange(&f, i, true));
     const char *block = block_of(&f, &d);
-    ctn__copy_strided(a->out[0], &a->dout[0], block, &d);
+    copy_block(a->out[0], a->dout[0], block, d);
     return CTN_OK;
 }
 
