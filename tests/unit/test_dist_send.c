@@ -5,6 +5,8 @@
  * communication.
  * Labels: threads
  */
+#include <catena/io.h>
+
 #include "ranks.h"
 
 static const int sizes[] = {1, 2, 3, 4, 7};
@@ -321,6 +323,47 @@ static void run_there_and_back(job *j)
     free_net(&all, j);
 }
 
+/* A module that only one rank has is saved and loaded by that rank: the training continues with the
+ * same bits. */
+static void run_resume(job *j)
+{
+    const ctn_sgd_opt how = {.struct_size = sizeof how, .lr = 0.1, .momentum = 0.9};
+    const int last = j->size - 1;
+    float x[ROWS * WIDE], end[2][WIDE * WIDE];
+    char path[64];
+    snprintf(path, sizeof path, "dist_send_%d_of_%d.safetensors", j->rank, j->size);
+    for (int i = 0; i < ROWS * WIDE; i++) x[i] = (float)value(7, 0, i);
+    for (int round = 0; round < 2; round++) { /* from the beginning, then from the file */
+        net mine = {.opt = NULL};
+        ctn_dist_chain *chain = NULL;
+        TRY(j, make_net(&mine, j));
+        TRY(j, ctn_sgd_new(&mine.opt, ctn_params(mine.part[j->rank]), &how));
+        const ctn_state_part parts[] = {ctn_part_module("net", mine.part[j->rank]),
+                                        ctn_part_optim("optim", mine.opt)};
+        TRY(j, ctn_dist_chain_new(&chain, j->ctx, j->c));
+        TRY(j, ctn_dist_chain_add(chain, mine.part[j->rank]));
+        if (j->rank > 0)
+            TRY(j, ctn_dist_chain_recv(chain, j->rank - 1, CTN_F32, CTN_SHAPE(-1, WIDE)));
+        if (j->rank < last) TRY(j, ctn_dist_chain_send(chain, j->rank + 1));
+        if (round == 1) TRY(j, ctn_state_load(path, 2, parts));
+        for (int step = round * STEPS / 2; step < STEPS; step++) {
+            TRY(j, ctn_scope_begin(j->ctx));
+            ctn_tensor *tx = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(ROWS, WIDE));
+            ctn_tensor *y = ctn_dist_chain_call(chain, j->rank == 0 ? tx : NULL, ROWS);
+            TRY(j, ctn_backward(mine.opt, j->rank == last ? loss_of(y) : y));
+            TRY(j, ctn_optim_step(mine.opt));
+            TRY(j, ctn_scope_end(j->ctx));
+            if (round == 0 && step == STEPS / 2 - 1) TRY(j, ctn_state_save(path, 2, parts));
+        }
+        ctn_var *w = ctn_module_find(mine.part[j->rank], "weight");
+        TRY(j, ctn_var_get(w, end[round], sizeof end[round]));
+        ctn_dist_chain_free(chain);
+        free_net(&mine, j);
+    }
+    CHECK(j, memcmp(end[0], end[1], sizeof end[0]) == 0, "other bits after loading");
+    remove(path);
+}
+
 /* Two stages with two copies each: messages go from stage to stage, gradients between the copies of
  * a stage. Against one network with the samples of both copies. */
 static void run_hybrid(job *j)
@@ -416,6 +459,7 @@ static void test_chain(void **state)
     for (int m = 0; m < 2; m++) {
         on_ranks(3, modes[m], run_there_and_back, NULL);
         on_ranks(4, modes[m], run_hybrid, NULL);
+        on_ranks(2, modes[m], run_resume, NULL);
     }
     for (int what = 0; what < MISTAKES; what++) on_ranks(3, CTN_MODE_PLANNED, run_mistake, &what);
 }
