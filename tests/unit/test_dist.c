@@ -250,9 +250,26 @@ static void run_refusals(job *j)
     TRY(j, ctn_scope_end(j->ctx));
 }
 
+/* NaN wins, and the sign of zero is the same on all ranks. */
+static void run_special(job *j)
+{
+    const float x[2] = {j->rank == 1 ? NAN : 1, j->rank == j->size - 1 ? 0.0f : -0.0f};
+    float y[2][2];
+    TRY(j, ctn_scope_begin(j->ctx));
+    ctn_tensor *t = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(2));
+    ctn_tensor *most = ctn_dist_allreduce_max(j->c, t), *least = ctn_dist_allreduce_min(j->c, t);
+    TRY(j, ctn_read(most, y[0], sizeof y[0]));
+    TRY(j, ctn_read(least, y[1], sizeof y[1]));
+    TRY(j, ctn_scope_end(j->ctx));
+    CHECK(j, isnan(y[0][0]) && isnan(y[1][0]), "%g and %g", (double)y[0][0], (double)y[1][0]);
+    CHECK(j, y[0][1] == 0 && y[1][1] == 0 && !signbit(y[0][1]) && signbit(y[1][1]), "%g and %g",
+          (double)y[0][1], (double)y[1][1]);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
+    for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, run_special, NULL);
     on_ranks(2, CTN_MODE_PLANNED, run_refusals, NULL);
 }
 
