@@ -43,8 +43,8 @@ typedef struct {
 } field;
 
 /* The part [begin, begin + n) of spatial dimension i, with the halo of the dimensions before i and
- * without that of those after it. */
-static char *slab(const field *f, int i, int64_t begin, int64_t n, ctn_desc *part)
+ * without that of those after it: its description, and where it begins, in bytes. */
+static int64_t slab(const field *f, int i, int64_t begin, int64_t n, ctn_desc *part)
 {
     int64_t off = 0;
     *part = f->d;
@@ -54,7 +54,7 @@ static char *slab(const field *f, int i, int64_t begin, int64_t n, ctn_desc *par
     }
     off += begin * f->d.stride[2 + i];
     part->dim[2 + i] = n;
-    return f->p + off * (int64_t)ctn_dtype_size(f->d.dtype);
+    return off * (int64_t)ctn_dtype_size(f->d.dtype);
 }
 
 /* The same elements as (N,...,C). */
@@ -122,7 +122,7 @@ static void move(char *to, const ctn_desc *td, const char *from, const ctn_desc 
 static void pack(const field *f, int i, int64_t begin, int64_t n)
 {
     ctn_desc part;
-    const char *p = slab(f, i, begin, n, &part);
+    const char *p = f->p + slab(f, i, begin, n, &part);
     part = channels_last(&part);
     ctn_desc d = part;
     ctn__plain(&d);
@@ -132,7 +132,7 @@ static void pack(const field *f, int i, int64_t begin, int64_t n)
 static void unpack(const field *f, int i, int64_t begin, int64_t n, bool add)
 {
     ctn_desc part;
-    char *p = slab(f, i, begin, n, &part);
+    char *p = f->p + slab(f, i, begin, n, &part);
     part = channels_last(&part);
     ctn_desc d = part;
     ctn__plain(&d);
