@@ -323,6 +323,57 @@ static void run_there_and_back(job *j)
     free_net(&all, j);
 }
 
+static ctn_tensors multiply(void *self, ctn_module *m, ctn_tensors x)
+{
+    (void)self, (void)m;
+    return CTN_TENSORS(ctn_mul(x.t[0], x.t[1]));
+}
+
+/* Rank 0 sends its result to two ranks, and rank 2, which has no parameters, multiplies it with
+ * that of rank 1. */
+static void run_branches(job *j)
+{
+    net mine = {.opt = NULL}, all = {.opt = NULL};
+    ctn_module *product = NULL;
+    ctn_dist_chain *chain = NULL;
+    float x[ROWS * WIDE], g[2][WIDE * WIDE];
+    for (int i = 0; i < ROWS * WIDE; i++) x[i] = (float)value(7, 0, i);
+    TRY(j, make_net(&mine, j));
+    TRY(j, make_net(&all, j));
+    TRY(j, ctn_module_new_multi(&product, j->ctx, multiply, NULL, NULL));
+    TRY(j, ctn_sgd_new(&mine.opt, ctn_params(mine.part[j->rank]), NULL));
+    TRY(j, ctn_dist_chain_new(&chain, j->ctx, j->c));
+    TRY(j, ctn_dist_chain_add(chain, j->rank < 2 ? mine.part[j->rank] : product));
+    if (j->rank == 0) TRY(j, ctn_dist_chain_send(chain, 2));
+    if (j->rank == 0) TRY(j, ctn_dist_chain_send(chain, 1));
+    if (j->rank > 0) TRY(j, ctn_dist_chain_recv(chain, 0, CTN_F32, CTN_SHAPE(ROWS, WIDE)));
+    if (j->rank == 1) TRY(j, ctn_dist_chain_send(chain, 2));
+    if (j->rank == 2) TRY(j, ctn_dist_chain_recv(chain, 1, CTN_F32, CTN_SHAPE(ROWS, WIDE)));
+    TRY(j, ctn_scope_begin(j->ctx));
+    ctn_tensor *tx = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(ROWS, WIDE));
+    ctn_tensor *y = ctn_dist_chain_call(chain, tx, ROWS), *gw = NULL;
+    ctn_var *v = ctn_module_find(mine.part[j->rank], "weight");
+    TRY(j, ctn_backward(mine.opt, j->rank == 2 ? loss_of(y) : y));
+    TRY(j, ctn_scope_end(j->ctx));
+    TRY(j, ctn_var_grad(v, g[0], sizeof g[0]));
+    TRY(j, ctn_scope_begin(j->ctx));
+    tx = ctn_call(all.part[0], ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(ROWS, WIDE)));
+    y = ctn_mul(tx, ctn_call(all.part[1], tx));
+    ctn_tensor *w = ctn_use(ctn_module_find(all.part[j->rank % 2], "weight"));
+    TRY(j, ctn_grad(loss_of(y), 1, &w, &gw));
+    TRY(j, ctn_read(gw, g[1], sizeof g[1]));
+    TRY(j, ctn_scope_end(j->ctx));
+    for (int i = 0; i < WIDE * WIDE; i++) {
+        const float want = j->rank < 2 ? g[1][i] : 0; /* rank 2 does not use its layer */
+        CHECK(j, fabsf(g[0][i] - want) < 1e-6f, "gradient %d is %g, %g expected", i,
+              (double)g[0][i], (double)want);
+    }
+    ctn_dist_chain_free(chain);
+    ctn_module_free(product);
+    free_net(&mine, j);
+    free_net(&all, j);
+}
+
 /* A module that only one rank has is saved and loaded by that rank: the training continues with the
  * same bits. */
 static void run_resume(job *j)
@@ -458,6 +509,7 @@ static void test_chain(void **state)
         for (int m = 0; m < 2; m++) on_ranks(sizes[k], modes[m], run_pipeline, NULL);
     for (int m = 0; m < 2; m++) {
         on_ranks(3, modes[m], run_there_and_back, NULL);
+        on_ranks(3, modes[m], run_branches, NULL);
         on_ranks(4, modes[m], run_hybrid, NULL);
         on_ranks(2, modes[m], run_resume, NULL);
     }
