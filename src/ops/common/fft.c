@@ -203,6 +203,7 @@ typedef struct {
     int64_t inner, lines; /* elements between two of a line; number of lines */
     int64_t rows[2];      /* length of the axis in the input and in the output */
     int64_t lanes;        /* lines of a block */
+    int64_t room;         /* rows of a block: half a spectrum has one more than its pairs */
     double edge, middle;  /* factors of the frequencies 0 and n/2, and of the others */
     ctn__fft *fft;        /* of length n, or n/2 for real lines of even length */
     void *half;           /* exp(-2 pi i k / n), k = 0 to n/2, for those */
@@ -240,37 +241,69 @@ static void places(const job *b, int side, int64_t first, int64_t L, int64_t *at
 }
 
 /* The block of L lines from `first`, through scratch for 4 arrays of it. */
-#define DEFINE_RUN(T, NAME)                                                                   \
-    static void NAME(run_block)(const job *b, const T *x, T *y, int64_t first, int64_t L,     \
-                                T *scratch)                                                   \
-    {                                                                                         \
-        const ctn__isa isa = ctn__isa_in_use();                                               \
-        const int64_t n = b->fft->n, all = b->fft->room * L, step = b->inner;                 \
-        const T edge = (T)b->edge, middle = (T)b->middle;                                     \
-        int64_t in[VECTOR], out[VECTOR];                                                      \
-        NAME(block) u = {scratch, scratch + all}, v = {scratch + 2 * all, scratch + 3 * all}; \
-        places(b, 0, first, L, in);                                                           \
-        places(b, 1, first, L, out);                                                          \
-        if (b->what == COMPLEX) NAME(load)[isa](x, u.re, u.im, in, step, n, L);               \
-        else if (b->what == TO_HALF && b->half)                                               \
-            NAME(load_pairs)[isa](x, u.re, u.im, in, step, n, L);                             \
-        else if (b->what == TO_HALF) NAME(load_real)[isa](x, u.re, u.im, in, step, n, L);     \
-        else if (b->half)                                                                     \
-            NAME(load_half)[isa](x, u.re, u.im, b->half, in, step, n, L, edge, middle);       \
-        else NAME(load_odd)[isa](x, u.re, u.im, in, step, n, L, edge, middle);                \
-        if (b->inverse) {                                                                     \
-            u = (NAME(block)){u.im, u.re};                                                    \
-            v = (NAME(block)){v.im, v.re};                                                    \
-        }                                                                                     \
-        NAME(transform)(b->fft, &u, &v, L);                                                   \
-        if (b->inverse) u = (NAME(block)){u.im, u.re};                                        \
-        if (b->what == COMPLEX) NAME(store)[isa](y, u.re, u.im, out, step, n, L, edge);       \
-        else if (b->what == TO_HALF && b->half)                                               \
-            NAME(store_half)[isa](y, u.re, u.im, b->half, out, step, n, L, edge, middle);     \
-        else if (b->what == TO_HALF)                                                          \
-            NAME(store_odd)[isa](y, u.re, u.im, out, step, n, L, edge, middle);               \
-        else if (b->half) NAME(store_pairs)[isa](y, u.re, u.im, out, step, n, L);             \
-        else NAME(store_real)[isa](y, u.re, out, step, n, L);                                 \
+#define DEFINE_RUN(T, NAME)                                                                       \
+    static void NAME(swap)(NAME(block) * u, NAME(block) * v)                                      \
+    {                                                                                             \
+        const NAME(block) t = *u;                                                                 \
+        *u = *v;                                                                                  \
+        *v = t;                                                                                   \
+    }                                                                                             \
+    static void NAME(turn)(NAME(block) * u)                                                       \
+    {                                                                                             \
+        *u = (NAME(block)){u->im, u->re};                                                         \
+    }                                                                                             \
+    /* From the tensor to what is transformed; v is room. */                                      \
+    static void NAME(take)(const job *b, const T *x, const int64_t *at, int64_t L,                \
+                           NAME(block) * u, NAME(block) * v)                                      \
+    {                                                                                             \
+        const ctn__isa isa = ctn__isa_in_use();                                                   \
+        const int64_t n = b->fft->n, step = b->inner;                                             \
+        const T edge = (T)b->edge, middle = (T)b->middle;                                         \
+        if (b->what == TO_HALF) {                                                                 \
+            (b->half ? NAME(load_pairs) : NAME(load_real))[isa](x, u->re, u->im, at, step, n, L); \
+            return;                                                                               \
+        }                                                                                         \
+        NAME(load)[isa](x, u->re, u->im, at, step, b->rows[0], L);                                \
+        if (b->what == FROM_HALF && b->half) {                                                    \
+            NAME(from_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);        \
+            NAME(swap)(u, v);                                                                     \
+        } else if (b->what == FROM_HALF) {                                                        \
+            NAME(mirror)[isa](u->re, u->im, n, L, edge, middle);                                  \
+        }                                                                                         \
+    }                                                                                             \
+    /* And from the transform to the tensor. */                                                   \
+    static void NAME(give)(const job *b, T *y, const int64_t *at, int64_t L, NAME(block) * u,     \
+                           NAME(block) * v)                                                       \
+    {                                                                                             \
+        const ctn__isa isa = ctn__isa_in_use();                                                   \
+        const int64_t n = b->fft->n, step = b->inner;                                             \
+        const T edge = (T)b->edge, middle = (T)b->middle;                                         \
+        if (b->what == FROM_HALF) {                                                               \
+            if (b->half) NAME(store_pairs)[isa](y, u->re, u->im, at, step, n, L);                 \
+            else NAME(store_real)[isa](y, u->re, at, step, n, L);                                 \
+            return;                                                                               \
+        }                                                                                         \
+        if (b->what == TO_HALF && b->half) {                                                      \
+            NAME(to_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);          \
+            NAME(swap)(u, v);                                                                     \
+        } else if (edge != 1 || middle != 1) {                                                    \
+            NAME(weigh)[isa](u->re, u->im, b->rows[1], L, edge, middle);                          \
+        }                                                                                         \
+        NAME(store)[isa](y, u->re, u->im, at, step, b->rows[1], L);                               \
+    }                                                                                             \
+    static void NAME(run_block)(const job *b, const T *x, T *y, int64_t first, int64_t L,         \
+                                T *scratch)                                                       \
+    {                                                                                             \
+        const int64_t all = b->room * L;                                                          \
+        int64_t at[VECTOR];                                                                       \
+        NAME(block) u = {scratch, scratch + all}, v = {scratch + 2 * all, scratch + 3 * all};     \
+        places(b, 0, first, L, at);                                                               \
+        NAME(take)(b, x, at, L, &u, &v);                                                          \
+        if (b->inverse) NAME(turn)(&u), NAME(turn)(&v);                                           \
+        NAME(transform)(b->fft, &u, &v, L);                                                       \
+        if (b->inverse) NAME(turn)(&u), NAME(turn)(&v);                                           \
+        places(b, 1, first, L, at);                                                               \
+        NAME(give)(b, y, at, L, &u, &v);                                                          \
     }
 #define F32(name) name##_f32
 #define F64(name) name##_f64
@@ -280,7 +313,7 @@ DEFINE_RUN(double, F64)
 static ctn_status fft_run(const ctn_run_args *a)
 {
     const job *b = a->priv;
-    const int64_t blocks = (b->lines + b->lanes - 1) / b->lanes, room = 4 * b->fft->room * b->lanes;
+    const int64_t blocks = (b->lines + b->lanes - 1) / b->lanes, room = 4 * b->room * b->lanes;
     const bool small = b->lines * b->n <= CTN__GRAIN;
 #pragma omp parallel for schedule(static) if (!small)
     for (int64_t i = 0; i < blocks; i++) {
@@ -332,6 +365,7 @@ static ctn_status fill_job(job *b, ctn_prepare_args *a, kind what)
     const bool even = what != COMPLEX && b->n % 2 == 0;
     CTN_TRY(fft_new(&b->fft, even ? b->n / 2 : b->n, t));
     if (even) CTN_TRY(make_half(b, t));
+    b->room = b->fft->room + 1;
     b->lanes = lanes_of(b, ctn_dtype_size(t));
     return CTN_OK;
 }
@@ -354,7 +388,7 @@ static ctn_status prepare(ctn_prepare_args *a, kind what)
     a->priv = b;
     a->priv_free = job_free;
     a->priv_bytes = (size_t)(4 * b->n + (bluestein ? 6 * b->fft->room : 0)) * es;
-    a->scratch = (size_t)(4 * b->fft->room * b->lanes * a->threads) * es;
+    a->scratch = (size_t)(4 * b->room * b->lanes * a->threads) * es;
     a->flops = (int64_t)(5 * (double)(b->lines * b->n) * log2((double)b->n + 1));
     return CTN_OK;
 }

@@ -240,10 +240,10 @@ CTN__PER_ISA(NAME(load),
 
 CTN__PER_ISA(NAME(store),
              (T * x, const T *re, const T *im, const int64_t *at, int64_t step, int64_t n,
-              int64_t L, T factor),
-             (x, re, im, at, step, n, L, factor))
+              int64_t L),
+             (x, re, im, at, step, n, L))
 {
-    EACH(n, x[2 * o] = re[b] * factor; x[2 * o + 1] = im[b] * factor;);
+    EACH(n, x[2 * o] = re[b]; x[2 * o + 1] = im[b];);
 }
 
 /* Real lines of odd length. */
@@ -277,54 +277,75 @@ CTN__PER_ISA(NAME(store_pairs),
     EACH(n, x[o + j * step] = re[b]; x[o + (j + 1) * step] = im[b];);
 }
 
-/* The spectrum of a real line of length 2h from that of its pairs, Z:
- *   X_k = (Z_k + Z*_(h-k)) / 2 - i w^k (Z_k - Z*_(h-k)) / 2,  w = exp(-pi i / h), k = 0 to h */
-CTN__PER_ISA(NAME(store_half),
-             (T * x, const T *re, const T *im, const T *w, const int64_t *at, int64_t step,
-              int64_t h, int64_t L, T edge, T middle),
-             (x, re, im, w, at, step, h, L, edge, middle))
-{
-    EACH(h + 1, const int64_t u = (j == h ? 0 : j) * L + l;
-         const int64_t v = (j == 0 ? 0 : h - j) * L + l;
-         const T f = (j == 0 || j == h ? edge : middle) / 2; const T ar = re[u] + re[v];
-         const T ai = im[u] - im[v]; const T br = im[u] + im[v]; const T bi = re[v] - re[u];
-         x[2 * o] = f * (ar + (w[2 * j] * br - w[2 * j + 1] * bi));
-         x[2 * o + 1] = f * (ai + (w[2 * j] * bi + w[2 * j + 1] * br)); (void)b;);
-}
-
-/* And back, without the factor 1/2: Z_k = X_k + X*_(h-k) + i w^-k (X_k - X*_(h-k)). */
-CTN__PER_ISA(NAME(load_half),
-             (const T *x, T *re, T *im, const T *w, const int64_t *at, int64_t step, int64_t h,
-              int64_t L, T edge, T middle),
-             (x, re, im, w, at, step, h, L, edge, middle))
-{
-    EACH(h, const int64_t v = o + (h - 2 * j) * step; const T f = j == 0 ? edge : middle;
-         const T ur = f * x[2 * o]; const T ui = j == 0 ? 0 : f * x[2 * o + 1];
-         const T vr = f * x[2 * v]; const T vi = j == 0 ? 0 : f * x[2 * v + 1];
-         const T br = ur - vr; const T bi = ui + vi;
-         re[b] = ur + vr - (w[2 * j] * bi - w[2 * j + 1] * br);
-         im[b] = ui - vi + (w[2 * j] * br + w[2 * j + 1] * bi););
-}
-
-/* The first half of the spectrum of a real line of odd length n, and back: the other half is its
- * conjugate. */
-CTN__PER_ISA(NAME(store_odd),
-             (T * x, const T *re, const T *im, const int64_t *at, int64_t step, int64_t n,
-              int64_t L, T edge, T middle),
-             (x, re, im, at, step, n, L, edge, middle))
-{
-    EACH(n / 2 + 1, const T f = j == 0 ? edge : middle; x[2 * o] = f * re[b];
-         x[2 * o + 1] = f * im[b];);
-}
-
-CTN__PER_ISA(NAME(load_odd),
-             (const T *x, T *re, T *im, const int64_t *at, int64_t step, int64_t n, int64_t L,
-              T edge, T middle),
-             (x, re, im, at, step, n, L, edge, middle))
-{
-    EACH(n / 2 + 1, const int64_t c = (j == 0 ? 0 : n - j) * L + l;
-         const T f = j == 0 ? edge : middle; const T vr = f * x[2 * o];
-         const T vi = j == 0 ? 0 : f * x[2 * o + 1]; re[c] = vr; im[c] = -vi; re[b] = vr;
-         im[b] = vi;);
-}
 #undef EACH
+
+/* ---- spectra of real lines, of which a block has the first half ------------------------------ */
+
+/* The spectrum of a line of length 2h from that of its pairs, Z, each with its factor:
+ *   X_k = (Z_k + Z*_(h-k)) / 2 - i w^k (Z_k - Z*_(h-k)) / 2,  w = exp(-pi i / h), k = 0 to h */
+CTN__PER_ISA(NAME(to_half),
+             (const T *re, const T *im, T *yr, T *yi, const T *w, int64_t h, int64_t L, T edge,
+              T middle),
+             (re, im, yr, yi, w, h, L, edge, middle))
+{
+    for (int64_t k = 0; k <= h; k++) {
+        const int64_t u = (k == h ? 0 : k) * L, v = (k == 0 ? 0 : h - k) * L; /* Z_h is Z_0 */
+        const T *ur = re + u, *ui = im + u, *vr = re + v, *vi = im + v;
+        const T f = (k == 0 || k == h ? edge : middle) / 2, wr = w[2 * k], wi = w[2 * k + 1];
+#pragma omp simd
+        for (int64_t l = 0; l < L; l++) {
+            const T ar = ur[l] + vr[l], ai = ui[l] - vi[l], br = ui[l] + vi[l], bi = vr[l] - ur[l];
+            yr[k * L + l] = f * (ar + (wr * br - wi * bi));
+            yi[k * L + l] = f * (ai + (wr * bi + wi * br));
+        }
+    }
+}
+
+/* And back, without the factor 1/2: Z_k = X_k + X*_(h-k) + i w^-k (X_k - X*_(h-k)). The imaginary
+ * parts of X_0 and X_h are ignored. */
+CTN__PER_ISA(NAME(from_half),
+             (const T *xr, const T *xi, T *re, T *im, const T *w, int64_t h, int64_t L, T edge,
+              T middle),
+             (xr, xi, re, im, w, h, L, edge, middle))
+{
+    for (int64_t k = 0; k < h; k++) {
+        const T *ur = xr + k * L, *ui = xi + k * L, *vr = xr + (h - k) * L, *vi = xi + (h - k) * L;
+        const T f = k == 0 ? edge : middle, wr = w[2 * k], wi = w[2 * k + 1];
+#pragma omp simd
+        for (int64_t l = 0; l < L; l++) {
+            const T pi = k == 0 ? 0 : ui[l], qi = k == 0 ? 0 : vi[l];
+            const T br = ur[l] - vr[l], bi = pi + qi;
+            re[k * L + l] = f * (ur[l] + vr[l] - (wr * bi - wi * br));
+            im[k * L + l] = f * (pi - qi + (wr * br + wi * bi));
+        }
+    }
+}
+
+/* The factors of n frequencies of a line of odd length. */
+CTN__PER_ISA(NAME(weigh), (T * re, T *im, int64_t n, int64_t L, T edge, T middle),
+             (re, im, n, L, edge, middle))
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n * L; i++) {
+        re[i] *= i < L ? edge : middle;
+        im[i] *= i < L ? edge : middle;
+    }
+}
+
+/* All frequencies of a line of odd length n from the first half: the others are conjugates. The
+ * imaginary part of the first is ignored. */
+CTN__PER_ISA(NAME(mirror), (T * re, T *im, int64_t n, int64_t L, T edge, T middle),
+             (re, im, n, L, edge, middle))
+{
+    for (int64_t k = 0; k <= n / 2; k++) {
+        const int64_t v = (k == 0 ? 0 : n - k) * L;
+        T *ur = re + k * L, *ui = im + k * L, *vr = re + v, *vi = im + v;
+        const T f = k == 0 ? edge : middle;
+        for (int64_t l = 0; l < L; l++) {
+            const T pr = f * ur[l], pi = k == 0 ? 0 : f * ui[l];
+            vr[l] = ur[l] = pr;
+            vi[l] = -pi;
+            ui[l] = pi;
+        }
+    }
+}
