@@ -112,6 +112,11 @@ module catena_c
     integer(c_int), parameter :: CTN_PREDICTS_NEXT = 1
     integer(c_int), parameter :: CTN_PREDICTS_MASKED = 2
 
+    ! ctn_aggregate
+    integer(c_int), parameter :: CTN_AGGREGATE_SUM = 0
+    integer(c_int), parameter :: CTN_AGGREGATE_MEAN = 1
+    integer(c_int), parameter :: CTN_AGGREGATE_MAX = 2
+
     ! ctn_prec
     integer(c_int), parameter :: CTN_PREC_ANY = 0
     integer(c_int), parameter :: CTN_PREC_LOW = 1
@@ -125,6 +130,12 @@ module catena_c
     integer(c_int), parameter :: CTN_OP_ELEMENTWISE = 16
     integer(c_int), parameter :: CTN_OP_ORDERED = 32
     integer(c_int), parameter :: CTN_OP_UPDATE = 64
+    integer(c_int), parameter :: CTN_OP_REMOTE = 128
+
+    ! ctn_fft_norm
+    integer(c_int), parameter :: CTN_FFT_BACKWARD = 0
+    integer(c_int), parameter :: CTN_FFT_ORTHO = 1
+    integer(c_int), parameter :: CTN_FFT_FORWARD = 2
 
     ! ctn_resize_kind
     integer(c_int), parameter :: CTN_RESIZE_NEAREST = 0
@@ -133,6 +144,13 @@ module catena_c
     ! ctn_reduction
     integer(c_int), parameter :: CTN_MEAN = 0
     integer(c_int), parameter :: CTN_SUM = 1
+    integer(c_int), parameter :: CTN_NONE = 2
+
+    ! ctn_pad_mode
+    integer(c_int), parameter :: CTN_PAD_ZEROS = 0
+    integer(c_int), parameter :: CTN_PAD_REFLECT = 1
+    integer(c_int), parameter :: CTN_PAD_REPLICATE = 2
+    integer(c_int), parameter :: CTN_PAD_WRAP = 3
 
     ! ctn_sched_kind
     integer(c_int), parameter :: CTN_SCHED_CONSTANT = 0
@@ -144,6 +162,7 @@ module catena_c
     integer(c_int), parameter :: CTN_SCHED_MULTISTEP = 6
     integer(c_int), parameter :: CTN_SCHED_INVERSE = 7
     integer(c_int), parameter :: CTN_SCHED_ONE_CYCLE = 8
+    integer(c_int), parameter :: CTN_SCHED_COSINE_RESTARTS = 9
 
     ! ctn_dtype
     integer(c_int), parameter :: CTN_F32 = 1
@@ -191,6 +210,12 @@ module catena_c
         type(c_ptr) :: p = c_null_ptr
     end type
     type, bind(C) :: ctn_loader
+        type(c_ptr) :: p = c_null_ptr
+    end type
+    type, bind(C) :: ctn_dist_chain
+        type(c_ptr) :: p = c_null_ptr
+    end type
+    type, bind(C) :: ctn_dist_grid
         type(c_ptr) :: p = c_null_ptr
     end type
     type, bind(C) :: ctn_generator
@@ -345,7 +370,7 @@ module catena_c
         integer(c_int64_t) :: classes = 0
     end type
     type, bind(C) :: ctn_loader_opt
-        integer(c_size_t) :: struct_size = 160
+        integer(c_size_t) :: struct_size = 168
         integer(c_int64_t) :: batch = 0
         integer(c_int) :: threads = 0
         integer(c_int) :: depth = 0
@@ -359,6 +384,8 @@ module catena_c
         real(c_double) :: pad_value(8) = 0
         integer(c_int64_t) :: total = 0
         integer(c_int64_t) :: block = 0
+        integer(c_int) :: join = 0
+        integer(c_int) :: join_index = 0
     end type
     type, bind(C) :: ctn_loader_stats
         integer(c_int64_t) :: batches = 0
@@ -404,6 +431,11 @@ module catena_c
         integer(c_int64_t) :: state_bytes = 0
         integer(c_int64_t) :: bucket = 0
         integer(c_int) :: progress = 0
+    end type
+    type, bind(C) :: ctn_dist_halo_opt
+        integer(c_size_t) :: struct_size = 56
+        integer(c_int64_t) :: before(3) = 0
+        integer(c_int64_t) :: after(3) = 0
     end type
     type, bind(C) :: ctn_env_entry
         type(c_ptr) :: name = c_null_ptr
@@ -515,7 +547,7 @@ module catena_c
         type(c_ptr) :: bias = c_null_ptr
     end type
     type, bind(C) :: ctn_conv_module_opt
-        integer(c_size_t) :: struct_size = 160
+        integer(c_size_t) :: struct_size = 168
         integer(c_int64_t) :: stride(3) = 0
         integer(c_int64_t) :: pad(3) = 0
         integer(c_int64_t) :: pad_end(3) = 0
@@ -525,6 +557,11 @@ module catena_c
         integer(c_int) :: no_bias = 0
         type(c_ptr) :: weight = c_null_ptr
         type(c_ptr) :: bias = c_null_ptr
+        integer(c_int) :: pad_mode = 0
+    end type
+    type, bind(C) :: ctn_spectral_conv_opt
+        integer(c_size_t) :: struct_size = 16
+        type(c_ptr) :: weight = c_null_ptr
     end type
     type, bind(C) :: ctn_batch_norm_module_opt
         integer(c_size_t) :: struct_size = 48
@@ -551,12 +588,35 @@ module catena_c
         integer(c_int) :: relu = 0
         integer(c_int) :: composed = 0
     end type
+    type, bind(C) :: ctn_graph_conv_opt
+        integer(c_size_t) :: struct_size = 16
+        integer(c_int) :: no_bias = 0
+    end type
+    type, bind(C) :: ctn_graph_attention_opt
+        integer(c_size_t) :: struct_size = 48
+        integer(c_int64_t) :: heads = 0
+        integer(c_int) :: mean = 0
+        real(c_double) :: slope = 0
+        real(c_double) :: dropout = 0
+        integer(c_int) :: no_bias = 0
+    end type
+    type, bind(C) :: ctn_message_passing_opt
+        integer(c_size_t) :: struct_size = 16
+        integer(c_int) :: aggregate = 0
+        integer(c_int) :: residual = 0
+    end type
     type, bind(C) :: ctn_lora_opt
         integer(c_size_t) :: struct_size = 40
         integer(c_int64_t) :: rank = 0
         real(c_double) :: alpha = 0
         type(c_ptr) :: only = c_null_ptr
         integer(c_int) :: base = 0
+    end type
+    type, bind(C) :: ctn_spectral_norm_opt
+        integer(c_size_t) :: struct_size = 24
+        integer(c_int) :: dim = 0
+        integer(c_int) :: iterations = 0
+        real(c_double) :: eps = 0
     end type
     type, bind(C) :: ctn_scalar
         real(c_double) :: value = 0
@@ -669,13 +729,14 @@ module catena_c
         type(ctn_tensor) :: bias
     end type
     type, bind(C) :: ctn_conv_opt
-        integer(c_size_t) :: struct_size = 136
+        integer(c_size_t) :: struct_size = 144
         integer(c_int64_t) :: stride(3) = 0
         integer(c_int64_t) :: pad(3) = 0
         integer(c_int64_t) :: pad_end(3) = 0
         integer(c_int64_t) :: dilation(3) = 0
         integer(c_int64_t) :: groups = 0
         integer(c_int64_t) :: out_pad(3) = 0
+        integer(c_int) :: pad_mode = 0
     end type
     type, bind(C) :: ctn_pool_opt
         integer(c_size_t) :: struct_size = 88
@@ -740,6 +801,113 @@ module catena_c
         real(c_double) :: eps = 0
         real(c_double) :: decay = 0
         integer(c_int) :: amsgrad = 0
+    end type
+    type, bind(C) :: ctn_rmsprop_opt
+        integer(c_size_t) :: struct_size = 56
+        real(c_double) :: lr = 0
+        real(c_double) :: alpha = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: momentum = 0
+        real(c_double) :: decay = 0
+        integer(c_int) :: centered = 0
+    end type
+    type, bind(C) :: ctn_adagrad_opt
+        integer(c_size_t) :: struct_size = 48
+        real(c_double) :: lr = 0
+        real(c_double) :: lr_decay = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: initial = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_adadelta_opt
+        integer(c_size_t) :: struct_size = 40
+        real(c_double) :: lr = 0
+        real(c_double) :: rho = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_adamax_opt
+        integer(c_size_t) :: struct_size = 48
+        real(c_double) :: lr = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_nadam_opt
+        integer(c_size_t) :: struct_size = 64
+        real(c_double) :: lr = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: momentum_decay = 0
+        real(c_double) :: decay = 0
+        integer(c_int) :: decoupled = 0
+    end type
+    type, bind(C) :: ctn_radam_opt
+        integer(c_size_t) :: struct_size = 56
+        real(c_double) :: lr = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+        integer(c_int) :: decoupled = 0
+    end type
+    type, bind(C) :: ctn_lion_opt
+        integer(c_size_t) :: struct_size = 40
+        real(c_double) :: lr = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_lamb_opt
+        integer(c_size_t) :: struct_size = 48
+        real(c_double) :: lr = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_lars_opt
+        integer(c_size_t) :: struct_size = 48
+        real(c_double) :: lr = 0
+        real(c_double) :: momentum = 0
+        real(c_double) :: trust = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_adabound_opt
+        integer(c_size_t) :: struct_size = 72
+        real(c_double) :: lr = 0
+        real(c_double) :: final_lr = 0
+        real(c_double) :: gamma = 0
+        real(c_double) :: beta1 = 0
+        real(c_double) :: beta2 = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+        integer(c_int) :: amsbound = 0
+    end type
+    type, bind(C) :: ctn_smorms3_opt
+        integer(c_size_t) :: struct_size = 32
+        real(c_double) :: lr = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_msvag_opt
+        integer(c_size_t) :: struct_size = 32
+        real(c_double) :: lr = 0
+        real(c_double) :: beta = 0
+        real(c_double) :: decay = 0
+    end type
+    type, bind(C) :: ctn_lbfgs_opt
+        integer(c_size_t) :: struct_size = 56
+        real(c_double) :: lr = 0
+        integer(c_int) :: iterations = 0
+        integer(c_int) :: evaluations = 0
+        integer(c_int) :: history = 0
+        real(c_double) :: tol_grad = 0
+        real(c_double) :: tol_change = 0
+        integer(c_int) :: no_line_search = 0
     end type
     type, bind(C) :: ctn_group_opt
         integer(c_size_t) :: struct_size = 32
@@ -935,6 +1103,18 @@ module catena_c
         integer(c_int64_t) :: width = 0
         integer(c_int) :: depth = 0
     end type
+    type, bind(C) :: ctn_fno_opt
+        integer(c_size_t) :: struct_size = 96
+        integer(c_int) :: spatial = 0
+        integer(c_int64_t) :: in_channels = 0
+        integer(c_int64_t) :: out_channels = 0
+        integer(c_int64_t) :: width = 0
+        integer(c_int64_t) :: modes(3) = 0
+        integer(c_int) :: layers = 0
+        integer(c_int64_t) :: hidden = 0
+        integer(c_int64_t) :: pad = 0
+        integer(c_int) :: no_grid = 0
+    end type
     type, bind(C) :: ctn_gpt_opt
         integer(c_size_t) :: struct_size = 56
         integer(c_int64_t) :: vocabulary = 0
@@ -994,6 +1174,32 @@ module catena_c
         integer(c_int) :: layers = 0
         integer(c_int) :: bidirectional = 0
         real(c_double) :: dropout = 0
+    end type
+    type, bind(C) :: ctn_gcn_opt
+        integer(c_size_t) :: struct_size = 48
+        integer(c_int64_t) :: in_channels = 0
+        integer(c_int64_t) :: classes = 0
+        integer(c_int64_t) :: hidden = 0
+        integer(c_int) :: layers = 0
+        real(c_double) :: dropout = 0
+    end type
+    type, bind(C) :: ctn_gat_opt
+        integer(c_size_t) :: struct_size = 56
+        integer(c_int64_t) :: in_channels = 0
+        integer(c_int64_t) :: classes = 0
+        integer(c_int64_t) :: hidden = 0
+        integer(c_int64_t) :: heads = 0
+        integer(c_int) :: layers = 0
+        real(c_double) :: dropout = 0
+    end type
+    type, bind(C) :: ctn_meshgraphnet_opt
+        integer(c_size_t) :: struct_size = 48
+        integer(c_int64_t) :: node_in = 0
+        integer(c_int64_t) :: edge_in = 0
+        integer(c_int64_t) :: out = 0
+        integer(c_int64_t) :: hidden = 0
+        integer(c_int) :: steps = 0
+        integer(c_int) :: mlp_layers = 0
     end type
     type, bind(C) :: ctn_batch
         integer(c_int64_t) :: n = 0
@@ -1092,6 +1298,12 @@ module catena_c
             type(c_ptr), value :: self
             type(ctn_context), value :: ctx
             type(c_ptr), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_closure_fn(user, ctx) bind(C) result(res)
+            import
+            type(c_ptr), value :: user
+            type(ctn_context), value :: ctx
             type(ctn_tensor) :: res
         end function
         function ctn_loss_fn(self, s) bind(C) result(res)
@@ -1360,6 +1572,15 @@ module catena_c
             import
             type(ctn_comm), intent(out) :: out
             type(ctn_comm), value :: c
+            type(ctn_comm_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_comm_split(out, c, color, key, opt) bind(C) result(res)
+            import
+            type(ctn_comm), intent(out) :: out
+            type(ctn_comm), value :: c
+            integer(c_int), value :: color
+            integer(c_int), value :: key
             type(ctn_comm_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
@@ -2035,39 +2256,6 @@ module catena_c
             integer(c_int), value :: root
             integer(c_int) :: res
         end function
-    end interface
-
-    ! ---- dist.h: communication that gradients flow through
-    interface
-        function ctn_dist_allreduce_at(at, c, x) bind(C) result(res)
-            import
-            type(c_ptr), value :: at
-            type(ctn_comm), value :: c
-            type(ctn_tensor), value :: x
-            type(ctn_tensor) :: res
-        end function
-        function ctn_dist_allgather_at(at, c, x) bind(C) result(res)
-            import
-            type(c_ptr), value :: at
-            type(ctn_comm), value :: c
-            type(ctn_tensor), value :: x
-            type(ctn_tensor) :: res
-        end function
-        function ctn_dist_reduce_scatter_at(at, c, x) bind(C) result(res)
-            import
-            type(c_ptr), value :: at
-            type(ctn_comm), value :: c
-            type(ctn_tensor), value :: x
-            type(ctn_tensor) :: res
-        end function
-        function ctn_dist_broadcast_at(at, c, x, root) bind(C) result(res)
-            import
-            type(c_ptr), value :: at
-            type(ctn_comm), value :: c
-            type(ctn_tensor), value :: x
-            integer(c_int), value :: root
-            type(ctn_tensor) :: res
-        end function
         function ctn_dist_sync_batch_norm(m, c) bind(C) result(res)
             import
             type(ctn_module), value :: m
@@ -2135,6 +2323,215 @@ module catena_c
             character(kind=c_char), intent(in) :: path(*)
             integer(c_int64_t), value :: steps
             integer(c_int), value :: ranks
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- dist_ops.h: all ranks together
+    interface
+        function ctn_dist_allreduce_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_allreduce_max_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_allreduce_min_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_reduce_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_reduce_max_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_reduce_min_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_broadcast_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_allgather_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_reduce_scatter_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_gather_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_scatter_at(at, c, x, root) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: root
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_alltoall_at(at, c, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- dist_ops.h: one rank to another
+    interface
+        function ctn_dist_send_at(at, c, x, rank) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: rank
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_recv_at(at, c, ctx, rank, dtype, ndim, dims) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_comm), value :: c
+            type(ctn_context), value :: ctx
+            integer(c_int), value :: rank
+            integer(c_int), value :: dtype
+            integer(c_int), value :: ndim
+            integer(c_int64_t), intent(in) :: dims(*)
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- dist_ops.h: a network whose parts are on different ranks
+    interface
+        function ctn_dist_chain_new(out, ctx, c) bind(C) result(res)
+            import
+            type(ctn_dist_chain), intent(out) :: out
+            type(ctn_context), value :: ctx
+            type(ctn_comm), value :: c
+            integer(c_int) :: res
+        end function
+        subroutine ctn_dist_chain_free(chain) bind(C)
+            import
+            type(ctn_dist_chain), value :: chain
+        end subroutine
+        function ctn_dist_chain_add_at(at, chain, m) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_dist_chain), value :: chain
+            type(ctn_module), value :: m
+            integer(c_int) :: res
+        end function
+        function ctn_dist_chain_recv_at(at, chain, rank, dtype, ndim, dims) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_dist_chain), value :: chain
+            integer(c_int), value :: rank
+            integer(c_int), value :: dtype
+            integer(c_int), value :: ndim
+            integer(c_int64_t), intent(in) :: dims(*)
+            integer(c_int) :: res
+        end function
+        function ctn_dist_chain_send_at(at, chain, rank) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_dist_chain), value :: chain
+            integer(c_int), value :: rank
+            integer(c_int) :: res
+        end function
+        function ctn_dist_chain_call_at(at, chain, x, rows) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_dist_chain), value :: chain
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: rows
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- dist_ops.h: a field that is divided over ranks
+    interface
+        function ctn_dist_grid_new(out, c, ndim, ranks, periodic) bind(C) result(res)
+            import
+            type(ctn_dist_grid), intent(out) :: out
+            type(ctn_comm), value :: c
+            integer(c_int), value :: ndim
+            integer(c_int64_t), intent(in) :: ranks(*)
+            integer(c_int), value :: periodic
+            integer(c_int) :: res
+        end function
+        subroutine ctn_dist_grid_free(g) bind(C)
+            import
+            type(ctn_dist_grid), value :: g
+        end subroutine
+        function ctn_dist_grid_length(g, dimension, length) bind(C) result(res)
+            import
+            type(ctn_dist_grid), value :: g
+            integer(c_int), value :: dimension
+            integer(c_int64_t), value :: length
+            integer(c_int64_t) :: res
+        end function
+        function ctn_dist_grid_begin(g, dimension, length) bind(C) result(res)
+            import
+            type(ctn_dist_grid), value :: g
+            integer(c_int), value :: dimension
+            integer(c_int64_t), value :: length
+            integer(c_int64_t) :: res
+        end function
+        function ctn_dist_halo_at(at, g, x, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_dist_grid), value :: g
+            type(ctn_tensor), value :: x
+            type(ctn_dist_halo_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_dist_field(m, g) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            type(ctn_dist_grid), value :: g
             integer(c_int) :: res
         end function
     end interface
@@ -2565,6 +2962,17 @@ module catena_c
             type(ctn_conv_module_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_spectral_conv_new(m, ctx, in, out, spatial, modes, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: out
+            integer(c_int), value :: spatial
+            integer(c_int64_t), intent(in) :: modes(*)
+            type(ctn_spectral_conv_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_batch_norm_new(m, ctx, channels, opt) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -2636,6 +3044,33 @@ module catena_c
             type(ctn_rnn_module_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_graph_conv_new(m, ctx, in, out, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: out
+            type(ctn_graph_conv_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_graph_attention_new(m, ctx, in, out, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: out
+            type(ctn_graph_attention_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_message_passing_new(m, ctx, edge, node, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_module), value :: edge
+            type(ctn_module), value :: node
+            type(ctn_message_passing_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_dropout_new(m, ctx, rate) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -2683,6 +3118,20 @@ module catena_c
         function ctn_lora_merge(m) bind(C) result(res)
             import
             type(ctn_module), value :: m
+            integer(c_int) :: res
+        end function
+        function ctn_weight_norm_add(m, name, dim) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: dim
+            integer(c_int) :: res
+        end function
+        function ctn_spectral_norm_add(m, name, opt) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: name(*)
+            type(ctn_spectral_norm_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
     end interface
@@ -2827,6 +3276,142 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_fft.h
+    interface
+        function ctn_fft_at(at, x, naxes, axes, norm) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: norm
+            type(ctn_tensor) :: res
+        end function
+        function ctn_ifft_at(at, x, naxes, axes, norm) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: norm
+            type(ctn_tensor) :: res
+        end function
+        function ctn_rfft_at(at, x, naxes, axes, norm) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: norm
+            type(ctn_tensor) :: res
+        end function
+        function ctn_irfft_at(at, x, naxes, axes, n_last, norm) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int64_t), value :: n_last
+            integer(c_int), value :: norm
+            type(ctn_tensor) :: res
+        end function
+        function ctn_complex_mul_at(at, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- ops_graph.h: rows by index
+    interface
+        function ctn_index_select_at(at, x, index, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: index
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_index_add_at(at, x, index, src, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: index
+            type(ctn_tensor), value :: src
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_scatter_at(at, x, index, src, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: index
+            type(ctn_tensor), value :: src
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- ops_graph.h: segments
+    interface
+        function ctn_segment_sum_at(at, x, ids, n) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: ids
+            integer(c_int64_t), value :: n
+            type(ctn_tensor) :: res
+        end function
+        function ctn_segment_mean_at(at, x, ids, n) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: ids
+            integer(c_int64_t), value :: n
+            type(ctn_tensor) :: res
+        end function
+        function ctn_segment_max_at(at, x, ids, n) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: ids
+            integer(c_int64_t), value :: n
+            type(ctn_tensor) :: res
+        end function
+        function ctn_segment_softmax_at(at, x, ids, n) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: ids
+            integer(c_int64_t), value :: n
+            type(ctn_tensor) :: res
+        end function
+        function ctn_group_ids_at(at, ids, segments, offsets, order) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: ids
+            integer(c_int64_t), value :: segments
+            type(ctn_tensor), intent(out), optional :: offsets
+            type(ctn_tensor), intent(out), optional :: order
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- ops_graph.h: sparse matrices
+    interface
+        function ctn_spmm_at(at, rowptr, col, value, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: rowptr
+            type(ctn_tensor), value :: col
+            type(ctn_tensor), value :: value
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
     ! ---- ops_image.h: convolution
     interface
         function ctn_conv_at(at, x, w, b, opt) bind(C) result(res)
@@ -2847,6 +3432,24 @@ module catena_c
             type(ctn_conv_opt), intent(in), optional :: opt
             type(ctn_tensor) :: res
         end function
+        function ctn_im2col_at(at, x, spatial, kernel, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: spatial
+            integer(c_int64_t), intent(in) :: kernel(*)
+            type(ctn_conv_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_local_conv_at(at, x, w, b, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: w
+            type(ctn_tensor), value :: b
+            type(ctn_conv_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_image.h: pooling
@@ -2856,6 +3459,25 @@ module catena_c
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x
             type(ctn_pool_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_max_pool_places_at(at, x, opt, y, places) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_pool_opt), intent(in), optional :: opt
+            type(ctn_tensor), intent(out) :: y
+            type(ctn_tensor), intent(out) :: places
+            integer(c_int) :: res
+        end function
+        function ctn_max_unpool_at(at, y, places, opt, n, size) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: y
+            type(ctn_tensor), value :: places
+            type(ctn_pool_opt), intent(in), optional :: opt
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: size(*)
             type(ctn_tensor) :: res
         end function
         function ctn_avg_pool_at(at, x, opt) bind(C) result(res)
@@ -2877,6 +3499,13 @@ module catena_c
             type(ctn_tensor), value :: x
             integer(c_int), value :: n
             integer(c_int64_t), intent(in) :: size(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_spatial_pyramid_pool_at(at, x, levels) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: levels
             type(ctn_tensor) :: res
         end function
     end interface
@@ -2921,6 +3550,16 @@ module catena_c
             real(c_double), value :: eps
             type(ctn_tensor) :: res
         end function
+        function ctn_local_response_norm_at(at, x, size, k, alpha, beta) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: size
+            real(c_double), value :: k
+            real(c_double), value :: alpha
+            real(c_double), value :: beta
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_image.h: resizing
@@ -2932,6 +3571,23 @@ module catena_c
             integer(c_int), value :: kind
             integer(c_int), value :: n
             integer(c_int64_t), intent(in) :: size(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_grid_sample_at(at, x, grid, align_corners) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: grid
+            integer(c_int), value :: align_corners
+            type(ctn_tensor) :: res
+        end function
+        function ctn_affine_grid_at(at, theta, height, width, align_corners) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: theta
+            integer(c_int64_t), value :: height
+            integer(c_int64_t), value :: width
+            integer(c_int), value :: align_corners
             type(ctn_tensor) :: res
         end function
         function ctn_depth_to_space_at(at, x, r) bind(C) result(res)
@@ -2968,6 +3624,53 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_linalg.h
+    interface
+        function ctn_cholesky_at(at, a) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor) :: res
+        end function
+        function ctn_solve_triangular_at(at, a, b, upper, trans, unit) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            integer(c_int), value :: upper
+            integer(c_int), value :: trans
+            integer(c_int), value :: unit
+            type(ctn_tensor) :: res
+        end function
+        function ctn_solve_at(at, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
+        function ctn_inverse_at(at, a) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor) :: res
+        end function
+        function ctn_det_at(at, a) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor) :: res
+        end function
+        function ctn_slogdet_at(at, a, sign, logabs) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), intent(out), optional :: sign
+            type(ctn_tensor), intent(out), optional :: logabs
+            integer(c_int) :: res
+        end function
+    end interface
+
     ! ---- ops_loss.h: softmax
     interface
         function ctn_softmax_at(at, x, axis) bind(C) result(res)
@@ -2986,7 +3689,8 @@ module catena_c
         end function
     end interface
 
-    ! ---- ops_loss.h: losses: x and t have the same shape and float type -> ()
+    ! ---- ops_loss.h: losses: x and t have the same shape and float type -> (), or that shape with
+    ! CTN_NONE
     interface
         function ctn_sigmoid_cross_entropy_at(at, x, t, reduction) bind(C) result(res)
             import
@@ -3021,6 +3725,87 @@ module catena_c
             integer(c_int), value :: reduction
             type(ctn_tensor) :: res
         end function
+        function ctn_bernoulli_nll_at(at, x, t, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_poisson_nll_at(at, x, t, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_gaussian_nll_at(at, mean, ln_var, t, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: mean
+            type(ctn_tensor), value :: ln_var
+            type(ctn_tensor), value :: t
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_gaussian_kl_divergence_at(at, mean, ln_var, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: mean
+            type(ctn_tensor), value :: ln_var
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_kl_div_at(at, x, t, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- ops_loss.h: losses of rows: -> (), or one loss per row (...) with CTN_NONE
+    interface
+        function ctn_hinge_at(at, x, t, p, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            integer(c_int), value :: p
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_contrastive_at(at, a, b, t, margin, reduction) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor), value :: t
+            real(c_double), value :: margin
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_triplet_at(at, anchor, positive, negative, margin, reduction) bind(C) &
+                result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: anchor
+            type(ctn_tensor), value :: positive
+            type(ctn_tensor), value :: negative
+            real(c_double), value :: margin
+            integer(c_int), value :: reduction
+            type(ctn_tensor) :: res
+        end function
+        function ctn_decov_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_loss.h: metrics, without gradient
@@ -3040,6 +3825,31 @@ module catena_c
             type(ctn_tensor), value :: t
             integer(c_int64_t), value :: C
             type(ctn_tensor) :: res
+        end function
+        function ctn_binary_accuracy_at(at, x, t) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            type(ctn_tensor) :: res
+        end function
+        function ctn_r2_score_at(at, x, t) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            type(ctn_tensor) :: res
+        end function
+        function ctn_classification_summary_at(at, confusion, precision, recall, f1, support) &
+                bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: confusion
+            type(ctn_tensor), intent(out) :: precision
+            type(ctn_tensor), intent(out) :: recall
+            type(ctn_tensor), intent(out) :: f1
+            type(ctn_tensor), intent(out) :: support
+            integer(c_int) :: res
         end function
     end interface
 
@@ -3096,6 +3906,21 @@ module catena_c
             integer(c_int), value :: dtype
             integer(c_int), value :: ndim
             integer(c_int64_t), intent(in) :: dims(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_gaussian_at(at, mean, ln_var) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: mean
+            type(ctn_tensor), value :: ln_var
+            type(ctn_tensor) :: res
+        end function
+        function ctn_gumbel_softmax_at(at, x, tau, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            real(c_double), value :: tau
+            integer(c_int), value :: axis
             type(ctn_tensor) :: res
         end function
     end interface
@@ -3223,6 +4048,238 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_math.h: elementary functions; outside of the domain the result is NaN
+    interface
+        function ctn_sin_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_cos_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_tan_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arcsin_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arccos_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arctan_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arctan2_at(at, y, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: y
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_sinh_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_cosh_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arcsinh_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arccosh_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_arctanh_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_expm1_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_log1p_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_log2_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_log10_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_floor_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_ceil_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_round_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_trunc_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_fmod_at(at, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
+        function ctn_signed_power_at(at, x, p) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            real(c_double), value :: p
+            type(ctn_tensor) :: res
+        end function
+        function ctn_squared_difference_at(at, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
+        function ctn_linear_interpolate_at(at, p, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: p
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- ops_math.h: special functions
+    interface
+        function ctn_erf_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_erfc_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_erfcx_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_erfinv_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_erfcinv_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_ndtr_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_log_ndtr_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_ndtri_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_lgamma_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_digamma_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_polygamma_at(at, n, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            integer(c_int64_t), value :: n
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_zeta_at(at, x, q) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: q
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
     ! ---- ops_math.h: activations
     interface
         function ctn_leaky_relu_at(at, x, slope) bind(C) result(res)
@@ -3273,6 +4330,53 @@ module catena_c
             import
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_selu_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_hard_sigmoid_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_hard_swish_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_mish_at(at, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor) :: res
+        end function
+        function ctn_crelu_at(at, x, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_maxout_at(at, x, pool, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: pool
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_rrelu_at(at, x, lower, upper) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            real(c_double), value :: lower
+            real(c_double), value :: upper
             type(ctn_tensor) :: res
         end function
     end interface
@@ -3447,11 +4551,76 @@ module catena_c
             integer(c_int), value :: keep
             type(ctn_tensor) :: res
         end function
+        function ctn_prod_at(at, x, naxes, axes, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
+        function ctn_logsumexp_at(at, x, naxes, axes, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
+        function ctn_var_at(at, x, naxes, axes, correction, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: correction
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
+        function ctn_std_at(at, x, naxes, axes, correction, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: correction
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
+        function ctn_norm_at(at, x, p, naxes, axes, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            real(c_double), value :: p
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
+        function ctn_average_at(at, x, weights, naxes, axes, keep) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: weights
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            integer(c_int), value :: keep
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_shape.h: along one axis
     interface
         function ctn_argmax_at(at, x, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_argmin_at(at, x, axis) bind(C) result(res)
             import
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x
@@ -3474,6 +4643,56 @@ module catena_c
             type(ctn_tensor), value :: x
             integer(c_int64_t), value :: axis
             integer(c_int), value :: reverse
+            type(ctn_tensor) :: res
+        end function
+        function ctn_sort_at(at, x, axis, descending, values, indices) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int), value :: descending
+            type(ctn_tensor), intent(out), optional :: values
+            type(ctn_tensor), intent(out), optional :: indices
+            integer(c_int) :: res
+        end function
+        function ctn_argsort_at(at, x, axis, descending) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int), value :: descending
+            type(ctn_tensor) :: res
+        end function
+        function ctn_cumprod_at(at, x, axis, reverse) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int), value :: reverse
+            type(ctn_tensor) :: res
+        end function
+        function ctn_normalize_at(at, x, axis, eps) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            real(c_double), value :: eps
+            type(ctn_tensor) :: res
+        end function
+        function ctn_cosine_similarity_at(at, a, b, axis, eps) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            integer(c_int64_t), value :: axis
+            real(c_double), value :: eps
+            type(ctn_tensor) :: res
+        end function
+        function ctn_cross_covariance_at(at, x, y) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: y
             type(ctn_tensor) :: res
         end function
     end interface
@@ -3510,6 +4729,29 @@ module catena_c
             type(c_ptr), value :: at
             type(ctn_tensor), value :: table
             type(ctn_tensor), value :: index
+            type(ctn_tensor) :: res
+        end function
+        function ctn_select_item_at(at, x, t) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            type(ctn_tensor) :: res
+        end function
+        function ctn_permutate_at(at, x, index, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: index
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_masked_fill_at(at, x, mask, value) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: mask
+            real(c_double), value :: value
             type(ctn_tensor) :: res
         end function
     end interface
@@ -3551,6 +4793,33 @@ module catena_c
             integer(c_int64_t), value :: length
             type(ctn_tensor) :: res
         end function
+        function ctn_slice_step_at(at, x, axis, start, length, stride) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int64_t), value :: start
+            integer(c_int64_t), value :: length
+            integer(c_int64_t), value :: stride
+            type(ctn_tensor) :: res
+        end function
+        function ctn_select_at(at, x, axis, index) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int64_t), value :: index
+            type(ctn_tensor) :: res
+        end function
+        function ctn_separate_at(at, x, axis, n, out) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int), value :: n
+            type(ctn_tensor), intent(inout) :: out(*)
+            integer(c_int) :: res
+        end function
         function ctn_pad_at(at, x, before, after, value) bind(C) result(res)
             import
             type(c_ptr), value :: at
@@ -3558,6 +4827,15 @@ module catena_c
             integer(c_int64_t), intent(in), optional :: before(*)
             integer(c_int64_t), intent(in), optional :: after(*)
             real(c_double), value :: value
+            type(ctn_tensor) :: res
+        end function
+        function ctn_pad_by_at(at, x, mode, before, after) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: mode
+            integer(c_int64_t), intent(in), optional :: before(*)
+            integer(c_int64_t), intent(in), optional :: after(*)
             type(ctn_tensor) :: res
         end function
         function ctn_tril_at(at, x, diagonal) bind(C) result(res)
@@ -3591,6 +4869,94 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_shape.h: rearranging
+    interface
+        function ctn_flip_at(at, x, naxes, axes) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_roll_at(at, x, axis, shift) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: axis
+            integer(c_int64_t), value :: shift
+            type(ctn_tensor) :: res
+        end function
+        function ctn_repeat_at(at, x, n, axis) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: n
+            integer(c_int64_t), value :: axis
+            type(ctn_tensor) :: res
+        end function
+        function ctn_tile_at(at, x, n, reps) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: reps(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_moveaxis_at(at, x, from, to) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: from
+            integer(c_int64_t), value :: to
+            type(ctn_tensor) :: res
+        end function
+        function ctn_swapaxes_at(at, x, i, j) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: i
+            integer(c_int64_t), value :: j
+            type(ctn_tensor) :: res
+        end function
+        function ctn_diagonal_at(at, x, offset) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: offset
+            type(ctn_tensor) :: res
+        end function
+        function ctn_diag_embed_at(at, x, offset) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int64_t), value :: offset
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
+    ! ---- ops_shape.h: products
+    interface
+        function ctn_einsum_at(at, equation, n, x) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            character(kind=c_char), intent(in) :: equation(*)
+            integer(c_int), value :: n
+            type(ctn_tensor), intent(in) :: x(*)
+            type(ctn_tensor) :: res
+        end function
+        function ctn_tensordot_at(at, a, b, naxes, axes_a, axes_b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            integer(c_int), value :: naxes
+            integer(c_int64_t), intent(in) :: axes_a(*)
+            integer(c_int64_t), intent(in) :: axes_b(*)
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
     ! ---- optim.h
     interface
         function ctn_sgd_new(o, vars, opt) bind(C) result(res)
@@ -3612,6 +4978,105 @@ module catena_c
             type(ctn_optim), intent(out) :: o
             type(ctn_vars), value :: vars
             type(ctn_adam_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_rmsprop_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_rmsprop_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_adagrad_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_adagrad_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_adadelta_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_adadelta_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_adamax_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_adamax_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_nadam_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_nadam_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_radam_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_radam_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_lion_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_lion_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_lamb_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_lamb_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_lars_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_lars_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_adabound_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_adabound_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_smorms3_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_smorms3_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_msvag_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_msvag_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_lbfgs_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_lbfgs_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_lbfgs_step(o, closure, user, loss) bind(C) result(res)
+            import
+            type(ctn_optim), value :: o
+            type(c_funptr), value :: closure
+            type(c_ptr), value :: user
+            real(c_double), intent(out), optional :: loss
             integer(c_int) :: res
         end function
         subroutine ctn_optim_free(o) bind(C)
@@ -3665,6 +5130,23 @@ module catena_c
             import
             type(ctn_optim), value :: o
             real(c_double), value :: max
+        end subroutine
+        subroutine ctn_optim_set_clip_value(o, max) bind(C)
+            import
+            type(ctn_optim), value :: o
+            real(c_double), value :: max
+        end subroutine
+        subroutine ctn_optim_set_lasso(o, rate) bind(C)
+            import
+            type(ctn_optim), value :: o
+            real(c_double), value :: rate
+        end subroutine
+        subroutine ctn_optim_set_noise(o, eta, gamma, seed) bind(C)
+            import
+            type(ctn_optim), value :: o
+            real(c_double), value :: eta
+            real(c_double), value :: gamma
+            integer(c_int64_t), value :: seed
         end subroutine
         subroutine ctn_optim_set_skip_nonfinite(o, on) bind(C)
             import
@@ -3899,6 +5381,15 @@ module catena_c
             type(ctn_trainer_opt), intent(in), optional :: o
             integer(c_int) :: res
         end function
+        function ctn_trainer_add_optim(tr, name, opt, loss, self) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            character(kind=c_char), intent(in) :: name(*)
+            type(ctn_optim), value :: opt
+            type(c_funptr), value :: loss
+            type(c_ptr), value :: self
+            integer(c_int) :: res
+        end function
         subroutine ctn_trainer_free(tr) bind(C)
             import
             type(ctn_trainer), value :: tr
@@ -4128,6 +5619,13 @@ module catena_c
             real(c_double), value :: rate
             integer(c_int) :: res
         end function
+        function ctn_extend_swa(tr, start, every) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            integer(c_int64_t), value :: start
+            integer(c_int64_t), value :: every
+            integer(c_int) :: res
+        end function
         function ctn_extend_weights(tr, when, file) bind(C) result(res)
             import
             type(ctn_trainer), value :: tr
@@ -4312,6 +5810,13 @@ module catena_c
             type(ctn_unet_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_zoo_fno(m, ctx, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_fno_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_zoo_gpt(m, ctx, opt) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -4345,6 +5850,27 @@ module catena_c
             type(ctn_module), intent(out) :: m
             type(ctn_context), value :: ctx
             type(ctn_seq2seq_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_zoo_gcn(m, ctx, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_gcn_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_zoo_gat(m, ctx, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_gat_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_zoo_meshgraphnet(m, ctx, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_meshgraphnet_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
     end interface

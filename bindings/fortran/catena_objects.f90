@@ -21,22 +21,23 @@ module catena_objects
         => ctn_comm_set_algorithm, c_comm_barrier => ctn_comm_barrier, c_comm_agree => &
         ctn_comm_agree, c_comm_fail => ctn_comm_fail, c_comm_break => ctn_comm_break, &
         c_comm_survives => ctn_comm_survives, c_comm_lost => ctn_comm_lost, c_comm_shrink => &
-        ctn_comm_shrink, c_comm_again => ctn_comm_again, c_comm_get_stats => ctn_comm_get_stats, &
-        c_context_new => ctn_context_new, c_context_free => ctn_context_free, c_context_threads => &
-        ctn_context_threads, c_context_float_type => ctn_context_float_type, c_context_get_state &
-        => ctn_context_get_state, c_context_set_state => ctn_context_set_state, c_scope_begin => &
-        ctn_scope_begin, c_scope_end => ctn_scope_end, c_scope_return => ctn_scope_return, &
-        c_scope_return_n => ctn_scope_return_n, c_context_set_training => &
-        ctn_context_set_training, c_context_set_grad => ctn_context_set_grad, c_context_training &
-        => ctn_context_training, c_number => ctn_number_at, c_keep => ctn_keep, c_keep_graph => &
-        ctn_keep_graph, c_retain => ctn_retain, c_retained_value => ctn_retained_value_at, &
-        c_retained_free => ctn_retained_free, c_recompute_begin => ctn_recompute_begin, &
-        c_recompute_end => ctn_recompute_end, c_detach => ctn_detach_at, c_grad => ctn_grad_at, &
-        c_with_grad => ctn_with_grad, c_var_new => ctn_var_new, c_var_free => ctn_var_free, &
-        c_var_name => ctn_var_name, c_var_desc => ctn_var_desc, c_var_kind_of => ctn_var_kind_of, &
-        c_var_set_trainable => ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, &
-        c_var_context => ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush &
-        => ctn_flush, c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
+        ctn_comm_shrink, c_comm_again => ctn_comm_again, c_comm_split => ctn_comm_split, &
+        c_comm_get_stats => ctn_comm_get_stats, c_context_new => ctn_context_new, c_context_free &
+        => ctn_context_free, c_context_threads => ctn_context_threads, c_context_float_type => &
+        ctn_context_float_type, c_context_get_state => ctn_context_get_state, c_context_set_state &
+        => ctn_context_set_state, c_scope_begin => ctn_scope_begin, c_scope_end => ctn_scope_end, &
+        c_scope_return => ctn_scope_return, c_scope_return_n => ctn_scope_return_n, &
+        c_context_set_training => ctn_context_set_training, c_context_set_grad => &
+        ctn_context_set_grad, c_context_training => ctn_context_training, c_number => &
+        ctn_number_at, c_keep => ctn_keep, c_keep_graph => ctn_keep_graph, c_retain => ctn_retain, &
+        c_retained_value => ctn_retained_value_at, c_retained_free => ctn_retained_free, &
+        c_recompute_begin => ctn_recompute_begin, c_recompute_end => ctn_recompute_end, c_detach &
+        => ctn_detach_at, c_grad => ctn_grad_at, c_with_grad => ctn_with_grad, c_var_new => &
+        ctn_var_new, c_var_free => ctn_var_free, c_var_name => ctn_var_name, c_var_desc => &
+        ctn_var_desc, c_var_kind_of => ctn_var_kind_of, c_var_set_trainable => &
+        ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, c_var_context => &
+        ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush => ctn_flush, &
+        c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
         ctn_context_plan_text, c_context_decisions_text => ctn_context_decisions_text, &
         c_context_write_trace => ctn_context_write_trace, c_context_set_profile => &
         ctn_context_set_profile, c_dataset_free => ctn_dataset_free, c_dataset_count => &
@@ -60,20 +61,31 @@ module catena_objects
         ctn_dataset_mask, c_dataset_moments => ctn_dataset_moments, c_dataset_standardize => &
         ctn_dataset_standardize, c_dist_optim => ctn_dist_optim, c_dist_get_stats => &
         ctn_dist_get_stats, c_dist_step_empty => ctn_dist_step_empty_at, c_dist_values => &
-        ctn_dist_values, c_dist_broadcast_vars => ctn_dist_broadcast_vars, c_dist_allreduce => &
-        ctn_dist_allreduce_at, c_dist_allgather => ctn_dist_allgather_at, c_dist_reduce_scatter => &
-        ctn_dist_reduce_scatter_at, c_dist_broadcast => ctn_dist_broadcast_at, &
-        c_dist_sync_batch_norm => ctn_dist_sync_batch_norm, c_dist_mean => ctn_dist_mean, &
-        c_dist_evaluate => ctn_dist_evaluate, c_dist_trainer => ctn_dist_trainer, &
-        c_dist_timeline_has => ctn_dist_timeline_has, c_dist_timeline_begin => &
-        ctn_dist_timeline_begin, c_dist_timeline_write => ctn_dist_timeline_write, &
-        c_extend_timeline => ctn_extend_timeline, c_env_count => ctn_env_count, c_env_get => &
-        ctn_env_get, c_generator_new => ctn_generator_new, c_generator_free => ctn_generator_free, &
-        c_generator_next => ctn_generator_next, c_image_folder_open => ctn_image_folder_open, &
-        c_shards_open => ctn_shards_open, c_shards_pack => ctn_shards_pack, c_augment_new => &
-        ctn_augment_new, c_build_count => ctn_build_count, c_build_get => ctn_build_get, &
-        c_machine_get => ctn_machine_get, c_weights_save => ctn_weights_save, c_weights_save_with &
-        => ctn_weights_save_with, c_weights_load => ctn_weights_load, c_part_module => &
+        ctn_dist_values, c_dist_broadcast_vars => ctn_dist_broadcast_vars, c_dist_sync_batch_norm &
+        => ctn_dist_sync_batch_norm, c_dist_mean => ctn_dist_mean, c_dist_evaluate => &
+        ctn_dist_evaluate, c_dist_trainer => ctn_dist_trainer, c_dist_timeline_has => &
+        ctn_dist_timeline_has, c_dist_timeline_begin => ctn_dist_timeline_begin, &
+        c_dist_timeline_write => ctn_dist_timeline_write, c_extend_timeline => &
+        ctn_extend_timeline, c_dist_allreduce => ctn_dist_allreduce_at, c_dist_allreduce_max => &
+        ctn_dist_allreduce_max_at, c_dist_allreduce_min => ctn_dist_allreduce_min_at, &
+        c_dist_reduce => ctn_dist_reduce_at, c_dist_reduce_max => ctn_dist_reduce_max_at, &
+        c_dist_reduce_min => ctn_dist_reduce_min_at, c_dist_broadcast => ctn_dist_broadcast_at, &
+        c_dist_allgather => ctn_dist_allgather_at, c_dist_reduce_scatter => &
+        ctn_dist_reduce_scatter_at, c_dist_gather => ctn_dist_gather_at, c_dist_scatter => &
+        ctn_dist_scatter_at, c_dist_alltoall => ctn_dist_alltoall_at, c_dist_send => &
+        ctn_dist_send_at, c_dist_recv => ctn_dist_recv_at, c_dist_chain_new => ctn_dist_chain_new, &
+        c_dist_chain_free => ctn_dist_chain_free, c_dist_chain_add => ctn_dist_chain_add_at, &
+        c_dist_chain_recv => ctn_dist_chain_recv_at, c_dist_chain_send => ctn_dist_chain_send_at, &
+        c_dist_chain_call => ctn_dist_chain_call_at, c_dist_grid_new => ctn_dist_grid_new, &
+        c_dist_grid_free => ctn_dist_grid_free, c_dist_grid_length => ctn_dist_grid_length, &
+        c_dist_grid_begin => ctn_dist_grid_begin, c_dist_halo => ctn_dist_halo_at, c_dist_field => &
+        ctn_dist_field, c_env_count => ctn_env_count, c_env_get => ctn_env_get, c_generator_new => &
+        ctn_generator_new, c_generator_free => ctn_generator_free, c_generator_next => &
+        ctn_generator_next, c_image_folder_open => ctn_image_folder_open, c_shards_open => &
+        ctn_shards_open, c_shards_pack => ctn_shards_pack, c_augment_new => ctn_augment_new, &
+        c_build_count => ctn_build_count, c_build_get => ctn_build_get, c_machine_get => &
+        ctn_machine_get, c_weights_save => ctn_weights_save, c_weights_save_with => &
+        ctn_weights_save_with, c_weights_load => ctn_weights_load, c_part_module => &
         ctn_part_module, c_part_optim => ctn_part_optim, c_part_context => ctn_part_context, &
         c_part_loader => ctn_part_loader, c_state_save => ctn_state_save, c_state_load => &
         ctn_state_load, c_var_init => ctn_var_init, c_module_new => ctn_module_new, &
@@ -86,37 +98,59 @@ module catena_objects
         ctn_module_source, c_params => ctn_params, c_module_find => ctn_module_find, c_module_copy &
         => ctn_module_copy, c_sequential_new => ctn_sequential_new, c_module_list_new => &
         ctn_module_list_new, c_linear_new => ctn_linear_new, c_conv_new => ctn_conv_new, &
-        c_conv_transpose_new => ctn_conv_transpose_new, c_batch_norm_new => ctn_batch_norm_new, &
-        c_group_norm_new => ctn_group_norm_new, c_layer_norm_new => ctn_layer_norm_new, &
-        c_rms_norm_new => ctn_rms_norm_new, c_embedding_new => ctn_embedding_new, c_lstm_new => &
-        ctn_lstm_new, c_gru_new => ctn_gru_new, c_rnn_new => ctn_rnn_new, c_dropout_new => &
-        ctn_dropout_new, c_max_pool_new => ctn_max_pool_new, c_avg_pool_new => ctn_avg_pool_new, &
-        c_flatten_new => ctn_flatten_new, c_activation_new => ctn_activation_new, c_lora_add => &
-        ctn_lora_add, c_lora_merge => ctn_lora_merge, c_relu => ctn_relu_at, c_global_avg_pool => &
-        ctn_global_avg_pool_at, c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign => ctn_sign_at, &
-        c_square => ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, c_exp => &
-        ctn_exp_at, c_log => ctn_log_at, c_sigmoid => ctn_sigmoid_at, c_tanh => ctn_tanh_at, &
-        c_softplus => ctn_softplus_at, c_gelu => ctn_gelu_at, c_gelu_tanh => ctn_gelu_tanh_at, &
-        c_swish => ctn_swish_at, c_logical_not => ctn_logical_not_at, c_sgd_new => ctn_sgd_new, &
-        c_adam_new => ctn_adam_new, c_adamw_new => ctn_adamw_new, c_optim_free => ctn_optim_free, &
-        c_backward => ctn_backward_at, c_optim_step => ctn_optim_step_at, c_optim_group => &
-        ctn_optim_group, c_optim_lr => ctn_optim_lr, c_optim_set_lr => ctn_optim_set_lr, &
-        c_optim_hyper => ctn_optim_hyper, c_optim_set_hyper => ctn_optim_set_hyper, &
-        c_optim_set_clip => ctn_optim_set_clip, c_optim_set_skip_nonfinite => &
-        ctn_optim_set_skip_nonfinite, c_optim_norm => ctn_optim_norm, c_optim_steps => &
-        ctn_optim_steps, c_optim_set_loss_scale => ctn_optim_set_loss_scale, c_optim_loss_scale => &
-        ctn_optim_loss_scale, c_optim_skipped => ctn_optim_skipped, c_sched_factor => &
-        ctn_sched_factor, c_optim_set_schedule => ctn_optim_set_schedule, c_dtype_size => &
-        ctn_dtype_size, c_dtype_name => ctn_dtype_name, c_ndim => ctn_ndim, c_dim => ctn_dim, &
-        c_count => ctn_count, c_dtype_of => ctn_dtype_of, c_item => ctn_item, c_tensor_text => &
-        ctn_tensor_text, c_tokenizer_open => ctn_tokenizer_open, c_tokenizer_free => &
-        ctn_tokenizer_free, c_tokenizer_encode => ctn_tokenizer_encode, c_tokenizer_decode => &
-        ctn_tokenizer_decode, c_tokenizer_decode_next => ctn_tokenizer_decode_next, &
-        c_tokenizer_tokens => ctn_tokenizer_tokens, c_tokenizer_token => ctn_tokenizer_token, &
-        c_tokenizer_id => ctn_tokenizer_id, c_tokenizer_special => ctn_tokenizer_special, &
-        c_tokenizer_end => ctn_tokenizer_end, c_tokens_pack => ctn_tokens_pack, c_step_context => &
-        ctn_step_context, c_step_batch => ctn_step_batch, c_step_input => ctn_step_input_at, &
-        c_report => ctn_report, c_trainer_new => ctn_trainer_new, c_trainer_free => &
+        c_conv_transpose_new => ctn_conv_transpose_new, c_spectral_conv_new => &
+        ctn_spectral_conv_new, c_batch_norm_new => ctn_batch_norm_new, c_group_norm_new => &
+        ctn_group_norm_new, c_layer_norm_new => ctn_layer_norm_new, c_rms_norm_new => &
+        ctn_rms_norm_new, c_embedding_new => ctn_embedding_new, c_lstm_new => ctn_lstm_new, &
+        c_gru_new => ctn_gru_new, c_rnn_new => ctn_rnn_new, c_graph_conv_new => &
+        ctn_graph_conv_new, c_graph_attention_new => ctn_graph_attention_new, &
+        c_message_passing_new => ctn_message_passing_new, c_dropout_new => ctn_dropout_new, &
+        c_max_pool_new => ctn_max_pool_new, c_avg_pool_new => ctn_avg_pool_new, c_flatten_new => &
+        ctn_flatten_new, c_activation_new => ctn_activation_new, c_lora_add => ctn_lora_add, &
+        c_lora_merge => ctn_lora_merge, c_weight_norm_add => ctn_weight_norm_add, &
+        c_spectral_norm_add => ctn_spectral_norm_add, c_relu => ctn_relu_at, c_global_avg_pool => &
+        ctn_global_avg_pool_at, c_cholesky => ctn_cholesky_at, c_inverse => ctn_inverse_at, c_det &
+        => ctn_det_at, c_decov => ctn_decov_at, c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign &
+        => ctn_sign_at, c_square => ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, &
+        c_exp => ctn_exp_at, c_log => ctn_log_at, c_sin => ctn_sin_at, c_cos => ctn_cos_at, c_tan &
+        => ctn_tan_at, c_arcsin => ctn_arcsin_at, c_arccos => ctn_arccos_at, c_arctan => &
+        ctn_arctan_at, c_sinh => ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, &
+        c_arccosh => ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p &
+        => ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
+        c_ceil => ctn_ceil_at, c_round => ctn_round_at, c_trunc => ctn_trunc_at, c_erf => &
+        ctn_erf_at, c_erfc => ctn_erfc_at, c_erfcx => ctn_erfcx_at, c_erfinv => ctn_erfinv_at, &
+        c_erfcinv => ctn_erfcinv_at, c_ndtr => ctn_ndtr_at, c_log_ndtr => ctn_log_ndtr_at, c_ndtri &
+        => ctn_ndtri_at, c_lgamma => ctn_lgamma_at, c_digamma => ctn_digamma_at, c_sigmoid => &
+        ctn_sigmoid_at, c_tanh => ctn_tanh_at, c_softplus => ctn_softplus_at, c_gelu => &
+        ctn_gelu_at, c_gelu_tanh => ctn_gelu_tanh_at, c_swish => ctn_swish_at, c_selu => &
+        ctn_selu_at, c_hard_sigmoid => ctn_hard_sigmoid_at, c_hard_swish => ctn_hard_swish_at, &
+        c_mish => ctn_mish_at, c_logical_not => ctn_logical_not_at, c_var => ctn_var_at, c_sgd_new &
+        => ctn_sgd_new, c_adam_new => ctn_adam_new, c_adamw_new => ctn_adamw_new, c_rmsprop_new => &
+        ctn_rmsprop_new, c_adagrad_new => ctn_adagrad_new, c_adadelta_new => ctn_adadelta_new, &
+        c_adamax_new => ctn_adamax_new, c_nadam_new => ctn_nadam_new, c_radam_new => &
+        ctn_radam_new, c_lion_new => ctn_lion_new, c_lamb_new => ctn_lamb_new, c_lars_new => &
+        ctn_lars_new, c_adabound_new => ctn_adabound_new, c_smorms3_new => ctn_smorms3_new, &
+        c_msvag_new => ctn_msvag_new, c_lbfgs_new => ctn_lbfgs_new, c_optim_free => &
+        ctn_optim_free, c_backward => ctn_backward_at, c_optim_step => ctn_optim_step_at, &
+        c_optim_group => ctn_optim_group, c_optim_lr => ctn_optim_lr, c_optim_set_lr => &
+        ctn_optim_set_lr, c_optim_hyper => ctn_optim_hyper, c_optim_set_hyper => &
+        ctn_optim_set_hyper, c_optim_set_clip => ctn_optim_set_clip, c_optim_set_clip_value => &
+        ctn_optim_set_clip_value, c_optim_set_lasso => ctn_optim_set_lasso, c_optim_set_noise => &
+        ctn_optim_set_noise, c_optim_set_skip_nonfinite => ctn_optim_set_skip_nonfinite, &
+        c_optim_norm => ctn_optim_norm, c_optim_steps => ctn_optim_steps, c_optim_set_loss_scale &
+        => ctn_optim_set_loss_scale, c_optim_loss_scale => ctn_optim_loss_scale, c_optim_skipped &
+        => ctn_optim_skipped, c_sched_factor => ctn_sched_factor, c_optim_set_schedule => &
+        ctn_optim_set_schedule, c_dtype_size => ctn_dtype_size, c_dtype_name => ctn_dtype_name, &
+        c_ndim => ctn_ndim, c_dim => ctn_dim, c_count => ctn_count, c_dtype_of => ctn_dtype_of, &
+        c_item => ctn_item, c_tensor_text => ctn_tensor_text, c_tokenizer_open => &
+        ctn_tokenizer_open, c_tokenizer_free => ctn_tokenizer_free, c_tokenizer_encode => &
+        ctn_tokenizer_encode, c_tokenizer_decode => ctn_tokenizer_decode, c_tokenizer_decode_next &
+        => ctn_tokenizer_decode_next, c_tokenizer_tokens => ctn_tokenizer_tokens, &
+        c_tokenizer_token => ctn_tokenizer_token, c_tokenizer_id => ctn_tokenizer_id, &
+        c_tokenizer_special => ctn_tokenizer_special, c_tokenizer_end => ctn_tokenizer_end, &
+        c_tokens_pack => ctn_tokens_pack, c_step_context => ctn_step_context, c_step_batch => &
+        ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_trainer_new &
+        => ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
         ctn_trainer_free, c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, &
         c_trainer_stopped => ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, &
         c_trainer_optim => ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, &
@@ -133,94 +167,108 @@ module catena_objects
         c_extend_observe => ctn_extend_observe, c_extend_param_stats => ctn_extend_param_stats, &
         c_extend_fail_on_nonfinite => ctn_extend_fail_on_nonfinite, c_extend_on_nonfinite => &
         ctn_extend_on_nonfinite, c_extend_spikes => ctn_extend_spikes, c_extend_average => &
-        ctn_extend_average, c_extend_weights => ctn_extend_weights, c_extend_replicas => &
-        ctn_extend_replicas, c_extend_state => ctn_extend_state, c_trainer_save => &
-        ctn_trainer_save, c_trainer_load => ctn_trainer_load, c_memory_new => ctn_memory_new, &
-        c_memory_free => ctn_memory_free, c_extend_memory => ctn_extend_memory, c_trainer_recall &
-        => ctn_trainer_recall, c_states_prune => ctn_states_prune, c_state_export => &
-        ctn_state_export, c_tune_folder => ctn_tune_folder, c_tune_clear => ctn_tune_clear, &
-        c_zoo_new => ctn_zoo_new, c_zoo_mlp => ctn_zoo_mlp, c_zoo_lenet5 => ctn_zoo_lenet5, &
-        c_zoo_resnet => ctn_zoo_resnet, c_zoo_resnet_cifar => ctn_zoo_resnet_cifar, &
-        c_zoo_mobilenet_v2 => ctn_zoo_mobilenet_v2, c_zoo_vgg => ctn_zoo_vgg, c_zoo_unet => &
-        ctn_zoo_unet, c_zoo_gpt => ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => &
-        ctn_zoo_bert, c_zoo_vit => ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_open => &
-        ctn_zoo_open, c_comm => ctn_comm, c_retained => ctn_retained, c_dataset => ctn_dataset, &
-        c_sampler => ctn_sampler, c_loader => ctn_loader, c_generator => ctn_generator, c_module &
-        => ctn_module, c_optim => ctn_optim, c_context => ctn_context, c_var => ctn_var, &
-        c_tokenizer => ctn_tokenizer, c_trainer => ctn_trainer, c_step => ctn_step, c_memory => &
-        ctn_memory
+        ctn_extend_average, c_extend_swa => ctn_extend_swa, c_extend_weights => &
+        ctn_extend_weights, c_extend_replicas => ctn_extend_replicas, c_extend_state => &
+        ctn_extend_state, c_trainer_save => ctn_trainer_save, c_trainer_load => ctn_trainer_load, &
+        c_memory_new => ctn_memory_new, c_memory_free => ctn_memory_free, c_extend_memory => &
+        ctn_extend_memory, c_trainer_recall => ctn_trainer_recall, c_states_prune => &
+        ctn_states_prune, c_state_export => ctn_state_export, c_tune_folder => ctn_tune_folder, &
+        c_tune_clear => ctn_tune_clear, c_zoo_new => ctn_zoo_new, c_zoo_mlp => ctn_zoo_mlp, &
+        c_zoo_lenet5 => ctn_zoo_lenet5, c_zoo_resnet => ctn_zoo_resnet, c_zoo_resnet_cifar => &
+        ctn_zoo_resnet_cifar, c_zoo_mobilenet_v2 => ctn_zoo_mobilenet_v2, c_zoo_vgg => &
+        ctn_zoo_vgg, c_zoo_unet => ctn_zoo_unet, c_zoo_fno => ctn_zoo_fno, c_zoo_gpt => &
+        ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => ctn_zoo_bert, c_zoo_vit => &
+        ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_gcn => ctn_zoo_gcn, c_zoo_gat => &
+        ctn_zoo_gat, c_zoo_meshgraphnet => ctn_zoo_meshgraphnet, c_zoo_open => ctn_zoo_open, &
+        c_comm => ctn_comm, c_retained => ctn_retained, c_dataset => ctn_dataset, c_sampler => &
+        ctn_sampler, c_loader => ctn_loader, c_dist_chain => ctn_dist_chain, c_dist_grid => &
+        ctn_dist_grid, c_generator => ctn_generator, c_module => ctn_module, c_optim => ctn_optim, &
+        c_context => ctn_context, c_var => ctn_var, c_tokenizer => ctn_tokenizer, c_trainer => &
+        ctn_trainer, c_step => ctn_step, c_memory => ctn_memory
     implicit none
     private
-    public :: ctn_comm, ctn_retained, ctn_dataset, ctn_sampler, ctn_loader, ctn_generator, &
-        ctn_module, ctn_optim, ctn_context, ctn_var, ctn_tokenizer, ctn_trainer, ctn_step, &
-        ctn_memory, ctn_loss, ctn_order, ctn_layer, ctn_layer_multi, ctn_listener, ctn_observer, &
-        ctn_action
+    public :: ctn_comm, ctn_retained, ctn_dataset, ctn_sampler, ctn_loader, ctn_dist_chain, &
+        ctn_dist_grid, ctn_generator, ctn_module, ctn_optim, ctn_context, ctn_var, ctn_tokenizer, &
+        ctn_trainer, ctn_step, ctn_memory, ctn_loss, ctn_order, ctn_layer, ctn_layer_multi, &
+        ctn_listener, ctn_observer, ctn_action
     public :: ctn_status_text, ctn_error_status, ctn_error_trace, ctn_version, ctn_version_text, &
         ctn_set_allocator, ctn_allocations, ctn_mpi_init, ctn_mpi_finalize, ctn_comm_open, &
         ctn_comm_loopback, ctn_comm_from_mpi, ctn_comm_rank, ctn_comm_size, ctn_comm_nodes, &
         ctn_comm_node, ctn_comm_local_rank, ctn_comm_local_size, ctn_comm_transport, &
         ctn_comm_algorithm, ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_barrier, &
         ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, ctn_comm_lost, &
-        ctn_comm_shrink, ctn_comm_again, ctn_comm_get_stats, ctn_context_new, ctn_context_threads, &
-        ctn_context_float_type, ctn_context_get_state, ctn_context_set_state, ctn_scope_begin, &
-        ctn_scope_end, ctn_scope_return, ctn_scope_return_n, ctn_context_set_training, &
-        ctn_context_set_grad, ctn_context_training, ctn_number, ctn_keep, ctn_keep_graph, &
-        ctn_retain, ctn_retained_value, ctn_recompute_begin, ctn_recompute_end, ctn_detach, &
-        ctn_grad, ctn_with_grad, ctn_var_new, ctn_var_name, ctn_var_desc, ctn_var_kind_of, &
-        ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, ctn_use, ctn_assign, ctn_flush, &
-        ctn_context_get_stats, ctn_context_plan_text, ctn_context_decisions_text, &
-        ctn_context_write_trace, ctn_context_set_profile, ctn_dataset_count, ctn_dataset_fields, &
-        ctn_dataset_field, ctn_dataset_length, ctn_dataset_name, ctn_dataset_class, &
-        ctn_dataset_classes, ctn_idx_open, ctn_mnist_open, ctn_cifar10_open, &
-        ctn_sampler_sequential, ctn_sampler_shuffled, ctn_sampler_weighted, ctn_sampler_bucketed, &
-        ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, ctn_sampler_total, &
-        ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, ctn_loader_new, &
-        ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, ctn_loader_get_state, &
-        ctn_loader_set_state, ctn_files_open, ctn_tokens_open, ctn_dataset_slice, &
-        ctn_dataset_subset, ctn_dataset_split, ctn_dataset_concat, ctn_dataset_relabel, &
-        ctn_dataset_mask, ctn_dataset_moments, ctn_dataset_standardize, ctn_dist_optim, &
-        ctn_dist_get_stats, ctn_dist_step_empty, ctn_dist_values, ctn_dist_broadcast_vars, &
-        ctn_dist_allreduce, ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_broadcast, &
-        ctn_dist_sync_batch_norm, ctn_dist_mean, ctn_dist_evaluate, ctn_dist_trainer, &
-        ctn_dist_timeline_has, ctn_dist_timeline_begin, ctn_dist_timeline_write, &
-        ctn_extend_timeline, ctn_env_count, ctn_env_get, ctn_generator_new, ctn_generator_next, &
-        ctn_image_folder_open, ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, &
-        ctn_build_get, ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
+        ctn_comm_shrink, ctn_comm_again, ctn_comm_split, ctn_comm_get_stats, ctn_context_new, &
+        ctn_context_threads, ctn_context_float_type, ctn_context_get_state, ctn_context_set_state, &
+        ctn_scope_begin, ctn_scope_end, ctn_scope_return, ctn_scope_return_n, &
+        ctn_context_set_training, ctn_context_set_grad, ctn_context_training, ctn_number, &
+        ctn_keep, ctn_keep_graph, ctn_retain, ctn_retained_value, ctn_recompute_begin, &
+        ctn_recompute_end, ctn_detach, ctn_grad, ctn_with_grad, ctn_var_new, ctn_var_name, &
+        ctn_var_desc, ctn_var_kind_of, ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, &
+        ctn_use, ctn_assign, ctn_flush, ctn_context_get_stats, ctn_context_plan_text, &
+        ctn_context_decisions_text, ctn_context_write_trace, ctn_context_set_profile, &
+        ctn_dataset_count, ctn_dataset_fields, ctn_dataset_field, ctn_dataset_length, &
+        ctn_dataset_name, ctn_dataset_class, ctn_dataset_classes, ctn_idx_open, ctn_mnist_open, &
+        ctn_cifar10_open, ctn_sampler_sequential, ctn_sampler_shuffled, ctn_sampler_weighted, &
+        ctn_sampler_bucketed, ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, &
+        ctn_sampler_total, ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, &
+        ctn_loader_new, ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, &
+        ctn_loader_get_state, ctn_loader_set_state, ctn_files_open, ctn_tokens_open, &
+        ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, ctn_dataset_concat, &
+        ctn_dataset_relabel, ctn_dataset_mask, ctn_dataset_moments, ctn_dataset_standardize, &
+        ctn_dist_optim, ctn_dist_get_stats, ctn_dist_step_empty, ctn_dist_values, &
+        ctn_dist_broadcast_vars, ctn_dist_sync_batch_norm, ctn_dist_mean, ctn_dist_evaluate, &
+        ctn_dist_trainer, ctn_dist_timeline_has, ctn_dist_timeline_begin, ctn_dist_timeline_write, &
+        ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, ctn_dist_allreduce_min, &
+        ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, ctn_dist_broadcast, &
+        ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, ctn_dist_scatter, &
+        ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, ctn_dist_chain_add, &
+        ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, ctn_dist_grid_new, &
+        ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, ctn_dist_field, ctn_env_count, &
+        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_image_folder_open, &
+        ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, &
+        ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
         ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
         ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
         ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
         ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, &
         ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, &
         ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
-        ctn_conv_transpose_new, ctn_batch_norm_new, ctn_group_norm_new, ctn_layer_norm_new, &
-        ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, ctn_rnn_new, &
+        ctn_conv_transpose_new, ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, &
+        ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, &
+        ctn_rnn_new, ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, &
         ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, &
-        ctn_lora_add, ctn_lora_merge, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, ctn_backward, &
+        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, &
+        ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, &
+        ctn_adamax_new, ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, &
+        ctn_adabound_new, ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, &
         ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
-        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_skip_nonfinite, ctn_optim_norm, &
-        ctn_optim_steps, ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, &
-        ctn_sched_factor, ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, &
-        ctn_dim, ctn_count, ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, &
-        ctn_tokenizer_encode, ctn_tokenizer_decode, ctn_tokenizer_decode_next, &
-        ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, &
-        ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, &
-        ctn_report, ctn_trainer_new, ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, &
-        ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, &
-        ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, &
-        ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, &
-        ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, &
-        ctn_extend_plot, ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, &
-        ctn_extend_plateau, ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, &
-        ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
-        ctn_extend_average, ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, &
-        ctn_trainer_save, ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, &
-        ctn_states_prune, ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, &
-        ctn_zoo_mlp, ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, &
-        ctn_zoo_vgg, ctn_zoo_unet, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
-        ctn_zoo_seq2seq, ctn_zoo_open, ctn_comm_free, ctn_retained_free, ctn_dataset_free, &
-        ctn_sampler_free, ctn_loader_free, ctn_generator_free, ctn_module_free, ctn_optim_free, &
-        ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, ctn_memory_free, &
-        ctn_trainer_extend
+        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
+        ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
+        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
+        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
+        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
+        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
+        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
+        ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
+        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
+        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
+        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
+        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
+        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
+        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
+        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
+        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_fail_on_nonfinite, &
+        ctn_extend_on_nonfinite, ctn_extend_spikes, ctn_extend_average, ctn_extend_swa, &
+        ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, &
+        ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, ctn_states_prune, &
+        ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, ctn_zoo_mlp, &
+        ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, ctn_zoo_vgg, &
+        ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
+        ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, ctn_zoo_meshgraphnet, ctn_zoo_open, &
+        ctn_comm_free, ctn_retained_free, ctn_dataset_free, ctn_sampler_free, ctn_loader_free, &
+        ctn_dist_chain_free, ctn_dist_grid_free, ctn_generator_free, ctn_module_free, &
+        ctn_optim_free, ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, &
+        ctn_memory_free, ctn_trainer_extend
     public :: op_named
 
     type, extends(ctn_ref) :: ctn_comm
@@ -278,6 +326,20 @@ module catena_objects
         procedure :: set_state => f_loader_set_state
         procedure :: free => f_loader_free
     end type
+    type, extends(ctn_ref) :: ctn_dist_chain
+    contains
+        procedure :: add => f_dist_chain_add
+        procedure :: recv => f_dist_chain_recv
+        procedure :: send => f_dist_chain_send
+        procedure :: call => f_dist_chain_call
+        procedure :: free => f_dist_chain_free
+    end type
+    type, extends(ctn_ref) :: ctn_dist_grid
+    contains
+        procedure :: length => f_dist_grid_length
+        procedure :: begin => f_dist_grid_begin
+        procedure :: free => f_dist_grid_free
+    end type
     type, extends(ctn_ref) :: ctn_generator
     contains
         procedure :: next => f_generator_next
@@ -305,6 +367,9 @@ module catena_objects
         procedure :: hyper => f_optim_hyper
         procedure :: set_hyper => f_optim_set_hyper
         procedure :: set_clip => f_optim_set_clip
+        procedure :: set_clip_value => f_optim_set_clip_value
+        procedure :: set_lasso => f_optim_set_lasso
+        procedure :: set_noise => f_optim_set_noise
         procedure :: set_skip_nonfinite => f_optim_set_skip_nonfinite
         procedure :: norm => f_optim_norm
         procedure :: steps => f_optim_steps
@@ -355,6 +420,7 @@ module catena_objects
     end type
     type, extends(ctn_ref) :: ctn_trainer
     contains
+        procedure :: add_optim => f_trainer_add_optim
         procedure :: run => f_trainer_run
         procedure :: stop => f_trainer_stop
         procedure :: stopped => f_trainer_stopped
@@ -564,6 +630,9 @@ module catena_objects
     end interface
     interface ctn_comm_again
         module procedure f_comm_again
+    end interface
+    interface ctn_comm_split
+        module procedure f_comm_split
     end interface
     interface ctn_comm_get_stats
         module procedure f_comm_get_stats
@@ -805,18 +874,6 @@ module catena_objects
     interface ctn_dist_broadcast_vars
         module procedure f_dist_broadcast_vars, f_dist_broadcast_vars_module
     end interface
-    interface ctn_dist_allreduce
-        module procedure f_dist_allreduce
-    end interface
-    interface ctn_dist_allgather
-        module procedure f_dist_allgather
-    end interface
-    interface ctn_dist_reduce_scatter
-        module procedure f_dist_reduce_scatter
-    end interface
-    interface ctn_dist_broadcast
-        module procedure f_dist_broadcast
-    end interface
     interface ctn_dist_sync_batch_norm
         module procedure f_dist_sync_batch_norm
     end interface
@@ -840,6 +897,78 @@ module catena_objects
     end interface
     interface ctn_extend_timeline
         module procedure f_extend_timeline
+    end interface
+    interface ctn_dist_allreduce
+        module procedure f_dist_allreduce
+    end interface
+    interface ctn_dist_allreduce_max
+        module procedure f_dist_allreduce_max
+    end interface
+    interface ctn_dist_allreduce_min
+        module procedure f_dist_allreduce_min
+    end interface
+    interface ctn_dist_reduce
+        module procedure f_dist_reduce
+    end interface
+    interface ctn_dist_reduce_max
+        module procedure f_dist_reduce_max
+    end interface
+    interface ctn_dist_reduce_min
+        module procedure f_dist_reduce_min
+    end interface
+    interface ctn_dist_broadcast
+        module procedure f_dist_broadcast
+    end interface
+    interface ctn_dist_allgather
+        module procedure f_dist_allgather
+    end interface
+    interface ctn_dist_reduce_scatter
+        module procedure f_dist_reduce_scatter
+    end interface
+    interface ctn_dist_gather
+        module procedure f_dist_gather
+    end interface
+    interface ctn_dist_scatter
+        module procedure f_dist_scatter
+    end interface
+    interface ctn_dist_alltoall
+        module procedure f_dist_alltoall
+    end interface
+    interface ctn_dist_send
+        module procedure f_dist_send
+    end interface
+    interface ctn_dist_recv
+        module procedure f_dist_recv
+    end interface
+    interface ctn_dist_chain_new
+        module procedure f_dist_chain_new
+    end interface
+    interface ctn_dist_chain_add
+        module procedure f_dist_chain_add
+    end interface
+    interface ctn_dist_chain_recv
+        module procedure f_dist_chain_recv
+    end interface
+    interface ctn_dist_chain_send
+        module procedure f_dist_chain_send
+    end interface
+    interface ctn_dist_chain_call
+        module procedure f_dist_chain_call
+    end interface
+    interface ctn_dist_grid_new
+        module procedure f_dist_grid_new
+    end interface
+    interface ctn_dist_grid_length
+        module procedure f_dist_grid_length
+    end interface
+    interface ctn_dist_grid_begin
+        module procedure f_dist_grid_begin
+    end interface
+    interface ctn_dist_halo
+        module procedure f_dist_halo
+    end interface
+    interface ctn_dist_field
+        module procedure f_dist_field
     end interface
     interface ctn_env_count
         module procedure f_env_count
@@ -970,6 +1099,9 @@ module catena_objects
     interface ctn_conv_transpose_new
         module procedure f_conv_transpose_new
     end interface
+    interface ctn_spectral_conv_new
+        module procedure f_spectral_conv_new
+    end interface
     interface ctn_batch_norm_new
         module procedure f_batch_norm_new
     end interface
@@ -994,6 +1126,15 @@ module catena_objects
     interface ctn_rnn_new
         module procedure f_rnn_new
     end interface
+    interface ctn_graph_conv_new
+        module procedure f_graph_conv_new
+    end interface
+    interface ctn_graph_attention_new
+        module procedure f_graph_attention_new
+    end interface
+    interface ctn_message_passing_new
+        module procedure f_message_passing_new
+    end interface
     interface ctn_dropout_new
         module procedure f_dropout_new
     end interface
@@ -1015,6 +1156,12 @@ module catena_objects
     interface ctn_lora_merge
         module procedure f_lora_merge
     end interface
+    interface ctn_weight_norm_add
+        module procedure f_weight_norm_add
+    end interface
+    interface ctn_spectral_norm_add
+        module procedure f_spectral_norm_add
+    end interface
     interface ctn_sgd_new
         module procedure f_sgd_new, f_sgd_new_module
     end interface
@@ -1023,6 +1170,45 @@ module catena_objects
     end interface
     interface ctn_adamw_new
         module procedure f_adamw_new, f_adamw_new_module
+    end interface
+    interface ctn_rmsprop_new
+        module procedure f_rmsprop_new, f_rmsprop_new_module
+    end interface
+    interface ctn_adagrad_new
+        module procedure f_adagrad_new, f_adagrad_new_module
+    end interface
+    interface ctn_adadelta_new
+        module procedure f_adadelta_new, f_adadelta_new_module
+    end interface
+    interface ctn_adamax_new
+        module procedure f_adamax_new, f_adamax_new_module
+    end interface
+    interface ctn_nadam_new
+        module procedure f_nadam_new, f_nadam_new_module
+    end interface
+    interface ctn_radam_new
+        module procedure f_radam_new, f_radam_new_module
+    end interface
+    interface ctn_lion_new
+        module procedure f_lion_new, f_lion_new_module
+    end interface
+    interface ctn_lamb_new
+        module procedure f_lamb_new, f_lamb_new_module
+    end interface
+    interface ctn_lars_new
+        module procedure f_lars_new, f_lars_new_module
+    end interface
+    interface ctn_adabound_new
+        module procedure f_adabound_new, f_adabound_new_module
+    end interface
+    interface ctn_smorms3_new
+        module procedure f_smorms3_new, f_smorms3_new_module
+    end interface
+    interface ctn_msvag_new
+        module procedure f_msvag_new, f_msvag_new_module
+    end interface
+    interface ctn_lbfgs_new
+        module procedure f_lbfgs_new, f_lbfgs_new_module
     end interface
     interface ctn_backward
         module procedure f_backward
@@ -1047,6 +1233,15 @@ module catena_objects
     end interface
     interface ctn_optim_set_clip
         module procedure f_optim_set_clip
+    end interface
+    interface ctn_optim_set_clip_value
+        module procedure f_optim_set_clip_value
+    end interface
+    interface ctn_optim_set_lasso
+        module procedure f_optim_set_lasso
+    end interface
+    interface ctn_optim_set_noise
+        module procedure f_optim_set_noise
     end interface
     interface ctn_optim_set_skip_nonfinite
         module procedure f_optim_set_skip_nonfinite
@@ -1140,6 +1335,9 @@ module catena_objects
     end interface
     interface ctn_trainer_new
         module procedure f_trainer_new
+    end interface
+    interface ctn_trainer_add_optim
+        module procedure f_trainer_add_optim
     end interface
     interface ctn_trainer_run
         module procedure f_trainer_run
@@ -1237,6 +1435,9 @@ module catena_objects
     interface ctn_extend_average
         module procedure f_extend_average
     end interface
+    interface ctn_extend_swa
+        module procedure f_extend_swa
+    end interface
     interface ctn_extend_weights
         module procedure f_extend_weights
     end interface
@@ -1297,6 +1498,9 @@ module catena_objects
     interface ctn_zoo_unet
         module procedure f_zoo_unet
     end interface
+    interface ctn_zoo_fno
+        module procedure f_zoo_fno
+    end interface
     interface ctn_zoo_gpt
         module procedure f_zoo_gpt
     end interface
@@ -1311,6 +1515,15 @@ module catena_objects
     end interface
     interface ctn_zoo_seq2seq
         module procedure f_zoo_seq2seq
+    end interface
+    interface ctn_zoo_gcn
+        module procedure f_zoo_gcn
+    end interface
+    interface ctn_zoo_gat
+        module procedure f_zoo_gat
+    end interface
+    interface ctn_zoo_meshgraphnet
+        module procedure f_zoo_meshgraphnet
     end interface
     interface ctn_zoo_open
         module procedure f_zoo_open
@@ -1329,6 +1542,12 @@ module catena_objects
     end interface
     interface ctn_loader_free
         module procedure f_loader_free
+    end interface
+    interface ctn_dist_chain_free
+        module procedure f_dist_chain_free
+    end interface
+    interface ctn_dist_grid_free
+        module procedure f_dist_grid_free
     end interface
     interface ctn_generator_free
         module procedure f_generator_free
@@ -1669,6 +1888,39 @@ contains
         if (present(segment)) opt_%segment = segment
         if (present(window)) opt_%window = window
         st_ = c_comm_again(out_, c_comm(address_of(c)), opt_)
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_comm_free))
+            call need(out, c)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_comm_split(out, c, color, key, algorithm, wire, rows, segment, window, &
+                stat, errmsg)
+        type(ctn_comm), intent(inout) :: out
+        type(ctn_comm), intent(in) :: c
+        integer, intent(in) :: color
+        integer, intent(in) :: key
+        character(*), intent(in), optional :: algorithm
+        integer(c_int), intent(in), optional :: wire
+        integer, intent(in), optional :: rows
+        integer, intent(in), optional :: segment
+        integer, intent(in), optional :: window
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_comm) :: out_
+        type(ctn_comm_opt) :: opt_
+        type(texts), target :: algorithm_
+        integer(c_int) :: st_
+        if (present(algorithm)) then
+            call algorithm_%set([algorithm])
+            opt_%algorithm = algorithm_%p(1)
+        end if
+        if (present(wire)) opt_%wire = wire
+        if (present(rows)) opt_%rows = rows
+        if (present(segment)) opt_%segment = segment
+        if (present(window)) opt_%window = window
+        st_ = c_comm_split(out_, c_comm(address_of(c)), int(color, c_int), int(key, c_int), opt_)
         if (st_ >= 0) then
             call own(out, out_%p, c_funloc(c_comm_free))
             call need(out, c)
@@ -2317,7 +2569,7 @@ contains
     end subroutine
 
     recursive subroutine f_loader_new(l, ds, s, batch, threads, depth, drop_last, skip, stall_s, &
-                cores, mix, pad_multiple, pad_value, total, block, stat, errmsg)
+                cores, mix, pad_multiple, pad_value, total, block, join, join_index, stat, errmsg)
         type(ctn_loader), intent(inout) :: l
         type(ctn_dataset), intent(in) :: ds
         type(ctn_sampler), intent(in) :: s
@@ -2333,6 +2585,8 @@ contains
         real(c_double), intent(in), optional :: pad_value(:)
         integer, intent(in), optional :: total
         integer, intent(in), optional :: block
+        integer, intent(in), optional :: join
+        integer, intent(in), optional :: join_index
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_loader) :: l_
@@ -2355,6 +2609,8 @@ contains
         if (present(pad_value)) opt_%pad_value(:ubound(pad_value, 1)) = pad_value
         if (present(total)) opt_%total = total
         if (present(block)) opt_%block = block
+        if (present(join)) opt_%join = join
+        if (present(join_index)) opt_%join_index = join_index
         st_ = c_loader_new(l_, c_dataset(address_of(ds)), c_sampler(address_of(s)), opt_)
         if (st_ >= 0) then
             call own(l, l_%p, c_funloc(c_loader_free))
@@ -2700,47 +2956,6 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive function f_dist_allreduce(c, x, stat, errmsg) result(res)
-        type(ctn_comm), intent(in) :: c
-        type(ctn_tensor), intent(in) :: x
-        integer, intent(out), optional :: stat
-        character(*), intent(inout), optional :: errmsg
-        type(ctn_tensor) :: res
-        res = c_dist_allreduce(c_loc(here), c_comm(address_of(c)), x)
-        call settle_tensor(res, stat, errmsg)
-    end function
-
-    recursive function f_dist_allgather(c, x, stat, errmsg) result(res)
-        type(ctn_comm), intent(in) :: c
-        type(ctn_tensor), intent(in) :: x
-        integer, intent(out), optional :: stat
-        character(*), intent(inout), optional :: errmsg
-        type(ctn_tensor) :: res
-        res = c_dist_allgather(c_loc(here), c_comm(address_of(c)), x)
-        call settle_tensor(res, stat, errmsg)
-    end function
-
-    recursive function f_dist_reduce_scatter(c, x, stat, errmsg) result(res)
-        type(ctn_comm), intent(in) :: c
-        type(ctn_tensor), intent(in) :: x
-        integer, intent(out), optional :: stat
-        character(*), intent(inout), optional :: errmsg
-        type(ctn_tensor) :: res
-        res = c_dist_reduce_scatter(c_loc(here), c_comm(address_of(c)), x)
-        call settle_tensor(res, stat, errmsg)
-    end function
-
-    recursive function f_dist_broadcast(c, x, root, stat, errmsg) result(res)
-        type(ctn_comm), intent(in) :: c
-        type(ctn_tensor), intent(in) :: x
-        integer, intent(in) :: root
-        integer, intent(out), optional :: stat
-        character(*), intent(inout), optional :: errmsg
-        type(ctn_tensor) :: res
-        res = c_dist_broadcast(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
-        call settle_tensor(res, stat, errmsg)
-    end function
-
     recursive subroutine f_dist_sync_batch_norm(m, c, stat, errmsg)
         type(ctn_module), intent(in) :: m
         type(ctn_comm), intent(in), optional :: c
@@ -2847,6 +3062,291 @@ contains
         integer(c_int) :: st_
         st_ = c_extend_timeline(c_trainer(address_of(tr)), chars(path), int(steps, c_int64_t), &
                 int(ranks, c_int))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_dist_allreduce(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_allreduce(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_allreduce_max(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_allreduce_max(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_allreduce_min(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_allreduce_min(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_reduce(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_reduce(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_reduce_max(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_reduce_max(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_reduce_min(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_reduce_min(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_broadcast(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_broadcast(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_allgather(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_allgather(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_reduce_scatter(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_reduce_scatter(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_gather(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_gather(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_scatter(c, x, root, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: root
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_scatter(c_loc(here), c_comm(address_of(c)), x, int(root, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_alltoall(c, x, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_alltoall(c_loc(here), c_comm(address_of(c)), x)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_send(c, x, rank, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: rank
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_send(c_loc(here), c_comm(address_of(c)), x, int(rank, c_int))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_dist_recv(c, ctx, rank, dtype, dims, stat, errmsg) result(res)
+        type(ctn_comm), intent(in) :: c
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: rank
+        integer(c_int), intent(in) :: dtype
+        integer, intent(in) :: dims(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_dist_recv(c_loc(here), c_comm(address_of(c)), c_context(address_of(ctx)), &
+                int(rank, c_int), dtype, ubound(dims, 1, kind=c_int), int(dims, c_int64_t))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive subroutine f_dist_chain_new(out, ctx, c, stat, errmsg)
+        type(ctn_dist_chain), intent(inout) :: out
+        type(ctn_context), intent(in) :: ctx
+        type(ctn_comm), intent(in) :: c
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dist_chain) :: out_
+        integer(c_int) :: st_
+        st_ = c_dist_chain_new(out_, c_context(address_of(ctx)), c_comm(address_of(c)))
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_dist_chain_free))
+            call need(out, ctx)
+            call need(out, c)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_dist_chain_add(chain, m, stat, errmsg)
+        class(ctn_dist_chain), intent(in) :: chain
+        type(ctn_module), intent(in) :: m
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_dist_chain_add(c_loc(here), c_dist_chain(address_of(chain)), &
+                c_module(address_of(m)))
+        if (st_ >= 0) then
+            call need(chain, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_dist_chain_recv(chain, rank, dtype, dims, stat, errmsg)
+        class(ctn_dist_chain), intent(in) :: chain
+        integer, intent(in) :: rank
+        integer(c_int), intent(in) :: dtype
+        integer, intent(in) :: dims(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_dist_chain_recv(c_loc(here), c_dist_chain(address_of(chain)), int(rank, c_int), &
+                dtype, ubound(dims, 1, kind=c_int), int(dims, c_int64_t))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_dist_chain_send(chain, rank, stat, errmsg)
+        class(ctn_dist_chain), intent(in) :: chain
+        integer, intent(in) :: rank
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_dist_chain_send(c_loc(here), c_dist_chain(address_of(chain)), int(rank, c_int))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_dist_chain_call(chain, rows, x, stat, errmsg) result(res)
+        class(ctn_dist_chain), intent(in) :: chain
+        integer, intent(in) :: rows
+        type(ctn_tensor), intent(in), optional :: x
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_tensor) :: x_
+        if (present(x)) x_ = x
+        res = c_dist_chain_call(c_loc(here), c_dist_chain(address_of(chain)), x_, int(rows, &
+                c_int64_t))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive subroutine f_dist_grid_new(out, c, ranks, periodic, stat, errmsg)
+        type(ctn_dist_grid), intent(inout) :: out
+        type(ctn_comm), intent(in) :: c
+        integer, intent(in) :: ranks(:)
+        integer, intent(in) :: periodic
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dist_grid) :: out_
+        integer(c_int) :: st_
+        st_ = c_dist_grid_new(out_, c_comm(address_of(c)), ubound(ranks, 1, kind=c_int), &
+                int(ranks, c_int64_t), int(periodic, c_int))
+        if (st_ >= 0) then
+            call own(out, out_%p, c_funloc(c_dist_grid_free))
+            call need(out, c)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_dist_grid_length(g, dimension, length) result(res)
+        class(ctn_dist_grid), intent(in) :: g
+        integer, intent(in) :: dimension
+        integer, intent(in) :: length
+        integer(c_int64_t) :: res
+        res = c_dist_grid_length(c_dist_grid(address_of(g)), int(dimension, c_int), int(length, &
+                c_int64_t))
+    end function
+
+    recursive function f_dist_grid_begin(g, dimension, length) result(res)
+        class(ctn_dist_grid), intent(in) :: g
+        integer, intent(in) :: dimension
+        integer, intent(in) :: length
+        integer(c_int64_t) :: res
+        res = c_dist_grid_begin(c_dist_grid(address_of(g)), int(dimension, c_int), int(length, &
+                c_int64_t))
+    end function
+
+    recursive function f_dist_halo(g, x, before, after, stat, errmsg) result(res)
+        type(ctn_dist_grid), intent(in) :: g
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in), optional :: before(:)
+        integer, intent(in), optional :: after(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_dist_halo_opt) :: opt_
+        if (present(before)) opt_%before(:ubound(before, 1)) = before
+        if (present(after)) opt_%after(:ubound(after, 1)) = after
+        res = c_dist_halo(c_loc(here), c_dist_grid(address_of(g)), x, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive subroutine f_dist_field(m, g, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        type(ctn_dist_grid), intent(in), optional :: g
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dist_grid) :: g_
+        integer(c_int) :: st_
+        if (present(g)) g_ = c_dist_grid(address_of(g))
+        st_ = c_dist_field(c_module(address_of(m)), g_)
+        if (st_ >= 0) then
+            if (present(g)) call need(m, g)
+        end if
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -3496,7 +3996,7 @@ contains
     end subroutine
 
     recursive subroutine f_conv_new(m, ctx, in, out, kernel, stride, pad, pad_end, dilation, &
-                groups, out_pad, no_bias, weight, bias, stat, errmsg)
+                groups, out_pad, no_bias, weight, bias, pad_mode, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
         integer, intent(in) :: in
@@ -3511,6 +4011,7 @@ contains
         integer, intent(in), optional :: no_bias
         type(ctn_init), intent(in), target, optional :: weight
         type(ctn_init), intent(in), target, optional :: bias
+        integer(c_int), intent(in), optional :: pad_mode
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
@@ -3525,6 +4026,7 @@ contains
         if (present(no_bias)) opt_%no_bias = no_bias
         if (present(weight)) opt_%weight = c_loc(weight)
         if (present(bias)) opt_%bias = c_loc(bias)
+        if (present(pad_mode)) opt_%pad_mode = pad_mode
         st_ = c_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, c_int64_t), &
                 ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
         if (st_ >= 0) then
@@ -3535,7 +4037,7 @@ contains
     end subroutine
 
     recursive subroutine f_conv_transpose_new(m, ctx, in, out, kernel, stride, pad, pad_end, &
-                dilation, groups, out_pad, no_bias, weight, bias, stat, errmsg)
+                dilation, groups, out_pad, no_bias, weight, bias, pad_mode, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
         integer, intent(in) :: in
@@ -3550,6 +4052,7 @@ contains
         integer, intent(in), optional :: no_bias
         type(ctn_init), intent(in), target, optional :: weight
         type(ctn_init), intent(in), target, optional :: bias
+        integer(c_int), intent(in), optional :: pad_mode
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
@@ -3564,8 +4067,31 @@ contains
         if (present(no_bias)) opt_%no_bias = no_bias
         if (present(weight)) opt_%weight = c_loc(weight)
         if (present(bias)) opt_%bias = c_loc(bias)
+        if (present(pad_mode)) opt_%pad_mode = pad_mode
         st_ = c_conv_transpose_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
                 c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_spectral_conv_new(m, ctx, in, out, modes, weight, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: out
+        integer, intent(in) :: modes(:)
+        type(ctn_init), intent(in), target, optional :: weight
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_spectral_conv_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(weight)) opt_%weight = c_loc(weight)
+        st_ = c_spectral_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
+                c_int64_t), ubound(modes, 1, kind=c_int), int(modes, c_int64_t), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -3802,6 +4328,83 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_graph_conv_new(m, ctx, in, out, no_bias, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: out
+        integer, intent(in), optional :: no_bias
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_graph_conv_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(no_bias)) opt_%no_bias = no_bias
+        st_ = c_graph_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
+                c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_graph_attention_new(m, ctx, in, out, heads, mean, slope, dropout, &
+                no_bias, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: out
+        integer, intent(in), optional :: heads
+        integer, intent(in), optional :: mean
+        real(c_double), intent(in), optional :: slope
+        real(c_double), intent(in), optional :: dropout
+        integer, intent(in), optional :: no_bias
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_graph_attention_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(heads)) opt_%heads = heads
+        if (present(mean)) opt_%mean = mean
+        if (present(slope)) opt_%slope = slope
+        if (present(dropout)) opt_%dropout = dropout
+        if (present(no_bias)) opt_%no_bias = no_bias
+        st_ = c_graph_attention_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
+                c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_message_passing_new(m, ctx, edge, node, aggregate, residual, stat, &
+                errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        type(ctn_module), intent(in) :: edge
+        type(ctn_module), intent(in) :: node
+        integer(c_int), intent(in), optional :: aggregate
+        integer, intent(in), optional :: residual
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_message_passing_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(aggregate)) opt_%aggregate = aggregate
+        if (present(residual)) opt_%residual = residual
+        st_ = c_message_passing_new(m_, c_context(address_of(ctx)), c_module(address_of(edge)), &
+                c_module(address_of(node)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+            call give(edge, m)
+            call give(node, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_dropout_new(m, ctx, rate, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
@@ -3931,6 +4534,34 @@ contains
         character(*), intent(inout), optional :: errmsg
         integer(c_int) :: st_
         st_ = c_lora_merge(c_module(address_of(m)))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_weight_norm_add(m, name, dim, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        character(*), intent(in) :: name
+        integer, intent(in) :: dim
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_weight_norm_add(c_module(address_of(m)), chars(name), int(dim, c_int))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_spectral_norm_add(m, name, dim, iterations, eps, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        character(*), intent(in) :: name
+        integer, intent(in), optional :: dim
+        integer, intent(in), optional :: iterations
+        real(c_double), intent(in), optional :: eps
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_spectral_norm_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(dim)) opt_%dim = dim
+        if (present(iterations)) opt_%iterations = iterations
+        if (present(eps)) opt_%eps = eps
+        st_ = c_spectral_norm_add(c_module(address_of(m)), chars(name), opt_)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -4098,6 +4729,690 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_rmsprop_new(o, vars, lr, alpha, eps, momentum, decay, centered, stat, &
+                errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: alpha
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: centered
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_rmsprop_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(alpha)) opt_%alpha = alpha
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(decay)) opt_%decay = decay
+        if (present(centered)) opt_%centered = centered
+        st_ = c_rmsprop_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_rmsprop_new_module(o, m, lr, alpha, eps, momentum, decay, centered, &
+                stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: alpha
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: centered
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_rmsprop_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(alpha)) opt_%alpha = alpha
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(decay)) opt_%decay = decay
+        if (present(centered)) opt_%centered = centered
+        st_ = c_rmsprop_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adagrad_new(o, vars, lr, lr_decay, eps, initial, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: lr_decay
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: initial
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adagrad_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(lr_decay)) opt_%lr_decay = lr_decay
+        if (present(eps)) opt_%eps = eps
+        if (present(initial)) opt_%initial = initial
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adagrad_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adagrad_new_module(o, m, lr, lr_decay, eps, initial, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: lr_decay
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: initial
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adagrad_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(lr_decay)) opt_%lr_decay = lr_decay
+        if (present(eps)) opt_%eps = eps
+        if (present(initial)) opt_%initial = initial
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adagrad_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adadelta_new(o, vars, lr, rho, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: rho
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adadelta_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(rho)) opt_%rho = rho
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adadelta_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adadelta_new_module(o, m, lr, rho, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: rho
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adadelta_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(rho)) opt_%rho = rho
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adadelta_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adamax_new(o, vars, lr, beta1, beta2, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adamax_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adamax_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adamax_new_module(o, m, lr, beta1, beta2, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adamax_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_adamax_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_nadam_new(o, vars, lr, beta1, beta2, eps, momentum_decay, decay, &
+                decoupled, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum_decay
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: decoupled
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_nadam_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum_decay)) opt_%momentum_decay = momentum_decay
+        if (present(decay)) opt_%decay = decay
+        if (present(decoupled)) opt_%decoupled = decoupled
+        st_ = c_nadam_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_nadam_new_module(o, m, lr, beta1, beta2, eps, momentum_decay, decay, &
+                decoupled, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum_decay
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: decoupled
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_nadam_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum_decay)) opt_%momentum_decay = momentum_decay
+        if (present(decay)) opt_%decay = decay
+        if (present(decoupled)) opt_%decoupled = decoupled
+        st_ = c_nadam_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_radam_new(o, vars, lr, beta1, beta2, eps, decay, decoupled, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: decoupled
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_radam_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        if (present(decoupled)) opt_%decoupled = decoupled
+        st_ = c_radam_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_radam_new_module(o, m, lr, beta1, beta2, eps, decay, decoupled, stat, &
+                errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: decoupled
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_radam_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        if (present(decoupled)) opt_%decoupled = decoupled
+        st_ = c_radam_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lion_new(o, vars, lr, beta1, beta2, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lion_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lion_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lion_new_module(o, m, lr, beta1, beta2, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lion_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lion_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lamb_new(o, vars, lr, beta1, beta2, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lamb_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lamb_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lamb_new_module(o, m, lr, beta1, beta2, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lamb_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lamb_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lars_new(o, vars, lr, momentum, trust, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: trust
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lars_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(trust)) opt_%trust = trust
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lars_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lars_new_module(o, m, lr, momentum, trust, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: trust
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lars_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(trust)) opt_%trust = trust
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_lars_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adabound_new(o, vars, lr, final_lr, gamma, beta1, beta2, eps, decay, &
+                amsbound, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: final_lr
+        real(c_double), intent(in), optional :: gamma
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: amsbound
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adabound_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(final_lr)) opt_%final_lr = final_lr
+        if (present(gamma)) opt_%gamma = gamma
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        if (present(amsbound)) opt_%amsbound = amsbound
+        st_ = c_adabound_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adabound_new_module(o, m, lr, final_lr, gamma, beta1, beta2, eps, &
+                decay, amsbound, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: final_lr
+        real(c_double), intent(in), optional :: gamma
+        real(c_double), intent(in), optional :: beta1
+        real(c_double), intent(in), optional :: beta2
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: amsbound
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adabound_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(final_lr)) opt_%final_lr = final_lr
+        if (present(gamma)) opt_%gamma = gamma
+        if (present(beta1)) opt_%beta1 = beta1
+        if (present(beta2)) opt_%beta2 = beta2
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        if (present(amsbound)) opt_%amsbound = amsbound
+        st_ = c_adabound_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_smorms3_new(o, vars, lr, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_smorms3_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_smorms3_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_smorms3_new_module(o, m, lr, eps, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_smorms3_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(eps)) opt_%eps = eps
+        if (present(decay)) opt_%decay = decay
+        st_ = c_smorms3_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_msvag_new(o, vars, lr, beta, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_msvag_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta)) opt_%beta = beta
+        if (present(decay)) opt_%decay = decay
+        st_ = c_msvag_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_msvag_new_module(o, m, lr, beta, decay, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta
+        real(c_double), intent(in), optional :: decay
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_msvag_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta)) opt_%beta = beta
+        if (present(decay)) opt_%decay = decay
+        st_ = c_msvag_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lbfgs_new(o, vars, lr, iterations, evaluations, history, tol_grad, &
+                tol_change, no_line_search, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        integer, intent(in), optional :: iterations
+        integer, intent(in), optional :: evaluations
+        integer, intent(in), optional :: history
+        real(c_double), intent(in), optional :: tol_grad
+        real(c_double), intent(in), optional :: tol_change
+        integer, intent(in), optional :: no_line_search
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lbfgs_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(iterations)) opt_%iterations = iterations
+        if (present(evaluations)) opt_%evaluations = evaluations
+        if (present(history)) opt_%history = history
+        if (present(tol_grad)) opt_%tol_grad = tol_grad
+        if (present(tol_change)) opt_%tol_change = tol_change
+        if (present(no_line_search)) opt_%no_line_search = no_line_search
+        st_ = c_lbfgs_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lbfgs_new_module(o, m, lr, iterations, evaluations, history, tol_grad, &
+                tol_change, no_line_search, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        integer, intent(in), optional :: iterations
+        integer, intent(in), optional :: evaluations
+        integer, intent(in), optional :: history
+        real(c_double), intent(in), optional :: tol_grad
+        real(c_double), intent(in), optional :: tol_change
+        integer, intent(in), optional :: no_line_search
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_lbfgs_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(iterations)) opt_%iterations = iterations
+        if (present(evaluations)) opt_%evaluations = evaluations
+        if (present(history)) opt_%history = history
+        if (present(tol_grad)) opt_%tol_grad = tol_grad
+        if (present(tol_change)) opt_%tol_change = tol_change
+        if (present(no_line_search)) opt_%no_line_search = no_line_search
+        st_ = c_lbfgs_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_backward(o, loss, stat, errmsg)
         type(ctn_optim), intent(in) :: o
         type(ctn_tensor), intent(in) :: loss
@@ -4172,6 +5487,26 @@ contains
         class(ctn_optim), intent(in) :: o
         real(c_double), intent(in) :: max
         call c_optim_set_clip(c_optim(address_of(o)), max)
+    end subroutine
+
+    recursive subroutine f_optim_set_clip_value(o, max)
+        class(ctn_optim), intent(in) :: o
+        real(c_double), intent(in) :: max
+        call c_optim_set_clip_value(c_optim(address_of(o)), max)
+    end subroutine
+
+    recursive subroutine f_optim_set_lasso(o, rate)
+        class(ctn_optim), intent(in) :: o
+        real(c_double), intent(in) :: rate
+        call c_optim_set_lasso(c_optim(address_of(o)), rate)
+    end subroutine
+
+    recursive subroutine f_optim_set_noise(o, eta, gamma, seed)
+        class(ctn_optim), intent(in) :: o
+        real(c_double), intent(in) :: eta
+        real(c_double), intent(in) :: gamma
+        integer, intent(in) :: seed
+        call c_optim_set_noise(c_optim(address_of(o)), eta, gamma, int(seed, c_int64_t))
     end subroutine
 
     recursive subroutine f_optim_set_skip_nonfinite(o, on)
@@ -4519,6 +5854,23 @@ contains
         if (st_ < 0) then
             deallocate (loss_)
         end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_trainer_add_optim(tr, name, opt, loss, stat, errmsg)
+        class(ctn_trainer), intent(in) :: tr
+        character(*), intent(in) :: name
+        type(ctn_optim), intent(in) :: opt
+        class(ctn_loss), intent(inout), target :: loss
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(holder), pointer :: loss_
+        integer(c_int) :: st_
+        allocate (loss_)
+        loss_%it => loss
+        st_ = c_trainer_add_optim(c_trainer(address_of(tr)), chars(name), &
+                c_optim(address_of(opt)), c_funloc(call_loss), c_loc(loss_))
+        deallocate (loss_)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -4936,6 +6288,17 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_extend_swa(tr, start, every, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        integer, intent(in) :: start
+        integer, intent(in) :: every
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_extend_swa(c_trainer(address_of(tr)), int(start, c_int64_t), int(every, c_int64_t))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_extend_weights(tr, when, file, stat, errmsg)
         type(ctn_trainer), intent(in) :: tr
         type(ctn_trigger), intent(in), optional :: when
@@ -5261,6 +6624,41 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_zoo_fno(m, ctx, spatial, in_channels, out_channels, width, modes, &
+                layers, hidden, pad, no_grid, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in), optional :: spatial
+        integer, intent(in), optional :: in_channels
+        integer, intent(in), optional :: out_channels
+        integer, intent(in), optional :: width
+        integer, intent(in), optional :: modes(:)
+        integer, intent(in), optional :: layers
+        integer, intent(in), optional :: hidden
+        integer, intent(in), optional :: pad
+        integer, intent(in), optional :: no_grid
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_fno_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(spatial)) opt_%spatial = spatial
+        if (present(in_channels)) opt_%in_channels = in_channels
+        if (present(out_channels)) opt_%out_channels = out_channels
+        if (present(width)) opt_%width = width
+        if (present(modes)) opt_%modes(:ubound(modes, 1)) = modes
+        if (present(layers)) opt_%layers = layers
+        if (present(hidden)) opt_%hidden = hidden
+        if (present(pad)) opt_%pad = pad
+        if (present(no_grid)) opt_%no_grid = no_grid
+        st_ = c_zoo_fno(m_, c_context(address_of(ctx)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_zoo_gpt(m, ctx, vocabulary, block, width, layers, heads, dropout, &
                 untied, stat, errmsg)
         type(ctn_module), intent(inout) :: m
@@ -5436,6 +6834,91 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_zoo_gcn(m, ctx, in_channels, classes, hidden, layers, dropout, stat, &
+                errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in), optional :: in_channels
+        integer, intent(in), optional :: classes
+        integer, intent(in), optional :: hidden
+        integer, intent(in), optional :: layers
+        real(c_double), intent(in), optional :: dropout
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_gcn_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(in_channels)) opt_%in_channels = in_channels
+        if (present(classes)) opt_%classes = classes
+        if (present(hidden)) opt_%hidden = hidden
+        if (present(layers)) opt_%layers = layers
+        if (present(dropout)) opt_%dropout = dropout
+        st_ = c_zoo_gcn(m_, c_context(address_of(ctx)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_zoo_gat(m, ctx, in_channels, classes, hidden, heads, layers, dropout, &
+                stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in), optional :: in_channels
+        integer, intent(in), optional :: classes
+        integer, intent(in), optional :: hidden
+        integer, intent(in), optional :: heads
+        integer, intent(in), optional :: layers
+        real(c_double), intent(in), optional :: dropout
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_gat_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(in_channels)) opt_%in_channels = in_channels
+        if (present(classes)) opt_%classes = classes
+        if (present(hidden)) opt_%hidden = hidden
+        if (present(heads)) opt_%heads = heads
+        if (present(layers)) opt_%layers = layers
+        if (present(dropout)) opt_%dropout = dropout
+        st_ = c_zoo_gat(m_, c_context(address_of(ctx)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_zoo_meshgraphnet(m, ctx, node_in, edge_in, out, hidden, steps, &
+                mlp_layers, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in), optional :: node_in
+        integer, intent(in), optional :: edge_in
+        integer, intent(in), optional :: out
+        integer, intent(in), optional :: hidden
+        integer, intent(in), optional :: steps
+        integer, intent(in), optional :: mlp_layers
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_meshgraphnet_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(node_in)) opt_%node_in = node_in
+        if (present(edge_in)) opt_%edge_in = edge_in
+        if (present(out)) opt_%out = out
+        if (present(hidden)) opt_%hidden = hidden
+        if (present(steps)) opt_%steps = steps
+        if (present(mlp_layers)) opt_%mlp_layers = mlp_layers
+        st_ = c_zoo_meshgraphnet(m_, c_context(address_of(ctx)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_zoo_open(m, ctx, path, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
@@ -5474,6 +6957,16 @@ contains
 
     subroutine f_loader_free(self)
         class(ctn_loader), intent(inout) :: self
+        call drop(self)
+    end subroutine
+
+    subroutine f_dist_chain_free(self)
+        class(ctn_dist_chain), intent(inout) :: self
+        call drop(self)
+    end subroutine
+
+    subroutine f_dist_grid_free(self)
+        class(ctn_dist_grid), intent(inout) :: self
         call drop(self)
     end subroutine
 
@@ -5526,6 +7019,14 @@ contains
             op = c_funloc(c_relu)
         case ('global_avg_pool')
             op = c_funloc(c_global_avg_pool)
+        case ('cholesky')
+            op = c_funloc(c_cholesky)
+        case ('inverse')
+            op = c_funloc(c_inverse)
+        case ('det')
+            op = c_funloc(c_det)
+        case ('decov')
+            op = c_funloc(c_decov)
         case ('neg')
             op = c_funloc(c_neg)
         case ('abs')
@@ -5542,6 +7043,64 @@ contains
             op = c_funloc(c_exp)
         case ('log')
             op = c_funloc(c_log)
+        case ('sin')
+            op = c_funloc(c_sin)
+        case ('cos')
+            op = c_funloc(c_cos)
+        case ('tan')
+            op = c_funloc(c_tan)
+        case ('arcsin')
+            op = c_funloc(c_arcsin)
+        case ('arccos')
+            op = c_funloc(c_arccos)
+        case ('arctan')
+            op = c_funloc(c_arctan)
+        case ('sinh')
+            op = c_funloc(c_sinh)
+        case ('cosh')
+            op = c_funloc(c_cosh)
+        case ('arcsinh')
+            op = c_funloc(c_arcsinh)
+        case ('arccosh')
+            op = c_funloc(c_arccosh)
+        case ('arctanh')
+            op = c_funloc(c_arctanh)
+        case ('expm1')
+            op = c_funloc(c_expm1)
+        case ('log1p')
+            op = c_funloc(c_log1p)
+        case ('log2')
+            op = c_funloc(c_log2)
+        case ('log10')
+            op = c_funloc(c_log10)
+        case ('floor')
+            op = c_funloc(c_floor)
+        case ('ceil')
+            op = c_funloc(c_ceil)
+        case ('round')
+            op = c_funloc(c_round)
+        case ('trunc')
+            op = c_funloc(c_trunc)
+        case ('erf')
+            op = c_funloc(c_erf)
+        case ('erfc')
+            op = c_funloc(c_erfc)
+        case ('erfcx')
+            op = c_funloc(c_erfcx)
+        case ('erfinv')
+            op = c_funloc(c_erfinv)
+        case ('erfcinv')
+            op = c_funloc(c_erfcinv)
+        case ('ndtr')
+            op = c_funloc(c_ndtr)
+        case ('log_ndtr')
+            op = c_funloc(c_log_ndtr)
+        case ('ndtri')
+            op = c_funloc(c_ndtri)
+        case ('lgamma')
+            op = c_funloc(c_lgamma)
+        case ('digamma')
+            op = c_funloc(c_digamma)
         case ('sigmoid')
             op = c_funloc(c_sigmoid)
         case ('tanh')
@@ -5554,6 +7113,14 @@ contains
             op = c_funloc(c_gelu_tanh)
         case ('swish')
             op = c_funloc(c_swish)
+        case ('selu')
+            op = c_funloc(c_selu)
+        case ('hard_sigmoid')
+            op = c_funloc(c_hard_sigmoid)
+        case ('hard_swish')
+            op = c_funloc(c_hard_swish)
+        case ('mish')
+            op = c_funloc(c_mish)
         case ('logical_not')
             op = c_funloc(c_logical_not)
         case default

@@ -148,9 +148,11 @@ class Call:
     def take_out_list(self, a, name, default):
         if "ctn_tensor" not in a["type"]:
             raise Skip("out_list")
+        counted = [p for p in self.passed if p.endswith(".n") or p.startswith("n_")]
+        if not counted:
+            raise Skip("out_list without a list of sizes")
         self.declared.append(f"ctn_tensor *{name}[CTN_MAX_OUT] = {{NULL}};")
         self.passed.append(name)
-        counted = [p for p in self.passed if p.endswith(".n") or p.startswith("n_")]
         self.results.append(("list", name, counted[-1]))
 
     def take_value_struct(self, a, name, default):

@@ -29,6 +29,8 @@ class RetainedRef;
 class DatasetRef;
 class SamplerRef;
 class LoaderRef;
+class DistChainRef;
+class DistGridRef;
 class GeneratorRef;
 class ModuleRef;
 class OptimRef;
@@ -43,6 +45,8 @@ class Retained;
 class Dataset;
 class Sampler;
 class Loader;
+class DistChain;
+class DistGrid;
 class Generator;
 class Module;
 class Optim;
@@ -77,6 +81,7 @@ public:
     int lost() const;
     Comm shrink(Maybe<ctn_comm_opt> opt = {}) const;
     Comm again(Maybe<ctn_comm_opt> opt = {}) const;
+    Comm split(int color, int key, Maybe<ctn_comm_opt> opt = {}) const;
     ctn_comm_stats get_stats() const;
 };
 
@@ -124,6 +129,22 @@ public:
     void set_state(const ctn_sampler_state &state) const;
 };
 
+class DistChainRef : public Ref<ctn_dist_chain> {
+public:
+    using Ref::Ref;
+    void add(ModuleRef m, Where at = Where::here()) const;
+    void recv(int rank, ctn_dtype dtype, Shape dims, Where at = Where::here()) const;
+    void send(int rank, Where at = Where::here()) const;
+    [[nodiscard]] Tensor call(const Tensor &x, int64_t rows, Where at = Where::here()) const;
+};
+
+class DistGridRef : public Ref<ctn_dist_grid> {
+public:
+    using Ref::Ref;
+    int64_t length(int dimension, int64_t length) const;
+    int64_t begin(int dimension, int64_t length) const;
+};
+
 class GeneratorRef : public Ref<ctn_generator> {
 public:
     using Ref::Ref;
@@ -166,6 +187,9 @@ public:
     double hyper(Text name) const;
     void set_hyper(Text name, double value) const;
     void set_clip(double max) const;
+    void set_clip_value(double max) const;
+    void set_lasso(double rate) const;
+    void set_noise(double eta, double gamma, uint64_t seed) const;
     void set_skip_nonfinite(int on) const;
     double norm() const;
     int64_t steps() const;
@@ -226,6 +250,7 @@ public:
 class TrainerRef : public Ref<ctn_trainer> {
 public:
     using Ref::Ref;
+    void add_optim(Text name, OptimRef opt, ctn_loss_fn loss, void *self = nullptr) const;
     void run() const;
     void stop(const char *why = nullptr) const;
     const char *stopped() const;
@@ -287,6 +312,20 @@ public:
     using Owner::Owner;
     Loader() = default;
     explicit Loader(DatasetRef ds, SamplerRef s, Maybe<ctn_loader_opt> opt = {});
+};
+
+class DistChain : public Owner<DistChainRef, ctn_dist_chain_free> {
+public:
+    using Owner::Owner;
+    DistChain() = default;
+    explicit DistChain(ContextRef ctx, CommRef c);
+};
+
+class DistGrid : public Owner<DistGridRef, ctn_dist_grid_free> {
+public:
+    using Owner::Owner;
+    DistGrid() = default;
+    explicit DistGrid(CommRef c, Shape ranks, unsigned int periodic);
 };
 
 class Generator : public Owner<GeneratorRef, ctn_generator_free> {
@@ -387,6 +426,8 @@ struct LoaderOpt : detail::Sized<ctn_loader_opt> {
     LoaderOpt &pad_value(Span<const double> v) { detail::fill(Struct::pad_value, v); return *this; }
     LoaderOpt &total(int64_t v) { Struct::total = v; return *this; }
     LoaderOpt &block(int64_t v) { Struct::block = v; return *this; }
+    LoaderOpt &join(int v) { Struct::join = v; return *this; }
+    LoaderOpt &join_index(int v) { Struct::join_index = v; return *this; }
 };
 
 struct FilesOpt : detail::Sized<ctn_files_opt> {
@@ -416,6 +457,11 @@ struct DistOpt : detail::Sized<ctn_dist_opt> {
     DistOpt &when(int v) { Struct::when = v; return *this; }
     DistOpt &defer(int v) { Struct::defer = v; return *this; }
     DistOpt &exact(int64_t v) { Struct::exact = v; return *this; }
+};
+
+struct DistHaloOpt : detail::Sized<ctn_dist_halo_opt> {
+    DistHaloOpt &before(Span<const int64_t> v) { detail::fill(Struct::before, v); return *this; }
+    DistHaloOpt &after(Span<const int64_t> v) { detail::fill(Struct::after, v); return *this; }
 };
 
 struct GeneratorOpt : detail::Sized<ctn_generator_opt> {
@@ -505,6 +551,11 @@ struct ConvModuleOpt : detail::Sized<ctn_conv_module_opt> {
     ConvModuleOpt &no_bias(int v) { Struct::no_bias = v; return *this; }
     ConvModuleOpt &weight(const ctn_init &v) { Struct::weight = &v; return *this; }
     ConvModuleOpt &bias(const ctn_init &v) { Struct::bias = &v; return *this; }
+    ConvModuleOpt &pad_mode(ctn_pad_mode v) { Struct::pad_mode = v; return *this; }
+};
+
+struct SpectralConvOpt : detail::Sized<ctn_spectral_conv_opt> {
+    SpectralConvOpt &weight(const ctn_init &v) { Struct::weight = &v; return *this; }
 };
 
 struct BatchNormModuleOpt : detail::Sized<ctn_batch_norm_module_opt> {
@@ -532,11 +583,34 @@ struct RnnModuleOpt : detail::Sized<ctn_rnn_module_opt> {
     RnnModuleOpt &composed(int v) { Struct::composed = v; return *this; }
 };
 
+struct GraphConvOpt : detail::Sized<ctn_graph_conv_opt> {
+    GraphConvOpt &no_bias(int v) { Struct::no_bias = v; return *this; }
+};
+
+struct GraphAttentionOpt : detail::Sized<ctn_graph_attention_opt> {
+    GraphAttentionOpt &heads(int64_t v) { Struct::heads = v; return *this; }
+    GraphAttentionOpt &mean(int v) { Struct::mean = v; return *this; }
+    GraphAttentionOpt &slope(double v) { Struct::slope = v; return *this; }
+    GraphAttentionOpt &dropout(double v) { Struct::dropout = v; return *this; }
+    GraphAttentionOpt &no_bias(int v) { Struct::no_bias = v; return *this; }
+};
+
+struct MessagePassingOpt : detail::Sized<ctn_message_passing_opt> {
+    MessagePassingOpt &aggregate(ctn_aggregate v) { Struct::aggregate = v; return *this; }
+    MessagePassingOpt &residual(int v) { Struct::residual = v; return *this; }
+};
+
 struct LoraOpt : detail::Sized<ctn_lora_opt> {
     LoraOpt &rank(int64_t v) { Struct::rank = v; return *this; }
     LoraOpt &alpha(double v) { Struct::alpha = v; return *this; }
     LoraOpt &only(const char *const *v) { Struct::only = v; return *this; }
     LoraOpt &base(ctn_dtype v) { Struct::base = v; return *this; }
+};
+
+struct SpectralNormOpt : detail::Sized<ctn_spectral_norm_opt> {
+    SpectralNormOpt &dim(int v) { Struct::dim = v; return *this; }
+    SpectralNormOpt &iterations(int v) { Struct::iterations = v; return *this; }
+    SpectralNormOpt &eps(double v) { Struct::eps = v; return *this; }
 };
 
 struct SoftmaxCrossEntropyOpt : detail::Sized<ctn_softmax_cross_entropy_opt> {
@@ -554,6 +628,7 @@ struct ConvOpt : detail::Sized<ctn_conv_opt> {
     ConvOpt &dilation(Span<const int64_t> v) { detail::fill(Struct::dilation, v); return *this; }
     ConvOpt &groups(int64_t v) { Struct::groups = v; return *this; }
     ConvOpt &out_pad(Span<const int64_t> v) { detail::fill(Struct::out_pad, v); return *this; }
+    ConvOpt &pad_mode(ctn_pad_mode v) { Struct::pad_mode = v; return *this; }
 };
 
 struct PoolOpt : detail::Sized<ctn_pool_opt> {
@@ -611,6 +686,113 @@ struct AdamOpt : detail::Sized<ctn_adam_opt> {
     AdamOpt &eps(double v) { Struct::eps = v; return *this; }
     AdamOpt &decay(double v) { Struct::decay = v; return *this; }
     AdamOpt &amsgrad(int v) { Struct::amsgrad = v; return *this; }
+};
+
+struct RmspropOpt : detail::Sized<ctn_rmsprop_opt> {
+    RmspropOpt &lr(double v) { Struct::lr = v; return *this; }
+    RmspropOpt &alpha(double v) { Struct::alpha = v; return *this; }
+    RmspropOpt &eps(double v) { Struct::eps = v; return *this; }
+    RmspropOpt &momentum(double v) { Struct::momentum = v; return *this; }
+    RmspropOpt &decay(double v) { Struct::decay = v; return *this; }
+    RmspropOpt &centered(int v) { Struct::centered = v; return *this; }
+};
+
+struct AdagradOpt : detail::Sized<ctn_adagrad_opt> {
+    AdagradOpt &lr(double v) { Struct::lr = v; return *this; }
+    AdagradOpt &lr_decay(double v) { Struct::lr_decay = v; return *this; }
+    AdagradOpt &eps(double v) { Struct::eps = v; return *this; }
+    AdagradOpt &initial(double v) { Struct::initial = v; return *this; }
+    AdagradOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct AdadeltaOpt : detail::Sized<ctn_adadelta_opt> {
+    AdadeltaOpt &lr(double v) { Struct::lr = v; return *this; }
+    AdadeltaOpt &rho(double v) { Struct::rho = v; return *this; }
+    AdadeltaOpt &eps(double v) { Struct::eps = v; return *this; }
+    AdadeltaOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct AdamaxOpt : detail::Sized<ctn_adamax_opt> {
+    AdamaxOpt &lr(double v) { Struct::lr = v; return *this; }
+    AdamaxOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    AdamaxOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    AdamaxOpt &eps(double v) { Struct::eps = v; return *this; }
+    AdamaxOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct NadamOpt : detail::Sized<ctn_nadam_opt> {
+    NadamOpt &lr(double v) { Struct::lr = v; return *this; }
+    NadamOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    NadamOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    NadamOpt &eps(double v) { Struct::eps = v; return *this; }
+    NadamOpt &momentum_decay(double v) { Struct::momentum_decay = v; return *this; }
+    NadamOpt &decay(double v) { Struct::decay = v; return *this; }
+    NadamOpt &decoupled(int v) { Struct::decoupled = v; return *this; }
+};
+
+struct RadamOpt : detail::Sized<ctn_radam_opt> {
+    RadamOpt &lr(double v) { Struct::lr = v; return *this; }
+    RadamOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    RadamOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    RadamOpt &eps(double v) { Struct::eps = v; return *this; }
+    RadamOpt &decay(double v) { Struct::decay = v; return *this; }
+    RadamOpt &decoupled(int v) { Struct::decoupled = v; return *this; }
+};
+
+struct LionOpt : detail::Sized<ctn_lion_opt> {
+    LionOpt &lr(double v) { Struct::lr = v; return *this; }
+    LionOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    LionOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    LionOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct LambOpt : detail::Sized<ctn_lamb_opt> {
+    LambOpt &lr(double v) { Struct::lr = v; return *this; }
+    LambOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    LambOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    LambOpt &eps(double v) { Struct::eps = v; return *this; }
+    LambOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct LarsOpt : detail::Sized<ctn_lars_opt> {
+    LarsOpt &lr(double v) { Struct::lr = v; return *this; }
+    LarsOpt &momentum(double v) { Struct::momentum = v; return *this; }
+    LarsOpt &trust(double v) { Struct::trust = v; return *this; }
+    LarsOpt &eps(double v) { Struct::eps = v; return *this; }
+    LarsOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct AdaboundOpt : detail::Sized<ctn_adabound_opt> {
+    AdaboundOpt &lr(double v) { Struct::lr = v; return *this; }
+    AdaboundOpt &final_lr(double v) { Struct::final_lr = v; return *this; }
+    AdaboundOpt &gamma(double v) { Struct::gamma = v; return *this; }
+    AdaboundOpt &beta1(double v) { Struct::beta1 = v; return *this; }
+    AdaboundOpt &beta2(double v) { Struct::beta2 = v; return *this; }
+    AdaboundOpt &eps(double v) { Struct::eps = v; return *this; }
+    AdaboundOpt &decay(double v) { Struct::decay = v; return *this; }
+    AdaboundOpt &amsbound(int v) { Struct::amsbound = v; return *this; }
+};
+
+struct Smorms3Opt : detail::Sized<ctn_smorms3_opt> {
+    Smorms3Opt &lr(double v) { Struct::lr = v; return *this; }
+    Smorms3Opt &eps(double v) { Struct::eps = v; return *this; }
+    Smorms3Opt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct MsvagOpt : detail::Sized<ctn_msvag_opt> {
+    MsvagOpt &lr(double v) { Struct::lr = v; return *this; }
+    MsvagOpt &beta(double v) { Struct::beta = v; return *this; }
+    MsvagOpt &decay(double v) { Struct::decay = v; return *this; }
+};
+
+struct LbfgsOpt : detail::Sized<ctn_lbfgs_opt> {
+    LbfgsOpt &lr(double v) { Struct::lr = v; return *this; }
+    LbfgsOpt &iterations(int v) { Struct::iterations = v; return *this; }
+    LbfgsOpt &evaluations(int v) { Struct::evaluations = v; return *this; }
+    LbfgsOpt &history(int v) { Struct::history = v; return *this; }
+    LbfgsOpt &tol_grad(double v) { Struct::tol_grad = v; return *this; }
+    LbfgsOpt &tol_change(double v) { Struct::tol_change = v; return *this; }
+    LbfgsOpt &no_line_search(int v) { Struct::no_line_search = v; return *this; }
 };
 
 struct GroupOpt : detail::Sized<ctn_group_opt> {
@@ -767,6 +949,18 @@ struct UnetOpt : detail::Sized<ctn_unet_opt> {
     UnetOpt &depth(int v) { Struct::depth = v; return *this; }
 };
 
+struct FnoOpt : detail::Sized<ctn_fno_opt> {
+    FnoOpt &spatial(int v) { Struct::spatial = v; return *this; }
+    FnoOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
+    FnoOpt &out_channels(int64_t v) { Struct::out_channels = v; return *this; }
+    FnoOpt &width(int64_t v) { Struct::width = v; return *this; }
+    FnoOpt &modes(Span<const int64_t> v) { detail::fill(Struct::modes, v); return *this; }
+    FnoOpt &layers(int v) { Struct::layers = v; return *this; }
+    FnoOpt &hidden(int64_t v) { Struct::hidden = v; return *this; }
+    FnoOpt &pad(int64_t v) { Struct::pad = v; return *this; }
+    FnoOpt &no_grid(int v) { Struct::no_grid = v; return *this; }
+};
+
 struct GptOpt : detail::Sized<ctn_gpt_opt> {
     GptOpt &vocabulary(int64_t v) { Struct::vocabulary = v; return *this; }
     GptOpt &block(int64_t v) { Struct::block = v; return *this; }
@@ -825,6 +1019,32 @@ struct Seq2seqOpt : detail::Sized<ctn_seq2seq_opt> {
     Seq2seqOpt &layers(int v) { Struct::layers = v; return *this; }
     Seq2seqOpt &bidirectional(int v) { Struct::bidirectional = v; return *this; }
     Seq2seqOpt &dropout(double v) { Struct::dropout = v; return *this; }
+};
+
+struct GcnOpt : detail::Sized<ctn_gcn_opt> {
+    GcnOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
+    GcnOpt &classes(int64_t v) { Struct::classes = v; return *this; }
+    GcnOpt &hidden(int64_t v) { Struct::hidden = v; return *this; }
+    GcnOpt &layers(int v) { Struct::layers = v; return *this; }
+    GcnOpt &dropout(double v) { Struct::dropout = v; return *this; }
+};
+
+struct GatOpt : detail::Sized<ctn_gat_opt> {
+    GatOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
+    GatOpt &classes(int64_t v) { Struct::classes = v; return *this; }
+    GatOpt &hidden(int64_t v) { Struct::hidden = v; return *this; }
+    GatOpt &heads(int64_t v) { Struct::heads = v; return *this; }
+    GatOpt &layers(int v) { Struct::layers = v; return *this; }
+    GatOpt &dropout(double v) { Struct::dropout = v; return *this; }
+};
+
+struct MeshgraphnetOpt : detail::Sized<ctn_meshgraphnet_opt> {
+    MeshgraphnetOpt &node_in(int64_t v) { Struct::node_in = v; return *this; }
+    MeshgraphnetOpt &edge_in(int64_t v) { Struct::edge_in = v; return *this; }
+    MeshgraphnetOpt &out(int64_t v) { Struct::out = v; return *this; }
+    MeshgraphnetOpt &hidden(int64_t v) { Struct::hidden = v; return *this; }
+    MeshgraphnetOpt &steps(int v) { Struct::steps = v; return *this; }
+    MeshgraphnetOpt &mlp_layers(int v) { Struct::mlp_layers = v; return *this; }
 };
 
 // ---- comm.h
@@ -954,6 +1174,12 @@ inline Comm CommRef::again(Maybe<ctn_comm_opt> opt) const
 {
     ctn_comm *out = nullptr;
     detail::check(ctn_comm_again(&out, get(), opt.get()));
+    return Comm(out);
+}
+inline Comm CommRef::split(int color, int key, Maybe<ctn_comm_opt> opt) const
+{
+    ctn_comm *out = nullptr;
+    detail::check(ctn_comm_split(&out, get(), color, key, opt.get()));
     return Comm(out);
 }
 inline ctn_comm_stats CommRef::get_stats() const
@@ -1378,24 +1604,6 @@ inline void dist_broadcast_vars(CommRef c, ctn_vars vars, int root)
 {
     detail::check(ctn_dist_broadcast_vars(c.get(), vars, root));
 }
-[[nodiscard]] inline Tensor dist_allreduce(CommRef c, const Tensor &x, Where at = Where::here())
-{
-    return Tensor(detail::check(ctn_dist_allreduce_at(at.text(), c.get(), x.get())));
-}
-[[nodiscard]] inline Tensor dist_allgather(CommRef c, const Tensor &x, Where at = Where::here())
-{
-    return Tensor(detail::check(ctn_dist_allgather_at(at.text(), c.get(), x.get())));
-}
-[[nodiscard]] inline Tensor dist_reduce_scatter(CommRef c, const Tensor &x,
-        Where at = Where::here())
-{
-    return Tensor(detail::check(ctn_dist_reduce_scatter_at(at.text(), c.get(), x.get())));
-}
-[[nodiscard]] inline Tensor dist_broadcast(CommRef c, const Tensor &x, int root,
-        Where at = Where::here())
-{
-    return Tensor(detail::check(ctn_dist_broadcast_at(at.text(), c.get(), x.get(), root)));
-}
 inline void dist_sync_batch_norm(ModuleRef m, CommRef c = {})
 {
     detail::check(ctn_dist_sync_batch_norm(m.get(), c.get()));
@@ -1424,6 +1632,121 @@ inline void dist_timeline_write(ContextRef ctx, CommRef c, Text path, int64_t st
 inline void extend_timeline(TrainerRef tr, Text path, int64_t steps, int ranks)
 {
     detail::check(ctn_extend_timeline(tr.get(), path.get(), steps, ranks));
+}
+
+// ---- dist_ops.h
+[[nodiscard]] inline Tensor dist_allreduce(CommRef c, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_allreduce_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_allreduce_max(CommRef c, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_allreduce_max_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_allreduce_min(CommRef c, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_allreduce_min_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_reduce(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_reduce_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_reduce_max(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_reduce_max_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_reduce_min(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_reduce_min_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_broadcast(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_broadcast_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_allgather(CommRef c, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_allgather_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_reduce_scatter(CommRef c, const Tensor &x,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_reduce_scatter_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_gather(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_gather_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_scatter(CommRef c, const Tensor &x, int root,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_scatter_at(at.text(), c.get(), x.get(), root)));
+}
+[[nodiscard]] inline Tensor dist_alltoall(CommRef c, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_alltoall_at(at.text(), c.get(), x.get())));
+}
+[[nodiscard]] inline Tensor dist_send(CommRef c, const Tensor &x, int rank,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_send_at(at.text(), c.get(), x.get(), rank)));
+}
+[[nodiscard]] inline Tensor dist_recv(CommRef c, ContextRef ctx, int rank, ctn_dtype dtype,
+        Shape dims, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_recv_at(at.text(), c.get(), ctx.get(), rank, dtype,
+            static_cast<int>(dims.size()), dims.data())));
+}
+inline DistChain::DistChain(ContextRef ctx, CommRef c)
+{
+    ctn_dist_chain *out = nullptr;
+    detail::check(ctn_dist_chain_new(&out, ctx.get(), c.get()));
+    reset(out);
+}
+inline void DistChainRef::add(ModuleRef m, Where at) const
+{
+    detail::check(ctn_dist_chain_add_at(at.text(), get(), m.get()));
+}
+inline void DistChainRef::recv(int rank, ctn_dtype dtype, Shape dims, Where at) const
+{
+    detail::check(ctn_dist_chain_recv_at(at.text(), get(), rank, dtype,
+            static_cast<int>(dims.size()), dims.data()));
+}
+inline void DistChainRef::send(int rank, Where at) const
+{
+    detail::check(ctn_dist_chain_send_at(at.text(), get(), rank));
+}
+inline Tensor DistChainRef::call(const Tensor &x, int64_t rows, Where at) const
+{
+    return Tensor(detail::check(ctn_dist_chain_call_at(at.text(), get(), x.get(), rows)));
+}
+inline DistGrid::DistGrid(CommRef c, Shape ranks, unsigned int periodic)
+{
+    ctn_dist_grid *out = nullptr;
+    detail::check(ctn_dist_grid_new(&out, c.get(), static_cast<int>(ranks.size()), ranks.data(),
+            periodic));
+    reset(out);
+}
+inline int64_t DistGridRef::length(int dimension, int64_t length) const
+{
+    return ctn_dist_grid_length(get(), dimension, length);
+}
+inline int64_t DistGridRef::begin(int dimension, int64_t length) const
+{
+    return ctn_dist_grid_begin(get(), dimension, length);
+}
+[[nodiscard]] inline Tensor dist_halo(DistGridRef g, const Tensor &x,
+        Maybe<ctn_dist_halo_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_dist_halo_at(at.text(), g.get(), x.get(), opt.get())));
+}
+inline void dist_field(ModuleRef m, DistGridRef g = {})
+{
+    detail::check(ctn_dist_field(m.get(), g.get()));
 }
 
 // ---- env.h
@@ -1686,6 +2009,14 @@ inline Module conv_transpose_new(ContextRef ctx, int64_t in, int64_t out, Shape 
             kernel.data(), opt.get()));
     return Module(m);
 }
+inline Module spectral_conv_new(ContextRef ctx, int64_t in, int64_t out, Shape modes,
+        Maybe<ctn_spectral_conv_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_spectral_conv_new(&m, ctx.get(), in, out, static_cast<int>(modes.size()),
+            modes.data(), opt.get()));
+    return Module(m);
+}
 inline Module batch_norm_new(ContextRef ctx, int64_t channels,
         Maybe<ctn_batch_norm_module_opt> opt = {})
 {
@@ -1742,6 +2073,29 @@ inline Module rnn_new(ContextRef ctx, int64_t in, int64_t hidden,
     detail::check(ctn_rnn_new(&m, ctx.get(), in, hidden, opt.get()));
     return Module(m);
 }
+inline Module graph_conv_new(ContextRef ctx, int64_t in, int64_t out,
+        Maybe<ctn_graph_conv_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_graph_conv_new(&m, ctx.get(), in, out, opt.get()));
+    return Module(m);
+}
+inline Module graph_attention_new(ContextRef ctx, int64_t in, int64_t out,
+        Maybe<ctn_graph_attention_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_graph_attention_new(&m, ctx.get(), in, out, opt.get()));
+    return Module(m);
+}
+inline Module message_passing_new(ContextRef ctx, Module edge, Module node,
+        Maybe<ctn_message_passing_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_message_passing_new(&m, ctx.get(), edge.get(), node.get(), opt.get()));
+    static_cast<void>(edge.release());
+    static_cast<void>(node.release());
+    return Module(m);
+}
 inline Module dropout_new(ContextRef ctx, double rate)
 {
     ctn_module *m = nullptr;
@@ -1779,6 +2133,14 @@ inline void lora_add(ModuleRef m, Maybe<ctn_lora_opt> opt = {})
 inline void lora_merge(ModuleRef m)
 {
     detail::check(ctn_lora_merge(m.get()));
+}
+inline void weight_norm_add(ModuleRef m, Text name, int dim)
+{
+    detail::check(ctn_weight_norm_add(m.get(), name.get(), dim));
+}
+inline void spectral_norm_add(ModuleRef m, Text name, Maybe<ctn_spectral_norm_opt> opt = {})
+{
+    detail::check(ctn_spectral_norm_add(m.get(), name.get(), opt.get()));
 }
 
 // ---- ops.h
@@ -1840,6 +2202,88 @@ inline void lora_merge(ModuleRef m)
             opt.get())));
 }
 
+// ---- ops_fft.h
+[[nodiscard]] inline Tensor fft(const Tensor &x, Shape axes, ctn_fft_norm norm,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_fft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), norm)));
+}
+[[nodiscard]] inline Tensor ifft(const Tensor &x, Shape axes, ctn_fft_norm norm,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_ifft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), norm)));
+}
+[[nodiscard]] inline Tensor rfft(const Tensor &x, Shape axes, ctn_fft_norm norm,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_rfft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), norm)));
+}
+[[nodiscard]] inline Tensor irfft(const Tensor &x, Shape axes, int64_t n_last, ctn_fft_norm norm,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_irfft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), n_last, norm)));
+}
+[[nodiscard]] inline Tensor complex_mul(const Tensor &a, const Tensor &b, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_complex_mul_at(at.text(), a.get(), b.get())));
+}
+
+// ---- ops_graph.h
+[[nodiscard]] inline Tensor index_select(const Tensor &x, const Tensor &index, int64_t axis,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_index_select_at(at.text(), x.get(), index.get(), axis)));
+}
+[[nodiscard]] inline Tensor index_add(const Tensor &x, const Tensor &index, const Tensor &src,
+        int64_t axis, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_index_add_at(at.text(), x.get(), index.get(), src.get(),
+            axis)));
+}
+[[nodiscard]] inline Tensor scatter(const Tensor &x, const Tensor &index, const Tensor &src,
+        int64_t axis, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_scatter_at(at.text(), x.get(), index.get(), src.get(), axis)));
+}
+[[nodiscard]] inline Tensor segment_sum(const Tensor &x, const Tensor &ids, int64_t n,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_segment_sum_at(at.text(), x.get(), ids.get(), n)));
+}
+[[nodiscard]] inline Tensor segment_mean(const Tensor &x, const Tensor &ids, int64_t n,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_segment_mean_at(at.text(), x.get(), ids.get(), n)));
+}
+[[nodiscard]] inline Tensor segment_max(const Tensor &x, const Tensor &ids, int64_t n,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_segment_max_at(at.text(), x.get(), ids.get(), n)));
+}
+[[nodiscard]] inline Tensor segment_softmax(const Tensor &x, const Tensor &ids, int64_t n,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_segment_softmax_at(at.text(), x.get(), ids.get(), n)));
+}
+inline std::tuple<Tensor, Tensor> group_ids(const Tensor &ids, int64_t segments,
+        Where at = Where::here())
+{
+    ctn_tensor *offsets = nullptr;
+    ctn_tensor *order = nullptr;
+    detail::check(ctn_group_ids_at(at.text(), ids.get(), segments, &offsets, &order));
+    return {Tensor(offsets), Tensor(order)};
+}
+[[nodiscard]] inline Tensor spmm(const Tensor &rowptr, const Tensor &col, const Tensor &value,
+        const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_spmm_at(at.text(), rowptr.get(), col.get(), value.get(),
+            x.get())));
+}
+
 // ---- ops_image.h
 [[nodiscard]] inline Tensor conv(const Tensor &x, const Tensor &w, const Tensor &b = {},
         Maybe<ctn_conv_opt> opt = {}, Where at = Where::here())
@@ -1852,10 +2296,36 @@ inline void lora_merge(ModuleRef m)
     return Tensor(detail::check(ctn_conv_transpose_at(at.text(), x.get(), w.get(), b.get(),
             opt.get())));
 }
+[[nodiscard]] inline Tensor im2col(const Tensor &x, Shape kernel, Maybe<ctn_conv_opt> opt = {},
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_im2col_at(at.text(), x.get(), static_cast<int>(kernel.size()),
+            kernel.data(), opt.get())));
+}
+[[nodiscard]] inline Tensor local_conv(const Tensor &x, const Tensor &w, const Tensor &b = {},
+        Maybe<ctn_conv_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_local_conv_at(at.text(), x.get(), w.get(), b.get(),
+            opt.get())));
+}
 [[nodiscard]] inline Tensor max_pool(const Tensor &x, Maybe<ctn_pool_opt> opt = {},
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_max_pool_at(at.text(), x.get(), opt.get())));
+}
+inline std::tuple<Tensor, Tensor> max_pool_places(const Tensor &x, Maybe<ctn_pool_opt> opt = {},
+        Where at = Where::here())
+{
+    ctn_tensor *y = nullptr;
+    ctn_tensor *places = nullptr;
+    detail::check(ctn_max_pool_places_at(at.text(), x.get(), opt.get(), &y, &places));
+    return {Tensor(y), Tensor(places)};
+}
+[[nodiscard]] inline Tensor max_unpool(const Tensor &y, const Tensor &places,
+        Maybe<ctn_pool_opt> opt, Span<const int64_t> size, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_max_unpool_at(at.text(), y.get(), places.get(), opt.get(),
+            static_cast<int>(size.size()), size.data())));
 }
 [[nodiscard]] inline Tensor avg_pool(const Tensor &x, Maybe<ctn_pool_opt> opt = {},
         Where at = Where::here())
@@ -1871,6 +2341,11 @@ inline void lora_merge(ModuleRef m)
 {
     return Tensor(detail::check(ctn_adaptive_avg_pool_at(at.text(), x.get(),
             static_cast<int>(size.size()), size.data())));
+}
+[[nodiscard]] inline Tensor spatial_pyramid_pool(const Tensor &x, int levels,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_spatial_pyramid_pool_at(at.text(), x.get(), levels)));
 }
 [[nodiscard]] inline Tensor batch_norm(const Tensor &x, const Tensor &scale, const Tensor &shift,
         VarRef mean, VarRef var, Maybe<ctn_batch_norm_opt> opt = {}, Where at = Where::here())
@@ -1895,11 +2370,28 @@ inline void lora_merge(ModuleRef m)
     return Tensor(detail::check(ctn_instance_norm_at(at.text(), x.get(), scale.get(), shift.get(),
             eps)));
 }
+[[nodiscard]] inline Tensor local_response_norm(const Tensor &x, int64_t size, double k,
+        double alpha, double beta, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_local_response_norm_at(at.text(), x.get(), size, k, alpha,
+            beta)));
+}
 [[nodiscard]] inline Tensor resize(const Tensor &x, ctn_resize_kind kind,
         Span<const int64_t> size, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_resize_at(at.text(), x.get(), kind,
             static_cast<int>(size.size()), size.data())));
+}
+[[nodiscard]] inline Tensor grid_sample(const Tensor &x, const Tensor &grid, int align_corners,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_grid_sample_at(at.text(), x.get(), grid.get(), align_corners)));
+}
+[[nodiscard]] inline Tensor affine_grid(const Tensor &theta, int64_t height, int64_t width,
+        int align_corners, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_affine_grid_at(at.text(), theta.get(), height, width,
+            align_corners)));
 }
 [[nodiscard]] inline Tensor depth_to_space(const Tensor &x, int64_t r, Where at = Where::here())
 {
@@ -1916,6 +2408,37 @@ inline void lora_merge(ModuleRef m)
 [[nodiscard]] inline Tensor spatial_dropout(const Tensor &x, double rate, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_spatial_dropout_at(at.text(), x.get(), rate)));
+}
+
+// ---- ops_linalg.h
+[[nodiscard]] inline Tensor cholesky(const Tensor &a, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cholesky_at(at.text(), a.get())));
+}
+[[nodiscard]] inline Tensor solve_triangular(const Tensor &a, const Tensor &b, int upper,
+        int trans, int unit, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_solve_triangular_at(at.text(), a.get(), b.get(), upper, trans,
+            unit)));
+}
+[[nodiscard]] inline Tensor solve(const Tensor &a, const Tensor &b, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_solve_at(at.text(), a.get(), b.get())));
+}
+[[nodiscard]] inline Tensor inverse(const Tensor &a, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_inverse_at(at.text(), a.get())));
+}
+[[nodiscard]] inline Tensor det(const Tensor &a, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_det_at(at.text(), a.get())));
+}
+inline std::tuple<Tensor, Tensor> slogdet(const Tensor &a, Where at = Where::here())
+{
+    ctn_tensor *sign = nullptr;
+    ctn_tensor *logabs = nullptr;
+    detail::check(ctn_slogdet_at(at.text(), a.get(), &sign, &logabs));
+    return {Tensor(sign), Tensor(logabs)};
 }
 
 // ---- ops_loss.h
@@ -1949,6 +2472,55 @@ inline void lora_merge(ModuleRef m)
 {
     return Tensor(detail::check(ctn_huber_at(at.text(), x.get(), t.get(), delta, reduction)));
 }
+[[nodiscard]] inline Tensor bernoulli_nll(const Tensor &x, const Tensor &t,
+        ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_bernoulli_nll_at(at.text(), x.get(), t.get(), reduction)));
+}
+[[nodiscard]] inline Tensor poisson_nll(const Tensor &x, const Tensor &t,
+        ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_poisson_nll_at(at.text(), x.get(), t.get(), reduction)));
+}
+[[nodiscard]] inline Tensor gaussian_nll(const Tensor &mean, const Tensor &ln_var,
+        const Tensor &t, ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_gaussian_nll_at(at.text(), mean.get(), ln_var.get(), t.get(),
+            reduction)));
+}
+[[nodiscard]] inline Tensor gaussian_kl_divergence(const Tensor &mean, const Tensor &ln_var,
+        ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_gaussian_kl_divergence_at(at.text(), mean.get(), ln_var.get(),
+            reduction)));
+}
+[[nodiscard]] inline Tensor kl_div(const Tensor &x, const Tensor &t,
+        ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_kl_div_at(at.text(), x.get(), t.get(), reduction)));
+}
+[[nodiscard]] inline Tensor hinge(const Tensor &x, const Tensor &t, int p,
+        ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_hinge_at(at.text(), x.get(), t.get(), p, reduction)));
+}
+[[nodiscard]] inline Tensor contrastive(const Tensor &a, const Tensor &b, const Tensor &t,
+        double margin, ctn_reduction reduction = CTN_MEAN, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_contrastive_at(at.text(), a.get(), b.get(), t.get(), margin,
+            reduction)));
+}
+[[nodiscard]] inline Tensor triplet(const Tensor &anchor, const Tensor &positive,
+        const Tensor &negative, double margin, ctn_reduction reduction = CTN_MEAN,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_triplet_at(at.text(), anchor.get(), positive.get(),
+            negative.get(), margin, reduction)));
+}
+[[nodiscard]] inline Tensor decov(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_decov_at(at.text(), x.get())));
+}
 [[nodiscard]] inline Tensor accuracy(const Tensor &x, const Tensor &t, int k,
         Where at = Where::here())
 {
@@ -1958,6 +2530,26 @@ inline void lora_merge(ModuleRef m)
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_confusion_matrix_at(at.text(), pred.get(), t.get(), C)));
+}
+[[nodiscard]] inline Tensor binary_accuracy(const Tensor &x, const Tensor &t,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_binary_accuracy_at(at.text(), x.get(), t.get())));
+}
+[[nodiscard]] inline Tensor r2_score(const Tensor &x, const Tensor &t, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_r2_score_at(at.text(), x.get(), t.get())));
+}
+inline std::tuple<Tensor, Tensor, Tensor, Tensor> classification_summary(const Tensor &confusion,
+        Where at = Where::here())
+{
+    ctn_tensor *precision = nullptr;
+    ctn_tensor *recall = nullptr;
+    ctn_tensor *f1 = nullptr;
+    ctn_tensor *support = nullptr;
+    detail::check(ctn_classification_summary_at(at.text(), confusion.get(), &precision, &recall,
+            &f1, &support));
+    return {Tensor(precision), Tensor(recall), Tensor(f1), Tensor(support)};
 }
 [[nodiscard]] inline Tensor layer_norm(const Tensor &x, int n, const Tensor &weight,
         const Tensor &bias, double eps, Where at = Where::here())
@@ -1985,6 +2577,16 @@ inline void lora_merge(ModuleRef m)
 {
     return Tensor(detail::check(ctn_random_uniform_at(at.text(), ctx.get(), lo, hi, dtype,
             static_cast<int>(dims.size()), dims.data())));
+}
+[[nodiscard]] inline Tensor gaussian(const Tensor &mean, const Tensor &ln_var,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_gaussian_at(at.text(), mean.get(), ln_var.get())));
+}
+[[nodiscard]] inline Tensor gumbel_softmax(const Tensor &x, double tau, int axis,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_gumbel_softmax_at(at.text(), x.get(), tau, axis)));
 }
 
 // ---- ops_math.h
@@ -2060,6 +2662,152 @@ inline void lora_merge(ModuleRef m)
 {
     return Tensor(detail::check(ctn_log_at(at.text(), x.get())));
 }
+[[nodiscard]] inline Tensor sin(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_sin_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor cos(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cos_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor tan(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_tan_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arcsin(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arcsin_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arccos(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arccos_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arctan(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arctan_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arctan2(const Tensor &y, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arctan2_at(at.text(), y.get(), x.get())));
+}
+[[nodiscard]] inline Tensor sinh(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_sinh_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor cosh(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cosh_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arcsinh(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arcsinh_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arccosh(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arccosh_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor arctanh(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_arctanh_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor expm1(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_expm1_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor log1p(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_log1p_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor log2(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_log2_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor log10(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_log10_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor floor(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_floor_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor ceil(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_ceil_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor round(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_round_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor trunc(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_trunc_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor fmod(const Tensor &a, const Tensor &b, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_fmod_at(at.text(), a.get(), b.get())));
+}
+[[nodiscard]] inline Tensor signed_power(const Tensor &x, double p, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_signed_power_at(at.text(), x.get(), p)));
+}
+[[nodiscard]] inline Tensor squared_difference(const Tensor &a, const Tensor &b,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_squared_difference_at(at.text(), a.get(), b.get())));
+}
+[[nodiscard]] inline Tensor linear_interpolate(const Tensor &p, const Tensor &a, const Tensor &b,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_linear_interpolate_at(at.text(), p.get(), a.get(), b.get())));
+}
+[[nodiscard]] inline Tensor erf(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_erf_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor erfc(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_erfc_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor erfcx(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_erfcx_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor erfinv(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_erfinv_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor erfcinv(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_erfcinv_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor ndtr(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_ndtr_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor log_ndtr(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_log_ndtr_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor ndtri(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_ndtri_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor lgamma(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_lgamma_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor digamma(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_digamma_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor polygamma(int64_t n, const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_polygamma_at(at.text(), n, x.get())));
+}
+[[nodiscard]] inline Tensor zeta(const Tensor &x, const Tensor &q, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_zeta_at(at.text(), x.get(), q.get())));
+}
 [[nodiscard]] inline Tensor leaky_relu(const Tensor &x, double slope, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_leaky_relu_at(at.text(), x.get(), slope)));
@@ -2091,6 +2839,36 @@ inline void lora_merge(ModuleRef m)
 [[nodiscard]] inline Tensor swish(const Tensor &x, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_swish_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor selu(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_selu_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor hard_sigmoid(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_hard_sigmoid_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor hard_swish(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_hard_swish_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor mish(const Tensor &x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_mish_at(at.text(), x.get())));
+}
+[[nodiscard]] inline Tensor crelu(const Tensor &x, int64_t axis, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_crelu_at(at.text(), x.get(), axis)));
+}
+[[nodiscard]] inline Tensor maxout(const Tensor &x, int64_t pool, int64_t axis,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_maxout_at(at.text(), x.get(), pool, axis)));
+}
+[[nodiscard]] inline Tensor rrelu(const Tensor &x, double lower, double upper,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_rrelu_at(at.text(), x.get(), lower, upper)));
 }
 [[nodiscard]] inline Tensor equal(const Tensor &a, const Tensor &b, Where at = Where::here())
 {
@@ -2196,9 +2974,49 @@ inline std::tuple<Tensor, Tensor> rnn(const Tensor &x, const ctn_rnn_weights &w,
     return Tensor(detail::check(ctn_min_at(at.text(), x.get(), static_cast<int>(axes.size()),
             axes.data(), keep)));
 }
+[[nodiscard]] inline Tensor prod(const Tensor &x, Shape axes = {}, int keep = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_prod_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), keep)));
+}
+[[nodiscard]] inline Tensor logsumexp(const Tensor &x, Shape axes = {}, int keep = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_logsumexp_at(at.text(), x.get(),
+            static_cast<int>(axes.size()), axes.data(), keep)));
+}
+[[nodiscard]] inline Tensor var(const Tensor &x, Shape axes, int correction, int keep = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_var_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), correction, keep)));
+}
+[[nodiscard]] inline Tensor std(const Tensor &x, Shape axes, int correction, int keep = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_std_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data(), correction, keep)));
+}
+[[nodiscard]] inline Tensor norm(const Tensor &x, double p, Shape axes = {}, int keep = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_norm_at(at.text(), x.get(), p, static_cast<int>(axes.size()),
+            axes.data(), keep)));
+}
+[[nodiscard]] inline Tensor average(const Tensor &x, const Tensor &weights = {}, Shape axes = {},
+        int keep = 0, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_average_at(at.text(), x.get(), weights.get(),
+            static_cast<int>(axes.size()), axes.data(), keep)));
+}
 [[nodiscard]] inline Tensor argmax(const Tensor &x, int64_t axis, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_argmax_at(at.text(), x.get(), axis)));
+}
+[[nodiscard]] inline Tensor argmin(const Tensor &x, int64_t axis, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_argmin_at(at.text(), x.get(), axis)));
 }
 inline std::tuple<Tensor, Tensor> topk(const Tensor &x, int64_t k, int64_t axis,
         Where at = Where::here())
@@ -2212,6 +3030,39 @@ inline std::tuple<Tensor, Tensor> topk(const Tensor &x, int64_t k, int64_t axis,
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_cumsum_at(at.text(), x.get(), axis, reverse)));
+}
+inline std::tuple<Tensor, Tensor> sort(const Tensor &x, int64_t axis, int descending,
+        Where at = Where::here())
+{
+    ctn_tensor *values = nullptr;
+    ctn_tensor *indices = nullptr;
+    detail::check(ctn_sort_at(at.text(), x.get(), axis, descending, &values, &indices));
+    return {Tensor(values), Tensor(indices)};
+}
+[[nodiscard]] inline Tensor argsort(const Tensor &x, int64_t axis, int descending,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_argsort_at(at.text(), x.get(), axis, descending)));
+}
+[[nodiscard]] inline Tensor cumprod(const Tensor &x, int64_t axis, int reverse = 0,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cumprod_at(at.text(), x.get(), axis, reverse)));
+}
+[[nodiscard]] inline Tensor normalize(const Tensor &x, int64_t axis, double eps,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_normalize_at(at.text(), x.get(), axis, eps)));
+}
+[[nodiscard]] inline Tensor cosine_similarity(const Tensor &a, const Tensor &b, int64_t axis,
+        double eps, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cosine_similarity_at(at.text(), a.get(), b.get(), axis, eps)));
+}
+[[nodiscard]] inline Tensor cross_covariance(const Tensor &x, const Tensor &y,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_cross_covariance_at(at.text(), x.get(), y.get())));
 }
 [[nodiscard]] inline Tensor one_hot(const Tensor &index, int64_t classes, ctn_dtype dtype,
         Where at = Where::here())
@@ -2233,6 +3084,20 @@ inline std::tuple<Tensor, Tensor> topk(const Tensor &x, int64_t k, int64_t axis,
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_embedding_at(at.text(), table.get(), index.get())));
+}
+[[nodiscard]] inline Tensor select_item(const Tensor &x, const Tensor &t, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_select_item_at(at.text(), x.get(), t.get())));
+}
+[[nodiscard]] inline Tensor permutate(const Tensor &x, const Tensor &index, int64_t axis,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_permutate_at(at.text(), x.get(), index.get(), axis)));
+}
+[[nodiscard]] inline Tensor masked_fill(const Tensor &x, const Tensor &mask, double value,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_masked_fill_at(at.text(), x.get(), mask.get(), value)));
 }
 [[nodiscard]] inline Tensor concat(Span<const Tensor> x, int64_t axis, Where at = Where::here())
 {
@@ -2257,11 +3122,34 @@ inline std::vector<Tensor> split(const Tensor &x, int64_t axis, Span<const int64
 {
     return Tensor(detail::check(ctn_slice_at(at.text(), x.get(), axis, start, length)));
 }
+[[nodiscard]] inline Tensor slice_step(const Tensor &x, int64_t axis, int64_t start,
+        int64_t length, int64_t stride, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_slice_step_at(at.text(), x.get(), axis, start, length,
+            stride)));
+}
+[[nodiscard]] inline Tensor select(const Tensor &x, int64_t axis, int64_t index,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_select_at(at.text(), x.get(), axis, index)));
+}
+inline std::vector<Tensor> separate(const Tensor &x, int64_t axis, int n, Where at = Where::here())
+{
+    std::vector<ctn_tensor *> out(static_cast<std::size_t>(n));
+    detail::check(ctn_separate_at(at.text(), x.get(), axis, n, out.data()));
+    return detail::objects<Tensor>(out);
+}
 [[nodiscard]] inline Tensor pad(const Tensor &x, Span<const int64_t> before,
         Span<const int64_t> after, double value, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_pad_at(at.text(), x.get(), before.data(), after.data(),
             value)));
+}
+[[nodiscard]] inline Tensor pad_by(const Tensor &x, ctn_pad_mode mode,
+        Span<const int64_t> before = {}, Span<const int64_t> after = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_pad_by_at(at.text(), x.get(), mode, before.data(),
+            after.data())));
 }
 [[nodiscard]] inline Tensor tril(const Tensor &x, int64_t diagonal = 0, Where at = Where::here())
 {
@@ -2279,6 +3167,56 @@ inline std::vector<Tensor> split(const Tensor &x, int64_t axis, Span<const int64
 [[nodiscard]] inline Tensor unsqueeze(const Tensor &x, int64_t axis, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_unsqueeze_at(at.text(), x.get(), axis)));
+}
+[[nodiscard]] inline Tensor flip(const Tensor &x, Shape axes = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_flip_at(at.text(), x.get(), static_cast<int>(axes.size()),
+            axes.data())));
+}
+[[nodiscard]] inline Tensor roll(const Tensor &x, int64_t axis, int64_t shift,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_roll_at(at.text(), x.get(), axis, shift)));
+}
+[[nodiscard]] inline Tensor repeat(const Tensor &x, int64_t n, int64_t axis,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_repeat_at(at.text(), x.get(), n, axis)));
+}
+[[nodiscard]] inline Tensor tile(const Tensor &x, Span<const int64_t> reps,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_tile_at(at.text(), x.get(), static_cast<int>(reps.size()),
+            reps.data())));
+}
+[[nodiscard]] inline Tensor moveaxis(const Tensor &x, int64_t from, int64_t to,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_moveaxis_at(at.text(), x.get(), from, to)));
+}
+[[nodiscard]] inline Tensor swapaxes(const Tensor &x, int64_t i, int64_t j,
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_swapaxes_at(at.text(), x.get(), i, j)));
+}
+[[nodiscard]] inline Tensor diagonal(const Tensor &x, int64_t offset, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_diagonal_at(at.text(), x.get(), offset)));
+}
+[[nodiscard]] inline Tensor diag_embed(const Tensor &x, int64_t offset, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_diag_embed_at(at.text(), x.get(), offset)));
+}
+[[nodiscard]] inline Tensor einsum(Text equation, Span<const Tensor> x, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_einsum_at(at.text(), equation.get(),
+            static_cast<int>(x.size()), detail::pointers(x))));
+}
+[[nodiscard]] inline Tensor tensordot(const Tensor &a, const Tensor &b,
+        Span<const int64_t> axes_a, Span<const int64_t> axes_b, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_tensordot_at(at.text(), a.get(), b.get(),
+            static_cast<int>(axes_b.size()), axes_a.data(), axes_b.data())));
 }
 
 // ---- optim.h
@@ -2299,6 +3237,90 @@ inline Optim adamw_new(ctn_vars vars, Maybe<ctn_adam_opt> opt = {})
     ctn_optim *o = nullptr;
     detail::check(ctn_adamw_new(&o, vars, opt.get()));
     return Optim(o);
+}
+inline Optim rmsprop_new(ctn_vars vars, Maybe<ctn_rmsprop_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_rmsprop_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim adagrad_new(ctn_vars vars, Maybe<ctn_adagrad_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_adagrad_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim adadelta_new(ctn_vars vars, Maybe<ctn_adadelta_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_adadelta_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim adamax_new(ctn_vars vars, Maybe<ctn_adamax_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_adamax_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim nadam_new(ctn_vars vars, Maybe<ctn_nadam_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_nadam_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim radam_new(ctn_vars vars, Maybe<ctn_radam_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_radam_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim lion_new(ctn_vars vars, Maybe<ctn_lion_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_lion_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim lamb_new(ctn_vars vars, Maybe<ctn_lamb_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_lamb_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim lars_new(ctn_vars vars, Maybe<ctn_lars_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_lars_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim adabound_new(ctn_vars vars, Maybe<ctn_adabound_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_adabound_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim smorms3_new(ctn_vars vars, Maybe<ctn_smorms3_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_smorms3_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim msvag_new(ctn_vars vars, Maybe<ctn_msvag_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_msvag_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline Optim lbfgs_new(ctn_vars vars, Maybe<ctn_lbfgs_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_lbfgs_new(&o, vars, opt.get()));
+    return Optim(o);
+}
+inline double lbfgs_step(OptimRef o, ctn_closure_fn closure, void *user = nullptr)
+{
+    double loss = 0;
+    detail::check(ctn_lbfgs_step(o.get(), closure, user, &loss));
+    return loss;
 }
 inline void OptimRef::backward(const Tensor &loss, Where at) const
 {
@@ -2331,6 +3353,18 @@ inline void OptimRef::set_hyper(Text name, double value) const
 inline void OptimRef::set_clip(double max) const
 {
     ctn_optim_set_clip(get(), max);
+}
+inline void OptimRef::set_clip_value(double max) const
+{
+    ctn_optim_set_clip_value(get(), max);
+}
+inline void OptimRef::set_lasso(double rate) const
+{
+    ctn_optim_set_lasso(get(), rate);
+}
+inline void OptimRef::set_noise(double eta, double gamma, uint64_t seed) const
+{
+    ctn_optim_set_noise(get(), eta, gamma, seed);
 }
 inline void OptimRef::set_skip_nonfinite(int on) const
 {
@@ -2450,6 +3484,10 @@ inline Tensor StepRef::input(int f, Where at) const
 inline void StepRef::report(Text name, const Tensor &value) const
 {
     detail::check(ctn_report(get(), name.get(), value.get()));
+}
+inline void TrainerRef::add_optim(Text name, OptimRef opt, ctn_loss_fn loss, void *self) const
+{
+    detail::check(ctn_trainer_add_optim(get(), name.get(), opt.get(), loss, self));
 }
 inline void TrainerRef::run() const
 {
@@ -2583,6 +3621,10 @@ inline void extend_average(TrainerRef tr, double rate)
 {
     detail::check(ctn_extend_average(tr.get(), rate));
 }
+inline void extend_swa(TrainerRef tr, int64_t start, int64_t every)
+{
+    detail::check(ctn_extend_swa(tr.get(), start, every));
+}
 inline void extend_weights(TrainerRef tr, Maybe<ctn_trigger> when = {}, Text file = {})
 {
     detail::check(ctn_extend_weights(tr.get(), when.get(), file.get()));
@@ -2705,6 +3747,12 @@ inline Module zoo_unet(ContextRef ctx, Maybe<ctn_unet_opt> opt = {})
     detail::check(ctn_zoo_unet(&m, ctx.get(), opt.get()));
     return Module(m);
 }
+inline Module zoo_fno(ContextRef ctx, Maybe<ctn_fno_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_zoo_fno(&m, ctx.get(), opt.get()));
+    return Module(m);
+}
 inline Module zoo_gpt(ContextRef ctx, Maybe<ctn_gpt_opt> opt = {})
 {
     ctn_module *m = nullptr;
@@ -2733,6 +3781,24 @@ inline Module zoo_seq2seq(ContextRef ctx, Maybe<ctn_seq2seq_opt> opt = {})
 {
     ctn_module *m = nullptr;
     detail::check(ctn_zoo_seq2seq(&m, ctx.get(), opt.get()));
+    return Module(m);
+}
+inline Module zoo_gcn(ContextRef ctx, Maybe<ctn_gcn_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_zoo_gcn(&m, ctx.get(), opt.get()));
+    return Module(m);
+}
+inline Module zoo_gat(ContextRef ctx, Maybe<ctn_gat_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_zoo_gat(&m, ctx.get(), opt.get()));
+    return Module(m);
+}
+inline Module zoo_meshgraphnet(ContextRef ctx, Maybe<ctn_meshgraphnet_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_zoo_meshgraphnet(&m, ctx.get(), opt.get()));
     return Module(m);
 }
 inline Module zoo_open(ContextRef ctx, Text path)
