@@ -118,6 +118,9 @@ static void remove_adapter(ctn_module *m)
 static ctn_status add_adapter(ctn_module *m, const ctn_lora_opt *o)
 {
     ctn__linear *l = ctn__linear_of(m);
+    if (l->weight->derive) /* ctn_lora_merge could not add to it */
+        return ctn_fail(CTN_ESTATE, "lora_add: '%s' has weight or spectral normalisation",
+                        l->weight->name);
     const int64_t out = l->weight->d.dim[0], in = l->weight->d.dim[1];
     const double bound = 1 / sqrt((double)in); /* as in PyTorch's Linear */
     const ctn_init *usual =

@@ -12,7 +12,7 @@
 
 typedef struct {
     ctn_var *var;
-    float *avg; /* f32, same shape as var */
+    void *avg; /* type and shape of var */
 } averaged;
 
 struct ctn__average {
@@ -26,12 +26,13 @@ struct ctn__average {
 void ctn__average_swap(ctn__average *a)
 {
     for (size_t k = 0; a && k < a->at.n; k++) {
-        float *w = a->at.at[k].var->data, *avg = a->at.at[k].avg;
-        const int64_t n = ctn__count(&a->at.at[k].var->d);
-        for (int64_t i = 0; i < n; i++) {
-            const float x = w[i];
-            w[i] = avg[i];
-            avg[i] = x;
+        char *w = a->at.at[k].var->data, *avg = a->at.at[k].avg, part[4096];
+        const size_t bytes = ctn__bytes(&a->at.at[k].var->d);
+        for (size_t i = 0; i < bytes; i += sizeof part) {
+            const size_t n = bytes - i < sizeof part ? bytes - i : sizeof part;
+            memcpy(part, w + i, n);
+            memcpy(w + i, avg + i, n);
+            memcpy(avg + i, part, n);
         }
         a->at.at[k].var->version++;
     }
@@ -56,20 +57,30 @@ static double share(ctn__average *a, int64_t step)
     return 1.0 / (double)++a->used;
 }
 
+static void move_f32(float *avg, const float *w, int64_t n, float rest)
+{
+    for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
+}
+
+static void move_f64(double *avg, const double *w, int64_t n, double rest)
+{
+    for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
+}
+
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     ctn__average *a = self;
     if (tr->skipped) return CTN_OK;
-    const float rest = (float)share(a, tr->optim->t);
+    const double rest = share(a, tr->optim->t);
     if (rest == 0) return CTN_OK;
     CTN_TRY(ctn__pool_settle(tr->optim->pool));
     for (size_t k = 0; k < a->at.n; k++) {
-        const float *w = a->at.at[k].var->data;
-        float *avg = a->at.at[k].avg;
-        const int64_t n = ctn__count(&a->at.at[k].var->d);
-        if (rest == 1) memcpy(avg, w, (size_t)n * sizeof *avg);
-        else
-            for (int64_t i = 0; i < n; i++) avg[i] += rest * (w[i] - avg[i]);
+        const ctn_var *v = a->at.at[k].var;
+        void *avg = a->at.at[k].avg;
+        const int64_t n = ctn__count(&v->d);
+        if (rest == 1) memcpy(avg, v->data, ctn__bytes(&v->d));
+        else if (v->d.dtype == CTN_F64) move_f64(avg, v->data, n, rest);
+        else move_f32(avg, v->data, n, (float)rest);
     }
     return CTN_OK;
 }
@@ -106,7 +117,7 @@ static ctn_status visit(void *self, ctn_state_fn fn, void *user)
         while (i < p.n && p.var[i] != v) i++;
         if (i == p.n)
             return ctn_fail(CTN_ESTATE, "average: %s is no longer part of the net", v->name);
-        CTN_TRY(fn(user, p.name[i], CTN_F32, v->d.ndim, v->d.dim, a->at.at[k].avg));
+        CTN_TRY(fn(user, p.name[i], v->d.dtype, v->d.ndim, v->d.dim, a->at.at[k].avg));
     }
     return CTN_OK;
 }
@@ -127,10 +138,10 @@ static ctn_status add_params(ctn__average *a)
         bool tied = false;
         for (int k = 0; k < i; k++) tied |= p.var[k] == p.var[i];
         if (tied) continue;
-        if (p.var[i]->d.dtype != CTN_F32)
-            return ctn_fail(CTN_EDTYPE, "extend_average: %s is %s, expected f32", p.name[i],
+        if (p.var[i]->d.dtype != CTN_F32 && p.var[i]->d.dtype != CTN_F64)
+            return ctn_fail(CTN_EDTYPE, "extend_average: %s is %s, expected f32 or f64", p.name[i],
                             ctn_dtype_name(p.var[i]->d.dtype));
-        averaged x = {p.var[i], ctn__calloc((size_t)ctn__count(&p.var[i]->d) + 1, sizeof(float))};
+        averaged x = {p.var[i], ctn__calloc(ctn__bytes(&p.var[i]->d) + 1, 1)};
         if (!x.avg || !ctn__vec_push(&a->at, x)) {
             ctn__free(x.avg);
             return CTN_ENOMEM;

@@ -182,6 +182,7 @@ static void starts_near_the_singular_value(void **state)
     assert_true(fabs((double)y[0] - 3) < 1e-5 && fabs((double)y[1] - 1) < 1e-5);
     assert_int_equal(ctn_spectral_norm_add(m, "weight", NULL), CTN_ESTATE);
     assert_int_equal(ctn_weight_norm_add(m, "bias", 0), CTN_ENOTFOUND);
+    assert_int_equal(ctn_lora_add(m, NULL), CTN_ESTATE);
     assert_int_equal(ctn_module_copy(&copy, m), CTN_EUNSUPPORTED);
     ctn_error_clear();
     ctn_module_free(m);
