@@ -385,7 +385,7 @@ def test_typing():
     refused("batch: 8\nepcohs: 3\n", "line 2", "unknown key 'epcohs'", "did you mean epochs?")
     refused("batch: no\n", "line 1", "an integer", "'no'")
     refused("lr: fast\n", "a number")
-    refused("optimizer: adagrad\n", "one of")
+    refused("optimizer: adagrab\n", "one of")
     refused("lr: &a 1\nmomentum: *a\n", "anchors")
     refused("momentum: *a\n", "alias")
     refused("lr: !!float 1\n", "tags")
