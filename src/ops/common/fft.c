@@ -20,10 +20,10 @@
 
 enum {
     MAX_PASSES = 64,
-    LARGEST_RADIX = 31,
-    FEW = 16,
-    VECTOR = 64 /* bytes */,
-    BLOCK = 512 << 10 /* bytes */
+    LARGEST_RADIX = 31, /* of a pass; a larger prime factor needs Bluestein */
+    FEW = 16,           /* elements of a line that are copied before the next line */
+    VECTOR = 64,        /* bytes of the lines of a block, at one position */
+    BLOCK = 512 << 10   /* bytes of the work space of a block, if more than one line fits */
 };
 
 typedef struct ctn__fft ctn__fft;
@@ -39,12 +39,42 @@ struct ctn__fft {
     void *chirp, *spectrum;
 };
 
+typedef enum { COMPLEX, TO_HALF, FROM_HALF } kind; /* fft, rfft, irfft */
+
+/* A prepared node. */
+typedef struct {
+    kind what;
+    bool inverse;
+    int64_t n;            /* length of the transform */
+    int64_t inner, lines; /* elements between two of a line; number of lines */
+    int64_t rows[2];      /* length of the axis in the input and in the output */
+    int64_t lanes;        /* lines of a block */
+    int64_t room;         /* rows of a block: half a spectrum has one more than its pairs */
+    double edge, middle;  /* factors of the frequencies 0 and n/2, and of the others */
+    ctn__fft *fft;        /* of length n, or n/2 for real lines of even length */
+    void *half;           /* exp(-2 pi i k / n), k = 0 to n/2, for those */
+} job;
+
 /* Lines begin at these places and are neighbours in memory. */
 static bool beside(const int64_t *at, int64_t L)
 {
     for (int64_t l = 1; l < L; l++)
         if (at[l] != at[0] + l) return false;
     return true;
+}
+
+/* Where L lines begin in the input (side 0) or the output (1), in elements or pairs. */
+static void places(const job *b, int side, int64_t first, int64_t L, int64_t *at)
+{
+    const int64_t skip = (b->rows[side] - 1) * b->inner;
+    int64_t column = first % b->inner, o = first / b->inner * b->rows[side] * b->inner + column;
+    for (int64_t l = 0; l < L; l++, o++, column++) {
+        if (column == b->inner) {
+            column = 0;
+            o += skip;
+        }
+        at[l] = o;
+    }
 }
 
 #define T float
@@ -194,21 +224,6 @@ static ctn_status fft_new(ctn__fft **f, int64_t n, ctn_dtype t)
 
 /* ---- a prepared node ------------------------------------------------------------------------- */
 
-typedef enum { COMPLEX, TO_HALF, FROM_HALF } kind;
-
-typedef struct {
-    kind what;
-    bool inverse;         /* COMPLEX only */
-    int64_t n;            /* length of the transform */
-    int64_t inner, lines; /* elements between two of a line; number of lines */
-    int64_t rows[2];      /* length of the axis in the input and in the output */
-    int64_t lanes;        /* lines of a block */
-    int64_t room;         /* rows of a block: half a spectrum has one more than its pairs */
-    double edge, middle;  /* factors of the frequencies 0 and n/2, and of the others */
-    ctn__fft *fft;        /* of length n, or n/2 for real lines of even length */
-    void *half;           /* exp(-2 pi i k / n), k = 0 to n/2, for those */
-} job;
-
 static void job_free(void *priv)
 {
     job *b = priv;
@@ -225,90 +240,6 @@ static ctn_status make_half(job *b, ctn_dtype t)
     for (int64_t k = 0; k <= b->n / 2; k++) put_root(b->half, t, k, k, b->n);
     return CTN_OK;
 }
-
-/* Where L lines begin in the input (side 0) or the output (1), in elements or pairs. */
-static void places(const job *b, int side, int64_t first, int64_t L, int64_t *at)
-{
-    const int64_t skip = (b->rows[side] - 1) * b->inner;
-    int64_t column = first % b->inner, o = first / b->inner * b->rows[side] * b->inner + column;
-    for (int64_t l = 0; l < L; l++, o++, column++) {
-        if (column == b->inner) {
-            column = 0;
-            o += skip;
-        }
-        at[l] = o;
-    }
-}
-
-/* The block of L lines from `first`, through scratch for 4 arrays of it. */
-#define DEFINE_RUN(T, NAME)                                                                       \
-    static void NAME(swap)(NAME(block) * u, NAME(block) * v)                                      \
-    {                                                                                             \
-        const NAME(block) t = *u;                                                                 \
-        *u = *v;                                                                                  \
-        *v = t;                                                                                   \
-    }                                                                                             \
-    static void NAME(turn)(NAME(block) * u)                                                       \
-    {                                                                                             \
-        *u = (NAME(block)){u->im, u->re};                                                         \
-    }                                                                                             \
-    /* From the tensor to what is transformed; v is room. */                                      \
-    static void NAME(take)(const job *b, const T *x, const int64_t *at, int64_t L,                \
-                           NAME(block) * u, NAME(block) * v)                                      \
-    {                                                                                             \
-        const ctn__isa isa = ctn__isa_in_use();                                                   \
-        const int64_t n = b->fft->n, step = b->inner;                                             \
-        const T edge = (T)b->edge, middle = (T)b->middle;                                         \
-        if (b->what == TO_HALF) {                                                                 \
-            (b->half ? NAME(load_pairs) : NAME(load_real))[isa](x, u->re, u->im, at, step, n, L); \
-            return;                                                                               \
-        }                                                                                         \
-        NAME(load)[isa](x, u->re, u->im, at, step, b->rows[0], L);                                \
-        if (b->what == FROM_HALF && b->half) {                                                    \
-            NAME(from_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);        \
-            NAME(swap)(u, v);                                                                     \
-        } else if (b->what == FROM_HALF) {                                                        \
-            NAME(mirror)[isa](u->re, u->im, n, L, edge, middle);                                  \
-        }                                                                                         \
-    }                                                                                             \
-    /* And from the transform to the tensor. */                                                   \
-    static void NAME(give)(const job *b, T *y, const int64_t *at, int64_t L, NAME(block) * u,     \
-                           NAME(block) * v)                                                       \
-    {                                                                                             \
-        const ctn__isa isa = ctn__isa_in_use();                                                   \
-        const int64_t n = b->fft->n, step = b->inner;                                             \
-        const T edge = (T)b->edge, middle = (T)b->middle;                                         \
-        if (b->what == FROM_HALF) {                                                               \
-            if (b->half) NAME(store_pairs)[isa](y, u->re, u->im, at, step, n, L);                 \
-            else NAME(store_real)[isa](y, u->re, at, step, n, L);                                 \
-            return;                                                                               \
-        }                                                                                         \
-        if (b->what == TO_HALF && b->half) {                                                      \
-            NAME(to_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);          \
-            NAME(swap)(u, v);                                                                     \
-        } else if (edge != 1 || middle != 1) {                                                    \
-            NAME(weigh)[isa](u->re, u->im, b->rows[1], L, edge, middle);                          \
-        }                                                                                         \
-        NAME(store)[isa](y, u->re, u->im, at, step, b->rows[1], L);                               \
-    }                                                                                             \
-    static void NAME(run_block)(const job *b, const T *x, T *y, int64_t first, int64_t L,         \
-                                T *scratch)                                                       \
-    {                                                                                             \
-        const int64_t all = b->room * L;                                                          \
-        int64_t at[VECTOR];                                                                       \
-        NAME(block) u = {scratch, scratch + all}, v = {scratch + 2 * all, scratch + 3 * all};     \
-        places(b, 0, first, L, at);                                                               \
-        NAME(take)(b, x, at, L, &u, &v);                                                          \
-        if (b->inverse) NAME(turn)(&u), NAME(turn)(&v);                                           \
-        NAME(transform)(b->fft, &u, &v, L);                                                       \
-        if (b->inverse) NAME(turn)(&u), NAME(turn)(&v);                                           \
-        places(b, 1, first, L, at);                                                               \
-        NAME(give)(b, y, at, L, &u, &v);                                                          \
-    }
-#define F32(name) name##_f32
-#define F64(name) name##_f64
-DEFINE_RUN(float, F32)
-DEFINE_RUN(double, F64)
 
 static ctn_status fft_run(const ctn_run_args *a)
 {

@@ -9,6 +9,13 @@ typedef struct {
     T *re, *im;
 } NAME(block);
 
+static void NAME(swap)(NAME(block) * u, NAME(block) * v)
+{
+    const NAME(block) t = *u;
+    *u = *v;
+    *v = t;
+}
+
 /* One pass of radix r over m groups of r elements, each a row of s numbers:
  *   y[r p + k] = w^(k p) sum_j x[p + j m] exp(-2 pi i j k / r), w = exp(-2 pi i / (r m))
  * w holds w^(k p), k = 1 to r-1, for each p. */
@@ -174,9 +181,7 @@ static void NAME(passes)(const ctn__fft *f, NAME(block) * x, NAME(block) * y, in
         }
         w += 2 * m * (r - 1);
         s *= r;
-        const NAME(block) t = *x;
-        *x = *y;
-        *y = t;
+        NAME(swap)(x, y);
     }
 }
 
@@ -348,4 +353,69 @@ CTN__PER_ISA(NAME(mirror), (T * re, T *im, int64_t n, int64_t L, T edge, T middl
             ui[l] = pi;
         }
     }
+}
+
+/* ---- one block -------------------------------------------------------------------------------- */
+
+/* Swap real and imaginary parts. */
+static void NAME(turn)(NAME(block) * u, NAME(block) * v)
+{
+    *u = (NAME(block)){u->im, u->re};
+    *v = (NAME(block)){v->im, v->re};
+}
+
+/* From the tensor to what is transformed; v is room. */
+static void NAME(take)(const job *b, const T *x, const int64_t *at, int64_t L, NAME(block) * u,
+                       NAME(block) * v)
+{
+    const ctn__isa isa = ctn__isa_in_use();
+    const int64_t n = b->fft->n, step = b->inner;
+    const T edge = (T)b->edge, middle = (T)b->middle;
+    if (b->what == TO_HALF) {
+        (b->half ? NAME(load_pairs) : NAME(load_real))[isa](x, u->re, u->im, at, step, n, L);
+        return;
+    }
+    NAME(load)[isa](x, u->re, u->im, at, step, b->rows[0], L);
+    if (b->what == FROM_HALF && b->half) {
+        NAME(from_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);
+        NAME(swap)(u, v);
+    } else if (b->what == FROM_HALF) {
+        NAME(mirror)[isa](u->re, u->im, n, L, edge, middle);
+    }
+}
+
+/* And from the transform to the tensor. */
+static void NAME(give)(const job *b, T *y, const int64_t *at, int64_t L, NAME(block) * u,
+                       NAME(block) * v)
+{
+    const ctn__isa isa = ctn__isa_in_use();
+    const int64_t n = b->fft->n, step = b->inner;
+    const T edge = (T)b->edge, middle = (T)b->middle;
+    if (b->what == FROM_HALF) {
+        if (b->half) NAME(store_pairs)[isa](y, u->re, u->im, at, step, n, L);
+        else NAME(store_real)[isa](y, u->re, at, step, n, L);
+        return;
+    }
+    if (b->what == TO_HALF && b->half) {
+        NAME(to_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);
+        NAME(swap)(u, v);
+    } else if (edge != 1 || middle != 1) {
+        NAME(weigh)[isa](u->re, u->im, b->rows[1], L, edge, middle);
+    }
+    NAME(store)[isa](y, u->re, u->im, at, step, b->rows[1], L);
+}
+
+/* The block of L lines from `first`, through scratch for 4 arrays of it. */
+static void NAME(run_block)(const job *b, const T *x, T *y, int64_t first, int64_t L, T *scratch)
+{
+    const int64_t all = b->room * L;
+    int64_t at[VECTOR];
+    NAME(block) u = {scratch, scratch + all}, v = {scratch + 2 * all, scratch + 3 * all};
+    places(b, 0, first, L, at);
+    NAME(take)(b, x, at, L, &u, &v);
+    if (b->inverse) NAME(turn)(&u, &v);
+    NAME(transform)(b->fft, &u, &v, L);
+    if (b->inverse) NAME(turn)(&u, &v);
+    places(b, 1, first, L, at);
+    NAME(give)(b, y, at, L, &u, &v);
 }
