@@ -355,7 +355,7 @@ CTN__PER_ISA(NAME(mirror), (T * re, T *im, int64_t n, int64_t L, T edge, T middl
     }
 }
 
-/* ---- one block -------------------------------------------------------------------------------- */
+/* ---- one block ------------------------------------------------------------------------------- */
 
 /* Swap real and imaginary parts. */
 static void NAME(turn)(NAME(block) * u, NAME(block) * v)
