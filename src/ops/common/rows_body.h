@@ -55,8 +55,8 @@ static inline __attribute__((always_inline)) void NAME(max_tile)(const ctn__rows
     for (int64_t c = 0; c < nc; c++) acc[c] = k < end ? (T)-INFINITY : 0;
     for (; k < end; k++) {
         const T *v = x + ctn__index_get(r->row, r->row_type, k) * r->D;
-        for (int64_t c = 0; c < nc; c++) acc[c] = v[c] <= acc[c] ? acc[c] : v[c];
-        for (int64_t c = 0; c < nc; c++) acc[c] = acc[c] != acc[c] ? NAN : acc[c];
+        for (int64_t c = 0; c < nc; c++) /* NaN stays: nothing is larger */
+            acc[c] = (v[c] > acc[c]) | (v[c] != v[c]) ? v[c] : acc[c];
     }
     for (int64_t c = 0; c < nc; c++) y[c] = acc[c];
 }
