@@ -51,8 +51,8 @@ CTN_API ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_ten
 /* The windows that a convolution with this kernel size and these options multiplies: (N,C,...) ->
  * (N,C k...,out...), with the place in the kernel counted inside each channel. spatial: number of
  * spatial dimensions; groups and out_pad are not used. Errors: ESHAPE, EDTYPE, EARG. */
-CTN_API ctn_tensor *ctn_im2col_at(const char *at, ctn_tensor *x, int spatial,
-                                  const int64_t *kernel, const ctn_conv_opt *opt);
+CTN_API ctn_tensor *ctn_im2col_at(const char *at, ctn_tensor *x, int spatial, const int64_t *kernel,
+                                  const ctn_conv_opt *opt);
 #define ctn_im2col(...) ctn_im2col_at(CTN_HERE, __VA_ARGS__)
 
 /* Convolution with a kernel of its own at every position of the result. x (N,I,...), w

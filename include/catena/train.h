@@ -76,11 +76,11 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_new(ctn_trainer **tr, ctn_optim *o
                                                   ctn_loader *loader, ctn_loss_fn loss, void *self,
                                                   const ctn_trainer_opt *o);
 /* Also train another optimizer in every iteration, with a loss of its own on the same batch: after
- * the trainer's optimizer, in the order of these calls, each in a scope of its own. The discriminator
- * and the generator of a GAN are trained like this. The loss is reported under the name; what is in
- * ctn_trainer_opt.net is saved with the state, so let net contain all networks. Extensions that
- * change the learning rate or react to infinities do so for the trainer's own optimizer. opt and
- * self are borrowed. Call it before ctn_trainer_load. Errors: EARG, ESTATE, ENOMEM. */
+ * the trainer's optimizer, in the order of these calls, each in a scope of its own. The
+ * discriminator and the generator of a GAN are trained like this. The loss is reported under the
+ * name. ctn_trainer_opt.net is saved with the state, so let it contain all networks. Extensions
+ * that change the learning rate or react to infinities do so for the trainer's own optimizer. opt
+ * and self are borrowed. Call it before ctn_trainer_load. Errors: EARG, ESTATE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_add_optim(ctn_trainer *tr, const char *name,
                                                         ctn_optim *opt, ctn_loss_fn loss,
                                                         void *self);
