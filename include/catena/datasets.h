@@ -39,6 +39,38 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_files_open(ctn_dataset **ds, int fields,
 CTN_API CTN_MUST_CHECK ctn_status ctn_npy_save(const char *path, int64_t count,
                                                const ctn_field *field, const void *data);
 
+/* Columns are given by their name in the first line or, if no column has that name, by their
+ * number, counted from 0. */
+typedef struct {
+    size_t struct_size;
+    const char *separator; /* one character; NULL: "," or, if the path ends in .tsv, a tab */
+    int no_header;         /* 1: the first line contains values, and columns have no names */
+    int ninputs, ntargets;
+    const char *const *inputs;  /* (ninputs) columns of field 0; ninputs 0: all but the targets */
+    const char *const *targets; /* (ntargets) columns of field 1; ntargets 0: no field 1 */
+    int keep_f64;               /* 1: fields of numbers are f64; 0: f32 */
+    int classes;    /* 1: the target is a class also if it is a number; it must be an integer */
+    int categories; /* 1: input columns may contain text */
+    int fill;       /* 1: missing numbers become fill_value; 0: a missing number is an error */
+    double fill_value;
+    /* A dataset of this kind whose categories and classes are used; any other text is an error.
+     * Give the training data to open the validation data. Used only during the call; NULL: none. */
+    const ctn_dataset *like;
+} ctn_csv_opt;
+/* A table of text as of RFC 4180: one sample per line, cells divided by a separator. Cells may be
+ * quoted, lines may end in CR LF, empty lines are skipped. Fields: the inputs (ninputs), and the
+ * target: a scalar if there is one column, else (ntargets). A column contains text if its first
+ * value is not a number. The distinct texts of a column, sorted by their bytes, are the numbers 0,
+ * 1, ...; a single target of text is a class (a scalar i64, see ctn_dataset_class). A missing value
+ * is an empty cell, NA, N/A, NaN, null or ?, in any case of letters. The whole table is read into
+ * memory, by several threads. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT (the
+ * message names the line and the column), ENOTFOUND (no such column), EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_csv_open(ctn_dataset **ds, const char *path,
+                                               const ctn_csv_opt *opt);
+/* The name of the column behind value k of a field, or its number as text if the table has no
+ * names; NULL if there is no such value or ds is not a table. Local. Result: borrowed from ds. */
+CTN_API const char *ctn_csv_column(const ctn_dataset *ds, int field, int64_t k);
+
 typedef struct {
     size_t struct_size;
     int64_t length; /* tokens per sample; 0: 256 */

@@ -156,8 +156,15 @@ def tokenizer():
     put("tokenizer", "merges", b"m#version: 0.2\na b\nab c\n\xc4\xa0 a\n")
 
 
+def csv():
+    put("csv", "classes", b"a,b,t\n1,2.5,red\n-3e2,+.5,blue\n")
+    put("csv", "quoted", b'\xef\xbb\xbfa,"b ""c""",t\r\n"1","x\ny",7\r\n\r\n2,z,8\r\n')
+    put("csv", "missing", b"1;2;NA\n;3;0.12345678901234567\n")
+
+
 images()
 arrays()
+csv()
 idx()
 shards()
 safetensors()
