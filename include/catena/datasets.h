@@ -23,10 +23,17 @@ typedef struct {
      * .npy file of integers (samples + 1), which never decrease; the rows of sample i are
      * offset[i] to offset[i+1] - 1 of the field's own file, also a .npy file. */
     const char *const *offsets;
+    /* Missing values of a NetCDF file. 1: they become fill_value; 0: they become NaN or, in a field
+     * of integers, are an error. */
+    int fill;
+    double fill_value;
 } ctn_files_opt;
 /* One field per file: `x.npy`, or `fields.h5:/group/name` for an HDF5 file, which a plug-in
- * reads (EUNSUPPORTED in a build without HDF5). Dimension 0 counts the samples and must be the
- * same in all files. f64 and f16 are converted to f32; i32, u8 and bool are kept; other
+ * reads (EUNSUPPORTED in a build without HDF5). `weather.nc:/t2m` is a variable of a NetCDF-4 file,
+ * whose first dimension, usually time, counts the samples. Its scale_factor and add_offset are
+ * applied, and _FillValue and missing_value mark missing values. `weather.nc:/t2m,u10,v10` is one
+ * field with several variables of the same shape, (3,lat,lon). Dimension 0 counts the samples and
+ * must be the same in all files. f64 and f16 are converted to f32; i32, u8 and bool are kept; other
  * integers become i64. Column-major and big-endian files are supported. Samples are read on
  * demand, so files may be larger than memory; .npy files of up to 256 MiB with samples below 64
  * KiB are read once, when they are opened. A read error (EIO) names the file and the offset.

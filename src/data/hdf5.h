@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTN__HDF5_ABI 1 /* incremented with every change below */
+#define CTN__HDF5_ABI 2 /* incremented with every change below */
 #define CTN__HDF5_DIMS 8
 
 typedef struct {
@@ -18,6 +18,12 @@ typedef struct {
     int bytes; /* per element in the file */
     int ndim;
     int64_t shape[CTN__HDF5_DIMS];
+    /* Attributes of a variable of NetCDF: value = stored * scale + offset, and stored values equal
+     * to one of fill (nfill) are missing. */
+    int packed; /* scale_factor or add_offset is given */
+    double scale, offset;
+    int nfill;
+    double fill[2];
 } ctn__hdf5_info;
 
 typedef enum {

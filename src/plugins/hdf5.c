@@ -85,6 +85,34 @@ static int describe_shape(struct array *a, ctn__hdf5_info *info, char *error, si
     return CTN_OK;
 }
 
+/* The value of a numeric attribute with one element; false: there is none. */
+static int number_attribute(hid_t set, const char *name, double *value)
+{
+    int good = 0;
+    if (H5Aexists(set, name) <= 0) return 0;
+    hid_t a = H5Aopen(set, name, H5P_DEFAULT);
+    if (a < 0) return 0;
+    hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    if (space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+        (class == H5T_FLOAT || class == H5T_INTEGER))
+        good = H5Aread(a, H5T_NATIVE_DOUBLE, value) >= 0;
+    if (space >= 0) H5Sclose(space);
+    if (type >= 0) H5Tclose(type);
+    H5Aclose(a);
+    return good;
+}
+
+static void describe_packing(hid_t set, ctn__hdf5_info *info)
+{
+    info->scale = 1;
+    info->offset = 0;
+    info->packed = number_attribute(set, "scale_factor", &info->scale);
+    info->packed |= number_attribute(set, "add_offset", &info->offset);
+    info->nfill = number_attribute(set, "_FillValue", &info->fill[0]);
+    info->nfill += number_attribute(set, "missing_value", &info->fill[info->nfill]);
+}
+
 /* Many parallel file systems lack file locks. Reading must not fail because of that. */
 static hid_t open_file(const char *file)
 {
@@ -112,6 +140,7 @@ static int open_locked(struct array **out, const char *file, const char *path, c
     }
     if (st == CTN_OK) st = describe_type(a->set, info, error, n);
     if (st == CTN_OK) st = describe_shape(a, info, error, n);
+    if (st == CTN_OK) describe_packing(a->set, info);
     if (st < 0) {
         release(a);
         a = NULL;

@@ -480,6 +480,56 @@ static void test_hdf5(void **state)
     assert_fails(open_one(&ds, "bad.h5:/x"), CTN_EIO, "bad.h5:/x");
 }
 
+/* ---- NetCDF ---------------------------------------------------------------------------------- */
+
+static const uint8_t netcdf_file[] = {
+#include "netcdf_file.inc"
+};
+
+static void test_netcdf(void **state)
+{
+    (void)state;
+    if (!have_plugin()) skip();
+    write_bytes("t.nc", netcdf_file, sizeof netcdf_file);
+    ctn_dataset *ds = NULL;
+    float t[4], tu[8];
+    int32_t k[4];
+    static const char *const paths[] = {"t.nc:/t", "t.nc:/t,u", "t.nc:/k"};
+    assert_int_equal(ctn_files_open(&ds, 3, paths, NULL), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 3);
+    assert_int_equal(ctn_dataset_field(ds, 0)->dtype, CTN_F32); /* packed integers */
+    assert_int_equal(ctn_dataset_field(ds, 0)->ndim, 2);
+    assert_int_equal(ctn_dataset_field(ds, 1)->ndim, 3);
+    assert_int_equal(ctn_dataset_field(ds, 1)->shape[0], 2);
+    assert_int_equal(ctn_dataset_field(ds, 2)->dtype, CTN_I32);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){t, tu, k}), CTN_OK);
+    assert_true(t[0] == 120 && isnan(t[1]) && t[2] == 130 && t[3] == 135);
+    assert_true(tu[0] == 120 && isnan(tu[1]) && tu[3] == 135 && tu[4] == 4 && tu[7] == 7);
+    assert_true(k[0] == 4 && k[3] == 7);
+    assert_fails(ctn_dataset_get(ds, 2, (void *[]){t, tu, k}), CTN_EFORMAT,
+                 "t.nc:/k: sample 2: a value is missing");
+    ctn_dataset_free(ds);
+    assert_int_equal(ctn_files_open(&ds, 3, paths,
+                                    CTN_OPT(ctn_files_opt, .fill = 1, .fill_value = -7)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 2, (void *[]){t, tu, k}), CTN_OK);
+    assert_true(tu[6] == 10 && tu[7] == -7 && k[0] == -7 && k[1] == 9);
+    ctn_dataset_free(ds);
+    /* The attributes mean nothing in other HDF5 files. */
+    write_bytes("t.h5", netcdf_file, sizeof netcdf_file);
+    int64_t raw[4];
+    assert_int_equal(open_one(&ds, "t.h5:/t"), CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->dtype, CTN_I64);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){raw}), CTN_OK);
+    assert_true(raw[0] == 40 && raw[1] == -999);
+    ctn_dataset_free(ds);
+    assert_fails(open_one(&ds, "t.nc:/t,w"), CTN_ESHAPE, "w has another shape");
+    assert_fails(open_one(&ds, "t.nc:/t,absent"), CTN_EIO, "t.nc:/t,absent");
+    assert_fails(open_one(&ds, "t.nc"), CTN_EFORMAT, "t.nc:/name");
+    write_bytes("classic.nc", "CDF\1\0\0\0\0", 8);
+    assert_fails(open_one(&ds, "classic.nc:/t"), CTN_EUNSUPPORTED, "nccopy -k nc4 classic.nc");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -488,7 +538,7 @@ int main(void)
         cmocka_unit_test(test_several),         cmocka_unit_test(test_numpy),
         cmocka_unit_test(test_no_plugin),       cmocka_unit_test(test_hdf5),
         cmocka_unit_test(test_long_samples),    cmocka_unit_test(test_large_column_major),
-        cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_shortened),       cmocka_unit_test(test_netcdf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
