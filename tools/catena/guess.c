@@ -61,13 +61,17 @@ static data_kind in_folder(const char *path)
 
 data_kind guess_kind(const char *path, const char *format)
 {
-    static const char *const names[] = {"mnist", "cifar", "folder", "shards", "arrays", "tokens"};
-    for (int i = 0; i <= DATA_TOKENS; i++)
+    static const char *const names[] = {"mnist",  "cifar",  "folder", "shards",
+                                        "arrays", "tokens", "table"};
+    for (int i = 0; i <= DATA_TABLE; i++)
         if (strcmp(format, names[i]) == 0) return (data_kind)i;
-    static const char *const arrays[] = {".npy", ".npz", ".h5", ".hdf5"};
+    static const char *const arrays[] = {".npy", ".npz", ".h5", ".hdf5", ".nc", ".nc4"};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         if (ends_with(path, arrays[i])) return DATA_ARRAYS;
-    if (strstr(path, ".h5:") || strstr(path, ".hdf5:")) return DATA_ARRAYS;
+    static const char *const parts[] = {".h5:", ".hdf5:", ".nc:", ".nc4:"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(path, parts[i])) return DATA_ARRAYS;
+    if (ends_with(path, ".csv") || ends_with(path, ".tsv")) return DATA_TABLE;
     if (is_image(path)) return DATA_IMAGES;
     if (ends_with(path, ".tar")) return DATA_SHARDS;
     if (is_folder(path)) return in_folder(path);

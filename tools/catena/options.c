@@ -4,6 +4,7 @@
  * mistyped names. `--name value` and `--name=value` mean the same; options and operands may be
  * mixed.
  */
+#define _GNU_SOURCE /* vasprintf */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -195,15 +196,16 @@ int args_set(args *a, int k, const char *value, source from, const char *where)
 
 void args_settle(args *a, const char *name, const char *fmt, ...)
 {
-    char buf[512];
+    char *buf = NULL;
     int k = option_find(a->cmd, name, strlen(name));
     if (k < 0) return;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(buf, sizeof buf, fmt, ap);
+    const bool good = vasprintf(&buf, fmt, ap) >= 0;
     va_end(ap);
-    const char *s = args_own(a, buf);
+    const char *s = good ? args_own(a, buf) : NULL;
     if (s) a->value[k] = s;
+    if (good) free(buf);
 }
 
 static const char *value_of(const args *a, const char *name)

@@ -28,6 +28,7 @@ typedef enum {
     DATA_SHARDS,
     DATA_ARRAYS,
     DATA_TOKENS,
+    DATA_TABLE,
     DATA_IMAGES, /* images without classes, for predict */
     DATA_UNKNOWN
 } data_kind;
@@ -83,9 +84,16 @@ struct task {
 #define TASK_DATA_OPTIONS                                                                          \
     {"data", "PATH", "",                                                                           \
      "folder with MNIST, CIFAR-10 (binary), one folder per class, or tar shards; x.npy or "        \
-     "file.h5:/name; text.txt or tokens.bin", GROUP_COMMON},                                       \
-    {"target", "PATH", "", "arrays: the values to predict, y.npy or file.h5:/name", GROUP_COMMON}, \
-    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens", "auto",                             \
+     "file.h5:/name; file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},                            \
+    {"target", "PATH", "",                                                                 \
+     "the values to predict. Arrays: y.npy or file.h5:/name. Tables: names of columns, separated " \
+     "by commas", GROUP_COMMON},                                                                   \
+    {"inputs", "COLUMNS", "",                                                                      \
+     "tables: names or numbers of the input columns (default: all but the target)", GROUP_DATA},   \
+    {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
+    {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",           \
+     GROUP_DATA},                                                                                  \
+    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table", "auto",                       \
      "format of --data", GROUP_DATA},                                                              \
     {"size", "N", "0", "image height and width; 0: the network's usual size", GROUP_DATA},         \
     {"mean", "R,G,B,...", "",                                                                      \
@@ -198,6 +206,10 @@ ctn_status open_tokenizer(const args *a, ctn_tokenizer **t);
 ctn_status tokens_open(task *t, ctn_dataset **ds, const char *path);
 /* Hide words of the windows if the network is to predict them. */
 ctn_status tokens_mask(task *t);
+
+/* ---- table.c --------------------------------------------------------------------------------- */
+
+ctn_status table_open(task *t, ctn_dataset **ds, const char *path, const char *target);
 
 /* ---- own_model.c ----------------------------------------------------------------------------- */
 

@@ -174,8 +174,10 @@ static ctn_status open_arrays(task *t, ctn_dataset **ds, const char *path, const
                         "predict from %s",
                         path);
     }
-    CTN_TRY(
-        ctn_files_open(ds, target[0] ? 2 : 1, paths, CTN_OPT(ctn_files_opt, .keep_f64 = !plain)));
+    CTN_TRY(ctn_files_open(ds, target[0] ? 2 : 1, paths,
+                           CTN_OPT(ctn_files_opt, .keep_f64 = !plain,
+                                   .fill = args_text(t->a, "fill")[0] != 0,
+                                   .fill_value = args_real(t->a, "fill"))));
     const ctn_field *x = ctn_dataset_field(*ds, 0), *y = ctn_dataset_field(*ds, 1);
     t->f64 = x->dtype == CTN_F64;
     if (y)
@@ -270,14 +272,16 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_IMAGES: return images_open(ds, path, &image);
     case DATA_ARRAYS: return open_arrays(t, ds, path, target);
     case DATA_TOKENS: return tokens_open(t, ds, path);
+    case DATA_TABLE: return table_open(t, ds, path, target);
     default: break;
     }
     if (access(path, F_OK) != 0) return ctn_fail(CTN_ENOTFOUND, "%s: no such file or folder", path);
-    return ctn_fail(CTN_ENOTFOUND,
-                    "%s: unknown data format; expected a folder with MNIST (*-ubyte), CIFAR-10 "
-                    "(data_batch_1.bin), tar shards or class folders, or .npy, .h5:/name, .tar, "
-                    ".txt or .bin; --format sets it explicitly",
-                    path);
+    return ctn_fail(
+        CTN_ENOTFOUND,
+        "%s: unknown data format; expected a folder with MNIST (*-ubyte), CIFAR-10 "
+        "(data_batch_1.bin), tar shards or class folders, or .npy, .h5:/name, .nc:/name, "
+        ".csv, .tar, .txt or .bin; --format sets it explicitly",
+        path);
 }
 
 /* Keep a dataset that others read through; it is freed after them. */
@@ -505,7 +509,7 @@ ctn_status task_data(task *t)
         return ctn_fail(CTN_ENOTFOUND,
                         "%s: found images without classes, expected one folder per class", p.path);
     t->classes = args_int(t->a, "classes");
-    t->classify = t->kind != DATA_ARRAYS;
+    t->classify = t->kind != DATA_ARRAYS && t->kind != DATA_TABLE;
     ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
     if (t->use == FOR_TRAINING) CTN_TRY(open_training(t, &p, target));
     else CTN_TRY(open_set(t, &t->set[0], p.path, target, split, false));
@@ -543,7 +547,7 @@ static int64_t usual_batch(const task *t)
 {
     static const int64_t usual[] = {
         [DATA_MNIST] = 100, [DATA_CIFAR] = 128, [DATA_FOLDER] = 32, [DATA_IMAGES] = 32,
-        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16};
+        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16, [DATA_TABLE] = 64};
     return usual[t->kind];
 }
 

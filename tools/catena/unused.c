@@ -12,6 +12,16 @@ static bool arrays(const task *t)
     return t->kind == DATA_ARRAYS;
 }
 
+static bool tables(const task *t)
+{
+    return t->kind == DATA_TABLE;
+}
+
+static bool targets(const task *t)
+{
+    return arrays(t) || tables(t);
+}
+
 static bool images(const task *t)
 {
     return t->kind == DATA_CIFAR || t->kind == DATA_FOLDER || t->kind == DATA_SHARDS ||
@@ -145,9 +155,12 @@ static const struct {
     bool (*works)(const task *t);
     const char *otherwise;
 } uses[] = {
-    {"target", arrays, "only arrays have targets in a separate file"},
-    {"val-target", arrays, "only arrays have targets in a separate file"},
-    {"standardize", arrays, "only arrays are standardised"},
+    {"target", targets, "only arrays and tables have targets to choose"},
+    {"val-target", targets, "only arrays and tables have targets to choose"},
+    {"standardize", targets, "only arrays and tables are standardised"},
+    {"inputs", tables, "only tables have columns"},
+    {"no-header", tables, "only tables have columns"},
+    {"fill", targets, "only tables and NetCDF files have missing values"},
     {"size", images, "this data has no images to decode"},
     {"mean", images, "this data has no images to decode"},
     {"std", images, "this data has no images to decode"},
