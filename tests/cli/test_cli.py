@@ -60,6 +60,35 @@ def make_arrays(n=256):
 ARRAYS = ["--data", "x.npy", "--target", "y.npy", "--hidden", "16", "--batch", "32"]
 
 
+def test_tables():
+    """CSV: regression and classes by column, missing values, the same columns in predict."""
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 300))
+    rows = [f"{x:.4f},{y:.4f},{'big' if x > y else 'small'},{3 * x - y + 50:.5f}"
+            for x, y in zip(a, b)]
+    Path("t.csv").write_text("a,b,size,sum\n" + "\n".join(rows) + "\n")
+    table = ["--data", "t.csv", "--hidden", "16", "--batch", "32", "--lr", "0.01", "--inputs",
+             "a,b"]
+    train("mlp", *table, "--target", "sum", "--epochs", "20", "--out", "sums")
+    weights = ["--weights", "sums/weights.safetensors", "--data", "t.csv"]
+    assert json.loads(run("eval", *weights, "--target", "sum", "--json").stdout)["mae"] < 0.3
+    run("predict", *weights, "--out", "sum.npy")
+    assert np.abs(np.load("sum.npy")[:, 0] - (3 * a - b + 50)).mean() < 0.3
+    train("mlp", *table, "--target", "size", "--val", "t.csv", "--epochs", "10", "--out", "sizes")
+    assert Path("sizes/classes.txt").read_text().split() == ["big", "small"]
+    found = run("eval", "--weights", "sizes/best.safetensors", "--data", "t.csv", "--target",
+                "size", "--json")
+    assert json.loads(found.stdout)["accuracy"] > 0.9
+    text = run("train", "mlp", *table[:2], "--target", "sum", "--out", "no", code=4).stderr
+    assert 'line 2, column "size"' in text, text
+    assert "--target" in run("train", "mlp", *table, "--out", "no", code=2).stderr
+    rows[4] = ",1,big,2"
+    Path("t.csv").write_text("a,b,size,sum\n" + "\n".join(rows) + "\n")
+    text = run("train", "mlp", *table, "--target", "sum", "--out", "no", code=4).stderr
+    assert 'line 6, column "a": the value is missing' in text, text
+    train("mlp", *table, "--target", "sum", "--fill", "0", "--epochs", "1", "--out", "filled")
+
+
 # ---- usage
 
 
