@@ -395,9 +395,26 @@ module catena_c
         integer(c_int64_t) :: fill_ns = 0
     end type
     type, bind(C) :: ctn_files_opt
-        integer(c_size_t) :: struct_size = 24
+        integer(c_size_t) :: struct_size = 40
         integer(c_int) :: keep_f64 = 0
         type(c_ptr) :: offsets = c_null_ptr
+        integer(c_int) :: fill = 0
+        real(c_double) :: fill_value = 0
+    end type
+    type, bind(C) :: ctn_csv_opt
+        integer(c_size_t) :: struct_size = 80
+        type(c_ptr) :: separator = c_null_ptr
+        integer(c_int) :: no_header = 0
+        integer(c_int) :: ninputs = 0
+        integer(c_int) :: ntargets = 0
+        type(c_ptr) :: inputs = c_null_ptr
+        type(c_ptr) :: targets = c_null_ptr
+        integer(c_int) :: keep_f64 = 0
+        integer(c_int) :: classes = 0
+        integer(c_int) :: categories = 0
+        integer(c_int) :: fill = 0
+        real(c_double) :: fill_value = 0
+        type(ctn_dataset) :: like
     end type
     type, bind(C) :: ctn_tokens_opt
         integer(c_size_t) :: struct_size = 32
@@ -2129,6 +2146,20 @@ module catena_c
             type(ctn_field), intent(in) :: field
             type(*), intent(in) :: data(*)
             integer(c_int) :: res
+        end function
+        function ctn_csv_open(ds, path, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            character(kind=c_char), intent(in) :: path(*)
+            type(ctn_csv_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_csv_column(ds, field, k) bind(C) result(res)
+            import
+            type(ctn_dataset), value :: ds
+            integer(c_int), value :: field
+            integer(c_int64_t), value :: k
+            type(c_ptr) :: res
         end function
         function ctn_tokens_open(ds, path, opt) bind(C) result(res)
             import

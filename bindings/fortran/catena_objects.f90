@@ -54,11 +54,12 @@ module catena_objects
         ctn_sampler_set_state, c_loader_new => ctn_loader_new, c_loader_free => ctn_loader_free, &
         c_loader_next => ctn_loader_next, c_batch_tensor => ctn_batch_tensor_at, &
         c_loader_get_stats => ctn_loader_get_stats, c_loader_get_state => ctn_loader_get_state, &
-        c_loader_set_state => ctn_loader_set_state, c_files_open => ctn_files_open, c_tokens_open &
-        => ctn_tokens_open, c_dataset_slice => ctn_dataset_slice, c_dataset_subset => &
-        ctn_dataset_subset, c_dataset_split => ctn_dataset_split, c_dataset_concat => &
-        ctn_dataset_concat, c_dataset_relabel => ctn_dataset_relabel, c_dataset_mask => &
-        ctn_dataset_mask, c_dataset_moments => ctn_dataset_moments, c_dataset_standardize => &
+        c_loader_set_state => ctn_loader_set_state, c_files_open => ctn_files_open, c_csv_open => &
+        ctn_csv_open, c_csv_column => ctn_csv_column, c_tokens_open => ctn_tokens_open, &
+        c_dataset_slice => ctn_dataset_slice, c_dataset_subset => ctn_dataset_subset, &
+        c_dataset_split => ctn_dataset_split, c_dataset_concat => ctn_dataset_concat, &
+        c_dataset_relabel => ctn_dataset_relabel, c_dataset_mask => ctn_dataset_mask, &
+        c_dataset_moments => ctn_dataset_moments, c_dataset_standardize => &
         ctn_dataset_standardize, c_dist_optim => ctn_dist_optim, c_dist_get_stats => &
         ctn_dist_get_stats, c_dist_step_empty => ctn_dist_step_empty_at, c_dist_values => &
         ctn_dist_values, c_dist_broadcast_vars => ctn_dist_broadcast_vars, c_dist_sync_batch_norm &
@@ -212,21 +213,21 @@ module catena_objects
         ctn_sampler_bucketed, ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, &
         ctn_sampler_total, ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, &
         ctn_loader_new, ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, &
-        ctn_loader_get_state, ctn_loader_set_state, ctn_files_open, ctn_tokens_open, &
-        ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, ctn_dataset_concat, &
-        ctn_dataset_relabel, ctn_dataset_mask, ctn_dataset_moments, ctn_dataset_standardize, &
-        ctn_dist_optim, ctn_dist_get_stats, ctn_dist_step_empty, ctn_dist_values, &
-        ctn_dist_broadcast_vars, ctn_dist_sync_batch_norm, ctn_dist_mean, ctn_dist_evaluate, &
-        ctn_dist_trainer, ctn_dist_timeline_has, ctn_dist_timeline_begin, ctn_dist_timeline_write, &
-        ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, ctn_dist_allreduce_min, &
-        ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, ctn_dist_broadcast, &
-        ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, ctn_dist_scatter, &
-        ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, ctn_dist_chain_add, &
-        ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, ctn_dist_grid_new, &
-        ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, ctn_dist_field, ctn_env_count, &
-        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_image_folder_open, &
-        ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, &
-        ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
+        ctn_loader_get_state, ctn_loader_set_state, ctn_files_open, ctn_csv_open, ctn_csv_column, &
+        ctn_tokens_open, ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, &
+        ctn_dataset_concat, ctn_dataset_relabel, ctn_dataset_mask, ctn_dataset_moments, &
+        ctn_dataset_standardize, ctn_dist_optim, ctn_dist_get_stats, ctn_dist_step_empty, &
+        ctn_dist_values, ctn_dist_broadcast_vars, ctn_dist_sync_batch_norm, ctn_dist_mean, &
+        ctn_dist_evaluate, ctn_dist_trainer, ctn_dist_timeline_has, ctn_dist_timeline_begin, &
+        ctn_dist_timeline_write, ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, &
+        ctn_dist_allreduce_min, ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, &
+        ctn_dist_broadcast, ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, &
+        ctn_dist_scatter, ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, &
+        ctn_dist_chain_add, ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, &
+        ctn_dist_grid_new, ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, &
+        ctn_dist_field, ctn_env_count, ctn_env_get, ctn_generator_new, ctn_generator_next, &
+        ctn_image_folder_open, ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, &
+        ctn_build_get, ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
         ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
         ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
         ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
@@ -831,6 +832,12 @@ module catena_objects
     end interface
     interface ctn_files_open
         module procedure f_files_open
+    end interface
+    interface ctn_csv_open
+        module procedure f_csv_open
+    end interface
+    interface ctn_csv_column
+        module procedure f_csv_column
     end interface
     interface ctn_tokens_open
         module procedure f_tokens_open
@@ -2663,11 +2670,13 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_files_open(ds, path, keep_f64, offsets, stat, errmsg)
+    recursive subroutine f_files_open(ds, path, keep_f64, offsets, fill, fill_value, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds
         character(*), intent(in) :: path(:)
         integer, intent(in), optional :: keep_f64
         character(*), intent(in), optional :: offsets(:)
+        integer, intent(in), optional :: fill
+        real(c_double), intent(in), optional :: fill_value
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
@@ -2681,12 +2690,75 @@ contains
             call offsets_%set(offsets)
             opt_%offsets = c_loc(offsets_%p)
         end if
+        if (present(fill)) opt_%fill = fill
+        if (present(fill_value)) opt_%fill_value = fill_value
         st_ = c_files_open(ds_, ubound(path, 1, kind=c_int), path_%p, opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
         call settle(st_, stat, errmsg)
     end subroutine
+
+    recursive subroutine f_csv_open(ds, path, separator, no_header, ninputs, ntargets, inputs, &
+                targets, keep_f64, classes, categories, fill, fill_value, like, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: path
+        character(*), intent(in), optional :: separator
+        integer, intent(in), optional :: no_header
+        integer, intent(in), optional :: ninputs
+        integer, intent(in), optional :: ntargets
+        character(*), intent(in), optional :: inputs(:)
+        character(*), intent(in), optional :: targets(:)
+        integer, intent(in), optional :: keep_f64
+        integer, intent(in), optional :: classes
+        integer, intent(in), optional :: categories
+        integer, intent(in), optional :: fill
+        real(c_double), intent(in), optional :: fill_value
+        type(ctn_dataset), intent(in), optional :: like
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(ctn_csv_opt) :: opt_
+        type(texts), target :: separator_
+        type(texts), target :: inputs_
+        type(texts), target :: targets_
+        integer(c_int) :: st_
+        if (present(separator)) then
+            call separator_%set([separator])
+            opt_%separator = separator_%p(1)
+        end if
+        if (present(no_header)) opt_%no_header = no_header
+        if (present(ninputs)) opt_%ninputs = ninputs
+        if (present(ntargets)) opt_%ntargets = ntargets
+        if (present(inputs)) then
+            call inputs_%set(inputs)
+            opt_%inputs = c_loc(inputs_%p)
+        end if
+        if (present(targets)) then
+            call targets_%set(targets)
+            opt_%targets = c_loc(targets_%p)
+        end if
+        if (present(keep_f64)) opt_%keep_f64 = keep_f64
+        if (present(classes)) opt_%classes = classes
+        if (present(categories)) opt_%categories = categories
+        if (present(fill)) opt_%fill = fill
+        if (present(fill_value)) opt_%fill_value = fill_value
+        if (present(like)) opt_%like = c_dataset(address_of(like))
+        st_ = c_csv_open(ds_, chars(path), opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+            if (present(like)) call need(ds, like)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_csv_column(ds, field, k) result(res)
+        type(ctn_dataset), intent(in) :: ds
+        integer, intent(in) :: field
+        integer, intent(in) :: k
+        character(:), allocatable :: res
+        res = text_of(c_csv_column(c_dataset(address_of(ds)), int(field, c_int), int(k, c_int64_t)))
+    end function
 
     recursive subroutine f_tokens_open(ds, path, length, stride, bytes, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds

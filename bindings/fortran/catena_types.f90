@@ -33,7 +33,7 @@ module catena_types
         ctn_allocator, ctn_comm_opt, ctn_comm_stats, ctn_context_opt, ctn_context_state, ctn_vars, &
         ctn_plan_stats, ctn_plan_node, ctn_field, ctn_sample, ctn_dataset_vt, ctn_idx_opt, &
         ctn_cifar_opt, ctn_sampler_state, ctn_mix_opt, ctn_loader_opt, ctn_batch, &
-        ctn_loader_stats, ctn_files_opt, ctn_tokens_opt, ctn_mask_opt, ctn_dist_opt, &
+        ctn_loader_stats, ctn_files_opt, ctn_csv_opt, ctn_tokens_opt, ctn_mask_opt, ctn_dist_opt, &
         ctn_dist_stats, ctn_dist_halo_opt, ctn_env_entry, ctn_generator_opt, ctn_image_opt, &
         ctn_shards_opt, ctn_pack_opt, ctn_build_entry, ctn_machine, ctn_weights_save_opt, &
         ctn_weights_opt, ctn_state_part, ctn_model_opt, ctn_model, ctn_init, ctn_tensors, &

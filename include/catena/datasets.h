@@ -70,8 +70,8 @@ typedef struct {
  * value is not a number. The distinct texts of a column, sorted by their bytes, are the numbers 0,
  * 1, ...; a single target of text is a class (a scalar i64, see ctn_dataset_class). A missing value
  * is an empty cell, NA, N/A, NaN, null or ?, in any case of letters. The whole table is read into
- * memory, by several threads. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT (the
- * message names the line and the column), ENOTFOUND (no such column), EARG, ENOMEM. */
+ * memory, by several threads. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT
+ * (the message names the line and the column), ENOTFOUND (no such column), EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_csv_open(ctn_dataset **ds, const char *path,
                                                const ctn_csv_opt *opt);
 /* The name of the column behind value k of a field, or its number as text if the table has no

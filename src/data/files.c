@@ -2,8 +2,9 @@
  *
  * Dataset over arrays in files, one array per field: .npy files, and arrays of HDF5 files through
  * the plug-in. NetCDF-4 files are HDF5 files whose arrays, the variables, have attributes that say
- * how to decode them; a field may consist of several variables. Dimension 0 counts the samples, or the rows of all samples of a ragged field, whose
- * offsets are held in memory. Samples are converted when they are read.
+ * how to decode them; a field may consist of several variables. Dimension 0 counts the samples, or
+ * the rows of all samples of a ragged field, whose offsets are held in memory. Samples are
+ * converted when they are read.
  */
 #include <math.h>
 

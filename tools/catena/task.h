@@ -84,14 +84,14 @@ struct task {
 #define TASK_DATA_OPTIONS                                                                          \
     {"data", "PATH", "",                                                                           \
      "folder with MNIST, CIFAR-10 (binary), one folder per class, or tar shards; x.npy or "        \
-     "file.h5:/name; file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},                            \
-    {"target", "PATH", "",                                                                 \
+     "file.h5:/name; file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},             \
+    {"target", "PATH", "",                                                                         \
      "the values to predict. Arrays: y.npy or file.h5:/name. Tables: names of columns, separated " \
      "by commas", GROUP_COMMON},                                                                   \
     {"inputs", "COLUMNS", "",                                                                      \
      "tables: names or numbers of the input columns (default: all but the target)", GROUP_DATA},   \
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
-    {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",           \
+    {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",   \
      GROUP_DATA},                                                                                  \
     {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table", "auto",                       \
      "format of --data", GROUP_DATA},                                                              \
@@ -116,39 +116,39 @@ struct task {
     {"skip", "X", "0",                                                                             \
      "maximum share of unreadable samples to skip; 0: fail at the first one", GROUP_DATA}
 
-#define TASK_NET_OPTIONS                                                                         \
-    {"classes", "N", "0",                                                                        \
-     "number of classes, or vocabulary size of gpt and bert; 0: from the data", GROUP_NETWORK},  \
-    {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},          \
-    {"width", "N", "0",                                                                          \
-     "unet, fno, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},            \
-    {"depth", "N", "0",                                                                          \
-     "unet, fno, gpt, bert: number of levels or layers; 0: the usual number", GROUP_NETWORK},    \
-    {"modes", "N,...", "",                                                                       \
-     "fno: frequencies kept along each dimension (default: 12, or half of the points)",          \
-     GROUP_NETWORK},                                                                             \
-    {"heads", "N", "0",                                                                          \
-     "gpt, bert: number of attention heads; 0: the usual number", GROUP_NETWORK},                \
-    {"spatial", "N", "0",                                                                        \
-     "unet, fno: spatial dimensions of a sample; 0: all but the first, the channels",            \
-     GROUP_NETWORK},                                                                             \
-    {"loss", "auto|cross-entropy|mse|mae|huber|relative-l2", "auto",                             \
-     "loss; auto: cross-entropy for classes, else mse", GROUP_NETWORK},                          \
-    {"smoothing", "X", "0", "label smoothing, 0 to 1", GROUP_NETWORK},                           \
-    {"standardize", "auto|none", "auto",                                                         \
-     "scaling of arrays; auto: to mean 0 and deviation 1, undone by predict", GROUP_DATA},       \
-    {"target-shape", "N,...", "",                                                                \
-     "predict: shape of one result, if no config.yaml lies beside the weights", GROUP_NETWORK},  \
+#define TASK_NET_OPTIONS                                                                           \
+    {"classes", "N", "0",                                                                          \
+     "number of classes, or vocabulary size of gpt and bert; 0: from the data", GROUP_NETWORK},    \
+    {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},            \
+    {"width", "N", "0",                                                                            \
+     "unet, fno, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},              \
+    {"depth", "N", "0",                                                                            \
+     "unet, fno, gpt, bert: number of levels or layers; 0: the usual number", GROUP_NETWORK},      \
+    {"modes", "N,...", "",                                                                         \
+     "fno: frequencies kept along each dimension (default: 12, or half of the points)",            \
+     GROUP_NETWORK},                                                                               \
+    {"heads", "N", "0",                                                                            \
+     "gpt, bert: number of attention heads; 0: the usual number", GROUP_NETWORK},                  \
+    {"spatial", "N", "0",                                                                          \
+     "unet, fno: spatial dimensions of a sample; 0: all but the first, the channels",              \
+     GROUP_NETWORK},                                                                               \
+    {"loss", "auto|cross-entropy|mse|mae|huber|relative-l2", "auto",                               \
+     "loss; auto: cross-entropy for classes, else mse", GROUP_NETWORK},                            \
+    {"smoothing", "X", "0", "label smoothing, 0 to 1", GROUP_NETWORK},                             \
+    {"standardize", "auto|none", "auto",                                                           \
+     "scaling of arrays; auto: to mean 0 and deviation 1, undone by predict", GROUP_DATA},         \
+    {"target-shape", "N,...", "",                                                                  \
+     "predict: shape of one result, if no config.yaml lies beside the weights", GROUP_NETWORK},    \
     {"model-args", "TEXT", "", "text passed to your own network", GROUP_NETWORK}
 
-#define TASK_RUN_OPTIONS                                                                   \
-    {"threads", "N", "0",                                                                  \
-     "number of compute threads; 0: as shown by catena info", GROUP_PRECISION},            \
-    {"precision", "f32|bf16|f16", "f32",                                                   \
-     "precision of activations and matrix products", GROUP_COMMON},                        \
-    {"slow-precision", NULL, NULL,                                                         \
-     "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION}, \
-    {"seed", "N", "1",                                                                     \
+#define TASK_RUN_OPTIONS                                                                           \
+    {"threads", "N", "0",                                                                          \
+     "number of compute threads; 0: as shown by catena info", GROUP_PRECISION},                    \
+    {"precision", "f32|bf16|f16", "f32",                                                           \
+     "precision of activations and matrix products", GROUP_COMMON},                                \
+    {"slow-precision", NULL, NULL,                                                                 \
+     "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION},         \
+    {"seed", "N", "1",                                                                             \
      "random seed of initial weights, sample order and augmentation", GROUP_DATA}
 /* clang-format on */
 

@@ -433,6 +433,23 @@ struct LoaderOpt : detail::Sized<ctn_loader_opt> {
 struct FilesOpt : detail::Sized<ctn_files_opt> {
     FilesOpt &keep_f64(int v) { Struct::keep_f64 = v; return *this; }
     FilesOpt &offsets(const char *const *v) { Struct::offsets = v; return *this; }
+    FilesOpt &fill(int v) { Struct::fill = v; return *this; }
+    FilesOpt &fill_value(double v) { Struct::fill_value = v; return *this; }
+};
+
+struct CsvOpt : detail::Sized<ctn_csv_opt> {
+    CsvOpt &separator(Text v) { Struct::separator = v.get(); return *this; }
+    CsvOpt &no_header(int v) { Struct::no_header = v; return *this; }
+    CsvOpt &ninputs(int v) { Struct::ninputs = v; return *this; }
+    CsvOpt &ntargets(int v) { Struct::ntargets = v; return *this; }
+    CsvOpt &inputs(const char *const *v) { Struct::inputs = v; return *this; }
+    CsvOpt &targets(const char *const *v) { Struct::targets = v; return *this; }
+    CsvOpt &keep_f64(int v) { Struct::keep_f64 = v; return *this; }
+    CsvOpt &classes(int v) { Struct::classes = v; return *this; }
+    CsvOpt &categories(int v) { Struct::categories = v; return *this; }
+    CsvOpt &fill(int v) { Struct::fill = v; return *this; }
+    CsvOpt &fill_value(double v) { Struct::fill_value = v; return *this; }
+    CsvOpt &like(DatasetRef v) { Struct::like = v.get(); return *this; }
 };
 
 struct TokensOpt : detail::Sized<ctn_tokens_opt> {
@@ -1517,6 +1534,16 @@ inline Dataset files_open(Span<const char *const> path, Maybe<ctn_files_opt> opt
 inline void npy_save(Text path, int64_t count, const ctn_field &field, const void *data)
 {
     detail::check(ctn_npy_save(path.get(), count, &field, data));
+}
+inline Dataset csv_open(Text path, Maybe<ctn_csv_opt> opt = {})
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_csv_open(&ds, path.get(), opt.get()));
+    return Dataset(ds);
+}
+inline const char *csv_column(DatasetRef ds, int field, int64_t k)
+{
+    return ctn_csv_column(ds.get(), field, k);
 }
 inline Dataset tokens_open(Text path, Maybe<ctn_tokens_opt> opt = {})
 {
