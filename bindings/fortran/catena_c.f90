@@ -4600,7 +4600,7 @@ module catena_c
             integer(c_int), value :: keep
             type(ctn_tensor) :: res
         end function
-        function ctn_var_at(at, x, naxes, axes, correction, keep) bind(C) result(res)
+        function ctn_variance_at(at, x, naxes, axes, correction, keep) bind(C) result(res)
             import
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x

@@ -125,8 +125,8 @@ module catena_objects
         ctn_sigmoid_at, c_tanh => ctn_tanh_at, c_softplus => ctn_softplus_at, c_gelu => &
         ctn_gelu_at, c_gelu_tanh => ctn_gelu_tanh_at, c_swish => ctn_swish_at, c_selu => &
         ctn_selu_at, c_hard_sigmoid => ctn_hard_sigmoid_at, c_hard_swish => ctn_hard_swish_at, &
-        c_mish => ctn_mish_at, c_logical_not => ctn_logical_not_at, c_var => ctn_var_at, c_sgd_new &
-        => ctn_sgd_new, c_adam_new => ctn_adam_new, c_adamw_new => ctn_adamw_new, c_rmsprop_new => &
+        c_mish => ctn_mish_at, c_logical_not => ctn_logical_not_at, c_sgd_new => ctn_sgd_new, &
+        c_adam_new => ctn_adam_new, c_adamw_new => ctn_adamw_new, c_rmsprop_new => &
         ctn_rmsprop_new, c_adagrad_new => ctn_adagrad_new, c_adadelta_new => ctn_adadelta_new, &
         c_adamax_new => ctn_adamax_new, c_nadam_new => ctn_nadam_new, c_radam_new => &
         ctn_radam_new, c_lion_new => ctn_lion_new, c_lamb_new => ctn_lamb_new, c_lars_new => &

@@ -71,22 +71,23 @@ module catena_ops
         ctn_logical_not_at, c_where => ctn_where_at, c_cast => ctn_cast_at, c_attention => &
         ctn_attention_at, c_rotary => ctn_rotary_at, c_lstm => ctn_lstm_at, c_gru => ctn_gru_at, &
         c_rnn => ctn_rnn_at, c_mean => ctn_mean_at, c_max => ctn_max_at, c_min => ctn_min_at, &
-        c_prod => ctn_prod_at, c_logsumexp => ctn_logsumexp_at, c_var => ctn_var_at, c_std => &
-        ctn_std_at, c_norm => ctn_norm_at, c_average => ctn_average_at, c_argmax => ctn_argmax_at, &
-        c_argmin => ctn_argmin_at, c_topk => ctn_topk_at, c_cumsum => ctn_cumsum_at, c_sort => &
-        ctn_sort_at, c_argsort => ctn_argsort_at, c_cumprod => ctn_cumprod_at, c_normalize => &
-        ctn_normalize_at, c_cosine_similarity => ctn_cosine_similarity_at, c_cross_covariance => &
-        ctn_cross_covariance_at, c_one_hot => ctn_one_hot_at, c_gather => ctn_gather_at, &
-        c_scatter_add => ctn_scatter_add_at, c_embedding => ctn_embedding_at, c_select_item => &
-        ctn_select_item_at, c_permutate => ctn_permutate_at, c_masked_fill => ctn_masked_fill_at, &
-        c_concat => ctn_concat_at, c_stack => ctn_stack_at, c_split => ctn_split_at, c_slice => &
-        ctn_slice_at, c_slice_step => ctn_slice_step_at, c_select => ctn_select_at, c_separate => &
-        ctn_separate_at, c_pad => ctn_pad_at, c_pad_by => ctn_pad_by_at, c_tril => ctn_tril_at, &
-        c_put_rows => ctn_put_rows_at, c_squeeze => ctn_squeeze_at, c_unsqueeze => &
-        ctn_unsqueeze_at, c_flip => ctn_flip_at, c_roll => ctn_roll_at, c_repeat => ctn_repeat_at, &
-        c_tile => ctn_tile_at, c_moveaxis => ctn_moveaxis_at, c_swapaxes => ctn_swapaxes_at, &
-        c_diagonal => ctn_diagonal_at, c_diag_embed => ctn_diag_embed_at, c_einsum => &
-        ctn_einsum_at, c_tensordot => ctn_tensordot_at, c_context => ctn_context, c_var => ctn_var
+        c_prod => ctn_prod_at, c_logsumexp => ctn_logsumexp_at, c_variance => ctn_variance_at, &
+        c_std => ctn_std_at, c_norm => ctn_norm_at, c_average => ctn_average_at, c_argmax => &
+        ctn_argmax_at, c_argmin => ctn_argmin_at, c_topk => ctn_topk_at, c_cumsum => &
+        ctn_cumsum_at, c_sort => ctn_sort_at, c_argsort => ctn_argsort_at, c_cumprod => &
+        ctn_cumprod_at, c_normalize => ctn_normalize_at, c_cosine_similarity => &
+        ctn_cosine_similarity_at, c_cross_covariance => ctn_cross_covariance_at, c_one_hot => &
+        ctn_one_hot_at, c_gather => ctn_gather_at, c_scatter_add => ctn_scatter_add_at, &
+        c_embedding => ctn_embedding_at, c_select_item => ctn_select_item_at, c_permutate => &
+        ctn_permutate_at, c_masked_fill => ctn_masked_fill_at, c_concat => ctn_concat_at, c_stack &
+        => ctn_stack_at, c_split => ctn_split_at, c_slice => ctn_slice_at, c_slice_step => &
+        ctn_slice_step_at, c_select => ctn_select_at, c_separate => ctn_separate_at, c_pad => &
+        ctn_pad_at, c_pad_by => ctn_pad_by_at, c_tril => ctn_tril_at, c_put_rows => &
+        ctn_put_rows_at, c_squeeze => ctn_squeeze_at, c_unsqueeze => ctn_unsqueeze_at, c_flip => &
+        ctn_flip_at, c_roll => ctn_roll_at, c_repeat => ctn_repeat_at, c_tile => ctn_tile_at, &
+        c_moveaxis => ctn_moveaxis_at, c_swapaxes => ctn_swapaxes_at, c_diagonal => &
+        ctn_diagonal_at, c_diag_embed => ctn_diag_embed_at, c_einsum => ctn_einsum_at, c_tensordot &
+        => ctn_tensordot_at, c_context => ctn_context, c_var => ctn_var
     implicit none
     private
     public :: ctn_apply, ctn_matmul, ctn_linear, ctn_add, ctn_relu, ctn_sum, ctn_reshape, &
@@ -118,14 +119,14 @@ module catena_ops
         ctn_equal, ctn_not_equal, ctn_less, ctn_less_equal, ctn_greater, ctn_greater_equal, &
         ctn_logical_and, ctn_logical_or, ctn_logical_not, ctn_where, ctn_cast, ctn_attention, &
         ctn_rotary, ctn_lstm, ctn_gru, ctn_rnn, ctn_mean, ctn_max, ctn_min, ctn_prod, &
-        ctn_logsumexp, ctn_var, ctn_std, ctn_norm, ctn_average, ctn_argmax, ctn_argmin, ctn_topk, &
-        ctn_cumsum, ctn_sort, ctn_argsort, ctn_cumprod, ctn_normalize, ctn_cosine_similarity, &
-        ctn_cross_covariance, ctn_one_hot, ctn_gather, ctn_scatter_add, ctn_embedding, &
-        ctn_select_item, ctn_permutate, ctn_masked_fill, ctn_concat, ctn_stack, ctn_split, &
-        ctn_slice, ctn_slice_step, ctn_select, ctn_separate, ctn_pad, ctn_pad_by, ctn_tril, &
-        ctn_put_rows, ctn_squeeze, ctn_unsqueeze, ctn_flip, ctn_roll, ctn_repeat, ctn_tile, &
-        ctn_moveaxis, ctn_swapaxes, ctn_diagonal, ctn_diag_embed, ctn_einsum, ctn_tensordot, &
-        operator(+), operator(-), operator(*), operator(/)
+        ctn_logsumexp, ctn_variance, ctn_std, ctn_norm, ctn_average, ctn_argmax, ctn_argmin, &
+        ctn_topk, ctn_cumsum, ctn_sort, ctn_argsort, ctn_cumprod, ctn_normalize, &
+        ctn_cosine_similarity, ctn_cross_covariance, ctn_one_hot, ctn_gather, ctn_scatter_add, &
+        ctn_embedding, ctn_select_item, ctn_permutate, ctn_masked_fill, ctn_concat, ctn_stack, &
+        ctn_split, ctn_slice, ctn_slice_step, ctn_select, ctn_separate, ctn_pad, ctn_pad_by, &
+        ctn_tril, ctn_put_rows, ctn_squeeze, ctn_unsqueeze, ctn_flip, ctn_roll, ctn_repeat, &
+        ctn_tile, ctn_moveaxis, ctn_swapaxes, ctn_diagonal, ctn_diag_embed, ctn_einsum, &
+        ctn_tensordot, operator(+), operator(-), operator(*), operator(/)
 
     interface ctn_apply
         module procedure f_apply
@@ -643,8 +644,8 @@ module catena_ops
     interface ctn_logsumexp
         module procedure f_logsumexp
     end interface
-    interface ctn_var
-        module procedure f_var
+    interface ctn_variance
+        module procedure f_variance
     end interface
     interface ctn_std
         module procedure f_std
@@ -2900,7 +2901,7 @@ contains
         call settle_tensor(res, stat, errmsg)
     end function
 
-    recursive function f_var(x, correction, axes, keep, stat, errmsg) result(res)
+    recursive function f_variance(x, correction, axes, keep, stat, errmsg) result(res)
         type(ctn_tensor), intent(in) :: x
         integer, intent(in) :: correction
         integer, intent(in), optional :: axes(:)
@@ -2914,8 +2915,8 @@ contains
         if (.not. allocated(axes_)) allocate (axes_(0))
         keep_ = 0
         if (present(keep)) keep_ = keep
-        res = c_var(c_loc(here), x, ubound(axes_, 1, kind=c_int), axes_, int(correction, c_int), &
-                keep_)
+        res = c_variance(c_loc(here), x, ubound(axes_, 1, kind=c_int), axes_, int(correction, &
+                c_int), keep_)
         call settle_tensor(res, stat, errmsg)
     end function
 

@@ -139,7 +139,7 @@ CTN_API ctn_tensor *ctn_instance_norm_at(const char *at, ctn_tensor *x, ctn_tens
 #define ctn_instance_norm(...) ctn_instance_norm_at(CTN_HERE, __VA_ARGS__)
 
 /* Local response normalisation: y = x / (k + alpha s)^beta, where s is the sum of the squares of
- * the `size` channels around each one; size is odd. (PyTorch divides alpha by size.) Errors:
+ * the `size` channels around each one; size is odd. PyTorch divides alpha by size. Errors:
  * ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_local_response_norm_at(const char *at, ctn_tensor *x, int64_t size,
                                                double k, double alpha, double beta);

@@ -46,9 +46,9 @@ CTN_API ctn_tensor *ctn_logsumexp_at(const char *at, ctn_tensor *x, int naxes, c
  * variance of the elements themselves, 1 the unbiased estimate from a sample, which is NaN
  * for one element. std is its square root, with gradient 0 where it is 0. Errors: ESHAPE,
  * EDTYPE. */
-CTN_API ctn_tensor *ctn_var_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
-                               int correction, int keep);
-#define ctn_var(...) ctn_var_at(CTN_HERE, __VA_ARGS__)
+CTN_API ctn_tensor *ctn_variance_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
+                                    int correction, int keep);
+#define ctn_variance(...) ctn_variance_at(CTN_HERE, __VA_ARGS__)
 CTN_API ctn_tensor *ctn_std_at(const char *at, ctn_tensor *x, int naxes, const int64_t *axes,
                                int correction, int keep);
 #define ctn_std(...) ctn_std_at(CTN_HERE, __VA_ARGS__)

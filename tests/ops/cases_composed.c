@@ -31,7 +31,7 @@ static ctn_tensor *reduce_call(const op_case *c, ctn_context *ctx, ctn_tensor *c
     switch ((reduction)c->p[WHAT]) {
     case PROD: return ctn_prod(x[0], n, axes, keep);
     case LSE: return ctn_logsumexp(x[0], n, axes, keep);
-    case VAR: return ctn_var(x[0], n, axes, correction, keep);
+    case VAR: return ctn_variance(x[0], n, axes, correction, keep);
     case STD: return ctn_std(x[0], n, axes, correction, keep);
     case NORM1: return ctn_norm(x[0], 1, n, axes, keep);
     case NORM2: return ctn_norm(x[0], 2, n, axes, keep);

@@ -3013,10 +3013,10 @@ inline std::tuple<Tensor, Tensor> rnn(const Tensor &x, const ctn_rnn_weights &w,
     return Tensor(detail::check(ctn_logsumexp_at(at.text(), x.get(),
             static_cast<int>(axes.size()), axes.data(), keep)));
 }
-[[nodiscard]] inline Tensor var(const Tensor &x, Shape axes, int correction, int keep = 0,
+[[nodiscard]] inline Tensor variance(const Tensor &x, Shape axes, int correction, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_var_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_variance_at(at.text(), x.get(), static_cast<int>(axes.size()),
             axes.data(), correction, keep)));
 }
 [[nodiscard]] inline Tensor std(const Tensor &x, Shape axes, int correction, int keep = 0,

@@ -42,6 +42,7 @@ static inline __attribute__((always_inline)) void NAME(sum_tile)(const ctn__rows
         for (int64_t c = 0; c < nc; c++) acc[c] = (T)total[c];
     }
     if (base)
+#pragma omp simd /* base may be y */
         for (int64_t c = 0; c < nc; c++) y[c] = base[c] + acc[c];
     else
         for (int64_t c = 0; c < nc; c++) y[c] = acc[c];
