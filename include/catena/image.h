@@ -72,6 +72,31 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_image_folder_open_list(ctn_dataset **ds, c
                                                              const void *list, size_t bytes,
                                                              const ctn_image_opt *opt);
 
+/* Images named in a text file, one per line: a path, and a class number after a space or tab. The
+ * path is relative to the folder `root` (NULL: the folder of the list). Either all lines have a
+ * class or none has; empty lines are skipped. Fields: image (3,H,W), label (a scalar i64), or the
+ * image only. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT (the message names
+ * the line), ENOTFOUND (no images), EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_image_list_open(ctn_dataset **ds, const char *list,
+                                                      const char *root, const ctn_image_opt *opt);
+
+typedef struct {
+    size_t struct_size;
+    const ctn_image_opt *image;
+    int64_t ignore; /* value of pixels without a class; 0: 255, -1: none */
+} ctn_segmentation_opt;
+/* Images with a class for each pixel. `path` is a folder with the folders images and masks, where
+ * a mask has the name of its image and the ending .png, or a text file with two paths per line,
+ * image and mask, separated by a tab or, if there is none, by a space. They are relative to the
+ * folder of the list. A mask is a PNG file of the size of its image whose gray levels or palette
+ * indices are the classes. Image and mask are cropped, scaled and mirrored alike; the mask takes the
+ * nearest pixel. Fields: image (3,H,W), classes i64 (H,W); -100, which losses and metrics ignore,
+ * where there is no class or no image. If the folder has a file classes.txt, its lines are the names
+ * of the classes. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ENOTFOUND (no
+ * images), EARG, ENOMEM. A missing mask is an error (EIO) when its sample is read. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_segmentation_open(ctn_dataset **ds, const char *path,
+                                                        const ctn_segmentation_opt *opt);
+
 typedef struct {
     size_t struct_size;
     const ctn_image_opt *image;

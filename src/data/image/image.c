@@ -228,6 +228,17 @@ done:
     return st;
 }
 
+ctn_status ctn__image_size(const void *file, size_t bytes, int64_t *width, int64_t *height)
+{
+    image m = {0};
+    const ctn_status st = image_open(&m, file, bytes);
+    const bool turned = m.pic.turn > 4;
+    *width = turned ? m.pic.height : m.pic.width;
+    *height = turned ? m.pic.width : m.pic.height;
+    image_close(&m);
+    return st;
+}
+
 ctn_status ctn_image_decode(const void *file, size_t bytes, const ctn_image_opt *opt,
                             const ctn_sample *s, void *dst)
 {

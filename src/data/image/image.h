@@ -2,8 +2,8 @@
  *
  * What the image files share. A picture passes through four stages: a reader (jpeg.c, png.c)
  * reports its size and orientation, augment.c chooses the part to use, the reader decodes only
- * that part, and resample.c turns it into the result in one pass. folder.c and shards.c use only
- * the first three functions.
+ * that part, and resample.c turns it into the result in one pass. folder.c, shards.c and list.c use
+ * only the first part of this header.
  */
 #ifndef CTN_DATA_IMAGE_IMAGE_H
 #define CTN_DATA_IMAGE_IMAGE_H
@@ -20,6 +20,22 @@ void ctn__image_field(const ctn_image_opt *filled, ctn_field *out);
 /* ctn_image_decode with filled options. */
 ctn_status ctn__image_load(const ctn_image_opt *filled, const void *file, size_t bytes,
                            const ctn_sample *s, void *dst);
+
+/* Width and height of the upright image in a file. Errors: as ctn_image_decode. */
+ctn_status ctn__image_size(const void *file, size_t bytes, int64_t *width, int64_t *height);
+
+/* ---- masks: mask.c --------------------------------------------------------------------------- */
+
+enum { CTN__MASK_IGNORED = -100 }; /* the class that losses and metrics ignore */
+
+typedef struct {
+    int64_t width, height; /* of the image that the mask belongs to */
+    int64_t ignore;        /* pixel value that becomes CTN__MASK_IGNORED; -1: none */
+} ctn__mask_opt;
+/* The classes (height, width) of a mask, in the view that filled options and s choose for its
+ * image. Errors: EFORMAT, EUNSUPPORTED, ENOMEM. */
+ctn_status ctn__mask_load(const ctn_image_opt *filled, const ctn__mask_opt *m, const void *file,
+                          size_t bytes, const ctn_sample *s, int64_t *dst);
 
 /* ---- readers: jpeg.c, png.c, exif.c ---------------------------------------------------------- */
 
@@ -55,6 +71,9 @@ void ctn__jpeg_close(ctn__jpeg *j);
 typedef struct ctn__png ctn__png;
 ctn_status ctn__png_open(ctn__png **p, const void *file, size_t bytes, ctn__picture *pic);
 ctn_status ctn__png_read(ctn__png *p, bool gray, const ctn__rect *want, ctn__pixels *out);
+/* The values as stored, of all pixels: gray levels or palette indices, one byte each. Call it
+ * instead of read. Errors: EUNSUPPORTED (colours, or more than 8 bits). */
+ctn_status ctn__png_values(ctn__png *p, ctn__pixels *out);
 void ctn__png_close(ctn__png *p);
 
 /* Orientation in a block of EXIF data, which starts with its TIFF header; 1 if there is none. */

@@ -88,6 +88,34 @@ ctn_status ctn__png_read(ctn__png *p, bool gray, const ctn__rect *want, ctn__pix
     return CTN_OK;
 }
 
+/* Spreads n packed values of 1, 2 or 4 bits to bytes, the first value from the highest bits. */
+static void unpack(uint8_t *to, const uint8_t *from, int64_t n, int bits)
+{
+    const int per = 8 / bits, mask = (1 << bits) - 1;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(from[i / per] >> (8 - bits * (int)(i % per + 1)) & mask);
+}
+
+ctn_status ctn__png_values(ctn__png *p, ctn__pixels *out)
+{
+    const int bits = p->head.bit_depth, kind = p->head.color_type;
+    const int64_t W = p->head.width, H = p->head.height;
+    if ((kind != SPNG_COLOR_TYPE_GRAYSCALE && kind != SPNG_COLOR_TYPE_INDEXED) || bits > 8)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "png: a mask must have one value per pixel, gray or from a palette, of at "
+                        "most 8 bits");
+    *out = (ctn__pixels){.part = {0, 0, W, H}, .channels = 1};
+    CTN_TRY(ctn__pixels_new(out));
+    const size_t row = ((size_t)W * (size_t)bits + 7) / 8;
+    uint8_t *packed = bits == 8 ? out->at : ctn__malloc(ctn__mul(row, (size_t)H));
+    if (!packed) return CTN_ENOMEM;
+    const int code = spng_decode_image(p->ctx, packed, row * (size_t)H, SPNG_FMT_RAW, 0);
+    for (int64_t y = 0; bits < 8 && !code && y < H; y++)
+        unpack(out->at + y * W, packed + (size_t)y * row, W, bits);
+    if (packed != out->at) ctn__free(packed);
+    return code ? failed(code) : CTN_OK;
+}
+
 #else
 
 static ctn_status missing(void)
@@ -104,6 +132,12 @@ ctn_status ctn__png_open(ctn__png **p, const void *file, size_t bytes, ctn__pict
 ctn_status ctn__png_read(ctn__png *p, bool gray, const ctn__rect *want, ctn__pixels *out)
 {
     (void)p, (void)gray, (void)want, (void)out;
+    return missing();
+}
+
+ctn_status ctn__png_values(ctn__png *p, ctn__pixels *out)
+{
+    (void)p, (void)out;
     return missing();
 }
 
