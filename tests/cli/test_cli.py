@@ -89,6 +89,46 @@ def test_tables():
     train("mlp", *table, "--target", "sum", "--fill", "0", "--epochs", "1", "--out", "filled")
 
 
+def png(path, rows):
+    """A gray image."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data)
+                           + chunk(b"IEND", b""))
+
+
+def test_segmentation():
+    """Masks: training, exact intersection over union, predicted masks; and a list of images."""
+    rng = np.random.default_rng(4)
+    lines = []
+    for part, n in ("train", 24), ("val", 6):
+        for kind in "images", "masks":
+            os.makedirs(f"seg/{part}/{kind}")
+        for i in range(n):
+            mask = np.zeros((32, 32), int)
+            x, y = rng.integers(0, 16, 2)
+            mask[y:y + 16, x:x + 16] = 1
+            png(f"seg/{part}/masks/{i}.png", mask.tolist())
+            png(f"seg/{part}/images/{i}.png", (mask * 150 + rng.integers(0, 80, mask.shape)).tolist())
+            lines.append(f"seg/{part}/images/{i}.png {i % 2}")
+    small = ["--size", "16", "--depth", "1", "--width", "4", "--batch", "8", "--lr", "0.02"]
+    assert "--classes" in run("train", "unet", "--data", "seg", *small, "--out", "no", code=2).stderr
+    done = train("unet", "--data", "seg", *small, "--classes", "2", "--epochs", "6", "--out", "s")
+    assert "val/miou" in json.dumps(done), done
+    weights = ["--weights", "s/weights.safetensors", "--data"]
+    found = json.loads(run("eval", *weights, "seg", "--json").stdout)
+    assert found["accuracy"] > 0.8 and found["samples"] == 6
+    assert abs(found["miou"] - (found["iou[0]"] + found["iou[1]"]) / 2) < 1e-5
+    run("predict", *weights, "seg/val/images", "--out", "m.npy")
+    masks = np.load("m.npy")
+    assert masks.shape == (6, 16, 16) and masks.dtype == np.uint8 and masks.max() <= 1
+    Path("list.txt").write_text("\n".join(lines))
+    train("resnet20_cifar", "--data", "list.txt", "--format", "list", "--classes", "2", "--batch",
+          "8", "--iterations", "1", "--epochs", "0", "--val-share", "0.2", "--out", "listed")
+
+
 # ---- usage
 
 

@@ -4,17 +4,20 @@
  * the units of the target.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <catena/dist.h>
 
 #include "infer.h"
 #include "launch.h"
+#include "segment.h"
 
 typedef struct {
     json *j;     /* NULL: text */
     bool silent; /* another rank prints them */
     bool tokens; /* the loss is one of text */
+    bool pixels; /* miou is computed over all samples, not here */
 } values;
 
 static void value(values *v, const char *name, double x)
@@ -30,6 +33,7 @@ static ctn_status take_value(void *user, const char *name, double x)
     const values *v = user;
     const char *slash = strrchr(name, '/');
     if (slash) name = slash + 1;
+    if (v->pixels && strcmp(name, "miou") == 0) return CTN_OK;
     value(user, name, x);
     if (v->tokens && strcmp(name, "loss") == 0) value(user, "perplexity", exp(x));
     return CTN_OK;
@@ -107,6 +111,23 @@ static ctn_status show_errors(values *v, task *t)
     return st;
 }
 
+static ctn_status show_iou(values *v, task *t)
+{
+    double mean = 0, *each = calloc((size_t)t->classes, sizeof *each);
+    if (!each) return ctn_fail(CTN_ENOMEM, "no memory for %lld classes", (long long)t->classes);
+    const ctn_status st = exact_iou(t, &mean, each);
+    if (st == CTN_OK) value(v, "miou", mean);
+    for (int64_t k = 0; st == CTN_OK && k < t->classes; k++) {
+        char name[64];
+        const char *class = ctn_dataset_class(t->set[0], k);
+        if (class) snprintf(name, sizeof name, "iou[%.48s]", class);
+        else snprintf(name, sizeof name, "iou[%lld]", (long long)k);
+        if (each[k] >= 0) value(v, name, each[k]);
+    }
+    free(each);
+    return st;
+}
+
 static void head(values *v, const args *a, int64_t samples)
 {
     if (v->silent) return;
@@ -132,11 +153,13 @@ static ctn_status evaluate(task *t, args *a)
     CTN_TRY(task_loaders(t));
     t->now = DOING_RUN;
     v.tokens = t->net_is == NET_TOKENS;
+    v.pixels = t->pixels;
     head(&v, a, ctn_dataset_count(t->set[0]));
     if (c)
         CTN_TRY(ctn_dist_evaluate(c, t->ctx, t->loader[0], t->loss, t->loss_self, take_value, &v));
     else CTN_TRY(ctn_evaluate(t->ctx, t->loader[0], t->loss, t->loss_self, take_value, &v));
     if (!t->classify && t->loss == task_loss) CTN_TRY(show_errors(&v, t));
+    if (t->pixels && t->loss == task_loss) CTN_TRY(show_iou(&v, t));
     if (v.j && !v.silent) json_close(v.j, '}');
     return CTN_OK;
 }

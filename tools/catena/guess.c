@@ -43,6 +43,9 @@ static data_kind in_folder(const char *path)
 {
     data_kind kind = DATA_UNKNOWN;
     char below[4096];
+    if (is_folder(join(below, sizeof below, path, "images")) &&
+        is_folder(join(below, sizeof below, path, "masks")))
+        return DATA_MASKS;
     DIR *d = opendir(path);
     if (!d) return kind;
     for (struct dirent *e; (e = readdir(d));) {
@@ -61,9 +64,9 @@ static data_kind in_folder(const char *path)
 
 data_kind guess_kind(const char *path, const char *format)
 {
-    static const char *const names[] = {"mnist",  "cifar",  "folder", "shards",
-                                        "arrays", "tokens", "table"};
-    for (int i = 0; i <= DATA_TABLE; i++)
+    static const char *const names[] = {"mnist",  "cifar", "folder", "shards", "arrays",
+                                        "tokens", "table", "list",   "masks"};
+    for (int i = 0; i <= DATA_MASKS; i++)
         if (strcmp(format, names[i]) == 0) return (data_kind)i;
     static const char *const arrays[] = {".npy", ".npz", ".h5", ".hdf5", ".nc", ".nc4"};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

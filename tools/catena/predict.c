@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "infer.h"
+#include "segment.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -177,6 +178,7 @@ static ctn_status predict(task *t, args *a)
     CTN_TRY(task_weights(t, weights_of(a)));
     CTN_TRY(task_loaders(t));
     if (!t->classify) CTN_TRY(predict_numbers(t, out));
+    else if (t->pixels) CTN_TRY(predict_masks(t, out));
     else if (ends_with(out, ".npy")) CTN_TRY(predict_probabilities(t, out));
     else CTN_TRY(predict_classes(t, out));
     if (!args_flag(a, "json") || !out[0]) return CTN_OK;

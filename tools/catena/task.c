@@ -7,6 +7,7 @@
 #include "task.h"
 #include "launch.h"
 #include "model.h"
+#include "segment.h"
 #include "watchdog/watchdog.h"
 
 #include <math.h>
@@ -383,6 +384,9 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
     if (t->classify) {
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
         bool mixed = ctn_dtype_of(target) == ctn_context_float_type(t->ctx);
+        if (t->pixels) y = channels_last(y);
+        if (t->pixels && !ctn_context_training(t->ctx))
+            ctn_report(s, "miou", mean_iou(y, target, t->classes));
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)
             ctn_report(s, "top5", ctn_accuracy(y, target, 5));

@@ -29,6 +29,8 @@ typedef enum {
     DATA_ARRAYS,
     DATA_TOKENS,
     DATA_TABLE,
+    DATA_LIST,   /* a text file that names images and their classes */
+    DATA_MASKS,  /* images with a class for each pixel */
     DATA_IMAGES, /* images without classes, for predict */
     DATA_UNKNOWN
 } data_kind;
@@ -66,6 +68,7 @@ struct task {
     ctn_field input, target;  /* of set[0]; target.dtype 0: no target */
     bool f64;                 /* the input file holds f64 */
     bool classify;
+    bool pixels;         /* each pixel has a class */
     int64_t classes;     /* number of classes; for tokens, the vocabulary size */
     int spatial;         /* number of spatial dimensions of a field */
     bool standardize[2]; /* input, target */
@@ -83,9 +86,9 @@ struct task {
 /* clang-format off */
 #define TASK_DATA_OPTIONS                                                                          \
     {"data", "PATH", "",                                                                           \
-     "folder with MNIST, CIFAR-10 (binary), one folder per class, or tar shards; x.npy or "        \
-     "file.h5:/name; file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},             \
-    {"target", "PATH", "",                                                                         \
+     "folder with MNIST, CIFAR-10 (binary), one folder per class, images and masks, or tar "       \
+     "shards; x.npy, file.h5:/name or file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},                            \
+    {"target", "PATH", "",                                                                 \
      "the values to predict. Arrays: y.npy or file.h5:/name. Tables: names of columns, separated " \
      "by commas", GROUP_COMMON},                                                                   \
     {"inputs", "COLUMNS", "",                                                                      \
@@ -93,7 +96,7 @@ struct task {
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
     {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",   \
      GROUP_DATA},                                                                                  \
-    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table", "auto",                       \
+    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks", "auto",                       \
      "format of --data", GROUP_DATA},                                                              \
     {"size", "N", "0", "image height and width; 0: the network's usual size", GROUP_DATA},         \
     {"mean", "R,G,B,...", "",                                                                      \

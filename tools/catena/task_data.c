@@ -42,11 +42,14 @@ static ctn_image_opt image_options(const task *t, bool augment)
     ctn_image_opt o = {.struct_size = sizeof o, .height = image_size(t), .width = image_size(t)};
     pixel_moments(t, o.mean, o.std);
     o.gray = t->zoo && strcmp(t->zoo, "lenet5") == 0 && t->kind != DATA_CIFAR;
+    /* All pixels of a mask count. */
+    if (t->kind == DATA_MASKS) o.crop = CTN_CROP_WHOLE;
     if (!augment || args_is(t->a, "augment", "none")) return o;
     bool small = t->kind == DATA_CIFAR;
     o.crop = small ? CTN_CROP_PAD : CTN_CROP_RANDOM;
     if (args_is(t->a, "augment", "pad-crop")) o.crop = CTN_CROP_PAD;
     if (args_is(t->a, "augment", "random-crop")) o.crop = CTN_CROP_RANDOM;
+    if (t->kind == DATA_MASKS) o.scale[0] = 0.25; /* smaller parts show too little of a scene */
     o.flip = 1;
     double jitter = args_real(t->a, "jitter");
     o.brightness = o.contrast = o.saturation = jitter;
@@ -247,6 +250,16 @@ done:
     return st;
 }
 
+static ctn_status open_listed(const task *t, ctn_dataset **ds, const char *path, bool augment)
+{
+    const ctn_image_opt image = image_options(t, augment);
+    if (t->kind == DATA_MASKS)
+        return ctn_segmentation_open(ds, path, CTN_OPT(ctn_segmentation_opt, .image = &image));
+    CTN_TRY(ctn_image_list_open(ds, path, NULL, &image));
+    if (ctn_dataset_fields(*ds) > 1 || t->use == FOR_PREDICTION) return CTN_OK;
+    return ctn_fail(CTN_EARG, "%s: expected a path and a class number in each line", path);
+}
+
 /* Open the samples of `from` again without augmentation, using its list. */
 static ctn_status open_plain(task *t, ctn_dataset **ds, const char *path, const ctn_dataset *from)
 {
@@ -254,6 +267,7 @@ static ctn_status open_plain(task *t, ctn_dataset **ds, const char *path, const 
     void *list = NULL;
     size_t n = 0;
     if (t->kind == DATA_CIFAR) return open_cifar(t, ds, path, CTN_TRAIN, false);
+    if (t->kind == DATA_LIST || t->kind == DATA_MASKS) return open_listed(t, ds, path, false);
     CTN_TRY(copy_list(t, from, path, &list, &n));
     ctn_status st = open_list(t, ds, path, &image, list, n);
     free(list);
@@ -272,6 +286,8 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_IMAGES: return images_open(ds, path, &image);
     case DATA_ARRAYS: return open_arrays(t, ds, path, target);
     case DATA_TOKENS: return tokens_open(t, ds, path);
+    case DATA_LIST:
+    case DATA_MASKS: return open_listed(t, ds, path, augment);
     case DATA_TABLE: return table_open(t, ds, path, target);
     default: break;
     }
@@ -290,6 +306,12 @@ static void keep_base(task *t, ctn_dataset *ds)
     t->base[t->nbase++] = ds;
 }
 
+static bool augmented(const task *t)
+{
+    return t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || t->kind == DATA_CIFAR ||
+           t->kind == DATA_LIST || t->kind == DATA_MASKS;
+}
+
 /* Take a share of the training data for validation. Its samples are read without augmentation. */
 static ctn_status split_share(task *t, const char *path, double share)
 {
@@ -302,7 +324,7 @@ static ctn_status split_share(task *t, const char *path, double share)
     CTN_TRY(ctn_dataset_split(&train, &val, all, share, seed));
     t->set[0] = train;
     t->set[1] = val;
-    if (t->kind != DATA_FOLDER && t->kind != DATA_SHARDS && t->kind != DATA_CIFAR) return CTN_OK;
+    if (!augmented(t)) return CTN_OK;
     CTN_TRY(open_plain(t, &plain, path, all));
     keep_base(t, plain);
     CTN_TRY_GOTO(st, done, ctn_dataset_split(&unused, &rest, plain, share, seed));
@@ -335,6 +357,7 @@ static void look_for_parts(const task *t, place *p)
         snprintf(p->val, sizeof p->val, "%s", part);
     } else if (part[0]) {
         snprintf(p->path, sizeof p->path, "%s", args_is(t->a, "split", "train") ? train : part);
+        if (guess_kind(p->path, "auto") == DATA_MASKS) p->kind = DATA_MASKS;
     }
 }
 
@@ -403,7 +426,9 @@ ctn_status class_names_read(class_names *c, launch *l, const char *weights)
 static ctn_status number_classes(ctn_dataset **ds, int64_t n, const char *const *name)
 {
     ctn_dataset *as = NULL;
+    const ctn_field *label = ctn_dataset_field(*ds, 1);
     if (n == 0 || ctn_dataset_classes(*ds) == 0) return CTN_OK;
+    if (label && label->ndim > 0) return CTN_OK; /* a mask has numbers */
     CTN_TRY(ctn_dataset_relabel(&as, *ds, n, name));
     *ds = as;
     return CTN_OK;
@@ -505,6 +530,8 @@ ctn_status task_data(task *t)
     t->now = DOING_DATA;
     CTN_TRY(find_place(t, &p));
     t->kind = p.kind;
+    t->pixels = t->kind == DATA_MASKS || (t->use == FOR_PREDICTION && t->net_is == NET_FIELD &&
+                                          args_is(t->a, "loss", "cross-entropy"));
     if (t->kind == DATA_IMAGES && t->use != FOR_PREDICTION)
         return ctn_fail(CTN_ENOTFOUND,
                         "%s: found images without classes, expected one folder per class", p.path);
@@ -547,7 +574,8 @@ static int64_t usual_batch(const task *t)
 {
     static const int64_t usual[] = {
         [DATA_MNIST] = 100, [DATA_CIFAR] = 128, [DATA_FOLDER] = 32, [DATA_IMAGES] = 32,
-        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16, [DATA_TABLE] = 64};
+        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16, [DATA_TABLE] = 64,
+        [DATA_LIST] = 32,   [DATA_MASKS] = 8};
     return usual[t->kind];
 }
 
@@ -555,7 +583,8 @@ static int usual_threads(const task *t)
 {
     ctn_machine m;
     ctn_machine_get(&m);
-    bool decodes = t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || t->kind == DATA_IMAGES;
+    bool decodes = t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || t->kind == DATA_IMAGES ||
+                   t->kind == DATA_LIST || t->kind == DATA_MASKS;
     return !decodes ? 1 : m.cpus < 8 ? m.cpus : 8;
 }
 

@@ -25,7 +25,7 @@ static bool targets(const task *t)
 static bool images(const task *t)
 {
     return t->kind == DATA_CIFAR || t->kind == DATA_FOLDER || t->kind == DATA_SHARDS ||
-           t->kind == DATA_IMAGES;
+           t->kind == DATA_IMAGES || t->kind == DATA_LIST || t->kind == DATA_MASKS;
 }
 
 static bool files_of_images(const task *t)
