@@ -92,7 +92,8 @@ def test_tables():
 def png(path, rows):
     """A gray image."""
     def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        check = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + check
     head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
     data = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
     Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data)
@@ -111,10 +112,12 @@ def test_segmentation():
             x, y = rng.integers(0, 16, 2)
             mask[y:y + 16, x:x + 16] = 1
             png(f"seg/{part}/masks/{i}.png", mask.tolist())
-            png(f"seg/{part}/images/{i}.png", (mask * 150 + rng.integers(0, 80, mask.shape)).tolist())
+            image = mask * 150 + rng.integers(0, 80, mask.shape)
+            png(f"seg/{part}/images/{i}.png", image.tolist())
             lines.append(f"seg/{part}/images/{i}.png {i % 2}")
     small = ["--size", "16", "--depth", "1", "--width", "4", "--batch", "8", "--lr", "0.02"]
-    assert "--classes" in run("train", "unet", "--data", "seg", *small, "--out", "no", code=2).stderr
+    text = run("train", "unet", "--data", "seg", *small, "--out", "no", code=2).stderr
+    assert "--classes" in text, text
     done = train("unet", "--data", "seg", *small, "--classes", "2", "--epochs", "6", "--out", "s")
     assert "val/miou" in json.dumps(done), done
     weights = ["--weights", "s/weights.safetensors", "--data"]
