@@ -39,6 +39,11 @@ typedef struct {
     int raw;                /* 1: u8 pixels, without mean and std; 0: f32 */
     int channels_last;      /* memory layout of the result */
     int gray;               /* 1: one channel with mean[0] and std[0]; 0: three channels */
+    /* RandAugment: this many random operations per image, each of strength magnitude, 0 to 30 (0:
+     * 9). Operations: none, brightness, contrast, saturation, sharpness, posterize, solarize,
+     * automatic contrast, equalize, rotate, and shear and translate along x or y. */
+    int randaugment;
+    double magnitude;
 } ctn_image_opt;
 
 /* Mean and standard deviation of ImageNet's pixels, for .mean and .std. */
@@ -89,11 +94,11 @@ typedef struct {
  * a mask has the name of its image and the ending .png, or a text file with two paths per line,
  * image and mask, separated by a tab or, if there is none, by a space. They are relative to the
  * folder of the list. A mask is a PNG file of the size of its image whose gray levels or palette
- * indices are the classes. Image and mask are cropped, scaled and mirrored alike; the mask takes the
- * nearest pixel. Fields: image (3,H,W), classes i64 (H,W); -100, which losses and metrics ignore,
- * where there is no class or no image. If the folder has a file classes.txt, its lines are the names
- * of the classes. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ENOTFOUND (no
- * images), EARG, ENOMEM. A missing mask is an error (EIO) when its sample is read. */
+ * indices are the classes. Image and mask are cropped, scaled and mirrored alike; the mask takes
+ * the nearest pixel. Fields: image (3,H,W), classes i64 (H,W); -100, which losses and metrics
+ * ignore, where there is no class or no image. If the folder has a file classes.txt, its lines are
+ * the names of the classes. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT,
+ * ENOTFOUND (no images), EARG, ENOMEM. A missing mask is an error (EIO) when its sample is read. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_segmentation_open(ctn_dataset **ds, const char *path,
                                                         const ctn_segmentation_opt *opt);
 

@@ -300,6 +300,11 @@ ctn_status ctn_segmentation_open(ctn_dataset **ds, const char *path,
     l->kind = MASKS;
     l->ignore = o.ignore ? o.ignore : USUAL_IGNORE;
     CTN_TRY_GOTO(st, done, ctn__image_opt("segmentation", &l->opt, o.image, 224, 224));
+    if (l->opt.randaugment)
+        CTN_TRY_GOTO(st, done,
+                     ctn_fail(CTN_EUNSUPPORTED,
+                              "segmentation: randaugment would move the pixels of an image away "
+                              "from their classes"));
     if (stat(path, &info) != 0)
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_EIO, "segmentation: %s: %s", path, strerror(errno)));
     const bool folder = S_ISDIR(info.st_mode);

@@ -302,6 +302,48 @@ static void test_hue(void **state)
     assert_true(least < -0.45 && most > 0.45);
 }
 
+/* All operations occur, strong ones change more, values stay in range, and constant images keep
+ * their level unless an operation moves or maps it. */
+static void test_randaugment(void **state)
+{
+    (void)state;
+    enum { H = 12, W = 16, N = 3 * H * W };
+    static float start[N], p[N], again[N], other[N];
+    double change[2] = {0};
+    int same = 0;
+    for (int i = 0; i < N; i++) start[i] = (float)(i * 37 % 251);
+    for (int strong = 0; strong < 2; strong++)
+        for (int64_t i = 0; i < 300; i++) {
+            const ctn_image_opt o = {.height = H,
+                                     .width = W,
+                                     .randaugment = 1,
+                                     .magnitude = strong ? 30 : 3};
+            const ctn_sample s = {.seed = 1, .index = i};
+            double sum = 0;
+            memcpy(p, start, sizeof p);
+            memcpy(again, start, sizeof p);
+            ctn__randaugment(&o, &s, p, other, 3);
+            ctn__randaugment(&o, &s, again, other, 3);
+            assert_memory_equal(p, again, sizeof p);
+            for (int k = 0; k < N; k++) {
+                assert_true(p[k] >= 0 && p[k] <= 255);
+                sum += fabsf(p[k] - start[k]) / N;
+            }
+            same += sum == 0;
+            change[strong] += sum / 300;
+        }
+    assert_true(same > 20 && same < 200); /* none, and operations too weak to move a pixel */
+    assert_true(change[0] > 1 && change[1] > 1.5 * change[0]);
+    ctn_dataset *ds = NULL;
+    static uint8_t pixels[COUNT * 3 * SIDE * SIDE];
+    int64_t labels[COUNT];
+    ctn_dataset *base = images(pixels, labels, 3, 0);
+    assert_fails(ctn_augment_new(&ds, base,
+                                 CTN_OPT(ctn_image_opt, .randaugment = 2, .magnitude = 31)),
+                 CTN_EARG, "magnitude 31");
+    ctn_dataset_free(base);
+}
+
 /* Every image of every batch is the same for any thread count, including no threads. */
 static void test_threads(void **state)
 {
@@ -319,7 +361,8 @@ static void test_threads(void **state)
         OK(ctn_augment_new(&ds, images(pixels, labels, 3, 0),
                            CTN_OPT(ctn_image_opt, .height = 20, .width = 20,
                                    .crop = CTN_CROP_RANDOM, .flip = 1, .brightness = 0.4,
-                                   .contrast = 0.4, .saturation = 0.4, .hue = 0.1)));
+                                   .contrast = 0.4, .saturation = 0.4, .hue = 0.1,
+                                   .randaugment = 2)));
         OK(ctn_sampler_shuffled(&sampler, COUNT, 5));
         OK(ctn_loader_new(&l, ds, sampler,
                           CTN_OPT(ctn_loader_opt, .batch = 4, .threads = threads[t],
@@ -352,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_hue),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_randaugment),
     };
     return cmocka_run_group_tests_name("augment", tests, NULL, NULL);
 }

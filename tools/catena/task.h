@@ -87,8 +87,9 @@ struct task {
 #define TASK_DATA_OPTIONS                                                                          \
     {"data", "PATH", "",                                                                           \
      "folder with MNIST, CIFAR-10 (binary), one folder per class, images and masks, or tar "       \
-     "shards; x.npy, file.h5:/name or file.nc:/name; table.csv; text.txt or tokens.bin", GROUP_COMMON},                            \
-    {"target", "PATH", "",                                                                 \
+     "shards; x.npy, file.h5:/name or file.nc:/name; table.csv; text.txt or tokens.bin",           \
+     GROUP_COMMON},                                                                                \
+    {"target", "PATH", "",                                                                         \
      "the values to predict. Arrays: y.npy or file.h5:/name. Tables: names of columns, separated " \
      "by commas", GROUP_COMMON},                                                                   \
     {"inputs", "COLUMNS", "",                                                                      \
@@ -96,7 +97,7 @@ struct task {
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
     {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",   \
      GROUP_DATA},                                                                                  \
-    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks", "auto",                       \
+    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks", "auto",            \
      "format of --data", GROUP_DATA},                                                              \
     {"size", "N", "0", "image height and width; 0: the network's usual size", GROUP_DATA},         \
     {"mean", "R,G,B,...", "",                                                                      \

@@ -53,6 +53,8 @@ static ctn_image_opt image_options(const task *t, bool augment)
     o.flip = 1;
     double jitter = args_real(t->a, "jitter");
     o.brightness = o.contrast = o.saturation = jitter;
+    o.randaugment = (int)args_int(t->a, "randaugment");
+    o.magnitude = args_real(t->a, "magnitude");
     return o;
 }
 

@@ -406,6 +406,8 @@ static const option options[] = {
      GROUP_DATA},
     {"jitter", "X", "0", "strength of random brightness, contrast and saturation changes",
      GROUP_DATA},
+    {"randaugment", "N", "0", "number of RandAugment operations per image; 0: off", GROUP_DATA},
+    {"magnitude", "X", "9", "strength of RandAugment, 0 to 30", GROUP_DATA},
     {"mixup", "X", "0", "alpha of mixup; 0: off", GROUP_DATA},
     {"cutmix", "X", "0", "alpha of cutmix; 0: off", GROUP_DATA},
     {"drop-last", NULL, NULL, "drop the incomplete batch at the end of an epoch", GROUP_DATA},

@@ -166,6 +166,8 @@ static const struct {
     {"std", images, "this data has no images to decode"},
     {"augment", images, "this data has no images to decode"},
     {"jitter", images, "this data has no images to decode"},
+    {"randaugment", images, "this data has no images to decode"},
+    {"magnitude", images, "this data has no images to decode"},
     {"skip", files_of_images, "this data has no image files"},
     {"stage", shards, "this data is not stored in tar shards"},
     {"length", tokens, "this data has no tokens"},

@@ -59,6 +59,12 @@ ctn_status ctn__image_opt(const char *who, ctn_image_opt *to, const ctn_image_op
     if (to->scale[1] == 0) to->scale[1] = 1;
     if (to->ratio[0] == 0) to->ratio[0] = 3.0 / 4;
     if (to->ratio[1] == 0) to->ratio[1] = 4.0 / 3;
+    if (to->magnitude == 0) to->magnitude = 9;
+    if (to->randaugment < 0 || to->randaugment > 16 || !(to->magnitude > 0 && to->magnitude <= 30))
+        return ctn_fail(CTN_EARG,
+                        "%s: randaugment has %d operations of magnitude %g, expected at most 16 of "
+                        "magnitude 0 to 30",
+                        who, to->randaugment, to->magnitude);
     for (int c = 0; c < 3; c++)
         if (to->std[c] == 0) to->std[c] = 1;
     return check_numbers(who, to);

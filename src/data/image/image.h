@@ -113,7 +113,8 @@ enum {
     CTN__DRAW_CONTRAST,
     CTN__DRAW_SATURATION,
     CTN__DRAW_HUE,
-    CTN__DRAW_CROP = 16
+    CTN__DRAW_CROP = 16,
+    CTN__DRAW_RANDAUGMENT = 64 /* each operation uses two */
 };
 /* Uniform in [0,1); a function of the seed, epoch and index of the sample, and of `which`. */
 double ctn__draw(const ctn_sample *s, uint64_t which);
@@ -130,9 +131,23 @@ static inline int64_t ctn__draw_below(const ctn_sample *s, uint64_t which, int64
 /* ---- colours: jitter.c ----------------------------------------------------------------------- */
 
 bool ctn__has_jitter(const ctn_image_opt *o);
+/* v = factor v + (1 - factor) other, with one `other` for all n values. */
+void ctn__blend(float *p, int64_t n, float factor, float other);
+/* Mean gray level of planes (channels, n), summed in a fixed order. */
+float ctn__mean_gray(const float *p, int64_t n, int channels);
+/* Blends each of n pixels with its gray level. */
+void ctn__saturate(float *restrict r, float *restrict g, float *restrict b, int64_t n,
+                   float factor);
 /* Applies random colour jitter to planes (channels, n) with values in 0 to 255. */
 void ctn__jitter(const ctn_image_opt *o, const ctn_sample *s, float *planes, int64_t n,
                  int channels);
+
+/* ---- RandAugment: randaugment.c -------------------------------------------------------------- */
+
+/* Applies random operations to planes (channels, height, width) with values in 0 to 255; other is
+ * a buffer of the same size. */
+void ctn__randaugment(const ctn_image_opt *o, const ctn_sample *s, float *planes, float *other,
+                      int channels);
 
 /* ---- resampling: resample.c ------------------------------------------------------------------ */
 

@@ -33,8 +33,7 @@ static inline float gray_of(float r, float g, float b)
     return 0.299f * r + 0.587f * g + 0.114f * b;
 }
 
-/* v = factor v + (1 - factor) other, with one `other` for all pixels. */
-static void blend_all(float *p, int64_t n, float factor, float other)
+void ctn__blend(float *p, int64_t n, float factor, float other)
 {
     const float rest = (1 - factor) * other;
     for (int64_t i = 0; i < n; i++) p[i] = clamp(factor * p[i] + rest);
@@ -57,7 +56,7 @@ static double sum_of(const float *p, int64_t n)
     return sum;
 }
 
-static float mean_gray(const float *p, int64_t n, int channels)
+float ctn__mean_gray(const float *p, int64_t n, int channels)
 {
     double mean[3] = {0};
     for (int c = 0; c < channels; c++) mean[c] = sum_of(p + c * n, n) / (double)n;
@@ -65,8 +64,7 @@ static float mean_gray(const float *p, int64_t n, int channels)
                          : (float)(0.299 * mean[0] + 0.587 * mean[1] + 0.114 * mean[2]);
 }
 
-static void saturate(float *restrict r, float *restrict g, float *restrict b, int64_t n,
-                     float factor)
+void ctn__saturate(float *restrict r, float *restrict g, float *restrict b, int64_t n, float factor)
 {
     for (int64_t i = 0; i < n; i++) {
         const float rest = (1 - factor) * gray_of(r[i], g[i], b[i]);
@@ -118,12 +116,13 @@ void ctn__jitter(const ctn_image_opt *o, const ctn_sample *s, float *p, int64_t 
     }
     for (int i = 0; i < 4; i++) {
         if (order[i] == 0 && o->brightness > 0)
-            blend_all(p, n * channels, factor_of(s, CTN__DRAW_BRIGHTNESS, o->brightness), 0);
+            ctn__blend(p, n * channels, factor_of(s, CTN__DRAW_BRIGHTNESS, o->brightness), 0);
         if (order[i] == 1 && o->contrast > 0)
-            blend_all(p, n * channels, factor_of(s, CTN__DRAW_CONTRAST, o->contrast),
-                      mean_gray(p, n, channels));
+            ctn__blend(p, n * channels, factor_of(s, CTN__DRAW_CONTRAST, o->contrast),
+                       ctn__mean_gray(p, n, channels));
         if (order[i] == 2 && o->saturation > 0 && channels == 3)
-            saturate(p, p + n, p + 2 * n, n, factor_of(s, CTN__DRAW_SATURATION, o->saturation));
+            ctn__saturate(p, p + n, p + 2 * n, n,
+                          factor_of(s, CTN__DRAW_SATURATION, o->saturation));
         if (order[i] == 3 && o->hue > 0 && channels == 3)
             turn_hue(p, p + n, p + 2 * n, n,
                      (float)ctn__draw_between(s, CTN__DRAW_HUE, -o->hue, o->hue));

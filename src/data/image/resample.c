@@ -5,7 +5,7 @@
  * (horizontal, mirrored by the order of its table), normalised, and stored in the requested type
  * and layout. The vertical pass comes first because its loop is faster and it leaves fewer rows
  * for the horizontal pass. There is no intermediate image, except for colour jitter, which needs
- * the mean of all pixels.
+ * the mean of all pixels, and for RandAugment.
  *
  * The filter is a triangle as wide as the reduction (Pillow's BILINEAR), clipped to the view's
  * limit and normalised there. Sums are floats and are rounded only at the end, if at all.
@@ -201,7 +201,8 @@ typedef struct {
     const uint8_t **under; /* (y.taps) rows under the filter */
     float *row;            /* (reach.w, channels), and one value of padding */
     float *out;            /* (width, lanes) one row of the result */
-    float *planes;         /* (channels, height, width) of the result; NULL without jitter */
+    float *planes;         /* (channels, height, width) of the result; NULL: not needed */
+    float *other;          /* a second one, for RandAugment */
     void *block;
 } pass;
 
@@ -212,17 +213,18 @@ static size_t rounded(size_t bytes)
 
 static ctn_status pass_new(pass *p, const ctn_image_opt *o)
 {
-    enum { PARTS = 8 };
+    enum { PARTS = 9 };
     const int channels = p->src->channels;
     const axis x = axis_x(p->view), y = axis_y(p->view);
     p->x = (filter){.n = x.n, .taps = most_taps(&x)};
     p->y = (filter){.n = y.n, .taps = most_taps(&y)};
     p->reach = ctn__view_reach(p->view);
-    const bool jitter = ctn__has_jitter(o);
+    const bool whole = ctn__has_jitter(o) || o->randaugment;
     const int64_t count[PARTS] = {
         o->width * lanes(channels),
         p->reach.w * channels + 1,
-        jitter ? o->height * o->width * channels : 0,
+        whole ? o->height * o->width * channels : 0,
+        o->randaugment ? o->height * o->width * channels : 0,
         p->x.n * p->x.taps,
         p->y.n * p->y.taps,
         p->x.n,
@@ -240,12 +242,13 @@ static ctn_status pass_new(pass *p, const ctn_image_opt *o)
     for (int i = 1; i < PARTS; i++) at[i] = (char *)at[i - 1] + bytes[i - 1];
     p->out = at[0];
     p->row = at[1];
-    p->planes = jitter ? at[2] : NULL;
-    p->x.weight = at[3];
-    p->y.weight = at[4];
-    p->x.first = at[5];
-    p->y.first = at[6];
-    p->under = at[7];
+    p->planes = whole ? at[2] : NULL;
+    p->other = at[3];
+    p->x.weight = at[4];
+    p->y.weight = at[5];
+    p->x.first = at[6];
+    p->y.first = at[7];
+    p->under = at[8];
     p->row[p->reach.w * channels] = 0;
     memset(p->out, 0, bytes[0]); /* pixels outside the view stay black */
     fill_filter(&p->x, &x, p->view->mirror_x);
@@ -276,7 +279,7 @@ static const float *pass_row(const pass *p, const finish *f, int64_t y)
     return p->out;
 }
 
-/* Collects all rows in planes, applies the jitter, and stores the result. */
+/* Collects all rows in planes, changes colours and more there, and stores the result. */
 static void through_planes(const pass *p, const finish *f, const ctn_sample *s, void *dst)
 {
     static const float one[3] = {1, 1, 1}, zero[3] = {0};
@@ -286,6 +289,7 @@ static void through_planes(const pass *p, const finish *f, const ctn_sample *s, 
         for (int c = 0; c < 3; c++) plane[c] = p->planes + y * n + (c < f->channels ? c * area : 0);
         f->k->planes(plane, pass_row(p, f, y), n, f->channels, one, zero);
     }
+    if (f->o->randaugment) ctn__randaugment(f->o, s, p->planes, p->other, f->channels);
     ctn__jitter(f->o, s, p->planes, area, f->channels);
     for (int64_t y = 0; y < f->o->height; y++) store_row(f, p->planes + y * n, 1, area, y, dst);
 }
