@@ -471,7 +471,7 @@ module catena_c
         integer(c_int64_t) :: seed = 0
     end type
     type, bind(C) :: ctn_image_opt
-        integer(c_size_t) :: struct_size = 184
+        integer(c_size_t) :: struct_size = 192
         integer(c_int64_t) :: height = 0
         integer(c_int64_t) :: width = 0
         integer(c_int) :: crop = 0
@@ -489,6 +489,13 @@ module catena_c
         integer(c_int) :: raw = 0
         integer(c_int) :: channels_last = 0
         integer(c_int) :: gray = 0
+        integer(c_int) :: randaugment = 0
+        real(c_double) :: magnitude = 0
+    end type
+    type, bind(C) :: ctn_segmentation_opt
+        integer(c_size_t) :: struct_size = 24
+        type(c_ptr) :: image = c_null_ptr
+        integer(c_int64_t) :: ignore = 0
     end type
     type, bind(C) :: ctn_shards_opt
         integer(c_size_t) :: struct_size = 48
@@ -2649,6 +2656,21 @@ module catena_c
             type(*), intent(in) :: list(*)
             integer(c_size_t), value :: bytes
             type(ctn_image_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_image_list_open(ds, list, root, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            character(kind=c_char), intent(in) :: list(*)
+            character(kind=c_char), intent(in) :: root(*)
+            type(ctn_image_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_segmentation_open(ds, path, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            character(kind=c_char), intent(in) :: path(*)
+            type(ctn_segmentation_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
         function ctn_shards_open(ds, path, opt) bind(C) result(res)

@@ -82,7 +82,8 @@ module catena_objects
         c_dist_grid_begin => ctn_dist_grid_begin, c_dist_halo => ctn_dist_halo_at, c_dist_field => &
         ctn_dist_field, c_env_count => ctn_env_count, c_env_get => ctn_env_get, c_generator_new => &
         ctn_generator_new, c_generator_free => ctn_generator_free, c_generator_next => &
-        ctn_generator_next, c_image_folder_open => ctn_image_folder_open, c_shards_open => &
+        ctn_generator_next, c_image_folder_open => ctn_image_folder_open, c_image_list_open => &
+        ctn_image_list_open, c_segmentation_open => ctn_segmentation_open, c_shards_open => &
         ctn_shards_open, c_shards_pack => ctn_shards_pack, c_augment_new => ctn_augment_new, &
         c_build_count => ctn_build_count, c_build_get => ctn_build_get, c_machine_get => &
         ctn_machine_get, c_weights_save => ctn_weights_save, c_weights_save_with => &
@@ -226,50 +227,50 @@ module catena_objects
         ctn_dist_chain_add, ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, &
         ctn_dist_grid_new, ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, &
         ctn_dist_field, ctn_env_count, ctn_env_get, ctn_generator_new, ctn_generator_next, &
-        ctn_image_folder_open, ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, &
-        ctn_build_get, ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
-        ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
-        ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
-        ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
-        ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, &
-        ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, &
-        ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
-        ctn_conv_transpose_new, ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, &
-        ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, &
-        ctn_rnn_new, ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, &
-        ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, &
-        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, &
-        ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, &
-        ctn_adamax_new, ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, &
-        ctn_adabound_new, ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, &
-        ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
-        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
-        ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
-        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
-        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
-        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
-        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
-        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
-        ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
-        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
-        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
-        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
-        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
-        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
-        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
-        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
-        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_fail_on_nonfinite, &
-        ctn_extend_on_nonfinite, ctn_extend_spikes, ctn_extend_average, ctn_extend_swa, &
-        ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, &
-        ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, ctn_states_prune, &
-        ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, ctn_zoo_mlp, &
-        ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, ctn_zoo_vgg, &
-        ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
-        ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, ctn_zoo_meshgraphnet, ctn_zoo_open, &
-        ctn_comm_free, ctn_retained_free, ctn_dataset_free, ctn_sampler_free, ctn_loader_free, &
-        ctn_dist_chain_free, ctn_dist_grid_free, ctn_generator_free, ctn_module_free, &
-        ctn_optim_free, ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, &
-        ctn_memory_free, ctn_trainer_extend
+        ctn_image_folder_open, ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, &
+        ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, &
+        ctn_weights_save, ctn_weights_save_with, ctn_weights_load, ctn_part_module, &
+        ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, ctn_state_load, &
+        ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, ctn_module_children, &
+        ctn_module_child, ctn_module_context, ctn_module_predicts, ctn_module_param, &
+        ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, &
+        ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, ctn_sequential_new, &
+        ctn_module_list_new, ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, &
+        ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, ctn_layer_norm_new, &
+        ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, ctn_rnn_new, &
+        ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, ctn_dropout_new, &
+        ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, ctn_lora_add, &
+        ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, ctn_adam_new, &
+        ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, &
+        ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, &
+        ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, ctn_optim_step, &
+        ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, ctn_optim_set_hyper, &
+        ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, ctn_optim_set_noise, &
+        ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, ctn_optim_set_loss_scale, &
+        ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, ctn_optim_set_schedule, &
+        ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, ctn_dtype_of, ctn_item, &
+        ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, ctn_tokenizer_decode, &
+        ctn_tokenizer_decode_next, ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, &
+        ctn_tokenizer_special, ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, &
+        ctn_step_batch, ctn_step_input, ctn_report, ctn_trainer_new, ctn_trainer_add_optim, &
+        ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
+        ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
+        ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
+        ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, ctn_extend_evaluator, &
+        ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, ctn_extend_plot, &
+        ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, &
+        ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, &
+        ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
+        ctn_extend_average, ctn_extend_swa, ctn_extend_weights, ctn_extend_replicas, &
+        ctn_extend_state, ctn_trainer_save, ctn_trainer_load, ctn_memory_new, ctn_extend_memory, &
+        ctn_trainer_recall, ctn_states_prune, ctn_state_export, ctn_tune_folder, ctn_tune_clear, &
+        ctn_zoo_new, ctn_zoo_mlp, ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, &
+        ctn_zoo_mobilenet_v2, ctn_zoo_vgg, ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, &
+        ctn_zoo_bert, ctn_zoo_vit, ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, &
+        ctn_zoo_meshgraphnet, ctn_zoo_open, ctn_comm_free, ctn_retained_free, ctn_dataset_free, &
+        ctn_sampler_free, ctn_loader_free, ctn_dist_chain_free, ctn_dist_grid_free, &
+        ctn_generator_free, ctn_module_free, ctn_optim_free, ctn_context_free, ctn_var_free, &
+        ctn_tokenizer_free, ctn_trainer_free, ctn_memory_free, ctn_trainer_extend
     public :: op_named
 
     type, extends(ctn_ref) :: ctn_comm
@@ -991,6 +992,12 @@ module catena_objects
     end interface
     interface ctn_image_folder_open
         module procedure f_image_folder_open
+    end interface
+    interface ctn_image_list_open
+        module procedure f_image_list_open
+    end interface
+    interface ctn_segmentation_open
+        module procedure f_segmentation_open
     end interface
     interface ctn_shards_open
         module procedure f_shards_open
@@ -3476,7 +3483,7 @@ contains
 
     recursive subroutine f_image_folder_open(ds, dir, height, width, crop, resize, scale, ratio, &
                 pad, flip, brightness, contrast, saturation, hue, mean, std, raw, channels_last, &
-                gray, stat, errmsg)
+                gray, randaugment, magnitude, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds
         character(*), intent(in) :: dir
         integer, intent(in), optional :: height
@@ -3496,6 +3503,8 @@ contains
         integer, intent(in), optional :: raw
         integer, intent(in), optional :: channels_last
         integer, intent(in), optional :: gray
+        integer, intent(in), optional :: randaugment
+        real(c_double), intent(in), optional :: magnitude
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
@@ -3518,7 +3527,84 @@ contains
         if (present(raw)) opt_%raw = raw
         if (present(channels_last)) opt_%channels_last = channels_last
         if (present(gray)) opt_%gray = gray
+        if (present(randaugment)) opt_%randaugment = randaugment
+        if (present(magnitude)) opt_%magnitude = magnitude
         st_ = c_image_folder_open(ds_, chars(dir), opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_image_list_open(ds, list, root, height, width, crop, resize, scale, &
+                ratio, pad, flip, brightness, contrast, saturation, hue, mean, std, raw, &
+                channels_last, gray, randaugment, magnitude, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: list
+        character(*), intent(in) :: root
+        integer, intent(in), optional :: height
+        integer, intent(in), optional :: width
+        integer(c_int), intent(in), optional :: crop
+        integer, intent(in), optional :: resize
+        real(c_double), intent(in), optional :: scale(:)
+        real(c_double), intent(in), optional :: ratio(:)
+        integer, intent(in), optional :: pad
+        integer, intent(in), optional :: flip
+        real(c_double), intent(in), optional :: brightness
+        real(c_double), intent(in), optional :: contrast
+        real(c_double), intent(in), optional :: saturation
+        real(c_double), intent(in), optional :: hue
+        real(c_double), intent(in), optional :: mean(:)
+        real(c_double), intent(in), optional :: std(:)
+        integer, intent(in), optional :: raw
+        integer, intent(in), optional :: channels_last
+        integer, intent(in), optional :: gray
+        integer, intent(in), optional :: randaugment
+        real(c_double), intent(in), optional :: magnitude
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(ctn_image_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(height)) opt_%height = height
+        if (present(width)) opt_%width = width
+        if (present(crop)) opt_%crop = crop
+        if (present(resize)) opt_%resize = resize
+        if (present(scale)) opt_%scale(:ubound(scale, 1)) = scale
+        if (present(ratio)) opt_%ratio(:ubound(ratio, 1)) = ratio
+        if (present(pad)) opt_%pad = pad
+        if (present(flip)) opt_%flip = flip
+        if (present(brightness)) opt_%brightness = brightness
+        if (present(contrast)) opt_%contrast = contrast
+        if (present(saturation)) opt_%saturation = saturation
+        if (present(hue)) opt_%hue = hue
+        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
+        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(raw)) opt_%raw = raw
+        if (present(channels_last)) opt_%channels_last = channels_last
+        if (present(gray)) opt_%gray = gray
+        if (present(randaugment)) opt_%randaugment = randaugment
+        if (present(magnitude)) opt_%magnitude = magnitude
+        st_ = c_image_list_open(ds_, chars(list), chars(root), opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_segmentation_open(ds, path, image, ignore, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: path
+        type(ctn_image_opt), intent(in), target, optional :: image
+        integer, intent(in), optional :: ignore
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(ctn_segmentation_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(image)) opt_%image = c_loc(image)
+        if (present(ignore)) opt_%ignore = ignore
+        st_ = c_segmentation_open(ds_, chars(path), opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -3584,7 +3670,7 @@ contains
 
     recursive subroutine f_augment_new(ds, base, height, width, crop, resize, scale, ratio, pad, &
                 flip, brightness, contrast, saturation, hue, mean, std, raw, channels_last, gray, &
-                stat, errmsg)
+                randaugment, magnitude, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds
         type(ctn_dataset), intent(in) :: base
         integer, intent(in), optional :: height
@@ -3604,6 +3690,8 @@ contains
         integer, intent(in), optional :: raw
         integer, intent(in), optional :: channels_last
         integer, intent(in), optional :: gray
+        integer, intent(in), optional :: randaugment
+        real(c_double), intent(in), optional :: magnitude
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
@@ -3626,6 +3714,8 @@ contains
         if (present(raw)) opt_%raw = raw
         if (present(channels_last)) opt_%channels_last = channels_last
         if (present(gray)) opt_%gray = gray
+        if (present(randaugment)) opt_%randaugment = randaugment
+        if (present(magnitude)) opt_%magnitude = magnitude
         st_ = c_augment_new(ds_, c_dataset(address_of(base)), opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))

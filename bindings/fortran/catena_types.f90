@@ -35,24 +35,24 @@ module catena_types
         ctn_cifar_opt, ctn_sampler_state, ctn_mix_opt, ctn_loader_opt, ctn_batch, &
         ctn_loader_stats, ctn_files_opt, ctn_csv_opt, ctn_tokens_opt, ctn_mask_opt, ctn_dist_opt, &
         ctn_dist_stats, ctn_dist_halo_opt, ctn_env_entry, ctn_generator_opt, ctn_image_opt, &
-        ctn_shards_opt, ctn_pack_opt, ctn_build_entry, ctn_machine, ctn_weights_save_opt, &
-        ctn_weights_opt, ctn_state_part, ctn_model_opt, ctn_model, ctn_init, ctn_tensors, &
-        ctn_linear_opt, ctn_conv_module_opt, ctn_spectral_conv_opt, ctn_batch_norm_module_opt, &
-        ctn_norm_opt, ctn_rnn_module_opt, ctn_graph_conv_opt, ctn_graph_attention_opt, &
-        ctn_message_passing_opt, ctn_lora_opt, ctn_spectral_norm_opt, ctn_scalar, ctn_infer_args, &
-        ctn_grad_args, ctn_run_env, ctn_run_args, ctn_prepare_args, ctn_op, ctn_op_args, &
-        ctn_gradcheck_input, ctn_softmax_cross_entropy_opt, ctn_conv_opt, ctn_pool_opt, &
-        ctn_batch_norm_opt, ctn_attention_opt, ctn_rotary_opt, ctn_rnn_weights, ctn_rnn_opt, &
-        ctn_sgd_opt, ctn_adam_opt, ctn_rmsprop_opt, ctn_adagrad_opt, ctn_adadelta_opt, &
-        ctn_adamax_opt, ctn_nadam_opt, ctn_radam_opt, ctn_lion_opt, ctn_lamb_opt, ctn_lars_opt, &
-        ctn_adabound_opt, ctn_smorms3_opt, ctn_msvag_opt, ctn_lbfgs_opt, ctn_group_opt, &
-        ctn_loss_scale_opt, ctn_sched_opt, ctn_desc, ctn_tokenizer_opt, ctn_decode_state, &
-        ctn_tokens_pack_opt, ctn_trainer_opt, ctn_progress, ctn_trigger, ctn_extension, &
-        ctn_show_opt, ctn_patience_opt, ctn_nonfinite_opt, ctn_spike_opt, ctn_state_info, &
-        ctn_state_array, ctn_tune_file, ctn_zoo_opt, ctn_mlp_opt, ctn_lenet5_opt, ctn_resnet_opt, &
-        ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, ctn_vgg_opt, ctn_unet_opt, ctn_fno_opt, &
-        ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, ctn_vit_opt, ctn_seq2seq_opt, ctn_gcn_opt, &
-        ctn_gat_opt, ctn_meshgraphnet_opt, ctn_tensor
+        ctn_segmentation_opt, ctn_shards_opt, ctn_pack_opt, ctn_build_entry, ctn_machine, &
+        ctn_weights_save_opt, ctn_weights_opt, ctn_state_part, ctn_model_opt, ctn_model, ctn_init, &
+        ctn_tensors, ctn_linear_opt, ctn_conv_module_opt, ctn_spectral_conv_opt, &
+        ctn_batch_norm_module_opt, ctn_norm_opt, ctn_rnn_module_opt, ctn_graph_conv_opt, &
+        ctn_graph_attention_opt, ctn_message_passing_opt, ctn_lora_opt, ctn_spectral_norm_opt, &
+        ctn_scalar, ctn_infer_args, ctn_grad_args, ctn_run_env, ctn_run_args, ctn_prepare_args, &
+        ctn_op, ctn_op_args, ctn_gradcheck_input, ctn_softmax_cross_entropy_opt, ctn_conv_opt, &
+        ctn_pool_opt, ctn_batch_norm_opt, ctn_attention_opt, ctn_rotary_opt, ctn_rnn_weights, &
+        ctn_rnn_opt, ctn_sgd_opt, ctn_adam_opt, ctn_rmsprop_opt, ctn_adagrad_opt, &
+        ctn_adadelta_opt, ctn_adamax_opt, ctn_nadam_opt, ctn_radam_opt, ctn_lion_opt, &
+        ctn_lamb_opt, ctn_lars_opt, ctn_adabound_opt, ctn_smorms3_opt, ctn_msvag_opt, &
+        ctn_lbfgs_opt, ctn_group_opt, ctn_loss_scale_opt, ctn_sched_opt, ctn_desc, &
+        ctn_tokenizer_opt, ctn_decode_state, ctn_tokens_pack_opt, ctn_trainer_opt, ctn_progress, &
+        ctn_trigger, ctn_extension, ctn_show_opt, ctn_patience_opt, ctn_nonfinite_opt, &
+        ctn_spike_opt, ctn_state_info, ctn_state_array, ctn_tune_file, ctn_zoo_opt, ctn_mlp_opt, &
+        ctn_lenet5_opt, ctn_resnet_opt, ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, ctn_vgg_opt, &
+        ctn_unet_opt, ctn_fno_opt, ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, ctn_vit_opt, &
+        ctn_seq2seq_opt, ctn_gcn_opt, ctn_gat_opt, ctn_meshgraphnet_opt, ctn_tensor
     implicit none
     public
 end module

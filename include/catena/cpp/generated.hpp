@@ -507,6 +507,13 @@ struct ImageOpt : detail::Sized<ctn_image_opt> {
     ImageOpt &raw(int v) { Struct::raw = v; return *this; }
     ImageOpt &channels_last(int v) { Struct::channels_last = v; return *this; }
     ImageOpt &gray(int v) { Struct::gray = v; return *this; }
+    ImageOpt &randaugment(int v) { Struct::randaugment = v; return *this; }
+    ImageOpt &magnitude(double v) { Struct::magnitude = v; return *this; }
+};
+
+struct SegmentationOpt : detail::Sized<ctn_segmentation_opt> {
+    SegmentationOpt &image(const ctn_image_opt &v) { Struct::image = &v; return *this; }
+    SegmentationOpt &ignore(int64_t v) { Struct::ignore = v; return *this; }
 };
 
 struct ShardsOpt : detail::Sized<ctn_shards_opt> {
@@ -1833,6 +1840,18 @@ inline Dataset image_folder_open_list(Text dir, Bytes list, Maybe<ctn_image_opt>
 {
     ctn_dataset *ds = nullptr;
     detail::check(ctn_image_folder_open_list(&ds, dir.get(), list.data(), list.size(), opt.get()));
+    return Dataset(ds);
+}
+inline Dataset image_list_open(Text list, Text root, Maybe<ctn_image_opt> opt = {})
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_image_list_open(&ds, list.get(), root.get(), opt.get()));
+    return Dataset(ds);
+}
+inline Dataset segmentation_open(Text path, Maybe<ctn_segmentation_opt> opt = {})
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_segmentation_open(&ds, path.get(), opt.get()));
     return Dataset(ds);
 }
 inline Dataset shards_open(Text path, Maybe<ctn_shards_opt> opt = {})
