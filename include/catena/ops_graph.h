@@ -43,11 +43,11 @@ CTN_API ctn_tensor *ctn_scatter_at(const char *at, ctn_tensor *x, ctn_tensor *in
  * only once in a step. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_segment_sum_at(const char *at, ctn_tensor *x, ctn_tensor *ids, int64_t n);
 #define ctn_segment_sum(...) ctn_segment_sum_at(CTN_HERE, __VA_ARGS__)
-/* The mean of the rows of each segment. */
+/* The mean of the rows of each segment. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_segment_mean_at(const char *at, ctn_tensor *x, ctn_tensor *ids, int64_t n);
 #define ctn_segment_mean(...) ctn_segment_mean_at(CTN_HERE, __VA_ARGS__)
 /* The largest element of each segment in each column, NaN if there is one. Elements that are equal
- * to the result share the gradient evenly. */
+ * to the result share the gradient evenly. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_segment_max_at(const char *at, ctn_tensor *x, ctn_tensor *ids, int64_t n);
 #define ctn_segment_max(...) ctn_segment_max_at(CTN_HERE, __VA_ARGS__)
 /* Softmax over the rows of each segment, for each column by itself. x (E,...), ids (E) ->

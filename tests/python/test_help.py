@@ -27,7 +27,7 @@ class Help(unittest.TestCase):
             self.assertNotRegex(said, r"\bNULL\b|\bctn_|\bE[A-Z]{4,}\b", name)
         self.assertEqual(str(inspect.signature(ct.softmax)), "(x, axis=-1)")
         self.assertEqual(str(inspect.signature(ct.Tensor.softmax)), "(self, /, axis=-1)")
-        self.assertIn("Raises: ShapeError, DtypeError.", ct.conv.__doc__)
+        self.assertIn("Raises: ShapeError, DtypeError, ArgumentError.", ct.conv.__doc__)
         self.assertIn("stride=1", str(inspect.signature(ct.conv)))
 
     def check_class(self, kind):
