@@ -66,7 +66,7 @@ static ctn_status step(const bench *b, double *loss)
 
 static ctn_status run(bench *b, int steps, int threads)
 {
-    double wall = 1e30, cpu = 1e30, loss[3];
+    double wall = 1e30, cpu = 1e30, loss[3] = {0};
     CTN_TRY(ctn_context_new(&b->ctx, CTN_OPT(ctn_context_opt, .threads = threads)));
     CTN_TRY(ctn_zoo_fno(&b->net, b->ctx, CTN_OPT(ctn_fno_opt, .width = WIDTH)));
     CTN_TRY(ctn_module_visit(b->net, fill, NULL));

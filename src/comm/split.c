@@ -65,7 +65,10 @@ static ctn_status split_loopback(ctn_comm *c, int color, int key, ctn__net **out
     member *m = ctn__calloc(size, sizeof *m);
     uintptr_t *address = ctn__calloc(size, sizeof *address);
     int n = 0;
-    if (!all || !m || !address) CTN_TRY_GOTO(st, done, ctn__comm_alone(c, CTN_ENOMEM));
+    if (!all || !m || !address) {
+        st = ctn__comm_alone(c, CTN_ENOMEM);
+        goto done;
+    }
     CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &(wish){color, key}, sizeof *all, all));
     for (int r = 0; r < c->place.size; r++)
         if (color >= 0 && all[r].color == color) m[n++] = (member){all[r].key, r};

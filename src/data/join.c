@@ -76,7 +76,8 @@ void ctn__join_end(const ctn_loader *l, struct ctn__slot *slot)
         const size_t size = ctn_dtype_size(l->field[f].dtype), row = l->bytes[f];
         const int64_t from = slot->joined[f], end = slot->padded[f];
         char *rows = slot->memory + l->offset[f];
-        int64_t *id = (int64_t *)(void *)(slot->memory + l->offset[l->lengths[f]]);
+        void *ids = slot->memory + l->offset[l->lengths[f]];
+        int64_t *id = ids;
         ctn__pad_fill(rows + (size_t)from * row, l->pad[f], size,
                       (size_t)(end - from) * (row / size));
         for (int64_t i = from; i < end; i++) id[i] = slot->n;

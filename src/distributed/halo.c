@@ -156,7 +156,7 @@ static int neighbour(const int64_t *attr, int i, int step)
     for (int k = i + 1; k < attr[NDIM]; k++) below *= attr[RANKS + k];
     const int64_t n = attr[RANKS + i], at = attr[CTN__DIST_RANK] / below % n;
     int64_t to = at + step;
-    if (attr[PERIODIC] >> i & 1) to = (to + n) % n;
+    if (i < CTN_MAX_SPATIAL && (attr[PERIODIC] >> i & 1)) to = (to + n) % n;
     if (to < 0 || to >= n) return -1;
     return (int)(attr[CTN__DIST_RANK] + (to - at) * below);
 }

@@ -111,7 +111,8 @@ ctn_status ctn_graph_conv_new(ctn_module **m, ctn_context *ctx, int64_t in, int6
     made->forward_multi = graph_conv_forward;
     ctn_status st = add_linear(&g->lin, made, in, out);
     if (st >= 0 && !o.no_bias)
-        st = ctn_module_param(&g->bias, made, "bias", CTN_F32, CTN_SHAPE(out), NULL);
+        st = ctn_module_param(&g->bias, made, "bias", ctn_context_float_type(made->ctx),
+                              CTN_SHAPE(out), NULL);
     if (st < 0) ctn_module_free(made);
     else *m = made;
     return st;
@@ -176,10 +177,13 @@ static ctn_status fill_attention(ctn_module *m, int64_t in, bool bias)
     const ctn_init *glorot =
         CTN_OPT(ctn_init, .kind = CTN_INIT_GLOROT_UNIFORM, .fan_in = H, .fan_out = D);
     CTN_TRY(add_linear(&g->lin, m, in, H * D));
-    CTN_TRY(ctn_module_param(&g->att_src, m, "att_src", CTN_F32, CTN_SHAPE(1, H, D), glorot));
-    CTN_TRY(ctn_module_param(&g->att_dst, m, "att_dst", CTN_F32, CTN_SHAPE(1, H, D), glorot));
+    CTN_TRY(ctn_module_param(&g->att_src, m, "att_src", ctn_context_float_type(m->ctx),
+                             CTN_SHAPE(1, H, D), glorot));
+    CTN_TRY(ctn_module_param(&g->att_dst, m, "att_dst", ctn_context_float_type(m->ctx),
+                             CTN_SHAPE(1, H, D), glorot));
     if (!bias) return CTN_OK;
-    return ctn_module_param(&g->bias, m, "bias", CTN_F32, CTN_SHAPE(g->mean ? D : H * D), NULL);
+    return ctn_module_param(&g->bias, m, "bias", ctn_context_float_type(m->ctx),
+                            CTN_SHAPE(g->mean ? D : H * D), NULL);
 }
 
 ctn_status ctn_graph_attention_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t out,

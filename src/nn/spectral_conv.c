@@ -22,7 +22,7 @@ typedef struct {
 
 static int weights_of(int spatial)
 {
-    return 1 << (spatial - 1);
+    return spatial > 1 ? 1 << (spatial - 1) : 1;
 }
 
 /* Modes of the last dimension, or of dimension i, where both signs are kept. */
@@ -160,7 +160,7 @@ static ctn_tensor *spectral_forward(void *self, ctn_module *m, ctn_tensor *x)
     const spectral *s = self;
     const char *at = m->at;
     static const int64_t to_modes[] = {2, 3, 0, 1}; /* (N,C,M,2) to (M,2,N,C), and back */
-    int64_t dims[CTN_MAX_SPATIAL], shape[CTN_MAX_DIMS], out[CTN_MAX_DIMS];
+    int64_t dims[CTN_MAX_SPATIAL] = {0}, shape[CTN_MAX_DIMS], out[CTN_MAX_DIMS];
     if (!x || check_input(s, m, x) < 0) return NULL;
     const int nd = x->d.ndim;
     const int64_t N = x->d.dim[0];
@@ -189,8 +189,8 @@ static ctn_status add_weights(ctn_module *m, spectral *s, const ctn_init *given)
     for (int i = 0; i < s->spatial; i++) dims[2 + i] = s->modes[i];
     dims[2 + s->spatial] = 2;
     for (int i = 0; i < weights_of(s->spatial); i++)
-        CTN_TRY(ctn_module_param(&s->weights[i], m, names[i], CTN_F32, 3 + s->spatial, dims,
-                                 given ? given : usual));
+        CTN_TRY(ctn_module_param(&s->weights[i], m, names[i], ctn_context_float_type(m->ctx),
+                                 3 + s->spatial, dims, given ? given : usual));
     return CTN_OK;
 }
 
@@ -223,7 +223,7 @@ ctn_status ctn_spectral_conv_new(ctn_module **m, ctn_context *ctx, int64_t in, i
         memcpy(s->modes, modes, (size_t)spatial * sizeof *modes);
     }
     CTN_TRY(ctn__module_own(m, ctx, spectral_forward, s, sizeof *s, CTN__REFS(spectral, in)));
-    ctn_status st = add_weights(*m, s, o.weight);
+    ctn_status st = s ? add_weights(*m, s, o.weight) : CTN_ENOMEM;
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

@@ -182,7 +182,7 @@ static void drop(operand *x, int i)
 /* Put the dimensions in the order of `label`; all of them are in x. */
 static void arrange(const char *at, operand *x, int n, const uint8_t *label)
 {
-    int64_t order[CTN_MAX_DIMS];
+    int64_t order[CTN_MAX_DIMS] = {0};
     bool moved = false;
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < x->n; k++)

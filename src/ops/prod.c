@@ -97,7 +97,7 @@ static ctn_status prod_grad(const ctn_grad_args *a)
 {
     const char *at = a->at;
     const ctn_desc *x = &a->in[0]->d;
-    int64_t order[CTN_MAX_DIMS], back[CTN_MAX_DIMS], flat[CTN_MAX_DIMS], dims[CTN_MAX_DIMS];
+    int64_t order[CTN_MAX_DIMS] = {0}, back[CTN_MAX_DIMS], flat[CTN_MAX_DIMS], dims[CTN_MAX_DIMS];
     const int kept = kept_first(a, order, back);
     if (x->ndim == 0) return ctn__grad_to(a, 0, a->gout[0]);
     if (ctn__count(x) == 0)

@@ -188,10 +188,10 @@ static void cholesky_ref(const op_case *c, const double *const *x, const ctn_des
 #define S4(a, b, c, d) .ndim = 4, .dim = {a, b, c, d}
 #define CASE1(which, label, order, shape, ...)                                                   \
     {.op = #which, .name = label, .nin = 1, .in = {{shape}}, .p = {__VA_ARGS__},                 \
-     .call = which##_call, .ref = which##_ref, .grad = order}
+     .call = which##_call, .ref = which##_ref, .grad = order, .engine_sums = 2}
 #define CASE2(which, label, order, shape, other, ...)                                            \
     {.op = #which, .name = label, .nin = 2, .in = {{shape}, {other}}, .p = {__VA_ARGS__},        \
-     .call = which##_call, .ref = which##_ref, .grad = order}
+     .call = which##_call, .ref = which##_ref, .grad = order, .engine_sums = 2}
 #define SIZES(which, m)                                                                          \
     CASE1(which, "one", 2, S2(1, 1), m),                                                         \
     CASE1(which, "three", 2, S3(4, 3, 3), m),                                                    \

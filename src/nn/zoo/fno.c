@@ -48,8 +48,10 @@ static ctn_status put_pointwise(ctn_module **child, ctn_module *m, const char *n
                                         CTN__ALL_REFS(pointwise)),
                          child));
     pointwise *p = (*child)->self;
-    CTN_TRY(ctn_module_param(&p->weight, *child, "weight", CTN_F32, 2 + ones, dims, usual));
-    return ctn_module_param(&p->bias, *child, "bias", CTN_F32, 1, dims, usual);
+    CTN_TRY(ctn_module_param(&p->weight, *child, "weight", ctn_context_float_type((*child)->ctx),
+                             2 + ones, dims, usual));
+    return ctn_module_param(&p->bias, *child, "bias", ctn_context_float_type((*child)->ctx), 1,
+                            dims, usual);
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */

@@ -216,9 +216,10 @@ static ctn_status fft_new(ctn__fft **f, int64_t n, ctn_dtype t)
     if (!*f) return CTN_ENOMEM;
     (*f)->n = (*f)->room = n;
     ctn_status st = factorize(*f, n) ? make_passes(*f, t) : make_bluestein(*f, t);
-    if (st == CTN_OK) return CTN_OK;
-    fft_free(*f);
-    *f = NULL;
+    if (st < 0) {
+        fft_free(*f);
+        *f = NULL;
+    }
     return st;
 }
 

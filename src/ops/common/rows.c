@@ -108,9 +108,11 @@ enum { STREAM = 32 << 20 };
 static inline void stream_row(char *y, const char *x, int64_t bytes)
 {
 #if defined(__SSE2__)
-    for (int64_t b = 0; b < bytes; b += 16)
-        _mm_stream_si128((__m128i *)(void *)(y + b),
-                         _mm_loadu_si128((const __m128i *)(const void *)(x + b)));
+    for (int64_t b = 0; b < bytes; b += 16) {
+        void *to = y + b;
+        const void *from = x + b;
+        _mm_stream_si128(to, _mm_loadu_si128(from));
+    }
 #else
     memcpy(y, x, (size_t)bytes);
 #endif

@@ -104,7 +104,10 @@ double ctn__digamma(double x)
     }
     if (isinf(x)) return x;
     double y = 0, sum = 0;
-    for (; x < 12; x++) y -= 1 / x;
+    while (x < 12) {
+        y -= 1 / x;
+        x += 1;
+    }
     const double u = 1 / x / x;
     for (int k = 6; k >= 0; k--) sum = (sum + b[k]) * u;
     return y + log(x) - 0.5 / x - sum;
