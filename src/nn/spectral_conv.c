@@ -86,7 +86,7 @@ static ctn_tensor *synthesised(const spectral *s, const char *at, ctn_context *c
                                const int64_t *dims)
 {
     const int last = s->spatial - 1, nd = s->spatial + 1;
-    int64_t shape[CTN_MAX_DIMS];
+    int64_t shape[CTN_MAX_DIMS] = {0};
     if (!x) return NULL;
     const ctn_dtype t = x->d.dtype;
     for (int i = 0; i <= nd; i++) shape[i] = x->d.dim[i];
