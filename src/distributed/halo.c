@@ -70,16 +70,20 @@ static ctn_desc channels_last(const ctn_desc *d)
     return r;
 }
 
-#define ADD_ROW(T)                                                                      \
-    do {                                                                                \
-        for (int64_t k = 0; k < n; k++) ((T *)to)[k * ts] += ((const T *)from)[k * fs]; \
+#define ADD_ROW(T)                                              \
+    do {                                                        \
+        T *y = to;                                              \
+        const T *x = from;                                      \
+        for (int64_t k = 0; k < n; k++) y[k * ts] += x[k * fs]; \
     } while (0)
-#define COPY_ROW(T)                                                                    \
-    do {                                                                               \
-        for (int64_t k = 0; k < n; k++) ((T *)to)[k * ts] = ((const T *)from)[k * fs]; \
+#define COPY_ROW(T)                                            \
+    do {                                                       \
+        T *y = to;                                             \
+        const T *x = from;                                     \
+        for (int64_t k = 0; k < n; k++) y[k * ts] = x[k * fs]; \
     } while (0)
 
-static void move_row(char *to, int64_t ts, const char *from, int64_t fs, int64_t n, ctn_dtype type,
+static void move_row(void *to, int64_t ts, const void *from, int64_t fs, int64_t n, ctn_dtype type,
                      bool add)
 {
     if (!add && ts == 1 && fs == 1) memcpy(to, from, (size_t)n * ctn_dtype_size(type));

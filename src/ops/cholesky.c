@@ -16,7 +16,7 @@ static ctn_status cholesky_infer(ctn_infer_args *a)
 static bool cholesky_one(const ctn_run_args *a, const ctn__small *m, double *second)
 {
     (void)a, (void)second;
-    double *column = (double *)m->pivot;
+    void *column = m->pivot; /* the room is as large */
     const bool ok = ctn__cholesky(m->a, m->n, column);
     memcpy(m->b, m->a, (size_t)(m->n * m->n) * sizeof *m->b);
     return ok;

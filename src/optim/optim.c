@@ -357,7 +357,8 @@ static void set_decay(ctn_optim *o, double decay)
 
 static double *place_of(ctn_optim *o, const ctn__hyper *h)
 {
-    return (double *)((char *)o + h->at);
+    void *at = (char *)o + h->at;
+    return at;
 }
 
 /* Address of a hyperparameter; NULL: this optimizer has none of that name. */
@@ -513,8 +514,9 @@ ctn_status ctn__optim_visit_own(ctn_optim *o, ctn_state_fn fn, void *user)
 
 static bool inside(const ctn__pool *pool, const void *from, const void *p)
 {
+    if (!from) return false;
     const uintptr_t end = (uintptr_t)ctn__pool_at(pool, from, pool->count);
-    return from && (uintptr_t)p >= (uintptr_t)from && (uintptr_t)p < end;
+    return (uintptr_t)p >= (uintptr_t)from && (uintptr_t)p < end;
 }
 
 bool ctn__optim_same(const ctn_optim *o, const void *p)

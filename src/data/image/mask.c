@@ -25,8 +25,9 @@ static ctn_status sample(const ctn_image_opt *o, const ctn__view *v, const ctn__
                          const ctn__mask_opt *m, int64_t *dst)
 {
     const int64_t W = o->width, H = o->height;
-    int64_t *x = ctn__malloc((size_t)(v->dst.w + v->dst.h) * sizeof *x), *y = x + v->dst.w;
+    int64_t *x = ctn__malloc((size_t)(v->dst.w + v->dst.h) * sizeof *x);
     if (!x) return CTN_ENOMEM;
+    int64_t *y = x + v->dst.w;
     nearest(x, v->x, v->w, v->dst.w, v->mirror_x, v->limit.x, v->limit.w);
     nearest(y, v->y, v->h, v->dst.h, v->mirror_y, v->limit.y, v->limit.h);
     for (int64_t i = 0; i < W * H; i++) dst[i] = CTN__MASK_IGNORED;

@@ -158,7 +158,8 @@ int64_t ctn__small_run(const ctn_run_args *a, int64_t rows, int64_t k, ctn__smal
 #pragma omp parallel for schedule(static) reduction(min : bad) if (batch * n * n * n > CTN__GRAIN)
     for (int64_t i = 0; i < batch; i++) {
         double *mine = (double *)a->scratch + omp_get_thread_num() * room, other = 0;
-        const ctn__small m = {n, k, mine, mine + n * n, (int64_t *)(mine + n * n + n * k + 1)};
+        void *pivot = mine + n * n + n * k + 1;
+        const ctn__small m = {n, k, mine, mine + n * n, pivot};
         load(m.a, a->in[0], t, i * n * n, n * n);
         if (a->nin > 1) load(m.b, a->in[1], t, i * n * k, n * k);
         if (!fn(a, &m, &other) && i < bad) bad = i;
