@@ -228,7 +228,7 @@ if(TARGET examples_sequence_sequence)
 endif()
 
 # Physics-informed networks: gradients of second and third order inside the loss.
-if(TARGET examples_physics_burgers)
+if(TARGET examples_physics_burgers AND NOT CATENA_SANITIZE)
     foreach(name burgers navier_stokes)
         add_test(NAME examples.${name} COMMAND examples_physics_${name} 120)
         set_tests_properties(examples.${name} PROPERTIES LABELS examples TIMEOUT ${test_timeout}
