@@ -48,7 +48,7 @@ static ctn_status concat_run(const ctn_run_args *a)
                                            .outer = s.outer,
                                            .len = s.n,
                                            .inner = s.inner,
-                                           .es = ctn_dtype_size(y->dtype)});
+                                           .dtype = y->dtype});
         at += s.n;
     }
     return CTN_OK;

@@ -33,7 +33,7 @@ static ctn_status roll_run(const ctn_run_args *a)
                          .outer = s.outer,
                          .len = s.n - shift,
                          .inner = s.inner,
-                         .es = ctn_dtype_size(x->dtype)};
+                         .dtype = x->dtype};
     ctn__copy_block(&c);
     c.sat = c.len; /* the elements that come in again at the front */
     c.dat = 0;

@@ -49,7 +49,7 @@ static ctn_status slice_run(const ctn_run_args *a)
                                        .outer = s.outer,
                                        .len = n,
                                        .inner = s.inner,
-                                       .es = ctn_dtype_size(x->dtype)});
+                                       .dtype = x->dtype});
     return CTN_OK;
 }
 
@@ -110,7 +110,7 @@ static ctn_status slice_grad_run(const ctn_run_args *a)
                                        .outer = s.outer,
                                        .len = s.n,
                                        .inner = s.inner,
-                                       .es = ctn_dtype_size(g->dtype)});
+                                       .dtype = g->dtype});
     return CTN_OK;
 }
 

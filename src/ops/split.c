@@ -49,7 +49,7 @@ static ctn_status split_run(const ctn_run_args *a)
                                                .outer = s.outer,
                                                .len = n,
                                                .inner = s.inner,
-                                               .es = ctn_dtype_size(x->dtype)});
+                                               .dtype = x->dtype});
         at += n;
     }
     return CTN_OK;

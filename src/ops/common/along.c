@@ -39,36 +39,6 @@ ctn_status ctn__infer_arith(const ctn_infer_args *a, const ctn_desc *x)
                     ctn_dtype_name(x->dtype));
 }
 
-/* Columns of a matrix: runs of S bytes, a constant, so that each copy is one move. */
-#define DEFINE_COLUMN(S)                                                                     \
-    static void column_##S(char *dst, const char *src, int64_t to, int64_t from, int64_t n)  \
-    {                                                                                        \
-        _Pragma("omp parallel for schedule(static) if (n > CTN__GRAIN)") for (int64_t i = 0; \
-                                                                              i < n; i++)    \
-            memcpy(dst + i * to, src + i * from, S);                                         \
-    }
-DEFINE_COLUMN(4)
-DEFINE_COLUMN(8)
-
-void ctn__copy_block(const ctn__block_copy *c)
-{
-    enum { PIECE = 1 << 16 }; /* bytes */
-    const int64_t unit = c->inner * (int64_t)c->es, run = c->len * unit;
-    if (run == 4 || run == 8) {
-        (run == 4 ? column_4 : column_8)(c->dst + c->dat * unit, c->src + c->sat * unit,
-                                         c->dn * unit, c->sn * unit, c->outer);
-        return;
-    }
-    const int64_t pieces = (run + PIECE - 1) / PIECE, total = c->outer * pieces;
-#pragma omp parallel for schedule(static) if (c->outer * run > 4 * CTN__GRAIN)
-    for (int64_t i = 0; i < total; i++) {
-        int64_t o = i / pieces, from = i % pieces * PIECE;
-        int64_t n = run - from < PIECE ? run - from : PIECE;
-        memcpy(c->dst + (o * c->dn + c->dat) * unit + from,
-               c->src + (o * c->sn + c->sat) * unit + from, (size_t)n);
-    }
-}
-
 /* The dimensions of a strided copy from the outermost in dst to the innermost. Dimensions of length
  * 1 are dropped, and neighbours that both sides pass through in one run are merged. */
 typedef struct {
@@ -146,6 +116,17 @@ void ctn__copy_view(void *dst, const ctn_desc *dd, const void *src, const ctn_de
                  (const char *)src + from * (int64_t)es, s.src[last],
                  run - at < PIECE ? run - at : PIECE, es);
     }
+}
+
+void ctn__copy_block(const ctn__block_copy *c)
+{
+    const int64_t run = c->len * c->inner, unit = c->inner * (int64_t)ctn_dtype_size(c->dtype);
+    const ctn_desc d = {.dtype = c->dtype, .ndim = 2, .dim = {c->outer, run}};
+    ctn_desc to = d, from = d;
+    to.stride[0] = c->dn * c->inner;
+    from.stride[0] = c->sn * c->inner;
+    to.stride[1] = from.stride[1] = 1;
+    ctn__copy_view(c->dst + c->dat * unit, &to, c->src + c->sat * unit, &from);
 }
 
 ctn_status ctn__infer_index(const ctn_infer_args *a, const ctn_desc *d)

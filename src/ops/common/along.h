@@ -24,18 +24,18 @@ ctn_tensor *ctn__slice_dims(const char *at, ctn_tensor *x, const int64_t *start,
 /* Errors: EDTYPE unless x is f32 or f64. */
 ctn_status ctn__infer_arith(const ctn_infer_args *a, const ctn_desc *x);
 
-/* Copy (outer, len, inner) elements of es bytes from position sat of an axis of length sn to
- * position dat of an axis of length dn. */
+/* Copy src, seen as sd, to dst, seen as dd, with several threads. The shapes are equal; strides may
+ * have any sign. Elements of dd do not overlap. */
+void ctn__copy_view(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
+/* Copy (outer, len, inner) elements from position sat of an axis of length sn to position dat of an
+ * axis of length dn. */
 typedef struct {
     char *dst;
     const char *src;
     int64_t dn, dat, sn, sat, outer, len, inner;
-    size_t es;
+    ctn_dtype dtype;
 } ctn__block_copy;
 void ctn__copy_block(const ctn__block_copy *c);
-/* Copy src, seen as sd, to dst, seen as dd, with several threads. The shapes are equal; strides may
- * have any sign. Elements of dd do not overlap. */
-void ctn__copy_view(void *dst, const ctn_desc *dd, const void *src, const ctn_desc *sd);
 
 /* Errors: EDTYPE unless d is i64 or i32. */
 ctn_status ctn__infer_index(const ctn_infer_args *a, const ctn_desc *d);

@@ -74,7 +74,7 @@ ctn_status ctn__scatter_run(const char *op, const ctn_run_args *a, ctn__scatter_
                                            .outer = 1,
                                            .len = ctn__count(x),
                                            .inner = 1,
-                                           .es = ctn_dtype_size(x->dtype)});
+                                           .dtype = x->dtype});
     ctn__scatter_units(a, x, index, &a->din[SRC], axis, fn);
     return CTN_OK;
 }
