@@ -92,6 +92,8 @@ ctn_status ctn__prim_packed(ctn__prim **p, ctn__engine *e, const ctn_desc *a, ct
 void ctn__product_f64(const ctn_desc *a, const ctn_desc *b, const ctn_desc *c, const double *pa,
                       const double *pb, double *pc, int threads, void *scratch);
 size_t ctn__product_f64_scratch(int threads);
+/* Transposes (n,k) with rows s apart into k rows that are `width` apart. */
+void ctn__turn_f64(double *to, int64_t width, const double *from, int64_t n, int64_t s, int64_t k);
 /* The operand of a convolution that is computed from the other two. */
 typedef enum { CTN__CONV_FORWARD, CTN__CONV_DATA, CTN__CONV_WEIGHTS } ctn__conv_kind;
 typedef struct {

@@ -9,91 +9,56 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "engine/isa.h"
+#include "engine/tile_f64.h"
 
 enum {
-    DEPTH = 128, /* of a block, along the sum; a panel of B stays in the L1 cache */
-    ROWS = 192,  /* of a block of A, which stays in the L2 cache */
-    COLS = 1536, /* of a block of B */
-    TILE_M = 8,  /* the largest tile of C */
-    TILE_N = 64,
+    DEPTH = 128,  /* of a block, along the sum; a panel of B stays in the L1 cache */
+    ROWS = 192,   /* of a block of A, which stays in the L2 cache */
+    COLS = 1536,  /* of a block of B */
+    WIDE = 24,    /* columns of a tile with AVX-512 */
     WORTH = 65536 /* with fewer operations, one thread does everything */
 };
 
-/* Multiplies panels of depth k and stores the product in c, or adds it. */
-typedef void tile_fn(int64_t k, const double *a, const double *b, double *c, int64_t row, bool add);
-
-/* V: elements per vector. The tile has MR rows of NV vectors. */
-#define DEFINE_TILE(name, target, V, MR, NV)                                                     \
-    target static void name(int64_t k, const double *a, const double *b, double *c, int64_t row, \
-                            bool add)                                                            \
-    {                                                                                            \
-        typedef double vec __attribute__((vector_size((V) * sizeof(double))));                   \
-        vec sum[MR][NV];                                                                         \
-        memset(sum, 0, sizeof sum);                                                              \
-        for (; k > 0; k--, a += (MR), b += (NV) * (V)) {                                         \
-            vec x[NV];                                                                           \
-            memcpy(x, b, sizeof x);                                                              \
-            _Pragma("GCC unroll 8") for (int i = 0; i < (MR); i++)                               \
-            {                                                                                    \
-                _Pragma("GCC unroll 3") for (int j = 0; j < (NV); j++) sum[i][j] += x[j] * a[i]; \
-            }                                                                                    \
-        }                                                                                        \
-        _Pragma("GCC unroll 8") for (int i = 0; i < (MR); i++)                                   \
-        {                                                                                        \
-            vec y[NV];                                                                           \
-            if (add) {                                                                           \
-                memcpy(y, c + i * row, sizeof y);                                                \
-                _Pragma("GCC unroll 3") for (int j = 0; j < (NV); j++) sum[i][j] += y[j];        \
-            }                                                                                    \
-            memcpy(c + i * row, sum[i], sizeof y);                                               \
-        }                                                                                        \
-    }
-
-#if defined(__x86_64__) && defined(__GNUC__)
-DEFINE_TILE(tile_portable, , 2, 4, 2)
-DEFINE_TILE(tile_avx2, __attribute__((target("avx2,fma"))), 4, 4, 3)
-DEFINE_TILE(tile_avx512, __attribute__((target("avx512f,prefer-vector-width=512"))), 8, 8, 3)
-#elif defined(__aarch64__) && defined(__GNUC__)
-DEFINE_TILE(tile_portable, , 2, 6, 4) /* NEON: 32 registers */
-#define TYPE double
-#define VEC svfloat64_t
-#define ZERO svdup_f64(0)
-#define COUNT svcntd
-#define BELOW svwhilelt_b64_s64
-#include "engine/sve_tile.h"
-
-CTN__FOR_SVE static int sve_columns(void)
-{
-    return 2 * (int)svcntd();
-}
-
-CTN__FOR_SVE static void tile_sve(int64_t k, const double *a, const double *b, double *c,
-                                  int64_t row, bool add)
-{
-    const int64_t n = 2 * (int64_t)svcntd();
-    sve_tile(SVE_ROWS, n, k, a, 1, SVE_ROWS, b, n, c, row, add);
-}
-#else
-DEFINE_TILE(tile_portable, , 2, 4, 2)
-#endif
-
+/* at[l] is where row l of a packed panel begins. */
 typedef struct {
-    tile_fn *fn;
-    int rows, cols;
-} tile;
+    ctn__f64_tile t;
+    int cols;
+    int64_t at[DEPTH];
+} kernel;
 
-static tile best_tile(void)
+static kernel best_kernel(void)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    static const tile of[] = {{tile_portable, 4, 4}, {tile_avx2, 4, 12}, {tile_avx512, 8, 24}};
-    return of[ctn__isa_in_use()];
-#elif defined(__aarch64__) && defined(__GNUC__)
-    if (ctn__isa_in_use() == CTN__ISA_SVE) return (tile){tile_sve, SVE_ROWS, sve_columns()};
-    return (tile){tile_portable, 6, 8};
-#else
-    return (tile){tile_portable, 4, 4};
-#endif
+    kernel of = {.t = ctn__f64_tile_best()};
+    of.cols = of.t.vectors * of.t.lanes;
+    for (int l = 0; l < DEPTH; l++) of.at[l] = (int64_t)l * of.cols;
+    return of;
+}
+
+/* Multiplies panels of depth k and stores the product in c, or adds it. */
+static void run_tile(const kernel *f, int64_t k, const double *a, const double *b, double *c,
+                     int64_t row, bool add)
+{
+    const double *x[CTN__F64_VECTORS];
+    for (int j = 0; j < f->t.vectors; j++) x[j] = b + (int64_t)j * f->t.lanes;
+    f->t.run(k, a, f->t.rows, x, f->at, c, row, add);
+}
+
+void ctn__turn_f64(double *to, int64_t width, const double *from, int64_t n, int64_t s, int64_t k)
+{
+    typedef double pair __attribute__((vector_size(2 * sizeof(double))));
+    const int64_t even = n / 2 * 2, steps = k / 8 * 8;
+    for (int64_t first = 0; first < steps; first += 8) /* a cache line of each row at a time */
+        for (int64_t i = 0; i < even; i += 2)
+            for (int64_t l = first; l < first + 8; l += 2) {
+                pair p, q;
+                memcpy(&p, from + i * s + l, sizeof p);
+                memcpy(&q, from + (i + 1) * s + l, sizeof q);
+                const pair x = {p[0], q[0]}, y = {p[1], q[1]};
+                memcpy(to + l * width + i, &x, sizeof x);
+                memcpy(to + (l + 1) * width + i, &y, sizeof y);
+            }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = i < even ? steps : 0; l < k; l++) to[l * width + i] = from[i * s + l];
 }
 
 /* Packs panels that are `width` elements across and k along, padded with zeros if fewer than width
@@ -105,9 +70,14 @@ static void pack(double *to, int width, const double *x, int64_t n, int64_t s, i
         const int64_t have = n - first < width ? n - first : width;
         const double *from = x + first * s;
         if (have < width) memset(to, 0, (size_t)(width * k) * sizeof *to);
-        if (s == 1) {
+        if (s == 1 && have == WIDE) { /* a copy of constant size is faster */
+            for (int64_t l = 0; l < k; l++)
+                memcpy(to + l * WIDE, from + l * along, WIDE * sizeof *to);
+        } else if (s == 1) {
             for (int64_t l = 0; l < k; l++)
                 memcpy(to + l * width, from + l * along, (size_t)have * sizeof *to);
+        } else if (along == 1) {
+            ctn__turn_f64(to, width, from, have, s, k);
         } else {
             for (int64_t i = 0; i < have; i++)
                 for (int64_t l = 0; l < k; l++) to[l * width + i] = from[i * s + l * along];
@@ -124,42 +94,43 @@ typedef struct {
 } product;
 
 /* Computes a tile at the edge in a buffer and copies the part that exists. */
-static void edge(const tile *t, int64_t k, const double *a, const double *b, double *c, int64_t row,
-                 bool add, int64_t m, int64_t n)
+static void edge(const kernel *f, int64_t k, const double *a, const double *b, double *c,
+                 int64_t row, bool add, int64_t m, int64_t n)
 {
-    double whole[TILE_M * TILE_N];
-    t->fn(k, a, b, whole, t->cols, false);
+    double whole[CTN__F64_ROWS * CTN__F64_COLS];
+    run_tile(f, k, a, b, whole, f->cols, false);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
-            c[i * row + j] = whole[i * t->cols + j] + (add ? c[i * row + j] : 0);
+            c[i * row + j] = whole[i * f->cols + j] + (add ? c[i * row + j] : 0);
 }
 
-static void multiply_block(const tile *t, const product *p, int64_t i0, int64_t rows, int64_t j0,
+static void multiply_block(const kernel *f, const product *p, int64_t i0, int64_t rows, int64_t j0,
                            int64_t cols, int64_t k, const double *a, const double *b, bool add)
 {
-    for (int64_t j = 0; j < cols; j += t->cols) {
-        const int64_t n = cols - j < t->cols ? cols - j : t->cols;
-        for (int64_t i = 0; i < rows; i += t->rows) {
-            const int64_t m = rows - i < t->rows ? rows - i : t->rows;
+    const int64_t high = f->t.rows;
+    for (int64_t j = 0; j < cols; j += f->cols) {
+        const int64_t n = cols - j < f->cols ? cols - j : f->cols;
+        for (int64_t i = 0; i < rows; i += high) {
+            const int64_t m = rows - i < high ? rows - i : high;
             double *c = p->c + (i0 + i) * p->cm + j0 + j;
-            if (m == t->rows && n == t->cols) t->fn(k, a + i * k, b + j * k, c, p->cm, add);
-            else edge(t, k, a + i * k, b + j * k, c, p->cm, add, m, n);
+            if (m == high && n == f->cols) run_tile(f, k, a + i * k, b + j * k, c, p->cm, add);
+            else edge(f, k, a + i * k, b + j * k, c, p->cm, add, m, n);
         }
     }
 }
 
-static void multiply(const tile *t, const product *p, double *packed)
+static void multiply(const kernel *f, const product *p, double *packed)
 {
     double *a = packed, *b = packed + ROWS * DEPTH;
     for (int64_t j = 0; j < p->n; j += COLS) {
         const int64_t cols = p->n - j < COLS ? p->n - j : COLS;
         for (int64_t l = 0; l < p->k; l += DEPTH) {
             const int64_t k = p->k - l < DEPTH ? p->k - l : DEPTH;
-            pack(b, t->cols, p->b + l * p->bk + j * p->bn, cols, p->bn, k, p->bk);
+            pack(b, f->cols, p->b + l * p->bk + j * p->bn, cols, p->bn, k, p->bk);
             for (int64_t i = 0; i < p->m; i += ROWS) {
                 const int64_t rows = p->m - i < ROWS ? p->m - i : ROWS;
-                pack(a, t->rows, p->a + i * p->am + l * p->ak, rows, p->am, k, p->ak);
-                multiply_block(t, p, i, rows, j, cols, k, a, b, l > 0);
+                pack(a, f->t.rows, p->a + i * p->am + l * p->ak, rows, p->am, k, p->ak);
+                multiply_block(f, p, i, rows, j, cols, k, a, b, l > 0);
             }
         }
     }
@@ -194,10 +165,10 @@ static int64_t offset(const ctn_desc *batch, const ctn_desc *view, int64_t i)
 }
 
 /* Rectangle r of across x down. */
-static product rectangle(const product *p, int64_t r, int64_t across, int64_t down, const tile *t)
+static product rectangle(const product *p, int64_t r, int64_t across, int64_t down, const kernel *f)
 {
-    const int64_t high = (p->m + down * t->rows - 1) / (down * t->rows) * t->rows;
-    const int64_t wide = (p->n + across * t->cols - 1) / (across * t->cols) * t->cols;
+    const int64_t high = (p->m + down * f->t.rows - 1) / (down * f->t.rows) * f->t.rows;
+    const int64_t wide = (p->n + across * f->cols - 1) / (across * f->cols) * f->cols;
     const int64_t i = r / across * high, j = r % across * wide;
     product q = *p;
     q.m = p->m - i < high ? p->m - i : high;
@@ -212,7 +183,7 @@ void ctn__product_f64(const ctn_desc *a, const ctn_desc *b, const ctn_desc *c, c
                       const double *pb, double *pc, int threads, void *scratch)
 {
     const int nd = c->ndim - 2;
-    const tile t = best_tile();
+    const kernel f = best_kernel();
     product p = {.m = c->dim[nd], .n = c->dim[nd + 1], .k = a->dim[a->ndim - 1]};
     p.am = a->stride[a->ndim - 2];
     p.ak = a->stride[a->ndim - 1];
@@ -237,9 +208,9 @@ void ctn__product_f64(const ctn_desc *a, const ctn_desc *b, const ctn_desc *c, c
         one.a = pa + offset(&batch, &da, u / parts);
         one.b = pb + offset(&batch, &db, u / parts);
         one.c = pc + u / parts * p.m * p.n;
-        const product q = rectangle(&one, u % parts, across, down, &t);
+        const product q = rectangle(&one, u % parts, across, down, &f);
         if (q.m > 0 && q.n > 0)
-            multiply(&t, &q,
+            multiply(&f, &q,
                      (double *)scratch + (size_t)omp_get_thread_num() * (ROWS + COLS) * DEPTH);
     }
 }

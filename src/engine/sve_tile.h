@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The register tile of matrix products for SVE: up to 8 rows of C times two vectors of any length.
- * Included by product.c and tile.c, which define TYPE, VEC (its vector type), ZERO (such a vector),
- * COUNT (elements of a vector) and BELOW(i, n) (a predicate: i, i + 1, ... are less than n).
+ * Included by tile_f64.c and tile.c, which define TYPE, VEC (its vector type), ZERO (such a
+ * vector), COUNT (elements of a vector) and BELOW(i, n) (a predicate: i, i + 1, ... are less than
+ * n).
  */
 #include <arm_sve.h>
 
 enum { SVE_ROWS = 8 };
 
 /* C (m, n) = A B, or C += A B; m <= 8, and n <= two vectors. Row i of A begins at a + i * ai, and
- * its elements are ak apart. Rows of B and C are bk and ck apart. Rows from m on repeat row m - 1:
- * they compute and store the same values. */
-__attribute__((target("+sve"))) static void sve_tile(int64_t m, int64_t n, int64_t k, const TYPE *a,
-                                                     int64_t ai, int64_t ak, const TYPE *b,
-                                                     int64_t bk, TYPE *c, int64_t ck, bool add)
+ * its elements are ak apart. The two vectors of row l of B begin at b and d plus at[l], or plus
+ * l * bk if at is NULL. Rows of C are ck apart. Rows from m on repeat row m - 1: they compute and
+ * store the same values. */
+__attribute__((target("+sve"))) static inline void sve_tile(int64_t m, int64_t n, int64_t k,
+                                                            const TYPE *a, int64_t ai, int64_t ak,
+                                                            const TYPE *b, const TYPE *d,
+                                                            int64_t bk, const int64_t *at, TYPE *c,
+                                                            int64_t ck, bool add)
 {
     const int64_t w = (int64_t)COUNT();
     const svbool_t p = BELOW(0, n), q = BELOW(w, n);
@@ -31,8 +35,9 @@ __attribute__((target("+sve"))) static void sve_tile(int64_t m, int64_t n, int64
     svst1(p, c + r##i * ck, s##i); \
     svst1(q, c + r##i * ck + w, t##i);
     ALL_ROWS(BEGIN)
-    for (; k > 0; k--, a += ak, b += bk) {
-        const VEC x = svld1(p, b), y = svld1(q, b + w);
+    for (int64_t l = 0; l < k; l++, a += ak) {
+        const int64_t o = at ? at[l] : l * bk;
+        const VEC x = svld1(p, b + o), y = svld1(q, d + o);
         ALL_ROWS(MULTIPLY)
     }
     if (add) {

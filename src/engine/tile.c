@@ -33,8 +33,8 @@ CTN__FOR_SVE static void sve_run(const ctn__tile_shape *s, const float *a, const
     for (int64_t j = 0; j < s->n; j += wide)
         for (int64_t i = 0; i < s->m; i += SVE_ROWS)
             sve_tile(s->m - i < SVE_ROWS ? s->m - i : SVE_ROWS, s->n - j < wide ? s->n - j : wide,
-                     s->k, a + i * s->lda, s->lda, 1, b + j, s->ldb, c + i * s->ldc + j, s->ldc,
-                     s->add);
+                     s->k, a + i * s->lda, s->lda, 1, b + j, b + j + wide / 2, s->ldb, NULL,
+                     c + i * s->ldc + j, s->ldc, s->add);
 }
 #endif
 
