@@ -23,8 +23,8 @@
 
 #include "random_machine.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { PROGRAMS = 60 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__aarch64__)
+enum { PROGRAMS = 60 }; /* AArch64: emulated by qemu */
 #else
 enum { PROGRAMS = 1000 };
 #endif
