@@ -218,6 +218,41 @@ ctn_status ctn__dnnl_layout(ctn__engine *e, ctn_desc *d, const_dnnl_memory_desc_
     return CTN_OK;
 }
 
+uint64_t ctn__layout_key(const ctn__engine *e, const ctn_desc *d)
+{
+    struct {
+        uint64_t type, ndim, engine, layout;
+        dnnl_dims_t dims, strides, padded, block, of;
+    } key;
+    memset(&key, 0, sizeof key);
+    key.type = (uint64_t)d->dtype;
+    key.ndim = (uint64_t)d->ndim;
+    for (int i = 0; i < d->ndim; i++) key.dims[i] = d->dim[i];
+    for (int i = 0; i < d->ndim; i++) key.strides[i] = d->stride[i];
+    if (d->layout > 0) {
+        const_dnnl_memory_desc_t md = e->layouts.at[d->layout - 1];
+        dnnl_format_kind_t kind = dnnl_format_kind_undef;
+        int n = 0, blocks = 0;
+        const dnnl_dims_t *strides, *padded, *block, *of;
+        const bool known =
+            dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind) == dnnl_success &&
+            kind == dnnl_blocked &&
+            dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &n) == dnnl_success &&
+            dnnl_memory_desc_query(md, dnnl_query_strides, &strides) == dnnl_success &&
+            dnnl_memory_desc_query(md, dnnl_query_padded_dims, &padded) == dnnl_success &&
+            dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) == dnnl_success &&
+            dnnl_memory_desc_query(md, dnnl_query_inner_blks, &block) == dnnl_success &&
+            dnnl_memory_desc_query(md, dnnl_query_inner_idxs, &of) == dnnl_success;
+        key.engine = known ? 1 : (uint64_t)(uintptr_t)e; /* a layout that only oneDNN knows */
+        key.layout = known ? (uint64_t)n << 32 | (uint64_t)blocks : (uint64_t)d->layout;
+        for (int i = 0; known && i < n; i++) key.strides[i] = (*strides)[i];
+        for (int i = 0; known && i < n; i++) key.padded[i] = (*padded)[i];
+        for (int i = 0; known && i < blocks; i++) key.block[i] = (*block)[i];
+        for (int i = 0; known && i < blocks; i++) key.of[i] = (*of)[i];
+    }
+    return ctn__hash(&key, sizeof key).lo;
+}
+
 dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
 {
     switch (f) {

@@ -88,6 +88,8 @@ ctn_status ctn__gemm(const ctn__gemm_args *g);
  * kernel prefers. A and C are matrices in row-major order. Arguments of run: A, W, NULL, C. */
 ctn_status ctn__prim_packed(ctn__prim **p, ctn__engine *e, const ctn_desc *a, ctn_desc *w,
                             bool trans, const ctn_desc *c);
+/* A number for the type, shape and layout of d that is the same in every context. */
+uint64_t ctn__layout_key(const ctn__engine *e, const ctn_desc *d);
 /* C = A B in f64 by our own kernel; C is row-major. scratch: ctn__product_f64_scratch bytes. */
 void ctn__product_f64(const ctn_desc *a, const ctn_desc *b, const ctn_desc *c, const double *pa,
                       const double *pb, double *pc, int threads, void *scratch);

@@ -30,6 +30,7 @@ ctn_status ctn_assign_at(const char *at, ctn_var *v, ctn_tensor *t)
                    : ctn_fail(CTN_EARG, "assign: the variable or the tensor is NULL (%s)", at);
     ctn_context *ctx = v->ctx;
     CTN_TRY(ctn__need_scope(ctx, "assign"));
+    CTN_TRY(ctn__var_writable(v, "assign"));
     CTN_TRY(not_broken(ctx, "assign"));
     CTN_TRY(ctn__usable(t, "assign", at));
     if (t->ctx != ctx)

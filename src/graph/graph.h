@@ -11,6 +11,9 @@
 #ifndef CTN_GRAPH_GRAPH_H
 #define CTN_GRAPH_GRAPH_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <catena/op.h>
 
 #include "comm/exchange.h"
@@ -91,9 +94,19 @@ struct ctn__node {
 
 /* Memory shared by one or more variables; freed when the last of them releases it. */
 typedef struct {
-    int refs;
+    atomic_int refs; /* variables of several contexts may share it */
     void *mem;
 } ctn__slab;
+
+/* What the variables of several contexts share that are the same weights (ctn_module_share): nobody
+ * may write them any more. The lock is for `copies`, in the layouts that kernels prefer
+ * (plan/kept.c). */
+typedef struct ctn__shared {
+    atomic_int refs;
+    pthread_mutex_t lock;
+    ctn__slab *slab;
+    struct ctn__kept *copies;
+} ctn__shared;
 
 struct ctn_var {
     ctn_context *ctx;
@@ -109,6 +122,7 @@ struct ctn_var {
     const char *written_at; /* line of the last effect that wrote it */
     void *data;             /* lies in its slab */
     ctn__slab *slab;        /* memory it shares with the other variables of its pool */
+    ctn__shared *shared;    /* NULL, or what it shares with variables of other contexts */
     void *grad;             /* lies in the pool's gradient memory; NULL outside a pool */
     ctn__pool *pool;
     ctn__pool *parked;               /* if frozen and outside: the pool of its optimizer */
@@ -166,6 +180,7 @@ typedef struct {
     void (*stop)(ctn_context *ctx);
     ctn_status (*flush)(ctn_context *ctx, ctn__flush_kind kind);
     void (*forget)(ctn_context *ctx, const void *var_or_pool); /* drop plans that point to it */
+    void (*free_copies)(struct ctn__kept *copies);             /* of a shared variable */
     void (*stats)(const ctn_context *ctx, ctn_plan_stats *out);
     int (*text)(ctn_context *ctx, char *buf, size_t n);
     ctn_status (*trace)(ctn_context *ctx, const char *path);
@@ -260,6 +275,10 @@ ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads); /* zeroed */
 /* Give v another type. It must not belong to an optimizer. Call it between scopes. */
 ctn_status ctn__var_convert(ctn_var *v, ctn_dtype dtype);
 void ctn__slab_release(ctn__slab *s);
+/* Make `to`, of another context, the same weights as `from`. */
+ctn_status ctn__var_share(ctn_var *to, ctn_var *from);
+/* ESTATE if v is shared: `who` cannot write it. */
+ctn_status ctn__var_writable(const ctn_var *v, const char *who);
 
 /* ---- pools (pool.c) ------------------------------------------------------------------------- */
 

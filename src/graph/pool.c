@@ -15,6 +15,7 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
         if (v->ctx != ctx)
             return ctn_fail(CTN_EARG, "optimizer: parameter %s belongs to another context",
                             v->name);
+        CTN_TRY(ctn__var_writable(v, "optimizer"));
         if (v->pool || v->parked)
             return ctn_fail(
                 CTN_ESTATE,
@@ -132,7 +133,7 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
     return CTN_OK;
 nomem:
     if (slab) {
-        slab->refs = 1;
+        atomic_store(&slab->refs, 1);
         ctn__slab_release(slab);
     }
     ctn__free(g);

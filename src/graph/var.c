@@ -9,7 +9,7 @@ ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads)
 {
     ctn__slab *s = ctn__malloc(sizeof *s);
     if (!s) return NULL;
-    s->refs = refs;
+    atomic_init(&s->refs, refs);
     s->mem = ctn__aligned(bytes);
     if (!s->mem) {
         ctn__free(s);
@@ -21,9 +21,50 @@ ctn__slab *ctn__slab_new(size_t bytes, int refs, int threads)
 
 void ctn__slab_release(ctn__slab *s)
 {
-    if (!s || --s->refs > 0) return;
+    if (!s || atomic_fetch_sub(&s->refs, 1) > 1) return;
     ctn__free(s->mem);
     ctn__free(s);
+}
+
+static void release_shared(ctn__shared *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) > 1) return;
+    ctn__plan_runner.free_copies(s->copies);
+    pthread_mutex_destroy(&s->lock);
+    ctn__slab_release(s->slab);
+    ctn__free(s);
+}
+
+ctn_status ctn__var_writable(const ctn_var *v, const char *who)
+{
+    if (!v->shared) return CTN_OK;
+    return ctn_fail(CTN_ESTATE,
+                    "%s: %s is shared with other contexts (ctn_module_share) and cannot be written",
+                    who, v->name);
+}
+
+ctn_status ctn__var_share(ctn_var *to, ctn_var *from)
+{
+    if (from->pool || from->parked)
+        return ctn_fail(CTN_ESTATE,
+                        "module_share: parameter %s belongs to an optimizer; free the optimizer "
+                        "first",
+                        from->name);
+    if (!from->shared) {
+        ctn__shared *s = ctn__calloc(1, sizeof *s);
+        if (!s) return CTN_ENOMEM;
+        atomic_init(&s->refs, 1);
+        pthread_mutex_init(&s->lock, NULL);
+        s->slab = from->slab;
+        from->slab = NULL;
+        from->shared = s;
+    }
+    atomic_fetch_add(&from->shared->refs, 1);
+    ctn__slab_release(to->slab);
+    to->slab = NULL;
+    to->shared = from->shared;
+    to->data = from->data;
+    return CTN_OK;
 }
 
 ctn_status ctn_var_new(ctn_var **out, ctn_context *ctx, const char *name, ctn_var_kind kind,
@@ -71,6 +112,7 @@ void ctn_var_free(ctn_var *v)
     *v->link = v->next;
     if (v->next) v->next->link = v->link;
     ctn__slab_release(v->slab);
+    release_shared(v->shared);
     ctn__free(v->name);
     ctn__free(v->derived);
     ctn__free(v);
@@ -82,6 +124,7 @@ ctn_status ctn__var_convert(ctn_var *v, ctn_dtype dtype)
     const int64_t n = ctn__count(&d);
     d.dtype = dtype;
     if (dtype == v->d.dtype) return CTN_OK;
+    CTN_TRY(ctn__var_writable(v, "converting the type"));
     if (v->pool)
         return ctn_fail(CTN_ESTATE,
                         "parameter %s belongs to an optimizer; free the optimizer first", v->name);
@@ -156,6 +199,7 @@ ctn_status ctn_var_get(ctn_var *v, void *dst, size_t bytes)
 ctn_status ctn_var_set(ctn_var *v, const void *src, size_t bytes)
 {
     CTN_TRY(check_bytes("var_set", v, bytes));
+    CTN_TRY(ctn__var_writable(v, "var_set"));
     CTN_TRY(run_pending(v));
     memcpy(v->data, src, bytes);
     v->version++;

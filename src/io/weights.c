@@ -350,6 +350,7 @@ ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_o
         return ctn_fail(CTN_ESTATE, "weights_load: a scope is open; load between scopes");
     CTN_TRY(ctn__opt("weights_load", &l.opt, sizeof l.opt, opt));
     CTN_TRY(ctn__module_vars(m, &l.all));
+    for (int i = 0; i < l.all.n; i++) CTN_TRY(ctn__var_writable(l.all.var[i], "weights_load"));
     CTN_TRY_GOTO(st, done, open_weights(&l.file, path));
     l.from = ctn__calloc((size_t)l.all.n + 1, sizeof *l.from);
     l.used = ctn__calloc(ctn__st_count(l.file) + (size_t)l.all.n + 1, sizeof *l.used);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of module trees, in three steps. First the modules: each one is made again, by its copy
+ * Copies of module trees, in the same context with values of their own, or in another one with
+ * shared weights, in three steps. First the modules: each one is made again, by its copy
  * function if it has one, and children that this function did not make are copied and added. Then
  * the variables: each is found in the copy by its name, or made there, and gets the value; names
  * that share a variable share its counterpart. Last, the pointers in the self of library modules
@@ -16,6 +17,8 @@ typedef struct {
 /* Modules and variables with their counterparts in the copy. */
 typedef struct {
     CTN__VEC(pair) at;
+    ctn_context *ctx; /* of the copy */
+    bool share;       /* the weights */
 } pairs;
 
 /* The counterpart; NULL: there is none. */
@@ -35,12 +38,16 @@ static bool is_twin(const pairs *p, const void *to)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-static ctn_status by_function(ctn_module **copy, ctn_module *m)
+static ctn_status by_function(ctn_module **copy, ctn_module *m, ctn_context *ctx)
 {
     char path[256];
     ctn_module *c = NULL;
-    CTN_TRY(m->copy(m->self, m, &c));
-    if (!c || c == m || c->parent || c->ctx != m->ctx)
+    ctn_context *own = m->ctx;
+    m->ctx = ctx; /* the function makes its module in the context of m */
+    ctn_status st = m->copy(m->self, m, &c);
+    m->ctx = own;
+    CTN_TRY(st);
+    if (!c || c == m || c->parent || c->ctx != ctx)
         return ctn_fail(CTN_EARG,
                         "module_copy: the copy function of %s must make a new module without a "
                         "parent in the same context",
@@ -51,11 +58,11 @@ static ctn_status by_function(ctn_module **copy, ctn_module *m)
 }
 
 /* Make another m; children and variables may be missing. */
-static ctn_status make_again(ctn_module **copy, ctn_module *m)
+static ctn_status make_again(ctn_module **copy, ctn_module *m, ctn_context *ctx)
 {
     char path[256];
     void *self = NULL;
-    if (m->copy) return by_function(copy, m);
+    if (m->copy) return by_function(copy, m, ctx);
     if (m->self && m->bytes == 0)
         return ctn_fail(CTN_EUNSUPPORTED,
                         "module_copy: %s has no copy function; set one with ctn_module_set_copy",
@@ -64,7 +71,7 @@ static ctn_status make_again(ctn_module **copy, ctn_module *m)
         self = ctn__calloc(1, m->bytes); /* filled by copy_self */
         if (!self) return CTN_ENOMEM;
     }
-    ctn_status st = ctn_module_new(copy, m->ctx, m->forward, self, m->release);
+    ctn_status st = ctn_module_new(copy, ctx, m->forward, self, m->release);
     if (st < 0) {
         ctn__free(self);
         return st;
@@ -109,7 +116,7 @@ static ctn_status copy_modules(ctn_module *c, ctn_module *m, pairs *p)
     for (size_t i = 0; i < m->children.n; i++) {
         ctn_module *from = m->children.at[i], *to = child_named(c, from->name);
         if (!to) {
-            CTN_TRY(make_again(&to, from));
+            CTN_TRY(make_again(&to, from, p->ctx));
             ctn_status st = ctn_module_add(c, from->name, to);
             if (st < 0) {
                 ctn_module_free(to);
@@ -130,7 +137,7 @@ static ctn_var *own_named(const ctn_module *m, const char *name)
     return NULL;
 }
 
-static ctn_status copy_value(ctn_var *to, const ctn_var *from)
+static ctn_status copy_value(ctn_var *to, ctn_var *from, bool share)
 {
     char a[128], b[128];
     if (to->kind != from->kind || !ctn__same_desc(&to->d, &from->d))
@@ -142,12 +149,13 @@ static ctn_status copy_value(ctn_var *to, const ctn_var *from)
                         ctn__shape_text(&to->d, b, sizeof b));
     CTN_TRY(ctn__pool_settle(from->pool));
     ctn_var_set_trainable(to, from->trainable);
+    if (share) return ctn__var_share(to, from);
     return ctn_var_set(to, from->data, ctn__bytes(&from->d));
 }
 
 static ctn_status copy_var(ctn_module *c, const ctn__named_var *n, pairs *p)
 {
-    const ctn_var *v = n->var;
+    ctn_var *v = n->var;
     if (v->derive)
         return ctn_fail(CTN_EUNSUPPORTED,
                         "module_copy: '%s' has weight or spectral normalisation, which cannot be "
@@ -165,7 +173,7 @@ static ctn_status copy_var(ctn_module *c, const ctn__named_var *n, pairs *p)
                         n->name, twin ? "tied" : "a variable of its own",
                         twin ? "a variable of its own" : "tied", v->name);
     if (!ctn__vec_push(&p->at, ((pair){v, have}))) return CTN_ENOMEM;
-    return copy_value(have, v);
+    return copy_value(have, v, p->share);
 }
 
 /* Variables of their own modules (tied false), or names of variables that other modules own. */
@@ -192,16 +200,12 @@ static void turn_refs(ctn_module *c, const pairs *p)
     for (size_t i = 0; i < c->children.n; i++) turn_refs(c->children.at[i], p);
 }
 
-ctn_status ctn_module_copy(ctn_module **copy, ctn_module *m)
+static ctn_status copy_tree(ctn_module **copy, ctn_module *m, ctn_context *ctx, bool share)
 {
-    if (copy) *copy = NULL;
-    if (!copy || !m) return ctn_fail(CTN_EARG, "module_copy: NULL argument");
-    if (m->ctx->level > 0)
-        return ctn_fail(CTN_ESTATE, "module_copy: a scope is open; copy between scopes");
     ctn_status st = CTN_OK;
     ctn_module *c = NULL;
-    pairs p = {0};
-    CTN_TRY_GOTO(st, done, make_again(&c, m));
+    pairs p = {.ctx = ctx, .share = share};
+    CTN_TRY_GOTO(st, done, make_again(&c, m, ctx));
     CTN_TRY_GOTO(st, done, copy_modules(c, m, &p));
     CTN_TRY_GOTO(st, done, copy_vars(c, m, false, &p));
     CTN_TRY_GOTO(st, done, copy_vars(c, m, true, &p));
@@ -212,6 +216,26 @@ done:
     ctn_module_free(c);
     ctn__vec_free(&p.at);
     return st;
+}
+
+ctn_status ctn_module_copy(ctn_module **copy, ctn_module *m)
+{
+    if (copy) *copy = NULL;
+    if (!copy || !m) return ctn_fail(CTN_EARG, "module_copy: NULL argument");
+    if (m->ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "module_copy: a scope is open; copy between scopes");
+    return copy_tree(copy, m, m->ctx, false);
+}
+
+ctn_status ctn_module_share(ctn_module **copy, ctn_context *ctx, ctn_module *m)
+{
+    if (copy) *copy = NULL;
+    if (!copy || !ctx || !m) return ctn_fail(CTN_EARG, "module_share: NULL argument");
+    if (m->ctx == ctx)
+        return ctn_fail(CTN_EARG, "module_share: the module belongs to this context; use it there");
+    if (m->ctx->level > 0 || ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "module_share: a scope is open; share between scopes");
+    return copy_tree(copy, m, ctx, true);
 }
 
 ctn_status ctn_module_set_copy(ctn_module *m, ctn_copy_fn fn)

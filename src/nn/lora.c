@@ -275,6 +275,9 @@ ctn_status ctn_lora_merge(ctn_module *m)
     CTN_TRY_GOTO(st, done, ctn_module_visit_modules(m, add_site, &s));
     CTN_TRY_GOTO(st, done, select_adapted(&s));
     CTN_TRY_GOTO(st, done, check_not_tied(m, &s));
+    for (size_t i = 0; i < s.at.n; i++)
+        CTN_TRY_GOTO(st, done,
+                     ctn__var_writable(ctn__linear_of(s.at.at[i].m)->weight, "lora_merge"));
     CTN_TRY_GOTO(st, done, settle(&s));
     CTN_TRY_GOTO(st, done, convert_weights(m, &s, CTN_F32));
     for (size_t i = 0; i < s.at.n; i++) {

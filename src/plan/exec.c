@@ -172,9 +172,9 @@ static ctn_status run_node(const ctn__planner *pl, const ctn__plan *p, const ctn
                        ctn__bytes(&n->args.din[0]) + ctn__bytes(&n->args.dout[0]));
         return pl->check ? check_kept(p, n) : CTN_OK;
     }
-    CTN_TRY(pl->guard ? run_guarded(pl, p, n) : n->run(&n->args));
-    if (n->makes) ctn__kept_made(n->makes);
-    return CTN_OK;
+    const ctn_status st = pl->guard ? run_guarded(pl, p, n) : n->run(&n->args);
+    if (n->makes) ctn__kept_made(n->makes, st == CTN_OK);
+    return st;
 }
 
 static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)

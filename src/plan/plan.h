@@ -196,13 +196,16 @@ void ctn__cache_clear(ctn__planner *pl);
 
 /* ---- copies of variables (kept.c) ----------------------------------------------------------- */
 
-/* The copy of v with description d, which another plan may have made already. It lives as long as
- * the variable. NULL: ENOMEM. */
+/* The copy of v with description d, which another plan may have made already, of a shared variable
+ * also one of another context. It lives as long as the variable. NULL: ENOMEM. */
 ctn__kept *ctn__kept_get(ctn__planner *pl, ctn_var *v, const ctn_desc *d);
 void *ctn__kept_memory(const ctn__kept *k);
-bool ctn__kept_fresh(const ctn__kept *k); /* it equals the variable's current value */
-void ctn__kept_made(ctn__kept *k);
+/* It equals the variable's current value. If not, make it and call ctn__kept_made; another context
+ * that needs the copy waits until then. */
+bool ctn__kept_fresh(ctn__kept *k);
+void ctn__kept_made(ctn__kept *k, bool well);           /* well false: making it failed */
 void ctn__kept_drop(ctn__planner *pl, const void *var); /* NULL: the copies of all */
+void ctn__kept_free_all(ctn__kept *list);
 
 /* ---- executor (exec.c) ---------------------------------------------------------------------- */
 

@@ -232,4 +232,5 @@ static int text(ctn_context *ctx, char *buf, size_t n)
     return len;
 }
 
-const ctn__runner ctn__plan_runner = {start, stop, flush, forget, stats, text, trace};
+const ctn__runner ctn__plan_runner = {start, stop, flush, forget, ctn__kept_free_all,
+                                      stats, text, trace};

@@ -152,6 +152,7 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
     if (opt->lora > 0)
         CTN_TRY(
             ctn_lora_add(m->net, CTN_OPT(ctn_lora_opt, .rank = opt->lora, .base = opt->lora_base)));
+    if (opt->frozen) return CTN_OK;
     if (m->tokens)
         return ctn_adamw_new(&m->opt, ctn_params(m->net), CTN_OPT(ctn_adam_opt, .lr = 1e-4));
     return ctn_sgd_new(&m->opt, ctn_params(m->net),
@@ -181,11 +182,21 @@ ctn_tensor *token_loss(ctn_module *net, ctn_tensor *tokens, ctn_tensor *targets)
                : ctn_call_multi(net, tokens, targets).t[0];
 }
 
+static ctn_tensor *input(model *m)
+{
+    ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
+    return m->tokens ? x : ctn_cast(x, ctn_context_float_type(m->ctx));
+}
+
+ctn_tensor *model_forward(model *m)
+{
+    return ctn_cast(ctn_call(m->net, input(m)), CTN_F32);
+}
+
 ctn_tensor *model_loss(model *m)
 {
     const ctn_dtype real = ctn_context_float_type(m->ctx);
-    ctn_tensor *x = ctn_input(m->ctx, m->x, m->tokens ? CTN_I64 : CTN_F32, m->ndim, m->shape);
-    if (!m->tokens) x = ctn_cast(x, real);
+    ctn_tensor *x = input(m);
     if (m->tokens)
         return token_loss(m->net, x, ctn_input(m->ctx, m->t, CTN_I64, m->ndim, m->shape));
     ctn_tensor *y = ctn_call(m->net, x);

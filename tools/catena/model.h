@@ -16,6 +16,7 @@ typedef struct {
     int recompute;       /* recompute every block in the backward pass */
     int64_t lora;        /* rank of adapters that are trained instead of the weights; 0: none */
     ctn_dtype lora_base; /* type of the weights under them */
+    int frozen; /* for inference: no optimizer */
     /* mlp: values so small that activations, weight gradients and Adam's second moments are and
      * stay subnormal. */
     int tiny;
@@ -44,6 +45,8 @@ void model_free(model *m);
 /* The mean loss as a language model computes it itself, without the logits of all tokens at once.
  * Result: scope. */
 ctn_tensor *token_loss(ctn_module *net, ctn_tensor *tokens, ctn_tensor *targets);
+/* Record the forward pass in the open scope. Result: scope. */
+ctn_tensor *model_forward(model *m);
 /* Record the forward pass and the loss in the open scope. Result: scope. */
 ctn_tensor *model_loss(model *m);
 /* Change the batch size and the size of images (or sequences); neither may exceed that of

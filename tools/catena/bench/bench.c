@@ -21,6 +21,7 @@
 #include "bench/allreduce.h"
 #include "bench/elementwise.h"
 #include "bench/exchange.h"
+#include "bench/inference.h"
 #include "bench/loader.h"
 #include "launch.h"
 #include "model.h"
@@ -423,7 +424,8 @@ static int run(args *a)
     if (strcmp(a->operand, ELEMENTWISE) == 0) return bench_elementwise(a);
     code = check_precision(a);
     if (code >= 0) return code;
-    return bench_model(a) < 0 ? report_error("bench") : EXIT_DONE;
+    const ctn_status st = args_flag(a, "inference") ? bench_inference(a) : bench_model(a);
+    return st < 0 ? report_error("bench") : EXIT_DONE;
 }
 
 /* The networks, plus the other benchmarks. */
@@ -479,6 +481,8 @@ static const option options[] = {
     {"progress", "auto|polls|thread", "auto", "what drives the gradient exchange while kernels run",
      GROUP_RANKS},
     {"json", NULL, NULL, "print one JSON object", GROUP_OUTPUT},
+    {"inference", NULL, NULL, "time forward passes in evaluation mode instead of training steps",
+     GROUP_NONE},
     {"dynamic", NULL, NULL,
      "different batch sizes (1 to --batch) and image sizes (up to --size) from step to step",
      GROUP_NONE},
@@ -499,6 +503,7 @@ const command cmd_bench = {
     .examples =
         "  catena bench mlp                        784-1000-1000-10, batch 100, Adam, f32\n"
         "  catena bench resnet50 --batch 16 --precision bf16 --steps 10\n"
+        "  catena bench resnet50 --inference --batch 1\n"
         "  catena bench resnet18 --dynamic --batch 64 --steps 200\n"
         "  catena bench mlp --threads 1 --json     one thread, for a program to read\n"
         "  catena bench mlp --steps 100 --denormal activations and gradients around 1e-40\n"
