@@ -2958,6 +2958,13 @@ module catena_c
             type(ctn_module), value :: m
             integer(c_int) :: res
         end function
+        function ctn_module_share(copy, ctx, m) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: copy
+            type(ctn_context), value :: ctx
+            type(ctn_module), value :: m
+            integer(c_int) :: res
+        end function
         function ctn_module_set_copy(m, fn) bind(C) result(res)
             import
             type(ctn_module), value :: m

@@ -98,27 +98,28 @@ module catena_objects
         ctn_module_state, c_module_tie => ctn_module_tie, c_call => ctn_call_at, c_call_multi => &
         ctn_call_multi_at, c_module_set_recompute => ctn_module_set_recompute, c_module_source => &
         ctn_module_source, c_params => ctn_params, c_module_find => ctn_module_find, c_module_copy &
-        => ctn_module_copy, c_sequential_new => ctn_sequential_new, c_module_list_new => &
-        ctn_module_list_new, c_linear_new => ctn_linear_new, c_conv_new => ctn_conv_new, &
-        c_conv_transpose_new => ctn_conv_transpose_new, c_spectral_conv_new => &
-        ctn_spectral_conv_new, c_batch_norm_new => ctn_batch_norm_new, c_group_norm_new => &
-        ctn_group_norm_new, c_layer_norm_new => ctn_layer_norm_new, c_rms_norm_new => &
-        ctn_rms_norm_new, c_embedding_new => ctn_embedding_new, c_lstm_new => ctn_lstm_new, &
-        c_gru_new => ctn_gru_new, c_rnn_new => ctn_rnn_new, c_graph_conv_new => &
-        ctn_graph_conv_new, c_graph_attention_new => ctn_graph_attention_new, &
-        c_message_passing_new => ctn_message_passing_new, c_dropout_new => ctn_dropout_new, &
-        c_max_pool_new => ctn_max_pool_new, c_avg_pool_new => ctn_avg_pool_new, c_flatten_new => &
-        ctn_flatten_new, c_activation_new => ctn_activation_new, c_lora_add => ctn_lora_add, &
-        c_lora_merge => ctn_lora_merge, c_weight_norm_add => ctn_weight_norm_add, &
-        c_spectral_norm_add => ctn_spectral_norm_add, c_relu => ctn_relu_at, c_global_avg_pool => &
-        ctn_global_avg_pool_at, c_cholesky => ctn_cholesky_at, c_inverse => ctn_inverse_at, c_det &
-        => ctn_det_at, c_decov => ctn_decov_at, c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign &
-        => ctn_sign_at, c_square => ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, &
-        c_exp => ctn_exp_at, c_log => ctn_log_at, c_sin => ctn_sin_at, c_cos => ctn_cos_at, c_tan &
-        => ctn_tan_at, c_arcsin => ctn_arcsin_at, c_arccos => ctn_arccos_at, c_arctan => &
-        ctn_arctan_at, c_sinh => ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, &
-        c_arccosh => ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p &
-        => ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
+        => ctn_module_copy, c_module_share => ctn_module_share, c_sequential_new => &
+        ctn_sequential_new, c_module_list_new => ctn_module_list_new, c_linear_new => &
+        ctn_linear_new, c_conv_new => ctn_conv_new, c_conv_transpose_new => &
+        ctn_conv_transpose_new, c_spectral_conv_new => ctn_spectral_conv_new, c_batch_norm_new => &
+        ctn_batch_norm_new, c_group_norm_new => ctn_group_norm_new, c_layer_norm_new => &
+        ctn_layer_norm_new, c_rms_norm_new => ctn_rms_norm_new, c_embedding_new => &
+        ctn_embedding_new, c_lstm_new => ctn_lstm_new, c_gru_new => ctn_gru_new, c_rnn_new => &
+        ctn_rnn_new, c_graph_conv_new => ctn_graph_conv_new, c_graph_attention_new => &
+        ctn_graph_attention_new, c_message_passing_new => ctn_message_passing_new, c_dropout_new &
+        => ctn_dropout_new, c_max_pool_new => ctn_max_pool_new, c_avg_pool_new => &
+        ctn_avg_pool_new, c_flatten_new => ctn_flatten_new, c_activation_new => &
+        ctn_activation_new, c_lora_add => ctn_lora_add, c_lora_merge => ctn_lora_merge, &
+        c_weight_norm_add => ctn_weight_norm_add, c_spectral_norm_add => ctn_spectral_norm_add, &
+        c_relu => ctn_relu_at, c_global_avg_pool => ctn_global_avg_pool_at, c_cholesky => &
+        ctn_cholesky_at, c_inverse => ctn_inverse_at, c_det => ctn_det_at, c_decov => &
+        ctn_decov_at, c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign => ctn_sign_at, c_square => &
+        ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, c_exp => ctn_exp_at, c_log &
+        => ctn_log_at, c_sin => ctn_sin_at, c_cos => ctn_cos_at, c_tan => ctn_tan_at, c_arcsin => &
+        ctn_arcsin_at, c_arccos => ctn_arccos_at, c_arctan => ctn_arctan_at, c_sinh => &
+        ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, c_arccosh => &
+        ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p => &
+        ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
         c_ceil => ctn_ceil_at, c_round => ctn_round_at, c_trunc => ctn_trunc_at, c_erf => &
         ctn_erf_at, c_erfc => ctn_erfc_at, c_erfcx => ctn_erfcx_at, c_erfinv => ctn_erfinv_at, &
         c_erfcinv => ctn_erfcinv_at, c_ndtr => ctn_ndtr_at, c_log_ndtr => ctn_log_ndtr_at, c_ndtri &
@@ -234,43 +235,44 @@ module catena_objects
         ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, ctn_module_children, &
         ctn_module_child, ctn_module_context, ctn_module_predicts, ctn_module_param, &
         ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, &
-        ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, ctn_sequential_new, &
-        ctn_module_list_new, ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, &
-        ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, ctn_layer_norm_new, &
-        ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, ctn_rnn_new, &
-        ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, ctn_dropout_new, &
-        ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, ctn_lora_add, &
-        ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, ctn_adam_new, &
-        ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, &
-        ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, &
-        ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, ctn_optim_step, &
-        ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, ctn_optim_set_hyper, &
-        ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, ctn_optim_set_noise, &
-        ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, ctn_optim_set_loss_scale, &
-        ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, ctn_optim_set_schedule, &
-        ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, ctn_dtype_of, ctn_item, &
-        ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, ctn_tokenizer_decode, &
-        ctn_tokenizer_decode_next, ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, &
-        ctn_tokenizer_special, ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, &
-        ctn_step_batch, ctn_step_input, ctn_report, ctn_trainer_new, ctn_trainer_add_optim, &
-        ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
-        ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
-        ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
-        ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, ctn_extend_evaluator, &
-        ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, ctn_extend_plot, &
-        ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, &
-        ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, &
-        ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
-        ctn_extend_average, ctn_extend_swa, ctn_extend_weights, ctn_extend_replicas, &
-        ctn_extend_state, ctn_trainer_save, ctn_trainer_load, ctn_memory_new, ctn_extend_memory, &
-        ctn_trainer_recall, ctn_states_prune, ctn_state_export, ctn_tune_folder, ctn_tune_clear, &
-        ctn_zoo_new, ctn_zoo_mlp, ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, &
-        ctn_zoo_mobilenet_v2, ctn_zoo_vgg, ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, &
-        ctn_zoo_bert, ctn_zoo_vit, ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, &
-        ctn_zoo_meshgraphnet, ctn_zoo_open, ctn_comm_free, ctn_retained_free, ctn_dataset_free, &
-        ctn_sampler_free, ctn_loader_free, ctn_dist_chain_free, ctn_dist_grid_free, &
-        ctn_generator_free, ctn_module_free, ctn_optim_free, ctn_context_free, ctn_var_free, &
-        ctn_tokenizer_free, ctn_trainer_free, ctn_memory_free, ctn_trainer_extend
+        ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, ctn_module_share, &
+        ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
+        ctn_conv_transpose_new, ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, &
+        ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, &
+        ctn_rnn_new, ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, &
+        ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, &
+        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, &
+        ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, &
+        ctn_adamax_new, ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, &
+        ctn_adabound_new, ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, &
+        ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
+        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
+        ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
+        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
+        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
+        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
+        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
+        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
+        ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
+        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
+        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
+        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
+        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
+        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
+        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
+        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
+        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_fail_on_nonfinite, &
+        ctn_extend_on_nonfinite, ctn_extend_spikes, ctn_extend_average, ctn_extend_swa, &
+        ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, &
+        ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, ctn_states_prune, &
+        ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, ctn_zoo_mlp, &
+        ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, ctn_zoo_vgg, &
+        ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
+        ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, ctn_zoo_meshgraphnet, ctn_zoo_open, &
+        ctn_comm_free, ctn_retained_free, ctn_dataset_free, ctn_sampler_free, ctn_loader_free, &
+        ctn_dist_chain_free, ctn_dist_grid_free, ctn_generator_free, ctn_module_free, &
+        ctn_optim_free, ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, &
+        ctn_memory_free, ctn_trainer_extend
     public :: op_named
 
     type, extends(ctn_ref) :: ctn_comm
@@ -1097,6 +1099,9 @@ module catena_objects
     end interface
     interface ctn_module_copy
         module procedure f_module_copy
+    end interface
+    interface ctn_module_share
+        module procedure f_module_share
     end interface
     interface ctn_sequential_new
         module procedure f_sequential_new
@@ -4077,6 +4082,23 @@ contains
         st_ = c_module_copy(copy_, c_module(address_of(m)))
         if (st_ >= 0) then
             call own(copy, copy_%p, c_funloc(c_module_free))
+            call need(copy, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_module_share(copy, ctx, m, stat, errmsg)
+        type(ctn_module), intent(inout) :: copy
+        type(ctn_context), intent(in) :: ctx
+        type(ctn_module), intent(in) :: m
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: copy_
+        integer(c_int) :: st_
+        st_ = c_module_share(copy_, c_context(address_of(ctx)), c_module(address_of(m)))
+        if (st_ >= 0) then
+            call own(copy, copy_%p, c_funloc(c_module_free))
+            call need(copy, ctx)
             call need(copy, m)
         end if
         call settle(st_, stat, errmsg)

@@ -175,13 +175,13 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_module_visit_modules(ctn_module *m, ctn_mo
  * ctn_module_free. Errors: EUNSUPPORTED (a module has no copy function), EARG and ESHAPE (a copy
  * function made something else), ESTATE, ENOMEM, those of copy functions. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_copy(ctn_module **copy, ctn_module *m);
-/* A copy of m in another context that reads the same weights, for threads that evaluate one network,
- * each with a context of its own. The weights, and the copies that kernels prefer of them, are in
- * memory once. From then on nobody can write them: ctn_var_set, assignments (as by batch
+/* A copy of m in another context that reads the same weights, for threads that evaluate one
+ * network, each with a context of its own. The weights, and the copies that kernels prefer of them,
+ * are in memory once. From then on nobody can write them: ctn_var_set, assignments (as by batch
  * normalisation in training mode), optimizers and loading of weights are ESTATE for both modules. m
- * may be freed first. Call it while no thread uses m. Modules need what ctn_module_copy says. Local.
- * Result: *copy, owned, ctn_module_free. Errors: those of ctn_module_copy; EARG (ctx is that of m),
- * ESTATE (a parameter belongs to an optimizer). */
+ * may be freed first. Call it while no thread uses m. Modules need what ctn_module_copy says.
+ * Local. Result: *copy, owned, ctn_module_free. Errors: those of ctn_module_copy; EARG (ctx is that
+ * of m), ESTATE (a parameter belongs to an optimizer). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_share(ctn_module **copy, ctn_context *ctx,
                                                    ctn_module *m);
 /* A function that makes another module with the settings of m, in the same context; self is that

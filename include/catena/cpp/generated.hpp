@@ -2017,6 +2017,12 @@ inline Module ModuleRef::copy() const
     detail::check(ctn_module_copy(&copy, get()));
     return Module(copy);
 }
+inline Module module_share(ContextRef ctx, ModuleRef m)
+{
+    ctn_module *copy = nullptr;
+    detail::check(ctn_module_share(&copy, ctx.get(), m.get()));
+    return Module(copy);
+}
 inline Module sequential_new(ContextRef ctx, std::vector<Module> modules)
 {
     ctn_module *m = nullptr;
