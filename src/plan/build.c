@@ -415,6 +415,7 @@ ctn_status ctn__plan_build(ctn__plan **out, ctn_context *ctx, ctn__flush_kind ki
     CTN_TRY_GOTO(st, done, ctn__pass_layout(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_schedule(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_exchange(b.p));
+    CTN_TRY_GOTO(st, done, ctn__pass_constant(b.p));
     CTN_TRY_GOTO(st, done, ctn__pass_memory(b.p));
     CTN_TRY_GOTO(st, done, ctn__plan_args(ctx->planner, b.p));
     *out = b.p;
@@ -441,6 +442,7 @@ void ctn__plan_free(ctn__plan *p)
     ctn__vec_free(&p->nodes);
     ctn__vec_free(&p->values);
     ctn__arena_free(&p->mem);
+    ctn__constants_free(p->constants);
     ctn__free(p->tape);
     ctn__free(p);
 }

@@ -62,6 +62,7 @@ static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, voi
     case CTN__V_VAR: *out = val->var->data; break;
     case CTN__V_GRAD: *out = val->var->grad; break;
     case CTN__V_KEPT: *out = ctn__kept_memory(val->kept); break;
+    case CTN__V_CONST: *out = ctn__constants_at(p, val->offset); break;
     case CTN__V_BIND: {
         ctn_tensor *t = ctn__tensor_by_id(ctx, val->tensor);
         if (val->output && !t->data) {
@@ -100,8 +101,12 @@ static ctn_status bind_plan(ctn__planner *pl, ctn__plan *p)
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
         if (moved || n->external) CTN_TRY(bind_node(pl, p, n));
-        for (int k = 0; k < n->nscalar; k++)
-            if (n->scalar[k].slot >= 0) n->values[k] = p->ctx->slots.at[n->scalar[k].slot];
+        for (int k = 0; k < n->nscalar; k++) {
+            if (n->scalar[k].slot < 0) continue;
+            const double now = p->ctx->slots.at[n->scalar[k].slot];
+            if (n->constant && !(n->values[k] == now)) ctn__constants_made(p, false);
+            n->values[k] = now;
+        }
     }
     p->arena_base = pl->arena;
     return CTN_OK;
@@ -165,8 +170,30 @@ static ctn_status check_kept(const ctn__plan *p, const ctn__pnode *n)
     return st;
 }
 
-static ctn_status run_node(const ctn__planner *pl, const ctn__plan *p, const ctn__pnode *n)
+/* Run a node whose results are considered up to date, and compare (CATENA_CHECK). */
+static ctn_status check_constant(const ctn__plan *p, const ctn__pnode *n)
 {
+    ctn__hash128 before[CTN_MAX_OUT] = {{0}};
+    for (int k = 0; k < n->nout; k++) {
+        const ctn__value *v = &p->values.at[n->out[k]];
+        if (v->kind == CTN__V_CONST) before[k] = ctn__hash(n->pout[k], ctn__bytes(&v->d));
+    }
+    CTN_TRY(n->run(&n->args));
+    for (int k = 0; k < n->nout; k++) {
+        const ctn__value *v = &p->values.at[n->out[k]];
+        if (v->kind != CTN__V_CONST) continue;
+        const ctn__hash128 now = ctn__hash(n->pout[k], ctn__bytes(&v->d));
+        if (memcmp(&now, &before[k], sizeof now) != 0)
+            return ctn_fail(CTN_ESTATE, "internal error: a constant result of %s is out of date",
+                            n->op->name);
+    }
+    return CTN_OK;
+}
+
+static ctn_status run_node(const ctn__planner *pl, const ctn__plan *p, const ctn__pnode *n,
+                           bool fresh)
+{
+    if (n->constant && fresh) return pl->check ? check_constant(p, n) : CTN_OK;
     if (n->makes && ctn__kept_fresh(n->makes)) {
         ctn__trace_add(p->ctx->trace, CTN__COUNT_KEPT_BYTES,
                        ctn__bytes(&n->args.din[0]) + ctn__bytes(&n->args.dout[0]));
@@ -180,11 +207,12 @@ static ctn_status run_node(const ctn__planner *pl, const ctn__plan *p, const ctn
 static ctn_status run_nodes(const ctn__planner *pl, ctn__plan *p)
 {
     ctn_context *ctx = p->ctx;
+    const bool fresh = ctn__constants_fresh(p);
     bool timed = ctx->profile || ctn__trace_spans_on(ctx->trace);
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
         uint64_t t0 = timed ? ctn__now_ns() : 0;
-        ctn_status st = run_node(pl, p, n);
+        ctn_status st = run_node(pl, p, n, fresh);
         if (timed) {
             uint64_t t1 = ctn__now_ns();
             if (ctx->profile && (n->ns == 0 || t1 - t0 < n->ns)) n->ns = t1 - t0;
@@ -208,6 +236,7 @@ ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p)
     int was = ctn__threads_enter(ctx->threads);
     ctn__fpmode_enter(pl->fp);
     ctn_status st = run_nodes(pl, p);
+    ctn__constants_made(p, st == CTN_OK);
     if (ctn__fpmode_leave(pl->fp)) ctn__trace_add(ctx->trace, CTN__COUNT_UNDERFLOW_RUNS, 1);
     ctn__threads_leave(was);
     ctn__cores_release(&pl->cores);

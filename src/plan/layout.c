@@ -109,19 +109,18 @@ static bool writes(const ctn__plan *p, const ctn__pnode *n, const ctn_var *v)
     return false;
 }
 
-static ctn_status find_unwritten(layouter *l)
+ctn_status ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten)
 {
-    const ctn__plan *p = l->p;
     CTN__VEC(const ctn__pnode *) effects = {0};
     ctn_status st = CTN_OK;
     for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++) {
-        const ctn__pnode *n = &p->nodes.at[i];
-        if (!n->dead && n->effect && !ctn__vec_push(&effects, n)) st = CTN_ENOMEM;
+        const ctn__pnode *node = &p->nodes.at[i];
+        if (!node->dead && node->effect && !ctn__vec_push(&effects, node)) st = CTN_ENOMEM;
     }
-    for (size_t i = 0; i < l->n && st == CTN_OK; i++) {
-        l->keeps[i] = p->values.at[i].kind == CTN__V_VAR;
-        for (size_t k = 0; k < effects.n && l->keeps[i]; k++)
-            l->keeps[i] = !writes(p, effects.at[k], p->values.at[i].var);
+    for (size_t i = 0; i < n && st == CTN_OK; i++) {
+        unwritten[i] = p->values.at[i].kind == CTN__V_VAR;
+        for (size_t k = 0; k < effects.n && unwritten[i]; k++)
+            unwritten[i] = !writes(p, effects.at[k], p->values.at[i].var);
     }
     ctn__vec_free(&effects);
     return st;
@@ -382,7 +381,7 @@ ctn_status ctn__pass_layout(ctn__plan *p)
 {
     layouter l = {.p = p, .pl = p->ctx->planner};
     ctn_status st = find_regions(&l);
-    if (st == CTN_OK && !p->ctx->eager) st = find_unwritten(&l);
+    if (st == CTN_OK && !p->ctx->eager) st = ctn__find_unwritten(p, l.n, l.keeps);
     for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++)
         if (!p->nodes.at[i].dead) st = lay_node(&l, &p->nodes.at[i]);
     ctn__free(l.region);

@@ -33,7 +33,8 @@ typedef enum {
     CTN__V_BIND, /* memory of a recorded tensor: an input, an earlier result, or an output */
     CTN__V_VAR,  /* memory of a variable */
     CTN__V_GRAD, /* gradient memory of a variable */
-    CTN__V_KEPT  /* a copy of a variable that outlives the run (kept.c) */
+    CTN__V_KEPT, /* a copy of a variable that outlives the run (kept.c) */
+    CTN__V_CONST /* made of variables, in the plan's own memory (constant.c) */
 } ctn__value_kind;
 
 typedef struct {
@@ -47,7 +48,7 @@ typedef struct {
     int base;        /* of a view: the value whose memory it shows; -1: not a view */
     int uses;        /* number of reads by nodes */
     int first, last; /* lifetime, as positions in the schedule */
-    size_t offset;   /* TEMP: in the arena */
+    size_t offset;   /* TEMP: in the arena; CONST: in the plan's own memory */
 } ctn__value;
 
 typedef struct {
@@ -64,6 +65,7 @@ typedef struct {
     bool again;     /* a recomputed copy */
     bool turned;    /* its kernel sees channels-last operands as row-major (N,spatial...,C) */
     bool dead;
+    bool constant; /* skipped if the variables it depends on have not changed */
     ctn__pool *pool;
     /* set by prepare */
     ctn_status (*run)(const ctn_run_args *a);
@@ -85,6 +87,7 @@ typedef struct {
 } ctn__pnode;
 
 typedef struct ctn__readers ctn__readers;
+typedef struct ctn__constants ctn__constants;
 
 struct ctn__plan {
     ctn__hash128 key;
@@ -101,8 +104,9 @@ struct ctn__plan {
     ctn_comm *comm;       /* polled between kernels; NULL: the plan does not communicate */
     /* some output was made by differentiation, so macros are expanded on a hit too */
     bool keeps_emitted;
-    const void *arena_base; /* arena for which the addresses were set */
-    uint64_t *tape;         /* the whole tape, if checking is on */
+    ctn__constants *constants; /* NULL: none */
+    const void *arena_base;    /* arena for which the addresses were set */
+    uint64_t *tape;            /* the whole tape, if checking is on */
     size_t ntape;
     uint64_t runs;
     ctn__plan *newer, *older, *chain; /* LRU list and hash bucket */
@@ -148,6 +152,8 @@ void ctn__plan_uses(ctn__plan *p);
 /* Add `by` to the uses of what n reads: -1 before its edges change or it is removed, 1 after. */
 void ctn__node_uses(ctn__plan *p, const ctn__pnode *n, int by);
 int ctn__value_base(const ctn__plan *p, int v); /* follows views */
+/* unwritten[i]: value i, of the first n, is a variable that the plan does not write (layout.c). */
+ctn_status ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten);
 /* The description d as the kernel of n sees it. */
 ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d);
 
@@ -161,6 +167,7 @@ ctn_status ctn__pass_spread(ctn__plan *p);
 ctn_status ctn__pass_layout(ctn__plan *p); /* also calls prepare: kernels are chosen here */
 ctn_status ctn__pass_schedule(ctn__plan *p);
 ctn_status ctn__pass_exchange(ctn__plan *p); /* after schedule: positions are final */
+ctn_status ctn__pass_constant(ctn__plan *p); /* finds what need not run again */
 ctn_status ctn__pass_memory(ctn__plan *p);
 
 /* Move node i to the place of node `to`, which it replaces. False, with nothing changed, if a
@@ -193,6 +200,14 @@ ctn__plan *ctn__cache_find(ctn__planner *pl, ctn__hash128 key);
 ctn_status ctn__cache_add(ctn__planner *pl, ctn__plan *p);
 void ctn__cache_drop(ctn__planner *pl, ctn__plan *p);
 void ctn__cache_clear(ctn__planner *pl);
+
+/* ---- values made of variables (constant.c) -------------------------------------------------- */
+
+void *ctn__constants_at(const ctn__plan *p, size_t offset);
+size_t ctn__constants_bytes(const ctn__plan *p);
+bool ctn__constants_fresh(const ctn__plan *p); /* all have been computed and are up to date */
+void ctn__constants_made(ctn__plan *p, bool well);
+void ctn__constants_free(ctn__constants *c);
 
 /* ---- copies of variables (kept.c) ----------------------------------------------------------- */
 

@@ -74,7 +74,7 @@ static size_t plan_cost(const ctn__plan *p)
 {
     size_t bytes = sizeof *p + p->nodes.cap * sizeof *p->nodes.at +
                    p->values.cap * sizeof *p->values.at + p->ntape * sizeof *p->tape +
-                   ctn__arena_bytes(&p->mem);
+                   ctn__arena_bytes(&p->mem) + ctn__constants_bytes(p);
     for (size_t i = 0; i < p->nodes.n; i++)
         if (p->nodes.at[i].priv)
             bytes += p->nodes.at[i].priv_bytes ? p->nodes.at[i].priv_bytes : 1024;

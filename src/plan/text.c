@@ -16,6 +16,7 @@ static void place(const ctn__plan *p, int v, char *buf, size_t n)
     case CTN__V_VAR: snprintf(buf, n, "%s", val->var->name); break;
     case CTN__V_GRAD: snprintf(buf, n, "grad:%s", val->var->name); break;
     case CTN__V_KEPT: snprintf(buf, n, "kept:%s", val->var->name); break;
+    case CTN__V_CONST: snprintf(buf, n, "const:+%zu", val->offset); break;
     case CTN__V_BIND:
         snprintf(buf, n, "%s%u", val->output ? "out:" : "in:", val->tensor & ~CTN__EMITTED);
     }
