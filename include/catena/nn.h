@@ -34,7 +34,12 @@ typedef enum {
     /* Seen as a matrix (O, I*k...), the rows are orthonormal, or the columns if there are fewer
      * of them. */
     CTN_INIT_ORTHOGONAL,
-    CTN_INIT_IDENTITY /* ones on the diagonal of a matrix */
+    CTN_INIT_IDENTITY, /* ones on the diagonal of a matrix */
+    /* The kernel of linear interpolation, as a weight (C,C,k...) from each channel to itself, or
+     * (C,1,k...) for C groups. For a transposed convolution with a stride of (k + 1) / 2, rounded
+     * down, which enlarges images. */
+    CTN_INIT_UPSAMPLE,
+    CTN_INIT_DOWNSAMPLE /* the same kernel with a sum of 1, for a convolution that reduces images */
 } ctn_init_kind;
 
 /* Initial values of a variable: CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL). Zero in a field
@@ -236,6 +241,16 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_conv_transpose_new(ctn_module **m, ctn_con
                                                          int64_t in, int64_t out, int spatial,
                                                          const int64_t *kernel,
                                                          const ctn_conv_module_opt *opt);
+
+/* Deformable convolution of images (ctn_deform_conv): the child offset_conv, a convolution with the
+ * same kernel and options, computes the offsets from x. It starts with zeros, so that the module
+ * starts as a usual convolution. kernel: height and width. weight (out,in,kh,kw), bias (out);
+ * groups is 1, padding is zeros, out_pad is not used. x (N,in,H,W) -> (N,out,h,w). Local. Result:
+ * *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_deform_conv_new(ctn_module **m, ctn_context *ctx, int64_t in,
+                                                      int64_t out, int spatial,
+                                                      const int64_t *kernel,
+                                                      const ctn_conv_module_opt *opt);
 
 typedef struct {
     size_t struct_size;

@@ -62,6 +62,17 @@ CTN_API ctn_tensor *ctn_local_conv_at(const char *at, ctn_tensor *x, ctn_tensor 
                                       const ctn_conv_opt *opt);
 #define ctn_local_conv(...) ctn_local_conv_at(CTN_HERE, __VA_ARGS__)
 
+/* Deformable convolution of images: each tap of the kernel reads x at its usual place plus an offset,
+ * by bilinear interpolation; outside, x is 0. x (N,I,H,W), w (O,I,kh,kw), b (O) or NULL ->
+ * (N,O,h,w), the size of ctn_conv. offset (N,2 kh kw,h,w): first the horizontal offsets of all
+ * taps, then the vertical ones, in pixels, as in Chainer. (torchvision has them in pairs of
+ * vertical and horizontal.) mask (N,kh kw,h,w) or NULL: a factor for each tap. Padding is zeros,
+ * groups is 1, out_pad is not used. f32, f64. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_tensor *ctn_deform_conv_at(const char *at, ctn_tensor *x, ctn_tensor *offset,
+                                       ctn_tensor *w, ctn_tensor *b, ctn_tensor *mask,
+                                       const ctn_conv_opt *opt);
+#define ctn_deform_conv(...) ctn_deform_conv_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Arrays have one number per spatial dimension; a 0 after the first number means the same as
@@ -105,6 +116,49 @@ CTN_API ctn_tensor *ctn_adaptive_avg_pool_at(const char *at, ctn_tensor *x, int 
  * along the channels: (N,C,H,W) -> (N,C (4^levels - 1) / 3,1,1). Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_spatial_pyramid_pool_at(const char *at, ctn_tensor *x, int levels);
 #define ctn_spatial_pyramid_pool(...) ctn_spatial_pyramid_pool_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- regions of interest -------------------------------------------------------------------- */
+
+/* A second number of 0 means the same as the first. */
+typedef struct {
+    size_t struct_size;
+    int64_t size[2];     /* bins per region: height and width of the result */
+    double scale;        /* factor from the coordinates of rois to pixels of x; 0: 1 */
+    int max;             /* 1: the maximum of each bin; 0: the mean */
+    int64_t sampling[2]; /* roi_align: points per bin and dimension; 0: bin size, rounded up */
+    int aligned;         /* roi_align: 1: as torchvision with aligned=True */
+    int inclusive;       /* roi_pool: 1: the pixels at y_max and x_max belong to the region */
+} ctn_roi_opt;
+
+/* Cut a region of interest out of an image by interpolation. The region is divided into bins of
+ * equal size, each bin has a regular grid of points, and the result is the mean or the maximum of x
+ * at these points. x (N,C,H,W), rois (R,4) with rows (y_min,x_min,y_max,x_max), roi_index (R), i64
+ * or i32, with the image that each region is in -> (R,C,height,width).
+ *
+ * x is interpolated bilinearly, pixel i at coordinate i. A point less than one pixel outside of the
+ * image has the value of the nearest pixel. Points further outside, or at NaN, count as 0 in the
+ * mean and are ignored in the maximum, which is 0 if there are no others. Regions are not rounded;
+ * one that is smaller than a pixel counts as one pixel. This is roi_average_align_2d and
+ * roi_max_align_2d in Chainer and roi_align in torchvision. With aligned, regions are shifted by
+ * half a pixel, because pixel i reaches from i to i + 1, and may be smaller than a pixel.
+ *
+ * x has gradients of any order; the regions and their index have none. In the maximum, NaN wins,
+ * and the first of equal points gets the gradient. f32, f64. Errors: ESHAPE, EDTYPE, EARG (also
+ * for an index out of range, when the step runs). */
+CTN_API ctn_tensor *ctn_roi_align_at(const char *at, ctn_tensor *x, ctn_tensor *rois,
+                                     ctn_tensor *roi_index, const ctn_roi_opt *opt);
+#define ctn_roi_align(...) ctn_roi_align_at(CTN_HERE, __VA_ARGS__)
+
+/* The same with whole pixels. The four numbers of a region, times scale, are rounded to integers,
+ * halves away from 0. Along a dimension, a region of n pixels, at least 1, is divided into m bins:
+ * bin i has the pixels from floor(i n / m) to ceil((i + 1) n / m) - 1 that are inside of the image.
+ * A bin without pixels is 0. With inclusive = 0, n is y_max - y_min, as in roi_average_pooling_2d
+ * and roi_max_pooling_2d in Chainer. With inclusive = 1, n is y_max - y_min + 1, as in roi_pooling_2d
+ * in Chainer and roi_pool in torchvision. (On CPUs, Chainer rounds halves to even numbers.) f32,
+ * f64. Errors: ESHAPE, EDTYPE, EARG (also for an index out of range, when the step runs). */
+CTN_API ctn_tensor *ctn_roi_pool_at(const char *at, ctn_tensor *x, ctn_tensor *rois,
+                                    ctn_tensor *roi_index, const ctn_roi_opt *opt);
+#define ctn_roi_pool(...) ctn_roi_pool_at(CTN_HERE, __VA_ARGS__)
 
 /* ---- normalisation -------------------------------------------------------------------------- */
 

@@ -194,6 +194,14 @@ CTN_API ctn_tensor *ctn_slice_step_at(const char *at, ctn_tensor *x, int64_t axi
                                       int64_t length, int64_t stride);
 #define ctn_slice_step(...) ctn_slice_step_at(CTN_HERE, __VA_ARGS__)
 
+/* The elements of x, counted in row-major order, seen with other strides: y[i,j,...] is element
+ * offset + i strides[0] + j strides[1] + ... of x. Strides count elements, may be negative or 0, and
+ * there are ndim of them. y is a copy; gradients of elements that are read several times add up.
+ * Any type. Errors: ESHAPE if y reads outside of x. */
+CTN_API ctn_tensor *ctn_as_strided_at(const char *at, ctn_tensor *x, int ndim, const int64_t *dims,
+                                      const int64_t *strides, int64_t offset);
+#define ctn_as_strided(...) ctn_as_strided_at(CTN_HERE, __VA_ARGS__)
+
 /* Slice number `index` along the axis, which is removed. A negative index counts from the end. It
  * may change from step to step without a new plan. Errors: ESHAPE; EARG for an index out of range,
  * when the step runs. */

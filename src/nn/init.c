@@ -7,7 +7,7 @@
 
 #include "nn/nn.h"
 
-typedef enum { CONSTANT, NORMAL, UNIFORM, ORTHOGONAL, IDENTITY } shape_of;
+typedef enum { CONSTANT, NORMAL, UNIFORM, ORTHOGONAL, IDENTITY, SAMPLING } shape_of;
 
 /* variance = scale / (in * by_in + out * by_out); both 0: the kind does not use fans. */
 static const struct {
@@ -26,6 +26,8 @@ static const struct {
     [CTN_INIT_HE_UNIFORM] = {"he_uniform", UNIFORM, 2, 1, 0},
     [CTN_INIT_ORTHOGONAL] = {"orthogonal", ORTHOGONAL, 0, 0, 0},
     [CTN_INIT_IDENTITY] = {"identity", IDENTITY, 0, 0, 0},
+    [CTN_INIT_UPSAMPLE] = {"upsample", SAMPLING, 0, 0, 0},
+    [CTN_INIT_DOWNSAMPLE] = {"downsample", SAMPLING, 0, 0, 0},
 };
 
 typedef struct {
@@ -116,6 +118,37 @@ static void fill_identity(void *to, const ctn_var *v, double value)
         ctn__elem_set(to, v->d.dtype, i * cols + i, value);
 }
 
+/* Element i of the hat function over n elements, whose slope is 1 / ((n + 1) / 2). */
+static double hat(int64_t i, int64_t n)
+{
+    const double half = (double)((n + 1) / 2);
+    return 1 - fabs((double)i - (double)(n - 1) / 2) / half;
+}
+
+/* Each channel gets the product of the hat functions of all spatial dimensions, divided by their
+ * sums if the kernel reduces images. */
+static void fill_sampling(void *to, const ctn_var *v, bool reduce, double factor)
+{
+    const ctn_desc *d = &v->d;
+    int64_t size = 1;
+    for (int k = 2; k < d->ndim; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < d->dim[k]; i++) sum += hat(i, d->dim[k]);
+        if (reduce && sum > 0) factor /= sum;
+        size *= d->dim[k];
+    }
+    memset(to, 0, ctn__bytes(d));
+    for (int64_t c = 0; c < d->dim[0]; c++) {
+        const int64_t at = (d->dim[1] == 1 ? c : c * d->dim[1] + c) * size;
+        for (int64_t i = 0; i < size; i++) {
+            double x = factor;
+            for (int64_t k = d->ndim - 1, q = i; k >= 2; q /= d->dim[k--])
+                x *= hat(q % d->dim[k], d->dim[k]);
+            ctn__elem_set(to, d->dtype, at + i, x);
+        }
+    }
+}
+
 static ctn_status prepare(const ctn_var *v, const ctn_init *o, drawing *r)
 {
     shape_of draw = kinds[o->kind].draw;
@@ -129,6 +162,9 @@ static ctn_status prepare(const ctn_var *v, const ctn_init *o, drawing *r)
         return ctn_fail(CTN_EARG, "init: %s is %s, but %s needs %s dimensions", v->name,
                         ctn__shape_text(&v->d, s, sizeof s), kinds[o->kind].name,
                         draw == IDENTITY ? "2" : "at least 2");
+    if (draw == SAMPLING && (v->d.ndim < 3 || (v->d.dim[1] != v->d.dim[0] && v->d.dim[1] != 1)))
+        return ctn_fail(CTN_EARG, "init: %s is %s, but %s needs (C,C,k...) or (C,1,k...)", v->name,
+                        ctn__shape_text(&v->d, s, sizeof s), kinds[o->kind].name);
     if (kinds[o->kind].scale > 0) {
         CTN_TRY(fan_std(v, o, &std));
         std *= gain;
@@ -168,6 +204,7 @@ ctn_status ctn_var_init(ctn_var *v, const ctn_init *init)
     case UNIFORM: fill_random(to, v->d.dtype, n, kinds[o.kind].draw, &r); break;
     case ORTHOGONAL: CTN_TRY_GOTO(st, done, fill_orthogonal(to, v, &r)); break;
     case IDENTITY: fill_identity(to, v, r.a); break;
+    case SAMPLING: fill_sampling(to, v, o.kind == CTN_INIT_DOWNSAMPLE, r.a); break;
     }
     CTN_TRY_GOTO(st, done, ctn_var_set(v, to, bytes));
 done:

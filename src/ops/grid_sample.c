@@ -2,7 +2,8 @@
  *
  * grid_sample: the image x at the points of a grid, by bilinear interpolation; outside, x is 0.
  * A point p, from -1 to 1, is at pixel i(p) = (n - 1) (p + 1) / 2 if the corners are aligned, else
- * at (n (p + 1) - 1) / 2. With the hat function h, per channel:
+ * at (n (p + 1) - 1) / 2; for other ops of the library, points can also be given in pixels, i(p) =
+ * p. With the hat function h, per channel:
  *   y(p,q) = sum over rows r and columns c of x[r,c] h(i(p) - c) h(i(q) - r)
  * Attributes DX and DY ask for the derivative of that by p or by q, which interpolates with slopes
  * instead of hats. Therefore gradients of any order need only this op and its transpose by x:
@@ -13,8 +14,10 @@
 #include <math.h>
 
 #include "ops/common/along.h"
+#include "ops/common/conv.h"
 
-enum { ALIGN, DX, DY, HEIGHT, WIDTH, NATTR }; /* HEIGHT and WIDTH of x */
+enum { UNIT, DX, DY, HEIGHT, WIDTH, NATTR }; /* HEIGHT and WIDTH of x */
+enum { EDGES, CORNERS, PIXELS }; /* UNIT: what -1 and 1 are, or that points are pixels */
 static const char *const attr_names[] = {"align_corners", "dx", "dy", "height", "width"};
 
 /* in[0] is x or gy, (N,C,...,...); the grid is (N,h,w,2) with the h and w of y. */
@@ -62,10 +65,12 @@ typedef struct {
     } located_##T;                                                                               \
                                                                                                  \
     /* Pixels i and i + 1 around p along n pixels and their weights, or derivatives of these. */ \
-    static int64_t around_##T(T p, int64_t n, bool align, bool slope, T w[2])                    \
+    static int64_t around_##T(T p, int64_t n, int unit, bool slope, T w[2])                      \
     {                                                                                            \
-        const T half = (T)(align ? n - 1 : n) / 2;                                               \
-        const T i = align ? (p + 1) * half : (p + 1) * half - (T)0.5;                            \
+        const T half = unit == PIXELS ? 1 : (T)(unit == CORNERS ? n - 1 : n) / 2;                \
+        const T i = unit == PIXELS    ? p                                                        \
+                    : unit == CORNERS ? (p + 1) * half                                           \
+                                      : (p + 1) * half - (T)0.5;                                 \
         w[0] = w[1] = 0;                                                                         \
         if (!(i > -1 && i < (T)n)) return 0; /* outside, or NaN */                               \
         const T first = FLOOR(i);                                                                \
@@ -78,9 +83,9 @@ typedef struct {
     {                                                                                            \
         for (int64_t k = 0; k < n; k++) {                                                        \
             T wx[2], wy[2];                                                                      \
-            const bool align = s->attr[ALIGN] != 0;                                              \
-            const int64_t c = around_##T(grid[2 * k], s->W, align, s->attr[DX] != 0, wx);        \
-            const int64_t r = around_##T(grid[2 * k + 1], s->H, align, s->attr[DY] != 0, wy);    \
+            const int unit = (int)s->attr[UNIT];                                                 \
+            const int64_t c = around_##T(grid[2 * k], s->W, unit, s->attr[DX] != 0, wx);         \
+            const int64_t r = around_##T(grid[2 * k + 1], s->H, unit, s->attr[DY] != 0, wy);     \
             for (int j = 0; j < 4; j++) {                                                        \
                 const bool there = wx[j % 2] != 0 && wy[j / 2] != 0;                             \
                 l->weight[j][k] = there ? wx[j % 2] * wy[j / 2] : 0;                             \
@@ -238,11 +243,21 @@ ctn_op ctn__op_grid_sample_grad = {
     .run = grid_sample_grad_run,
 };
 
-ctn_tensor *ctn_grid_sample_at(const char *at, ctn_tensor *x, ctn_tensor *grid, int align_corners)
+static ctn_tensor *sample(const char *at, ctn_tensor *x, ctn_tensor *grid, int unit)
 {
     ctn_tensor *in[2] = {x, grid};
-    int64_t attr[NATTR] = {align_corners != 0};
+    int64_t attr[NATTR] = {unit};
     attr[HEIGHT] = x && x->d.ndim == 4 ? x->d.dim[2] : 0;
     attr[WIDTH] = x && x->d.ndim == 4 ? x->d.dim[3] : 0;
     return ctn__apply1(at, NULL, &ctn__op_grid_sample, 2, in, NATTR, attr, 0, NULL);
+}
+
+ctn_tensor *ctn_grid_sample_at(const char *at, ctn_tensor *x, ctn_tensor *grid, int align_corners)
+{
+    return sample(at, x, grid, align_corners ? CORNERS : EDGES);
+}
+
+ctn_tensor *ctn__sample_pixels(const char *at, ctn_tensor *x, ctn_tensor *grid)
+{
+    return sample(at, x, grid, PIXELS);
 }

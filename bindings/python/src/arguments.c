@@ -263,6 +263,8 @@ bool to_init(const char *what, PyObject *o, ctn_init *x)
                                   {"he_uniform", CTN_INIT_HE_UNIFORM},
                                   {"orthogonal", CTN_INIT_ORTHOGONAL},
                                   {"identity", CTN_INIT_IDENTITY},
+                                  {"upsample", CTN_INIT_UPSAMPLE},
+                                  {"downsample", CTN_INIT_DOWNSAMPLE},
                                   {NULL, 0}};
     int kind = CTN_INIT_CONSTANT;
     if (!o) return true;

@@ -26,6 +26,8 @@ enum {
 ctn_status ctn__conv_opt(int64_t *attr, ctn_conv_opt *o, const char *who, const ctn_conv_opt *opt);
 /* x with the padding that attr asks for, made by an op of its own; attr then asks for none. */
 ctn_tensor *ctn__conv_pad(const char *at, ctn_tensor *x, ctn_pad_mode mode, int64_t *attr);
+/* ctn_grid_sample with the points of the grid in pixels (grid_sample.c). */
+ctn_tensor *ctn__sample_pixels(const char *at, ctn_tensor *x, ctn_tensor *grid);
 /* From the attributes of any of the three ops. */
 ctn__conv_shape ctn__conv_shape_of(const ctn_prepare_args *a);
 /* Number of multiplications and additions: each element of y with each of its taps. */
