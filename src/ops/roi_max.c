@@ -3,8 +3,8 @@
  * roi_max: the largest x at the points of each bin of a region (common/roi.h), interpolated as in
  * roi_mean; NaN wins, and a bin without points is 0. The second output is the number of that point
  * in its bin, the first among equal ones, or -1. The gradient uses it: roi_max_grad adds gy to the
- * pixels around that point, with their weights. This is linear in gy; its own gradient, roi_max_pick,
- * interpolates at the same points.
+ * pixels around that point, with their weights. This is linear in gy; its own gradient,
+ * roi_max_grad_grad, interpolates at the same points.
  */
 #include "ops/common/roi.h"
 
@@ -172,7 +172,7 @@ static ctn_status roi_max_grad_run(const ctn_run_args *a)
     return ctn__roi_run(a, true, room_of(a->attr, a->din[0].dtype), back);
 }
 
-static ctn_status roi_max_pick_run(const ctn_run_args *a)
+static ctn_status roi_max_grad_grad_run(const ctn_run_args *a)
 {
     return ctn__roi_run(a, false, room_of(a->attr, a->din[0].dtype), pick);
 }
@@ -183,13 +183,13 @@ static ctn_status roi_max_grad_of(const ctn_grad_args *a)
     return ctn__grad_to(a, 0, ctn__roi_again(a, &ctn__op_roi_max_grad, a->gout[0], a->out[1]));
 }
 
-static ctn_status roi_max_grad_grad(const ctn_grad_args *a)
+static ctn_status roi_max_grad_grad_of(const ctn_grad_args *a)
 {
     if (!a->need[0]) return CTN_OK;
-    return ctn__grad_to(a, 0, ctn__roi_again(a, &ctn__op_roi_max_pick, a->gout[0], a->in[1]));
+    return ctn__grad_to(a, 0, ctn__roi_again(a, &ctn__op_roi_max_grad_grad, a->gout[0], a->in[1]));
 }
 
-static ctn_status roi_max_pick_grad(const ctn_grad_args *a)
+static ctn_status roi_max_grad_grad_grad(const ctn_grad_args *a)
 {
     if (!a->need[0]) return CTN_OK;
     return ctn__grad_to(a, 0, ctn__roi_again(a, &ctn__op_roi_max_grad, a->gout[0], a->in[1]));
@@ -221,14 +221,14 @@ ctn_op ctn__op_roi_max_grad = {
     .grad_in = CTN_OPERAND(1) | CTN_OPERAND(2) | CTN_OPERAND(3),
     .attr_names = ctn__roi_attr_names,
     .infer = ctn__roi_back_infer,
-    .grad = roi_max_grad_grad,
+    .grad = roi_max_grad_grad_of,
     .prepare = roi_max_prepare,
     .run = roi_max_grad_run,
 };
 
-ctn_op ctn__op_roi_max_pick = {
+ctn_op ctn__op_roi_max_grad_grad = {
     .struct_size = sizeof(ctn_op),
-    .name = "roi_max_pick",
+    .name = "roi_max_grad_grad",
     .nin = 4,
     .nout = 1,
     .order = -1,
@@ -236,7 +236,7 @@ ctn_op ctn__op_roi_max_pick = {
     .grad_in = CTN_OPERAND(1) | CTN_OPERAND(2) | CTN_OPERAND(3),
     .attr_names = ctn__roi_attr_names,
     .infer = ctn__roi_infer,
-    .grad = roi_max_pick_grad,
+    .grad = roi_max_grad_grad_grad,
     .prepare = roi_max_prepare,
-    .run = roi_max_pick_run,
+    .run = roi_max_grad_grad_run,
 };

@@ -208,8 +208,8 @@ static void deform_ref(const op_case *c, const double *const *x, const ctn_desc 
             const double px = (double)(spot % out->dim[3] * or_first(c, 0) - or_first(c, 2) +
                                        k % kw * or_first(c, 4)) +
                               offset[0];
-            const double py = (double)(spot / out->dim[3] * c->p[0] - c->p[2] + k / kw * c->p[4]) +
-                              offset[K * P];
+            const double py =
+                (double)(spot / out->dim[3] * c->p[0] - c->p[2] + k / kw * c->p[4]) + offset[K * P];
             const double by = c->nin > 4 ? x[4][(n * K + k) * P + spot] : 1;
             for (int64_t ch = 0; ch < I; ch++)
                 y[i] += by * x[2][(o * I + ch) * K + k] *

@@ -135,6 +135,32 @@ static void test_plain_kinds(void **state)
     ctn_context_free(ctx);
 }
 
+/* The weights of Chainer's UpsamplingDeconvFilter and DownsamplingConvFilter. */
+static void test_sampling(void **state)
+{
+    (void)state;
+    static const float four[4] = {0.25F, 0.75F, 0.75F, 0.25F}, three[3] = {0.5F, 1, 0.5F};
+    ctn_context *ctx = new_context(1);
+    ctn_var *full = NULL, *groups = NULL;
+    float x[2 * 2 * 4 * 3], y[3 * 4];
+    OK(ctn_var_new(&full, ctx, "full", CTN_PARAM, CTN_F32, CTN_SHAPE(2, 2, 4, 3)));
+    OK(ctn_var_init(full, CTN_OPT(ctn_init, .kind = CTN_INIT_UPSAMPLE)));
+    OK(ctn_var_get(full, x, sizeof x));
+    for (int i = 0; i < 48; i++)
+        assert_true(x[i] == (i / 12 % 3 ? 0 : four[i / 3 % 4] * three[i % 3]));
+    OK(ctn_var_new(&groups, ctx, "groups", CTN_PARAM, CTN_F32, CTN_SHAPE(3, 1, 4)));
+    OK(ctn_var_init(groups, CTN_OPT(ctn_init, .kind = CTN_INIT_DOWNSAMPLE, .gain = 4)));
+    OK(ctn_var_get(groups, y, sizeof y));
+    for (int i = 0; i < 12; i++) assert_true(y[i] == 4 * four[i % 4] / 2);
+    ctn_var_free(groups);
+    OK(ctn_var_new(&groups, ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(3, 2, 4)));
+    assert_fails(ctn_var_init(groups, CTN_OPT(ctn_init, .kind = CTN_INIT_UPSAMPLE)), CTN_EARG,
+                 "w is (3,2,4), but upsample needs (C,C,k...) or (C,1,k...)");
+    ctn_var_free(groups);
+    ctn_var_free(full);
+    ctn_context_free(ctx);
+}
+
 /* Draws two normal weights of 4 elements in one context. */
 static void draw_two(uint64_t seed, float a[4], float b[4])
 {
@@ -195,8 +221,11 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),     cmocka_unit_test(test_orthogonal),
-        cmocka_unit_test(test_plain_kinds), cmocka_unit_test(test_same_seed_same_values),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_orthogonal),
+        cmocka_unit_test(test_plain_kinds),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_same_seed_same_values),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,9 @@ static void layers(void **state)
                               CTN_OPT(ctn_conv_module_opt, .stride = {2}, .out_pad = {1},
                                       .no_bias = 1)));
     check_copy(m, image);
+    OK(ctn_deform_conv_new(&m, ctx, 4, 2, CTN_SHAPE(3, 3),
+                           CTN_OPT(ctn_conv_module_opt, .stride = {2}, .pad = {1})));
+    check_copy(m, image);
     OK(ctn_batch_norm_new(&m, ctx, 4, CTN_OPT(ctn_batch_norm_module_opt, .momentum = 0.3)));
     check_copy(m, image);
     OK(ctn_group_norm_new(&m, ctx, 2, 4, NULL));
