@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * roi_max: the largest x at the points of each bin of a region (common/roi.h), interpolated as in
- * roi_mean; NaN wins, and a bin without points is 0. The second output is the number of that point
- * in its bin, the first among equal ones, or -1. The gradient uses it: roi_max_grad adds gy to the
- * pixels around that point, with their weights. This is linear in gy; its own gradient,
- * roi_max_grad_grad, interpolates at the same points.
+ * roi_mean; NaN wins, and a bin without points is 0. The second output says which point that is, the
+ * first among equal ones, or -1. The gradient uses it: roi_max_grad adds gy to the pixels around
+ * that point, with their weights. This is linear in gy; its own gradient, roi_max_grad_grad,
+ * interpolates at the same points.
  */
 #include "ops/common/roi.h"
+
+/* Which point: its numbers along the vertical line and, in the low bits, the horizontal line. */
+enum { PLACE_BITS = 16, LOW_BITS = (1 << PLACE_BITS) - 1 };
+enum pass { FORWARD, BACK, PICK };
 
 /* row = near p + far q */
 #define DEFINE_BETWEEN(T)                                                                       \
@@ -20,7 +24,7 @@
 DEFINE_BETWEEN(float)
 DEFINE_BETWEEN(double)
 
-/* Pixels before and after the points of the horizontal line. */
+/* The pixels around the points of a line are low to high - 1. */
 static void range_of(const ctn__roi_line *l, int64_t *low, int64_t *high)
 {
     *low = INT64_MAX;
@@ -33,95 +37,134 @@ static void range_of(const ctn__roi_line *l, int64_t *low, int64_t *high)
     if (*high == 0) *low = 0;
 }
 
-/* Vertical and horizontal point of place k in bin i,j. */
-static void find(const ctn__roi_unit *u, int64_t i, int64_t j, int64_t k, ctn__roi_point p[2])
-{
-    const int64_t *first = u->line[1].first, many = first[j + 1] - first[j];
-    p[0] = u->line[0].point[u->line[0].first[i] + k / many];
-    p[1] = u->line[1].point[first[j] + k % many];
-}
+/* Is p larger than q, with NaN as the largest? */
+#define MORE(p, q) (!((p) <= (q)) && (q) == (q))
 
-/* A bin has the points of its row i, one line of points after the other, so that a line is
- * interpolated vertically only once for all bins. */
-#define DEFINE(T)                                                                               \
-    static void line_##T(const ctn__roi_line *l, const T *row, int64_t before, T *y,            \
-                         int32_t *place)                                                        \
-    {                                                                                           \
-        for (int64_t j = 0; j < l->bins; j++) {                                                 \
-            const int64_t many = l->first[j + 1] - l->first[j];                                 \
-            const ctn__roi_point *p = l->point + l->first[j];                                   \
-            for (int64_t k = 0; k < many; k++) {                                                \
-                T v = row[p[k].at];                                                             \
-                if (p[k].far > 0) v = (T)p[k].near * v + (T)p[k].far * row[p[k].at + 1];        \
-                if (place[j] < 0 || v > y[j] || (v != v && y[j] == y[j])) {                     \
-                    y[j] = v;                                                                   \
-                    place[j] = (int32_t)(before * many + k);                                    \
-                }                                                                               \
-            }                                                                                   \
-        }                                                                                       \
-    }                                                                                           \
-                                                                                                \
-    static void max_##T(const ctn__roi_unit *u, const T *x, T *y, int32_t *places)              \
-    {                                                                                           \
-        const int64_t W = u->a->attr[CTN__ROI_IN + 1], bins = u->line[1].bins;                  \
-        T *own = u->room;                                                                       \
-        int64_t low, high;                                                                      \
-        range_of(&u->line[1], &low, &high);                                                     \
-        for (int64_t i = 0; i < u->line[0].bins; i++, y += bins) {                              \
-            int32_t *place = places ? places + i * bins : (int32_t *)(own + W);                 \
-            const int64_t begin = u->line[0].first[i];                                          \
-            for (int64_t j = 0; j < bins; j++) {                                                \
-                y[j] = 0;                                                                       \
-                place[j] = -1;                                                                  \
-            }                                                                                   \
-            for (int64_t k = begin; k < u->line[0].first[i + 1]; k++) {                         \
-                const ctn__roi_point *p = &u->line[0].point[k];                                 \
-                const T *row = x + p->at * W;                                                   \
-                if (p->far > 0)                                                                 \
-                    between_##T[u->isa](own + low, row + low, row + W + low, high - low,        \
-                                        (T)p->near, (T)p->far);                                 \
-                line_##T(&u->line[1], p->far > 0 ? own : row, k - begin, y, place);             \
-            }                                                                                   \
-        }                                                                                       \
-    }                                                                                           \
-                                                                                                \
-    /* gx += gy at the places, or y = x at the places if there is no gx */                      \
-    static void places_##T(const ctn__roi_unit *u, T *gx, const T *gy, const T *x, T *y,        \
-                           const int32_t *place)                                                \
-    {                                                                                           \
-        const int64_t W = u->a->attr[CTN__ROI_IN + 1], bins = u->line[1].bins;                  \
-        ctn__roi_point p[2];                                                                    \
-        for (int64_t e = 0; e < u->line[0].bins * bins; e++) {                                  \
-            T sum = 0;                                                                          \
-            if (place[e] >= 0) find(u, e / bins, e % bins, place[e], p);                        \
-            for (int q = 0; q < 4 && place[e] >= 0; q++) {                                      \
-                const T wy = (T)(q / 2 ? p[0].far : p[0].near),                                 \
-                        wx = (T)(q % 2 ? p[1].far : p[1].near);                                 \
-                if (wy == 0 || wx == 0) continue;                                               \
-                const int64_t at = (p[0].at + q / 2) * W + p[1].at + q % 2;                     \
-                if (gx) gx[at] += wy * wx * gy[e];                                              \
-                else sum += wy * wx * x[at];                                                    \
-            }                                                                                   \
-            if (!gx) y[e] = sum;                                                                \
-        }                                                                                       \
-    }                                                                                           \
-                                                                                                \
-    static void unit_##T(const ctn__roi_unit *u, enum pass pass)                                \
-    {                                                                                           \
-        const int64_t *attr = u->a->attr, plane = attr[CTN__ROI_IN] * attr[CTN__ROI_IN + 1];    \
-        const int64_t bins = attr[CTN__ROI_SIZE] * attr[CTN__ROI_SIZE + 1];                     \
-        const T *in = u->a->in[0];                                                              \
-        T *out = u->a->out[0];                                                                  \
-        for (int64_t c = 0; c < u->channels; c++) {                                             \
-            const int64_t x = u->x + c * plane, y = u->y + c * bins;                            \
-            if (pass == FORWARD)                                                                \
-                max_##T(u, in + x, out + y, u->a->out[1] ? (int32_t *)u->a->out[1] + y : NULL); \
-            else if (pass == BACK)                                                              \
-                places_##T(u, out + x, in + y, NULL, NULL, (const int32_t *)u->a->in[1] + y);   \
-            else places_##T(u, NULL, NULL, in + x, out + y, (const int32_t *)u->a->in[1] + y);  \
-        }                                                                                       \
+/* pool: one bin after the other. align: one vertical point after the other for a row of bins, so
+ * that pixels are interpolated vertically only once. Bins are small, and where their maximum is
+ * cannot be predicted, so vectors would not help. places may be NULL. */
+#define DEFINE(T)                                                                                  \
+    /* The bin with the pixels fv, ... of the vertical and fh, ... of the horizontal line. */      \
+    static T bin_##T(const ctn__roi_unit *u, const T *x, int64_t fv, int64_t rows, int64_t fh,     \
+                     int64_t many, int32_t *place)                                                 \
+    {                                                                                              \
+        const int64_t W = u->a->attr[CTN__ROI_IN + 1];                                             \
+        *place = -1;                                                                               \
+        if (rows == 0 || many == 0) return 0;                                                      \
+        const T *p = x + u->line[0].point[fv].at * W + u->line[1].point[fh].at;                    \
+        T top = p[0];                                                                              \
+        int64_t row = 0, column = 0;                                                               \
+        for (int64_t r = 0; r < rows; r++, p += W)                                                 \
+            for (int64_t k = 0; k < many; k++)                                                     \
+                if (MORE(p[k], top)) {                                                             \
+                    top = p[k];                                                                    \
+                    row = r;                                                                       \
+                    column = k;                                                                    \
+                }                                                                                  \
+        *place = (int32_t)((fv + row) << PLACE_BITS | (fh + column));                              \
+        return top;                                                                                \
+    }                                                                                              \
+                                                                                                   \
+    static void pool_##T(const ctn__roi_unit *u, const T *x, T *y, int32_t *places)                \
+    {                                                                                              \
+        const ctn__roi_line *v = &u->line[0], *h = &u->line[1];                                    \
+        for (int64_t i = 0; i < v->bins; i++)                                                      \
+            for (int64_t j = 0; j < h->bins; j++) {                                                \
+                int32_t place;                                                                     \
+                *y++ = bin_##T(u, x, v->first[i], v->first[i + 1] - v->first[i], h->first[j],      \
+                               h->first[j + 1] - h->first[j], &place);                             \
+                if (places) *places++ = place;                                                     \
+            }                                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* The bins of one row at vertical point number n; row is x there. */                          \
+    static void line_##T(const ctn__roi_line *l, const T *row, int64_t n, T *y, int32_t *place)    \
+    {                                                                                              \
+        for (int64_t j = 0; j < l->bins; j++)                                                      \
+            for (int64_t k = l->first[j]; k < l->first[j + 1]; k++) {                              \
+                const ctn__roi_point *p = &l->point[k];                                            \
+                T value = row[p->at];                                                              \
+                if (p->far > 0) value = (T)p->near * value + (T)p->far * row[p->at + 1];           \
+                if (place[j] < 0 || MORE(value, y[j])) {                                           \
+                    y[j] = value;                                                                  \
+                    place[j] = (int32_t)(n << PLACE_BITS | k);                                     \
+                }                                                                                  \
+            }                                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    static void align_##T(const ctn__roi_unit *u, const T *x, T *y, int32_t *places)               \
+    {                                                                                              \
+        const ctn__roi_line *v = &u->line[0];                                                      \
+        const int64_t W = u->a->attr[CTN__ROI_IN + 1], bins = u->line[1].bins;                     \
+        T *own = u->room;                                                                          \
+        int64_t low, high;                                                                         \
+        range_of(&u->line[1], &low, &high);                                                        \
+        for (int64_t i = 0; i < v->bins; i++, y += bins) {                                         \
+            int32_t *place = places ? places + i * bins : (int32_t *)(own + W);                    \
+            for (int64_t j = 0; j < bins; j++) {                                                   \
+                y[j] = 0;                                                                          \
+                place[j] = -1;                                                                     \
+            }                                                                                      \
+            for (int64_t n = v->first[i]; n < v->first[i + 1]; n++) {                              \
+                const ctn__roi_point *p = &v->point[n];                                            \
+                const T *row = x + p->at * W;                                                      \
+                if (p->far > 0)                                                                    \
+                    between_##T[u->isa](own + low, row + low, row + W + low, high - low,           \
+                                        (T)p->near, (T)p->far);                                    \
+                line_##T(&u->line[1], p->far > 0 ? own : row, n, y, place);                        \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* gx += gy at the places */                                                                   \
+    static void back_##T(const ctn__roi_unit *u, T *gx, const T *gy, const int32_t *place)         \
+    {                                                                                              \
+        const int64_t W = u->a->attr[CTN__ROI_IN + 1];                                             \
+        for (int64_t e = 0; e < u->line[0].bins * u->line[1].bins; e++) {                          \
+            if (place[e] < 0) continue;                                                            \
+            const ctn__roi_point *v = &u->line[0].point[place[e] >> PLACE_BITS];                   \
+            const ctn__roi_point *h = &u->line[1].point[place[e] & LOW_BITS];                      \
+            T *at = gx + v->at * W + h->at;                                                        \
+            const T near = (T)v->near * gy[e], far = (T)v->far * gy[e];                            \
+            at[0] += (T)h->near * near;                                                            \
+            if (h->far > 0) at[1] += (T)h->far * near;                                             \
+            if (v->far > 0) at[W] += (T)h->near * far;                                             \
+            if (v->far > 0 && h->far > 0) at[W + 1] += (T)h->far * far;                            \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* y = x at the places */                                                                      \
+    static void pick_##T(const ctn__roi_unit *u, const T *x, T *y, const int32_t *place)           \
+    {                                                                                              \
+        const int64_t W = u->a->attr[CTN__ROI_IN + 1];                                             \
+        for (int64_t e = 0; e < u->line[0].bins * u->line[1].bins; e++) {                          \
+            y[e] = 0;                                                                              \
+            if (place[e] < 0) continue;                                                            \
+            const ctn__roi_point *v = &u->line[0].point[place[e] >> PLACE_BITS];                   \
+            const ctn__roi_point *h = &u->line[1].point[place[e] & LOW_BITS];                      \
+            const T *at = x + v->at * W + h->at;                                                   \
+            y[e] = (T)v->near * (T)h->near * at[0];                                                \
+            if (h->far > 0) y[e] += (T)v->near * (T)h->far * at[1];                                \
+            if (v->far > 0) y[e] += (T)v->far * (T)h->near * at[W];                                \
+            if (v->far > 0 && h->far > 0) y[e] += (T)v->far * (T)h->far * at[W + 1];               \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void unit_##T(const ctn__roi_unit *u, enum pass pass)                                   \
+    {                                                                                              \
+        const int64_t *attr = u->a->attr, plane = attr[CTN__ROI_IN] * attr[CTN__ROI_IN + 1];       \
+        const int64_t bins = attr[CTN__ROI_SIZE] * attr[CTN__ROI_SIZE + 1];                        \
+        const T *in = u->a->in[0];                                                                 \
+        T *out = u->a->out[0];                                                                     \
+        for (int64_t c = 0; c < u->channels; c++) {                                                \
+            const int64_t x = u->x + c * plane, y = u->y + c * bins;                               \
+            if (pass == FORWARD)                                                                   \
+                (attr[CTN__ROI_ALIGN] ? align_##T : pool_##T)(                                     \
+                    u, in + x, out + y, u->a->out[1] ? (int32_t *)u->a->out[1] + y : NULL);        \
+            else if (pass == BACK) back_##T(u, out + x, in + y, (const int32_t *)u->a->in[1] + y); \
+            else pick_##T(u, in + x, out + y, (const int32_t *)u->a->in[1] + y);                   \
+        }                                                                                          \
     }
-enum pass { FORWARD, BACK, PICK };
 DEFINE(float)
 DEFINE(double)
 
@@ -130,10 +173,13 @@ static ctn_status roi_max_infer(ctn_infer_args *a)
     const int64_t high = ctn__roi_points(a->attr, 0), wide = ctn__roi_points(a->attr, 1);
     char t[128];
     CTN_TRY(ctn__roi_infer(a));
-    if (high > INT32_MAX / wide)
-        return ctn_fail(CTN_ESHAPE, "%s: x is %s, there are more points than fit 32 bits",
+    if (high > LOW_BITS / 2 || wide > LOW_BITS)
+        return ctn_fail(CTN_ESHAPE,
+                        "%s: x is %s, up to %lld x %lld points are too many for the maximum; "
+                        "expected at most %d x %d",
                         a->attr[CTN__ROI_ALIGN] ? "roi_align" : "roi_pool",
-                        ctn__shape_text(a->in[0], t, sizeof t));
+                        ctn__shape_text(a->in[0], t, sizeof t), (long long)high, (long long)wide,
+                        LOW_BITS / 2, LOW_BITS);
     a->out[1] = a->out[0];
     a->out[1].dtype = CTN_I32;
     return CTN_OK;
