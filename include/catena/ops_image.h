@@ -62,8 +62,8 @@ CTN_API ctn_tensor *ctn_local_conv_at(const char *at, ctn_tensor *x, ctn_tensor 
                                       const ctn_conv_opt *opt);
 #define ctn_local_conv(...) ctn_local_conv_at(CTN_HERE, __VA_ARGS__)
 
-/* Deformable convolution of images: each tap of the kernel reads x at its usual place plus an offset,
- * by bilinear interpolation; outside, x is 0. x (N,I,H,W), w (O,I,kh,kw), b (O) or NULL ->
+/* Deformable convolution: each tap of the kernel reads x at its usual place plus an offset, by
+ * bilinear interpolation; outside, x is 0. x (N,I,H,W), w (O,I,kh,kw), b (O) or NULL ->
  * (N,O,h,w), the size of ctn_conv. offset (N,2 kh kw,h,w): first the horizontal offsets of all
  * taps, then the vertical ones, in pixels, as in Chainer. (torchvision has them in pairs of
  * vertical and horizontal.) mask (N,kh kw,h,w) or NULL: a factor for each tap. Padding is zeros,
@@ -153,8 +153,8 @@ CTN_API ctn_tensor *ctn_roi_align_at(const char *at, ctn_tensor *x, ctn_tensor *
  * halves away from 0. Along a dimension, a region of n pixels, at least 1, is divided into m bins:
  * bin i has the pixels from floor(i n / m) to ceil((i + 1) n / m) - 1 that are inside of the image.
  * A bin without pixels is 0. With inclusive = 0, n is y_max - y_min, as in roi_average_pooling_2d
- * and roi_max_pooling_2d in Chainer. With inclusive = 1, n is y_max - y_min + 1, as in roi_pooling_2d
- * in Chainer and roi_pool in torchvision. (On CPUs, Chainer rounds halves to even numbers.) f32,
+ * and roi_max_pooling_2d in Chainer. With inclusive = 1, it is one more, as in roi_pooling_2d in
+ * Chainer and roi_pool in torchvision. (On CPUs, Chainer rounds halves to even numbers.) f32,
  * f64. Errors: ESHAPE, EDTYPE, EARG (also for an index out of range, when the step runs). */
 CTN_API ctn_tensor *ctn_roi_pool_at(const char *at, ctn_tensor *x, ctn_tensor *rois,
                                     ctn_tensor *roi_index, const ctn_roi_opt *opt);

@@ -195,7 +195,7 @@ CTN_API ctn_tensor *ctn_slice_step_at(const char *at, ctn_tensor *x, int64_t axi
 #define ctn_slice_step(...) ctn_slice_step_at(CTN_HERE, __VA_ARGS__)
 
 /* The elements of x, counted in row-major order, seen with other strides: y[i,j,...] is element
- * offset + i strides[0] + j strides[1] + ... of x. Strides count elements, may be negative or 0, and
+ * offset + i strides[0] + j strides[1] + ... of x. Strides count elements and may be negative or 0;
  * there are ndim of them. y is a copy; gradients of elements that are read several times add up.
  * Any type. Errors: ESHAPE if y reads outside of x. */
 CTN_API ctn_tensor *ctn_as_strided_at(const char *at, ctn_tensor *x, int ndim, const int64_t *dims,

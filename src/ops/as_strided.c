@@ -71,7 +71,7 @@ static ctn_status as_strided_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
-/* The first and the last + 1 of n elements at base, base + step, ... that are in begin to end - 1. */
+/* The first and the last + 1 of n elements base, base + step, ... that are in begin to end - 1. */
 static void inside(int64_t base, int64_t step, int64_t n, int64_t begin, int64_t end,
                    int64_t *first, int64_t *last)
 {

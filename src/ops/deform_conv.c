@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * deform_conv: a convolution whose taps have offsets. It is not an op of its own: grid_sample reads x
- * at the places of all taps, and a matrix product multiplies what it finds by the weights.
+ * deform_conv: a convolution whose taps have offsets. It is not an op of its own: grid_sample reads
+ * x at the places of all taps, and a matrix product multiplies what it finds by the weights.
  */
 #include "ops/common/conv.h"
 

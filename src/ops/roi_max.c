@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * roi_max: the largest x at the points of each bin of a region (common/roi.h), interpolated as in
- * roi_mean; NaN wins, and a bin without points is 0. The second output says which point that is, the
+ * roi_mean; NaN wins, and a bin without points is 0. The second output says which point it is, the
  * first among equal ones, or -1. The gradient uses it: roi_max_grad adds gy to the pixels around
  * that point, with their weights. This is linear in gy; its own gradient, roi_max_grad_grad,
  * interpolates at the same points.

@@ -36,8 +36,8 @@ typedef struct {
     double total;          /* points of each bin with those outside; 0: there are none outside */
 } ctn__roi_line;
 
-/* A unit of work: a region and some channels. y is the first of their (channels,bins...) elements in
- * a tensor (R,C,...), x that in a tensor (N,C,...). room has space for what ctn__roi_prepare was
+/* A unit of work: a region and some channels. y is the first of their elements in a tensor
+ * (R,C,bins...), x that in a tensor (N,C,H,W). room has space for what ctn__roi_prepare was
  * asked for. */
 typedef struct {
     const ctn_run_args *a;
