@@ -71,6 +71,18 @@ static ctn_status check(const ctn_conv_module_opt *o, int64_t in, int64_t out, i
     return CTN_OK;
 }
 
+static ctn_conv_opt how_of(const ctn_conv_module_opt *o)
+{
+    ctn_conv_opt how = {.struct_size = sizeof how};
+    for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
+        how.stride[i] = o->stride[i];
+        how.pad[i] = o->pad[i];
+        how.pad_end[i] = o->pad_end[i];
+        how.dilation[i] = o->dilation[i];
+    }
+    return how;
+}
+
 ctn_status ctn_deform_conv_new(ctn_module **m, ctn_context *ctx, int64_t in, int64_t out,
                                int spatial, const int64_t *kernel, const ctn_conv_module_opt *opt)
 {
@@ -80,14 +92,8 @@ ctn_status ctn_deform_conv_new(ctn_module **m, ctn_context *ctx, int64_t in, int
     CTN_TRY(ctn__opt("deform_conv_new", &o, sizeof o, opt));
     CTN_TRY(check(&o, in, out, spatial, kernel));
     deform *c = ctn__malloc(sizeof *c);
-    if (c) *c = (deform){.how = {.struct_size = sizeof c->how}};
+    if (c) *c = (deform){.how = how_of(&o)};
     CTN_TRY(ctn__module_own(m, ctx, deform_forward, c, sizeof *c, CTN__REFS(deform, how)));
-    for (int i = 0; i < CTN_MAX_SPATIAL; i++) {
-        c->how.stride[i] = o.stride[i];
-        c->how.pad[i] = o.pad[i];
-        c->how.pad_end[i] = o.pad_end[i];
-        c->how.dilation[i] = o.dilation[i];
-    }
     ctn_status st = add_offset(*m, c, &o, in, kernel);
     if (st == CTN_OK) st = add_params(*m, c, &o, in, out, kernel);
     if (st < 0) {

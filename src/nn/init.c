@@ -121,8 +121,8 @@ static void fill_identity(void *to, const ctn_var *v, double value)
 /* Element i of the hat function over n elements, whose slope is 1 / ((n + 1) / 2). */
 static double hat(int64_t i, int64_t n)
 {
-    const double half = (double)((n + 1) / 2);
-    return 1 - fabs((double)i - (double)(n - 1) / 2) / half;
+    const int64_t half = (n + 1) / 2;
+    return 1 - fabs((double)i - (double)(n - 1) / 2) / (double)half;
 }
 
 /* Each channel gets the product of the hat functions of all spatial dimensions, divided by their

@@ -10,13 +10,14 @@
  * lengths of x. */
 enum { OFFSET, NDIM, LENGTHS };
 
-/* The elements of a row-major tensor that y has, as y sees them. */
+/* The elements of a row-major tensor that y has, as y sees them. The stride of a single element may
+ * be anything and becomes 0. */
 static ctn_desc seen(const int64_t *attr, ctn_dtype t)
 {
     ctn_desc d = {.dtype = t, .ndim = (int)attr[NDIM]};
     for (int i = 0; i < d.ndim; i++) {
         d.dim[i] = attr[LENGTHS + 2 * i];
-        d.stride[i] = attr[LENGTHS + 2 * i + 1];
+        d.stride[i] = d.dim[i] > 1 ? attr[LENGTHS + 2 * i + 1] : 0;
     }
     return d;
 }
@@ -44,7 +45,7 @@ static ctn_status as_strided_infer(ctn_infer_args *a)
                             (long long)y.dim[i]);
     if (!fits(&y, a->attr[OFFSET], ctn__count(x))) {
         ctn_desc strides = y;
-        for (int i = 0; i < y.ndim; i++) strides.dim[i] = y.stride[i];
+        for (int i = 0; i < y.ndim; i++) strides.dim[i] = a->attr[LENGTHS + 2 * i + 1];
         return ctn_fail(CTN_ESHAPE,
                         "as_strided: x is %s; shape %s with strides %s and offset %lld reads "
                         "outside of its %lld elements",
@@ -101,19 +102,21 @@ static void inside(int64_t base, int64_t step, int64_t n, int64_t begin, int64_t
         const int last = y->ndim - 1;                                                           \
         const int64_t run = last < 0 ? 1 : y->dim[last], step = last < 0 ? 0 : y->stride[last]; \
         const int64_t rows = run > 0 ? ctn__count(y) / run : 0;                                 \
+        int64_t index[CTN_MAX_DIMS] = {0}, base = offset, from, to;                             \
         memset(gx + begin, 0, (size_t)(end - begin) * sizeof(T));                               \
         for (int64_t r = 0; r < rows; r++, g += run) {                                          \
-            int64_t base = offset, q = r, from, to;                                             \
-            for (int i = last - 1; i >= 0; i--) {                                               \
-                base += q % y->dim[i] * y->stride[i];                                           \
-                q /= y->dim[i];                                                                 \
-            }                                                                                   \
             inside(base, step, run, begin, end, &from, &to);                                    \
             T *at = gx + base;                                                                  \
             if (step == 1)                                                                      \
                 for (int64_t k = from; k < to; k++) at[k] += g[k];                              \
             else                                                                                \
                 for (int64_t k = from; k < to; k++) at[k * step] += g[k];                       \
+            for (int i = last - 1; i >= 0; i--) { /* the next row */                            \
+                base += y->stride[i];                                                           \
+                if (++index[i] < y->dim[i]) break;                                              \
+                base -= index[i] * y->stride[i];                                                \
+                index[i] = 0;                                                                   \
+            }                                                                                   \
         }                                                                                       \
     }
 DEFINE_ADD(float)

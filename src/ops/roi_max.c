@@ -97,10 +97,12 @@ static void range_of(const ctn__roi_line *l, int64_t *low, int64_t *high)
         const ctn__roi_line *v = &u->line[0];                                                      \
         const int64_t W = u->a->attr[CTN__ROI_IN + 1], bins = u->line[1].bins;                     \
         T *own = u->room;                                                                          \
+        void *rest = own + W;                                                                      \
+        int32_t *spare = rest;                                                                     \
         int64_t low, high;                                                                         \
         range_of(&u->line[1], &low, &high);                                                        \
         for (int64_t i = 0; i < v->bins; i++, y += bins) {                                         \
-            int32_t *place = places ? places + i * bins : (int32_t *)(own + W);                    \
+            int32_t *place = places ? places + i * bins : spare;                                   \
             for (int64_t j = 0; j < bins; j++) {                                                   \
                 y[j] = 0;                                                                          \
                 place[j] = -1;                                                                     \

@@ -96,7 +96,8 @@ DEFINE_ADD_ROW(double)
         const int64_t *attr = u->a->attr, plane = attr[CTN__ROI_IN] * attr[CTN__ROI_IN + 1];    \
         const int64_t bins = attr[CTN__ROI_SIZE] * attr[CTN__ROI_SIZE + 1];                     \
         int64_t *numbers = u->room;                                                             \
-        T *row = (T *)(numbers + integers(attr));                                               \
+        void *rest = numbers + integers(attr);                                                  \
+        T *row = rest;                                                                          \
         matrix_##T m[2];                                                                        \
         for (int dim = 0; dim < 2; dim++) {                                                     \
             m[dim].first = numbers;                                                             \

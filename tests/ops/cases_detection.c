@@ -24,8 +24,9 @@ static double hat(double x)
 static double at_point(const double *x, int64_t H, int64_t W, double py, double px)
 {
     double sum = 0;
-    for (int64_t i = 0; i < H * W; i++)
-        sum += x[i] * hat(py - (double)(i / W)) * hat(px - (double)(i % W));
+    for (int64_t r = 0; r < H; r++)
+        for (int64_t c = 0; c < W; c++)
+            sum += x[r * W + c] * hat(py - (double)r) * hat(px - (double)c);
     return sum;
 }
 
@@ -205,11 +206,10 @@ static void deform_ref(const op_case *c, const double *const *x, const ctn_desc 
         y[i] = c->nin > 3 ? x[3][o] : 0;
         for (int64_t k = 0; k < K; k++) {
             const double *offset = x[1] + (n * 2 * K + k) * P + spot;
-            const double px = (double)(spot % out->dim[3] * or_first(c, 0) - or_first(c, 2) +
-                                       k % kw * or_first(c, 4)) +
-                              offset[0];
-            const double py =
-                (double)(spot / out->dim[3] * c->p[0] - c->p[2] + k / kw * c->p[4]) + offset[K * P];
+            const int64_t column = spot % out->dim[3], line = spot / out->dim[3], kx = k % kw;
+            const int64_t left = column * or_first(c, 0) - or_first(c, 2) + kx * or_first(c, 4);
+            const int64_t ky = k / kw, above = line * c->p[0] - c->p[2] + ky * c->p[4];
+            const double px = (double)left + offset[0], py = (double)above + offset[K * P];
             const double by = c->nin > 4 ? x[4][(n * K + k) * P + spot] : 1;
             for (int64_t ch = 0; ch < I; ch++)
                 y[i] += by * x[2][(o * I + ch) * K + k] *
@@ -349,6 +349,7 @@ case_table cases_detection = {
     STRIDED("overlapping, reversed", 2, X(S1(12)), 11, 2, 5, -2, 4, -1),
     STRIDED("steps", 2, X(S1(50)), 1, 2, 7, 2, 9, 3),
     STRIDED("one element", 2, X(S2(3, 5)), 7, 0),
+    STRIDED("unused strides", 2, X(S1(5)), 1, 3, 1, INT64_MAX, 2, 2, 1, INT64_MIN),
     STRIDED("empty", 1, X(S2(3, 5)), 99, 2, 0, 1, 4, 1000),
     STRIDED("long windows", 1, X(S1(3000)), 0, 2, 2000, 1, 16, 60),
     STRIDED("many short rows", 1, X(S1(9000)), 8999, 3, 29, -300, 100, -3, 4, -1),

@@ -42,11 +42,12 @@ static int64_t align(ctn__roi_line *l, const int64_t *attr, int dim, double begi
     for (int64_t b = 0; b < l->bins; b++) {
         const double base = begin + (double)b * bin;
         /* Skip what is certainly outside: a region may be much larger than the image. */
-        double i = step > 0 ? fmax(0, floor((-1 - base) / step - 1)) : 0;
-        const double last = step > 0 ? fmin(many, ceil(((double)n - base) / step + 1)) : many;
+        const double low = step > 0 ? fmax(0, floor((-1 - base) / step - 1)) : 0;
+        const double high = step > 0 ? ceil(((double)n - base) / step + 1) : many;
+        const int64_t last = (int64_t)fmin(many, fmax(0, high));
         l->first[b] = k;
-        for (; i < last; i++) {
-            double p = base + (i + 0.5) * step;
+        for (int64_t i = (int64_t)fmin(many, low); i < last; i++) {
+            double p = base + ((double)i + 0.5) * step;
             if (!(p >= -1 && p <= (double)n)) continue;
             p = fmin(fmax(p, 0), (double)(n - 1));
             const int64_t at = (int64_t)p;
