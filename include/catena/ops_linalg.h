@@ -50,6 +50,19 @@ CTN_API ctn_status ctn_slogdet_at(const char *at, ctn_tensor *a, ctn_tensor **si
                                   ctn_tensor **logabs);
 #define ctn_slogdet(...) ctn_slogdet_at(CTN_HERE, __VA_ARGS__)
 
+/* The symmetric positive definite y with y y a = 1, the inverse of the square root of a. a must be
+ * symmetric; only its lower triangle is read, and the gradient is symmetric. f32, f64. Errors:
+ * ESHAPE, EDTYPE; EARG naming the matrix that is not positive definite, when the step runs. */
+CTN_API ctn_tensor *ctn_inverse_sqrt_at(const char *at, ctn_tensor *a);
+#define ctn_inverse_sqrt(...) ctn_inverse_sqrt_at(CTN_HERE, __VA_ARGS__)
+
+/* x with a x + x a = b (Lyapunov's equation). a must be symmetric and positive definite; only its
+ * lower triangle is read, and its gradient is symmetric. a and b (...,n,n) have the same shape.
+ * f32, f64. Errors: ESHAPE, EDTYPE; EARG naming the matrix that is not positive definite, when the
+ * step runs. */
+CTN_API ctn_tensor *ctn_lyapunov_at(const char *at, ctn_tensor *a, ctn_tensor *b);
+#define ctn_lyapunov(...) ctn_lyapunov_at(CTN_HERE, __VA_ARGS__)
+
 #ifdef __cplusplus
 }
 #endif

@@ -182,6 +182,62 @@ static void cholesky_ref(const op_case *c, const double *const *x, const ctn_des
     }
 }
 
+/* The square root of a matrix by Newton's method (Denman and Beavers): y -> a^(1/2), z -> its
+ * inverse, by y' = (y + z^-1) / 2, z' = (z + y^-1) / 2. */
+static void inverse_sqrt_ref(const op_case *c, const double *const *x, const ctn_desc *out,
+                             double *y)
+{
+    const int64_t n = out->dim[out->ndim - 1], nn = n * n;
+    double *room = calloc((size_t)(3 * nn + 1), sizeof *room), *u = room, *v = u + nn, *w = v + nn;
+    for (int64_t m = 0; m < batch_of(&c->in[0]); m++) {
+        double *a = matrix_ref(c, x[0], m), *z = y + m * nn;
+        for (int64_t i = 0; i < nn; i++) z[i] = i % (n + 1) == 0;
+        for (int round = 0; round < 40; round++) {
+            memcpy(u, a, (size_t)nn * sizeof *u);
+            memcpy(v, z, (size_t)nn * sizeof *v);
+            for (int64_t i = 0; i < nn; i++) w[i] = i % (n + 1) == 0;
+            gauss(v, n, w, n); /* z^-1 */
+            for (int64_t i = 0; i < nn; i++) v[i] = i % (n + 1) == 0;
+            gauss(u, n, v, n); /* y^-1 */
+            for (int64_t i = 0; i < nn; i++) {
+                a[i] = (a[i] + w[i]) / 2;
+                z[i] = (z[i] + v[i]) / 2;
+            }
+        }
+        free(a);
+    }
+    free(room);
+}
+
+static ctn_tensor *inverse_sqrt_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    return ctn_inverse_sqrt(matrix(c, ctx, x[0]));
+}
+
+static ctn_tensor *lyapunov_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    return ctn_lyapunov(matrix(c, ctx, x[0]), x[1]);
+}
+
+/* As n^2 linear equations: the sum over k of a_ik x_kj + x_ik a_kj = b_ij. */
+static void lyapunov_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t n = out->dim[out->ndim - 1], nn = n * n;
+    memcpy(y, x[1], (size_t)desc_count(out) * sizeof *y);
+    for (int64_t m = 0; m < batch_of(&c->in[0]); m++) {
+        double *a = matrix_ref(c, x[0], m), *e = calloc((size_t)(nn * nn + 1), sizeof *e);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++)
+                for (int64_t k = 0; k < n; k++) {
+                    e[(i * n + j) * nn + k * n + j] += a[i * n + k];
+                    e[(i * n + j) * nn + i * n + k] += a[k * n + j];
+                }
+        gauss(e, nn, y + m * nn, 1);
+        free(a);
+        free(e);
+    }
+}
+
 /* clang-format off */
 #define S2(a, b) .ndim = 2, .dim = {a, b}
 #define S3(a, b, c) .ndim = 3, .dim = {a, b, c}
@@ -210,6 +266,11 @@ case_table cases_linalg = {
     SIZES(inverse, GENERAL),
     CASE1(inverse, "pivots", 2, S3(2, 4, 4), ROTATED),
     SIZES(cholesky, SYMMETRIC),
+    SIZES(inverse_sqrt, SYMMETRIC),
+    CASE2(lyapunov, "one", 2, S2(1, 1), S2(1, 1), SYMMETRIC),
+    CASE2(lyapunov, "three", 2, S3(2, 3, 3), S3(2, 3, 3), SYMMETRIC),
+    CASE2(lyapunov, "none", 0, S3(0, 3, 3), S3(0, 3, 3), SYMMETRIC),
+    CASE2(lyapunov, "large", 1, S3(3, 19, 19), S3(3, 19, 19), SYMMETRIC),
     CASE2(solve, "vector", 2, S2(4, 4), S2(4, 1), GENERAL),
     CASE2(solve, "batch", 2, S3(3, 5, 5), S3(3, 5, 2), GENERAL),
     CASE2(solve, "pivots", 2, S3(3, 5, 5), S3(3, 5, 2), ROTATED),

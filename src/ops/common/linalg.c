@@ -116,6 +116,68 @@ bool ctn__cholesky(double *a, int64_t n, double *column)
     return true;
 }
 
+/* The sum of x y, in lanes that do not depend on the instruction set. */
+static double dot(const double *x, const double *y, int64_t n)
+{
+    enum { LANES = 8 };
+    double lane[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+#pragma omp simd
+        for (int j = 0; j < LANES; j++) lane[j] += x[i + j] * y[i + j];
+    }
+    for (; i < n; i++) sum += x[i] * y[i];
+    for (int j = 0; j < LANES; j++) sum += lane[j];
+    return sum;
+}
+
+CTN__PER_ISA(rotate, (double *x, double *y, int64_t n, double c, double s), (x, y, n, c, s))
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const double u = x[i], v = y[i];
+        x[i] = c * u - s * v;
+        y[i] = s * u + c * v;
+    }
+}
+
+/* Jacobi's method on one side: with a = L L^T, rotations of pairs of columns of L make them
+ * orthogonal to each other. They are then the eigenvectors of a, and the squares of their lengths
+ * the eigenvalues. The columns are kept as rows. Each sweep about squares the largest cosine between
+ * two of them; more than ten are not needed for any matrix. */
+bool ctn__eigen(double *a, int64_t n, double *value)
+{
+    enum { SWEEPS = 30 };
+    const ctn__isa isa = ctn__isa_in_use();
+    if (!ctn__cholesky(a, n, value)) return false;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++) {
+            a[j * n + i] = a[i * n + j];
+            a[i * n + j] = 0;
+        }
+    bool done = false;
+    for (int sweep = 0; sweep < SWEEPS && !done; sweep++) {
+        done = true;
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++) {
+                double *x = a + p * n, *y = a + q * n;
+                const double xx = dot(x, x, n), yy = dot(y, y, n), xy = dot(x, y, n);
+                if (fabs(xy) <= 1e-15 * sqrt(xx * yy)) continue;
+                const double h = (yy - xx) / (2 * xy);
+                const double t = (h < 0 ? -1 : 1) / (fabs(h) + sqrt(1 + h * h));
+                const double c = 1 / sqrt(1 + t * t);
+                rotate[isa](x, y, n, c, c * t);
+                done = false;
+            }
+    }
+    for (int64_t k = 0; k < n; k++) {
+        value[k] = dot(a + k * n, a + k * n, n);
+        const double f = 1 / sqrt(value[k]);
+        for (int64_t i = 0; i < n; i++) a[k * n + i] *= f;
+    }
+    return true;
+}
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 static void load(double *m, const void *x, ctn_dtype t, int64_t at, int64_t count)
@@ -135,7 +197,7 @@ static void store(void *y, ctn_dtype t, int64_t at, const double *m, int64_t cou
 /* Numbers in the work space of a thread; a multiple of a cache line. */
 static int64_t room_of(int64_t n, int64_t k)
 {
-    return (n * n + n * k + n + 1 + 7) / 8 * 8;
+    return (n * n + n * k + 2 * n + 1 + 7) / 8 * 8;
 }
 
 ctn_status ctn__small_prepare(ctn_prepare_args *a, int64_t k)

@@ -23,7 +23,7 @@ ctn_tensor *ctn__swap_last(const char *at, ctn_tensor *x);
 typedef struct {
     int64_t n, k;   /* a is (n,n), b is (n,k) */
     double *a, *b;  /* in[0], converted; in[1] or room for the result */
-    int64_t *pivot; /* room for n */
+    int64_t *pivot; /* room for 2 n */
 } ctn__small;
 /* Call fn for every matrix of in[0]. b holds in[1] if there is one. fn leaves the result in b,
  * (rows,k), which becomes the part of out[0] that belongs to the matrix, and in *second the number
@@ -46,5 +46,9 @@ void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, boo
 /* a := its lower Cholesky factor, zeros above the diagonal; column: room for n. False if a is not
  * positive definite. */
 bool ctn__cholesky(double *a, int64_t n, double *column);
+/* The eigenvectors of a symmetric positive definite a, of which the lower triangle is read: row k of
+ * a becomes the k-th of them, with length 1, and value[k] its eigenvalue, in no particular order.
+ * False if a is not positive definite. */
+bool ctn__eigen(double *a, int64_t n, double *value);
 
 #endif
