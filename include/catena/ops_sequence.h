@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention, and recurrent layers, one layer in one direction at a time; the modules in nn.h stack
- * them. Included by ops.h, which says what all ops have in common.
+ * Attention, recurrent layers, one layer in one direction at a time (the modules in nn.h stack
+ * them), cells of trees, and losses of sequences. Included by ops.h, which says what all ops have
+ * in common.
  */
 #ifndef CATENA_OPS_SEQUENCE_H
 #define CATENA_OPS_SEQUENCE_H
 
 #include <catena/op.h>
+#include <catena/ops_loss.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,6 +97,30 @@ CTN_API ctn_status ctn_gru_at(const char *at, ctn_tensor *x, const ctn_rnn_weigh
 CTN_API ctn_status ctn_rnn_at(const char *at, ctn_tensor *x, const ctn_rnn_weights *w,
                               const ctn_rnn_opt *opt, ctn_tensor **y, ctn_tensor **h);
 #define ctn_rnn(...) ctn_rnn_at(CTN_HERE, __VA_ARGS__)
+
+/* ---- losses of sequences -------------------------------------------------------------------- */
+
+typedef struct {
+    size_t struct_size;
+    /* (N) i64 or i32: sample n has input_lengths[n] steps and label_lengths[n] labels; NULL: T and
+     * L. What follows them is not read. */
+    ctn_tensor *input_lengths, *label_lengths;
+    int64_t blank;           /* class of the blank, which is not a label; default 0 */
+    ctn_reduction reduction; /* over the samples; none: the loss of each sample (N) */
+    int per_label;     /* 1: each loss is divided by its number of labels, which is at least 1 */
+    int zero_infinity; /* 1: the loss of a sample without an alignment is 0, not infinity */
+    int composed;      /* 1: for gradients of gradients; slower */
+} ctn_ctc_opt;
+/* Connectionist temporal classification (Graves et al.): -log of the probability that the classes
+ * of the T steps, after repetitions were merged and blanks removed, are the labels. x (T,N,V)
+ * logits, labels (N,L) classes i64 or i32 -> (). log_softmax is part of it; log-probabilities are
+ * logits too. A sample whose labels do not fit into its steps has the loss infinity and the
+ * gradient 0. Chainer's mean is CTN_MEAN, PyTorch's mean is CTN_MEAN with per_label = 1. Gradients
+ * of first order, with `composed` of any order. Errors: ESHAPE, EDTYPE, EARG; EARG for a length or
+ * label out of range, when the step runs. */
+CTN_API ctn_tensor *ctn_ctc_loss_at(const char *at, ctn_tensor *x, ctn_tensor *labels,
+                                    const ctn_ctc_opt *opt);
+#define ctn_ctc_loss(...) ctn_ctc_loss_at(CTN_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }
