@@ -332,6 +332,40 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_gru_new(ctn_module **m, ctn_context *ctx, 
 CTN_API CTN_MUST_CHECK ctn_status ctn_rnn_new(ctn_module **m, ctn_context *ctx, int64_t in,
                                               int64_t hidden, const ctn_rnn_module_opt *opt);
 
+/* Tree LSTM whose nodes have any number of children, without an order (Tai et al.). Inputs of
+ * ctn_call_multi: x (N,in); h and c (children,N,hidden), the states of the children of each node,
+ * zeros where a node has fewer; both NULL: leaves. Outputs: h and c (N,hidden). With the sum s of
+ * the h_k and [a, i, o, b] = x W_x^T + bias: ctn_tree_lstm of the gates [a, i, o] + s W_h_aio^T and
+ * f_k = b + h_k W_h_f^T. Parameters as in Chainer: W_x.weight (4 hidden,in), W_x.bias,
+ * W_h_aio.weight (3 hidden,hidden), W_h_f.weight (hidden,hidden). Local. Result: *m, owned. Errors:
+ * EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_child_sum_tree_lstm_new(ctn_module **m, ctn_context *ctx,
+                                                              int64_t in, int64_t hidden);
+/* Tree LSTM whose nodes have `children` children in a fixed order (Bowman et al.), with the same
+ * inputs and outputs: ctn_tree_lstm of the gates x W_x^T + bias + sum over k of h_k W_hk^T.
+ * Parameters: W_x.weight ((3+children) hidden,in), W_x.bias, W_h1.weight ((3+children)
+ * hidden,hidden), W_h2.weight and so on. Local. Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_nary_tree_lstm_new(ctn_module **m, ctn_context *ctx,
+                                                         int64_t in, int64_t hidden,
+                                                         int64_t children);
+/* LSTM with peepholes: its gates see the state c, too. Inputs of ctn_call_multi: x (T,N,in), h0 and
+ * c0 (N,hidden), NULL: zeros. Outputs: y (T,N,hidden), the h of every step, and the final h and c.
+ * With [a, i, f, o] = x upward^T + bias + h lateral^T, the four gates of each element of the state
+ * next to each other, and s(v) = 1/(1+exp(-v)):
+ *   c' = tanh(a) s(i + c peep_i^T) + c s(f + c peep_f^T),  h' = tanh(c') s(o + c' peep_o^T)
+ * Parameters as in Chainer: upward.weight (4 hidden,in), upward.bias, lateral.weight (4
+ * hidden,hidden), peep_i.weight, peep_f.weight, peep_o.weight (hidden,hidden). Local. Result: *m,
+ * owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_peephole_lstm_new(ctn_module **m, ctn_context *ctx,
+                                                        int64_t in, int64_t hidden);
+
+/* Linear-chain conditional random field of K labels. Inputs of ctn_call_multi: x (T,N,K), labels
+ * (T,N), lengths (N). Output: the mean loss of ctn_crf_loss. With labels NULL, and in ctn_call: the
+ * path (T,N) and its score (N) of ctn_crf_decode. Parameter: cost (K,K); init NULL: zeros. Local.
+ * Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_crf_new(ctn_module **m, ctn_context *ctx, int64_t K,
+                                              const ctn_init *init);
+
 typedef struct {
     size_t struct_size;
     int no_bias;

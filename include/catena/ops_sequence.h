@@ -98,6 +98,24 @@ CTN_API ctn_status ctn_rnn_at(const char *at, ctn_tensor *x, const ctn_rnn_weigh
                               const ctn_rnn_opt *opt, ctn_tensor **y, ctn_tensor **h);
 #define ctn_rnn(...) ctn_rnn_at(CTN_HERE, __VA_ARGS__)
 
+/* ---- cells of trees ------------------------------------------------------------------------- */
+
+/* Tree LSTM (Tai et al.; Bowman et al.) of nodes with n children, n >= 0. c[k] (N,H) is the state
+ * of child k, and x (N,(3+n) H) holds the gates a, i, o, f_1 to f_n one after another:
+ *   c' = tanh(a) s(i) + sum over k of s(f_k) c[k],  h = tanh(c') s(o),  s(v) = 1/(1+exp(-v))
+ * h and c_new (N,H) may be NULL. On an error they are set to NULL. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_status ctn_tree_lstm_at(const char *at, int n, ctn_tensor *const *c, ctn_tensor *x,
+                                    ctn_tensor **h, ctn_tensor **c_new);
+#define ctn_tree_lstm(...) ctn_tree_lstm_at(CTN_HERE, __VA_ARGS__)
+
+/* S-LSTM (Zhu et al.) of nodes with two children. c1, c2 (N,H) are their states, and x1, x2 (N,4 H)
+ * hold the gates a, i, f, o of each element of the state next to each other, as in Chainer:
+ *   c' = tanh(a_1) s(i_1) + tanh(a_2) s(i_2) + s(f_1) c1 + s(f_2) c2,  h = tanh(c') s(o_1 + o_2)
+ * h and c_new (N,H) may be NULL. On an error they are set to NULL. Errors: ESHAPE, EDTYPE. */
+CTN_API ctn_status ctn_slstm_at(const char *at, ctn_tensor *c1, ctn_tensor *c2, ctn_tensor *x1,
+                                ctn_tensor *x2, ctn_tensor **h, ctn_tensor **c_new);
+#define ctn_slstm(...) ctn_slstm_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- losses of sequences -------------------------------------------------------------------- */
 
 typedef struct {
@@ -121,6 +139,28 @@ typedef struct {
 CTN_API ctn_tensor *ctn_ctc_loss_at(const char *at, ctn_tensor *x, ctn_tensor *labels,
                                     const ctn_ctc_opt *opt);
 #define ctn_ctc_loss(...) ctn_ctc_loss_at(CTN_HERE, __VA_ARGS__)
+
+typedef struct {
+    size_t struct_size;
+    /* (N) i64 or i32, 1 to T steps for each sample; NULL: all T. What follows is not read. */
+    ctn_tensor *lengths;
+    ctn_reduction reduction; /* over the samples; none: the loss of each sample (N) */
+} ctn_crf_opt;
+/* Negative log-likelihood of labels under a linear-chain conditional random field. The score of a
+ * sequence is the sum of x[t,n,label] over its steps and of cost[label,next label] over its pairs
+ * of neighbours; its probability is exp(score) divided by the sum over all sequences. cost (K,K), x
+ * (T,N,K) with T >= 1, labels (T,N) i64 or i32 -> (). Errors: ESHAPE, EDTYPE, EARG; EARG for a
+ * label out of range, when the step runs. */
+CTN_API ctn_tensor *ctn_crf_loss_at(const char *at, ctn_tensor *cost, ctn_tensor *x,
+                                    ctn_tensor *labels, const ctn_crf_opt *opt);
+#define ctn_crf_loss(...) ctn_crf_loss_at(CTN_HERE, __VA_ARGS__)
+/* The labels with the highest score (Viterbi): path (T,N) i64, 0 after the end of a sample, and
+ * score (N); either may be NULL. The first of equal labels is taken, from the last step to the
+ * first. lengths as in ctn_crf_opt; NULL: all T. On an error they are set to NULL. Errors: ESHAPE,
+ * EDTYPE. */
+CTN_API ctn_status ctn_crf_decode_at(const char *at, ctn_tensor *cost, ctn_tensor *x,
+                                     ctn_tensor *lengths, ctn_tensor **path, ctn_tensor **score);
+#define ctn_crf_decode(...) ctn_crf_decode_at(CTN_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }
