@@ -110,6 +110,27 @@ CTN_API ctn_tensor *ctn_triplet_at(const char *at, ctn_tensor *anchor, ctn_tenso
 CTN_API ctn_tensor *ctn_decov_at(const char *at, ctn_tensor *x);
 #define ctn_decov(...) ctn_decov_at(CTN_HERE, __VA_ARGS__)
 
+/* How far embeddings of instances are pulled together and pushed apart. */
+typedef struct {
+    size_t struct_size;
+    double pull, push; /* margins delta_v and delta_d; 0: 0.5 and 1.5 */
+    int norm;          /* of distances, 1 or 2; 0: 2 */
+} ctn_clustering_opt;
+/* Discriminative loss of instance segmentation (De Brabandere et al.). x (N,C,...) are the
+ * embeddings of pixels, t (N,...) i64 or i32 their instances: 1 to K, anything else is background.
+ * For each sample, over the instances that it has, with means m_a:
+ *   variance: the mean over the instances of the mean over their pixels of
+ *             max(0, |x - m_a| - pull)^2
+ *   distance: the mean over pairs of instances of max(0, 2 push - |m_a - m_b|)^2; 0 without pairs
+ *   regular:  the mean over the instances of |m_a|
+ * Each result () is the mean over the samples; a sample without instances counts as 0. Results that
+ * are not needed may be NULL. On an error they are set to NULL. Errors: ESHAPE, EDTYPE, EARG. */
+CTN_API ctn_status ctn_discriminative_margin_based_clustering_loss_at(
+    const char *at, ctn_tensor *x, ctn_tensor *t, int64_t K, const ctn_clustering_opt *opt,
+    ctn_tensor **variance, ctn_tensor **distance, ctn_tensor **regular);
+#define ctn_discriminative_margin_based_clustering_loss(...) \
+    ctn_discriminative_margin_based_clustering_loss_at(CTN_HERE, __VA_ARGS__)
+
 /* ---- metrics, without gradient -------------------------------------------------------------- */
 
 /* Top-k accuracy: the share of rows, 0 to 1, whose class is among the k largest logits. x

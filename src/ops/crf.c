@@ -6,8 +6,6 @@
  *   alpha_t(k) = x_t(k) + log(sum over j of exp(alpha_{t-1}(j) + cost(j,k)))
  * A sample keeps its alpha after its last step.
  */
-#include <stdio.h>
-
 #include "ops/common/loss.h"
 #include "ops/common/rnn.h"
 

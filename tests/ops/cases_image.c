@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of pooling, resize, depth_to_space and space_to_depth, prelu and spatial_dropout. The
- * references treat (N,C) as one dimension and always use three spatial dimensions, with missing
- * ones in front as length 1. They follow PyTorch's formulas element by element.
+ * Cases of pooling, resize, depth_to_space and space_to_depth, prelu, spatial_dropout and the loss
+ * of instance segmentation. The references treat (N,C) as one dimension and always use three spatial
+ * dimensions, with missing ones in front as length 1. They follow PyTorch's formulas element by
+ * element, that of instance segmentation the paper's.
  */
 #include <math.h>
 
@@ -303,6 +304,68 @@ static void zero_ref(const op_case *c, const double *const *x, const ctn_desc *o
     for (int64_t i = 0; i < desc_count(out); i++) y[i] = 0;
 }
 
+/* ---- instances: x (N,C,P), t (N,P); p = K, norm, which term; q = pull, push ------------------ */
+
+static ctn_tensor *clustering_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    ctn_tensor *out[3];
+    (void)ctx;
+    return ctn_discriminative_margin_based_clustering_loss(
+               x[0], x[1], c->p[0],
+               CTN_OPT(ctn_clustering_opt, .pull = c->q[0], .push = c->q[1],
+                       .norm = (int)c->p[1]),
+               &out[0], &out[1], &out[2]) < 0
+               ? NULL
+               : out[c->p[2]];
+}
+
+/* The norm of a - b, each of C elements with this step; b may be NULL. */
+static double length_of(const op_case *c, const double *a, int64_t step, const double *b, int64_t C)
+{
+    double s = 0;
+    for (int64_t i = 0; i < C; i++) {
+        const double d = a[i * step] - (b ? b[i] : 0);
+        s += c->p[1] == 1 ? fabs(d) : d * d;
+    }
+    return c->p[1] == 1 ? s : sqrt(s);
+}
+
+/* A term of one sample. */
+static double clustering_of(const op_case *c, const double *x, const double *t, int64_t C,
+                            int64_t P)
+{
+    enum { MOST = 4, CHANNELS = 8 };
+    double mean[MOST][CHANNELS] = {{0}}, n[MOST] = {0}, term[3] = {0}, here = 0, pairs = 0;
+    const int64_t K = c->p[0];
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t i = 0; i < P; i++) n[k] += (int64_t)t[i] == k + 1;
+        here += n[k] > 0;
+        for (int64_t i = 0; i < C * P && n[k] > 0; i++)
+            if ((int64_t)t[i % P] == k + 1) mean[k][i / P] += x[i] / n[k];
+    }
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t i = 0; i < P; i++)
+            if ((int64_t)t[i] == k + 1)
+                term[0] += pow(fmax(0, length_of(c, x + i, P, mean[k], C) - c->q[0]), 2) / n[k];
+        for (int64_t l = 0; l < k; l++) {
+            if (n[k] == 0 || n[l] == 0) continue;
+            term[1] += pow(fmax(0, 2 * c->q[1] - length_of(c, mean[k], 1, mean[l], C)), 2);
+            pairs++;
+        }
+        term[2] += length_of(c, mean[k], 1, NULL, C);
+    }
+    return term[c->p[2]] / fmax(1, c->p[2] == 1 ? pairs : here);
+}
+
+static void clustering_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t N = c->in[0].dim[0], C = c->in[0].dim[1], P = case_count(&c->in[1]) / N;
+    (void)out;
+    *y = 0;
+    for (int64_t n = 0; n < N; n++)
+        *y += clustering_of(c, x[0] + n * C * P, x[1] + n * P, C, P) / (double)N;
+}
+
 /* clang-format off */
 #define MAX_POOL(n, order, input, ...) \
     {.op = "max_pool", .name = n, .nin = 1, .in = {input}, .p = {__VA_ARGS__}, \
@@ -328,6 +391,11 @@ static void zero_ref(const op_case *c, const double *const *x, const ctn_desc *o
 #define PRELU(n, order, input, C) \
     {.op = "prelu", .name = n, .nin = 2, .in = {input, {S1(C)}}, \
      .call = prelu_call, .ref = prelu_ref, .grad = order}
+#define CLUSTERING(label, order, K, norm_, term, pull, push, t_, ...) \
+    {.op = "matmul", .name = label, .nin = 2, \
+     .in = {{__VA_ARGS__}, {.dtype = CTN_I64, t_, .fill = FILL_INDEX, .lo = -1, .hi = (K) + 1}}, \
+     .p = {K, norm_, term}, .q = {pull, push}, .call = clustering_call, .ref = clustering_ref, \
+     .grad = order, .engine_sums = 2}
 #define X(...) {__VA_ARGS__}
 
 case_table cases_image = {
@@ -405,5 +473,15 @@ case_table cases_image = {
      .call = spatial_dropout_call, .grad = 1},
     {"mul", "spatial_dropout, whole channels", 1, {X(S4(8, 16, 3, 3), .fill = FILL_AWAY)},
      .q = {0.5}, .call = spatial_dropout_whole_call, .ref = zero_ref},
+
+    CLUSTERING("instances variance", 2, 3, 2, 0, 0.3, 1, S3(2, 3, 3), S4(2, 2, 3, 3)),
+    CLUSTERING("instances distance", 2, 3, 2, 1, 0.3, 1, S3(2, 3, 3), S4(2, 2, 3, 3)),
+    CLUSTERING("instances regular", 2, 3, 2, 2, 0.3, 1, S3(2, 3, 3), S4(2, 2, 3, 3)),
+    CLUSTERING("instances, norm 1 variance", 1, 2, 1, 0, 0.5, 1.5, S2(3, 7), S3(3, 4, 7)),
+    CLUSTERING("instances, norm 1 distance", 1, 2, 1, 1, 0.5, 1.5, S2(3, 7), S3(3, 4, 7)),
+    CLUSTERING("instances, norm 1 regular", 1, 2, 1, 2, 0.5, 1.5, S2(3, 7), S3(3, 4, 7)),
+    CLUSTERING("few instances variance", 1, 4, 2, 0, 0.1, 2, S2(2, 3), S3(2, 3, 3)),
+    CLUSTERING("few instances distance", 1, 4, 2, 1, 0.1, 2, S2(2, 3), S3(2, 3, 3)),
+    CLUSTERING("few instances regular", 1, 4, 2, 2, 0.1, 2, S2(2, 3), S3(2, 3, 3)),
     {0},
 };

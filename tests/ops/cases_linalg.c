@@ -182,36 +182,81 @@ static void cholesky_ref(const op_case *c, const double *const *x, const ctn_des
     }
 }
 
-/* The square root of a matrix by Newton's method (Denman and Beavers): y -> a^(1/2), z -> its
- * inverse, by y' = (y + z^-1) / 2, z' = (z + y^-1) / 2. */
+/* z = the inverse of the square root of a (n,n), which is destroyed, by Newton's method (Denman and
+ * Beavers): y -> a^(1/2), z -> its inverse by y' = (y + z^-1) / 2, z' = (z + y^-1) / 2. */
+static void newton(double *a, int64_t n, double *z)
+{
+    const int64_t nn = n * n;
+    double *u = calloc((size_t)(3 * nn + 1), sizeof *u), *v = u + nn, *w = v + nn;
+    for (int64_t i = 0; i < nn; i++) z[i] = i % (n + 1) == 0;
+    for (int round = 0; round < 40; round++) {
+        memcpy(u, a, (size_t)nn * sizeof *u);
+        memcpy(v, z, (size_t)nn * sizeof *v);
+        for (int64_t i = 0; i < nn; i++) w[i] = i % (n + 1) == 0;
+        gauss(v, n, w, n); /* w = z^-1 */
+        for (int64_t i = 0; i < nn; i++) v[i] = i % (n + 1) == 0;
+        gauss(u, n, v, n); /* v = y^-1 */
+        for (int64_t i = 0; i < nn; i++) {
+            a[i] = (a[i] + w[i]) / 2;
+            z[i] = (z[i] + v[i]) / 2;
+        }
+    }
+    free(u);
+}
+
 static void inverse_sqrt_ref(const op_case *c, const double *const *x, const ctn_desc *out,
                              double *y)
 {
-    const int64_t n = out->dim[out->ndim - 1], nn = n * n;
-    double *room = calloc((size_t)(3 * nn + 1), sizeof *room), *u = room, *v = u + nn, *w = v + nn;
+    const int64_t n = out->dim[out->ndim - 1];
     for (int64_t m = 0; m < batch_of(&c->in[0]); m++) {
-        double *a = matrix_ref(c, x[0], m), *z = y + m * nn;
-        for (int64_t i = 0; i < nn; i++) z[i] = i % (n + 1) == 0;
-        for (int round = 0; round < 40; round++) {
-            memcpy(u, a, (size_t)nn * sizeof *u);
-            memcpy(v, z, (size_t)nn * sizeof *v);
-            for (int64_t i = 0; i < nn; i++) w[i] = i % (n + 1) == 0;
-            gauss(v, n, w, n); /* z^-1 */
-            for (int64_t i = 0; i < nn; i++) v[i] = i % (n + 1) == 0;
-            gauss(u, n, v, n); /* y^-1 */
-            for (int64_t i = 0; i < nn; i++) {
-                a[i] = (a[i] + w[i]) / 2;
-                z[i] = (z[i] + v[i]) / 2;
-            }
-        }
+        double *a = matrix_ref(c, x[0], m);
+        newton(a, n, y + m * n * n);
         free(a);
     }
-    free(room);
 }
 
 static ctn_tensor *inverse_sqrt_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
 {
     return ctn_inverse_sqrt(matrix(c, ctx, x[0]));
+}
+
+/* decorrelated_batch_norm of x (N,C,P), p[0]: groups */
+static ctn_tensor *whiten_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
+{
+    (void)ctx;
+    return ctn_decorrelated_batch_norm(x[0], NULL, NULL,
+                                       CTN_OPT(ctn_decorrelated_batch_norm_opt, .groups = c->p[0],
+                                               .eps = c->q[0]));
+}
+
+static void whiten_ref(const op_case *c, const double *const *x, const ctn_desc *out, double *y)
+{
+    const int64_t N = out->dim[0], C = out->dim[1], P = desc_count(out) / (N * C), g = c->p[0];
+    const int64_t n = C / g, M = N * P;
+    double *room = calloc((size_t)(2 * n * n + n * M), sizeof *room);
+    double *s = room, *p = s + n * n, *d = p + n * n; /* d (n,M) */
+    for (int64_t k = 0; k < g; k++) {
+        for (int64_t i = 0; i < n; i++) {
+            double m = 0;
+            for (int64_t j = 0; j < M; j++) {
+                d[i * M + j] = x[0][((j / P) * C + k * n + i) * P + j % P];
+                m += d[i * M + j] / (double)M;
+            }
+            for (int64_t j = 0; j < M; j++) d[i * M + j] -= m;
+        }
+        for (int64_t i = 0; i < n * n; i++) {
+            s[i] = i % (n + 1) == 0 ? c->q[0] : 0;
+            for (int64_t j = 0; j < M; j++) s[i] += d[i / n * M + j] * d[i % n * M + j] / (double)M;
+        }
+        newton(s, n, p);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < M; j++) {
+                double v = 0;
+                for (int64_t l = 0; l < n; l++) v += p[i * n + l] * d[l * M + j];
+                y[((j / P) * C + k * n + i) * P + j % P] = v;
+            }
+    }
+    free(room);
 }
 
 static ctn_tensor *lyapunov_call(const op_case *c, ctn_context *ctx, ctn_tensor *const *x)
@@ -256,6 +301,10 @@ static void lyapunov_ref(const op_case *c, const double *const *x, const ctn_des
     CASE1(which, "large", 1, S3(3, 67, 67), m)
 #define TRIANGLE(label, ...)                                                                     \
     CASE2(solve_triangular, label, 2, S3(2, 5, 5), S3(2, 5, 3), GENERAL, __VA_ARGS__)
+#define WHITEN(label, order, groups, eps, ...)                                                   \
+    {.op = "inverse_sqrt", .name = label, .nin = 1, .in = {{__VA_ARGS__}}, .p = {groups},        \
+     .q = {eps}, .call = whiten_call, .ref = whiten_ref, .grad = order, .engine_sums = 2,        \
+     .tol64 = 1e-11}
 /* clang-format on */
 
 case_table cases_linalg = {
@@ -267,6 +316,10 @@ case_table cases_linalg = {
     CASE1(inverse, "pivots", 2, S3(2, 4, 4), ROTATED),
     SIZES(cholesky, SYMMETRIC),
     SIZES(inverse_sqrt, SYMMETRIC),
+    WHITEN("whiten", 2, 1, 1e-3, S2(6, 3)),
+    WHITEN("whiten_groups", 1, 2, 1e-2, S3(5, 4, 3)),
+    WHITEN("whiten_each", 1, 3, 1e-5, S4(3, 3, 2, 2)),
+    WHITEN("whiten_large", 0, 4, 2e-5, S4(7, 64, 5, 5)),
     CASE2(lyapunov, "one", 2, S2(1, 1), S2(1, 1), SYMMETRIC),
     CASE2(lyapunov, "three", 2, S3(2, 3, 3), S3(2, 3, 3), SYMMETRIC),
     CASE2(lyapunov, "none", 0, S3(0, 3, 3), S3(0, 3, 3), SYMMETRIC),
