@@ -281,10 +281,10 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_batch_norm_new(ctn_module **m, ctn_context
                                                      int64_t channels,
                                                      const ctn_batch_norm_module_opt *opt);
 
-/* Decorrelated batch normalisation of x (N,channels,...), see ctn_decorrelated_batch_norm. States as
- * in Chainer: avg_mean (groups,channels/groups), zeros at first, and avg_projection
- * (groups,channels/groups,channels/groups), at first the identity. Local. Result: *m, owned. Errors:
- * EARG, ENOMEM. */
+/* Decorrelated batch normalisation of x (N,channels,...), see ctn_decorrelated_batch_norm. States
+ * as in Chainer: avg_mean (groups,channels/groups), zeros at first, and avg_projection
+ * (groups,channels/groups,channels/groups), at first the identity. Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_decorrelated_batch_norm_new(
     ctn_module **m, ctn_context *ctx, int64_t channels, const ctn_decorrelated_batch_norm_opt *opt);
 

@@ -181,19 +181,19 @@ typedef struct {
     int64_t groups;       /* the channels are whitened in this many groups; 0: 16 */
     double eps, momentum; /* eps 0: 2e-5; momentum 0: 0.1 */
 } ctn_decorrelated_batch_norm_opt;
-/* Decorrelated batch normalisation (Huang et al.), ZCA whitening: in each group of C/groups channels
- * y = p (x - m), where m is the mean, p = (s + eps 1)^(-1/2), and s is the covariance of the
- * channels. In training these are of the batch, and the step updates the states mean
- * (groups,C/groups) and projection (groups,C/groups,C/groups), which may be NULL: new = (1 -
- * momentum) old + momentum batch. Chainer multiplies the p of the batch by M/(M-1) there, where M is
- * the number of elements of a channel. In evaluation, mean and projection are used as m and p.
- * Errors: ESHAPE, EDTYPE, EARG. */
+/* Decorrelated batch normalisation (Huang et al.), ZCA whitening: y = p (x - m) in each group of
+ * C/groups channels, where m is the mean, p = (s + eps 1)^(-1/2), and s is the covariance of
+ * the channels. In training these are of the batch, and the step updates the states mean
+ * (groups,C/groups) and projection (groups,C/groups,C/groups): new = (1 - momentum) old + momentum
+ * batch. Chainer multiplies the p of the batch by M/(M-1) there, where M is the number of elements
+ * of a channel. In evaluation, mean and projection are used as m and p; in training mean and
+ * projection may be NULL. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_decorrelated_batch_norm_at(const char *at, ctn_tensor *x, ctn_var *mean,
                                                    ctn_var *projection,
                                                    const ctn_decorrelated_batch_norm_opt *opt);
 #define ctn_decorrelated_batch_norm(...) ctn_decorrelated_batch_norm_at(CTN_HERE, __VA_ARGS__)
-/* The same with given m (groups,C/groups) and p (groups,C/groups,C/groups). Errors: ESHAPE,
- * EDTYPE. */
+/* Decorrelated batch normalisation with given m, here mean (groups,C/groups), and p, here
+ * projection (groups,C/groups,C/groups). Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_tensor *ctn_fixed_decorrelated_batch_norm_at(const char *at, ctn_tensor *x,
                                                          ctn_tensor *mean, ctn_tensor *projection);
 #define ctn_fixed_decorrelated_batch_norm(...) \

@@ -123,8 +123,8 @@ typedef struct {
  *             max(0, |x - m_a| - pull)^2
  *   distance: the mean over pairs of instances of max(0, 2 push - |m_a - m_b|)^2; 0 without pairs
  *   regular:  the mean over the instances of |m_a|
- * Each result () is the mean over the samples; a sample without instances counts as 0. Results that
- * are not needed may be NULL. On an error they are set to NULL. Errors: ESHAPE, EDTYPE, EARG. */
+ * Each result () is the mean over the samples; a sample without instances counts as 0. variance,
+ * distance and regular may be NULL. On an error they are NULL. Errors: ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_status ctn_discriminative_margin_based_clustering_loss_at(
     const char *at, ctn_tensor *x, ctn_tensor *t, int64_t K, const ctn_clustering_opt *opt,
     ctn_tensor **variance, ctn_tensor **distance, ctn_tensor **regular);

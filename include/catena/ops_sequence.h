@@ -155,9 +155,9 @@ CTN_API ctn_tensor *ctn_crf_loss_at(const char *at, ctn_tensor *cost, ctn_tensor
                                     ctn_tensor *labels, const ctn_crf_opt *opt);
 #define ctn_crf_loss(...) ctn_crf_loss_at(CTN_HERE, __VA_ARGS__)
 /* The labels with the highest score (Viterbi): path (T,N) i64, 0 after the end of a sample, and
- * score (N); either may be NULL. The first of equal labels is taken, from the last step to the
- * first. lengths as in ctn_crf_opt; NULL: all T. On an error they are set to NULL. Errors: ESHAPE,
- * EDTYPE. */
+ * score (N). path and score may be NULL. The first of equal labels is taken, from the last step to
+ * the first. lengths (N) may be NULL, see ctn_crf_opt. On an error both are set to NULL. Errors:
+ * ESHAPE, EDTYPE, EARG. */
 CTN_API ctn_status ctn_crf_decode_at(const char *at, ctn_tensor *cost, ctn_tensor *x,
                                      ctn_tensor *lengths, ctn_tensor **path, ctn_tensor **score);
 #define ctn_crf_decode(...) ctn_crf_decode_at(CTN_HERE, __VA_ARGS__)

@@ -2,7 +2,7 @@
  *
  * ctc_loss: connectionist temporal classification of log-probabilities lp (T,N,V). States and moves
  * are described in ctc.h. With e_t(s) = lp[t,n,class of s] and log-probabilities throughout,
- *   alpha_t(s) = e_t(s) + log(sum of exp(alpha_{t-1}) over s, s-1 and, where a skip is allowed, s-2)
+ *   alpha_t(s) = e_t(s) + log(sum of exp(alpha_{t-1}) over s, s-1 and, if a skip is allowed, s-2)
  *   log Z = log(exp(alpha_T(S-1)) + exp(alpha_T(S-2))),  loss = -log Z
  * beta is the same recursion from the end, on the reversed path. Gradient:
  *   glp[t,n,v] = -gy[n] sum over the states s of class v of exp(alpha_t + beta_t - e_t - log Z)(s)
@@ -22,6 +22,8 @@
 #define NEVER CTN__CTC_NEVER
 enum { LP = CTN__CTC_LP, LABELS, STEPS, SIZES, NIN, GY = NIN, ALPHA };
 enum { FRONT = 2 }; /* states in front of a row, which are never reached */
+/* Elements of alpha below which a second thread costs more than it saves. */
+enum { FEW = 4096 };
 
 static ctn_status ctc_infer(ctn_infer_args *a)
 {
@@ -287,7 +289,7 @@ static ctn_status ctc_run(const ctn_run_args *a)
     const int64_t N = x->dim[1], size = a->dout[1].dim[1] * a->dout[1].dim[2];
     const ctn__isa isa = ctn__isa_in_use();
     for (int64_t n = 0; n < N; n++) CTN_TRY(check_sample(a, n));
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (N * size > FEW)
     for (int64_t n = 0; n < N; n++) {
         double *rows = a->out[1] ? (double *)a->out[1] + n * size : NULL;
         for (int64_t i = 0; rows && i < size; i++) rows[i] = NEVER; /* also beyond the ends */
@@ -328,8 +330,9 @@ ctn_op ctn__op_ctc = {
 static ctn_status ctc_grad_run(const ctn_run_args *a)
 {
     const ctn__isa isa = ctn__isa_in_use();
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int64_t n = 0; n < a->din[LP].dim[1]; n++) gradient_of(a, n, isa);
+    const int64_t N = a->din[LP].dim[1];
+#pragma omp parallel for schedule(dynamic, 1) if (ctn__count(&a->din[ALPHA]) > FEW)
+    for (int64_t n = 0; n < N; n++) gradient_of(a, n, isa);
     return CTN_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decorrelated_batch_norm and fixed_decorrelated_batch_norm, recorded with other ops. x (N,C,...) is
- * seen as (groups,c,M): groups of c channels with M elements each. With d = x - m, the covariance is
- * d d^T / M, and y = p d. Everything has gradients of any order.
+ * decorrelated_batch_norm and fixed_decorrelated_batch_norm, recorded with other ops. x (N,C,...)
+ * is seen as (groups,c,M): groups of c channels with M elements each. With d = x - m, the
+ * covariance is d d^T / M, and y = p d. Everything has gradients of any order.
  */
 #include "ops/ops.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * discriminative_margin_based_clustering_loss, recorded with other ops. The formulas are in
- * catena/ops_loss.h. x is seen as (N,C,P) with P pixels, and mask (N,K,P) is 1 where a pixel belongs
- * to instance k. As a pixel belongs to at most one instance, the mean that it is compared with is a
- * product with the mask, and nothing of the size (N,K,C,P) is made.
+ * catena/ops_loss.h. x is seen as (N,C,P) with P pixels, and mask (N,K,P) is 1 where a pixel
+ * belongs to instance k. As a pixel belongs to at most one instance, the mean that it is compared
+ * with is a product with the mask, and nothing of the size (N,K,C,P) is made.
  */
 #include "ops/ops.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lyapunov: x with a x + x a = b, for a symmetric positive definite a. With the eigenvectors of a as
- * the rows of R and its eigenvalues w, element (i,j) of R x R^T is that of R b R^T divided by
+ * lyapunov: x with a x + x a = b, for a symmetric positive definite a. With the eigenvectors of a
+ * as the rows of R and its eigenvalues w, element (i,j) of R x R^T is that of R b R^T divided by
  * w_i + w_j. Gradients, with u the solution of a u + u a = gx:
  *   gb = u,  ga = the symmetric part of -(u x^T + x^T u)
  */

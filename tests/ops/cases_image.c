@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cases of pooling, resize, depth_to_space and space_to_depth, prelu, spatial_dropout and the loss
- * of instance segmentation. The references treat (N,C) as one dimension and always use three spatial
- * dimensions, with missing ones in front as length 1. They follow PyTorch's formulas element by
- * element, that of instance segmentation the paper's.
+ * of instance segmentation. The references treat (N,C) as one dimension and always use three
+ * spatial dimensions, with missing ones in front as length 1. They follow PyTorch's formulas
+ * element by element, that of instance segmentation the paper's.
  */
 #include <math.h>
 
@@ -310,11 +310,11 @@ static ctn_tensor *clustering_call(const op_case *c, ctn_context *ctx, ctn_tenso
 {
     ctn_tensor *out[3];
     (void)ctx;
-    return ctn_discriminative_margin_based_clustering_loss(
-               x[0], x[1], c->p[0],
-               CTN_OPT(ctn_clustering_opt, .pull = c->q[0], .push = c->q[1],
-                       .norm = (int)c->p[1]),
-               &out[0], &out[1], &out[2]) < 0
+    return ctn_discriminative_margin_based_clustering_loss(x[0], x[1], c->p[0],
+                                                           CTN_OPT(ctn_clustering_opt,
+                                                                   .pull = c->q[0], .push = c->q[1],
+                                                                   .norm = (int)c->p[1]),
+                                                           &out[0], &out[1], &out[2]) < 0
                ? NULL
                : out[c->p[2]];
 }

@@ -114,7 +114,7 @@ static void ctc_ref(const op_case *c, const double *const *x, const ctn_desc *ou
     free(p);
 }
 
-/* ---- crf: cost (K,K), x (T,N,K), [labels (T,N)], [lengths (N)] -------------------------------- */
+/* ---- crf: cost (K,K), x (T,N,K), [labels (T,N)], [lengths (N)] ------------------------------- */
 
 enum { CRF_REDUCTION, CRF_OUT }; /* p; out 1: path, 2: score of crf_decode */
 

@@ -143,8 +143,8 @@ CTN__PER_ISA(rotate, (double *x, double *y, int64_t n, double c, double s), (x, 
 
 /* Jacobi's method on one side: with a = L L^T, rotations of pairs of columns of L make them
  * orthogonal to each other. They are then the eigenvectors of a, and the squares of their lengths
- * the eigenvalues. The columns are kept as rows. Each sweep about squares the largest cosine between
- * two of them; more than ten are not needed for any matrix. */
+ * the eigenvalues. The columns are kept as rows. Near the end, each sweep squares the largest
+ * cosine between two of them; ten sweeps are enough for any matrix. */
 bool ctn__eigen(double *a, int64_t n, double *value)
 {
     enum { SWEEPS = 30 };

@@ -46,9 +46,9 @@ void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, boo
 /* a := its lower Cholesky factor, zeros above the diagonal; column: room for n. False if a is not
  * positive definite. */
 bool ctn__cholesky(double *a, int64_t n, double *column);
-/* The eigenvectors of a symmetric positive definite a, of which the lower triangle is read: row k of
- * a becomes the k-th of them, with length 1, and value[k] its eigenvalue, in no particular order.
- * False if a is not positive definite. */
+/* The eigenvectors of a symmetric positive definite a, of which the lower triangle is read: row k
+ * of a becomes the k-th of them, with length 1, and value[k] its eigenvalue, in no particular
+ * order. False if a is not positive definite. */
 bool ctn__eigen(double *a, int64_t n, double *value);
 
 #endif
