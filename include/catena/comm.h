@@ -101,6 +101,19 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_comm_gather(ctn_comm *c, const void *mine,
  * number of messages. Collective. Errors: EARG, ENOMEM, EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_scatter(ctn_comm *c, const void *all, size_t bytes,
                                                    void *mine, int root);
+/* Messages between two ranks whose length only the sender knows. Send a copy of the bytes to rank
+ * `to`; does not wait until they are received, so all ranks may send first. Messages from one rank
+ * to another arrive in the order in which they were sent. They do not disturb other operations.
+ * Local. Errors: EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_send_bytes(ctn_comm *c, const void *buf, size_t bytes,
+                                                      int to);
+/* Wait for the next message from rank `from` and give its length, without receiving it: a second
+ * call gives the same. Local. Result: *bytes. Errors: EARG, ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_recv_size(ctn_comm *c, int from, size_t *bytes);
+/* Wait for the next message from rank `from` and receive it. Local. Errors: EARG (its length is not
+ * `bytes`; the message stays), ENOMEM, EPEER. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_comm_recv_bytes(ctn_comm *c, void *buf, size_t bytes,
+                                                      int from);
 /* Wait until all ranks have called it. Collective. Errors: EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_comm_barrier(ctn_comm *c);
 /* Check that all ranks pass the same text. The text consists of lines that can follow the word

@@ -356,6 +356,7 @@ void ctn_comm_free(ctn_comm *c)
     (void)ctn__comm_abandon(c);
     if (!c->failed || !c->net->vt->together) c->net->vt->free(c->net);
     ctn__pieces_free(c);
+    ctn__free(c->coming);
     ctn__free(c->tables);
     pthread_cond_destroy(&c->begun);
     pthread_mutex_destroy(&c->lock);

@@ -114,7 +114,8 @@ enum {
     CTN__TAG_GONE,
     CTN__TAG_ALLTOALL,
     CTN__TAG_DIRECT, /* from one rank to another, in an order that only these two agree on */
-    CTN__TAG_HALO
+    CTN__TAG_HALO,
+    CTN__TAG_BYTES /* messages of the caller, and their lengths (bytes.c) */
 };
 
 /* ---- operations (pieces.c) ------------------------------------------------------------------ */
@@ -199,6 +200,7 @@ struct ctn_comm {
     _Atomic uint64_t messages, sent_small;
     atomic_int waiting;
     ctn__parcel *outgoing; /* sent by ctn__comm_send and not yet known to be taken */
+    uint64_t *coming;      /* [size] for bytes.c; NULL: none was received yet */
     /* a progress thread (progress.c) */
     bool threaded;
     pthread_t thread;

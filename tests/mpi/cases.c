@@ -123,5 +123,19 @@ void run_others(ctn_comm *c)
         CHECK(back == mine + 1);
     }
     free(all);
+    for (int to = 0; to < size; to++) { /* all send before any receives */
+        memset(text, rank + to, sizeof text);
+        DONE(ctn_comm_send_bytes(c, text, (size_t)(rank * 10000), to));
+        DONE(ctn_comm_send_bytes(c, text, 1, to));
+    }
+    for (int from = 0; from < size; from++) {
+        size_t bytes = 1;
+        DONE(ctn_comm_recv_size(c, from, &bytes));
+        CHECK(bytes == (size_t)(from * 10000));
+        DONE(ctn_comm_recv_bytes(c, text, bytes, from));
+        for (size_t i = 0; i < bytes; i++) CHECK(text[i] == rank + from);
+        DONE(ctn_comm_recv_bytes(c, text, 1, from)); /* a length that is known */
+        CHECK(text[0] == rank + from);
+    }
     DONE(ctn_comm_barrier(c));
 }

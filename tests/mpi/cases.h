@@ -27,7 +27,7 @@ typedef void reference(void *buf, int64_t count, ctn_dtype type);
  * size in f32 only). The wire type is the communicator's. With ref NULL, the expected sum is
  * computed from the known inputs of the ranks. */
 void run_cases(ctn_comm *c, const char *name, ctn_dtype wire, int64_t most, reference *ref);
-/* Broadcast, allgather, barrier. */
+/* Broadcast, allgather, messages between two ranks, barrier. For at most 10 ranks. */
 void run_others(ctn_comm *c);
 
 #endif

@@ -76,6 +76,13 @@ class Ranks(unittest.TestCase):
         self.assertEqual((comm.rank, comm.size), (0, 1))
         loader = ct.data.Loader(ct.data.Arrays(*samples()), batch=4, comm=comm)
         self.assertEqual(sum(len(x) for x, _ in loader), 32)
+        comm.send_obj({"a": [1, 2]}, 0)
+        comm.send_obj(None, 0)
+        self.assertEqual(comm.recv_obj(0), {"a": [1, 2]})
+        self.assertIsNone(comm.recv_obj(0))
+        self.assertEqual(comm.allreduce_obj("x"), "x")
+        with self.assertRaises(ct.Error):
+            comm.send_obj(1, 1)
 
 
 class Sharing(unittest.TestCase):
@@ -101,6 +108,14 @@ def rank(path, words):
         world = ct.dist.Comm(MPI.COMM_WORLD)
     else:
         world = ct.dist.start()
+    size = world.size
+    for other in range(size):
+        world.send_obj(("from", world.rank, "x" * 1000 * other), other)
+    for other in range(size):
+        assert world.recv_obj(other) == ("from", other, "x" * 1000 * world.rank)
+    assert world.bcast_obj(world.rank, 1) == 1
+    assert world.gather_obj(world.rank, 1) == (list(range(size)) if world.rank == 1 else None)
+    assert world.allreduce_obj([world.rank]) == list(range(size))
     trained = train(world)
     if world.rank == 0:
         trained.save(path)

@@ -579,6 +579,54 @@ static void gather_and_scatter(void **state)
     }
 }
 
+/* Every rank sends messages of different lengths to every rank, itself included, before it receives
+ * any. The content follows from sender, receiver and number. */
+static void messages(job *j)
+{
+    enum { N = 4, LONG = 300000 };
+    static const size_t length[N] = {3, 0, LONG, 1};
+    unsigned char *buf = malloc(LONG);
+    size_t bytes = 99;
+    for (int to = 0; to < j->size; to++)
+        for (int k = 0; k < N; k++) {
+            memset(buf, j->rank + 10 * to + 100 * (k % 2), LONG);
+            TRY(j, ctn_comm_send_bytes(j->c, buf, length[k], to));
+        }
+    TRY(j, ctn_comm_barrier(j->c)); /* other operations may come in between */
+    for (int from = j->size - 1; from >= 0; from--)
+        for (int k = 0; k < N; k++) {
+            TRY(j, ctn_comm_recv_size(j->c, from, &bytes));
+            CHECK(j, bytes == length[k], "message %d of rank %d has %zu bytes", k, from, bytes);
+            if (k == 2) {
+                CHECK(j, ctn_comm_recv_bytes(j->c, buf, 5, from) == CTN_EARG, "too little room");
+                ctn_error_clear();
+                TRY(j, ctn_comm_recv_size(j->c, from, &bytes)); /* the message is still there */
+                CHECK(j, bytes == length[k], "another length");
+            }
+            memset(buf, 0xff, LONG);
+            TRY(j, ctn_comm_recv_bytes(j->c, buf, bytes, from));
+            for (size_t i = 0; i < bytes; i++)
+                CHECK(j, buf[i] == (unsigned char)(from + 10 * j->rank + 100 * (k % 2)),
+                      "message %d of rank %d, byte %zu is %d", k, from, i, buf[i]);
+        }
+    CHECK(j, ctn_comm_send_bytes(j->c, buf, 1, j->size) == CTN_EARG, "no such rank");
+    CHECK(j, ctn_comm_recv_size(j->c, -1, &bytes) == CTN_EARG, "no such rank");
+    CHECK(j, ctn_comm_send_bytes(j->c, NULL, 1, 0) == CTN_EARG, "no bytes");
+    ctn_error_clear();
+    free(buf);
+}
+
+static void messages_of_unknown_length(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ctn_comm *c[MOST];
+        open_all(c, ranks[i], NULL, NULL);
+        on_all(c, ranks[i], messages, NULL);
+        free_all(c, ranks[i]);
+    }
+}
+
 static void *gather_once(void *p)
 {
     ctn_comm *c = p;
@@ -748,6 +796,7 @@ int main(void)
         cmocka_unit_test(no_memory),
         cmocka_unit_test(broadcast_allgather_barrier),
         cmocka_unit_test(gather_and_scatter),
+        cmocka_unit_test(messages_of_unknown_length),
         cmocka_unit_test(cost_of_gather),
         cmocka_unit_test(a_failure_ends_waits),
         cmocka_unit_test(a_rank_that_leaves_is_missed),

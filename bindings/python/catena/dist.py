@@ -12,6 +12,7 @@ A communicator of mpi4py can be used instead: `catena.dist.Comm(MPI.COMM_WORLD)`
 from __future__ import annotations
 
 import atexit as _atexit
+import pickle as _pickle
 import weakref as _weakref
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,40 @@ class Comm:
     def barrier(self) -> None:
         """Wait until all ranks are here."""
         _core.comm_barrier(self)
+
+    def send_obj(self, obj: Any, to: int) -> None:
+        """Send an object that can be pickled to a rank, without waiting until it is received."""
+        _core.comm_send_bytes(self, _pickle.dumps(obj), to)
+
+    def recv_obj(self, source: int) -> Any:
+        """Wait for the next object that rank `source` sends to this one."""
+        return _pickle.loads(_core.comm_recv_bytes(self, source))
+
+    def bcast_obj(self, obj: Any = None, root: int = 0) -> Any:
+        """The object of rank `root`, on every rank. Collective."""
+        if self.rank != root:
+            return self.recv_obj(root)
+        for rank in range(self.size):
+            if rank != root:
+                self.send_obj(obj, rank)
+        return obj
+
+    def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
+        """On rank `root`, the objects of all ranks in order; None on the others. Collective."""
+        if self.rank != root:
+            self.send_obj(obj, root)
+            return None
+        return [obj if rank == root else self.recv_obj(rank) for rank in range(self.size)]
+
+    def allreduce_obj(self, obj: Any) -> Any:
+        """The sum (+) of the objects of all ranks, in their order, on every rank. Collective."""
+        found = self.gather_obj(obj)
+        if found is None:
+            return self.bcast_obj()
+        total = found[0]
+        for other in found[1:]:
+            total = total + other
+        return self.bcast_obj(total)
 
     def __repr__(self) -> str:
         return f"Comm(rank {self.rank} of {self.size})"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors of other packages (DLPack, both ways), and the start of MPI.
+ * Tensors of other packages (DLPack, both ways), the start of MPI, and messages between ranks.
  */
 #include <stdlib.h>
 
@@ -148,10 +148,57 @@ static PyObject *mpi_init(PyObject *self, PyObject *unused)
     return check(st) ? PyBool_FromLong(1) : NULL;
 }
 
+/* comm_send_bytes(comm, bytes, to) */
+static PyObject *send_bytes(PyObject *self, PyObject *args)
+{
+    PyObject *o = NULL;
+    const char *at = NULL;
+    Py_ssize_t n = 0;
+    int to = 0;
+    ctn_comm *c = NULL;
+    ctn_status st;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oy#i", &o, &at, &n, &to) ||
+        !to_handle("comm", o, kind_of("comm"), &c))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_comm_send_bytes(c, at, (size_t)n, to);
+    Py_END_ALLOW_THREADS
+    return check(st) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* comm_recv_bytes(comm, from): the next message. */
+static PyObject *recv_bytes(PyObject *self, PyObject *args)
+{
+    PyObject *o = NULL;
+    int from = 0;
+    size_t n = 0;
+    ctn_comm *c = NULL;
+    ctn_status st;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oi", &o, &from) || !to_handle("comm", o, kind_of("comm"), &c))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_comm_recv_size(c, from, &n);
+    Py_END_ALLOW_THREADS
+    if (!check(st)) return NULL;
+    PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n);
+    if (!result) return NULL;
+    char *at = PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS
+        st = ctn_comm_recv_bytes(c, at, n, from);
+    Py_END_ALLOW_THREADS
+    if (check(st)) return result;
+    Py_DECREF(result);
+    return NULL;
+}
+
 static PyMethodDef functions[] = {
     {"to_dlpack", to_dlpack, METH_O, "A DLPack capsule that shares the value of a tensor."},
     {"from_dlpack_capsule", from_dlpack, METH_O, "A tensor that shares the memory of a capsule."},
     {"mpi_init", mpi_init, METH_NOARGS, "Start MPI if a launcher started this process."},
+    {"comm_send_bytes", send_bytes, METH_VARARGS, "Send bytes to a rank without waiting."},
+    {"comm_recv_bytes", recv_bytes, METH_VARARGS, "Wait for the next message from a rank."},
     {NULL, NULL, 0, NULL},
 };
 
