@@ -37,11 +37,14 @@ typedef struct {
     int channels_last; /* a sample (C,H,W) is stored as (H,W,C); shape stays (C,H,W) */
 } ctn_field;
 
-/* Identifies a sample within an epoch. A dataset must derive its random choices from these
- * values only, so that the pixels do not depend on the number of threads and ranks. */
+/* Identifies a sample within an epoch. A dataset must derive its random choices from index, seed
+ * and epoch only, so that the pixels do not depend on the number of threads and ranks. */
 typedef struct {
     int64_t index;
     uint64_t seed, epoch;
+    /* 0, or the height and width of the images to make instead of those of the field; only for
+     * datasets that have ctn_dataset_vt.resizes. */
+    int64_t size;
 } ctn_sample;
 
 /* ---- datasets ------------------------------------------------------------------------------- */
@@ -57,8 +60,9 @@ typedef struct {
  * the name of label k, borrowed from the dataset, or NULL after the last one. length is needed
  * if a field is ragged, and is called for ragged fields only: it returns the size (0 or more) of
  * the first dimension of field f in sample `index`, always the same. It is called from several
- * threads at once and often, so it should be cheap. get then writes exactly that many rows. Set
- * struct_size to sizeof(ctn_dataset_vt). */
+ * threads at once and often, so it should be cheap. get then writes exactly that many rows. resizes
+ * returns 1 if get can make field 0, images (C,H,W), in the size that ctn_sample.size asks for; a
+ * field (H,W) with the same H and W follows it. Set struct_size to sizeof(ctn_dataset_vt). */
 typedef struct {
     size_t struct_size;
     int64_t (*count)(void *self);
@@ -69,6 +73,7 @@ typedef struct {
     int (*name)(void *self, int64_t index, char *buf, size_t n);
     const char *(*class_name)(void *self, int64_t k);
     int64_t (*length)(void *self, int f, int64_t index);
+    int (*resizes)(void *self);
 } ctn_dataset_vt;
 
 /* A dataset made of the caller's functions. vt is copied. On success the dataset owns self; on
@@ -92,7 +97,8 @@ CTN_API const ctn_field *ctn_dataset_field(const ctn_dataset *ds, int f);
 CTN_API int64_t ctn_dataset_length(const ctn_dataset *ds, int f, int64_t index);
 
 /* Write one sample to dst[0 .. fields-1]. ctn_dataset_get does the same with seed 0 and
- * epoch 0. Local, thread-safe. Errors: EARG, those of the dataset. */
+ * epoch 0. Local, thread-safe. Errors: EARG (also if s->size is set and the dataset cannot change
+ * the size of its images), those of the dataset. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_sample(const ctn_dataset *ds, const ctn_sample *s,
                                                      void *const *dst);
 CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_get(const ctn_dataset *ds, int64_t index,
@@ -105,6 +111,9 @@ CTN_API int ctn_dataset_name(const ctn_dataset *ds, int64_t index, char *buf, si
 CTN_API const char *ctn_dataset_class(const ctn_dataset *ds, int64_t k);
 /* Number of classes that have names, 0 if none have. Local. */
 CTN_API int64_t ctn_dataset_classes(const ctn_dataset *ds);
+/* 1 if the dataset can make its images in the size that ctn_sample.size asks for: images from
+ * files and augmented ones can, and so do the parts made from such a dataset. Local. */
+CTN_API int ctn_dataset_resizes(const ctn_dataset *ds);
 
 /* A dataset of arrays in memory: sample i of field f is at data[f] + i * (bytes of one sample).
  * The arrays are borrowed until the dataset is freed; the field descriptions are copied. Local.
@@ -134,8 +143,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_idx_open(ctn_dataset **ds, const char *ima
 
 typedef enum { CTN_TRAIN = 1, CTN_TEST = 2 } ctn_split;
 
-/* MNIST, or a dataset in the same format such as Fashion-MNIST, from folder dir under the usual
- * file names (train-images-idx3-ubyte, ...), with or without .gz. Fields: image f32 (784),
+/* MNIST, or a dataset in the same format such as Fashion-MNIST or Kuzushiji-MNIST, whose classes
+ * docs/data.md lists, from folder dir under the usual file names (train-images-idx3-ubyte, ...), with or without .gz. Fields: image f32 (784),
  * label i64. Local. Result: *ds, owned, ctn_dataset_free. Errors: as ctn_idx_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_mnist_open(ctn_dataset **ds, const char *dir,
                                                  ctn_split split);
@@ -144,6 +153,7 @@ typedef struct {
     size_t struct_size;
     int raw;                /* 1: images as stored, u8; 0: f32, (pixel / 255 - mean) / std */
     double mean[3], std[3]; /* per channel (red, green, blue); std 0: 1 */
+    int coarse;             /* CIFAR-100: 1: the 20 coarse classes; 0: the 100 fine ones */
 } ctn_cifar_opt;
 
 /* CIFAR-10, binary version, from folder dir: data_batch_1.bin to data_batch_5.bin, or
@@ -151,6 +161,18 @@ typedef struct {
  * Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_cifar10_open(ctn_dataset **ds, const char *dir,
                                                    ctn_split split, const ctn_cifar_opt *opt);
+/* CIFAR-100, binary version, from folder dir: train.bin or test.bin. Loaded into memory. Fields:
+ * image (3,32,32), label (a scalar i64): the fine class, 0 to 99, or with .coarse the coarse one, 0
+ * to 19. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_cifar100_open(ctn_dataset **ds, const char *dir,
+                                                    ctn_split split, const ctn_cifar_opt *opt);
+/* Street View House Numbers, the cropped digits, from folder dir: train_32x32.mat or
+ * test_32x32.mat (MATLAB 5). Loaded into memory. Fields: image (3,32,32), label (a scalar i64): the
+ * digit. The options are those of CIFAR; .coarse is ignored. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EIO, EFORMAT, EUNSUPPORTED (a compressed file in a build without
+ * zlib), ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_svhn_open(ctn_dataset **ds, const char *dir, ctn_split split,
+                                                const ctn_cifar_opt *opt);
 
 /* ---- samplers ------------------------------------------------------------------------------- */
 
@@ -267,11 +289,19 @@ typedef struct {
      * a graph, (E,2), whose nodes are field 0. In the dataset they count the rows of the sample, in
      * a batch those of the batch. 0: none. */
     int join_index;
+    /* Multi-scale training: the images of a batch, field 0, are squares whose side is one of these
+     * nsizes numbers, copied. Every size_every batches (0: 10) another one is drawn, which depends
+     * only on the seed, the epoch and the position, so it is the same on all ranks and after
+     * resuming. Needs ctn_dataset_resizes. NULL: images as in the dataset. */
+    const int64_t *sizes;
+    int nsizes;
+    int64_t size_every;
 } ctn_loader_opt;
 
 /* One batch in the loader's memory: data[f] is 64-byte aligned and has the shape
  * field[f].shape, where shape[0] is n. The last batch of an epoch may be smaller, and so may
- * one from which samples were left out. A batch without any samples is skipped.
+ * one from which samples were left out. A batch without any samples is skipped. With
+ * ctn_loader_opt.sizes, the height and width of images are those of this batch.
  *
  * A ragged field is padded at the end of its samples: shape[1] is the length of the longest
  * sample (but at least 1; samples left out count), rounded up to pad_multiple. After the dataset's

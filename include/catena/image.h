@@ -51,9 +51,9 @@ typedef struct {
 #define CTN_IMAGENET_STD {0.229, 0.224, 0.225}
 
 /* Decode a JPEG or PNG file in memory to field 0 of a sample (3,H,W), as opt says, rotated
- * according to its EXIF data. s determines the random choices (s NULL: sample 0). Local,
- * thread-safe. Errors: EFORMAT (the file is damaged; the message says how), EUNSUPPORTED (a
- * format that cannot be decoded; the message names it), EARG, ENOMEM. */
+ * according to its EXIF data. s determines the random choices and, if s->size is set, the size (s
+ * NULL: sample 0). Local, thread-safe. Errors: EFORMAT (the file is damaged; the message says how),
+ * EUNSUPPORTED (a format that cannot be decoded; the message names it), EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_image_decode(const void *file, size_t bytes,
                                                    const ctn_image_opt *opt, const ctn_sample *s,
                                                    void *dst);

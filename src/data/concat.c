@@ -45,7 +45,7 @@ static ctn_status concat_get(void *self, const ctn_sample *s, void *const *dst)
     const int k = part_of(x, s->index);
     /* Samples with the same index in two parts must not get the same random choices. */
     const ctn_sample inner = {s->index - x->first[k],
-                              k > 0 ? ctn__mix(s->seed, (uint64_t)k) : s->seed, s->epoch};
+                              k > 0 ? ctn__mix(s->seed, (uint64_t)k) : s->seed, s->epoch, s->size};
     return ctn_dataset_sample(x->part[k], &inner, dst);
 }
 
@@ -77,6 +77,14 @@ static int64_t concat_length(void *self, int f, int64_t index)
     return ctn_dataset_length(x->part[k], f, index - x->first[k]);
 }
 
+static int concat_resizes(void *self)
+{
+    const struct concat *x = self;
+    int all = 1;
+    for (int i = 0; i < x->n; i++) all = all && ctn_dataset_resizes(x->part[i]);
+    return all;
+}
+
 static const ctn_dataset_vt concat_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = concat_count,
@@ -87,6 +95,7 @@ static const ctn_dataset_vt concat_vt = {
     .name = concat_name,
     .class_name = concat_class,
     .length = concat_length,
+    .resizes = concat_resizes,
 };
 
 static bool same_field(const ctn_field *a, const ctn_field *b)

@@ -13,6 +13,7 @@ struct ctn_dataset {
     int fields;
     ctn_field field[CTN_DATA_FIELDS];
     int64_t classes;
+    bool resizes;
 };
 
 void *ctn__dataset_self(const ctn_dataset *ds,
@@ -88,6 +89,7 @@ ctn_status ctn_dataset_new(ctn_dataset **out, const ctn_dataset_vt *vt, void *se
                             "dataset: field %d is ragged, so length of the table must be set", f);
     }
     while (vt->class_name && vt->class_name(self, ds.classes)) ds.classes++;
+    ds.resizes = vt->resizes && vt->resizes(self);
     ctn_dataset *p = ctn__malloc(sizeof *p);
     if (!p) return CTN_ENOMEM;
     *p = ds;
@@ -141,6 +143,8 @@ ctn_status ctn_dataset_sample(const ctn_dataset *ds, const ctn_sample *s, void *
     if (s->index < 0 || s->index >= ds->count)
         return ctn_fail(CTN_EARG, "dataset: there is no sample %lld of %lld", (long long)s->index,
                         (long long)ds->count);
+    if (s->size != 0 && (s->size < 0 || !ds->resizes))
+        return ctn_fail(CTN_EARG, "dataset: cannot make images of size %lld", (long long)s->size);
     return ds->vt.get(ds->self, s, dst);
 }
 
@@ -164,4 +168,9 @@ const char *ctn_dataset_class(const ctn_dataset *ds, int64_t k)
 int64_t ctn_dataset_classes(const ctn_dataset *ds)
 {
     return ds ? ds->classes : 0;
+}
+
+int ctn_dataset_resizes(const ctn_dataset *ds)
+{
+    return ds && ds->resizes;
 }

@@ -29,6 +29,15 @@ static void keep_error(const ctn_loader *l, struct ctn__slot *slot, ctn_status s
     if (!had_error) ctn_error_clear();
 }
 
+/* Bytes of field f of one sample, or of one row if it is ragged. */
+static size_t bytes_of(const ctn_loader *l, const struct ctn__slot *slot, int f)
+{
+    if (!ctn__sized(l, f)) return l->bytes[f];
+    ctn_field one = *ctn_dataset_field(l->ds, f);
+    ctn__sizes_apply(&one, slot->size);
+    return ctn__field_bytes(&one);
+}
+
 /* Addresses of the fields of sample i of a batch. */
 static void place(const ctn_loader *l, const struct ctn__slot *slot, int64_t i, void **dst)
 {
@@ -36,7 +45,7 @@ static void place(const ctn_loader *l, const struct ctn__slot *slot, int64_t i, 
         const bool joined = l->join && l->longest[f] >= 0;
         const size_t rows = l->lengths[f] ? (size_t)slot->padded[f] : 1;
         const size_t at = joined ? (size_t)slot->joined[f] : (size_t)i * rows;
-        dst[f] = slot->memory + l->offset[f] + at * l->bytes[f];
+        dst[f] = slot->memory + l->offset[f] + at * bytes_of(l, slot, f);
     }
     if (l->mix.classes) dst[1] = slot->memory + l->labels + (size_t)i * sizeof(int64_t);
 }
@@ -90,7 +99,7 @@ static ctn_status read_sample(const ctn_loader *l, struct ctn__slot *slot, int64
                             "field %d has length %lld, expected 0 to %lld, always the same", f,
                             (long long)length[f], (long long)l->longest[f]);
     }
-    const ctn_sample s = {sample, l->sampler.state.seed, slot->epoch};
+    const ctn_sample s = {sample, l->sampler.state.seed, slot->epoch, slot->size};
     CTN_TRY(ctn_dataset_sample(l->ds, &s, dst));
     if (l->join) return ctn__join_sample(l, slot, dst, length);
     for (int f = 0; f < ctn_dataset_fields(l->ds); f++) {
@@ -131,8 +140,9 @@ static void mix(const ctn_loader *l, struct ctn__slot *slot)
     const ctn_sampler_state at = {l->sampler.state.seed, slot->epoch, first_of(l, slot)};
     void *images = slot->memory + l->offset[0], *labels = slot->memory + l->labels,
          *parts = slot->memory + l->offset[1];
-    const ctn_status st =
-        ctn__mix_batch(&l->mix, &at, slot->n, ctn_dataset_field(l->ds, 0), images, labels, parts);
+    ctn_field image = *ctn_dataset_field(l->ds, 0);
+    if (slot->size > 0) ctn__sizes_apply(&image, slot->size);
+    const ctn_status st = ctn__mix_batch(&l->mix, &at, slot->n, &image, images, labels, parts);
     if (st >= 0) return;
     slot->failed = true;
     slot->st = st;

@@ -281,6 +281,7 @@ static const ctn_dataset_vt folder_vt = {
     .free = folder_free,
     .name = folder_name,
     .class_name = folder_class_name,
+    .resizes = ctn__images_resize,
 };
 
 /* list: the names that another rank has found; NULL: list the folder here. */

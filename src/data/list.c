@@ -266,6 +266,7 @@ static const ctn_dataset_vt list_vt = {
     .free = list_free,
     .name = list_name,
     .class_name = list_class,
+    .resizes = ctn__images_resize,
 };
 
 ctn_status ctn_image_list_open(ctn_dataset **ds, const char *list, const char *root,

@@ -73,6 +73,7 @@ static void assign(const ctn_loader *l, struct ctn__slot *slot, ctn_sampler_stat
     slot->epoch = s->epoch;
     slot->position = s->position;
     slot->claimed = batch_size(l, s);
+    slot->size = ctn__sizes_draw(l, s->epoch, s->position);
     atomic_store_explicit(&slot->at, -1, memory_order_relaxed);
     slot->ready = false;
     advance(l, s);
@@ -202,6 +203,7 @@ static ctn_status set_fields(ctn_loader *l, const double *pad_value)
     for (int f = 0; f < own; f++) {
         ctn_field one = *ctn_dataset_field(l->ds, f);
         if (f == 1 && l->mix.classes) one = (ctn_field){CTN_F32, 1, {l->mix.classes}, 0};
+        if (ctn__sized(l, f)) ctn__sizes_apply(&one, l->largest);
         set_field(l, f, &one);
         if (!ctn__ragged(&one)) continue;
         if (l->fields == CTN_DATA_FIELDS)
@@ -338,6 +340,7 @@ ctn_status ctn_loader_new(ctn_loader **out, ctn_dataset *ds, const ctn_sampler *
     init_done(l);
     ctn__sampler_retain(&l->sampler);
     ctn_status st = CTN_OK;
+    CTN_TRY_GOTO(st, done, ctn__sizes_set(l, &o));
     CTN_TRY_GOTO(st, done, set_fields(l, o.pad_value));
     CTN_TRY_GOTO(st, done, make_slots(l));
     if (threads) CTN_TRY_GOTO(st, done, start_threads(l, threads));
@@ -365,6 +368,7 @@ void ctn_loader_free(ctn_loader *l)
     for (uint64_t i = 0; l->slot && i < l->slots; i++) ctn__free(l->slot[i].memory);
     ctn__free(l->slot);
     ctn__free(l->thread);
+    ctn__free(l->sizes);
     ctn__sampler_release(&l->sampler);
     ctn__free(l);
 }
@@ -441,6 +445,7 @@ static void give(ctn_loader *l, const struct ctn__slot *slot, ctn_batch *b)
     for (int f = 0; f < l->fields; f++) {
         b->data[f] = slot->memory + l->offset[f];
         b->field[f] = l->field[f];
+        if (ctn__sized(l, f)) ctn__sizes_apply(&b->field[f], slot->size);
         const bool joined = l->join && l->longest[f] >= 0;
         b->field[f].shape[0] = joined ? slot->padded[f] : slot->n;
         if (l->lengths[f] && !joined) b->field[f].shape[1] = slot->padded[f];

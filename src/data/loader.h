@@ -29,6 +29,7 @@ struct ctn__slot {
     int64_t padded[CTN_DATA_FIELDS];
     int64_t joined[CTN_DATA_FIELDS]; /* rows of the samples that were read, if they are joined */
     _Atomic int64_t at;              /* sample being read, for the stall warning */
+    int64_t size;                    /* of its images; 0: that of the dataset */
     bool ready;
     int64_t skipped;                      /* number of samples left out */
     struct ctn__left_out out[CTN__NAMED]; /* the first of them, in order */
@@ -58,6 +59,9 @@ struct ctn_loader {
     ctn_field field[CTN_DATA_FIELDS]; /* of a full batch */
     size_t bytes[CTN_DATA_FIELDS];    /* of one sample in the batch, or of one row if ragged */
     size_t offset[CTN_DATA_FIELDS];
+    int64_t *sizes; /* [nsizes] that images can have (sizes.c) */
+    int nsizes;     /* 0: images are as in the dataset */
+    int64_t largest, size_every;
     size_t labels; /* with mix: offset of the labels of a batch before they are mixed */
     uint64_t slots;
     struct ctn__slot *slot;
@@ -108,6 +112,15 @@ ctn_status ctn__join_sample(const ctn_loader *l, struct ctn__slot *slot, void *c
                             const int64_t *length);
 /* Write the padding after the last sample. */
 void ctn__join_end(const ctn_loader *l, struct ctn__slot *slot);
+
+/* Image sizes that change (sizes.c). Copies the options. Errors: EARG, ENOMEM. */
+ctn_status ctn__sizes_set(ctn_loader *l, const ctn_loader_opt *o);
+/* Whether field f of the dataset changes its size. */
+bool ctn__sized(const ctn_loader *l, int f);
+/* Makes the last two dimensions of a field this long. */
+void ctn__sizes_apply(ctn_field *f, int64_t size);
+/* The size of the images in the batch at this position. */
+int64_t ctn__sizes_draw(const ctn_loader *l, uint64_t epoch, uint64_t position);
 
 /* Reads the samples of a slot whose epoch, position and claimed are set. Called on any thread. */
 void ctn__fill(ctn_loader *l, struct ctn__slot *slot);

@@ -69,6 +69,11 @@ static int64_t relabel_length(void *self, int f, int64_t index)
     return ctn_dataset_length(((struct relabel *)self)->base, f, index);
 }
 
+static int relabel_resizes(void *self)
+{
+    return ctn_dataset_resizes(((struct relabel *)self)->base);
+}
+
 static const ctn_dataset_vt relabel_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = relabel_count,
@@ -79,6 +84,7 @@ static const ctn_dataset_vt relabel_vt = {
     .name = relabel_name,
     .class_name = relabel_class,
     .length = relabel_length,
+    .resizes = relabel_resizes,
 };
 
 static ctn_status check(const ctn_dataset *base, int64_t n, const char *const *name)

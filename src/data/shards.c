@@ -315,6 +315,7 @@ static const ctn_dataset_vt shards_vt = {
     .free = shards_free,
     .name = shards_name,
     .class_name = shards_class,
+    .resizes = ctn__images_resize,
 };
 
 ctn_status ctn_shards_open(ctn_dataset **ds, const char *path, const ctn_shards_opt *opt)

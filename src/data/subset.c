@@ -38,7 +38,7 @@ static void subset_field(void *self, int f, ctn_field *out)
 static ctn_status subset_get(void *self, const ctn_sample *s, void *const *dst)
 {
     const struct subset *x = self;
-    const ctn_sample inner = {subset_at(x, s->index), s->seed, s->epoch};
+    const ctn_sample inner = {subset_at(x, s->index), s->seed, s->epoch, s->size};
     return ctn_dataset_sample(x->base, &inner, dst);
 }
 
@@ -65,6 +65,11 @@ static int64_t subset_length(void *self, int f, int64_t index)
     return ctn_dataset_length(x->base, f, subset_at(x, index));
 }
 
+static int subset_resizes(void *self)
+{
+    return ctn_dataset_resizes(((struct subset *)self)->base);
+}
+
 static const ctn_dataset_vt subset_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = subset_count,
@@ -75,6 +80,7 @@ static const ctn_dataset_vt subset_vt = {
     .name = subset_name,
     .class_name = subset_class,
     .length = subset_length,
+    .resizes = subset_resizes,
 };
 
 /* Takes ownership of index, even on failure. */

@@ -88,6 +88,9 @@ static void add_setup(const ctn_trainer *tr, ctn__text *t)
     else ctn__text_add(t, "%lld samples", (long long)l->sampler.total);
     ctn__text_add(t, " in steps of %lld", batch * (long long)tr->o.accumulate);
     if (l->drop_last) ctn__text_add(t, ", of which smaller batches than %lld are left out", batch);
+    for (int i = 0; i < l->nsizes; i++)
+        ctn__text_add(t, "%s%lld", i ? "," : ", images of size ", (long long)l->sizes[i]);
+    if (l->nsizes > 0) ctn__text_add(t, " for %lld batches each", (long long)l->size_every);
 }
 
 static void write_trainer(const ctn_trainer *tr, ctn__text *t)

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     opt.flip = 1;
     opt.brightness = opt.hue = how & 64 ? 0.3 : 0;
     opt.gray = how >> 7;
-    ctn_sample s = {how, (uint64_t)how, 1};
+    ctn_sample s = {how, (uint64_t)how, 1, 0};
     if (ctn_image_decode(data, bytes, &opt, &s, dst) < 0) ctn_error_clear();
     return 0;
 }

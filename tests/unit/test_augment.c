@@ -55,7 +55,7 @@ static void test_random_part(void **state)
     enum { N = 20000 };
     for (int64_t i = 0; i < N; i++) {
         ctn__view v, again;
-        ctn_sample s = {i, 5, 3};
+        ctn_sample s = {i, 5, 3, 0};
         ctn__choose_view(&o, &s, W, H, &v);
         ctn__choose_view(&o, &s, W, H, &again);
         assert_memory_equal(&v.limit, &again.limit, sizeof v.limit);
@@ -74,15 +74,15 @@ static void test_random_part(void **state)
     assert_true(fabs(x / N - 0.5) < 0.01);
     assert_true(fabs(flipped / N - 0.5) < 0.015);
     ctn__view a, b;
-    ctn__choose_view(&o, &(ctn_sample){7, 5, 3}, W, H, &a);
-    ctn__choose_view(&o, &(ctn_sample){7, 5, 4}, W, H, &b);
+    ctn__choose_view(&o, &(ctn_sample){7, 5, 3, 0}, W, H, &a);
+    ctn__choose_view(&o, &(ctn_sample){7, 5, 4, 0}, W, H, &b);
     assert_true(memcmp(&a.limit, &b.limit, sizeof a.limit) != 0);
-    ctn__choose_view(&o, &(ctn_sample){7, 6, 3}, W, H, &b);
+    ctn__choose_view(&o, &(ctn_sample){7, 6, 3, 0}, W, H, &b);
     assert_true(memcmp(&a.limit, &b.limit, sizeof a.limit) != 0);
     /* No attempt fits a strip: use its middle with the nearest aspect ratio. */
-    ctn__choose_view(&o, &(ctn_sample){7, 5, 3}, 1000, 10, &a);
+    ctn__choose_view(&o, &(ctn_sample){7, 5, 3, 0}, 1000, 10, &a);
     assert_true(a.limit.h == 10 && a.limit.w == 13 && a.limit.x == 493);
-    ctn__choose_view(&o, &(ctn_sample){7, 5, 3}, 1, 1, &a);
+    ctn__choose_view(&o, &(ctn_sample){7, 5, 3, 0}, 1, 1, &a);
     assert_true(a.limit.h == 1 && a.limit.w == 1);
 }
 
@@ -132,7 +132,7 @@ static void test_pad(void **state)
     assert_true(ctn_dataset_count(ds) == COUNT && ctn_dataset_fields(ds) == 2);
     int moved[9][9] = {{0}}, mirrored = 0;
     for (int e = 0; e < 400; e++) {
-        ctn_sample s = {e % COUNT, 11, (uint64_t)e};
+        ctn_sample s = {e % COUNT, 11, (uint64_t)e, 0};
         OK(ctn_dataset_sample(ds, &s, (void *[]){out, &label}));
         assert_int_equal(label, 10 + e % COUNT);
         const uint8_t *in = pixels + (e % COUNT) * 3 * SIDE * SIDE;
@@ -217,7 +217,7 @@ static void jitter(ctn_image_opt o, int64_t index, float *p, int64_t n)
     o.struct_size = sizeof o;
     OK(ctn__image_opt("t", &filled, &o, 8, 8));
     for (int64_t i = 0; i < 3 * n; i++) plane[i % 3 * n + i / 3] = p[i];
-    ctn__jitter(&filled, &(ctn_sample){index, 1, 1}, plane, n, 3);
+    ctn__jitter(&filled, &(ctn_sample){index, 1, 1, 0}, plane, n, 3);
     for (int64_t i = 0; i < 3 * n; i++) p[i] = plane[i % 3 * n + i / 3];
 }
 
@@ -280,7 +280,7 @@ static void test_hue(void **state)
     double least = 1, most = -1;
     for (int64_t i = 0; i < 100; i++) {
         float in[N * 3], p[N * 3];
-        ctn_sample s = {i, 1, 1};
+        ctn_sample s = {i, 1, 1, 0};
         double turn = ctn__draw_between(&s, CTN__DRAW_HUE, -0.5, 0.5);
         for (int k = 0; k < N * 3; k++) in[k] = (float)((k * 97 + i * 31) % 256);
         in[0] = in[1] = in[2] = 77; /* grey, and ties */

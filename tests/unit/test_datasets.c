@@ -93,7 +93,7 @@ static int64_t index_of(ctn_dataset *ds, int64_t i, double seen[3])
 {
     int64_t v = -1;
     double ignored[3];
-    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){i, 7, 3},
+    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){i, 7, 3, 0},
                                         (void *[]){&v, seen ? seen : ignored}),
                      CTN_OK);
     return v;
@@ -226,7 +226,7 @@ static void test_transform(void **state)
     assert_fails(ctn_dataset_transform(&ds, base, 0, &field, doubled, &factor), CTN_EARG,
                  "0 fields");
     assert_int_equal(ctn_dataset_transform(&ds, base, 1, &field, doubled, &factor), CTN_OK);
-    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){3, 9, 0}, (void *[]){y}), CTN_OK);
+    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){3, 9, 0, 0}, (void *[]){y}), CTN_OK);
     assert_true(y[0] == 6 && y[1] == 9);
     assert_fails(ctn_dataset_get(ds, 2, (void *[]){y}), CTN_EFORMAT, "sample 2 is refused");
     assert_int_equal(ctn_dataset_classes(ds), 2);

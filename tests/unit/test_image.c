@@ -408,7 +408,8 @@ static void hurt(const file *f, size_t step)
             for (int k = 0; k < 2; k++) {
                 memcpy(bad, f->at, f->bytes);
                 bad[n] ^= (unsigned char)(1 << bit);
-                st = ctn_image_decode(bad, f->bytes, ways[k], &(ctn_sample){(int64_t)n, 1, 2}, out);
+                st = ctn_image_decode(bad, f->bytes, ways[k], &(ctn_sample){(int64_t)n, 1, 2, 0},
+                                      out);
                 assert_true(st == CTN_OK || st == CTN_EFORMAT || st == CTN_EUNSUPPORTED);
                 if (st != CTN_OK) assert_true(strlen(ctn_error_message()) > 8);
                 ctn_error_clear();
@@ -577,7 +578,7 @@ static void test_edge_files(void **state)
         for (int k = 0; k < 4; k++) {
             ctn_status st =
                 ctn_image_decode(f.at, f.bytes, CTN_OPT(ctn_image_opt, .crop = (ctn_crop)k),
-                                 &(ctn_sample){seen, 1, 1}, out);
+                                 &(ctn_sample){seen, 1, 1, 0}, out);
             if (k == CTN_CROP_WHOLE)
                 print_message("%s: %s\n", name, st == CTN_OK ? "decoded" : ctn_error_message());
             assert_true(st == CTN_OK || st == CTN_EFORMAT || st == CTN_EUNSUPPORTED);
@@ -622,7 +623,7 @@ static void test_quality(void **state)
         ctn__pixels full = read_part(&f, 1, false, (ctn__rect){0, 0, pic.width, pic.height});
         for (int k = 0; k < 8; k++) {
             const int64_t side = sides[k / 2];
-            ctn_sample s = {n++, 1, 1};
+            ctn_sample s = {n++, 1, 1, 0};
             ctn_image_opt o;
             OK(ctn__image_opt("t", &o,
                               CTN_OPT(ctn_image_opt, .height = side, .width = side, .raw = 1,

@@ -70,7 +70,7 @@ typedef struct {
 static sample take(const ctn_dataset *ds, int64_t index, uint64_t seed, uint64_t epoch)
 {
     sample s;
-    OK(ctn_dataset_sample(ds, &(ctn_sample){index, seed, epoch}, (void *[]){s.x, s.y}));
+    OK(ctn_dataset_sample(ds, &(ctn_sample){index, seed, epoch, 0}, (void *[]){s.x, s.y}));
     return s;
 }
 

@@ -173,14 +173,18 @@ static ctn_status augment_get(void *self, const ctn_sample *s, void *const *dst)
     ctn__view v;
     ctn__pixels px = {.part = {0, 0, W, H}, .channels = (int)a->from.shape[0]};
     void *from[CTN_DATA_FIELDS];
+    ctn_image_opt o;
+    ctn_sample whole = *s;
+    whole.size = 0; /* the size is changed here */
+    CTN_TRY(ctn__image_sized(&o, &a->opt, s));
     memcpy(from, dst, (size_t)ctn_dataset_fields(a->base) * sizeof *from);
     from[0] = ctn__malloc(ctn__field_bytes(&a->from));
     if (!from[0]) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__pixels_new(&px));
-    CTN_TRY_GOTO(st, done, ctn_dataset_sample(a->base, s, from));
+    CTN_TRY_GOTO(st, done, ctn_dataset_sample(a->base, &whole, from));
     to_pixels(a, from[0], &px);
-    ctn__choose_view(&a->opt, s, W, H, &v);
-    CTN_TRY_GOTO(st, done, ctn__resample(&a->opt, s, &px, &v, dst[0]));
+    ctn__choose_view(&o, s, W, H, &v);
+    CTN_TRY_GOTO(st, done, ctn__resample(&o, s, &px, &v, dst[0]));
 done:
     ctn__free(px.at);
     ctn__free(from[0]);
@@ -218,6 +222,7 @@ static const ctn_dataset_vt augment_vt = {
     .name = augment_name,
     .class_name = augment_class,
     .length = augment_length,
+    .resizes = ctn__images_resize,
 };
 
 ctn_status ctn_augment_new(ctn_dataset **ds, ctn_dataset *base, const ctn_image_opt *opt)

@@ -70,6 +70,28 @@ ctn_status ctn__image_opt(const char *who, ctn_image_opt *to, const ctn_image_op
     return check_numbers(who, to);
 }
 
+ctn_status ctn__image_sized(ctn_image_opt *to, const ctn_image_opt *filled, const ctn_sample *s)
+{
+    *to = *filled;
+    if (s->size == 0) return CTN_OK;
+    if (s->size < 0 || s->size > CTN__IMAGE_MAX_SIDE)
+        return ctn_fail(CTN_EARG, "image: size is %lld, expected 0 to %d", (long long)s->size,
+                        CTN__IMAGE_MAX_SIDE);
+    to->height = to->width = s->size;
+    to->resize = filled->resize * s->size / filled->height; /* the same part of the image */
+    if (to->resize < 1) to->resize = 1;
+    if (to->crop == CTN_CROP_PAD && to->pad >= s->size)
+        return ctn_fail(CTN_EARG, "image: pad is %lld for images of size %lld, expected less",
+                        (long long)to->pad, (long long)s->size);
+    return CTN_OK;
+}
+
+int ctn__images_resize(void *self)
+{
+    (void)self;
+    return 1;
+}
+
 void ctn__image_field(const ctn_image_opt *o, ctn_field *out)
 {
     *out = (ctn_field){.dtype = o->raw ? CTN_U8 : CTN_F32,
@@ -215,12 +237,14 @@ static ctn_status image_read(image *m, bool gray, ctn__view *v)
     return turned ? transpose(&m->pixels) : CTN_OK;
 }
 
-ctn_status ctn__image_load(const ctn_image_opt *o, const void *file, size_t bytes,
+ctn_status ctn__image_load(const ctn_image_opt *filled, const void *file, size_t bytes,
                            const ctn_sample *s, void *dst)
 {
     ctn_status st = CTN_OK;
     image m = {0};
     ctn__view v;
+    ctn_image_opt sized, *o = &sized;
+    CTN_TRY(ctn__image_sized(o, filled, s));
     CTN_TRY_GOTO(st, done, image_open(&m, file, bytes));
     const bool turned = m.pic.turn > 4;
     const int64_t w = turned ? m.pic.height : m.pic.width;

@@ -21,6 +21,11 @@ void ctn__image_field(const ctn_image_opt *filled, ctn_field *out);
 ctn_status ctn__image_load(const ctn_image_opt *filled, const void *file, size_t bytes,
                            const ctn_sample *s, void *dst);
 
+/* The options for the size that a sample asks for. Errors: EARG (no such size, or pad is
+ * too large for it). */
+ctn_status ctn__image_sized(ctn_image_opt *to, const ctn_image_opt *filled, const ctn_sample *s);
+int ctn__images_resize(void *self); /* 1: ctn_dataset_vt.resizes of datasets of images */
+
 /* Width and height of the upright image in a file. Errors: as ctn_image_decode. */
 ctn_status ctn__image_size(const void *file, size_t bytes, int64_t *width, int64_t *height);
 

@@ -43,7 +43,7 @@ static ctn_status sample(const ctn_image_opt *o, const ctn__view *v, const ctn__
     return CTN_OK;
 }
 
-ctn_status ctn__mask_load(const ctn_image_opt *o, const ctn__mask_opt *m, const void *file,
+ctn_status ctn__mask_load(const ctn_image_opt *filled, const ctn__mask_opt *m, const void *file,
                           size_t bytes, const ctn_sample *s, int64_t *dst)
 {
     ctn_status st = CTN_OK;
@@ -51,6 +51,8 @@ ctn_status ctn__mask_load(const ctn_image_opt *o, const ctn__mask_opt *m, const 
     ctn__picture pic = {0};
     ctn__pixels px = {0};
     ctn__view v;
+    ctn_image_opt sized, *o = &sized;
+    CTN_TRY(ctn__image_sized(o, filled, s));
     if (bytes < 8 || memcmp(file, "\x89PNG\r\n\x1a\n", 8) != 0)
         return ctn_fail(CTN_EUNSUPPORTED, "image: a mask must be a PNG file");
     CTN_TRY_GOTO(st, done, ctn__png_open(&png, file, bytes, &pic));
