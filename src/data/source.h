@@ -148,6 +148,37 @@ ctn_status ctn__npy_read(const ctn__npy *a, const ctn__array_file *f, int64_t fi
 /* The type that elements of a file are converted to; 0: unsupported. */
 ctn_dtype ctn__array_dtype(char kind, int bytes, bool keep_f64);
 
+/* ---- MATLAB 5 files (mat.c) ------------------------------------------------------------------ */
+
+typedef struct {
+    char name[64];
+    int ndim;
+    int64_t dim[CTN_MAX_DIMS];
+    uint8_t *data; /* column-major; the caller frees it */
+} ctn__mat_array;
+/* Reads the n arrays of u8 with the names in a. Free their data even after an error. Errors: EIO,
+ * EFORMAT, EUNSUPPORTED (compressed, in a build without zlib, or 4 GB and more), ENOMEM. */
+ctn_status ctn__mat_read(const char *path, int n, ctn__mat_array *a);
+
+/* ---- small images in memory (cifar.c) -------------------------------------------------------- */
+
+enum { CTN__SMALL_SIDE = 32, CTN__SMALL_PIXELS = 3 * 32 * 32 };
+
+/* Images (3,32,32) of u8 with labels: sample i has its label at label + i * step, and its pixels
+ * at pixels + i * step. */
+typedef struct {
+    int64_t count;
+    const uint8_t *label, *pixels;
+    size_t label_step, pixel_step;
+    uint8_t *memory[2]; /* both freed with the dataset */
+    ctn_cifar_opt opt;
+} ctn__small_images;
+/* Copies the options of the caller and fills in defaults. Errors: EARG. */
+ctn_status ctn__small_opt(const char *who, ctn_split split, ctn_cifar_opt *to,
+                          const ctn_cifar_opt *from);
+/* A dataset of them; takes x's memory only on success. Errors: ENOMEM. */
+ctn_status ctn__small_new(ctn_dataset **ds, const ctn__small_images *x);
+
 /* ---- HDF5 (hdf5.c) --------------------------------------------------------------------------- */
 
 /* The plug-in's table; it is never unloaded. Errors: EUNSUPPORTED (there is none), ENOMEM. */

@@ -621,12 +621,57 @@ def test_images():
                       for data in ("shards", "photos"))
     assert shards["accuracy"] == folder["accuracy"], (shards, folder)
     assert abs(shards["loss"] - folder["loss"]) < 1e-4, (shards, folder)
+    # Several image sizes: the same training, interrupted and resumed, ends with the same weights.
+    scales = ["resnet20_cifar", "--data", "photos", "--size", "16", "--image-sizes", "12,16,20",
+              "--size-every", "1", "--batch", "6", "--lr", "0.01", "--threads", "1"]
+    train(*scales, "--epochs", "2", "--out", "w")
+    train(*scales, "--epochs", "1", "--out", "x")
+    train(*scales, "--epochs", "2", "--out", "x", "--resume")
+    assert same("w/weights.safetensors", "x/weights.safetensors")
+    np.save("x.npy", np.ones((8, 4)))
+    assert "cannot change the size" in run("train", "mlp", "--data", "x.npy", "--target", "x.npy",
+                                           "--image-sizes", "8", "--out", "y", code=4).stderr
     # A damaged file: training fails and names it, or skips it with --skip.
     Path("photos/red/3.png").write_bytes(b"\x89PNG nonsense")
     bad = ["resnet20_cifar", "--data", "photos", *words, "--epochs", "1", "--quiet"]
     assert "3.png" in run("train", *bad, "--out", "t", code=4).stderr
     assert "3.png" in run("train", *bad, "--out", "u", "--skip", "0.2").stderr
     run("eval", *best, "--data", "photos/red", code=4)
+
+
+def test_small_images():
+    rng = np.random.default_rng(4)
+    os.mkdir("c100")
+    Path("c100/fine_label_names.txt").write_text("apple\n")
+    for part in ("train", "test"):
+        records = rng.integers(0, 256, size=(40, 3074), dtype=np.uint8)
+        records[:, 0], records[:, 1] = np.arange(40) % 20, np.arange(40) * 2
+        Path(f"c100/{part}.bin").write_bytes(records.tobytes())
+    words = ["--epochs", "1", "--batch", "20", "--lr", "0.01"]
+    values = train("resnet20_cifar", "--data", "c100", *words, "--out", "r")
+    assert "val/accuracy" in values, values
+    weights = Path("r/weights.safetensors").read_bytes()
+    head = json.loads(weights[8:8 + struct.unpack("<Q", weights[:8])[0]])
+    assert any(v.get("shape") == [100, 64] for v in head.values()), head
+
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    def array(name, dims, data):  # compressed, as MATLAB writes it
+        parts = [element(6, struct.pack("<II", 9, 0)), element(5, struct.pack(f"<{len(dims)}I", *dims)),
+                 element(1, name), element(2, data)]
+        packed = zlib.compress(element(14, b"".join(parts)))
+        return struct.pack("<II", 15, len(packed)) + packed
+
+    os.mkdir("svhn")
+    for part in ("train", "test"):
+        pixels = rng.integers(0, 256, size=40 * 3072, dtype=np.uint8).tobytes()
+        digits = bytes(1 + i % 10 for i in range(40))
+        Path(f"svhn/{part}_32x32.mat").write_bytes(
+            b"MATLAB 5.0".ljust(124) + b"\0\1IM" + array(b"X", (32, 32, 3, 40), pixels) +
+            array(b"y", (40, 1), digits))
+    values = train("resnet20_cifar", "--data", "svhn", *words, "--out", "s")
+    assert "val/accuracy" in values, values
 
 
 def test_mnist():

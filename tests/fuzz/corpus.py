@@ -7,6 +7,7 @@ import io
 import json
 import struct
 import tarfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,28 @@ def csv():
     put("csv", "missing", b"1;2;NA\n;3;0.12345678901234567\n")
 
 
+
+def mat():
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    def array(name, dims, data):
+        small = struct.pack("<HH", 1, len(name)) + name + bytes(4 - len(name))
+        return element(14, element(6, struct.pack("<II", 9, 0)) +
+                       element(5, struct.pack(f"<{len(dims)}I", *dims)) + small + element(2, data))
+
+    def packed(data):
+        data = zlib.compress(data)
+        return struct.pack("<II", 15, len(data)) + data
+
+    x = array(b"X", (32, 32, 3, 6), bytes(range(256)) * 72)
+    y = array(b"y", (6, 1), bytes([1, 2, 10, 4, 5, 6]))
+    head = b"MATLAB 5.0".ljust(124) + b"\0\1IM"
+    put("mat", "plain", head + x + y)
+    put("mat", "packed", head + packed(x) + packed(y))
+    put("mat", "elements", packed(x) + y)
+
+
 images()
 arrays()
 csv()
@@ -170,4 +193,5 @@ shards()
 safetensors()
 yaml()
 tokenizer()
+mat()
 put("cifar", "two", bytes([3]) + bytes(3072) + bytes([9]) + bytes(range(256)) * 12)

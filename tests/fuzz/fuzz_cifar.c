@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR-10 binary files. Most inputs are not a whole number of records, so the last record is
+ * CIFAR-10 and CIFAR-100 binary files. Most inputs are not a whole number of records, so the last record is
  * padded.
  */
 #include "fuzz.h"
@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     enum { RECORD = 3073 };
-    static uint8_t records[4 * RECORD];
+    static uint8_t records[4 * (RECORD + 1)];
     ctn_dataset *ds = NULL;
     fuzz_file("test_batch.bin", data, bytes);
     if (ctn_cifar10_open(&ds, fuzz_folder(), CTN_TEST, NULL) < 0) ctn_error_clear();
@@ -19,6 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memcpy(records, data, bytes);
     fuzz_file("test_batch.bin", records, (bytes + RECORD - 1) / RECORD * RECORD);
     if (ctn_cifar10_open(&ds, fuzz_folder(), CTN_TEST, NULL) < 0) ctn_error_clear();
+    fuzz_samples(ds);
+    ds = NULL;
+    fuzz_file("test.bin", records, (bytes + RECORD) / (RECORD + 1) * (RECORD + 1));
+    if (ctn_cifar100_open(&ds, fuzz_folder(), CTN_TEST, NULL) < 0) ctn_error_clear();
     fuzz_samples(ds);
     return 0;
 }

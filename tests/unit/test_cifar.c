@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CIFAR-10 reader: values, order across files, hostile files, a failing allocator.
+ * The readers of CIFAR-10, CIFAR-100 and SVHN: values, order across files, hostile files, a failing allocator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,6 +105,144 @@ static void test_hostile(void **state)
     assert_null(ds);
 }
 
+/* ---- CIFAR-100 ------------------------------------------------------------------------------- */
+
+/* Two records with the labels (19, 99) and (coarse, fine). */
+static void write_pairs(const char *path, int coarse, int fine)
+{
+    static uint8_t r[2 * (RECORD + 1)];
+    for (int i = 0; i < 2; i++) {
+        uint8_t *p = r + i * (RECORD + 1);
+        p[0] = (uint8_t)(i ? coarse : 19);
+        p[1] = (uint8_t)(i ? fine : 99);
+        for (int k = 0; k < 3072; k++) p[2 + k] = (uint8_t)(k + i);
+    }
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(r, 1, sizeof r, f), sizeof r);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_cifar100(void **state)
+{
+    (void)state;
+    static float x[3072];
+    int64_t t = -1;
+    ctn_dataset *ds = NULL;
+    mkdir("c", 0777);
+    write_pairs("c/train.bin", 3, 42);
+    write_pairs("c/test.bin", 20, 1);
+    assert_int_equal(ctn_cifar100_open(&ds, "c", CTN_TRAIN, NULL), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 2);
+    assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x, &t}), CTN_OK);
+    assert_int_equal(t, 99);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x, &t}), CTN_OK);
+    assert_int_equal(t, 42);
+    for (int p = 0; p < 3072; p++) assert_true(x[p] == (float)((p + 1) % 256) / 255.0f);
+    ctn_dataset_free(ds);
+    assert_int_equal(ctn_cifar100_open(&ds, "c", CTN_TRAIN, CTN_OPT(ctn_cifar_opt, .coarse = 1)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x, &t}), CTN_OK);
+    assert_int_equal(t, 3);
+    ctn_dataset_free(ds);
+    assert_fails(ctn_cifar100_open(&ds, "c", CTN_TEST, NULL), CTN_EFORMAT,
+                 "record 1 has coarse label 20, expected 0 to 19");
+    write_pairs("c/test.bin", 19, 100);
+    assert_fails(ctn_cifar100_open(&ds, "c", CTN_TEST, NULL), CTN_EFORMAT,
+                 "record 1 has fine label 100, expected 0 to 99");
+    write_records("c/test.bin", 0, 2, 2 * RECORD);
+    assert_fails(ctn_cifar100_open(&ds, "c", CTN_TEST, NULL), CTN_EFORMAT, "multiple of 3074");
+    assert_fails(ctn_cifar100_open(&ds, "d", CTN_TEST, NULL), CTN_EIO, "d/test.bin");
+}
+
+/* ---- SVHN ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint8_t at[1 << 15];
+    size_t n;
+} bytes;
+
+static void add_word(bytes *b, uint32_t v)
+{
+    for (int i = 0; i < 4; i++) b->at[b->n++] = (uint8_t)(v >> 8 * i);
+}
+
+/* An array of u8 as MATLAB writes it, whose name has one letter. */
+static void add_array(bytes *b, char name, int ndim, const uint32_t *dim, uint32_t values,
+                      const uint8_t *v)
+{
+    const uint32_t start = (uint32_t)b->n, pad = (8 - values % 8) % 8, even = ndim % 2 ? 4 : 0;
+    add_word(b, 14);
+    add_word(b, 16 + 8 + 4 * (uint32_t)ndim + even + 8 + 8 + values + pad);
+    const uint32_t head[] = {6, 8, 9, 0, 5, 4 * (uint32_t)ndim};
+    for (int i = 0; i < 6; i++) add_word(b, head[i]);
+    for (int i = 0; i < ndim; i++) add_word(b, dim[i]);
+    b->n += even;
+    add_word(b, 1 << 16 | 1); /* a small element: 1 byte of text */
+    add_word(b, (uint8_t)name);
+    add_word(b, 2);
+    add_word(b, values);
+    memcpy(b->at + b->n, v, values);
+    b->n += values + pad;
+    assert_int_equal((b->n - start) % 8, 0);
+}
+
+/* Pixel (c,y,x) of image i is 100 i + 50 c + 3 y + x, modulo 256. */
+static void make_mat(bytes *b, uint32_t digits, const uint8_t *digit)
+{
+    static uint8_t x[3 * 3072];
+    for (int i = 0; i < 3; i++)
+        for (int c = 0; c < 3; c++)
+            for (int k = 0; k < 1024; k++) /* rows vary fastest */
+                x[i * 3072 + c * 1024 + k] = (uint8_t)(100 * i + 50 * c + 3 * (k % 32) + k / 32);
+    memset(b, 0, sizeof *b);
+    memcpy(b->at + 124, "\0\1IM", 4);
+    b->n = 128;
+    const uint8_t other[5] = {0};
+    add_array(b, 'z', 2, (uint32_t[]){5, 1}, 5, other);
+    add_array(b, 'X', 4, (uint32_t[]){32, 32, 3, 3}, sizeof x, x);
+    add_array(b, 'y', 2, (uint32_t[]){digits, 1}, digits, digit);
+}
+
+static void test_svhn(void **state)
+{
+    (void)state;
+    static bytes b;
+    static float x[3072];
+    int64_t t = -1;
+    ctn_dataset *ds = NULL;
+    mkdir("s", 0777);
+    make_mat(&b, 3, (const uint8_t[]){1, 10, 9});
+    write_bytes("s/train_32x32.mat", b.at, b.n);
+    assert_int_equal(ctn_svhn_open(&ds, "s", CTN_TRAIN, NULL), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ctn_dataset_get(ds, i, (void *[]){x, &t}), CTN_OK);
+        assert_int_equal(t, i == 0 ? 1 : i == 1 ? 0 : 9);
+        for (int p = 0; p < 3072; p++) {
+            const int v = 100 * i + 50 * (p / 1024) + 3 * (p % 1024 / 32) + p % 32;
+            assert_true(x[p] == (float)(v % 256) / 255.0f);
+        }
+    }
+    ctn_dataset_free(ds);
+    for (size_t n = 0; n < b.n; n += n < 300 ? 1 : 97) { /* cut off anywhere */
+        write_bytes("s/test_32x32.mat", b.at, n);
+        assert_int_equal(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT);
+        assert_null(ds);
+        ctn_error_clear();
+    }
+    make_mat(&b, 2, (const uint8_t[]){1, 10});
+    write_bytes("s/test_32x32.mat", b.at, b.n);
+    assert_fails(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT,
+                 "X has 3 images, but y has 2 digits");
+    make_mat(&b, 3, (const uint8_t[]){1, 11, 9});
+    write_bytes("s/test_32x32.mat", b.at, b.n);
+    assert_fails(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT,
+                 "image 1 has label 11, expected 1 to 10");
+    assert_fails(ctn_svhn_open(&ds, "d", CTN_TEST, NULL), CTN_EIO, "d/test_32x32.mat");
+    assert_fails(ctn_svhn_open(&ds, "s", (ctn_split)0, NULL), CTN_EARG, "split is 0");
+}
+
 static failing memory;
 
 static void test_failing_allocator(void **state)
@@ -133,6 +271,8 @@ int main(void)
         cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cifar100),
+        cmocka_unit_test(test_svhn),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

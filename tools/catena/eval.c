@@ -174,7 +174,7 @@ static const option options[] = {
      "weights as a safetensors file; settings of the network come from config.yaml beside it",
      GROUP_COMMON},
     TASK_DATA_OPTIONS,
-    {"split", "train|test", "test", "part of MNIST, of CIFAR-10 or of a folder that has both",
+    {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",
      GROUP_DATA},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,

@@ -38,6 +38,11 @@ bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool is_small(data_kind kind)
+{
+    return kind == DATA_CIFAR || kind == DATA_CIFAR100 || kind == DATA_SVHN;
+}
+
 /* The first conclusive entry decides. Class folders are assumed only if nothing else matches. */
 static data_kind in_folder(const char *path)
 {
@@ -54,6 +59,8 @@ static data_kind in_folder(const char *path)
         if (ends_with(e->d_name, "-ubyte") || ends_with(e->d_name, "-ubyte.gz")) kind = DATA_MNIST;
         else if (strcmp(e->d_name, "data_batch_1.bin") == 0) kind = DATA_CIFAR;
         else if (strcmp(e->d_name, "test_batch.bin") == 0) kind = DATA_CIFAR;
+        else if (strcmp(e->d_name, "fine_label_names.txt") == 0) kind = DATA_CIFAR100;
+        else if (ends_with(e->d_name, "_32x32.mat")) kind = DATA_SVHN;
         else if (ends_with(e->d_name, ".tar")) kind = DATA_SHARDS;
         else if (is_folder(join(below, sizeof below, path, e->d_name))) kind = DATA_FOLDER;
         else if (kind == DATA_UNKNOWN && is_image(e->d_name)) kind = DATA_IMAGES;
@@ -64,9 +71,9 @@ static data_kind in_folder(const char *path)
 
 data_kind guess_kind(const char *path, const char *format)
 {
-    static const char *const names[] = {"mnist",  "cifar", "folder", "shards", "arrays",
-                                        "tokens", "table", "list",   "masks"};
-    for (int i = 0; i <= DATA_MASKS; i++)
+    static const char *const names[] = {"mnist", "cifar", "folder", "shards",   "arrays", "tokens",
+                                        "table", "list",  "masks",  "cifar100", "svhn"};
+    for (int i = 0; i <= DATA_SVHN; i++)
         if (strcmp(format, names[i]) == 0) return (data_kind)i;
     static const char *const arrays[] = {".npy", ".npz", ".h5", ".hdf5", ".nc", ".nc4"};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -200,7 +200,7 @@ static const option options[] = {
      "weights as a safetensors file; config.yaml and classes.txt beside it describe the network",
      GROUP_COMMON},
     TASK_DATA_OPTIONS,
-    {"split", "train|test", "test", "part of MNIST, of CIFAR-10 or of a folder that has both",
+    {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",
      GROUP_DATA},
     {"out", "FILE", "",
      "output file. Numbers: .npy. Classes: .csv, .npy (probabilities of all classes), or any other "

@@ -29,8 +29,10 @@ typedef enum {
     DATA_ARRAYS,
     DATA_TOKENS,
     DATA_TABLE,
-    DATA_LIST,   /* a text file that names images and their classes */
-    DATA_MASKS,  /* images with a class for each pixel */
+    DATA_LIST,  /* a text file that names images and their classes */
+    DATA_MASKS, /* images with a class for each pixel */
+    DATA_CIFAR100,
+    DATA_SVHN,
     DATA_IMAGES, /* images without classes, for predict */
     DATA_UNKNOWN
 } data_kind;
@@ -86,8 +88,9 @@ struct task {
 /* clang-format off */
 #define TASK_DATA_OPTIONS                                                                          \
     {"data", "PATH", "",                                                                           \
-     "folder with MNIST, CIFAR-10 (binary), one folder per class, images and masks, or tar "       \
-     "shards; x.npy, file.h5:/name or file.nc:/name; table.csv; text.txt or tokens.bin",           \
+     "folder with MNIST, CIFAR-10 or CIFAR-100 (binary), SVHN, one folder per class, images and "  \
+     "masks, or tar shards; x.npy, file.h5:/name or file.nc:/name; table.csv; text.txt or "        \
+     "tokens.bin",                                                                                 \
      GROUP_COMMON},                                                                                \
     {"target", "PATH", "",                                                                         \
      "the values to predict. Arrays: y.npy or file.h5:/name. Tables: names of columns, separated " \
@@ -97,8 +100,8 @@ struct task {
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
     {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",   \
      GROUP_DATA},                                                                                  \
-    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks", "auto",            \
-     "format of --data", GROUP_DATA},                                                              \
+    {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks|cifar100|svhn",      \
+     "auto", "format of --data", GROUP_DATA},                                                      \
     {"size", "N", "0", "image height and width; 0: the network's usual size", GROUP_DATA},         \
     {"mean", "R,G,B,...", "",                                                                      \
      "mean subtracted from pixels in [0, 1] (default: ImageNet's)", GROUP_DATA},                   \
@@ -231,6 +234,8 @@ ctn_status images_open(ctn_dataset **ds, const char *path, const ctn_image_opt *
 data_kind guess_kind(const char *path, const char *format);
 bool is_image(const char *path); /* judged by its name */
 bool is_folder(const char *path);
+/* Images of 32 x 32 pixels with their test images beside them: CIFAR and SVHN. */
+bool is_small(data_kind kind);
 /* A folder with a config.json, or such a file: a model as Hugging Face publishes it. */
 bool is_published(const char *path);
 bool ends_with(const char *s, const char *end);

@@ -32,7 +32,7 @@ static int64_t image_size(const task *t)
 {
     int64_t size = args_int(t->a, "size");
     if (size > 0) return size;
-    if (t->kind == DATA_CIFAR) return 0; /* original size */
+    if (is_small(t->kind)) return 0; /* original size */
     if (!t->zoo) return 224;
     return ends_with(t->zoo, "_cifar") ? 32 : strcmp(t->zoo, "lenet5") == 0 ? 28 : 224;
 }
@@ -41,16 +41,15 @@ static ctn_image_opt image_options(const task *t, bool augment)
 {
     ctn_image_opt o = {.struct_size = sizeof o, .height = image_size(t), .width = image_size(t)};
     pixel_moments(t, o.mean, o.std);
-    o.gray = t->zoo && strcmp(t->zoo, "lenet5") == 0 && t->kind != DATA_CIFAR;
+    o.gray = t->zoo && strcmp(t->zoo, "lenet5") == 0 && !is_small(t->kind);
     /* All pixels of a mask count. */
     if (t->kind == DATA_MASKS) o.crop = CTN_CROP_WHOLE;
     if (!augment || args_is(t->a, "augment", "none")) return o;
-    bool small = t->kind == DATA_CIFAR;
-    o.crop = small ? CTN_CROP_PAD : CTN_CROP_RANDOM;
+    o.crop = is_small(t->kind) ? CTN_CROP_PAD : CTN_CROP_RANDOM;
     if (args_is(t->a, "augment", "pad-crop")) o.crop = CTN_CROP_PAD;
     if (args_is(t->a, "augment", "random-crop")) o.crop = CTN_CROP_RANDOM;
     if (t->kind == DATA_MASKS) o.scale[0] = 0.25; /* smaller parts show too little of a scene */
-    o.flip = 1;
+    o.flip = t->kind != DATA_SVHN;                /* a mirrored digit is none */
     double jitter = args_real(t->a, "jitter");
     o.brightness = o.contrast = o.saturation = jitter;
     o.randaugment = (int)args_int(t->a, "randaugment");
@@ -58,7 +57,15 @@ static ctn_image_opt image_options(const task *t, bool augment)
     return o;
 }
 
-static ctn_status open_cifar(task *t, ctn_dataset **ds, const char *path, ctn_split split,
+static ctn_status open_records(data_kind kind, ctn_dataset **ds, const char *path, ctn_split split,
+                               const ctn_cifar_opt *o)
+{
+    if (kind == DATA_CIFAR100) return ctn_cifar100_open(ds, path, split, o);
+    if (kind == DATA_SVHN) return ctn_svhn_open(ds, path, split, o);
+    return ctn_cifar10_open(ds, path, split, o);
+}
+
+static ctn_status open_small(task *t, ctn_dataset **ds, const char *path, ctn_split split,
                              bool augment)
 {
     ctn_image_opt o = image_options(t, augment);
@@ -66,9 +73,11 @@ static ctn_status open_cifar(task *t, ctn_dataset **ds, const char *path, ctn_sp
     memcpy(c.mean, o.mean, sizeof c.mean);
     memcpy(c.std, o.std, sizeof c.std);
     augment = augment && !args_is(t->a, "augment", "none");
-    if (!augment && args_int(t->a, "size") == 0) return ctn_cifar10_open(ds, path, split, &c);
+    const bool sized = t->use == FOR_TRAINING && args_text(t->a, "image-sizes")[0];
+    if (!augment && !sized && args_int(t->a, "size") == 0)
+        return open_records(t->kind, ds, path, split, &c);
     ctn_dataset *raw = NULL;
-    CTN_TRY(ctn_cifar10_open(&raw, path, split, CTN_OPT(ctn_cifar_opt, .raw = 1)));
+    CTN_TRY(open_records(t->kind, &raw, path, split, CTN_OPT(ctn_cifar_opt, .raw = 1)));
     ctn_status st = ctn_augment_new(ds, raw, &o);
     if (st < 0) ctn_dataset_free(raw);
     return st;
@@ -268,7 +277,7 @@ static ctn_status open_plain(task *t, ctn_dataset **ds, const char *path, const 
     const ctn_image_opt image = image_options(t, false);
     void *list = NULL;
     size_t n = 0;
-    if (t->kind == DATA_CIFAR) return open_cifar(t, ds, path, CTN_TRAIN, false);
+    if (is_small(t->kind)) return open_small(t, ds, path, CTN_TRAIN, false);
     if (t->kind == DATA_LIST || t->kind == DATA_MASKS) return open_listed(t, ds, path, false);
     CTN_TRY(copy_list(t, from, path, &list, &n));
     ctn_status st = open_list(t, ds, path, &image, list, n);
@@ -282,7 +291,9 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     ctn_image_opt image = image_options(t, augment);
     switch (t->kind) {
     case DATA_MNIST: return ctn_mnist_open(ds, path, split);
-    case DATA_CIFAR: return open_cifar(t, ds, path, split, augment);
+    case DATA_CIFAR:
+    case DATA_CIFAR100:
+    case DATA_SVHN: return open_small(t, ds, path, split, augment);
     case DATA_FOLDER:
     case DATA_SHARDS: return open_images(t, ds, path, &image);
     case DATA_IMAGES: return images_open(ds, path, &image);
@@ -297,7 +308,8 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     return ctn_fail(
         CTN_ENOTFOUND,
         "%s: unknown data format; expected a folder with MNIST (*-ubyte), CIFAR-10 "
-        "(data_batch_1.bin), tar shards or class folders, or .npy, .h5:/name, .nc:/name, "
+        "(data_batch_1.bin), CIFAR-100 (fine_label_names.txt), SVHN (*_32x32.mat), tar shards or "
+        "class folders, or .npy, .h5:/name, .nc:/name, "
         ".csv, .tar, .txt or .bin; --format sets it explicitly",
         path);
 }
@@ -310,7 +322,7 @@ static void keep_base(task *t, ctn_dataset *ds)
 
 static bool augmented(const task *t)
 {
-    return t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || t->kind == DATA_CIFAR ||
+    return t->kind == DATA_FOLDER || t->kind == DATA_SHARDS || is_small(t->kind) ||
            t->kind == DATA_LIST || t->kind == DATA_MASKS;
 }
 
@@ -469,7 +481,7 @@ static ctn_status open_training(task *t, const place *p, const char *target)
         return number_as_trained(t, &t->set[1]);
     }
     if (share > 0) return split_share(t, p->path, share);
-    if (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)
+    if (t->kind == DATA_MNIST || is_small(t->kind))
         return open_set(t, &t->set[1], p->path, target, CTN_TEST, false);
     return CTN_OK;
 }
@@ -548,7 +560,8 @@ ctn_status task_data(task *t)
     const ctn_field *y = ctn_dataset_field(t->set[0], 1);
     if (y) t->target = *y;
     if (t->classes == 0 && t->classify) t->classes = ctn_dataset_classes(t->set[0]);
-    if (t->classes == 0 && (t->kind == DATA_MNIST || t->kind == DATA_CIFAR)) t->classes = 10;
+    if (t->classes == 0 && t->kind == DATA_CIFAR100) t->classes = 100;
+    if (t->classes == 0 && (t->kind == DATA_MNIST || is_small(t->kind))) t->classes = 10;
     if (ctn_dataset_count(t->set[0]) == 0) return ctn_fail(CTN_ENOTFOUND, "%s: no samples", path);
     return compare_data(t);
 }
@@ -575,9 +588,9 @@ static ctn_status standardize_set(task *t, ctn_dataset **ds)
 static int64_t usual_batch(const task *t)
 {
     static const int64_t usual[] = {
-        [DATA_MNIST] = 100, [DATA_CIFAR] = 128, [DATA_FOLDER] = 32, [DATA_IMAGES] = 32,
-        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16, [DATA_TABLE] = 64,
-        [DATA_LIST] = 32,   [DATA_MASKS] = 8};
+        [DATA_MNIST] = 100, [DATA_CIFAR] = 128, [DATA_FOLDER] = 32,    [DATA_IMAGES] = 32,
+        [DATA_SHARDS] = 32, [DATA_ARRAYS] = 64, [DATA_TOKENS] = 16,    [DATA_TABLE] = 64,
+        [DATA_LIST] = 32,   [DATA_MASKS] = 8,   [DATA_CIFAR100] = 128, [DATA_SVHN] = 128};
     return usual[t->kind];
 }
 
@@ -604,10 +617,25 @@ static int64_t block_of(const args *a)
     return (args_int(a, "total-batch") - 1) / args_int(a, "blocks") + 1;
 }
 
+enum { SIZES_MOST = 16 };
+
+/* The sizes of training images. */
+static ctn_status image_sizes(const task *t, int64_t size[SIZES_MOST], int *n)
+{
+    double value[SIZES_MOST + 1] = {0};
+    *n = args_list(t->a, "image-sizes", SIZES_MOST + 1, value);
+    if (*n > SIZES_MOST)
+        return ctn_fail(CTN_EARG, "--image-sizes: expected at most %d sizes", SIZES_MOST);
+    for (int i = 0; i < *n; i++) size[i] = (int64_t)value[i];
+    return CTN_OK;
+}
+
 static ctn_status open_loader(task *t, int k, bool training)
 {
     ctn_sampler *order = NULL;
     ctn_status st = CTN_OK;
+    int nsizes = 0;
+    int64_t size[SIZES_MOST] = {0};
     int64_t n = ctn_dataset_count(t->set[k]), batch = args_int(t->a, "batch");
     int threads = args_text(t->a, "loader-threads")[0] ? (int)args_int(t->a, "loader-threads")
                                                        : usual_threads(t);
@@ -621,13 +649,16 @@ static ctn_status open_loader(task *t, int k, bool training)
     if (training) CTN_TRY(ctn_sampler_shuffled(&order, n, (uint64_t)args_int(t->a, "seed")));
     else CTN_TRY(ctn_sampler_sequential(&order, n));
     t->loader_threads = threads;
+    if (training) CTN_TRY_GOTO(st, done, image_sizes(t, size, &nsizes));
     CTN_TRY_GOTO(st, done, ctn_sampler_shard(order, t->a->job->rank, t->a->job->size));
     st = ctn_loader_new(&t->loader[k], t->set[k], order,
                         CTN_OPT(ctn_loader_opt, .batch = batch, .threads = threads,
                                 .total = training ? args_int(t->a, "total-batch") : 0,
                                 .block = training ? block_of(t->a) : 0,
                                 .drop_last = training && drops_last(t->a),
-                                .skip = args_real(t->a, "skip"), .mix = mixed ? &mix : NULL));
+                                .skip = args_real(t->a, "skip"), .mix = mixed ? &mix : NULL,
+                                .sizes = nsizes > 0 ? size : NULL, .nsizes = nsizes,
+                                .size_every = nsizes > 0 ? args_int(t->a, "size-every") : 0));
 done:
     ctn_sampler_free(order);
     return st;

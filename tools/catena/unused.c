@@ -24,13 +24,18 @@ static bool targets(const task *t)
 
 static bool images(const task *t)
 {
-    return t->kind == DATA_CIFAR || t->kind == DATA_FOLDER || t->kind == DATA_SHARDS ||
+    return is_small(t->kind) || t->kind == DATA_FOLDER || t->kind == DATA_SHARDS ||
            t->kind == DATA_IMAGES || t->kind == DATA_LIST || t->kind == DATA_MASKS;
+}
+
+static bool several_sizes(const task *t)
+{
+    return args_text(t->a, "image-sizes")[0] != 0;
 }
 
 static bool files_of_images(const task *t)
 {
-    return images(t) && t->kind != DATA_CIFAR;
+    return images(t) && !is_small(t->kind);
 }
 
 static bool shards(const task *t)
@@ -162,6 +167,7 @@ static const struct {
     {"no-header", tables, "only tables have columns"},
     {"fill", targets, "only tables and NetCDF files have missing values"},
     {"size", images, "this data has no images to decode"},
+    {"size-every", several_sizes, "there are no --image-sizes"},
     {"mean", images, "this data has no images to decode"},
     {"std", images, "this data has no images to decode"},
     {"augment", images, "this data has no images to decode"},
