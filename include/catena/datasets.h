@@ -91,8 +91,8 @@ typedef struct {
 CTN_API CTN_MUST_CHECK ctn_status ctn_tokens_open(ctn_dataset **ds, const char *path,
                                                   const ctn_tokens_opt *opt);
 
-/* The lines of n text files, which must have equally many: sample i is line i of every file, such as
- * a sentence and its translation. Fields: one per file, its bytes, u8 (CTN_RAGGED), without the LF
+/* The lines of n text files, which must have equally many: sample i is line i of every file, such
+ * as a sentence and its translation. Fields: one per file, its bytes, u8 (CTN_RAGGED), without the LF
  * or CR LF at the end. Bytes are not interpreted, and empty lines are samples too. Takes 8 bytes of
  * memory per line; lines are read on demand, and files of up to 256 MiB once, when they are opened.
  * ctn_dataset_name gives the file and the number of a line, counted from 1. Local. Result: *ds,

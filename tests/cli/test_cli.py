@@ -658,8 +658,9 @@ def test_small_images():
         return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
 
     def array(name, dims, data):  # compressed, as MATLAB writes it
-        parts = [element(6, struct.pack("<II", 9, 0)), element(5, struct.pack(f"<{len(dims)}I", *dims)),
-                 element(1, name), element(2, data)]
+        parts = [element(6, struct.pack("<II", 9, 0)),
+                 element(5, struct.pack(f"<{len(dims)}I", *dims)), element(1, name),
+                 element(2, data)]
         packed = zlib.compress(element(14, b"".join(parts)))
         return struct.pack("<II", 15, len(packed)) + packed
 

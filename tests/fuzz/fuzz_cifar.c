@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR-10 and CIFAR-100 binary files. Most inputs are not a whole number of records, so the last record is
- * padded.
+ * CIFAR-10 and CIFAR-100 binary files. Most inputs are not a whole number of records, so the last
+ * record is padded.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The readers of CIFAR-10, CIFAR-100 and SVHN: values, order across files, hostile files, a failing allocator.
+ * The readers of CIFAR-10, CIFAR-100 and SVHN: values, order across files, hostile files, a failing
+ * allocator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
