@@ -196,6 +196,7 @@ static void make(training *t)
     const ctn__exchange_opt e = {.bucket = o->bucket,
                                  .n = o->each ? s->params : 0,
                                  .at = s->param,
+                                 .type = CTN_F32,
                                  .wire = o->wire,
                                  .shard = o->shard != 0,
                                  .late = o->late || o->each,

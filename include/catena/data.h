@@ -145,7 +145,8 @@ typedef enum { CTN_TRAIN = 1, CTN_TEST = 2 } ctn_split;
 
 /* MNIST, or a dataset in the same format such as Fashion-MNIST or Kuzushiji-MNIST, whose classes
  * docs/data.md lists, from folder dir under the usual file names (train-images-idx3-ubyte, ...),
- * with or without .gz. Fields: image f32 (784), label i64. Local. Result: *ds, owned, ctn_dataset_free. Errors: as ctn_idx_open. */
+ * with or without .gz. Fields: image f32 (784), label i64. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: as ctn_idx_open. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_mnist_open(ctn_dataset **ds, const char *dir,
                                                  ctn_split split);
 

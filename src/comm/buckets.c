@@ -24,7 +24,7 @@ static void hold_back(ctn__buckets *k)
 
 ctn_status ctn__buckets_cut(ctn__buckets *k, int64_t bytes)
 {
-    int64_t length = bytes / (int64_t)sizeof(float) / VECTOR * VECTOR;
+    int64_t length = bytes / (int64_t)k->unit / VECTOR * VECTOR;
     if (length < VECTOR) length = VECTOR;
     CTN_TRY(allot(k, (int)((k->count + length - 1) / length)));
     for (int b = 0; b <= k->n; b++) {

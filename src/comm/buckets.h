@@ -15,12 +15,13 @@
 typedef struct {
     int64_t count;  /* elements of the pool */
     int64_t prompt; /* elements before this one are never held back */
+    size_t unit;    /* bytes of an element */
     int n;
     int held;       /* buckets [0, held) are held back; they lie at or after `prompt` */
     int64_t *begin; /* [n + 1], descending: bucket b is [begin[b+1], begin[b]) */
 } ctn__buckets;
 
-/* Cuts into buckets of this many bytes of f32. Errors: ENOMEM. */
+/* Cuts into buckets of this many bytes. Errors: ENOMEM. */
 ctn_status ctn__buckets_cut(ctn__buckets *k, int64_t bytes);
 /* Cuts into n ranges that begin at begin[i] (ascending; begin[n] is the end). Errors: ENOMEM. */
 ctn_status ctn__buckets_cut_at(ctn__buckets *k, int n, const int64_t *begin);

@@ -62,23 +62,25 @@ void ctn__exchange_collect(ctn__exchange *x)
     enum { CHUNK = 4096 };
     const int64_t count = x->buckets.count;
     const double most = ldexp(1, 62) / (double)x->opt.exact;
+    float *g = x->g;
     for (int64_t at = 0; at < count; at += CHUNK) {
         const int64_t n = count - at < CHUNK ? count - at : CHUNK;
-        if (most >= ldexp(1, 51) && all_small(x->g + at, n)) add_small(x->exact + at, x->g + at, n);
-        else x->exact[count] += add_any(x->exact + at, x->g + at, n, most);
+        if (most >= ldexp(1, 51) && all_small(g + at, n)) add_small(x->exact + at, g + at, n);
+        else x->exact[count] += add_any(x->exact + at, g + at, n, most);
     }
-    memset(x->g, 0, (size_t)count * sizeof *x->g);
+    memset(g, 0, (size_t)count * sizeof *g);
 }
 
 ctn_status ctn__exact_sum(ctn__exchange *x)
 {
     const int64_t n = x->buckets.count;
+    float *g = x->g;
     ctn__coll *sum = NULL;
     ctn__exchange_collect(x);
     CTN_TRY(ctn__coll_start(x->comm, &sum, NULL, x->exact, n + 1, CTN_I64, CTN_I64));
     CTN_TRY(ctn__coll_wait(sum));
     const double unit = x->exact[n] == 0 ? ldexp(1, -BITS) : NAN;
-    for (int64_t i = 0; i < n; i++) x->g[i] = (float)((double)x->exact[i] * unit);
+    for (int64_t i = 0; i < n; i++) g[i] = (float)((double)x->exact[i] * unit);
     memset(x->exact, 0, ((size_t)n + 1) * sizeof *x->exact);
     return CTN_OK;
 }

@@ -10,10 +10,10 @@
  * that a pool has fewer than 16. */
 enum { BUCKET = 4 << 20, FEWEST = 16 };
 
-static int64_t default_bucket(const ctn_comm *c, int64_t count)
+static int64_t default_bucket(const ctn_comm *c, const ctn__buckets *k)
 {
     const int64_t full = c->opt.segment * c->place.size;
-    const int64_t most = count * (int64_t)sizeof(float) / FEWEST;
+    const int64_t most = k->count * (int64_t)k->unit / FEWEST;
     const int64_t bytes = full < most ? full : most;
     return bytes > BUCKET ? bytes : BUCKET;
 }
@@ -44,15 +44,14 @@ ctn_status ctn__exchange_cut(ctn__exchange *x, int64_t bytes)
 static ctn_status first_cut(ctn__exchange *x)
 {
     const ctn__exchange_opt *o = &x->opt;
-    const int64_t count = x->buckets.count;
     if (o->n > 0) CTN_TRY(ctn__buckets_cut_at(&x->buckets, o->n, o->at));
     else
         CTN_TRY(ctn__buckets_cut(&x->buckets,
-                                 o->bucket > 0 ? o->bucket : default_bucket(x->comm, count)));
+                                 o->bucket > 0 ? o->bucket : default_bucket(x->comm, &x->buckets)));
     return allot(x);
 }
 
-ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *g, int64_t count,
+ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, void *w, void *g, int64_t count,
                              const ctn__exchange_opt *opt)
 {
     *out = NULL;
@@ -65,7 +64,10 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *
                          .opt = *opt,
                          .polls = opt->progress == CTN_DIST_POLLS,
                          .narrow = {.type = CTN_F32},
-                         .buckets = {.count = count, .prompt = count}};
+                         .buckets = {.count = count,
+                                     .prompt = count,
+                                     .unit = ctn_dtype_size(opt->type)}};
+    if (opt->type != CTN_F32) x->opt.wire = opt->type;
     if (!opt->shard && opt->hold > 0) x->buckets.prompt = count - count / opt->hold;
     CTN_TRY_GOTO(st, fail, first_cut(x));
     if (opt->exact > 0) {
@@ -203,6 +205,11 @@ static ctn_status start_control(ctn__exchange *x)
                            CTN_F64);
 }
 
+static void *element(const ctn__exchange *x, void *array, int64_t i)
+{
+    return (char *)array + (size_t)i * x->buckets.unit;
+}
+
 static ctn_status start_one(ctn__exchange *x, int s)
 {
     const ctn__buckets *k = &x->buckets;
@@ -212,7 +219,7 @@ static ctn_status start_one(ctn__exchange *x, int s)
     if (s == 0) CTN_TRY(start_control(x));
     const int64_t n = ctn__bucket_length(k, b);
     return ctn__coll_again(x->comm, &x->sum[b], x->opt.shard ? ctn__scatter_of(x->comm, n) : NULL,
-                           x->g + k->begin[b + 1], n, CTN_F32, x->opt.wire,
+                           element(x, x->g, k->begin[b + 1]), n, x->opt.type, x->opt.wire,
                            x->number + (uint64_t)b);
 }
 
@@ -319,7 +326,7 @@ ctn_status ctn__exchange_publish(ctn__exchange *x)
     for (int b = k->n; b-- > 0;) {
         const int64_t n = ctn__bucket_length(k, b);
         CTN_TRY(ctn__coll_start(x->comm, &x->values[b], ctn__gather_of(x->comm, n),
-                                x->w + k->begin[b + 1], n, CTN_F32, x->narrow.type));
+                                element(x, x->w, k->begin[b + 1]), n, CTN_F32, x->narrow.type));
     }
     x->awaited = k->n;
     return x->opt.hold > 0 ? CTN_OK : ctn__exchange_need(x, k->count, 1);

@@ -36,10 +36,11 @@ typedef struct {
     int64_t bucket;    /* bytes; 0: measured, or derived from the pool and the number of ranks */
     int n;             /* number of buckets if the caller chooses their borders; 0: it does not */
     const int64_t *at; /* [n + 1] borders, ascending */
-    ctn_dtype wire;
-    bool shard;      /* each rank sums its block of each bucket and receives the other values */
-    bool late;       /* nothing starts before all gradients are ready (for comparison) */
-    bool one_by_one; /* and each bucket is waited for before the next starts (for comparison) */
+    ctn_dtype type;    /* of the pool, f32 or f64; f64 neither with shard nor with exact */
+    ctn_dtype wire;    /* f32: the type that is sent */
+    bool shard;        /* each rank sums its block of each bucket and receives the other values */
+    bool late;         /* nothing starts before all gradients are ready (for comparison) */
+    bool one_by_one;   /* and each bucket is waited for before the next starts (for comparison) */
     /* A step may leave 1/hold of the elements in flight; sharded: all of them. 0: none. */
     int hold;
     ctn__update_fn *update;
@@ -51,7 +52,7 @@ typedef struct {
 } ctn__exchange_opt;
 
 /* w, g: values and gradients of the pool. Errors: ENOMEM. */
-ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, float *w, float *g, int64_t count,
+ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, void *w, void *g, int64_t count,
                              const ctn__exchange_opt *opt);
 /* True: the group broke in mid-step, and the transport may still use the pool's memory, which must
  * stay allocated. */

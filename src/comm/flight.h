@@ -34,7 +34,7 @@ typedef struct {
 
 struct ctn__exchange {
     ctn_comm *comm;
-    float *w, *g;
+    void *w, *g; /* elements of opt.type */
     ctn__exchange_opt opt;
     ctn__buckets buckets;
     uint64_t number; /* of the first bucket's vector */

@@ -49,7 +49,7 @@ static void move(ctn__exchange *x, int64_t begin, int64_t end, bool out)
     for (int i = 0; i < x->narrow.nexact; i++) {
         const ctn__range *r = &x->narrow.exact[i];
         int64_t lo = r->begin > begin ? r->begin : begin, hi = r->end < end ? r->end : end;
-        float *a = aside + (lo - r->begin), *w = x->w + lo;
+        float *a = aside + (lo - r->begin), *w = (float *)x->w + lo;
         if (lo < hi) memcpy(out ? a : w, out ? w : a, (size_t)(hi - lo) * sizeof *w);
         aside += r->end - r->begin;
     }

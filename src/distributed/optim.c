@@ -12,7 +12,8 @@
 static ctn_status compare(const ctn_optim *o, ctn_comm *c)
 {
     const ctn__pool *p = o->pool;
-    const ctn__hash128 mine = ctn__hash(p->begin, ((size_t)p->nvar + 1) * sizeof *p->begin);
+    ctn__hash128 mine = ctn__hash(p->begin, ((size_t)p->nvar + 1) * sizeof *p->begin);
+    mine.lo += (uint64_t)p->dtype;
     ctn__hash128 first = mine;
     CTN_TRY(ctn_comm_broadcast(c, &first, sizeof first, 0));
     const int size = ctn_comm_size(c);
@@ -43,9 +44,10 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_ESTATE, "dist_optim: the optimizer is already distributed");
     if (o->lbfgs)
         return ctn_fail(CTN_EARG, "dist_optim: lbfgs cannot be distributed; use another optimizer");
-    if (p->dtype != CTN_F32)
-        return ctn_fail(CTN_EDTYPE, "dist_optim: %s parameters cannot be exchanged yet; use f32",
-                        ctn_dtype_name(p->dtype));
+    if (p->dtype != CTN_F32 && (d.shard || d.exact > 0))
+        return ctn_fail(CTN_EDTYPE,
+                        "dist_optim: %s is possible with f32 parameters only; these are %s",
+                        d.shard ? "shard" : "exact", ctn_dtype_name(p->dtype));
     if (p->ctx->level > 0 || p->contributions > 0)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
     if (d.exact < 0 || (d.exact > 0 && (d.shard || c->opt.wire != CTN_F32)))
@@ -64,6 +66,7 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
     const ctn__exchange_opt e = {.bucket = d.bucket,
                                  .n = one_by_one ? p->nvar : 0,
                                  .at = p->begin,
+                                 .type = p->dtype,
                                  .wire = c->opt.wire,
                                  .shard = d.shard != 0,
                                  .late = d.when != CTN_DIST_OVERLAP || d.exact > 0,
@@ -91,7 +94,7 @@ void ctn_dist_get_stats(const ctn_optim *o, ctn_dist_stats *out)
                              .exposed_s = e.exposed_s,
                              .hidden_s = e.hidden_s,
                              .buckets = k->n,
-                             .bucket = ctn__bucket_length(k, 0) * (int64_t)sizeof(float),
+                             .bucket = ctn__bucket_length(k, 0) * (int64_t)k->unit,
                              .progress = e.progress,
                              .state_bytes = ctn__state_bytes(o)};
     }

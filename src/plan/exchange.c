@@ -199,7 +199,8 @@ static ctn_status choose(ctn__plan *p, const ctn__exchange *x)
     ctn_comm *c = ctn__exchange_comm(x);
     const ctn__planner *pl = p->ctx->planner;
     ctn__engine *e = pl->engine;
-    const int64_t bytes = ctn__exchange_buckets(x)->count * (int64_t)sizeof(float);
+    const ctn__buckets *k = ctn__exchange_buckets(x);
+    const int64_t bytes = k->count * (int64_t)k->unit;
     char problem[256], chosen[64];
     if (c->alg) return CTN_OK;
     snprintf(problem, sizeof problem, "allreduce %s %lld bytes, %d ranks, %d nodes, %s",

@@ -2,8 +2,9 @@
  *
  * k ranks with batch size b train like one rank with batch size kb: an MLP, and ResNet-20 with
  * synchronised batch normalisation, with every algorithm, with bitwise equal results in two
- * runs, and with sharded updates, where each rank holds a part of the optimizer state. Ranks may
- * take different branches and may have nothing to contribute. Prints the figures.
+ * runs, and with sharded updates, where each rank holds a part of the optimizer state. In f64 they
+ * agree to 1e-12. Ranks may take different branches and may have nothing to contribute. Prints the
+ * figures.
  *
  * argv: steps of each training (100).
  */
@@ -45,7 +46,7 @@ static float noise(uint64_t key, uint64_t i)
 
 typedef struct {
     ctn_comm *comm; /* NULL: one rank trains on everything */
-    int shard, empty;
+    int shard, empty, f64;
     double loss[MOST_STEPS];
     float weights[16]; /* some, at the end */
     int64_t state_bytes;
@@ -68,7 +69,8 @@ static double step(ctn_context *ctx, ctn_module *net, ctn_optim *o, const proble
     if (empty) {
         DONE(ctn_dist_step_empty(o));
     } else {
-        ctn_tensor *y = ctn_call(net, ctn_input(ctx, x, CTN_F32, p->ndim, shape));
+        ctn_tensor *in = ctn_input(ctx, x, CTN_F32, p->ndim, shape);
+        ctn_tensor *y = ctn_call(net, ctn_cast(in, ctn_context_float_type(ctx)));
         ctn_tensor *l = ctn_softmax_cross_entropy(y, ctn_input(ctx, t, CTN_I64, CTN_SHAPE(n)));
         DONE(ctn_backward(o, l));
         DONE(ctn_optim_step(o));
@@ -84,7 +86,8 @@ static void train(const problem *p, training *r, int ranks)
     ctn_module *net = NULL;
     ctn_optim *o = NULL;
     int rank = r->comm ? ctn_comm_rank(r->comm) : 0;
-    DONE(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 3)));
+    DONE(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 3,
+                                       .precision = r->f64 ? CTN_PRECISION_F64 : 0)));
     DONE(ctn_zoo_new(&net, ctx, p->net, NULL));
     if (p->adam) DONE(ctn_adam_new(&o, ctn_params(net), CTN_OPT(ctn_adam_opt, .lr = p->lr)));
     else DONE(ctn_sgd_new(&o, ctn_params(net), CTN_OPT(ctn_sgd_opt, .lr = p->lr, .momentum = 0.9)));
@@ -105,7 +108,7 @@ static void train(const problem *p, training *r, int ranks)
     r->state_bytes = stats.state_bytes;
     ctn_vars v = ctn_params(net);
     const ctn_desc *d = ctn_var_desc(v.var[0]);
-    size_t bytes = sizeof(float);
+    size_t bytes = ctn_dtype_size(d->dtype);
     for (int i = 0; i < d->ndim; i++) bytes *= (size_t)d->dim[i];
     float *w = malloc(bytes);
     CHECK(w);
@@ -167,6 +170,20 @@ static void compare(ctn_comm *c, const problem *p)
     train(p, &again, ranks); /* ranks take turns in having no samples; none waits forever */
 }
 
+static void compare_f64(ctn_comm *c, const problem *p)
+{
+    static training one, all;
+    const int ranks = ctn_comm_size(c), root = ctn_comm_rank(c) == 0;
+    one = (training){.f64 = 1};
+    all = (training){.f64 = 1, .comm = c};
+    if (root) train(p, &one, ranks);
+    train(p, &all, ranks);
+    if (!root) return;
+    const double far = apart(&all, &one, 0, 20);
+    printf("%-15s %d ranks f64           %.1e in 20 steps\n", p->net, ranks, far);
+    CHECK(far <= 1e-12);
+}
+
 int main(int argc, char **argv)
 {
     ctn_comm *c = NULL;
@@ -177,6 +194,7 @@ int main(int argc, char **argv)
     DONE(ctn_comm_open(&c, CTN_OPT(ctn_comm_opt, .algorithm = "ring")));
     CHECK(ctn_comm_size(c) <= 7);
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) compare(c, &problems[i]);
+    compare_f64(c, &problems[0]);
     ctn_comm_free(c);
     DONE(ctn_mpi_finalize());
     return 0;

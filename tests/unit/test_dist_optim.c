@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Optimizers that need norms of single parameters or change the gradients, with threads as ranks:
- * three ranks, sharded or not, train like one rank that has all samples. Also: what cannot be
- * distributed is refused.
+ * three ranks, sharded or not, train like one rank that has all samples. In f64 they do so to
+ * 1e-12, with every algorithm. Also: what cannot be distributed is refused.
  * Labels: threads
  */
 #include "ranks.h"
@@ -124,16 +124,117 @@ static void test_training(void **state)
     }
 }
 
+/* ---- f64 ------------------------------------------------------------------------------------- */
+
+enum { WEIGHTS = IN * HIDDEN + HIDDEN + HIDDEN * OUT + OUT };
+
+typedef struct {
+    const char *algorithm;
+    ctn_dist_opt opt;
+    double w[WEIGHTS];
+} f64_case;
+
+/* Steps on this rank's samples. The gradients differ by powers of ten, so that sums rounded to f32
+ * anywhere would be noticed. */
+static void f64_steps(job *j, ctn_context *ctx, ctn_module *net, ctn_optim *o)
+{
+    double x[SAMPLES * IN];
+    int64_t t[SAMPLES];
+    const int rows = SAMPLES / j->size, first = j->rank * rows;
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < SAMPLES * IN; i++)
+            x[i] = ctn__uniform((uint64_t)s, 3, (uint64_t)i) * pow(10, i % 3);
+        for (int i = 0; i < SAMPLES; i++) t[i] = (i + s) % OUT;
+        TRY(j, ctn_scope_begin(ctx));
+        ctn_tensor *y = ctn_call(net, ctn_input(ctx, x + first * IN, CTN_F64, CTN_SHAPE(rows, IN)));
+        ctn_tensor *l =
+            ctn_softmax_cross_entropy(y, ctn_input(ctx, t + first, CTN_I64, CTN_SHAPE(rows)));
+        TRY(j, ctn__backward_weighted(CTN_HERE, o, l, (double)rows));
+        TRY(j, ctn_optim_step(o));
+        TRY(j, ctn_scope_end(ctx));
+    }
+}
+
+static void run_f64(job *j)
+{
+    f64_case *c = j->arg;
+    ctn_context *ctx = NULL;
+    ctn_module *net = NULL;
+    ctn_optim *o = NULL;
+    TRY(j, ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5,
+                                         .precision = CTN_PRECISION_F64)));
+    TRY(j, make_net(ctx, &net));
+    TRY(j, ctn_adam_new(&o, ctn_params(net), CTN_OPT(ctn_adam_opt, .lr = 0.01, .eps = 1e-3)));
+    if (j->size > 1) {
+        TRY(j, ctn_comm_set_algorithm(j->c, c->algorithm));
+        TRY(j, ctn_dist_optim(o, j->c, &c->opt));
+        ctn_dist_stats stats = {.struct_size = sizeof stats};
+        ctn_dist_get_stats(o, &stats);
+        CHECK(j, c->opt.bucket == 0 || stats.bucket == c->opt.bucket, "buckets of %lld bytes",
+              (long long)stats.bucket);
+    }
+    f64_steps(j, ctx, net, o);
+    if (j->why[0]) return;
+    double *w = c->w;
+    for (int i = 0; j->rank == 0 && i < ctn_params(net).n; i++) {
+        ctn_var *v = ctn_params(net).var[i];
+        const size_t n = (size_t)ctn__count(ctn_var_desc(v));
+        TRY(j, ctn_var_get(v, w, n * sizeof *w));
+        w += n;
+    }
+    ctn_optim_free(o);
+    ctn_module_free(net);
+    ctn_context_free(ctx);
+}
+
+static void compare_f64(const f64_case *one, const char *algorithm, ctn_dist_opt opt, int size)
+{
+    static f64_case many;
+    many = (f64_case){.algorithm = algorithm, .opt = opt};
+    many.opt.struct_size = sizeof opt;
+    on_ranks(size, CTN_MODE_PLANNED, run_f64, &many);
+    for (int i = 0; i < WEIGHTS; i++)
+        if (!(fabs(many.w[i] - one->w[i]) <= 1e-12))
+            fail_msg("%s, %d ranks: weight %d is %.17g, one rank has %.17g", algorithm, size, i,
+                     many.w[i], one->w[i]);
+}
+
+static void test_f64(void **state)
+{
+    (void)state;
+    static f64_case one;
+    on_ranks(1, CTN_MODE_PLANNED, run_f64, &one);
+    for (int i = 0; ctn_comm_algorithm_name(i); i++) {
+        const char *name = ctn_comm_algorithm_name(i);
+        compare_f64(&one, name, (ctn_dist_opt){.bucket = 4096}, 2);
+        compare_f64(&one, name, (ctn_dist_opt){.bucket = 4096}, 6);
+    }
+    compare_f64(&one, "auto", (ctn_dist_opt){0}, 2);
+    compare_f64(&one, "ring", (ctn_dist_opt){.when = CTN_DIST_AFTER}, 3);
+    compare_f64(&one, "ring", (ctn_dist_opt){.when = CTN_DIST_PER_PARAMETER}, 3);
+    compare_f64(&one, "ring", (ctn_dist_opt){.bucket = 4096, .defer = CTN_DIST_COMPLETE}, 3);
+    wire = CTN_BF16; /* of f32 values only */
+    compare_f64(&one, "ring", (ctn_dist_opt){.bucket = 4096}, 2);
+    wire = 0;
+}
+
 static void run_refused(job *j)
 {
     ctn_var *v = NULL;
     ctn_optim *o = NULL;
     TRY(j, ctn_var_new(&v, j->ctx, "v", CTN_PARAM, CTN_F64, CTN_SHAPE(5)));
     TRY(j, ctn_sgd_new(&o, (ctn_vars){1, &v, NULL}, NULL));
-    CHECK(j, ctn_dist_optim(o, j->c, NULL) == CTN_EDTYPE, "f64: %s", ctn_error_message());
-    CHECK(j, strstr(ctn_error_message(), "f64 parameters cannot be exchanged yet"), "%s",
-          ctn_error_message());
-    ctn_error_clear();
+    for (int k = 0; k < 2; k++) {
+        CHECK(j,
+              ctn_dist_optim(o, j->c, CTN_OPT(ctn_dist_opt, .shard = k, .exact = 1 - k)) ==
+                  CTN_EDTYPE,
+              "f64: %s", ctn_error_message());
+        CHECK(j,
+              strstr(ctn_error_message(), k ? "shard is possible with f32 parameters only"
+                                            : "exact is possible with f32 parameters only"),
+              "%s", ctn_error_message());
+        ctn_error_clear();
+    }
     ctn_optim_free(o);
     TRY(j, ctn_lbfgs_new(&o, (ctn_vars){1, &v, NULL}, NULL));
     CHECK(j, ctn_dist_optim(o, j->c, NULL) == CTN_EARG, "lbfgs: %s", ctn_error_message());
@@ -152,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_f64),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
