@@ -43,7 +43,7 @@ typedef struct {
      * algorithm is given, 4 MB or more, depending on the number of ranks. */
     int64_t bucket;
     /* Each rank keeps only its part of the optimizer state and updates only that part, as in
-     * ZeRO stage 1. */
+     * ZeRO stage 1. Only with f32 parameters. */
     int shard;
     /* CTN_DIST_POLLS or CTN_DIST_THREAD; 0: whichever is faster in the first steps */
     int progress;
@@ -55,7 +55,8 @@ typedef struct {
      * with the same bits for any number of ranks and any order, provided that the contributions
      * themselves have the same bits: a trainer whose loader delivers blocks
      * (ctn_loader_opt.block), with one thread per rank, sees to that. Nothing overlaps, and twice
-     * as many bytes are sent. Not with shard, nor with a wire type. 0: ordinary sums. */
+     * as many bytes are sent. Not with shard, nor with a wire type or f64 parameters. 0: ordinary
+     * sums. */
     int64_t exact;
 } ctn_dist_opt;
 
@@ -70,8 +71,9 @@ typedef struct {
 /* Make every step of o average its gradients over the ranks of c. The average is weighted: a
  * trainer weights a rank's gradients by its samples, a plain ctn_backward has weight 1.
  * Parameters are set to those of rank 0; ctn_dist_broadcast_vars or a trainer does this for
- * states too. c is borrowed until o is freed. Call it between scopes, before the first step.
- * Collective. Errors: ESTATE, EARG, ENOMEM, EPEER. */
+ * states too. f64 gradients are summed and sent in f64, whatever the wire type. c is borrowed until
+ * o is freed. Call it between scopes, before the first step. Collective. Errors: ESTATE, EARG,
+ * EDTYPE, ENOMEM, EPEER. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c,
                                                  const ctn_dist_opt *opt);
 /* Statistics since ctn_dist_optim; all zeros for an optimizer that is not distributed.
@@ -129,6 +131,24 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ct
  * collective. Errors: EARG, ESTATE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c,
                                                    const ctn_trigger *when);
+
+/* ---- networks in parts -------------------------------------------------------------------------
+ * A trainer's checkpoints assume that all ranks have the same network. For a network whose parts
+ * are on different ranks, such as a chain, each rank saves and restores what it has. */
+
+/* Save the states of all ranks as one checkpoint in a numbered folder of dir: every rank writes its
+ * parts, under the names rank0.prefix.name, rank1.prefix.name, and so on. It becomes visible after
+ * all ranks have written, so a job that is killed keeps the last one. The last two are kept. All
+ * ranks must see dir. c NULL: this rank alone. Call it between scopes. Collective. Errors, the same
+ * on all ranks: EARG (also a sharded optimizer), EIO, ESTATE, ENOMEM, EPEER, EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_state_save(ctn_comm *c, const char *dir, int n,
+                                                      const ctn_state_part *parts);
+/* Restore the newest intact checkpoint of ctn_dist_state_save in dir. There must be as many ranks as
+ * have saved it, with the same parts; all of it is checked before anything is changed. c NULL: this
+ * rank alone. Call it between scopes. Collective. Errors, the same on all ranks: EARG, ENOTFOUND,
+ * ESHAPE, EDTYPE, EFORMAT, EIO, ESTATE, ENOMEM, EPEER, EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_dist_state_load(ctn_comm *c, const char *dir, int n,
+                                                      const ctn_state_part *parts);
 
 /* ---- where the time goes -----------------------------------------------------------------------
  * One Chrome trace of all ranks, or of a sample of them, on a common clock: kernels, gradients

@@ -160,6 +160,8 @@ typedef struct ctn__saver ctn__saver;
  * to be local. c NULL: one rank. Failures are the same on all ranks, except where the group itself
  * fails (EPEER). */
 ctn_status ctn__saver_new(ctn__saver **out, ctn_comm *c, const char *dir, int64_t keep);
+/* From now on each rank has a state of its own and writes all of it to a file of its own. Local. */
+void ctn__saver_apart(ctn__saver *s);
 void ctn__saver_free(ctn__saver *s); /* local; waits for its threads. NULL is fine. */
 /* Can it be written to, and is there room for a state of these parts? Prepares the memory. Errors:
  * EIO, ENOMEM. */
@@ -192,5 +194,8 @@ ctn_status ctn__ckpt_read(ctn__ckpt *k, const char *file, char **text);
  * part refuses its values on one rank only, that rank breaks the group. Errors: ENOTFOUND, ESHAPE,
  * EDTYPE, EIO, EPEER. */
 ctn_status ctn__ckpt_load(ctn__ckpt *k, int n, const ctn_state_part *parts);
+/* The same for a checkpoint of ctn__saver_apart: each rank loads its own arrays, whose names differ
+ * from rank to rank. Visits are local. */
+ctn_status ctn__ckpt_load_apart(ctn__ckpt *k, int n, const ctn_state_part *parts);
 
 #endif

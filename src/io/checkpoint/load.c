@@ -53,10 +53,10 @@ const char *ctn__ckpt_path(const ctn__ckpt *k)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static bool has_index(const ctn__manifest *m)
+static bool has_several(const ctn__manifest *m)
 {
     for (size_t i = 0; i < m->file.n; i++)
-        if (strcmp(m->file.at[i].name, CTN__CKPT_INDEX) == 0) return true;
+        if (strncmp(m->file.at[i].name, "state-", 6) == 0) return true;
     return false;
 }
 
@@ -66,7 +66,7 @@ static ctn_status choose_readers(ctn__ckpt *k)
     int64_t seen, scratch;
     ctn__text full = {0};
     k->readers = 1;
-    if (!k->c || !has_index(&k->m)) return CTN_OK;
+    if (!k->c || !has_several(&k->m)) return CTN_OK;
     ctn__text_add(&full, "%s/" CTN__CKPT_MANIFEST, k->path.s);
     seen = !full.failed && access(full.s, R_OK) == 0;
     ctn__text_free(&full);
@@ -269,6 +269,7 @@ static ctn_status read_slices(ctn__ckpt *k, const char *full, float *data)
 /* The status of the highest rank that has failed, on all ranks. */
 static ctn_status status_of_all(ctn__ckpt *k, ctn_status st)
 {
+    if (!k->c) return st;
     double failed = st < 0 ? rank_of(k) : -1;
     CTN_TRY(ctn__comm_max_small(k->c, 1, &failed));
     return failed < 0 ? CTN_OK : ctn__comm_status_of(k->c, st, (int)failed);
@@ -362,4 +363,52 @@ ctn_status ctn__ckpt_load(ctn__ckpt *k, int n, const ctn_state_part *parts)
 done:
     ctn__text_free(&arrays);
     return st;
+}
+
+/* ---- states that differ between ranks -------------------------------------------------------- */
+
+static ctn_status load_own_array(void *user, const char *name, ctn_dtype dtype, int ndim,
+                                 const int64_t *dim, void *data)
+{
+    const visit *v = user;
+    char full[1024];
+    ctn_desc d = {.ndim = ndim};
+    if (ndim > 0) memcpy(d.dim, dim, (size_t)ndim * sizeof *dim);
+    snprintf(full, sizeof full, "%s%s%s", v->prefix, *v->prefix ? "." : "", name);
+    const ctn__ckpt_array *a = ctn__manifest_find(&v->k->m, full);
+    if (!a) return ctn_fail(CTN_ENOTFOUND, "checkpoint: %s is not in it", full);
+    return v->values ? read_here(v->k, a, data) : check_array(&v->k->m, full, dtype, &d);
+}
+
+static ctn_status visit_own(visit *v, int n, const ctn_state_part *parts)
+{
+    for (int i = 0; i < n; i++) {
+        ctn_optim *o = ctn__part_optim(&parts[i]);
+        v->prefix = parts[i].prefix;
+        CTN_TRY(o && !v->values ? ctn__optim_list(o, load_own_array, v)
+                                : parts[i].visit(parts[i].object, load_own_array, v));
+    }
+    return CTN_OK;
+}
+
+/* Every array belongs to one of the ranks. */
+static ctn_status check_all_taken(const ctn__ckpt *k)
+{
+    int64_t used = 0, scratch;
+    for (size_t i = 0; i < k->m.array.n; i++) used += k->m.array.at[i].used;
+    if (k->c) CTN_TRY(ctn__comm_sum(k->c, &used, 1, CTN_I64, &scratch));
+    if (used == (int64_t)k->m.array.n) return CTN_OK;
+    return ctn_fail(CTN_ENOTFOUND,
+                    "checkpoint: %s has %zu arrays, but the ranks have %lld; was it saved by more "
+                    "ranks, or with another model?",
+                    k->path.s, k->m.array.n, (long long)used);
+}
+
+ctn_status ctn__ckpt_load_apart(ctn__ckpt *k, int n, const ctn_state_part *parts)
+{
+    visit v = {.k = k};
+    CTN_TRY(status_of_all(k, visit_own(&v, n, parts)));
+    CTN_TRY(check_all_taken(k));
+    v.values = true;
+    return status_of_all(k, visit_own(&v, n, parts));
 }

@@ -21,6 +21,7 @@ struct ctn__saver {
     ctn_comm *c;
     char *dir;
     int64_t keep;
+    bool apart; /* each rank has a state of its own */
     ctn__snapshot snapshot;
     stage stage;
     ctn__text folder; /* in the making */
@@ -99,6 +100,11 @@ ctn_status ctn__saver_new(ctn__saver **out, ctn_comm *c, const char *dir, int64_
     return CTN_ENOMEM;
 }
 
+void ctn__saver_apart(ctn__saver *s)
+{
+    s->apart = true;
+}
+
 static void drop_texts(ctn__saver *s)
 {
     for (int i = 0; i < s->texts; i++) ctn__text_free(&s->text[i].text);
@@ -141,6 +147,10 @@ static ctn_status open_folder(ctn__saver *s, int64_t *least)
     }
     CTN_TRY(ctn__comm_sum(s->c, &seen, 1, CTN_I64, &scratch));
     if (seen < ctn_comm_size(s->c)) *least = -1;
+    if (*least < 0 && s->apart) {
+        if (s->mine) ctn__numbered_drop(s->folder.s);
+        return ctn_fail(CTN_EIO, "checkpoint: not all ranks can write to %s", s->dir);
+    }
     return ctn_comm_broadcast(s->c, least, sizeof *least, 0);
 }
 
@@ -148,7 +158,12 @@ static ctn_status open_folder(ctn__saver *s, int64_t *least)
 static ctn_status take(ctn__saver *s, int64_t least, bool values, int n,
                        const ctn_state_part *parts)
 {
+    if (s->apart) least = CTN__SNAPSHOT_OWN;
     ctn_status st = ctn__snapshot_take(&s->snapshot, s->c, least, values, n, parts);
+    if (s->apart) {
+        s->snapshot.writers = s->c ? ctn_comm_size(s->c) : 1;
+        s->snapshot.file = rank_of(s);
+    }
     return s->snapshot.divided ? st : ctn__comm_alone(s->c, st);
 }
 
