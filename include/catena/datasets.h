@@ -95,9 +95,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_tokens_open(ctn_dataset **ds, const char *
  * as a sentence and its translation. Fields: one per file, its bytes, u8 (CTN_RAGGED), without the
  * LF or CR LF at the end. Bytes are not interpreted, and empty lines are samples too. Takes 8 bytes
  * of memory per line; lines are read on demand, and files of up to 256 MiB once, when they are
- * opened. ctn_dataset_name gives the file and the number of a line, counted from 1. Local. Result: *ds,
- * owned, ctn_dataset_free. Errors: EIO, EFORMAT (empty file, different numbers of lines), EARG,
- * ENOMEM. */
+ * opened. ctn_dataset_name gives the file and the number of a line, counted from 1. Local. Result:
+ * *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT (empty file, different numbers of lines),
+ * EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_text_lines_open(ctn_dataset **ds, int n,
                                                       const char *const *path);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checkpoints of networks whose parts are on different ranks. They are made like those of a trainer
- * (io/checkpoint), but every rank writes all of its own state to a file of its own, and the names of
- * its arrays begin with its number.
+ * (io/checkpoint), but every rank writes all of its own state to a file of its own, and the names
+ * of its arrays begin with its number.
  */
 #include <catena/dist.h>
 
