@@ -145,8 +145,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_state_save(ctn_comm *c, const char *d
                                                       const ctn_state_part *parts);
 /* Restore the newest intact checkpoint of ctn_dist_state_save in dir. There must be as many ranks
  * as have saved it, with the same parts; all of it is checked before anything is changed. c NULL:
- * this rank alone. Call it between scopes. Collective. Errors, the same on all ranks: EARG, ENOTFOUND,
- * ESHAPE, EDTYPE, EFORMAT, EIO, ESTATE, ENOMEM, EPEER, EUNSUPPORTED. */
+ * this rank alone. Call it between scopes. Collective. Errors, the same on all ranks: EARG,
+ * ENOTFOUND, ESHAPE, EDTYPE, EFORMAT, EIO, ESTATE, ENOMEM, EPEER, EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_state_load(ctn_comm *c, const char *dir, int n,
                                                       const ctn_state_part *parts);
 
