@@ -94,7 +94,7 @@ class Loader:
         drop_last: leave out an incomplete batch at the end of an epoch
         skip: share of samples that may fail and are left out
         options: other options of the library's loader, such as depth=4 (batches ahead), mixup=0.2
-            with classes=10, or pad_multiple=8
+            with classes=10, pad_multiple=8, or sizes=[128, 160] (image sizes that change)
 
     A batch is a list of tensors, one per field. The threads hold the GIL only while they run Python
     code of the data set. Raises: Error that names the sample if one cannot be read.
