@@ -54,6 +54,38 @@ CTN_API ctn_tensor *ctn_step_input_at(const char *at, ctn_step *s, int f);
  * "loss" automatically. If value is NULL, the error that caused it is returned. Errors: EARG (not
  * one float), ESTATE (more than 32 names besides "loss"). */
 CTN_API ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value);
+/* Report a ratio of two floats under a name, such as right pixels / all pixels. The log shows the
+ * sum of `above` divided by the sum of `below`, over all batches and ranks since the previous log
+ * entry, and an evaluator the same over all samples. `below` is not negative; a batch in which it
+ * is 0 adds nothing.
+ * Errors: as ctn_report. */
+CTN_API ctn_status ctn_report_ratio(ctn_step *s, const char *name, ctn_tensor *above,
+                                    ctn_tensor *below);
+
+/* Report a metric of all samples together, which is not the mean of the metrics of batches. An
+ * evaluator adds up its parts, or collects them, over all batches and ranks, and computes the value
+ * once at the end. In training nothing is reported, because the network changes from step to step.
+ * y are the results of the network and t the targets. metric NULL: the one that is called like the
+ * name. A metric that has no value, such as auc if there is only one class, is NaN.
+ *
+ *   f1, precision, recall    of class 1 of two: y (...,2) logits, or (...) and (...,1) logits of
+ *                            class 1; t (...) classes i64, i32, u8 or bool
+ *   f1_macro, f1_micro       y (...,C) logits; macro is the mean over all classes that occur or are
+ *                            predicted, micro counts all rows together. Likewise precision_macro,
+ *                            recall_micro and so on.
+ *   miou                     mean over classes, as above, of the intersection over union
+ *   auc                      area under the ROC curve; y and t as for f1. Exact: all scores are
+ *                            collected, 16 bytes for each on every rank.
+ *   r2                       coefficient of determination of each column (channel) of y and t, (N)
+ *                            or (N,K,...) floats, then the mean over the columns
+ *   relative_l2              norm(y - t) / norm(t) over all elements of all samples
+ *
+ * Rows of class -100 are ignored; 0 where a divisor is 0. Sums are f64. Errors: EARG (no such
+ * metric), ESHAPE, EDTYPE, ESTATE (as ctn_report). */
+CTN_API ctn_status ctn_report_metric(ctn_step *s, const char *name, const char *metric,
+                                     ctn_tensor *y, ctn_tensor *t);
+/* The names of all metrics, ended by NULL. Local. Result: borrowed forever. */
+CTN_API const char *const *ctn_metric_names(void);
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
@@ -175,14 +207,18 @@ typedef enum {
     /* As often as the extension takes at most n percent of the time, but at most once a second. Its
      * last call is measured, on several ranks by rank 0; of ctn_extend_state all of them, with the
      * time by which writing slows the steps down. */
-    CTN_SHARE_OF_TIME
+    CTN_SHARE_OF_TIME,
+    CTN_AT_EPOCHS,    /* at the points listed in `at`, such as {30, 60, 80.5} epochs */
+    CTN_AT_ITERATIONS /* the same in iterations */
 } ctn_trigger_kind;
+#define CTN_TRIGGER_AT 16
 /* A trigger is a plain value; functions that take one copy its key. For epochs, n may be a
  * fraction such as 0.5. */
 typedef struct {
     ctn_trigger_kind kind;
     double n;
     const char *key;
+    double at[CTN_TRIGGER_AT]; /* ascending, ended by 0 if there are fewer than 16 */
 } ctn_trigger;
 #define CTN_TRIGGER(k, ...) (&(ctn_trigger){.kind = (k), __VA_ARGS__})
 

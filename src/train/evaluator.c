@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Evaluation: the means, over a loader, of what a loss function reports. Values are weighted by
- * the number of samples in their batch, so a smaller last batch counts less. Each evaluation
+ * the number of samples in their batch, so a smaller last batch counts less. Metrics of all samples
+ * together (metrics.c) are not averaged: their parts are added up or collected. Each evaluation
  * reads the loader from the beginning and in the same order.
  */
 #include "train/train.h"
@@ -10,16 +11,45 @@ typedef struct {
     ctn_step step;
     ctn__weighted value[CTN__REPORTS + 1]; /* the step owns the names */
     int n;
+    ctn__measured metric[CTN__REPORTS + 1];
+    int metrics;
 } evaluation;
 
-static ctn_status add_value(void *user, const char *name, double value)
+static ctn_status add_value(void *user, const char *name, double value, double weight)
 {
     evaluation *e = user;
     int i = 0;
     while (i < e->n && strcmp(e->value[i].name, name) != 0) i++;
     if (i == e->n) e->value[e->n++] = (ctn__weighted){.name = name};
-    e->value[i].sum += value * (double)e->step.batch->n;
-    e->value[i].weight += (double)e->step.batch->n;
+    e->value[i].sum += value * weight;
+    e->value[i].weight += weight;
+    return CTN_OK;
+}
+
+/* Sums begin with zeros; what is collected is appended. */
+static ctn_status add_parts(ctn__measured *v, const double *part, size_t n)
+{
+    const size_t begin = v->metric->all ? v->part.n : 0, end = begin + n;
+    if (v->part.n < end) {
+        if (!ctn__vec_reserve(&v->part, end)) return CTN_ENOMEM;
+        memset(v->part.at + v->part.n, 0, (end - v->part.n) * sizeof *part);
+        v->part.n = end;
+    }
+    for (size_t i = 0; i < n; i++) v->part.at[begin + i] += part[i];
+    return CTN_OK;
+}
+
+static ctn_status add_metrics(evaluation *e)
+{
+    for (int k = 0; k < e->step.n; k++) {
+        const ctn__report_slot *s = &e->step.slot[k];
+        int i = 0;
+        if (!s->given || !s->metric || s->kept->current < 0) continue;
+        while (i < e->metrics && strcmp(e->metric[i].name, s->name) != 0) i++;
+        if (i == e->metrics) e->metric[e->metrics++] = (ctn__measured){s->name, s->metric, {0}};
+        CTN_TRY(add_parts(&e->metric[i], s->kept->buf[s->kept->current],
+                          (size_t)ctn__count(&s->kept->d)));
+    }
     return CTN_OK;
 }
 
@@ -32,7 +62,8 @@ static ctn_status run_batch(evaluation *e, const ctn_batch *b, ctn_loss_fn loss,
     while (e->step.ctx->level > 1) ctn_scope_end(e->step.ctx);
     ctn_status end = ctn_scope_end(e->step.ctx);
     CTN_TRY(st < 0 ? st : end);
-    return ctn__step_read(&e->step, add_value, e);
+    CTN_TRY(ctn__step_read(&e->step, add_value, e));
+    return add_metrics(e);
 }
 
 static ctn_status rewind_loader(ctn_loader *l)
@@ -63,6 +94,25 @@ static ctn_status tell(void *user, const ctn__weighted *v)
     return to->fn(to->user, v->name, v->sum / v->weight);
 }
 
+static ctn_status tell_metric(void *user, ctn__measured *v)
+{
+    const listener *to = user;
+    double value = 0;
+    CTN_TRY(v->metric->finish(v->metric, (int64_t)v->part.n, v->part.at, &value));
+    return to->fn(to->user, v->name, value);
+}
+
+static ctn_status tell_all(evaluation *e, listener *to, const ctn__merge *m)
+{
+    if (m && m->fn) {
+        CTN_TRY(m->fn(m->self, e->n, e->value, tell, to));
+        return m->measured(m->self, e->metrics, e->metric, tell_metric, to);
+    }
+    for (int i = 0; i < e->n; i++) CTN_TRY(tell(to, &e->value[i]));
+    for (int i = 0; i < e->metrics; i++) CTN_TRY(tell_metric(to, &e->metric[i]));
+    return CTN_OK;
+}
+
 ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
                          ctn_value_fn fn, void *user, const ctn__merge *m)
 {
@@ -77,11 +127,8 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
     ctn_context_set_training(ctx, training);
     ctn_context_set_grad(ctx, grad);
     listener to = {fn, user};
-    if (st == CTN_OK && m && m->fn) {
-        st = m->fn(m->self, e->n, e->value, tell, &to);
-    } else {
-        for (int i = 0; i < e->n && st == CTN_OK; i++) st = tell(&to, &e->value[i]);
-    }
+    if (st == CTN_OK) st = tell_all(e, &to, m);
+    for (int i = 0; i < e->metrics; i++) ctn__vec_free(&e->metric[i].part);
     ctn__step_free(&e->step);
     ctn__free(e);
     return st;

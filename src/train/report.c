@@ -53,31 +53,85 @@ static ctn_status find_slot(ctn_step *s, const char *name, ctn__report_slot **ou
     return CTN_OK;
 }
 
-static ctn_status report(ctn_step *s, const char *name, ctn_tensor *value)
+static ctn_status check_tensor(const char *name, const ctn_tensor *value)
 {
-    if (!name || !*name) return ctn_fail(CTN_EARG, "report: the value needs a name");
-    if (!value)
-        return ctn_error_status() < 0 ? ctn_error_status()
-                                      : ctn_fail(CTN_EARG, "report: no tensor for %s", name);
+    if (value) return CTN_OK;
+    return ctn_error_status() < 0 ? ctn_error_status()
+                                  : ctn_fail(CTN_EARG, "report: no tensor for %s", name);
+}
+
+static ctn_status check_float(const char *name, const ctn_tensor *value)
+{
+    CTN_TRY(check_tensor(name, value));
     if (ctn__count(&value->d) != 1 || !ctn__is_float(value->d.dtype)) {
         char shape[128];
         return ctn_fail(CTN_EARG, "report: %s is %s %s, expected one float: take its mean", name,
                         ctn_dtype_name(value->d.dtype),
                         ctn__shape_text(&value->d, shape, sizeof shape));
     }
+    return CTN_OK;
+}
+
+/* below NULL: not a ratio. metric NULL: not a metric. */
+static ctn_status report(ctn_step *s, const char *name, ctn_tensor *value, ctn_tensor *below,
+                         const ctn__metric *metric)
+{
     ctn__report_slot *slot = NULL;
     CTN_TRY(find_slot(s, name, &slot));
     CTN_TRY(ctn_retain(&slot->kept, value));
+    if (below) CTN_TRY(ctn_retain(&slot->below, below));
+    slot->ratio = below != NULL;
+    slot->metric = metric;
     slot->given = true;
     return CTN_OK;
 }
 
-ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value)
+static ctn_status check_name(const ctn_step *s, const char *name)
 {
     if (!s) return ctn_fail(CTN_EARG, "report: no step");
-    ctn_status st = report(s, name, value);
-    if (st < 0 && s->error == CTN_OK) s->error = st;
+    return name && *name ? CTN_OK : ctn_fail(CTN_EARG, "report: the value needs a name");
+}
+
+/* The first failure counts, even if the loss function ignores it. */
+static ctn_status remember(ctn_step *s, ctn_status st)
+{
+    if (s && st < 0 && s->error == CTN_OK) s->error = st;
     return st;
+}
+
+ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value)
+{
+    ctn_status st = check_name(s, name);
+    if (st == CTN_OK) st = check_float(name, value);
+    return remember(s, st == CTN_OK ? report(s, name, value, NULL, NULL) : st);
+}
+
+ctn_status ctn_report_ratio(ctn_step *s, const char *name, ctn_tensor *above, ctn_tensor *below)
+{
+    ctn_status st = check_name(s, name);
+    if (st == CTN_OK) st = check_float(name, above);
+    if (st == CTN_OK) st = check_float(name, below);
+    return remember(s, st == CTN_OK ? report(s, name, above, below, NULL) : st);
+}
+
+static ctn_status report_metric(ctn_step *s, const char *name, const char *metric, ctn_tensor *y,
+                                ctn_tensor *t)
+{
+    CTN_TRY(check_name(s, name));
+    const ctn__metric *m = ctn__metric_find(metric ? metric : name);
+    if (!m) return ctn_error_status();
+    CTN_TRY(check_tensor(name, y));
+    CTN_TRY(check_tensor(name, t));
+    if (ctn_context_training(s->ctx)) return CTN_OK;
+    ctn_tensor *parts = m->parts(m, y, t);
+    CTN_TRY(check_tensor(name, parts));
+    return report(s, name, parts, NULL, m);
+}
+
+ctn_status ctn_report_metric(ctn_step *s, const char *name, const char *metric, ctn_tensor *y,
+                             ctn_tensor *t)
+{
+    return remember(s, report_metric(s, name, metric, y, t));
 }
 
 ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
@@ -92,12 +146,19 @@ ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void
     return *st == CTN_OK ? t : NULL;
 }
 
-ctn_status ctn__step_read(const ctn_step *s, ctn_value_fn fn, void *user)
+static double one(const ctn_retained *r)
+{
+    return ctn__elem_get(r->buf[r->current], r->d.dtype, 0);
+}
+
+ctn_status ctn__step_read(const ctn_step *s, ctn__reported_fn fn, void *user)
 {
     for (int i = 0; i < s->n; i++) {
-        const ctn_retained *r = s->slot[i].kept;
-        if (!s->slot[i].given || r->current < 0) continue;
-        CTN_TRY(fn(user, s->slot[i].name, ctn__elem_get(r->buf[r->current], r->d.dtype, 0)));
+        const ctn__report_slot *v = &s->slot[i];
+        if (!v->given || v->metric || v->kept->current < 0) continue;
+        const double weight = v->ratio ? one(v->below) : (double)s->batch->n;
+        const double value = v->ratio ? one(v->kept) / weight : one(v->kept);
+        if (!v->ratio || weight != 0) CTN_TRY(fn(user, v->name, value, weight));
     }
     return CTN_OK;
 }
@@ -107,6 +168,7 @@ void ctn__step_free(ctn_step *s)
     for (int i = 0; i < s->n; i++) {
         ctn__free(s->slot[i].name);
         ctn_retained_free(s->slot[i].kept);
+        ctn_retained_free(s->slot[i].below);
     }
     s->n = 0;
 }
@@ -156,15 +218,15 @@ ctn_status ctn_trainer_observe(ctn_trainer *tr, const char *name, double value)
     return CTN_OK;
 }
 
-ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, int64_t n)
+ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, double weight)
 {
     char full[256];
     ctn__observed *v = NULL;
     snprintf(full, sizeof full, "train/%s", name);
     ctn_status st = ctn__value_get(tr, full, &v);
     if (!v) return st;
-    v->sum += value * (double)n;
-    v->weight += (double)n;
+    v->sum += value * weight;
+    v->weight += weight;
     v->last = value;
     v->reported = true;
     return CTN_OK;

@@ -25,10 +25,14 @@
 
 /* The values of a batch are retained, which makes them outputs of the plan: reading them runs
  * nothing. They are available once the scope has ended. */
+typedef struct ctn__metric ctn__metric;
 typedef struct {
     char *name;
-    ctn_retained *kept;
-    bool given; /* reported in this batch */
+    ctn_retained *kept;        /* of a metric: its parts, f64 */
+    ctn_retained *below;       /* of a ratio: its divisor */
+    const ctn__metric *metric; /* NULL: a mean or a ratio */
+    bool given;                /* reported in this batch */
+    bool ratio;
 } ctn__report_slot;
 
 struct ctn_step {
@@ -44,8 +48,10 @@ void ctn__step_begin(ctn_step *s, const ctn_batch *b);
  * failure, with the reason in *st. */
 ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
                            ctn_status *st);
-/* After the scope has ended: calls fn with each value of the batch. */
-ctn_status ctn__step_read(const ctn_step *s, ctn_value_fn fn, void *user);
+/* After the scope has ended: calls fn with each value of the batch. weight: that of the value in a
+ * mean; a value is a sum divided by its weight. */
+typedef ctn_status (*ctn__reported_fn)(void *user, const char *name, double value, double weight);
+ctn_status ctn__step_read(const ctn_step *s, ctn__reported_fn fn, void *user);
 void ctn__step_free(ctn_step *s);
 
 /* ---- values (report.c) ----------------------------------------------------------------------- */
@@ -65,8 +71,34 @@ typedef struct {
 ctn__observed *ctn__value_find(const ctn_trainer *tr, const char *name);
 /* The same, but adds the name if it is missing. Errors: EARG (not a printable name), ENOMEM. */
 ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out);
-/* Adds a value reported for a batch of n samples. */
-ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, int64_t n);
+/* Adds a value with its weight, for a mean the number of samples. */
+ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, double weight);
+
+/* ---- metrics (metrics.c) --------------------------------------------------------------------- */
+
+/* A metric of all samples together. Each batch has parts, numbers that are recorded as one f64
+ * tensor. They are added up over batches and ranks or, if `all`, written one after another in any
+ * order, and the value follows from them once at the end. */
+struct ctn__metric {
+    const char *name;
+    int what, over; /* for functions that several metrics share */
+    bool all;
+    /* NULL after an error. */
+    ctn_tensor *(*parts)(const ctn__metric *m, ctn_tensor *y, ctn_tensor *t);
+    /* May change the parts. */
+    ctn_status (*finish)(const ctn__metric *m, int64_t n, double *part, double *value);
+};
+/* NULL if there is none, with an error if it was asked for by name. */
+const ctn__metric *ctn__metric_find(const char *name);
+const ctn__metric *ctn__metric_number(int i);
+int ctn__metric_index(const ctn__metric *m);
+
+/* What a metric knows about the batches so far. */
+typedef struct {
+    const char *name;
+    const ctn__metric *metric;
+    CTN__VEC(double) part;
+} ctn__measured;
 
 /* ---- several ranks (distributed/metrics.c) --------------------------------------------------- */
 
@@ -79,9 +111,12 @@ typedef struct {
 /* fn calls `to` with the sums over all ranks. All ranks get the same sums, even if they pass
  * different names. */
 typedef ctn_status (*ctn__weighted_fn)(void *user, const ctn__weighted *v);
+typedef ctn_status (*ctn__measured_fn)(void *user, ctn__measured *v);
 typedef struct {
     ctn_status (*fn)(void *self, int n, const ctn__weighted *v, ctn__weighted_fn to, void *user);
     void *self;
+    /* The same for metrics: `to` gets the parts of all ranks. */
+    ctn_status (*measured)(void *self, int n, ctn__measured *v, ctn__measured_fn to, void *user);
 } ctn__merge;
 
 /* Sums over all ranks of what was reported since the last log, computed by tr->merge (report.c).

@@ -353,12 +353,12 @@ static ctn_status put_back(ctn_trainer *tr)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static ctn_status read_value(void *user, const char *name, double value)
+static ctn_status read_value(void *user, const char *name, double value, double weight)
 {
     ctn_trainer *tr = user;
     if (ctn__exact(tr)) value = ctn__exact_value(value);
-    if (strcmp(name, "loss") == 0) tr->losses.now += value * (double)tr->batch.n;
-    return ctn__value_report(tr, name, value, tr->batch.n);
+    if (strcmp(name, "loss") == 0) tr->losses.now += value * weight;
+    return ctn__value_report(tr, name, value, weight);
 }
 
 /* A step of o after the scopes of its contributions have ended, or one without contributions. */

@@ -10,11 +10,27 @@
 
 #include "train/train.h"
 
+static ctn_status check_points(const ctn_trigger *t)
+{
+    for (int i = 0; i < CTN_TRIGGER_AT && (i == 0 || t->at[i] != 0); i++) {
+        const double before = i > 0 ? t->at[i - 1] : 0;
+        if (!(t->at[i] > before && isfinite(t->at[i])))
+            return ctn_fail(CTN_EARG,
+                            "trigger: the points in at must be above 0 and ascending, but %g comes "
+                            "after %g",
+                            t->at[i], before);
+        if (t->kind == CTN_AT_ITERATIONS && t->at[i] != floor(t->at[i]))
+            return ctn_fail(CTN_EARG, "trigger: %g in at, iterations must be whole numbers",
+                            t->at[i]);
+    }
+    return CTN_OK;
+}
+
 static ctn_status check(const ctn_trigger *t)
 {
     const bool counts = t->kind == CTN_EVERY_EPOCHS || t->kind == CTN_EVERY_ITERATIONS ||
                         t->kind == CTN_EVERY_SECONDS || t->kind == CTN_ONCE;
-    if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_SHARE_OF_TIME)
+    if (t->kind < CTN_EVERY_EPOCHS || t->kind > CTN_AT_ITERATIONS)
         return ctn_fail(CTN_EARG, "trigger: kind %d does not exist", (int)t->kind);
     if (counts && !(t->n > 0 && isfinite(t->n)))
         return ctn_fail(CTN_EARG, "trigger: n is %g, it must be finite and greater than 0", t->n);
@@ -26,6 +42,7 @@ static ctn_status check(const ctn_trigger *t)
     if ((t->kind == CTN_WHEN_MAX || t->kind == CTN_WHEN_MIN) && (!t->key || !*t->key))
         return ctn_fail(CTN_EARG,
                         "trigger: key must name the value to watch, such as \"val/loss\"");
+    if (t->kind == CTN_AT_EPOCHS || t->kind == CTN_AT_ITERATIONS) return check_points(t);
     return CTN_OK;
 }
 
@@ -49,6 +66,14 @@ void ctn__trigger_free(ctn__trigger *g)
 static bool passed(double a, double b, double n)
 {
     return floor(b / n + 1e-9) > floor(a / n + 1e-9);
+}
+
+/* Was one of the points reached on the way from a to b? With the tolerance of `passed`. */
+static bool reached(const ctn_trigger *t, double a, double b)
+{
+    for (int i = 0; i < CTN_TRIGGER_AT && t->at[i] > 0; i++)
+        if (t->at[i] > a + 1e-9 && t->at[i] <= b + 1e-9) return true;
+    return false;
 }
 
 static bool is_best(ctn__trigger *g, const ctn_trainer *tr)
@@ -105,6 +130,8 @@ bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
     }
     case CTN_ONCE: return tr->iteration == (int64_t)g->t.n;
     case CTN_AT_END: return tr->last;
+    case CTN_AT_EPOCHS: return reached(&g->t, tr->was, ctn__trainer_epochs(tr));
+    case CTN_AT_ITERATIONS: return reached(&g->t, (double)tr->iteration - 1, (double)tr->iteration);
     case CTN_WHEN_MAX:
     case CTN_WHEN_MIN: return is_best(g, tr);
     case CTN_SHARE_OF_TIME:

@@ -100,6 +100,53 @@ def png(path, rows):
                            + chunk(b"IEND", b""))
 
 
+def test_metrics():
+    """--metric: values of all samples together, compared with the predictions of each sample."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(300, 4))
+    t = (x[:, 0] + 0.7 * rng.normal(size=300) > 0.3).astype(int)
+    rows = np.column_stack([x, t])
+    np.savetxt("two.csv", rows, delimiter=",", header="a,b,c,d,t", comments="",
+               fmt=["%.6f"] * 4 + ["c%d"])
+    two = ["--data", "two.csv", "--target", "t"]
+    small = ["--hidden", "8", "--epochs", "5", "--batch", "32", "--lr", "0.02",
+             "--val-share", "0.3"]
+    done = train("mlp", *two, *small, "--metric", "auc,f1", "--out", "mt")
+    assert {"val/auc", "val/f1"} <= set(done), done
+    assert "train/f1" not in done
+    weights = ["--weights", "mt/best.safetensors"]
+    found = json.loads(run("eval", *weights, *two, "--batch", "7", "--metric",
+                           "auc,f1,precision,recall,f1_macro,f1_micro", "--json").stdout)
+    run("predict", *weights, "--data", "two.csv", "--out", "p.npy")
+    p = np.load("p.npy").astype(float)
+    said, high = p[:, 1] > p[:, 0], p[:, 1]
+    hits = (said & (t == 1)).sum()
+    precision, recall = hits / said.sum(), hits / (t == 1).sum()
+    pairs = high[t == 1][:, None] - high[t == 0][None]
+    for name, value in {"auc": ((pairs > 0) + 0.5 * (pairs == 0)).mean(), "precision": precision,
+                        "recall": recall, "f1": 2 * precision * recall / (precision + recall),
+                        "f1_micro": found["accuracy"]}.items():
+        assert abs(found[name] - value) < 1e-5, (name, found[name], value)
+    make_arrays()
+    arrays = ["--data", "x.npy", "--target", "y.npy"]
+    train("mlp", *arrays, *small, "--metric", "r2", "--out", "mr")
+    weights = ["--weights", "mr/best.safetensors"]
+    found = json.loads(run("eval", *weights, *arrays, "--metric", "r2,relative_l2",
+                           "--json").stdout)
+    run("predict", *weights, "--data", "x.npy", "--out", "q.npy")
+    q, y = np.load("q.npy"), np.load("y.npy")
+    r2 = 1 - ((q - y) ** 2).sum(0) / ((y - y.mean(0)) ** 2).sum(0)
+    assert abs(found["r2"] - r2.mean()) < 1e-5, (found, r2)
+    norm = np.linalg.norm
+    assert abs(found["relative_l2"] - norm(q - y) / norm(y)) < 1e-5 * found["relative_l2"], found
+    for metric, why in (("f2", "there is no 'f2' here"),
+                        ("f1", "f1 needs targets that are classes")):
+        text = run("train", "mlp", *arrays, "--metric", metric, "--out", "no", code=2).stderr
+        assert why in text, text
+    text = run("train", "mlp", *two, "--metric", "r2", "--out", "no", code=2).stderr
+    assert "numbers, not classes" in text, text
+
+
 def test_segmentation():
     """Masks: training, exact intersection over union, predicted masks; and a list of images."""
     rng = np.random.default_rng(4)

@@ -63,6 +63,46 @@ class Training(unittest.TestCase):
         self.assertEqual(ct.current_context().depth, 0)
         self.assertEqual(net(np.zeros((1, 4), np.float32)).shape, (1, 2))
 
+    def test_metrics(self):
+        """Of all samples of an evaluation; and a trigger with a list of points."""
+        ct.use_context(ct.Context(threads=1, seed=1))
+        net = ct.nn.Linear(4, 2)
+        opt = ct.optim.SGD(net.parameters(), lr=0.1)
+        rng = np.random.default_rng(6)
+        x = rng.standard_normal((50, 4)).astype(np.float32)
+        t = (x[:, 0] + rng.standard_normal(50) > 0).astype(np.int64)
+        seen = []
+
+        def loss(a, b):
+            y = net(a)
+            ct.train.report_metric("f1", y, b)
+            ct.train.report_metric("area", y, b, "auc")
+            ones = ct.cast(b, "f32")
+            ct.train.report_ratio("ones", ct.sum(ones), ct.sum(ones * 0 + 1))
+            return ct.softmax_cross_entropy(y, b)
+
+        loader = ct.data.Loader(ct.data.Arrays(x, t), batch=8)
+        trainer = ct.train.Trainer(opt, loader, loss, net=net, epochs=3)
+        trainer.evaluate(ct.data.Loader(ct.data.Arrays(x, t), batch=9, shuffle=False))
+        trainer.extend(lambda: seen.append(trainer.progress_now["iteration"]),
+                       ([2, 9], "iterations"))
+        trainer.run()
+        y = net(x).numpy()
+        score = y[:, 1] - y[:, 0]
+        hits = ((score > 0) & (t == 1)).sum()
+        pairs = score[t == 1][:, None] - score[t == 0][None]
+        self.assertAlmostEqual(trainer.values["val/f1"], 2 * hits / ((score > 0).sum() + t.sum()))
+        self.assertAlmostEqual(trainer.values["val/area"],
+                               ((pairs > 0) + 0.5 * (pairs == 0)).mean())
+        self.assertAlmostEqual(trainer.values["val/ones"], t.mean())
+        self.assertNotIn("train/f1", trainer.values)
+        self.assertEqual(seen, [2, 9])
+        with self.assertRaises(ct.Error):
+            ct.train.Trainer(opt, loader, lambda a, b: ct.train.report_metric("f2", a, b),
+                             epochs=1).run()
+        with self.assertRaises(RuntimeError):
+            ct.train.report_metric("f1", x, t)
+
     def test_exceptions_come_out(self):
         _, trainer = make(self.folder, 3)
 

@@ -156,7 +156,7 @@ static void test_triggers(void **state)
     (void)state;
     train_case c;
     ctn_trainer *tr = NULL;
-    firings f[9] = {0};
+    firings f[11] = {0};
     int k = 0;
     train_case_new(&c, &(train_opt){0});
     OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
@@ -174,6 +174,8 @@ static void test_triggers(void **state)
     add_note(tr, "max", &f[6], (ctn_trigger){.kind = CTN_WHEN_MAX, .key = "val/x"});
     add_note(tr, "min", &f[7], (ctn_trigger){.kind = CTN_WHEN_MIN, .key = "val/x"});
     add_note(tr, "often", &f[8], (ctn_trigger){.kind = CTN_EVERY_SECONDS, .n = 1e-9});
+    add_note(tr, "steps", &f[9], (ctn_trigger){.kind = CTN_AT_ITERATIONS, .at = {1, 4, 19, 40}});
+    add_note(tr, "points", &f[10], (ctn_trigger){.kind = CTN_AT_EPOCHS, .at = {0.5, 1, 2.6}});
     OK(ctn_trainer_run(tr));
     assert_fired(&f[0], AT(6, 12, 18, 20)); /* the last one too */
     /* An epoch has 23 samples in 6 steps: half of it is reached with the third batch (12). */
@@ -185,6 +187,8 @@ static void test_triggers(void **state)
     assert_fired(&f[6], AT(2, 4, 12));
     assert_fired(&f[7], AT(2, 6, 14));
     assert_int_equal(f[8].n, 20);
+    assert_fired(&f[9], AT(1, 4, 19));
+    assert_fired(&f[10], AT(3, 6, 16)); /* after 12, 23 and, of 59.8 samples, 46 + 16 */
     ctn_trainer_free(tr);
     train_case_free(&c);
 }

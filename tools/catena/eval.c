@@ -176,6 +176,10 @@ static const option options[] = {
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",
      GROUP_DATA},
+    {"metric", "NAMES", "",
+     "further metrics: f1, precision, recall, auc (two classes); f1_macro, f1_micro and so on; "
+     "miou; r2, relative_l2 (numbers)",
+     GROUP_COMMON},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,
     LAUNCH_OPTIONS,

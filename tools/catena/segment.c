@@ -2,8 +2,8 @@
  *
  * Segmentation: the network has a score for each class and pixel. The intersection over union of a
  * class is the number of pixels that are of this class and predicted so, divided by the number of
- * pixels that are or are predicted. It needs the counts of all pixels, so a mean over batches, as
- * in the log of a training, differs from that of eval.
+ * pixels that are or are predicted. Its mean over the classes is a metric of the library; eval also
+ * has the value of each class.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,18 +21,6 @@ ctn_tensor *channels_last(ctn_tensor *y)
     for (int i = 1; i < n - 1; i++) axes[i] = i + 1;
     if (n > 1) axes[n - 1] = 1;
     return ctn_transpose(y, n, axes);
-}
-
-ctn_tensor *mean_iou(ctn_tensor *y, ctn_tensor *target, int64_t classes)
-{
-    ctn_tensor *counts = ctn_cast(ctn_confusion_matrix(y, target, classes), CTN_F32);
-    ctn_tensor *diagonal = ctn_sub(ctn_tril(counts, 0), ctn_tril(counts, -1));
-    ctn_tensor *both = ctn_sum(diagonal, CTN_SHAPE(1), 0);
-    ctn_tensor *sums = ctn_add(ctn_sum(counts, CTN_SHAPE(0), 0), ctn_sum(counts, CTN_SHAPE(1), 0));
-    ctn_tensor *either = ctn_sub(sums, both);
-    ctn_tensor *iou = ctn_div(both, ctn_clip(either, 1, 1e30));
-    ctn_tensor *occurring = ctn_sum(ctn_clip(either, 0, 1), CTN_ALL_AXES, 0);
-    return ctn_div(ctn_sum(iou, CTN_ALL_AXES, 0), ctn_clip(occurring, 1, 1e30));
 }
 
 /* The class with the largest score at pixel i of `area`. */

@@ -9,10 +9,8 @@
 
 /* (N,C,...) -> (N,...,C), as losses and metrics expect it. Result: scope. */
 ctn_tensor *channels_last(ctn_tensor *y);
-/* Mean intersection over union of the classes that occur in a batch; y (N,...,C). Result: scope. */
-ctn_tensor *mean_iou(ctn_tensor *y, ctn_tensor *target, int64_t classes);
-/* The same over all samples of set[0] and all ranks, and of each class (NaN: it does not occur).
- * Collective. */
+/* Mean intersection over union over all samples of set[0] and all ranks, and that of each class
+ * (NaN: it does not occur). Collective. */
 ctn_status exact_iou(task *t, double *mean, double *each);
 /* Write the most likely class of each pixel of set[0]. */
 ctn_status predict_masks(task *t, const char *out);

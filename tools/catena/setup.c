@@ -135,8 +135,10 @@ static void settle_metric(training *r)
         args_settle(a, "metric", accuracy ? "val/accuracy" : "val/loss");
         name = args_text(a, "metric");
     }
-    snprintf(r->metric, sizeof r->metric, "%s", name);
-    r->larger = strstr(name, "loss") == NULL && strstr(name, "error") == NULL;
+    char first[120];
+    metric_first(name, first, sizeof first);
+    snprintf(r->metric, sizeof r->metric, "%s%s", strchr(first, '/') ? "" : "val/", first);
+    r->larger = !strstr(first, "loss") && !strstr(first, "error") && !strstr(first, "relative");
 }
 
 /* Extensions that depend on validation data. */
@@ -244,7 +246,7 @@ ctn_status setup_trainer(training *r)
     CTN_TRY(ctn_trainer_extend(r->trainer, &(ctn_extension){.struct_size = sizeof(ctn_extension),
                                                             .name = "slow-kernels",
                                                             .priority = CTN_PRIORITY_SHOW,
-                                                            .trigger = {CTN_ONCE, 1, NULL},
+                                                            .trigger = {.kind = CTN_ONCE, .n = 1},
                                                             .call = look_for_slow,
                                                             .self = r->t.ctx,
                                                             .rank0_only = 1}));

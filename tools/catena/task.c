@@ -236,7 +236,7 @@ ctn_status task_net(task *t)
         args_settle(t->a, "loss", t->classify ? "cross-entropy" : "mse");
     t->loss = t->own && t->own->loss ? t->own->loss : task_loss;
     t->loss_self = t->own && t->own->loss ? (void *)t->net : (void *)t;
-    return CTN_OK;
+    return option_find(t->a->cmd, "metric", 6) < 0 ? CTN_OK : metrics_check(t);
 }
 
 /* ---- mean and deviation ---------------------------------------------------------------------- */
@@ -385,8 +385,8 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
         bool mixed = ctn_dtype_of(target) == ctn_context_float_type(t->ctx);
         if (t->pixels) y = channels_last(y);
-        if (t->pixels && !ctn_context_training(t->ctx))
-            ctn_report(s, "miou", mean_iou(y, target, t->classes));
+        if (t->pixels) ctn_report_metric(s, "miou", NULL, y, target);
+        if (!mixed) metrics_report(t, s, y, target);
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)
             ctn_report(s, "top5", ctn_accuracy(y, target, 5));
@@ -398,6 +398,7 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
         y = ctn_reshape(y, CTN_SHAPE(ctn_dim(y, 0), -1));
         target = ctn_reshape(target, CTN_SHAPE(ctn_dim(target, 0), -1));
     }
+    metrics_report(t, s, y, target);
     if (args_is(t->a, "loss", "mae")) return ctn_mean_absolute_error(y, target, CTN_MEAN);
     if (args_is(t->a, "loss", "relative-l2")) return relative_l2(y, target);
     if (args_is(t->a, "loss", "huber")) return ctn_huber(y, target, 1.0, CTN_MEAN);

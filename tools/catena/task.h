@@ -205,6 +205,15 @@ ctn_status adapters_write(task *t, const char *out);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */
 bool task_trained_as(const char *weights, char *name, size_t n);
 
+/* ---- metric.c -------------------------------------------------------------------------------- */
+
+/* Whether the metrics of --metric fit the data. */
+ctn_status metrics_check(const task *t);
+/* Report them, if this is not training. */
+void metrics_report(const task *t, ctn_step *s, ctn_tensor *y, ctn_tensor *target);
+/* The first name of the list, without "val/"; "": it is empty. */
+void metric_first(const char *list, char *name, size_t size);
+
 /* ---- tokens.c -------------------------------------------------------------------------------- */
 
 /* The tokenizer that is given, or that of a published model; *t stays NULL if there is none. */

@@ -484,8 +484,10 @@ static const option options[] = {
      GROUP_OPTIMISATION},
     {"early-stop", "N", "0", "epochs without improvement after which training stops; 0: never",
      GROUP_OPTIMISATION},
-    {"metric", "NAME", "",
-     "metric that selects the best weights (default: val/accuracy or val/loss)",
+    {"metric", "NAMES", "",
+     "metrics of the validation data, the first of which selects the best weights: loss, accuracy, "
+     "f1, precision, recall, auc, f1_macro, f1_micro, miou, r2, relative_l2 and so on (default: "
+     "accuracy or loss)",
      GROUP_OPTIMISATION},
     {"on-nonfinite", "stop|skip|rewind", "stop",
      "what to do if the loss or a gradient is infinite or NaN: stop, skip the step, or rewind to "

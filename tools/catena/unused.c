@@ -118,6 +118,11 @@ static bool validation(const task *t)
     return t->set[1] != NULL;
 }
 
+static bool evaluated(const task *t)
+{
+    return t->use == FOR_EVALUATION || validation(t);
+}
+
 static bool any_of(const task *t, const char *names)
 {
     char word[32];
@@ -199,7 +204,7 @@ static const struct {
     {"power", sched_power, "it applies only to --schedule polynomial and inverse"},
     {"lr-end", sched_end, "it applies only to --schedule linear, cosine and polynomial"},
     {"patience", sched_plateau, "it applies only to --schedule plateau"},
-    {"metric", validation, "there is no validation data; use --val or --val-share"},
+    {"metric", evaluated, "there is no validation data; use --val or --val-share"},
     {"eval-iterations", validation, "there is no validation data; use --val or --val-share"},
     {"allreduce", ranks, "there is only one rank"},
     {"wire", ranks, "there is only one rank"},

@@ -13,7 +13,8 @@
     trainer.run()
 
 `when` says when an extension runs: (1, "epochs"), (100, "iterations"), (60, "seconds"),
-("val/accuracy", "max"), (0, "end"). None is the extension's own default, mostly every epoch.
+([30, 60, 80], "epochs"), ("val/accuracy", "max"), (0, "end"). None is the extension's own default,
+mostly every epoch.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _show
-from ._core import report
+from ._core import report, report_metric, report_ratio
 
 if TYPE_CHECKING:
     from ._core import Tensor, When
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .nn import Module
     from .optim import Optimizer
 
-__all__ = ["Trainer", "report"]
+__all__ = ["Trainer", "report", "report_metric", "report_ratio"]
 
 
 class Trainer:

@@ -110,19 +110,52 @@ static PyObject *lbfgs_step(PyObject *self, PyObject *args)
     return st < 0 ? raise_failure() : PyFloat_FromDouble(loss);
 }
 
+/* The context, if a loss function is running. */
+static context *context_of_step(const char *who)
+{
+    context *c = current_context();
+    if (!c || step_now) return c;
+    PyErr_Format(PyExc_RuntimeError, "%s() works only in a loss function", who);
+    return NULL;
+}
+
 /* report(name, value): log a number of this step. */
 static PyObject *report(PyObject *self, PyObject *args)
 {
     const char *name;
     PyObject *value;
     ctn_tensor *t;
-    context *c = current_context();
+    context *c = context_of_step("report");
     (void)self;
     if (!c || !PyArg_ParseTuple(args, "sO", &name, &value)) return NULL;
-    if (!step_now)
-        return PyErr_Format(PyExc_RuntimeError, "report() works only in a loss function");
     if (!to_tensor(c, value, &t)) return NULL;
     return check(ctn_report(step_now, name, t)) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* report_ratio(name, above, below): log a sum divided by another one. */
+static PyObject *report_ratio(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *value[2];
+    ctn_tensor *t[2];
+    context *c = context_of_step("report_ratio");
+    (void)self;
+    if (!c || !PyArg_ParseTuple(args, "sOO", &name, &value[0], &value[1])) return NULL;
+    if (!to_tensor(c, value[0], &t[0]) || !to_tensor(c, value[1], &t[1])) return NULL;
+    return check(ctn_report_ratio(step_now, name, t[0], t[1])) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* report_metric(name, y, t, metric=None): log a metric of all samples of an evaluation. */
+static PyObject *report_metric(PyObject *self, PyObject *args)
+{
+    const char *name, *metric = NULL;
+    PyObject *value[2];
+    ctn_tensor *t[2];
+    context *c = context_of_step("report_metric");
+    (void)self;
+    if (!c || !PyArg_ParseTuple(args, "sOO|z", &name, &value[0], &value[1], &metric)) return NULL;
+    if (!to_tensor(c, value[0], &t[0]) || !to_tensor(c, value[1], &t[1])) return NULL;
+    return check(ctn_report_metric(step_now, name, metric, t[0], t[1])) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* trainer_new(optimizer, loader, loss, net, epochs, iterations, seconds, accumulate, out) */
@@ -163,8 +196,26 @@ static PyObject *trainer_run(PyObject *self, PyObject *object)
 
 /* ---- extensions ------------------------------------------------------------------------------ */
 
+/* Points of a trigger: a list of numbers. */
+static bool to_points(PyObject *list, ctn_trigger *t)
+{
+    const Py_ssize_t n = PyList_Size(list);
+    if (t->kind != CTN_EVERY_EPOCHS && t->kind != CTN_EVERY_ITERATIONS) {
+        PyErr_SetString(PyExc_ValueError, "a list of points is in 'epochs' or 'iterations'");
+        return false;
+    }
+    if (n < 1 || n > CTN_TRIGGER_AT) {
+        PyErr_Format(PyExc_ValueError, "a trigger has 1 to %d points, got %zd", CTN_TRIGGER_AT, n);
+        return false;
+    }
+    t->kind = t->kind == CTN_EVERY_EPOCHS ? CTN_AT_EPOCHS : CTN_AT_ITERATIONS;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!to_double("trigger", PyList_GetItem(list, i), &t->at[i])) return false;
+    return true;
+}
+
 /* A trigger: None for the default, (n, "epochs" | "iterations" | "seconds"), (n, "once"),
- * (0, "end"), or ("name of a value", "max" | "min"). */
+ * ([n, ...], "epochs" | "iterations"), (0, "end"), or ("name of a value", "max" | "min"). */
 static bool to_trigger(PyObject *o, ctn_trigger *t, const ctn_trigger **out)
 {
     static const named kinds[] = {{"epochs", CTN_EVERY_EPOCHS},
@@ -187,6 +238,7 @@ static bool to_trigger(PyObject *o, ctn_trigger *t, const ctn_trigger **out)
     }
     if (!to_enum("trigger", kind, kinds, &k)) return false;
     t->kind = (ctn_trigger_kind)k;
+    if (PyList_Check(n)) return to_points(n, t);
     return PyUnicode_Check(n) ? to_text("trigger", n, &t->key) : to_double("trigger", n, &t->n);
 }
 
@@ -338,6 +390,13 @@ static PyMethodDef functions[] = {
     {"extend_ready", extend_ready, METH_VARARGS, "Add an extension of the library."},
     {"report", report, METH_VARARGS,
      "report($module, name, value, /)\n--\n\nIn a loss function: log a number under a name."},
+    {"report_ratio", report_ratio, METH_VARARGS,
+     "report_ratio($module, name, above, below, /)\n--\n\n"
+     "In a loss function: log the sum of `above` divided by the sum of `below`, over all batches."},
+    {"report_metric", report_metric, METH_VARARGS,
+     "report_metric($module, name, y, t, metric=None, /)\n--\n\n"
+     "In a loss function: log a metric of all samples of an evaluation, such as \"f1\", \"auc\" or "
+     "\"r2\". metric None: the one that is called like the name."},
     {NULL, NULL, 0, NULL},
 };
 
