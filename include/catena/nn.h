@@ -290,6 +290,24 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_decorrelated_batch_norm_new(
 
 typedef struct {
     size_t struct_size;
+    double eps, momentum;          /* 0: 1e-5, 0.1 */
+    double rmax, dmax;             /* 0: 3, 5; see ctn_batch_renorm */
+    int no_affine;                 /* 1: without weight and bias */
+    const ctn_init *weight, *bias; /* NULL: ones, zeros */
+} ctn_batch_renorm_module_opt;
+/* Batch renormalisation of x (N,channels,...), with the parameters and states of
+ * ctn_batch_norm_new. ctn_dist_sync_batch_norm does not change it. Local. Result: *m, owned.
+ * Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_batch_renorm_new(ctn_module **m, ctn_context *ctx,
+                                                       int64_t channels,
+                                                       const ctn_batch_renorm_module_opt *opt);
+/* Change the limits of such a module, for example to relax them in the course of a training: rmax
+ * from 1 and dmax from 0. They are not part of a saved state. Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_batch_renorm_set_limits(ctn_module *m, double rmax,
+                                                              double dmax);
+
+typedef struct {
+    size_t struct_size;
     double eps;             /* 0: 1e-5 */
     int no_affine, no_bias; /* no_affine 1: without weight and bias; no_bias 1: without bias */
 } ctn_norm_opt;

@@ -199,6 +199,25 @@ CTN_API ctn_tensor *ctn_fixed_decorrelated_batch_norm_at(const char *at, ctn_ten
 #define ctn_fixed_decorrelated_batch_norm(...) \
     ctn_fixed_decorrelated_batch_norm_at(CTN_HERE, __VA_ARGS__)
 
+/* Batch renormalisation (Ioffe, 2017): batch normalisation for small batches, whose results in
+ * training are close to those in evaluation. With the mean m and deviation s of a channel in this
+ * batch, and M and S from the running statistics before it,
+ *     y = ((x - m) / s r + d) scale + shift
+ * where r = s / S, within 1/rmax and rmax, and d = (m - M) / S, within -dmax and dmax. Gradients
+ * treat r and d as constants. rmax = 1 with dmax < 0 is batch normalisation. The limits may change
+ * from step to step. In evaluation, and otherwise, like ctn_batch_norm. Errors: ESHAPE, EDTYPE,
+ * EARG. */
+typedef struct {
+    size_t struct_size;
+    double eps, momentum; /* 0: 1e-5, 0.1 */
+    double rmax;          /* at least 1; 0: 3 */
+    double dmax;          /* 0: 5, < 0: none */
+} ctn_batch_renorm_opt;
+CTN_API ctn_tensor *ctn_batch_renorm_at(const char *at, ctn_tensor *x, ctn_tensor *scale,
+                                        ctn_tensor *shift, ctn_var *mean, ctn_var *var,
+                                        const ctn_batch_renorm_opt *opt);
+#define ctn_batch_renorm(...) ctn_batch_renorm_at(CTN_HERE, __VA_ARGS__)
+
 /* y = a x + b with one number per channel: a (C), b (C) or NULL. Errors: ESHAPE, EDTYPE. */
 CTN_API ctn_tensor *ctn_channel_affine_at(const char *at, ctn_tensor *x, ctn_tensor *a,
                                           ctn_tensor *b);

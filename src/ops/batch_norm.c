@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-#include "ops/ops.h"
+#include "ops/common/batch_norm.h"
 
 /* batch_norm: ACT is 0 (none) or 1 (relu); ADD is 1 if there is a residual. batch_norm_grad: ACT
  * is 1 if y is an input; JOIN is 1 if gy2 is. batch_norm_grad_x: ACT is always BY_X, and shift
@@ -340,17 +340,39 @@ ctn_op ctn__op_batch_norm_grad_x = {
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static ctn_tensor *train(const char *at, ctn_tensor *x, ctn_tensor *scale, ctn_tensor *shift,
-                         ctn_var *mean, ctn_var *var, const ctn_scalar *scalar)
+bool ctn__batch_norm_train(const char *at, ctn_tensor *x, ctn_tensor *scale, ctn_tensor *shift,
+                           ctn_var *mean, ctn_var *var, double eps, double momentum,
+                           ctn__batch_norm_out *to)
 {
     int64_t attr[NATTR] = {0, 0};
+    const ctn_scalar scalar[NSCALAR] = {[EPS] = CTN_CONST(eps), [MOMENTUM] = CTN_CONST(momentum)};
     ctn_op_args args = {NATTR, NSCALAR, attr, scalar};
     ctn_tensor *out[CTN_MAX_OUT];
     ctn_tensor *in[RESIDUAL] = {x, scale, shift, ctn_use_at(at, mean), ctn_use_at(at, var)};
-    if (ctn_apply_at(at, x->ctx, &ctn__op_batch_norm, RESIDUAL, in, &args, out) < 0) return NULL;
-    if (ctn_assign_at(at, mean, out[NEW_MEAN]) < 0 || ctn_assign_at(at, var, out[NEW_VAR]) < 0)
-        return NULL;
-    return out[Y];
+    if (ctn_apply_at(at, x->ctx, &ctn__op_batch_norm, RESIDUAL, in, &args, out) < 0) return false;
+    *to = (ctn__batch_norm_out){out[Y], out[MEAN], out[RSTD], out[NEW_MEAN], out[NEW_VAR]};
+    return true;
+}
+
+bool ctn__batch_norm_args(const char *at, const char *who, ctn_tensor *x, ctn_tensor **scale,
+                          ctn_tensor **shift)
+{
+    if (x->d.ndim < 2) {
+        char t[128];
+        ctn_fail(CTN_ESHAPE, "%s: x is %s, expected (N,C,...) (%s)", who,
+                 ctn__shape_text(&x->d, t, sizeof t), at);
+        return false;
+    }
+    if ((*scale == NULL) != (*shift == NULL)) {
+        if (ctn_error_status() == CTN_OK)
+            ctn_fail(CTN_EARG, "%s: give both scale and shift, or neither (%s)", who, at);
+        return false;
+    }
+    if (!*scale) {
+        *scale = ctn_full_at(at, x->ctx, 1, x->d.dtype, 1, &x->d.dim[1]);
+        *shift = ctn_full_at(at, x->ctx, 0, x->d.dtype, 1, &x->d.dim[1]);
+    }
+    return *scale && *shift;
 }
 
 ctn_tensor *ctn_batch_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale, ctn_tensor *shift,
@@ -358,25 +380,16 @@ ctn_tensor *ctn_batch_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale, 
 {
     ctn_batch_norm_opt o;
     if (!x || ctn__opt("batch_norm", &o, sizeof o, opt) < 0) return NULL;
-    ctn_scalar scalar[NSCALAR] = {[EPS] = CTN_CONST(o.eps > 0 ? o.eps : 1e-5),
-                                  [MOMENTUM] = CTN_CONST(o.momentum > 0 ? o.momentum : 0.1)};
-    if (x->d.ndim < 2) {
-        char t[128];
-        ctn_fail(CTN_ESHAPE, "batch_norm: x is %s, expected (N,C,...) (%s)",
-                 ctn__shape_text(&x->d, t, sizeof t), at);
-        return NULL;
+    const double eps = o.eps > 0 ? o.eps : 1e-5, momentum = o.momentum > 0 ? o.momentum : 0.1;
+    if (!ctn__batch_norm_args(at, "batch_norm", x, &scale, &shift)) return NULL;
+    if (ctn_context_training(x->ctx)) {
+        ctn__batch_norm_out out;
+        if (!ctn__batch_norm_train(at, x, scale, shift, mean, var, eps, momentum, &out) ||
+            ctn_assign_at(at, mean, out.new_mean) < 0 || ctn_assign_at(at, var, out.new_var) < 0)
+            return NULL;
+        return out.y;
     }
-    if ((scale == NULL) != (shift == NULL)) {
-        if (ctn_error_status() == CTN_OK)
-            ctn_fail(CTN_EARG, "batch_norm: give both scale and shift, or neither (%s)", at);
-        return NULL;
-    }
-    if (!scale) {
-        scale = ctn_full_at(at, x->ctx, 1, x->d.dtype, 1, &x->d.dim[1]);
-        shift = ctn_full_at(at, x->ctx, 0, x->d.dtype, 1, &x->d.dim[1]);
-    }
-    if (ctn_context_training(x->ctx)) return train(at, x, scale, shift, mean, var, scalar);
-    ctn_tensor *v = ctn_shift_at(at, ctn_use_at(at, var), scalar[EPS].value);
+    ctn_tensor *v = ctn_shift_at(at, ctn_use_at(at, var), eps);
     ctn_tensor *a = ctn_mul_at(at, scale, ctn_rsqrt_at(at, v));
     ctn_tensor *b = ctn_sub_at(at, shift, ctn_mul_at(at, ctn_use_at(at, mean), a));
     return a && b ? ctn_channel_affine_at(at, x, a, b) : NULL;
