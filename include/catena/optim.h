@@ -132,6 +132,16 @@ typedef struct {
 } ctn_msvag_opt;
 typedef struct {
     size_t struct_size;
+    double lr;          /* 0: 0.01 */
+    double beta2_decay; /* the second moment keeps 1 - t^beta2_decay of itself; 0: -0.8 */
+    double eps1;        /* smallest root of a second moment; 0: that of the type's rounding */
+    double eps2;        /* smallest root mean square of a parameter; 0: 0.001 */
+    double clip;        /* largest root mean square of an update; 0: 1 */
+    double decay;       /* decoupled weight decay */
+    int fixed_step;     /* 1: steps have the length lr; 0: min(lr, 1/sqrt(t)) rms(parameter) */
+} ctn_adafactor_opt;
+typedef struct {
+    size_t struct_size;
     double lr;          /* step length, and with line search its first guess; 0: 1 */
     int iterations;     /* maximum number of iterations of a step; 0: 20 */
     int evaluations;    /* maximum number of evaluations of a step; 0: 5/4 of iterations */
@@ -199,6 +209,12 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_smorms3_new(ctn_optim **o, ctn_vars vars,
  * Result: owned, ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_msvag_new(ctn_optim **o, ctn_vars vars,
                                                 const ctn_msvag_opt *opt);
+/* Adafactor (Shazeer and Stern, 2018): of a matrix, and of the matrices of the last two dimensions
+ * of a larger array, only the second moments of rows and columns are kept, so the state is far
+ * smaller than that of Adam. Without sharded updates. Like ctn_sgd_new. Local. Result: owned,
+ * ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_adafactor_new(ctn_optim **o, ctn_vars vars,
+                                                    const ctn_adafactor_opt *opt);
 /* L-BFGS, a quasi-Newton method for losses without noise, best in f64. Its steps are
  * ctn_lbfgs_step. It cannot be distributed. Like ctn_sgd_new. Local. Result: owned,
  * ctn_optim_free. Errors: ESTATE, EARG, EDTYPE, ENOMEM. */
@@ -332,6 +348,12 @@ typedef struct {
     double gamma, end, power;
     int64_t at[CTN_SCHED_AT]; /* multistep: ascending, ended by 0 if there are fewer than 16 */
     double start, rise;       /* one-cycle; 0: 1/25 and 0.3; end 0: start / 1e4, as in PyTorch */
+    /* Any kind, for stochastic weight averaging: after swa_start steps (0: never), go from the
+     * factor reached to swa_end within swa_steps steps, by a cosine or, with swa_linear, along a
+     * line, and stay there. Like PyTorch's SWALR. */
+    int64_t swa_start, swa_steps;
+    double swa_end;
+    int swa_linear;
 } ctn_sched_opt;
 /* The factor of a schedule at a step counted from 0, including the warm-up. Local. */
 CTN_API double ctn_sched_factor(const ctn_sched_opt *s, int64_t step);

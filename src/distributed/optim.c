@@ -48,6 +48,9 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
         return ctn_fail(CTN_EDTYPE,
                         "dist_optim: %s is possible with f32 parameters only; these are %s",
                         d.shard ? "shard" : "exact", ctn_dtype_name(p->dtype));
+    if (o->factored && d.shard)
+        return ctn_fail(CTN_EARG,
+                        "dist_optim: the state of adafactor cannot be sharded; it is small");
     if (p->ctx->level > 0 || p->contributions > 0)
         return ctn_fail(CTN_ESTATE, "dist_optim: call it between scopes");
     if (d.exact < 0 || (d.exact > 0 && (d.shard || c->opt.wire != CTN_F32)))

@@ -233,6 +233,7 @@ void ctn_optim_free(ctn_optim *o)
     if (!o) return;
     int n = o->pool ? ctn__optim_params(o) : 0;
     for (int i = 0; o->name && (o->pool ? i < n : o->name[i] != NULL); i++) ctn__free(o->name[i]);
+    for (int i = 0; o->group && i < n; i++) ctn__free(o->group[i].factors);
     ctn__pool_free(o->pool);
     ctn__free(o->name);
     ctn__free(o->group);
@@ -430,7 +431,7 @@ int64_t ctn_optim_steps(const ctn_optim *o)
 static ctn_status visit_steps(ctn_optim *o, int i, ctn_state_fn fn, void *user)
 {
     char name[512];
-    if (o->nstates == 0) return CTN_OK;
+    if (o->nstates == 0 && !o->factored) return CTN_OK;
     snprintf(name, sizeof name, "%s.steps", o->name[i]);
     return fn(user, name, CTN_I64, 0, NULL, &o->group[i].t);
 }
@@ -452,6 +453,7 @@ static ctn_status visit_states(ctn_optim *o, ctn__shard_view *view, ctn_status s
             if (st == CTN_OK) st = fn(user, name, p->dtype, v->d.ndim, v->d.dim, data);
             if (view && st == CTN_OK) ctn__shard_keep(view, i, k);
         }
+        if (v && st == CTN_OK && o->factored) st = ctn__factors_visit(o, i, fn, user);
         if (v && st == CTN_OK) st = visit_steps(o, i, fn, user);
     }
     return st;
@@ -524,5 +526,5 @@ bool ctn__optim_same(const ctn_optim *o, const void *p)
     const bool sharded = ctn__optim_sharded(o);
     bool is = inside(o->pool, o->pool->w, p);
     for (int k = 0; k < o->nstates && !sharded; k++) is |= inside(o->pool, o->state[k], p);
-    return is;
+    return is || (o->factored && ctn__factors_have(o, p));
 }

@@ -18,6 +18,7 @@ typedef struct {
     int64_t t;
     int order;      /* index of the parameter in the list given to the optimizer */
     bool own_decay; /* decay was set by ctn_optim_group and overrides the optimizer's */
+    void *factors;  /* state of Adafactor, owned; NULL: none yet */
 } ctn__group;
 
 /* A hyperparameter besides lr and decay: its name and its place in ctn_optim. */
@@ -59,9 +60,10 @@ struct ctn_optim {
     ctn__noise noise;
     ctn__lbfgs *lbfgs; /* NULL: another optimizer */
     bool decoupled;
-    bool guarded; /* steps with gradients that are not finite are skipped */
-    double rate;  /* factor of the learning rate, besides the schedule (train/nonfinite.c) */
-    bool scaled;  /* loss scaling is on, with the options `scaling` (defaults filled in) */
+    bool factored; /* Adafactor: the state is in `group` */
+    bool guarded;  /* steps with gradients that are not finite are skipped */
+    double rate;   /* factor of the learning rate, besides the schedule (train/nonfinite.c) */
+    bool scaled;   /* loss scaling is on, with the options `scaling` (defaults filled in) */
     ctn_loss_scale_opt scaling;
     double scale;                /* current loss scale; representable as a float */
     double seed;                 /* scale of all contributions to the next step */
@@ -77,6 +79,8 @@ struct ctn_optim {
     void (*trust)(const struct ctn_optim *o, const ctn__group *g, double lr, double w_norm,
                   double g_norm, ctn__sweep_seg *s);
     ctn__sweep_kind first;
+    /* NULL, or change the gradients before their norms are taken. */
+    ctn_status (*change)(struct ctn_optim *o, int threads);
 };
 
 /* Sum of the squares of n elements of an array that is laid out like the pool, from `begin` on. */
@@ -213,6 +217,12 @@ static inline bool ctn__optim_hooked(const ctn_optim *o)
 void ctn__hooks_run(ctn_optim *o, int threads);
 /* Finish the segments of an optimizer that has `trust`. Collective if sharded. */
 ctn_status ctn__trust_run(ctn_optim *o, double lr, int threads);
+
+/* ---- Adafactor (adafactor.c) ----------------------------------------------------------------- */
+
+/* The state of parameter i of the pool. */
+ctn_status ctn__factors_visit(ctn_optim *o, int i, ctn_state_fn fn, void *user);
+bool ctn__factors_have(const ctn_optim *o, const void *p); /* is this memory part of it? */
 
 /* ---- L-BFGS (lbfgs.c) ------------------------------------------------------------------------ */
 

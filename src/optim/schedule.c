@@ -45,7 +45,8 @@ static double restarts(const ctn_sched_opt *s, double k)
     return cosine(1, s->end, k / period);
 }
 
-double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
+/* Without the end for stochastic weight averaging. */
+static double factor(const ctn_sched_opt *s, int64_t step)
 {
     if (step < s->warmup) return (double)(step + 1) / (double)s->warmup;
     double k = (double)(step - s->warmup);
@@ -63,6 +64,14 @@ double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
     case CTN_SCHED_COSINE_RESTARTS: return restarts(s, k);
     }
     return 1;
+}
+
+double ctn_sched_factor(const ctn_sched_opt *s, int64_t step)
+{
+    if (s->swa_start <= 0 || step < s->swa_start) return factor(s, step);
+    const double from = factor(s, s->swa_start), k = (double)(step - s->swa_start);
+    const double x = s->swa_steps > 0 ? fmin(k / (double)s->swa_steps, 1) : 1;
+    return s->swa_linear ? from + (s->swa_end - from) * x : cosine(from, s->swa_end, x);
 }
 
 static ctn_status check_kind(const ctn_sched_opt *n)
@@ -125,6 +134,9 @@ ctn_status ctn__sched_check(ctn_sched_opt *out, const ctn_sched_opt *s, int64_t 
     if (needs_steps && n.steps == 0) n.steps = steps - n.warmup;
     if (n.warmup < 0 || (needs_steps && n.steps <= 0))
         return ctn_fail(CTN_EARG, "schedule: steps must be given and warmup must not be negative");
+    if (n.swa_start < 0 || n.swa_steps < 0 || n.swa_end < 0)
+        return ctn_fail(CTN_EARG,
+                        "schedule: swa_start, swa_steps and swa_end must not be negative");
     CTN_TRY(check_kind(&n));
     *out = n;
     return CTN_OK;

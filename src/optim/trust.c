@@ -31,6 +31,7 @@ ctn_status ctn__trust_run(ctn_optim *o, double lr, int threads)
     double *sum = ctn__calloc((size_t)n * 4 + 1, sizeof *sum);
     if (!sum) return CTN_ENOMEM;
     if (o->first) ctn__sweep_gradients(o, o->first, threads);
+    if (o->change) CTN_TRY_GOTO(st, done, o->change(o, threads));
     add_own(o, threads, sum);
     if (ctn__optim_sharded(o))
         CTN_TRY_GOTO(st, done,

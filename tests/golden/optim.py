@@ -11,8 +11,10 @@ import warnings
 
 import torch
 import torch.nn.functional as F
-from torch.optim import SGD, Adam, AdamW, Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from torch.optim import SGD, Adam, AdamW, Adadelta, Adafactor, Adagrad, Adamax, NAdam, RAdam
+from torch.optim import RMSprop
 from torch.optim import lr_scheduler as sched
+from torch.optim.swa_utils import SWALR
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
@@ -191,6 +193,34 @@ def factors(name, make):
     emit(name, out)
 
 
+def factors_swa(name, first, start, **how):
+    """The schedule `first`, and after `start` steps SWALR."""
+    opt = SGD([torch.zeros(1, requires_grad=True)], lr=1)
+    s = first(opt)
+    out = []
+    for step in range(STEPS):
+        if step == start:  # SWALR starts from the rates of the groups
+            s = SWALR(opt, **how)
+        out.append(opt.param_groups[0]["lr"])
+        opt.step()
+        s.step()
+    emit(name, out)
+
+
+def fixed_adafactor(w, g, s, t, lr=0.02, decay=0.1, d=0.9, b=-0.6):
+    """Without relative steps, which PyTorch always has."""
+    k = t**b
+    if w.ndim == 1:
+        s["v"] = s.get("v", 0) + k * (g * g - s.get("v", 0))
+        v = s["v"]
+    else:
+        s["r"] = s.get("r", 0) + k * ((g * g).mean(1, keepdim=True) - s.get("r", 0))
+        s["c"] = s.get("c", 0) + k * ((g * g).mean(0, keepdim=True) - s.get("c", 0))
+        v = s["r"] * s["c"] / s["r"].mean()
+    u = g / v.sqrt()
+    return w * (1 - lr * decay) - lr / max(1, u.norm() / u.numel() ** 0.5 / d) * u
+
+
 def clip_value(p):
     torch.nn.utils.clip_grad_value_(p, 0.02)
 
@@ -267,6 +297,13 @@ def main():
     train("amsbound", own(adabound, ams=True, b2=0.5))
     train("smorms3", own(smorms3))
     train("msvag", own(msvag))
+    train("adafactor", lambda p: Adafactor(p, lr=0.5))
+    train("adafactor_more", lambda p: Adafactor(p, lr=0.3, beta2_decay=-0.5, eps=(1e-4, 0.5), d=1.2,
+                                                weight_decay=0.1))
+    train("adafactor_fixed", own(fixed_adafactor))
+    factors_swa("f_swa", lambda opt: sched.ConstantLR(opt, 1, 1), 4, swa_lr=0.2, anneal_epochs=8)
+    factors_swa("f_swa_linear", lambda opt: sched.ExponentialLR(opt, 0.9), 6, swa_lr=0.3,
+                anneal_epochs=5, anneal_strategy="linear")
     train("clip_value", lambda p: SGD(p, lr=0.2, momentum=0.5), hook=clip_value)
     train("lasso", lambda p: Adam(p, lr=0.02), hook=lasso)
     train("all_clips", lambda p: SGD(p, lr=0.2), clip=0.3, hook=lambda p: (clip_value(p), lasso(p)))

@@ -200,6 +200,11 @@ MAKE(amsbound, ctn_adabound_new, ctn_adabound_opt, .lr = 0.02, .gamma = 0.01, .b
      .amsbound = 1)
 MAKE(smorms3, ctn_smorms3_new, ctn_smorms3_opt, .lr = 0.02)
 MAKE(msvag, ctn_msvag_new, ctn_msvag_opt, .lr = 0.2)
+MAKE(adafactor, ctn_adafactor_new, ctn_adafactor_opt, .lr = 0.5)
+MAKE(adafactor_more, ctn_adafactor_new, ctn_adafactor_opt, .lr = 0.3, .beta2_decay = -0.5,
+     .eps1 = 1e-4, .eps2 = 0.5, .clip = 1.2, .decay = 0.1)
+MAKE(adafactor_fixed, ctn_adafactor_new, ctn_adafactor_opt, .lr = 0.02, .beta2_decay = -0.6,
+     .clip = 0.9, .decay = 0.1, .fixed_step = 1)
 SGD(all_clips, .lr = 0.2)
 
 static ctn_status make_groups_sgd(ctn_optim **o, ctn_vars v)
@@ -339,6 +344,9 @@ static void optimizers_agree_with_pytorch(void **state)
         C(amsbound, amsbound, .move = 9),
         C(smorms3, smorms3, .move = 9),
         C(msvag, msvag, .move = 9),
+        C(adafactor, adafactor, .move = 9),
+        C(adafactor_more, adafactor_more, .move = 9),
+        C(adafactor_fixed, adafactor_fixed, .move = 9),
         C(clip_value, clipped, .clip_value = 0.02),
         C(lasso, adam, .lasso = 0.03),
         C(all_clips, all_clips, .clip = 0.3, .clip_value = 0.02, .lasso = 0.03),
@@ -468,6 +476,15 @@ static void schedules_agree_with_pytorch(void **state)
         {"warm_cosine", f_warm_cosine, warm_cosine},
         {"restarts", f_restarts, {.kind = CTN_SCHED_COSINE_RESTARTS, .steps = 5, .end = 0.1}},
         {"restarts2", f_restarts2, {.kind = CTN_SCHED_COSINE_RESTARTS, .steps = 3, .gamma = 2}},
+        {"swa", f_swa, {.swa_start = 4, .swa_steps = 8, .swa_end = 0.2}},
+        {"swa_linear",
+         f_swa_linear,
+         {.kind = CTN_SCHED_EXPONENTIAL,
+          .gamma = 0.9,
+          .swa_start = 6,
+          .swa_steps = 5,
+          .swa_end = 0.3,
+          .swa_linear = 1}},
         {"warm_linear",
          f_warm_linear,
          {.kind = CTN_SCHED_LINEAR, .warmup = 3, .steps = 10, .end = 0.2}},
@@ -498,6 +515,7 @@ static void schedules_that_cannot_be(void **state)
         {.kind = CTN_SCHED_COSINE_RESTARTS},
         {.kind = CTN_SCHED_COSINE_RESTARTS, .steps = 5, .gamma = 1.5},
         {.warmup = -1},
+        {.swa_start = 5, .swa_end = -1},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ctn_sched_opt s = bad[i];

@@ -61,20 +61,22 @@ USUAL(lamb)
 USUAL(adabound)
 USUAL(smorms3)
 USUAL(msvag)
+USUAL(adafactor)
 
 static const struct {
     const char *name;
     ctn_status (*make)(const request *r);
     const char *lr, *decay; /* lr NULL: 0.1 per 256 samples */
 } table[] = {
-    {"sgd", sgd, NULL, "0.0005"},         {"lars", lars, NULL, "0.0005"},
-    {"adam", adam, "0.001", "0"},         {"adamw", adamw, "0.001", "0.01"},
-    {"adamax", adamax, "0.002", "0"},     {"nadam", nadam, "0.002", "0"},
-    {"radam", radam, "0.001", "0"},       {"rmsprop", rmsprop, "0.001", "0"},
-    {"adagrad", adagrad, "0.01", "0"},    {"adadelta", adadelta, "1", "0"},
-    {"lion", lion, "0.0001", "0.01"},     {"lamb", lamb, "0.001", "0.01"},
-    {"adabound", adabound, "0.001", "0"}, {"amsbound", amsbound, "0.001", "0"},
-    {"smorms3", smorms3, "0.001", "0"},   {"msvag", msvag, "0.1", "0"},
+    {"sgd", sgd, NULL, "0.0005"},          {"lars", lars, NULL, "0.0005"},
+    {"adam", adam, "0.001", "0"},          {"adamw", adamw, "0.001", "0.01"},
+    {"adamax", adamax, "0.002", "0"},      {"nadam", nadam, "0.002", "0"},
+    {"radam", radam, "0.001", "0"},        {"rmsprop", rmsprop, "0.001", "0"},
+    {"adagrad", adagrad, "0.01", "0"},     {"adadelta", adadelta, "1", "0"},
+    {"lion", lion, "0.0001", "0.01"},      {"lamb", lamb, "0.001", "0.01"},
+    {"adabound", adabound, "0.001", "0"},  {"amsbound", amsbound, "0.001", "0"},
+    {"smorms3", smorms3, "0.001", "0"},    {"msvag", msvag, "0.1", "0"},
+    {"adafactor", adafactor, "0.01", "0"},
 };
 
 static size_t find(const args *a)

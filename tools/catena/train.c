@@ -432,7 +432,7 @@ static const option options[] = {
      GROUP_CONFIG},
     {"optimizer",
      "auto|sgd|lars|adam|adamw|adamax|nadam|radam|rmsprop|adagrad|adadelta|lion|lamb|adabound|"
-     "amsbound|smorms3|msvag",
+     "amsbound|smorms3|msvag|adafactor",
      "auto", "optimizer; auto: sgd for image networks, adamw for gpt, else adam", GROUP_COMMON},
     {"lr", "X", "",
      "learning rate (default: for sgd and lars 0.1 per 256 samples of a step, 0.001 for adam and "
