@@ -444,6 +444,39 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_avg_pool_new(ctn_module **m, ctn_context *
                                                    const ctn_pool_opt *opt);
 CTN_API CTN_MUST_CHECK ctn_status ctn_flatten_new(ctn_module **m, ctn_context *ctx);
 
+/* Channels of the branches of an Inception block; all are needed. */
+typedef struct {
+    size_t struct_size;
+    int64_t out1;          /* 1x1 convolution */
+    int64_t reduce3, out3; /* 1x1, then 3x3 */
+    int64_t reduce5, out5; /* 1x1, then 5x5 */
+    int64_t pool;          /* 1x1 after a 3x3 maximum pooling */
+    /* 1: batch normalisation after each convolution, and 3x3 instead of 5x5, as in torchvision's
+     * GoogLeNet. */
+    int batch_norm;
+} ctn_inception_opt;
+/* The block of GoogLeNet: four branches with ReLU, joined along the channels. x (N,channels,H,W) ->
+ * (N,out1 + out3 + out5 + pool,H,W). Names as in torchvision: branch1.conv, branch2.0.conv,
+ * branch2.1.conv, branch3.0.conv, branch3.1.conv, branch4.1.conv, and .bn beside .conv. Local.
+ * Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_inception_new(ctn_module **m, ctn_context *ctx,
+                                                    int64_t channels, const ctn_inception_opt *opt);
+typedef struct {
+    size_t struct_size;
+    int64_t out1;            /* 1x1 convolution; 0: none, and none is possible with a stride */
+    int64_t reduce3, out3;   /* 1x1, then 3x3 */
+    int64_t reduce33, out33; /* 1x1, then two times 3x3 */
+    int64_t pool;            /* 1x1 after a 3x3 pooling; 0: the pooling alone */
+    int64_t stride;          /* of the last convolution of a branch and of the pooling; 0: 1 */
+    int average;             /* 1: average pooling, 0: maximum pooling */
+} ctn_inception_bn_opt;
+/* The block of the Inception network with batch normalisation (Ioffe and Szegedy, 2015), whose
+ * third branch has two 3x3 convolutions. Names as for ctn_inception_new, and branch3.2. Local.
+ * Result: *m, owned. Errors: EARG, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_inception_bn_new(ctn_module **m, ctn_context *ctx,
+                                                       int64_t channels,
+                                                       const ctn_inception_bn_opt *opt);
+
 /* An op with one input as a module: ctn_activation_new(&m, ctx, ctn_relu_at). Local. Result:
  * *m, owned. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_activation_new(ctn_module **m, ctn_context *ctx,

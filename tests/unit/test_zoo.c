@@ -81,6 +81,7 @@ static const struct {
     int64_t in[5], out[5];
 } known[] = {
     {"fno", 2368001, 22, CTN_F32, {2, 1, 24, 30}, {2, 1, 24, 30}},
+    {"googlenet", 13378280, 128, CTN_F32, {1, 3, 64, 33}, {1, 1000}},
     {"gpt", 842496, 52, CTN_I64, {2, 7}, {2, 7, 256}},
     {"lenet5", 61706, 10, CTN_F32, {3, 1, 28, 28}, {3, 10}},
     {"mlp", 1796010, 6, CTN_F32, {5, 784}, {5, 10}},
@@ -225,7 +226,7 @@ static void test_every_name(void **state)
         OK(ctn_zoo_new(&m, ctx, *name, CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
         ctn_module_free(m);
     }
-    assert_int_equal(n, 22);
+    assert_int_equal(n, 23);
     ctn_module *m = NULL;
     OK(ctn_zoo_new(&m, ctx, "mlp", CTN_OPT(ctn_zoo_opt, .classes = 3, .in_channels = 2)));
     assert_shape(m, "0.weight", CTN_SHAPE(1000, 2));
@@ -294,6 +295,89 @@ static void test_train_resnet(void **state)
     OK(ctn_var_get(count, &batches, sizeof batches));
     assert_int_equal(batches, 2);
     train(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 32, 32), classes);
+}
+
+/* The sizes are those that torchvision states. The auxiliary classifiers are results of training,
+ * and are trained by their own losses. */
+static void test_googlenet(void **state)
+{
+    ctn_context *ctx = *state;
+    ctn_module *m = NULL;
+    ctn_optim *opt = NULL;
+    static float x[2 * 3 * 64 * 64];
+    double last = 0;
+    float before[5], after[5];
+    OK(ctn_zoo_googlenet(&m, ctx, CTN_OPT(ctn_googlenet_opt, .batch_norm = 1, .no_aux = 1)));
+    assert_int_equal(parameters(m), 6624904);
+    ctn_module_free(m);
+    OK(ctn_zoo_googlenet(&m, ctx,
+                         CTN_OPT(ctn_googlenet_opt, .batch_norm = 1, .classes = 5, .dropout = -1)));
+    assert_shape(m, "conv1.conv.weight", CTN_SHAPE(64, 3, 7, 7));
+    assert_shape(m, "inception3a.branch3.1.conv.weight", CTN_SHAPE(32, 16, 3, 3));
+    assert_shape(m, "inception5b.branch4.1.bn.running_var", CTN_SHAPE(128));
+    assert_shape(m, "aux2.conv.conv.weight", CTN_SHAPE(128, 528, 1, 1));
+    assert_shape(m, "aux1.fc1.weight", CTN_SHAPE(1024, 2048));
+    for (int i = 0; i < 2 * 3 * 64 * 64; i++) x[i] = (float)sin(0.37 * i + i / 12288);
+    ctn_var *bias = ctn_module_find(m, "aux1.fc2.bias");
+    OK(ctn_var_get(bias, before, sizeof before));
+    OK(ctn_sgd_new(&opt, ctn_params(m), CTN_OPT(ctn_sgd_opt, .lr = 0.05)));
+    for (int step = 0; step < 2; step++) {
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *t = ctn_input(ctx, classes, CTN_I64, CTN_SHAPE(2));
+        ctn_tensors y = ctn_call_multi(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(2, 3, 64, 64)));
+        assert_int_equal(y.n, 3);
+        ctn_tensor *loss = ctn_softmax_cross_entropy(y.t[0], t);
+        for (int i = 1; i < 3; i++)
+            loss = ctn_add(loss, ctn_scale(ctn_softmax_cross_entropy(y.t[i], t), 0.3));
+        OK(ctn_backward(opt, loss));
+        OK(ctn_optim_step(opt));
+        last = ctn_item(loss);
+        OK(ctn_scope_end(ctx));
+    }
+    assert_true(isfinite(last));
+    OK(ctn_var_get(bias, after, sizeof after));
+    assert_memory_not_equal(before, after, sizeof after);
+    ctn_optim_free(opt);
+    ctn_module_free(m);
+}
+
+static void assert_result(ctn_context *ctx, ctn_module *m, const int64_t *in, const int64_t *out)
+{
+    static const float x[2 * 6 * 9 * 8];
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *y = ctn_call(m, ctn_input(ctx, x, CTN_F32, 4, in));
+    if (!y) fail_msg("%s", ctn_error_message());
+    for (int i = 0; i < 4; i++) assert_int_equal(ctn_dim(y, i), out[i]);
+    OK(ctn_scope_end(ctx));
+}
+
+static void test_inception(void **state)
+{
+    ctn_context *ctx = *state;
+    ctn_module *m = NULL;
+    const int64_t in[] = {2, 6, 9, 8};
+    ctn_inception_opt o = {sizeof o,     .out1 = 3, .reduce3 = 2, .out3 = 4,
+                           .reduce5 = 1, .out5 = 2, .pool = 5};
+    OK(ctn_inception_new(&m, ctx, 6, &o));
+    assert_shape(m, "branch1.conv.bias", CTN_SHAPE(3));
+    assert_shape(m, "branch3.1.conv.weight", CTN_SHAPE(2, 1, 5, 5));
+    assert_result(ctx, m, in, (const int64_t[]){2, 14, 9, 8});
+    train(ctx, m, CTN_F32, 4, in, NULL);
+    o.out5 = 0;
+    assert_fails(ctn_inception_new(&m, ctx, 6, &o), CTN_EARG, "must be positive");
+    ctn_inception_bn_opt b = {sizeof b,      .out1 = 3,  .reduce3 = 2, .out3 = 4,
+                              .reduce33 = 1, .out33 = 2, .pool = 5,    .average = 1};
+    OK(ctn_inception_bn_new(&m, ctx, 6, &b));
+    assert_shape(m, "branch3.2.conv.weight", CTN_SHAPE(2, 2, 3, 3));
+    assert_shape(m, "branch4.1.bn.weight", CTN_SHAPE(5));
+    assert_result(ctx, m, in, (const int64_t[]){2, 14, 9, 8});
+    train(ctx, m, CTN_F32, 4, in, NULL);
+    b.stride = 2;
+    assert_fails(ctn_inception_bn_new(&m, ctx, 6, &b), CTN_EARG, "out1 must be 0");
+    b.out1 = b.pool = b.average = 0;
+    OK(ctn_inception_bn_new(&m, ctx, 6, &b));
+    assert_result(ctx, m, in, (const int64_t[]){2, 4 + 2 + 6, 5, 4});
+    train(ctx, m, CTN_F32, 4, in, NULL);
 }
 
 static void test_train_others(void **state)
@@ -620,6 +704,8 @@ int main(void)
         TEST(test_names),
         TEST(test_every_name),
         TEST(test_train_resnet),
+        TEST(test_googlenet),
+        TEST(test_inception),
         TEST(test_train_others),
         TEST(test_masked_loss),
         TEST(test_conv_modules),

@@ -11,7 +11,7 @@
 
 #include "task.h"
 
-/* The next name of a comma-separated list, without "val/". Returns the rest; NULL: there is none. */
+/* The next name of a comma-separated list, without "val/". Returns the rest; NULL: none is left. */
 static const char *next_name(const char *list, char *name, size_t size)
 {
     if (!list[0]) return NULL;

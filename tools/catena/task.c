@@ -350,11 +350,38 @@ static ctn_tensor *as_image(ctn_tensor *x)
     return x;
 }
 
+static ctn_tensor *as_input(const task *t, ctn_tensor *x)
+{
+    if (t->net_is == NET_IMAGE) return as_image(x);
+    if (t->net_is == NET_FLAT && ctn_ndim(x) != 2)
+        return ctn_reshape(x, CTN_SHAPE(ctn_dim(x, 0), -1));
+    return x;
+}
+
 ctn_tensor *task_forward(task *t, ctn_tensor *x)
 {
-    if (t->net_is == NET_IMAGE) x = as_image(x);
-    if (t->net_is == NET_FLAT && ctn_ndim(x) != 2) x = ctn_reshape(x, CTN_SHAPE(ctn_dim(x, 0), -1));
-    return ctn_call(t->net, x);
+    return ctn_call(t->net, as_input(t, x));
+}
+
+/* In training, googlenet has the logits of its auxiliary classifiers too. */
+static ctn_tensors forward_all(task *t, ctn_tensor *x)
+{
+    if (t->zoo && strcmp(t->zoo, "googlenet") == 0) return ctn_call_multi(t->net, as_input(t, x));
+    ctn_tensor *y = task_forward(t, x);
+    return (ctn_tensors){y != NULL, {y}};
+}
+
+/* The losses of the auxiliary classifiers count 0.3 each, as published. */
+static ctn_tensor *class_loss(const ctn_tensors *y, ctn_tensor *target, double smoothing)
+{
+    ctn_tensor *sum = NULL;
+    for (int i = 0; i < y->n; i++) {
+        ctn_tensor *loss = ctn_softmax_cross_entropy_with(y->t[i], target,
+                                                          CTN_OPT(ctn_softmax_cross_entropy_opt,
+                                                                  .smoothing = smoothing));
+        sum = i == 0 ? loss : ctn_add(sum, ctn_scale(loss, 0.3));
+    }
+    return sum;
 }
 
 /* The mean over samples of |y - t| / |t|, where |...| is the root of the sum of squares. */
@@ -380,19 +407,18 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
     if (t->net_is == NET_TOKENS && t->classes > LARGE && ctn_context_training(t->ctx) &&
         args_real(t->a, "smoothing") == 0)
         return token_loss(t->net, ctn_step_input(s, 0), target);
-    ctn_tensor *y = task_forward(t, ctn_step_input(s, 0));
+    ctn_tensors all = forward_all(t, ctn_step_input(s, 0));
+    ctn_tensor *y = all.n > 0 ? all.t[0] : NULL;
     if (t->classify) {
         double smoothing = ctn_context_training(t->ctx) ? args_real(t->a, "smoothing") : 0;
         bool mixed = ctn_dtype_of(target) == ctn_context_float_type(t->ctx);
-        if (t->pixels) y = channels_last(y);
+        if (t->pixels) y = all.t[0] = channels_last(y);
         if (t->pixels) ctn_report_metric(s, "miou", NULL, y, target);
         if (!mixed) metrics_report(t, s, y, target);
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)
             ctn_report(s, "top5", ctn_accuracy(y, target, 5));
-        return ctn_softmax_cross_entropy_with(y, target,
-                                              CTN_OPT(ctn_softmax_cross_entropy_opt,
-                                                      .smoothing = smoothing));
+        return class_loss(&all, target, smoothing);
     }
     if (t->net_is != NET_FIELD && y) {
         y = ctn_reshape(y, CTN_SHAPE(ctn_dim(y, 0), -1));

@@ -8,6 +8,7 @@
 #define ZOO_TABLE(X)                        \
     X("bert", make_bert, 0)                 \
     X("fno", make_fno, 0)                   \
+    X("googlenet", make_googlenet, 0)       \
     X("gpt", make_gpt, 0)                   \
     X("gpt2", make_gpt, 12)                 \
     X("lenet5", make_lenet5, 0)             \
@@ -51,6 +52,14 @@ static ctn_status make_fno(ctn_module **m, ctn_context *ctx, int depth, const ct
     return ctn_zoo_fno(m, ctx,
                        CTN_OPT(ctn_fno_opt, .in_channels = o->in_channels,
                                .out_channels = o->classes));
+}
+
+static ctn_status make_googlenet(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)
+{
+    (void)depth;
+    return ctn_zoo_googlenet(m, ctx,
+                             CTN_OPT(ctn_googlenet_opt, .classes = o->classes,
+                                     .in_channels = o->in_channels));
 }
 
 static ctn_status make_gpt(ctn_module **m, ctn_context *ctx, int depth, const ctn_zoo_opt *o)

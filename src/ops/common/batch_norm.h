@@ -7,7 +7,7 @@
 
 #include "ops/ops.h"
 
-/* Checks x, and replaces scale and shift by ones and zeros if both are NULL. False after an error. */
+/* Checks x, and replaces scale and shift by ones and zeros if both are NULL. False: an error. */
 bool ctn__batch_norm_args(const char *at, const char *who, ctn_tensor *x, ctn_tensor **scale,
                           ctn_tensor **shift);
 
