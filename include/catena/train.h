@@ -343,6 +343,13 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_observe(ctn_trainer *tr, const ctn_
  * epoch). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_param_stats(ctn_trainer *tr, const ctn_trigger *when,
                                                          const char *pattern);
+/* Plot how the values of the parameters whose names match a shell pattern (NULL: all) are
+ * distributed over time: one chart for each parameter in the SVG file out/file, with its minimum,
+ * maximum, median and the percentiles 2, 16, 84 and 98 over iterations (every epoch). They are
+ * observed as "param/NAME/min", "/p2", "/p16", "/p50", "/p84", "/p98" and "/max", and plotted from
+ * the log, so ctn_extend_log must be added too. The last entry is plotted at the end of a run. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_param_plot(ctn_trainer *tr, const ctn_trigger *when,
+                                                        const char *pattern, const char *file);
 /* Fail with ENONFINITE when a reported value, or a parameter or state of net, is not finite.
  * The message names the first such tensor. Reported values are checked in every iteration; the
  * tensors are checked when a value is not finite and when the trigger fires (every epoch). */

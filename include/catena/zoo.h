@@ -107,10 +107,10 @@ typedef struct {
     int no_aux;     /* 1: without the two auxiliary classifiers */
     double dropout; /* dropout before the classifier; 0: 0.4 (batch_norm: 0.2), < 0: none */
 } ctn_googlenet_opt;
-/* GoogLeNet with the names of torchvision. (N,C,H,W) -> (N,classes); every image size works, 224 is usual. In
- * training, ctn_call_multi has two more results, the logits of the auxiliary classifiers aux1 and
- * aux2, whose losses count 0.3 each in the paper. torchvision's published weights expect pixels
- * from -1 to 1: a mean and a standard deviation of 0.5. */
+/* GoogLeNet with the names of torchvision. (N,C,H,W) -> (N,classes); every image size works, 224 is
+ * usual. In training, ctn_call_multi has two more results, the logits of the auxiliary classifiers
+ * aux1 and aux2, whose losses count 0.3 each in the paper. torchvision's published weights expect
+ * pixels from -1 to 1: a mean and a standard deviation of 0.5. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_googlenet(ctn_module **m, ctn_context *ctx,
                                                     const ctn_googlenet_opt *opt);
 

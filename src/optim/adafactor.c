@@ -8,8 +8,8 @@
  * In an array of more dimensions, the last two are the matrices. Vectors have v itself. The rules
  * for eps1 and for the order of decay and step are PyTorch's.
  *
- * The gradients are replaced by u, then their norms are taken (trust.c), and the update is the sweep
- * of SGD. The averages belong to a parameter and not to its elements in the pool, so they cannot be
+ * The gradients are replaced by u, then their norms are taken (trust.c), and the update is SGD's
+ * sweep. The averages belong to a parameter and not to its elements in the pool, so they cannot be
  * sharded with these. Each sum is made by one thread, in order.
  */
 #include <float.h>

@@ -324,6 +324,58 @@ static void test_training(void **state)
     drop(&t);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of a network that is not trained, so its values are known at the end. Half of them are equal. */
+static void test_param_plot(void **state)
+{
+    (void)state;
+    enum { IN = 50, OUT = 41, ALL = IN * OUT };
+    static const struct {
+        const char *name;
+        double share;
+    } points[] = {{"min", 0},    {"p2", 0.02},  {"p16", 0.16}, {"p50", 0.5},
+                  {"p84", 0.84}, {"p98", 0.98}, {"max", 1}};
+    static float w[ALL];
+    training t;
+    ctn_module *big = NULL;
+    make(&t, 1, 0);
+    ctn_trainer_free(t.tr);
+    OK(ctn_linear_new(&big, t.ctx, IN, OUT, NULL));
+    ctn_var *v = ctn_module_find(big, "weight");
+    OK(ctn_var_get(v, w, sizeof w));
+    for (int i = 0; i < ALL; i += 2) w[i] = 0;
+    OK(ctn_var_set(v, w, sizeof w));
+    OK(ctn_trainer_new(&t.tr, t.opt, t.loader, loss, t.net,
+                       CTN_OPT(ctn_trainer_opt, .net = big, .epochs = 3, .out = folder)));
+    OK(ctn_extend_log(t.tr, NULL, NULL));
+    OK(ctn_extend_param_plot(t.tr, NULL, NULL, "a param plot.svg"));
+    assert_int_equal(ctn_extend_param_plot(t.tr, NULL, NULL, "a param plot.svg"), CTN_EARG);
+    assert_int_equal(ctn_extend_param_plot(t.tr, NULL, NULL, NULL), CTN_EARG);
+    ctn_error_clear();
+    OK(ctn_trainer_run(t.tr));
+    qsort(w, ALL, sizeof *w, by_value);
+    for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
+        const double at = points[k].share * (ALL - 1), low = (double)w[(int)floor(at)];
+        char name[64];
+        double found = NAN;
+        snprintf(name, sizeof name, "param/weight/%s", points[k].name);
+        assert_int_equal(ctn_trainer_value(t.tr, name, &found), 1);
+        assert_true(fabs(found - (low + ((double)w[(int)ceil(at)] - low) * (at - floor(at)))) <
+                    1e-12);
+    }
+    char *svg = file_text("a param plot.svg", NULL);
+    assert_markup(svg);
+    assert_int_equal(count_of(svg, "<path "), 2 * 7); /* weight and bias */
+    assert_int_equal(count_of(svg, "</svg>"), 5);
+    drop(&t);
+    ctn_module_free(big);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -516,6 +568,7 @@ static ctn_status add_one(ctn_trainer *tr, int which)
     case 1: return ctn_extend_print(tr, NULL, plotted, to);
     case 2: return ctn_extend_plot(tr, NULL, plotted, "x.svg");
     case 3: return ctn_extend_html(tr, NULL, "x.html", "x", facts);
+    case 4: return ctn_extend_param_plot(tr, NULL, NULL, "y.svg");
     default: return ctn_extend_tensorboard(tr, NULL, "x");
     }
 }
@@ -535,12 +588,13 @@ static void test_memory(void **state)
     (void)state;
     training t;
 #ifdef CTN_HAVE_PROTOBUFC
-    const int kinds = 5;
+    const int kinds = 6;
 #else
-    const int kinds = 4;
+    const int kinds = 5;
 #endif
-    static const char *const name[] = {"progress", "print", "plot:x.svg", "html:x.html",
-                                       "tensorboard:x"};
+    static const char *const name[] = {"progress",         "print",
+                                       "plot:x.svg",       "html:x.html",
+                                       "param_plot:y.svg", "tensorboard:x"};
     make(&t, 2, 0);
     OK(ctn_trainer_run(t.tr));
     assert_int_equal(t.tr->rows.n, 2);
@@ -592,6 +646,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chart),
         cmocka_unit_test_setup_teardown(test_training, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_param_plot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 #ifdef CTN_HAVE_PROTOBUFC
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
