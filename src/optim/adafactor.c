@@ -17,7 +17,8 @@
 
 #include "optim/optim.h"
 
-enum { BLOCK = 64, SMALL = 1 << 14 }; /* columns added up together; elements for one thread */
+/* Partial sums of a row, columns that are added up together, elements that are worth threads. */
+enum { LANES = 8, BLOCK = 64, SMALL = 1 << 14 };
 
 /* ---- the averages of a parameter ------------------------------------------------------------- */
 
