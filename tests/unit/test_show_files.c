@@ -372,8 +372,10 @@ static void test_param_plot(void **state)
     assert_markup(svg);
     assert_int_equal(count_of(svg, "<path "), 2 * 7); /* weight and bias */
     assert_int_equal(count_of(svg, "</svg>"), 5);
-    drop(&t);
+    ctn_trainer_free(t.tr);
+    t.tr = NULL;
     ctn_module_free(big);
+    drop(&t);
 }
 
 static void test_refused(void **state)
