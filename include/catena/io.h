@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Files: the weights of a module in safetensors format, which other frameworks can read and
- * write, and the complete state of a training run (module, optimizer, context, loader) in one
- * such file, restored to the bit. Files are written atomically. A build without yyjson returns
- * EUNSUPPORTED.
+ * write; weights that PyTorch has saved; and the complete state of a training run (module,
+ * optimizer, context, loader) in one safetensors file, restored to the bit. Files are written
+ * atomically. A build without yyjson cannot use safetensors files and returns EUNSUPPORTED.
  */
 #ifndef CATENA_IO_H
 #define CATENA_IO_H
@@ -49,16 +49,89 @@ typedef struct {
 
 /* Set the parameters and states of m from files; float types are converted. path is one of:
  *   - a safetensors file,
+ *   - a checkpoint of PyTorch (.pt, .pth, pytorch_model.bin), see ctn_weights_open,
  *   - the index of a model in several files (model.safetensors.index.json, or any other path that
  *     ends in .json), which names files in its own folder,
- *   - a folder with model.safetensors or, without that, model.safetensors.index.json.
+ *   - a folder with model.safetensors, model.safetensors.index.json, pytorch_model.bin or
+ *     pytorch_model.bin.index.json, tried in this order.
  * Unless partial is set, model and file must have the same names (any one of its names for a tied
- * variable). Everything is checked before anything is changed, so only a disk error while values
- * are read (EIO) leaves the model partly loaded. Call it between scopes. Local. Errors: ENOTFOUND,
- * ESHAPE and EDTYPE with the names in the message; EIO with the offset or the missing file, EFORMAT
- * (also of an index that does not fit its files), ESTATE, ENOMEM, EUNSUPPORTED. */
+ * variable); a file may lack all counters num_batches_tracked. If the names differ and opt has
+ * neither rename nor map, the names that other programs use are tried: the prefixes of wrappers
+ * (module., model., _orig_mod.) and the vision transformers of timm and torchvision. A notice
+ * (ctn_set_log) says which names were used. Everything is checked before anything is changed, so
+ * only a disk error while values are read (EIO) leaves the model partly loaded. Call it between
+ * scopes. Local. Errors: ENOTFOUND, ESHAPE and EDTYPE, whose messages list the differences with the
+ * nearest names; EIO with the offset or the missing file, EFORMAT (also of an index that does not
+ * fit its files), ESTATE, ENOMEM, EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_weights_load(ctn_module *m, const char *path,
                                                    const ctn_weights_opt *opt);
+
+/* How one variable of a model and one array of a file fit. */
+typedef struct {
+    const char *name;    /* of the variable; NULL: the model does not have this array */
+    const char *array;   /* name in the file; NULL: the file does not have this variable */
+    const char *problem; /* with shapes and the nearest name; NULL: it fits */
+    const char *map;     /* whose names the file has ("timm"); NULL: those of the model */
+} ctn_weights_match;
+/* Strings are borrowed during the call. */
+typedef ctn_status (*ctn_weights_match_fn)(void *user, const ctn_weights_match *match);
+/* Compare a file with a model as ctn_weights_load does, and load nothing. Calls fn for each
+ * variable, and then for each array that the model does not have, until a call does not return
+ * CTN_OK. Local. Errors: those of ctn_weights_open, what fn returns. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_compare(ctn_module *m, const char *path,
+                                                      const ctn_weights_opt *opt,
+                                                      ctn_weights_match_fn fn, void *user);
+
+/* ---- files of named arrays ------------------------------------------------------------------ */
+
+/* An open file (or several files with an index), of which any array can be read. */
+typedef struct ctn_weights ctn_weights;
+
+typedef struct {
+    const char *name; /* UTF-8, borrowed from the file */
+    ctn_dtype dtype;
+    int ndim;
+    int64_t shape[CTN_MAX_DIMS];
+    size_t bytes; /* row-major, in dtype */
+} ctn_weights_array;
+
+/* Open a file of named arrays; path as in ctn_weights_load. Of a checkpoint of PyTorch, the pickle
+ * is read by a reader that knows dictionaries, lists, numbers, strings and tensors. It never calls
+ * anything that the file names; other objects are skipped. The arrays of nested dictionaries get
+ * names with dots. If the weights are in an entry such as state_dict, only that is read, and the
+ * state of an optimizer beside it is skipped. Views of any strides are read in row-major order.
+ * The format before PyTorch 1.6 and TorchScript archives are refused with the Python line that
+ * converts the file. Local. Result: *w, owned, ctn_weights_free. Errors: EIO (also a folder
+ * without weights), EFORMAT with the offset, EDTYPE (a type that Catena does not have),
+ * EUNSUPPORTED, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_open(ctn_weights **w, const char *path);
+CTN_API void ctn_weights_free(ctn_weights *w); /* NULL is allowed. Local. */
+/* "safetensors" or "pytorch". Local. Result: borrowed forever. */
+CTN_API const char *ctn_weights_format(const ctn_weights *w);
+/* Number of arrays. Local. */
+CTN_API int64_t ctn_weights_arrays(const ctn_weights *w);
+/* The name, type and shape of array i, in the order of the file. Local. Errors: EARG. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_get_array(const ctn_weights *w, int64_t i,
+                                                        ctn_weights_array *out);
+/* The number of the array with this name; -1: none. Local. */
+CTN_API int64_t ctn_weights_find(const ctn_weights *w, const char *name);
+/* Read the values of array i to dst, row-major. dtype 0: in the type of the file; float types are
+ * converted to any other. `bytes` is the size of dst, exactly that of the values. Local,
+ * thread-safe. Errors: EARG, EDTYPE, EIO with the offset, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_read(const ctn_weights *w, int64_t i, ctn_dtype dtype,
+                                                   void *dst, size_t bytes);
+
+/* An array to write: number `array` of an open file, under a name of its own. */
+typedef struct {
+    const ctn_weights *from;
+    int64_t array;
+    const char *name; /* NULL: as in the file */
+    ctn_dtype dtype;  /* 0: as in the file; otherwise both are float types */
+} ctn_weights_item;
+/* Write arrays of open files to one safetensors file. One array at a time is in memory. Local.
+ * Errors: EARG (a name occurs twice), EDTYPE, EIO, ENOMEM, EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_weights_write(const char *path, int n,
+                                                    const ctn_weights_item *items);
 
 /* ---- state of a training run ---------------------------------------------------------------- */
 

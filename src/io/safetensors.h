@@ -11,7 +11,7 @@
 #ifndef CTN_IO_SAFETENSORS_H
 #define CTN_IO_SAFETENSORS_H
 
-#include <catena/tensor.h>
+#include <catena/io.h>
 #include "base/base.h"
 
 #define CTN__ST_HEADER_MAX 100000000 /* bytes, the limit of the format's reference implementation */
@@ -19,13 +19,7 @@
 typedef struct ctn__st_file ctn__st_file;
 typedef struct ctn__st_writer ctn__st_writer;
 
-typedef struct {
-    const char *name; /* UTF-8 */
-    ctn_dtype dtype;
-    int ndim;
-    int64_t shape[CTN_MAX_DIMS];
-    size_t bytes;
-} ctn__st_array;
+typedef ctn_weights_array ctn__st_array;
 
 /* Open a file and check its header. If the path ends in ".json", it is an index
  * (model.safetensors.index.json): all files named in it are opened and read as one, without
