@@ -58,7 +58,7 @@ typedef struct {
  * variable); a file may lack all counters num_batches_tracked. If the names differ and opt has
  * neither rename nor map, the names that other programs use are tried: the prefixes of wrappers
  * (module., model., _orig_mod.) and the vision transformers of timm and torchvision. A notice
- * (ctn_set_log) says which names were used. Everything is checked before anything is changed, so
+ * (ctn_set_notice) says which names were used. Everything is checked before anything is changed, so
  * only a disk error while values are read (EIO) leaves the model partly loaded. Call it between
  * scopes. Local. Errors: ENOTFOUND, ESHAPE and EDTYPE, whose messages list the differences with the
  * nearest names; EIO with the offset or the missing file, EFORMAT (also of an index that does not
@@ -102,8 +102,8 @@ typedef struct {
  * state of an optimizer beside it is skipped. Views of any strides are read in row-major order.
  * The format before PyTorch 1.6 and TorchScript archives are refused with the Python line that
  * converts the file. Local. Result: *w, owned, ctn_weights_free. Errors: EIO (also a folder
- * without weights), EFORMAT with the offset, EDTYPE (a type that Catena does not have),
- * EUNSUPPORTED, ENOMEM. */
+ * without weights), EFORMAT (a damaged file, with the offset, or a format that is refused), EDTYPE
+ * (a type that Catena does not have), EUNSUPPORTED, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_weights_open(ctn_weights **w, const char *path);
 CTN_API void ctn_weights_free(ctn_weights *w); /* NULL is allowed. Local. */
 /* "safetensors" or "pytorch". Local. Result: borrowed forever. */

@@ -372,7 +372,7 @@ static ctn_status stop(machine *m)
 
 static ctn_status unknown(const machine *m)
 {
-    return ctn_fail(CTN_EUNSUPPORTED,
+    return ctn_fail(CTN_EFORMAT,
                     "pickle: %s: opcode 0x%02x at byte %llu is not one that torch.save writes",
                     m->path, m->p[m->op], (unsigned long long)(m->base + m->op));
 }
@@ -444,7 +444,7 @@ ctn_status ctn__pickle_read(value **root, ctn__arena *arena, const char *path, u
     machine m = {.path = path, .base = base, .p = p, .n = n, .arena = arena};
     *root = NULL;
     if (n > CTN__PICKLE_MAX)
-        return ctn_fail(CTN_EUNSUPPORTED, "pickle: %s: %zu bytes, at most %d are allowed", path, n,
+        return ctn_fail(CTN_EFORMAT, "pickle: %s: %zu bytes, at most %d are allowed", path, n,
                         CTN__PICKLE_MAX);
     while (st == CTN_OK && !m.stopped) {
         m.op = m.at;

@@ -47,8 +47,7 @@ struct ctn__pickle_value {
 
 /* Read the pickle of n bytes at p. `path` and `base`, the offset of p in the file, are used in
  * messages. Values are made in the arena and may be shared and even contain themselves. Result:
- * *root, in the arena. Errors: EFORMAT, EUNSUPPORTED (an opcode that PyTorch does not write),
- * ENOMEM. */
+ * *root, in the arena. Errors: EFORMAT (also an opcode that PyTorch does not write), ENOMEM. */
 CTN_MUST_CHECK ctn_status ctn__pickle_read(ctn__pickle_value **root, ctn__arena *arena,
                                            const char *path, uint64_t base, const void *p,
                                            size_t n);

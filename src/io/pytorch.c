@@ -197,7 +197,7 @@ static ctn_status add_tensor(ctn__pt_file *f, const value *v, const char *name)
     const bool third = is_global(function, "torch._utils _rebuild_tensor_v3");
     if (!third && !is_global(function, "torch._utils _rebuild_tensor_v2") &&
         !is_global(function, "torch._utils _rebuild_tensor"))
-        return ctn_fail(CTN_EUNSUPPORTED,
+        return ctn_fail(CTN_EFORMAT,
                         "pytorch: %s: '%s' is not a dense tensor (%s); convert it with to_dense() "
                         "or dequantize() before saving",
                         ctn__zip_path(f->zip), name,
@@ -355,7 +355,7 @@ static ctn_status read_tensors(ctn__pt_file *f, const ctn__zip_entry *pickle)
     ctn__arena tree = {0};
     value *root = NULL;
     if (pickle->bytes > CTN__PICKLE_MAX)
-        return ctn_fail(CTN_EUNSUPPORTED,
+        return ctn_fail(CTN_EFORMAT,
                         "pytorch: %s: '%s' has %llu bytes, at most %d are allowed",
                         ctn__zip_path(f->zip), pickle->name, (unsigned long long)pickle->bytes,
                         CTN__PICKLE_MAX);
@@ -378,7 +378,7 @@ done:
 /* `what` says what the file is, `expression` makes a dictionary of tensors of sys.argv[1]. */
 static ctn_status convert_line(const char *path, const char *what, const char *expression)
 {
-    return ctn_fail(CTN_EUNSUPPORTED,
+    return ctn_fail(CTN_EFORMAT,
                     "pytorch: %s is %s; convert it with: python3 -c \"import sys, torch; "
                     "torch.save(%s, sys.argv[2])\" '%s' converted.pt",
                     path, what, expression, path);

@@ -19,8 +19,8 @@ typedef struct ctn__pt_file ctn__pt_file;
 /* Whether the first n bytes of a file are those of any format that PyTorch has written. A
  * safetensors file is never taken for one. */
 bool ctn__pt_is(const unsigned char *p, size_t n);
-/* Open a checkpoint and find its tensors. Errors: EIO, EFORMAT, EDTYPE, ENOMEM; EUNSUPPORTED (the
- * formats before PyTorch 1.6 and TorchScript; the message has the line that converts the file). */
+/* Open a checkpoint and find its tensors. Errors: EIO, EDTYPE, ENOMEM, EFORMAT (also the formats
+ * before PyTorch 1.6 and TorchScript; the message has the line that converts the file). */
 CTN_MUST_CHECK ctn_status ctn__pt_open(ctn__pt_file **f, const char *path);
 /* The same over memory that the caller keeps until close; `name` is used in messages only. */
 CTN_MUST_CHECK ctn_status ctn__pt_parse(ctn__pt_file **f, const char *name, const void *p,

@@ -72,7 +72,7 @@ static ctn_status find_end(const ctn__zip *z, directory *d)
         if (!is_record(r, 5, 6) || number(r + 20, 2) != back - END_BYTES) continue;
         found = true;
         if (number(r + 4, 2) != number(r + 6, 2))
-            st = ctn_fail(CTN_EUNSUPPORTED, "zip: %s: an archive of several volumes", z->path);
+            st = ctn_fail(CTN_EFORMAT, "zip: %s: an archive of several volumes", z->path);
         *d = (directory){number(r + 16, 4), number(r + 12, 4), number(r + 10, 2), z->size - back};
     }
     ctn__free(p);
@@ -294,7 +294,7 @@ ctn_status ctn__zip_read(const ctn__zip *z, const ctn__zip_entry *e, uint64_t of
                          size_t bytes)
 {
     if (e->problem)
-        return ctn_fail(CTN_EUNSUPPORTED,
+        return ctn_fail(CTN_EFORMAT,
                         "zip: %s: '%s' is %s; expected an archive without compression, as "
                         "torch.save writes it (zip -0 makes one)",
                         z->path, e->name, e->problem);

@@ -20,8 +20,8 @@ typedef struct {
     const char *problem; /* why it cannot be read ("compressed"); NULL: it can */
 } ctn__zip_entry;
 
-/* Open an archive and read its list of entries. ZIP64 is supported. Errors: EIO, EFORMAT,
- * EUNSUPPORTED (several volumes), ENOMEM. */
+/* Open an archive and read its list of entries. ZIP64 is supported. Errors: EIO, EFORMAT
+ * (also several volumes), ENOMEM. */
 CTN_MUST_CHECK ctn_status ctn__zip_open(ctn__zip **z, const char *path);
 /* The same over memory that the caller keeps until close; `name` is used in messages only. */
 CTN_MUST_CHECK ctn_status ctn__zip_parse(ctn__zip **z, const char *name, const void *p, size_t n);
@@ -32,8 +32,8 @@ const char *ctn__zip_path(const ctn__zip *z); /* for messages */
 size_t ctn__zip_count(const ctn__zip *z);
 const ctn__zip_entry *ctn__zip_at(const ctn__zip *z, size_t i);
 const ctn__zip_entry *ctn__zip_find(const ctn__zip *z, const char *name);
-/* Read bytes of an entry. Errors: EIO, naming the offset; EFORMAT (the entry does not have them),
- * EUNSUPPORTED (it is compressed or encrypted). */
+/* Read bytes of an entry. Errors: EIO, naming the offset; EFORMAT (the entry does not have them,
+ * or is compressed or encrypted). */
 CTN_MUST_CHECK ctn_status ctn__zip_read(const ctn__zip *z, const ctn__zip_entry *e, uint64_t offset,
                                         void *dst, size_t bytes);
 

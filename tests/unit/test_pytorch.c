@@ -128,12 +128,12 @@ static void test_refused(void **state)
     ctn_weights *w = NULL;
     (void)state;
     assert_fails(ctn_weights_open(&w, SAVED "int8.pt"), CTN_EDTYPE, "torch CharStorage");
-    assert_fails(ctn_weights_open(&w, SAVED "sparse.pt"), CTN_EUNSUPPORTED, "to_dense()");
+    assert_fails(ctn_weights_open(&w, SAVED "sparse.pt"), CTN_EFORMAT, "to_dense()");
     assert_fails(ctn_weights_open(&w, SAVED "module.pt"), CTN_EFORMAT,
                  "an object of class 'torch.nn.modules.linear Linear'; save model.state_dict()");
-    assert_fails(ctn_weights_open(&w, SAVED "legacy.pt"), CTN_EUNSUPPORTED,
+    assert_fails(ctn_weights_open(&w, SAVED "legacy.pt"), CTN_EFORMAT,
                  "torch.save(torch.load(sys.argv[1]");
-    assert_fails(ctn_weights_open(&w, SAVED "script.pt"), CTN_EUNSUPPORTED,
+    assert_fails(ctn_weights_open(&w, SAVED "script.pt"), CTN_EFORMAT,
                  "torch.save(torch.jit.load(sys.argv[1]");
     assert_fails(ctn_weights_open(&w, SAVED "none.pt"), CTN_EIO, "none.pt");
     assert_null(w);
@@ -420,12 +420,12 @@ static void test_hostile_pickles(void **state)
              "cos\nsystem",
              CTN_EFORMAT, "a name to import has no end"),
         CASE("\x80\x02NN\x93.", CTN_EFORMAT, "a name to import is not a short string"),
-        CASE("I1\n.", CTN_EUNSUPPORTED, "opcode 0x49 at byte 40 is not one that torch.save writes"),
+        CASE("I1\n.", CTN_EFORMAT, "opcode 0x49 at byte 40 is not one that torch.save writes"),
         CASE("\x80\x02"
              "ios\nsystem\n.",
-             CTN_EUNSUPPORTED, "opcode 0x69"),
-        CASE("\x80\x02\x82\x01.", CTN_EUNSUPPORTED, "opcode 0x82"),
-        CASE("\x80\x05\x97.", CTN_EUNSUPPORTED, "opcode 0x97"),
+             CTN_EFORMAT, "opcode 0x69"),
+        CASE("\x80\x02\x82\x01.", CTN_EFORMAT, "opcode 0x82"),
+        CASE("\x80\x05\x97.", CTN_EFORMAT, "opcode 0x97"),
         CASE("\x80\x02N.", CTN_EFORMAT, "found no tensors"),
         CASE("\x80\x02}.", CTN_EFORMAT, "found no tensors"),
         /* a dictionary and a list that contain themselves */
@@ -515,10 +515,10 @@ static void test_archives(void **state)
     }
     make(&a, &p);
     a.p[a.n - 22 - a.listed + 10] = 8; /* the method of the first entry */
-    assert_fails(parse(&f, &a), CTN_EUNSUPPORTED, "'x/data.pkl' is compressed");
+    assert_fails(parse(&f, &a), CTN_EFORMAT, "'x/data.pkl' is compressed");
     make(&a, &p);
     a.p[a.n - 22 - 46 - strlen("x/data/0") + 8] = 1; /* flags of the second */
-    assert_fails(parse(&f, &a), CTN_EUNSUPPORTED, "'x/data/0' is encrypted");
+    assert_fails(parse(&f, &a), CTN_EFORMAT, "'x/data/0' is encrypted");
     make(&a, &p);
     number(a.p + a.n - 22 + 10, 2, 3);
     assert_fails(parse(&f, &a), CTN_EFORMAT, "the directory has 2 entries, but 3 are announced");

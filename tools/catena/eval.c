@@ -171,7 +171,7 @@ static int run(args *a)
 
 static const option options[] = {
     {"weights", "FILE", "",
-     "weights as a safetensors file; settings of the network come from config.yaml beside it",
+     "weights (safetensors or PyTorch); settings of the network come from config.yaml beside them",
      GROUP_COMMON},
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",

@@ -318,8 +318,8 @@ static const option options[] = {
     {"prompt", "TEXT", "", "text to continue", GROUP_NONE},
     {"prompts", "FILE", "", "file with one prompt per line; all are continued together",
      GROUP_NONE},
-    {"weights", "FILE", "", "weights as a safetensors file; default: those in the model's folder",
-     GROUP_NONE},
+    {"weights", "FILE", "",
+     "weights (safetensors or PyTorch); default: those in the model's folder", GROUP_NONE},
     {"tokenizer", "PATH", "",
      "tokenizer.json, vocab.json beside merges.txt, or a folder with them; default: the model's "
      "folder; without any, tokens are bytes",

@@ -197,7 +197,7 @@ static int run(args *a)
 
 static const option options[] = {
     {"weights", "FILE", "",
-     "weights as a safetensors file; config.yaml and classes.txt beside it describe the network",
+     "weights (safetensors or PyTorch); config.yaml and classes.txt beside them describe the network",
      GROUP_COMMON},
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",

@@ -290,23 +290,12 @@ ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, d
     return st;
 }
 
-/* Old PyTorch files lack the batch counter, and nothing depends on it. */
-static const char *no_counters(void *user, const char *name, char *buf, size_t n)
-{
-    (void)user, (void)buf, (void)n;
-    return ends_with(name, "num_batches_tracked") ? NULL : name;
-}
-
 static ctn_status load_weights(task *t, const char *path)
 {
     ctn_status st = ctn_weights_load(t->net, path, NULL);
     if (st != CTN_ENOTFOUND && st != CTN_ESHAPE) return st;
     char first[2048], name[256];
     snprintf(first, sizeof first, "%s", ctn_error_message());
-    ctn_error_clear();
-    if (st == CTN_ENOTFOUND &&
-        ctn_weights_load(t->net, path, CTN_OPT(ctn_weights_opt, .map = no_counters)) == CTN_OK)
-        return CTN_OK;
     ctn_error_clear();
     if (task_trained_as(path, name, sizeof name) && strcmp(name, t->a->operand) != 0)
         return ctn_fail(st, "the weights belong to the network %s, not %s: %s", name, t->a->operand,

@@ -419,7 +419,8 @@ static const option options[] = {
     TASK_NET_OPTIONS,
     {"ranks", "N", "0", "number of ranks that --batch is for; only in configuration files",
      GROUP_CONFIG},
-    {"weights", "FILE", "", "initial weights, as a safetensors file", GROUP_NETWORK},
+    {"weights", "FILE", "", "initial weights: a safetensors file or a checkpoint of PyTorch",
+     GROUP_NETWORK},
     {"lora", "N", "0",
      "rank of low-rank adapters in all linear layers: only they are trained, and written to "
      "adapters.safetensors; 0: train all weights",
