@@ -3,7 +3,7 @@
  * published: run a published model on given inputs, for dev/published to compare.
  *
  *   published FOLDER OUTPUT.npy INPUT.npy ...
- *       the network of FOLDER/config.json with FOLDER/model.safetensors; a second input has lengths
+ *       the network of FOLDER/config.json with the weights in FOLDER; a second input has lengths
  *   published --lstm HIDDEN LAYERS FILE OUTPUT.npy INPUT.npy NAME FILE_NAME ...
  *       an LSTM with weights of a file, renamed as in ctn_weights_opt; INPUT is (T,N,I)
  */
@@ -54,12 +54,10 @@ static void run(ctn_module *m, const ctn_batch *b, const char *path)
 
 static void run_folder(int argc, char **argv)
 {
-    char file[4096];
     ctn_module *m;
     const ctn_batch b = read_files(argc - 3, (const char *const *)argv + 3);
-    snprintf(file, sizeof file, "%s/model.safetensors", argv[1]);
     CHECK(ctn_zoo_open(&m, ctx, argv[1]));
-    CHECK(ctn_weights_load(m, file, NULL));
+    CHECK(ctn_weights_load(m, argv[1], NULL));
     run(m, &b, argv[2]);
 }
 

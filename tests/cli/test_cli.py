@@ -1270,6 +1270,54 @@ def test_checkpoint():
     assert "no saved state" in run("checkpoint", "verify", ".", code=4).stderr
 
 
+def weights(*words, **more):
+    return json.loads(run("weights", *words, "--json", **more).stdout)
+
+
+def test_weights():
+    """Files of safetensors and of PyTorch: list, compare, convert, merge, hold against networks."""
+    saved = SOURCE / "tests" / "fuzz" / "corpus" / "pytorch"
+    found = weights(saved / "training.pt")
+    assert found["format"] == "pytorch" and (found["values"], found["bytes"]) == (8, 32), found
+    assert found["arrays"][0] == {"name": "fc.weight", "type": "f32", "shape": [2, 3],
+                                  "bytes": 24}, found
+    text = run("weights", saved / "types.pt").stdout
+    assert "bf16 (2,3)" in text and "8 arrays, 48 values, 180 bytes (pytorch)" in text, text
+
+    assert weights(saved / "training.pt", "--to", "a.safetensors")["arrays"] == 2
+    assert weights(saved / "training.pt", "a.safetensors")["identical"] is True
+    run("weights", saved / "types.pt", "--to", "half.safetensors", "--cast", "bf16", "--only",
+        "f*,i64", "--rename", "f32=x.y,=z")
+    names = {a["name"]: a["type"] for a in weights("half.safetensors")["arrays"]}
+    assert names == {"x.y": "bf16", "z.f64": "bf16", "z.f16": "bf16", "z.i64": "i64"}, names
+    run("weights", "a.safetensors", "half.safetensors", "--to", "both.safetensors")
+    assert len(weights("both.safetensors")["arrays"]) == 6
+    failed = run("weights", "both.safetensors", "a.safetensors", "--to", "b.safetensors", code=4)
+    assert "'fc.weight' is in both.safetensors and in a.safetensors" in failed.stderr, failed.stderr
+    assert not Path("b.safetensors").exists()
+
+    other = weights(saved / "protocol4.pt", saved / "training.pt", code=4)["differences"]
+    assert [(d["name"], d["absolute"], round(d["relative"], 2)) for d in other] == \
+        [("fc.weight", 4, 1), ("fc.bias", 4, 1.33)], other
+    text = run("weights", "a.safetensors", "half.safetensors", code=4).stdout
+    assert "fc.bias is only in the first" in text and "x.y is only in the second" in text, text
+
+    make_arrays()
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r")
+    found = weights("r/weights.safetensors", "--model", "mlp", code=4)
+    problems = "\n".join(p["problem"] for p in found["problems"])
+    assert "0.weight is (1000,784) in the model and (16,6) in the file" in problems, problems
+    assert "not in the model: input_mean (6)" in problems, problems
+    for file, line in (("legacy.pt", "torch.save(torch.load("), ("script.pt", "torch.jit.load("),
+                       ("module.pt", "state_dict()"), ("int8.pt", "CharStorage")):
+        assert line in run("weights", saved / file, code=4).stderr
+    assert "more than two files" in run("weights", "a", "b", "c", code=2).stderr
+    assert "need --to" in run("weights", "a", "--cast", "f16", code=2).stderr
+    assert "OLD=NEW" in run("weights", "a.safetensors", "--to", "b", "--rename", "x", code=2).stderr
+    assert "did you mean resnet50?" in run("weights", "a", "--model", "resnet5", code=2).stderr
+    assert "expected FILE" in run("weights", code=2).stderr
+
+
 def test_verify_resume():
     words = ["verify-resume", "mlp", "--seconds", "0.4", "--json", "--rounds"]
     done = json.loads(run(*words, "3", "--out", "kept").stdout)

@@ -45,8 +45,6 @@ static ctn_status rename_array(const char *name, const char *pairs, char **out)
     *out = NULL;
     while (*pairs) {
         const size_t n = strcspn(pairs, ","), old = strcspn(pairs, "=");
-        if (old >= n)
-            return ctn_fail(CTN_EARG, "--rename is '%.*s', expected OLD=NEW", (int)n, pairs);
         const char *rest = below(name, pairs, old), *new = pairs + old + 1;
         const int k = (int)(n - old - 1);
         if (rest) {

@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+#include <catena/zoo.h>
+
+#include "task.h"
+
 const char *shape_text(const ctn_weights_array *a, char buf[SHAPE_TEXT])
 {
     int n = snprintf(buf, SHAPE_TEXT, "(");
@@ -94,6 +98,35 @@ static ctn_status list(const char *path, json *j)
 
 enum { FILES_MAX = 256 };
 
+/* Whether each part of --rename between commas has a '='. */
+static bool are_pairs(const char *s)
+{
+    while (*s) {
+        const size_t n = strcspn(s, ",");
+        if (!memchr(s, '=', n)) return false;
+        s += n + (s[n] == ',');
+    }
+    return true;
+}
+
+static int unknown_model(const char *name)
+{
+    const char *near = nearest(name, ctn_zoo_names());
+    fprintf(stderr, "catena weights: --model: no network is called '%s'", name);
+    if (near) fprintf(stderr, "; did you mean %s?", near);
+    fprintf(stderr, " (known:");
+    for (const char *const *w = ctn_zoo_names(); *w; w++) fprintf(stderr, " %s", *w);
+    fprintf(stderr, ", or a folder with config.json)\n");
+    return EXIT_USAGE;
+}
+
+static bool is_network(const char *name)
+{
+    for (const char *const *w = ctn_zoo_names(); *w; w++)
+        if (strcmp(*w, name) == 0) return true;
+    return is_published(name);
+}
+
 static int wrong_use(const args *a, int files)
 {
     static const char *const with_to[] = {"cast", "rename", "only"};
@@ -104,8 +137,11 @@ static int wrong_use(const args *a, int files)
     else if (model && files > 1) problem = "--model takes one file";
     else if (!to && files > 2) problem = "more than two files need --to, which merges them";
     else if (files > FILES_MAX) problem = "at most 256 files";
+    else if (!are_pairs(args_text(a, "rename"))) problem = "--rename must be OLD=NEW";
     for (int i = 0; i < 3 && !to && !problem; i++)
         if (args_given(a, with_to[i])) problem = "--cast, --rename and --only need --to";
+    if (!problem && model && !is_network(args_text(a, "model")))
+        return unknown_model(args_text(a, "model"));
     if (!problem) return -1;
     fprintf(stderr, "catena weights: %s (see catena weights --help)\n", problem);
     return EXIT_USAGE;
