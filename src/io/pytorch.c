@@ -355,8 +355,7 @@ static ctn_status read_tensors(ctn__pt_file *f, const ctn__zip_entry *pickle)
     ctn__arena tree = {0};
     value *root = NULL;
     if (pickle->bytes > CTN__PICKLE_MAX)
-        return ctn_fail(CTN_EFORMAT,
-                        "pytorch: %s: '%s' has %llu bytes, at most %d are allowed",
+        return ctn_fail(CTN_EFORMAT, "pytorch: %s: '%s' has %llu bytes, at most %d are allowed",
                         ctn__zip_path(f->zip), pickle->name, (unsigned long long)pickle->bytes,
                         CTN__PICKLE_MAX);
     const size_t n = (size_t)pickle->bytes;

@@ -139,8 +139,8 @@ static ctn_status open_path(ctn_weights *w, const char *path)
         ctn__text_free(&file);
         if (found || st < 0) return st;
     }
-    return ctn_fail(CTN_EIO, "weights: the folder %s has none of %s, %s, %s, %s", path,
-                    names[0], names[1], names[2], names[3]);
+    return ctn_fail(CTN_EIO, "weights: the folder %s has none of %s, %s, %s, %s", path, names[0],
+                    names[1], names[2], names[3]);
 }
 
 ctn_status ctn_weights_open(ctn_weights **out, const char *path)

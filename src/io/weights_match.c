@@ -228,8 +228,9 @@ static int64_t nearest(const ctn__pairs *p, int i)
         const ctn_weights_array *a = ctn__weights_at(p->file, k);
         const ctn_desc d = desc_of(a);
         const bool same = ctn__same_shape(&d, &p->all.var[i]->d);
-        /* One of another shape must be much nearer. */
-        const int far = distance(name, a->name) + (same ? 0 : length / 2);
+        /* A prefix is a small difference. One of another shape must be much nearer. */
+        const bool prefixed = ctn__name_ends(a->name, name) || ctn__name_ends(name, a->name);
+        const int far = (prefixed ? 1 : distance(name, a->name)) + (same ? 0 : length / 2);
         if (far > length * 2 / 3 || (best >= 0 && far >= least)) continue;
         best = k;
         least = far;

@@ -355,6 +355,9 @@ static void test_explained(void **state)
                                 "not in the model: layer2.0.convolution1.weight (32,16,3,3)\n");
     assert_fails(ctn_weights_load(m, "changed.safetensors", NULL), CTN_ESHAPE,
                  "nearest: layer2.0.convolution1.weight (32,16,3,3)");
+    save_changed(other, NULL, "linear.weight", "head.linear.weight");
+    assert_fails(ctn_weights_load(m, "changed.safetensors", NULL), CTN_ESHAPE,
+                 "linear.weight (10,64), nearest: head.linear.weight (7,64)");
     unlink("changed.safetensors");
     ctn_module_free(other);
     ctn_module_free(m);
