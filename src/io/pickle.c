@@ -31,7 +31,7 @@ static ctn_status damaged(const machine *m, const char *what)
                     m->op < m->n ? m->p[m->op] : 0, (unsigned long long)(m->base + m->op));
 }
 
-/* ---- operands of opcodes ---------------------------------------------------------------------- */
+/* ---- operands of opcodes -------------------------------------------------------------------- */
 
 static ctn_status operand(machine *m, size_t bytes, const unsigned char **p)
 {
@@ -50,7 +50,7 @@ static ctn_status operand_number(machine *m, int bytes, uint64_t *out)
     return CTN_OK;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 static ctn_status make(machine *m, ctn__pickle_kind kind, value **out)
 {
@@ -284,7 +284,7 @@ static ctn_status build(machine *m)
     return above_mark(m) ? CTN_OK : damaged(m, "the stack is empty");
 }
 
-/* ---- memo: values that are used again --------------------------------------------------------- */
+/* ---- memo: values that are used again ------------------------------------------------------- */
 
 static ctn_status put(machine *m, uint64_t i)
 {
@@ -312,7 +312,7 @@ static ctn_status get_numbered(machine *m, int width)
     return push(m, m->memo.at[i]);
 }
 
-/* ---- the machine ------------------------------------------------------------------------------ */
+/* ---- the machine ---------------------------------------------------------------------------- */
 
 static ctn_status protocol(machine *m)
 {

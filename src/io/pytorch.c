@@ -40,7 +40,7 @@ struct ctn__pt_file {
     CTN__VEC(entry) entries;
 };
 
-/* ---- types ------------------------------------------------------------------------------------ */
+/* ---- types ---------------------------------------------------------------------------------- */
 
 /* The storages and types of PyTorch; dtype 0: valid, but not supported by Catena. */
 static const struct type {
@@ -71,7 +71,7 @@ static ctn_dtype type_of(const value *v)
     return 0;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------- */
+/* ---- tensors -------------------------------------------------------------------------------- */
 
 /* Item i of a container; NULL: it has fewer, or v is no container. */
 static value *item(const value *v, size_t i)
@@ -222,7 +222,7 @@ static ctn_status add_tensor(ctn__pt_file *f, const value *v, const char *name)
     return ctn__vec_push(&f->entries, e) ? CTN_OK : CTN_ENOMEM;
 }
 
-/* ---- dictionaries ----------------------------------------------------------------------------- */
+/* ---- dictionaries --------------------------------------------------------------------------- */
 
 static bool is_container(const value *v)
 {
@@ -335,7 +335,7 @@ static ctn_status check_names(const ctn__pt_file *f)
     return st;
 }
 
-/* ---- the archive ------------------------------------------------------------------------------ */
+/* ---- the archive ---------------------------------------------------------------------------- */
 
 static ctn_status no_tensors(const ctn__pt_file *f, const value *root)
 {
@@ -517,7 +517,7 @@ const ctn_weights_array *ctn__pt_at(const ctn__pt_file *f, size_t i)
     return &f->entries.at[i].a;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 static void swap_bytes(void *p, size_t bytes, size_t size)
 {

@@ -11,13 +11,13 @@
 
 #include "nn/nn.h"
 
-/* ---- weights_file.c --------------------------------------------------------------------------- */
+/* ---- weights_file.c ------------------------------------------------------------------------- */
 
 const ctn_weights_array *ctn__weights_at(const ctn_weights *w, int64_t i);
 /* Convert n elements from one type to another; both are float types, or the same. */
 void ctn__convert(void *dst, ctn_dtype to, const void *src, ctn_dtype from, int64_t n);
 
-/* ---- key_maps.c ------------------------------------------------------------------------------- */
+/* ---- key_maps.c ----------------------------------------------------------------------------- */
 
 /* A name in a file, and which part of its rows: files may have several variables in one array. */
 typedef struct {
@@ -32,7 +32,7 @@ const char *ctn__key_map_title(int map, char *buf, size_t n);
  * is no other. */
 bool ctn__key_map_next(int map, const char *name, int *at, ctn__key *key);
 
-/* ---- weights_match.c -------------------------------------------------------------------------- */
+/* ---- weights_match.c ------------------------------------------------------------------------ */
 
 /* Where the values of a variable come from. */
 typedef struct {

@@ -26,7 +26,7 @@ struct ctn_weights {
     const entry **by_name;
 };
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -172,7 +172,7 @@ void ctn_weights_free(ctn_weights *w)
     ctn__free(w);
 }
 
-/* ---- arrays ----------------------------------------------------------------------------------- */
+/* ---- arrays --------------------------------------------------------------------------------- */
 
 const char *ctn_weights_format(const ctn_weights *w)
 {
@@ -251,7 +251,7 @@ ctn_status ctn_weights_read(const ctn_weights *w, int64_t i, ctn_dtype dtype, vo
     return st;
 }
 
-/* ---- write ------------------------------------------------------------------------------------ */
+/* ---- write ---------------------------------------------------------------------------------- */
 
 static ctn_status add_item(ctn__st_writer *out, const ctn_weights_item *item)
 {

@@ -12,7 +12,7 @@ enum { NEAREST_MAX = 64, NAME = 256, TEXT = 1024 }; /* NEAREST_MAX: missing name
 
 static const char counter[] = "num_batches_tracked";
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 /* Index at which the part of name below `top` begins ("fc" and "fc.bias": 3); -1: not below top. */
 static int below(const char *top, const char *name)
@@ -82,7 +82,7 @@ static ctn__source find_source(const ctn__pairs *p, int i)
     return (ctn__source){.array = -1};
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------ */
+/* ---- pairs ---------------------------------------------------------------------------------- */
 
 bool ctn__pairs_turned(const ctn__pairs *p, int i)
 {
@@ -187,7 +187,7 @@ void ctn__pairs_close(ctn__pairs *p)
     *p = (ctn__pairs){0};
 }
 
-/* ---- differences ------------------------------------------------------------------------------ */
+/* ---- differences ---------------------------------------------------------------------------- */
 
 /* Number of characters to insert, remove or replace to make a of b; names are cut. */
 static int distance(const char *a, const char *b)

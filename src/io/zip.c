@@ -51,7 +51,7 @@ static ctn_status get(const ctn__zip *z, void *dst, size_t bytes, uint64_t offse
     return CTN_OK;
 }
 
-/* ---- the end of the file ---------------------------------------------------------------------- */
+/* ---- the end of the file -------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t at, bytes, entries; /* of the directory */
@@ -102,7 +102,7 @@ static ctn_status find_end64(const ctn__zip *z, directory *d)
     return CTN_OK;
 }
 
-/* ---- the directory ---------------------------------------------------------------------------- */
+/* ---- the directory -------------------------------------------------------------------------- */
 
 /* Replace the numbers that are all ones by those of the ZIP64 extra field, in their order. */
 static bool read_extra64(const unsigned char *p, size_t n, uint64_t *const value[3])

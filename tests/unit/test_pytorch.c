@@ -25,7 +25,7 @@
 
 #define SAVED CTN_TESTS_DIR "/fuzz/corpus/pytorch/"
 
-/* ---- files of torch.save ---------------------------------------------------------------------- */
+/* ---- files of torch.save -------------------------------------------------------------------- */
 
 /* Assert name, type and shape of array i, and its values as doubles. */
 static void assert_array(const ctn_weights *w, const char *name, ctn_dtype dtype, int ndim,
@@ -139,7 +139,7 @@ static void test_refused(void **state)
     assert_null(w);
 }
 
-/* ---- archives made here ------------------------------------------------------------------------ */
+/* ---- archives made here --------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char p[1 << 16], list[1 << 12];
@@ -478,7 +478,7 @@ static void test_bombs(void **state)
     refuse(&p, CTN_EFORMAT, "the file has too many tensors");
 }
 
-/* ---- archives ---------------------------------------------------------------------------------- */
+/* ---- archives ------------------------------------------------------------------------------- */
 
 static void one_tensor(pickle *p)
 {

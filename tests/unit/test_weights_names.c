@@ -120,7 +120,7 @@ static void test_pytorch_folder(void **state)
     ctn_context_free(ctx);
 }
 
-/* ---- vision transformers ---------------------------------------------------------------------- */
+/* ---- vision transformers -------------------------------------------------------------------- */
 
 enum { WIDTH = 8, HIDDEN = 16 };
 
@@ -279,7 +279,7 @@ static void test_vit(void **state)
     unlink(FILE_NAME);
 }
 
-/* ---- differences ------------------------------------------------------------------------------ */
+/* ---- differences ---------------------------------------------------------------------------- */
 
 /* The arrays of a network, without those that end in `without`, with other names. */
 static void save_changed(ctn_module *m, const char *without, const char *old, const char *new)
@@ -364,7 +364,7 @@ static void test_explained(void **state)
     ctn_context_free(ctx);
 }
 
-/* ---- written files ---------------------------------------------------------------------------- */
+/* ---- written files -------------------------------------------------------------------------- */
 
 static void test_write(void **state)
 {

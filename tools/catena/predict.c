@@ -197,7 +197,8 @@ static int run(args *a)
 
 static const option options[] = {
     {"weights", "FILE", "",
-     "weights (safetensors or PyTorch); config.yaml and classes.txt beside them describe the network",
+     "weights (safetensors or PyTorch); config.yaml and classes.txt beside them describe the "
+     "network",
      GROUP_COMMON},
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",

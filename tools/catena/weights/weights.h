@@ -12,7 +12,7 @@
 
 enum { SHAPE_TEXT = CTN_MAX_DIMS * 21 + 3 };
 
-/* ---- weights.c -------------------------------------------------------------------------------- */
+/* ---- weights.c ------------------------------------------------------------------------------ */
 
 /* "(2,3)" in buf. */
 const char *shape_text(const ctn_weights_array *a, char buf[SHAPE_TEXT]);
@@ -21,17 +21,17 @@ int64_t array_elements(const ctn_weights_array *a);
 /* "102.5 MB" in buf. */
 const char *bytes_text(double bytes, char buf[32]);
 
-/* ---- diff.c ----------------------------------------------------------------------------------- */
+/* ---- diff.c --------------------------------------------------------------------------------- */
 
 /* Lists the differences between two files. j NULL: as text. *differences: their number. */
 ctn_status weights_diff(const char *first, const char *second, json *j, int64_t *differences);
 
-/* ---- convert.c -------------------------------------------------------------------------------- */
+/* ---- convert.c ------------------------------------------------------------------------------ */
 
 /* Writes the arrays of n files to the file --to, as --cast, --rename and --only say. */
 ctn_status weights_convert(const args *a, int n, const char *const *path, json *j);
 
-/* ---- model.c ---------------------------------------------------------------------------------- */
+/* ---- model.c -------------------------------------------------------------------------------- */
 
 /* Lists the differences between a file and the network --model. *differences: their number. */
 ctn_status weights_model(const args *a, const char *path, json *j, int64_t *differences);
