@@ -58,7 +58,7 @@ typedef struct {
     uint64_t end;                /* offset of the record that says so */
 } directory;
 
-/* Find the end record: a comment may follow it, so look for a record whose comment ends the file. */
+/* Find the end record. A comment may follow it, so it is the record whose comment ends the file. */
 static ctn_status find_end(const ctn__zip *z, directory *d)
 {
     const size_t n =

@@ -32,15 +32,15 @@ _core.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 _core.set_index(_take)
 
 from . import data, dist, nn, optim, train, zoo  # noqa: E402
-from ._pt import load_pt  # noqa: E402
 from ._show import plan  # noqa: E402
 from ._steps import evaluation, no_grad, recompute, step  # noqa: E402
 from ._tensor import arrays, from_dlpack, tensor  # noqa: E402
+from ._weights import weights  # noqa: E402
 
 __version__ = _core.version_text()
 __all__ = ["ArgumentError", "Context", "DtypeError", "Error", "FileError", "FormatError",
            "NotFound", "OutOfMemory", "Parameter", "ShapeError", "Tensor", "arrays",
-           "current_context", "data", "dist", "evaluation", "from_dlpack", "grad", "load_pt", "nn",
-           "no_grad", "optim", "plan", "recompute", "retain", "retained_value", "step", "tensor",
-           "train", "use_context", "zoo"]
+           "current_context", "data", "dist", "evaluation", "from_dlpack", "grad", "nn", "no_grad",
+           "optim", "plan", "recompute", "retain", "retained_value", "step", "tensor", "train",
+           "use_context", "weights", "zoo"]
 __all__ += _ops.__all__

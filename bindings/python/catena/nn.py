@@ -117,7 +117,7 @@ class Module:
         _core.weights_save(self, str(path))
 
     def load(self, path: str | os.PathLike[str], partial: bool = False) -> None:
-        """Read them from a safetensors file, a sharded index or the folder of a published model.
+        """Read them from a file of weights: see catena.weights for the formats.
 
         partial=True ignores names that only the module or only the file has. Raises NotFound,
         ShapeError or DtypeError with the names that do not fit, and FileError.

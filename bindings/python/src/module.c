@@ -34,7 +34,7 @@ PyMODINIT_FUNC PyInit__core(void)
     if (!m) return NULL;
     if (add_errors(m) == 0 && add_context(m) == 0 && add_variable(m) == 0 && add_tensor(m) == 0 &&
         add_handles(m) == 0 && add_modules(m) == 0 && add_data(m) == 0 && add_exchange(m) == 0 &&
-        add_trainer(m) == 0 && PyModule_AddFunctions(m, functions) == 0 &&
+        add_trainer(m) == 0 && add_weights(m) == 0 && PyModule_AddFunctions(m, functions) == 0 &&
         PyModule_AddFunctions(m, op_functions) == 0)
         return m;
     Py_DECREF(m);

@@ -169,6 +169,7 @@ int add_modules(PyObject *module);
 int add_data(PyObject *module);
 int add_exchange(PyObject *module);
 int add_trainer(PyObject *module);
+int add_weights(PyObject *module);
 
 /* ---- arguments (arguments.c) ----------------------------------------------------------------- */
 

@@ -174,8 +174,8 @@ static const option options[] = {
     {"to", "FILE", "", "write the arrays of all files to this safetensors file", GROUP_NONE},
     {"cast", "f32|f16|bf16|f64", "", "convert arrays of other float types", GROUP_NONE},
     {"rename", "OLD=NEW", "",
-     "change names, several separated by commas; a name also stands for everything below it, and an "
-     "empty one for all names: module= removes module., =model adds model.",
+     "change names, several separated by commas; a name also stands for everything below it, and "
+     "an empty one for all names: module= removes module., =model adds model.",
      GROUP_NONE},
     {"only", "PATTERN", "",
      "write only the arrays whose names in the input match one of these patterns, separated by "

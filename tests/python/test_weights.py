@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files of torch.save are read without PyTorch, and cannot run code."""
+"""Files of weights are read without PyTorch, and cannot run code."""
 import collections
 import io
 import os
@@ -81,22 +81,42 @@ class Reading(unittest.TestCase):
             weight=Tensor("0", FloatStorage, 2, (2, 3), (1, 2)), steps=7,
             low=Tensor("1", BFloat16Storage, 0, (2,), (1,))), {"0": values.tobytes(),
                                                                "1": bits.tobytes()})
-        state = ct.load_pt(self.path)
+        state = ct.weights(self.path)
         np.testing.assert_array_equal(state["weight"], [[2, 4, 6], [3, 5, 7]])
         np.testing.assert_array_equal(state["low"], [1.5, -2.25])
-        self.assertEqual(state["steps"], 7)
+        self.assertEqual(list(state), ["weight", "low"])
+
+    def test_safetensors(self):
+        net = ct.nn.Linear(3, 2)
+        net.save(self.path)
+        state = ct.weights(self.path)
+        np.testing.assert_array_equal(state["weight"], net.state_dict()["weight"])
+        other = ct.nn.Linear(3, 2)
+        other.load_state_dict(state)
+        np.testing.assert_array_equal(state["bias"], other.state_dict()["bias"])
+
+    def test_module(self):
+        values = np.arange(8, dtype=np.float32)
+        write(self.path, {"state_dict": {
+            "module.weight": Tensor("0", FloatStorage, 0, (2, 3), (3, 1)),
+            "module.bias": Tensor("0", FloatStorage, 6, (2,), (1,))}}, {"0": values.tobytes()})
+        net = ct.nn.Linear(3, 2)
+        net.load(self.path)
+        np.testing.assert_array_equal(net.state_dict()["bias"], [6, 7])
 
     def test_wrong_files(self):
         write(self.path, {"x": Tensor("0", FloatStorage, 2, (3,), (1,))}, {"0": bytes(16)})
-        with self.assertRaisesRegex(pickle.UnpicklingError, "within its storage"):
-            ct.load_pt(self.path)
+        with self.assertRaisesRegex(ct.FormatError, "beyond the end of its storage"):
+            ct.weights(self.path)
         write(self.path, {"x": os.system}, {})
-        with self.assertRaisesRegex(pickle.UnpicklingError, "not part of a state_dict"):
-            ct.load_pt(self.path)
+        with self.assertRaisesRegex(ct.FormatError, "found no tensors"):
+            ct.weights(self.path)
         with open(self.path, "wb") as file:
             file.write(b"nothing")
-        with self.assertRaisesRegex(ValueError, "is not a file of torch.save"):
-            ct.load_pt(self.path)
+        with self.assertRaisesRegex(ct.FormatError, "7 bytes are too few"):
+            ct.weights(self.path)
+        with self.assertRaisesRegex(ct.FileError, "none"):
+            ct.weights("none")
 
 
 if __name__ == "__main__":
