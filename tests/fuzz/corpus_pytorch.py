@@ -5,6 +5,7 @@ the fuzz target and the input of tests/unit/test_pytorch.c, and are kept in the 
 this again only to add new kinds of files."""
 import argparse
 import warnings
+import zipfile
 from collections import OrderedDict
 from pathlib import Path
 
@@ -49,3 +50,6 @@ save("sparse.pt", {"x": torch.eye(3).to_sparse()})
 save("module.pt", torch.nn.Linear(3, 2))
 save("legacy.pt", weights(), _use_new_zipfile_serialization=False)
 torch.jit.script(torch.nn.Linear(3, 2)).save(TOP / "script.pt")
+for name in ("training", "views"):  # for the fuzzer: pickles alone
+    with zipfile.ZipFile(TOP / f"{name}.pt") as archive:
+        (TOP / f"{name}.pkl").write_bytes(archive.read(f"{name}/data.pkl"))
