@@ -33,32 +33,39 @@ static ctn_status damaged(const machine *m, const char *what)
 
 /* ---- operands of opcodes -------------------------------------------------------------------- */
 
-static ctn_status operand(machine *m, size_t bytes, const unsigned char **p)
+/* The next bytes; NULL, with EFORMAT recorded, if there are too few. */
+static const unsigned char *operand(machine *m, uint64_t bytes)
 {
-    if (bytes > m->n - m->at) return damaged(m, "an operand goes beyond the end of the pickle");
-    *p = m->p + m->at;
-    m->at += bytes;
-    return CTN_OK;
+    if (bytes > m->n - m->at) {
+        (void)damaged(m, "an operand goes beyond the end of the pickle");
+        return NULL;
+    }
+    const unsigned char *p = m->p + m->at;
+    m->at += (size_t)bytes;
+    return p;
 }
 
 static ctn_status operand_number(machine *m, int bytes, uint64_t *out)
 {
-    const unsigned char *p = NULL;
-    CTN_TRY(operand(m, (size_t)bytes, &p));
+    const unsigned char *p = operand(m, (uint64_t)bytes);
     *out = 0;
+    if (!p) return CTN_EFORMAT;
     for (int i = bytes - 1; i >= 0; i--) *out = *out << 8 | p[i];
     return CTN_OK;
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static ctn_status make(machine *m, ctn__pickle_kind kind, value **out)
+/* NULL, with the error recorded, if there is no memory or there are too many values. */
+static value *make(machine *m, ctn__pickle_kind kind)
 {
-    if (++m->values > CTN__PICKLE_VALUES_MAX) return damaged(m, "the pickle has too many values");
-    *out = ctn__arena_zero(m->arena, sizeof **out);
-    if (!*out) return CTN_ENOMEM;
-    (*out)->kind = kind;
-    return CTN_OK;
+    if (++m->values > CTN__PICKLE_VALUES_MAX) {
+        (void)damaged(m, "the pickle has too many values");
+        return NULL;
+    }
+    value *v = ctn__arena_zero(m->arena, sizeof *v);
+    if (v) v->kind = kind;
+    return v;
 }
 
 static ctn_status push(machine *m, value *v)
@@ -72,11 +79,12 @@ static size_t above_mark(const machine *m)
     return m->stack.n - (m->marks.n ? m->marks.at[m->marks.n - 1] : 0);
 }
 
-static ctn_status pop(machine *m, value **v)
+/* NULL, with EFORMAT recorded, if the stack is empty. */
+static value *pop(machine *m)
 {
-    if (above_mark(m) == 0) return damaged(m, "the stack is empty");
-    *v = m->stack.at[--m->stack.n];
-    return CTN_OK;
+    if (above_mark(m) > 0) return m->stack.at[--m->stack.n];
+    (void)damaged(m, "the stack is empty");
+    return NULL;
 }
 
 static ctn_status add_item(machine *m, value *to, value *v)
@@ -104,9 +112,9 @@ static ctn_status take(machine *m, value *to, size_t count)
 /* Push a container of the last `count` values. */
 static ctn_status collect(machine *m, ctn__pickle_kind kind, size_t count)
 {
-    value *v = NULL;
     if (above_mark(m) < count) return damaged(m, "the stack has too few values");
-    CTN_TRY(make(m, kind, &v));
+    value *v = make(m, kind);
+    if (!v) return ctn_error_status();
     CTN_TRY(take(m, v, count));
     return push(m, v);
 }
@@ -153,8 +161,8 @@ static ctn_status extend_marked(machine *m, bool pairs)
 
 static ctn_status push_int(machine *m, ctn__pickle_kind kind, int64_t i)
 {
-    value *v = NULL;
-    CTN_TRY(make(m, kind, &v));
+    value *v = make(m, kind);
+    if (!v) return ctn_error_status();
     v->i = i;
     return push(m, v);
 }
@@ -162,9 +170,8 @@ static ctn_status push_int(machine *m, ctn__pickle_kind kind, int64_t i)
 /* An integer of any length in two's complement. */
 static ctn_status push_long(machine *m, uint64_t bytes)
 {
-    const unsigned char *p = NULL;
-    if (bytes > m->n) return damaged(m, "an integer goes beyond the end of the pickle");
-    CTN_TRY(operand(m, (size_t)bytes, &p));
+    const unsigned char *p = operand(m, bytes);
+    if (!p) return CTN_EFORMAT;
     if (bytes > 8) return push_int(m, CTN__PICKLE_INT, INT64_MIN);
     uint64_t x = bytes > 0 && (p[bytes - 1] & 0x80) ? UINT64_MAX : 0;
     for (uint64_t i = bytes; i > 0; i--) x = x << 8 | p[i - 1];
@@ -175,12 +182,12 @@ static ctn_status push_long(machine *m, uint64_t bytes)
 
 static ctn_status push_float(machine *m)
 {
-    const unsigned char *p = NULL;
-    value *v = NULL;
+    const unsigned char *p = operand(m, 8);
     uint64_t bits = 0;
-    CTN_TRY(operand(m, 8, &p));
+    if (!p) return CTN_EFORMAT;
     for (int i = 0; i < 8; i++) bits = bits << 8 | p[i]; /* big-endian, unlike all others */
-    CTN_TRY(make(m, CTN__PICKLE_FLOAT, &v));
+    value *v = make(m, CTN__PICKLE_FLOAT);
+    if (!v) return ctn_error_status();
     memcpy(&v->f, &bits, sizeof v->f);
     return push(m, v);
 }
@@ -188,15 +195,13 @@ static ctn_status push_float(machine *m)
 /* A text whose length has `width` bytes. */
 static ctn_status push_text(machine *m, int width)
 {
-    const unsigned char *p = NULL;
-    value *v = NULL;
     uint64_t bytes = 0;
     CTN_TRY(operand_number(m, width, &bytes));
-    if (bytes > m->n) return damaged(m, "a string goes beyond the end of the pickle");
-    CTN_TRY(operand(m, (size_t)bytes, &p));
-    CTN_TRY(make(m, CTN__PICKLE_TEXT, &v));
-    char *s = ctn__arena_get(m->arena, (size_t)bytes + 1);
-    if (!s) return CTN_ENOMEM;
+    const unsigned char *p = operand(m, bytes);
+    if (!p) return CTN_EFORMAT;
+    value *v = make(m, CTN__PICKLE_TEXT);
+    char *s = v ? ctn__arena_get(m->arena, (size_t)bytes + 1) : NULL;
+    if (!s) return ctn_error_status();
     memcpy(s, p, (size_t)bytes);
     s[bytes] = 0;
     v->s = s;
@@ -206,8 +211,8 @@ static ctn_status push_text(machine *m, int width)
 
 static ctn_status push_global(machine *m, const char *module, size_t k, const char *name, size_t n)
 {
-    value *v = NULL;
-    CTN_TRY(make(m, CTN__PICKLE_GLOBAL, &v));
+    value *v = make(m, CTN__PICKLE_GLOBAL);
+    if (!v) return ctn_error_status();
     v->s = ctn__arena_printf(m->arena, "%.*s %.*s", (int)k, module, (int)n, name);
     if (!v->s) return CTN_ENOMEM;
     v->n = strlen(v->s);
@@ -237,9 +242,8 @@ static ctn_status global_lines(machine *m)
 /* STACK_GLOBAL: the names are on the stack. */
 static ctn_status global_stack(machine *m)
 {
-    value *name = NULL, *module = NULL;
-    CTN_TRY(pop(m, &name));
-    CTN_TRY(pop(m, &module));
+    const value *name = pop(m), *module = name ? pop(m) : NULL;
+    if (!module) return CTN_EFORMAT;
     if (name->kind != CTN__PICKLE_TEXT || module->kind != CTN__PICKLE_TEXT || name->n > 1000 ||
         module->n > 1000)
         return damaged(m, "a name to import is not a short string");
@@ -254,15 +258,14 @@ static bool is_global(const value *v, const char *name)
 /* The call of a function with arguments; a dictionary of the standard library becomes one. */
 static ctn_status call(machine *m)
 {
-    value *args = NULL, *function = NULL;
-    CTN_TRY(pop(m, &args));
-    CTN_TRY(pop(m, &function));
+    value *args = pop(m), *function = args ? pop(m) : NULL;
+    if (!function) return CTN_EFORMAT;
     const bool empty = args->kind == CTN__PICKLE_TUPLE && args->n == 0;
     if ((is_global(function, "collections OrderedDict") && empty) ||
         is_global(function, "collections defaultdict"))
         return collect(m, CTN__PICKLE_DICT, 0);
-    value *v = NULL;
-    CTN_TRY(make(m, CTN__PICKLE_CALL, &v));
+    value *v = make(m, CTN__PICKLE_CALL);
+    if (!v) return ctn_error_status();
     CTN_TRY(add_item(m, v, function));
     CTN_TRY(add_item(m, v, args));
     return push(m, v);
@@ -271,16 +274,13 @@ static ctn_status call(machine *m)
 /* NEWOBJ_EX has keyword arguments too, which are dropped: the result is opaque anyway. */
 static ctn_status call_ex(machine *m)
 {
-    value *keywords = NULL;
-    CTN_TRY(pop(m, &keywords));
-    return call(m);
+    return pop(m) ? call(m) : CTN_EFORMAT;
 }
 
 /* BUILD sets attributes of the object below, which are dropped. */
 static ctn_status build(machine *m)
 {
-    value *state = NULL;
-    CTN_TRY(pop(m, &state));
+    if (!pop(m)) return CTN_EFORMAT;
     return above_mark(m) ? CTN_OK : damaged(m, "the stack is empty");
 }
 
@@ -338,14 +338,12 @@ static ctn_status long_number(machine *m, int width)
 
 static ctn_status skip(machine *m, size_t bytes)
 {
-    const unsigned char *p = NULL;
-    return operand(m, bytes, &p);
+    return operand(m, bytes) ? CTN_OK : CTN_EFORMAT;
 }
 
 static ctn_status drop(machine *m)
 {
-    value *v = NULL;
-    return pop(m, &v);
+    return pop(m) ? CTN_OK : CTN_EFORMAT;
 }
 
 static ctn_status drop_marked(machine *m)

@@ -38,7 +38,7 @@ static uint64_t number(const unsigned char *p, int bytes)
     return n;
 }
 
-static bool is_record(const unsigned char *p, char third, char fourth)
+static bool is_record(const unsigned char *p, int third, int fourth)
 {
     return p[0] == 'P' && p[1] == 'K' && p[2] == third && p[3] == fourth;
 }
