@@ -64,10 +64,11 @@ static bool is_global(const value *v, const char *name)
 }
 
 /* The type that a storage class or a torch.dtype names; 0: none of ours. */
-static ctn_dtype type_of(const value *v)
+static ctn_dtype type_of(const char *name)
 {
     for (int i = 0; i < TYPES; i++)
-        if (is_global(v, types[i].storage) || is_global(v, types[i].name)) return types[i].dtype;
+        if (strcmp(types[i].storage, name) == 0 || strcmp(types[i].name, name) == 0)
+            return types[i].dtype;
     return 0;
 }
 
@@ -86,11 +87,23 @@ static bool is_kind(const value *v, ctn__pickle_kind kind)
     return v && v->kind == kind;
 }
 
+/* The text of a TEXT or GLOBAL; NULL: v is something else, or its text contains a 0. */
+static const char *text_of(const value *v, ctn__pickle_kind kind)
+{
+    return v && v->kind == kind && strlen(v->s) == v->n ? v->s : NULL;
+}
+
+/* The function of a CALL, as "module name"; NULL: v is something else. */
+static const char *function_of(const value *v)
+{
+    return is_kind(v, CTN__PICKLE_CALL) ? text_of(item(v, 0), CTN__PICKLE_GLOBAL) : NULL;
+}
+
 static bool is_tensor(const value *v)
 {
-    const value *f = is_kind(v, CTN__PICKLE_CALL) ? item(v, 0) : NULL;
-    return is_kind(f, CTN__PICKLE_GLOBAL) && (strncmp(f->s, "torch._utils _rebuild_", 22) == 0 ||
-                                              strncmp(f->s, "torch._tensor _rebuild_", 23) == 0);
+    const char *f = function_of(v);
+    return f && (strncmp(f, "torch._utils _rebuild_", 22) == 0 ||
+                 strncmp(f, "torch._tensor _rebuild_", 23) == 0);
 }
 
 /* The call that rebuilds the data of a parameter, or of a tensor with attributes. */
@@ -123,18 +136,17 @@ static ctn_status find_storage(const ctn__pt_file *f, entry *e, const value *ref
 {
     char path[PREFIX_MAX + 256];
     const value *id = is_kind(ref, CTN__PICKLE_REF) ? item(ref, 0) : NULL;
-    const value *tag = item(id, 0), *type = item(id, 1), *key = item(id, 2), *n = item(id, 4);
-    if (!is_kind(id, CTN__PICKLE_TUPLE) || !is_kind(tag, CTN__PICKLE_TEXT) ||
-        strcmp(tag->s, "storage") != 0 || !is_kind(type, CTN__PICKLE_GLOBAL) ||
-        !is_kind(key, CTN__PICKLE_TEXT) || strlen(key->s) != key->n || key->n > 200 ||
-        !is_kind(n, CTN__PICKLE_INT) || n->i < 0)
+    const char *tag = text_of(item(id, 0), CTN__PICKLE_TEXT);
+    const char *type = text_of(item(id, 1), CTN__PICKLE_GLOBAL);
+    const char *key = text_of(item(id, 2), CTN__PICKLE_TEXT);
+    if (!tag || strcmp(tag, "storage") != 0 || !type || !key || strlen(key) > 200)
         return wrong(f, e->a.name, "its storage is not one of this archive");
     if (!*dtype) *dtype = type_of(type);
     if (!*dtype)
         return ctn_fail(CTN_EDTYPE,
                         "pytorch: %s: '%s' has the type of %s, which Catena does not support",
-                        ctn__zip_path(f->zip), e->a.name, type->s);
-    snprintf(path, sizeof path, "%sdata/%s", f->folder, key->s);
+                        ctn__zip_path(f->zip), e->a.name, type);
+    snprintf(path, sizeof path, "%sdata/%s", f->folder, key);
     e->storage = ctn__zip_find(f->zip, path);
     if (!e->storage)
         return ctn_fail(CTN_EFORMAT, "pytorch: %s: tensor '%s': the archive has no storage '%s'",
@@ -194,20 +206,21 @@ static ctn_status add_tensor(ctn__pt_file *f, const value *v, const char *name)
     uint64_t elements = 0;
     const value *function = item(v, 0), *args = item(v, 1);
     unwrap(&function, &args);
+    const char *kind = text_of(function, CTN__PICKLE_GLOBAL);
     const bool third = is_global(function, "torch._utils _rebuild_tensor_v3");
     if (!third && !is_global(function, "torch._utils _rebuild_tensor_v2") &&
         !is_global(function, "torch._utils _rebuild_tensor"))
         return ctn_fail(CTN_EFORMAT,
                         "pytorch: %s: '%s' is not a dense tensor (%s); convert it with to_dense() "
                         "or dequantize() before saving",
-                        ctn__zip_path(f->zip), name,
-                        is_kind(function, CTN__PICKLE_GLOBAL) ? function->s : "unknown");
+                        ctn__zip_path(f->zip), name, kind ? kind : "unknown");
     const value *offset = item(args, 1);
-    ctn_dtype dtype = third ? type_of(item(args, 6)) : 0;
+    const char *type = third ? text_of(item(args, 6), CTN__PICKLE_GLOBAL) : NULL;
+    ctn_dtype dtype = type ? type_of(type) : 0;
     if (third && !dtype)
         return ctn_fail(CTN_EDTYPE, "pytorch: %s: '%s' has a type that Catena does not support",
                         ctn__zip_path(f->zip), name);
-    if (!is_kind(offset, CTN__PICKLE_INT) || offset->i < 0 || offset->i > INT64_MAX / 16 ||
+    if (!offset || offset->kind != CTN__PICKLE_INT || offset->i < 0 || offset->i > INT64_MAX / 16 ||
         !read_sizes(item(args, 2), e.view.dim, &e.view.ndim) ||
         !read_sizes(item(args, 3), e.view.stride, &strides) || strides != e.view.ndim)
         return wrong(f, name,
@@ -339,14 +352,12 @@ static ctn_status check_names(const ctn__pt_file *f)
 
 static ctn_status no_tensors(const ctn__pt_file *f, const value *root)
 {
-    const value *class = is_kind(root, CTN__PICKLE_CALL) ? item(root, 0) : NULL;
+    const char *class = function_of(root);
     return ctn_fail(CTN_EFORMAT,
                     "pytorch: %s: found no tensors in dictionaries or lists%s%s%s; save "
                     "model.state_dict() instead of the model",
-                    ctn__zip_path(f->zip),
-                    is_kind(class, CTN__PICKLE_GLOBAL) ? ", but an object of class '" : "",
-                    is_kind(class, CTN__PICKLE_GLOBAL) ? class->s : "",
-                    is_kind(class, CTN__PICKLE_GLOBAL) ? "'" : "");
+                    ctn__zip_path(f->zip), class ? ", but an object of class '" : "",
+                    class ? class : "", class ? "'" : "");
 }
 
 static ctn_status read_tensors(ctn__pt_file *f, const ctn__zip_entry *pickle)
