@@ -195,7 +195,7 @@ static int distance(const char *a, const char *b)
     int row[NAME + 1] = {0};
     const int n = (int)strnlen(b, NAME);
     for (int k = 0; k <= n; k++) row[k] = k;
-    for (int i = 0; a[i] && i < NAME; i++) {
+    for (int i = 0; i < NAME && a[i]; i++) {
         int diagonal = row[0];
         row[0] = i + 1;
         for (int k = 1; k <= n; k++) {
