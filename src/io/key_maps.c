@@ -96,14 +96,13 @@ static bool rewrite(const char *pattern, const char *s, const char *to, char *bu
         const size_t k = pattern[1] ? strcspn(s, ".") : strlen(s);
         const size_t before = strcspn(to, "*");
         if (before + k >= n - used) return false;
-        memcpy(buf + used, to, before);
-        memcpy(buf + used + before, s, k);
+        snprintf(buf + used, n - used, "%.*s%.*s", (int)before, to, (int)k, s);
         used += before + k;
         to += before + 1;
         s += k;
     }
     if (*s || strlen(to) >= n - used) return false;
-    memcpy(buf + used, to, strlen(to) + 1);
+    snprintf(buf + used, n - used, "%s", to);
     return true;
 }
 
@@ -112,7 +111,7 @@ bool ctn__key_map_next(int map, const char *name, int *at, ctn__key *key)
     const rule *rules = families[map / PREFIXES].rules;
     const char *prefix = prefixes[map % PREFIXES];
     const size_t n = strlen(prefix);
-    memcpy(key->name, prefix, n + 1);
+    snprintf(key->name, sizeof key->name, "%s", prefix);
     key->part = 0;
     key->parts = 1;
     if (!rules) {

@@ -31,12 +31,12 @@ static bool is_chosen(const char *name, const char *patterns)
     return false;
 }
 
-/* Where the part of name below `top`, n bytes long, begins; NULL: name is not below it. */
-static const char *below(const char *name, const char *top, size_t n)
+/* Index at which the part of name below `top`, n bytes long, begins; -1: name is not below it. */
+static int below(const char *name, const char *top, size_t n)
 {
-    if (n == 0) return name;
-    if (strncmp(name, top, n) != 0 || (name[n] && name[n] != '.')) return NULL;
-    return name + n + (name[n] == '.');
+    if (n == 0) return 0;
+    if (strncmp(name, top, n) != 0 || (name[n] && name[n] != '.')) return -1;
+    return (int)n + (name[n] == '.');
 }
 
 /* The new name by the first pair that fits; *out NULL: the name stays. */
@@ -45,9 +45,10 @@ static ctn_status rename_array(const char *name, const char *pairs, char **out)
     *out = NULL;
     while (*pairs) {
         const size_t n = strcspn(pairs, ","), old = strcspn(pairs, "=");
-        const char *rest = below(name, pairs, old), *new = pairs + old + 1;
-        const int k = (int)(n - old - 1);
-        if (rest) {
+        const char *new = pairs + old + 1;
+        const int at = below(name, pairs, old), k = (int)(n - old - 1);
+        if (at >= 0) {
+            const char *rest = name + at;
             if (asprintf(out, "%.*s%s%s", k, new, k > 0 && *rest ? "." : "", rest) >= 0)
                 return CTN_OK;
             *out = NULL;

@@ -65,13 +65,18 @@ static ctn_status measure_arrays(const view *v, const int64_t index[2], ctn_dtyp
 {
     const size_t bytes = (size_t)n * ctn_dtype_size(type);
     void *p[2] = {malloc(bytes + 1), malloc(bytes + 1)};
-    ctn_status st = p[0] && p[1] ? CTN_OK : ctn_fail(CTN_ENOMEM, "no memory for two arrays");
-    for (int k = 0; k < 2 && st == CTN_OK; k++)
-        st = ctn_weights_read(v->w[k], index[k], type, p[k], bytes);
+    ctn_status st = CTN_ENOMEM;
+    if (!p[0] || !p[1]) {
+        ctn_fail(CTN_ENOMEM, "no memory for two arrays");
+        goto done;
+    }
+    st = ctn_weights_read(v->w[0], index[0], type, p[0], bytes);
+    if (st == CTN_OK) st = ctn_weights_read(v->w[1], index[1], type, p[1], bytes);
     if (st == CTN_OK) {
         *d = (distance){.same = true};
         if (memcmp(p[0], p[1], bytes) != 0) *d = measure(p[0], p[1], type, n);
     }
+done:
     free(p[0]);
     free(p[1]);
     return st;
