@@ -28,6 +28,12 @@ static void put_number(uint8_t *p, int bytes, uint64_t n)
     for (int i = 0; i < bytes; i++) p[i] = (uint8_t)(n >> 8 * i);
 }
 
+static void append(uint8_t *p, size_t *at, const void *data, size_t bytes)
+{
+    if (bytes) memcpy(p + *at, data, bytes);
+    *at += bytes;
+}
+
 /* Append an entry and, at `list`, its line of the directory. */
 static void put_entry(uint8_t *p, size_t *at, uint8_t *list, size_t *listed, const char *name,
                       const uint8_t *data, size_t bytes)
@@ -39,13 +45,11 @@ static void put_entry(uint8_t *p, size_t *at, uint8_t *list, size_t *listed, con
     put_number(line + 24, 4, bytes);
     put_number(line + 28, 2, n);
     put_number(line + 42, 4, *at);
-    memcpy(list + *listed, line, sizeof line);
-    memcpy(list + *listed + sizeof line, name, n);
-    *listed += sizeof line + n;
-    memcpy(p + *at, head, sizeof head);
-    memcpy(p + *at + sizeof head, name, n);
-    if (bytes) memcpy(p + *at + sizeof head + n, data, bytes);
-    *at += sizeof head + n + bytes;
+    append(list, listed, line, sizeof line);
+    append(list, listed, name, n);
+    append(p, at, head, sizeof head);
+    append(p, at, name, n);
+    append(p, at, data, bytes);
 }
 
 static uint64_t as_pickle(const uint8_t *data, size_t bytes)

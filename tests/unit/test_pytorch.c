@@ -82,8 +82,9 @@ static void test_views(void **state)
     double count[24], transposed[24];
     (void)state;
     for (int i = 0; i < 24; i++) {
+        const int row = i / 4, column = i % 4;
         count[i] = i;
-        transposed[i] = i % 4 * 6 + i / 4;
+        transposed[i] = 6 * column + row;
     }
     OK(ctn_weights_open(&w, SAVED "views.pt"));
     assert_array(w, "whole", CTN_F32, CTN_SHAPE(4, 6), count);
@@ -158,6 +159,12 @@ static void append(archive *a, const void *data, size_t n)
     a->n += n;
 }
 
+static void append_line(archive *a, const void *data, size_t n)
+{
+    memcpy(a->list + a->listed, data, n);
+    a->listed += n;
+}
+
 /* wide: the numbers are in ZIP64 fields. */
 static void add(archive *a, const char *name, const void *data, size_t n, bool wide)
 {
@@ -172,11 +179,9 @@ static void add(archive *a, const char *name, const void *data, size_t n, bool w
     number(extra + 4, 8, n);
     number(extra + 12, 8, n);
     number(extra + 20, 8, a->n);
-    memcpy(a->list + a->listed, line, sizeof line);
-    memcpy(a->list + a->listed + sizeof line, name, k);
-    a->listed += sizeof line + k;
-    if (wide) memcpy(a->list + a->listed, extra, sizeof extra);
-    a->listed += wide ? sizeof extra : 0;
+    append_line(a, line, sizeof line);
+    append_line(a, name, k);
+    if (wide) append_line(a, extra, sizeof extra);
     append(a, head, sizeof head);
     append(a, name, k);
     append(a, data, n);
