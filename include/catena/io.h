@@ -44,7 +44,13 @@ typedef struct {
     /* Returns the name in the file for a variable of the model, after rename; it may be written
      * to buf, which has n bytes. Returns NULL if the variable is not to be loaded. */
     const char *(*map)(void *user, const char *name, char *buf, size_t n);
-    void *user; /* argument of map */
+    void *user; /* argument of map and fresh */
+    /* 1, for fine-tuning: the last layer may have another number of outputs than in the file. Then
+     * its parameters keep their values. They are those of the module of the last name in
+     * ctn_params, and only their first dimension may differ. */
+    int new_head;
+    /* Called for each of these parameters, once the file is known to fit; NULL: not needed. */
+    void (*fresh)(void *user, const char *name, const ctn_desc *here, const ctn_desc *file);
 } ctn_weights_opt;
 
 /* Set the parameters and states of m from files; float types are converted. path is one of:

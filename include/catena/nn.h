@@ -169,6 +169,25 @@ typedef ctn_status (*ctn_module_fn)(void *user, const char *name, ctn_module *m)
 CTN_API CTN_MUST_CHECK ctn_status ctn_module_visit_modules(ctn_module *m, ctn_module_fn fn,
                                                            void *user);
 
+/* ---- frozen parameters ---------------------------------------------------------------------- */
+
+/* Freeze (on 0) or train (on 1) the parameters of m and its descendants that a pattern stands for:
+ * a shell pattern of their names ("*.bias"), or of the names of modules that contain them ("layer1"
+ * and "layer?" stand for everything below); pattern NULL: all. A frozen parameter costs no gradient
+ * and, if it is frozen before the optimizer is made, no memory for gradients and state; the
+ * backward pass ends where no trained parameter comes before. To train only some parameters, freeze
+ * all and then train these. On several ranks, do the same on all of them. Returns the number of
+ * parameters, < 0 on error. Local. Errors: ENOTFOUND (there is none; the message says which names
+ * there are), EARG, ENOMEM. */
+CTN_API int ctn_module_set_trainable(ctn_module *m, const char *pattern, int on);
+/* Let batch normalisations of m and its descendants use their running statistics in training too,
+ * and not change them (on 1), or normalise with the statistics of the batch again (on 0). pattern
+ * is that of their names, as in ctn_module_set_trainable; pattern NULL: those whose weight and bias
+ * are frozen, or all of them if on is 0. A frozen layer with frozen statistics computes the same as
+ * in evaluation. Returns the number of batch normalisations, which may be 0, < 0 on error. Local.
+ * Errors: EARG, ENOMEM. */
+CTN_API int ctn_module_freeze_statistics(ctn_module *m, const char *pattern, int on);
+
 /* ---- copies --------------------------------------------------------------------------------- */
 
 /* Copy m with all of its descendants, like copy.deepcopy in Python, for target networks and

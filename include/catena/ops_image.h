@@ -170,6 +170,7 @@ CTN_API ctn_tensor *ctn_roi_pool_at(const char *at, ctn_tensor *x, ctn_tensor *r
 typedef struct {
     size_t struct_size;
     double eps, momentum;
+    int frozen; /* 1: in training too, use mean and var and do not change them */
 } ctn_batch_norm_opt;
 CTN_API ctn_tensor *ctn_batch_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale,
                                       ctn_tensor *shift, ctn_var *mean, ctn_var *var,

@@ -245,13 +245,15 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_backward_at(const char *at, ctn_optim *o, 
 CTN_API CTN_MUST_CHECK ctn_status ctn_optim_step_at(const char *at, ctn_optim *o);
 #define ctn_optim_step(o) ctn_optim_step_at(CTN_HERE, o)
 
-/* Settings for the parameters whose names match a shell pattern ("*.bias"). Later calls
- * override earlier ones. */
+/* Settings for the parameters that a pattern stands for: a shell pattern of their names ("*.bias")
+ * or of the names of modules that contain them ("layer1"). Later calls override earlier ones. */
 typedef struct {
     size_t struct_size;
     double lr_scale;     /* multiplies the optimizer's learning rate; 0: no change */
     const double *decay; /* overrides the optimizer's decay; NULL: no change */
-    int freeze;          /* 1: freeze, -1: train again, 0: no change */
+    /* 1: freeze, -1: train again, 0: no change. A parameter that was frozen from the start joins
+     * the pool with zero state when it is trained; a sharded optimizer cannot do that. */
+    int freeze;
 } ctn_group_opt;
 /* Returns the number of parameters that match, < 0 on error. Local. */
 CTN_API int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt);

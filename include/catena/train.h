@@ -395,6 +395,15 @@ typedef struct {
     int64_t window;    /* steps, at least 2; 0: 100 */
 } ctn_spike_opt;
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_spikes(ctn_trainer *tr, const ctn_spike_opt *opt);
+/* Train the parameters of net that are frozen now and that a pattern stands for, as in
+ * ctn_module_set_trainable (pattern NULL: all frozen ones), from the beginning of epoch `epoch` on,
+ * counted from 0. statistics 1: batch normalisations of these names whose statistics are frozen now
+ * (ctn_module_freeze_statistics) use those of the batch again from then on. May be called several
+ * times, for one part of the network after another. A state that was saved before or after that
+ * epoch is resumed accordingly. On several ranks, add it on all of them. Errors: also EARG (epoch <
+ * 1), ENOTFOUND (no parameter that matches is frozen), ESTATE (the optimizer is sharded). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_extend_unfreeze(ctn_trainer *tr, int64_t epoch,
+                                                      const char *pattern, int statistics);
 /* Keep a moving average of the parameters of net: avg = rate avg + (1 - rate) w after every step.
  * Evaluators use the average. If there is a result folder, the average is saved as
  * out/average.safetensors when a run ends or is stopped. rate 0: 0.999. */

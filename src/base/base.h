@@ -79,6 +79,8 @@ typedef struct {
 void ctn__text_add(ctn__text *t, const char *fmt, ...) CTN_PRINTF(2, 3);
 void ctn__text_free(ctn__text *t);
 bool ctn__match(const char *pattern, const char *s); /* shell pattern: * and ? */
+/* Does the pattern match a dotted name, or its beginning up to a dot? "fc" matches "fc.weight". */
+bool ctn__match_below(const char *pattern, const char *name);
 
 /* ---- hash (hash.c): running 128-bit hash (xxHash) ------------------------------------------- */
 

@@ -66,3 +66,17 @@ bool ctn__match(const char *pattern, const char *s)
     while (*pattern == '*') pattern++;
     return *pattern == 0;
 }
+
+bool ctn__match_below(const char *pattern, const char *name)
+{
+    char part[512];
+    if (ctn__match(pattern, name)) return true;
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const size_t n = (size_t)(dot - name);
+        if (n >= sizeof part) return false;
+        memcpy(part, name, n);
+        part[n] = 0;
+        if (ctn__match(pattern, part)) return true;
+    }
+    return false;
+}

@@ -51,6 +51,32 @@ static ctn_status first_cut(ctn__exchange *x)
     return allot(x);
 }
 
+void ctn__exchange_unbind(ctn__exchange *x)
+{
+    ctn__coll_forget(x->comm, x->number, x->buckets.n);
+}
+
+ctn_status ctn__exchange_bind(ctn__exchange *x, void *w, void *g, int64_t count, int n,
+                              const int64_t *at)
+{
+    x->w = w;
+    x->g = g;
+    x->opt.n = n;
+    x->opt.at = at;
+    x->decided = false;
+    ctn__buckets_free(&x->buckets);
+    x->buckets = (ctn__buckets){.count = count,
+                                .prompt = count,
+                                .unit = ctn_dtype_size(x->opt.type)};
+    if (!x->opt.shard && x->opt.hold > 0) x->buckets.prompt = count - count / x->opt.hold;
+    CTN_TRY(first_cut(x));
+    x->opt.at = NULL; /* belongs to the caller */
+    if (x->opt.exact == 0) return CTN_OK;
+    ctn__free(x->exact);
+    x->exact = ctn__calloc((size_t)count + 1, sizeof *x->exact);
+    return x->exact ? CTN_OK : CTN_ENOMEM;
+}
+
 ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, void *w, void *g, int64_t count,
                              const ctn__exchange_opt *opt)
 {
@@ -59,22 +85,11 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, void *w, void *g,
     ctn__exchange *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
     *x = (ctn__exchange){.comm = c,
-                         .w = w,
-                         .g = g,
                          .opt = *opt,
                          .polls = opt->progress == CTN_DIST_POLLS,
-                         .narrow = {.type = CTN_F32},
-                         .buckets = {.count = count,
-                                     .prompt = count,
-                                     .unit = ctn_dtype_size(opt->type)}};
+                         .narrow = {.type = CTN_F32}};
     if (opt->type != CTN_F32) x->opt.wire = opt->type;
-    if (!opt->shard && opt->hold > 0) x->buckets.prompt = count - count / opt->hold;
-    CTN_TRY_GOTO(st, fail, first_cut(x));
-    if (opt->exact > 0) {
-        x->exact = ctn__calloc((size_t)count + 1, sizeof *x->exact);
-        if (!x->exact) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
-    }
-    x->opt.at = NULL; /* belongs to the caller */
+    CTN_TRY_GOTO(st, fail, ctn__exchange_bind(x, w, g, count, opt->n, opt->at));
     if (!x->polls) CTN_TRY_GOTO(st, fail, ctn__progress_start(c));
     x->trial.on = c->threaded && opt->progress == 0 && !opt->late;
     *out = x;
@@ -134,6 +149,11 @@ const ctn__buckets *ctn__exchange_buckets(const ctn__exchange *x)
 bool ctn__exchange_sharded(const ctn__exchange *x)
 {
     return x->opt.shard;
+}
+
+bool ctn__exchange_one_by_one(const ctn__exchange *x)
+{
+    return x->opt.one_by_one;
 }
 
 bool ctn__exchange_broken(const ctn__exchange *x)

@@ -58,10 +58,19 @@ ctn_status ctn__exchange_new(ctn__exchange **out, ctn_comm *c, void *w, void *g,
  * stay allocated. */
 bool ctn__exchange_free(ctn__exchange *x);
 
+/* Call unbind before a pool that is at rest gets other memory, and bind after that, with its values
+ * and gradients, their number, and the n borders of buckets that the caller chooses (n 0: it does
+ * not). Settings and the numbers of the last step stay; buckets are decided again. Not for sharded
+ * updates. On all ranks alike. Errors: ENOMEM. */
+void ctn__exchange_unbind(ctn__exchange *x);
+ctn_status ctn__exchange_bind(ctn__exchange *x, void *w, void *g, int64_t count, int n,
+                              const int64_t *at);
+
 ctn_comm *ctn__exchange_comm(const ctn__exchange *x);
 const ctn__buckets *ctn__exchange_buckets(const ctn__exchange *x);
 bool ctn__exchange_sharded(const ctn__exchange *x);
-bool ctn__exchange_broken(const ctn__exchange *x); /* its group has failed */
+bool ctn__exchange_one_by_one(const ctn__exchange *x); /* its buckets are the parameters */
+bool ctn__exchange_broken(const ctn__exchange *x);     /* its group has failed */
 ctn_dtype ctn__exchange_wire(const ctn__exchange *x);
 /* What this rank contributes to the next step; the sum over all ranks in the last one. */
 void ctn__exchange_give(ctn__exchange *x, int what, double value);

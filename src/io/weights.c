@@ -86,7 +86,7 @@ typedef struct {
 static ctn_status note(void *user, const ctn__pairing *m)
 {
     problems *p = &((loading *)user)->of[m->kind];
-    if (m->kind == CTN__FITS || p->n++ >= LISTED) return CTN_OK;
+    if (m->kind <= CTN__NEW_HEAD || p->n++ >= LISTED) return CTN_OK;
     ctn__text_add(&p->text, "%s%s", p->n > 1 ? ", " : "", m->text);
     return p->text.failed ? CTN_ENOMEM : CTN_OK;
 }
@@ -126,6 +126,15 @@ static ctn_status report(const loading *l, const char *path)
     return st;
 }
 
+static void tell_head(const ctn__pairs *p)
+{
+    for (int i = 0; i < p->all.n; i++) {
+        if (!p->from[i].head || !p->opt.fresh) continue;
+        const ctn_desc file = ctn__pairs_desc(p, i);
+        p->opt.fresh(p->opt.user, p->all.name[i], &p->all.var[i]->d, &file);
+    }
+}
+
 /* data (rows,cols) = the transpose of the array a in l->array. */
 static void turn(const loading *l, const ctn_weights_array *a, ctn_dtype dtype, void *data)
 {
@@ -156,7 +165,7 @@ static ctn_status read_array(void *user, const char *name, ctn_dtype dtype, int 
     const ctn__source *s = &p->from[i];
     int64_t n = 1;
     for (int d = 0; d < ndim; d++) n *= dims[d];
-    if (s->array < 0) return CTN_OK;
+    if (s->array < 0 || s->head) return CTN_OK;
     if (!is_changed(p, i))
         return ctn_weights_read(p->file, s->array, dtype, data, (size_t)n * ctn_dtype_size(dtype));
     const ctn_weights_array *a = ctn__weights_at(p->file, s->array);
@@ -194,6 +203,7 @@ ctn_status ctn_weights_load(ctn_module *m, const char *path, const ctn_weights_o
         CTN_TRY_GOTO(st, done, ctn__var_writable(l.pairs.all.var[i], "weights_load"));
     CTN_TRY_GOTO(st, done, ctn__pairs_visit(&l.pairs, note, &l));
     CTN_TRY_GOTO(st, done, report(&l, path));
+    tell_head(&l.pairs);
     CTN_TRY_GOTO(st, done, read_values(&l));
     if (l.pairs.map != 0)
         ctn__notice("loaded %s by other names: %s", path,
@@ -217,7 +227,8 @@ static ctn_status pass_on(void *user, const ctn__pairing *m)
 {
     const comparing *c = user;
     char text[1280];
-    const char *const before[] = {"", "", "", "missing in the file: ", "not in the model: "};
+    const char *const before[] = {"", "starts fresh: ", "", "", "missing in the file: ",
+                                  "not in the model: "};
     snprintf(text, sizeof text, "%s%s", before[m->kind], m->text);
     const ctn_weights_match match = {.name = m->name,
                                      .array = m->array,

@@ -39,6 +39,7 @@ typedef struct {
     int64_t array; /* -1: nowhere */
     int part, parts;
     bool skip; /* it is meant to be left out */
+    bool head; /* the last layer, with another number of outputs: it is not loaded */
 } ctn__source;
 
 typedef struct {
@@ -60,9 +61,12 @@ CTN_MUST_CHECK ctn_status ctn__pairs_open(ctn__pairs *p, const char *who, ctn_mo
 void ctn__pairs_close(ctn__pairs *p);
 /* Whether the file has variable i transposed. */
 bool ctn__pairs_turned(const ctn__pairs *p, int i);
+/* The type of variable i in the file, and its shape there as the model has it. */
+ctn_desc ctn__pairs_desc(const ctn__pairs *p, int i);
 
 typedef enum {
     CTN__FITS,
+    CTN__NEW_HEAD, /* only if the options allow it */
     CTN__SHAPE_DIFFERS,
     CTN__DTYPE_DIFFERS,
     CTN__MISSING,    /* in the file */

@@ -77,9 +77,16 @@ static ctn__source find_source(const ctn__pairs *p, int i)
     if (!name) return (ctn__source){.array = -1, .skip = true};
     for (int at = 0; ctn__key_map_next(p->map, name, &at, &key);) {
         const int64_t array = find_array(p, key.name);
-        if (array >= 0) return (ctn__source){array, key.part, key.parts, false};
+        if (array >= 0) return (ctn__source){array, key.part, key.parts, false, false};
     }
     return (ctn__source){.array = -1};
+}
+
+static ctn_desc desc_of(const ctn_weights_array *a)
+{
+    ctn_desc d = {.dtype = a->dtype, .ndim = a->ndim};
+    memcpy(d.dim, a->shape, sizeof d.dim);
+    return d;
 }
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
@@ -160,6 +167,42 @@ static void choose_map(ctn__pairs *p)
     skip_counters(p);
 }
 
+ctn_desc ctn__pairs_desc(const ctn__pairs *p, int i)
+{
+    const ctn__source *s = &p->from[i];
+    ctn_desc d = desc_of(ctn__weights_at(p->file, s->array));
+    const int64_t rows = d.dim[0];
+    if (s->parts > 1 && d.ndim > 0 && rows % s->parts == 0) d.dim[0] = rows / s->parts;
+    if (ctn__pairs_turned(p, i) && d.ndim == 2) {
+        d.dim[0] = d.dim[1];
+        d.dim[1] = rows;
+    }
+    return d;
+}
+
+/* Is variable i a parameter of the last layer, with another number of outputs than in the file? An
+ * inner layer with another number of outputs changes the second dimension of the next one. */
+static bool is_new_head(const ctn__pairs *p, int i)
+{
+    const ctn_desc *d = &p->all.var[i]->d, file = ctn__pairs_desc(p, i);
+    const ctn_vars params = ctn_params(p->m);
+    if (params.n == 0 || d->ndim < 1 || file.ndim != d->ndim || ctn__same_shape(&file, d))
+        return false;
+    const char *name = p->all.name[i], *last = params.name[params.n - 1];
+    const char *dot = strrchr(last, '.'), *own = strrchr(name, '.');
+    const size_t n = dot ? (size_t)(dot - last) : 0;
+    if ((own ? (size_t)(own - name) : 0) != n || memcmp(name, last, n) != 0) return false;
+    for (int k = 1; k < d->ndim; k++)
+        if (d->dim[k] != file.dim[k]) return false;
+    return p->all.var[i]->kind == CTN_PARAM;
+}
+
+static void find_head(ctn__pairs *p)
+{
+    for (int i = 0; i < p->all.n && p->opt.new_head; i++)
+        if (p->first[i] == i && p->from[i].array >= 0) p->from[i].head = is_new_head(p, i);
+}
+
 ctn_status ctn__pairs_open(ctn__pairs *p, const char *who, ctn_module *m, const char *path,
                            const ctn_weights_opt *opt)
 {
@@ -175,6 +218,7 @@ ctn_status ctn__pairs_open(ctn__pairs *p, const char *who, ctn_module *m, const 
     for (int i = 0; i < p->all.n; i++)
         while (p->all.var[p->first[i]] != p->all.var[i]) p->first[i]++;
     choose_map(p);
+    find_head(p);
     return CTN_OK;
 }
 
@@ -208,13 +252,6 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-static ctn_desc desc_of(const ctn_weights_array *a)
-{
-    ctn_desc d = {.ndim = a->ndim};
-    memcpy(d.dim, a->shape, sizeof d.dim);
-    return d;
-}
-
 /* The unused array that a missing variable probably is: the nearest name of the same shape, or
  * else the nearest name; -1: none is near. */
 static int64_t nearest(const ctn__pairs *p, int i)
@@ -238,31 +275,17 @@ static int64_t nearest(const ctn__pairs *p, int i)
     return best;
 }
 
-/* The shape that variable i has in the file, with its rows alone and not transposed. */
-static ctn_desc shape_in_file(const ctn__pairs *p, int i)
-{
-    const ctn__source *s = &p->from[i];
-    ctn_desc d = desc_of(ctn__weights_at(p->file, s->array));
-    const int64_t rows = d.dim[0];
-    if (s->parts > 1 && d.ndim > 0 && rows % s->parts == 0) d.dim[0] = rows / s->parts;
-    if (ctn__pairs_turned(p, i) && d.ndim == 2) {
-        d.dim[0] = d.dim[1];
-        d.dim[1] = rows;
-    }
-    return d;
-}
-
 static ctn__pairing_kind compare(const ctn__pairs *p, int i, char text[TEXT])
 {
     const ctn_var *v = p->all.var[i];
-    const ctn_desc d = shape_in_file(p, i);
+    const ctn_desc d = ctn__pairs_desc(p, i);
     const ctn_dtype dtype = ctn__weights_at(p->file, p->from[i].array)->dtype;
     char s[128], t[128];
     text[0] = 0;
     if (!ctn__same_shape(&d, &v->d)) {
         snprintf(text, TEXT, "%s is %s in the model and %s in the file", p->all.name[i],
                  ctn__shape_text(&v->d, s, sizeof s), ctn__shape_text(&d, t, sizeof t));
-        return CTN__SHAPE_DIFFERS;
+        return p->from[i].head ? CTN__NEW_HEAD : CTN__SHAPE_DIFFERS;
     }
     if (dtype == v->d.dtype || (ctn__is_float(dtype) && ctn__is_float(v->d.dtype)))
         return CTN__FITS;

@@ -26,7 +26,7 @@ static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
     ctn_tensor *scale = NULL, *shift = NULL;
     if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
         return NULL;
-    const bool training = ctn_context_training(m->ctx) != 0;
+    const bool training = ctn_context_training(m->ctx) != 0 && !b->how.frozen;
     ctn_tensor *y = training && b->train
                         ? b->train(b->user, at, x, scale, shift, b->mean, b->var, &b->how)
                         : ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
@@ -41,6 +41,7 @@ static ctn_tensor *batch_renorm_forward(void *self, ctn_module *m, ctn_tensor *x
     ctn_tensor *scale = NULL, *shift = NULL;
     if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
         return NULL;
+    if (b->how.frozen) return ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
     ctn_tensor *y =
         ctn_batch_renorm_at(at, x, scale, shift, b->mean, b->var,
                             CTN_OPT(ctn_batch_renorm_opt, .eps = b->how.eps,
@@ -49,9 +50,26 @@ static ctn_tensor *batch_renorm_forward(void *self, ctn_module *m, ctn_tensor *x
     return y;
 }
 
+bool ctn__is_batch_norm(const ctn_module *m)
+{
+    return m->forward == batch_norm_forward || m->forward == batch_renorm_forward;
+}
+
+void ctn__batch_norm_freeze(ctn_module *m, bool on)
+{
+    batch_norm *b = m->self;
+    b->how.frozen = on;
+}
+
+bool ctn__batch_norm_frozen(const ctn_module *m)
+{
+    const batch_norm *b = m->self;
+    return b->how.frozen != 0;
+}
+
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user)
 {
-    if (m->forward != batch_norm_forward) return;
+    if (!ctn__is_batch_norm(m)) return;
     batch_norm *b = m->self;
     b->train = fn;
     b->user = user;

@@ -125,6 +125,11 @@ typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor
  * user is borrowed. */
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 
+bool ctn__is_batch_norm(const ctn_module *m);
+/* Of a batch normalisation: whether it keeps and uses its running statistics in training. */
+void ctn__batch_norm_freeze(ctn_module *m, bool on);
+bool ctn__batch_norm_frozen(const ctn_module *m);
+
 /* Replaces ctn_conv or ctn_conv_transpose. b may be NULL. */
 typedef ctn_tensor *(*ctn__conv_fn)(void *user, const char *at, ctn_tensor *x, ctn_tensor *w,
                                     ctn_tensor *b, const ctn_conv_opt *how, bool transposed);

@@ -382,7 +382,7 @@ ctn_tensor *ctn_batch_norm_at(const char *at, ctn_tensor *x, ctn_tensor *scale, 
     if (!x || ctn__opt("batch_norm", &o, sizeof o, opt) < 0) return NULL;
     const double eps = o.eps > 0 ? o.eps : 1e-5, momentum = o.momentum > 0 ? o.momentum : 0.1;
     if (!ctn__batch_norm_args(at, "batch_norm", x, &scale, &shift)) return NULL;
-    if (ctn_context_training(x->ctx)) {
+    if (ctn_context_training(x->ctx) && !o.frozen) {
         ctn__batch_norm_out out;
         if (!ctn__batch_norm_train(at, x, scale, shift, mean, var, eps, momentum, &out) ||
             ctn_assign_at(at, mean, out.new_mean) < 0 || ctn_assign_at(at, var, out.new_var) < 0)

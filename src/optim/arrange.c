@@ -2,8 +2,9 @@
  *
  * Frozen parameters. A parameter that is not trained and has no state yet is parked outside the
  * pool. There it needs no memory for gradients or state and takes no part in an exchange. When it
- * is trained again, it returns to the pool with zero state. A parameter that is frozen after the
- * first step keeps its place in the pool, because its state must be kept.
+ * is trained again, it returns to the pool with zero state, and an exchange continues with the new
+ * pool. A parameter that is frozen after its first step keeps its place in the pool, because its
+ * state must be kept.
  *
  * The optimizer's arrays `name` and `group` have the same order: first the variables of the pool,
  * then the parked ones, each in the order in which they were given to the optimizer.
@@ -90,6 +91,29 @@ done:
     return st;
 }
 
+/* The same for a pool that is exchanged. Plans know which elements of the pool they touch, so those
+ * of all its variables are made again. */
+static ctn_status place_exchanged(ctn_optim *o, const param *at, int n)
+{
+    ctn__pool *p = o->pool;
+    ctn__exchange *x = p->exchange;
+    const bool one_by_one = ctn__exchange_one_by_one(x);
+    CTN_TRY(ctn__pool_settle(p));
+    ctn__exchange_unbind(x);
+    const ctn_status st = place(o, at, n);
+    for (int i = 0; i < ctn__optim_params(o); i++)
+        if (ctn__optim_var(o, i)) ctn__plan_runner.forget(o->ctx, ctn__optim_var(o, i));
+    const ctn_status bound =
+        ctn__exchange_bind(x, p->w, p->g, p->count, one_by_one ? p->nvar : 0, p->begin);
+    return st < 0 ? st : bound;
+}
+
+/* Must parameter i stay in the pool although it is frozen? */
+static bool has_state(const ctn_optim *o, int i)
+{
+    return o->lbfgs ? o->t > 0 : o->group[i].t > 0;
+}
+
 ctn_status ctn__optim_arrange(ctn_optim *o)
 {
     const int all = ctn__optim_params(o);
@@ -101,20 +125,26 @@ ctn_status ctn__optim_arrange(ctn_optim *o)
     if (!at) return CTN_ENOMEM;
     for (int i = 0; i < all; i++) {
         ctn_var *v = ctn__optim_var(o, i);
-        const bool in = i < o->pool->nvar, wants = v && (v->trainable || (in && o->t > 0));
+        const bool in = i < o->pool->nvar, wants = v && (v->trainable || (in && has_state(o, i)));
         at[i] = (param){v, o->name[i], o->group[i], in ? i : -1, wants};
         active += wants;
         differs |= v && wants != in;
-        if (wants && !in && o->pool->exchange && st == CTN_OK)
+        if (wants && !in && ctn__optim_sharded(o) && st == CTN_OK)
             st = ctn_fail(CTN_ESTATE,
-                          "optimizer: %s was frozen when the optimizer became distributed; "
-                          "unfreeze it before ctn_dist_optim",
+                          "optimizer: %s was frozen when the optimizer became sharded; unfreeze it "
+                          "before ctn_dist_optim",
                           o->name[i]);
     }
-    if (st == CTN_OK && differs && active > 0 && !o->pool->exchange) {
+    if (st == CTN_OK && differs && active > 0 && !ctn__optim_sharded(o)) {
         qsort(at, (size_t)all, sizeof *at, by_place);
-        st = place(o, at, active);
+        st = o->pool->exchange ? place_exchanged(o, at, active) : place(o, at, active);
     }
     ctn__free(at);
     return st;
+}
+
+void ctn__optim_forget(ctn_optim *o, const ctn_var *v)
+{
+    for (int i = 0; i < ctn__optim_params(o); i++)
+        if (ctn__optim_var(o, i) == v) o->group[i].t = 0;
 }

@@ -327,7 +327,7 @@ int ctn_optim_group(ctn_optim *o, const char *pattern, const ctn_group_opt *opt)
     int n = 0;
     for (int i = 0; i < ctn__optim_params(o); i++) {
         ctn_var *v = ctn__optim_var(o, i);
-        if (!v || !ctn__match(pattern, o->name[i])) continue;
+        if (!v || !ctn__match_below(pattern, o->name[i])) continue;
         if (g.lr_scale != 0) o->group[i].lr_scale = g.lr_scale;
         if (g.decay) {
             o->group[i].decay = *g.decay;

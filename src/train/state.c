@@ -386,6 +386,15 @@ static ctn_status read_texts(ctn_trainer *tr, const ctn__state_source *from, fou
     return c ? ctn_comm_broadcast(c, s->seed, sizeof s->seed, 0) : CTN_OK;
 }
 
+/* The epoch of a state decides which parameters the optimizer has state for (unfreeze.c). */
+static ctn_status prepare_frozen(ctn_trainer *tr, const char *text)
+{
+    long long iteration, epoch;
+    const char *at = strstr(text, "\ncount\t");
+    if (!at || sscanf(at, "\ncount\t%lld %lld", &iteration, &epoch) != 2) return malformed("count");
+    return ctn__unfreeze_at(tr, epoch);
+}
+
 /* Everything has been checked. */
 static ctn_status apply(ctn_trainer *tr, const found *s, const char *where)
 {
@@ -412,8 +421,10 @@ ctn_status ctn__state_restore(ctn_trainer *tr, const ctn__state_source *from)
     found s = {.seed = {own[0], own[1]}};
     ctn_status st = read_texts(tr, from, &s);
     const uint64_t *first = s.seed; /* rank 0's after read_texts */
+    if (st == CTN_OK) st = ctn__comm_alone(c, prepare_frozen(tr, s.trainer));
     if (st == CTN_OK) st = ctn__comm_alone(c, make_parts(&parts, tr));
     if (st == CTN_OK) st = from->load(from->self, parts.n, parts.at);
+    if (st < 0) (void)ctn__unfreeze_at(tr, tr->epoch);
     if (st == CTN_OK) st = ctn__comm_alone(c, apply(tr, &s, from->where));
     if (st == CTN_OK)
         st = ctn__comm_alone(c, ctn__group_resume(tr, (uint64_t[]){own[0] - first[0],

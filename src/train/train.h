@@ -334,6 +334,11 @@ ctn_status ctn__nonfinite_anywhere(ctn_trainer *tr, bool *any, const char **name
  * state that is finite. Collective. */
 ctn_status ctn__rewind(ctn_trainer *tr);
 
+typedef struct ctn__unfreeze ctn__unfreeze;
+/* Train or freeze what the extension says for the time after this number of epochs (unfreeze.c). No
+ * effect without it. Errors: ENOMEM, ESTATE. */
+ctn_status ctn__unfreeze_at(ctn_trainer *tr, int64_t epoch);
+
 typedef struct ctn__average ctn__average;
 /* Swaps the weights with their moving average; a second call swaps them back. NULL: no effect. */
 void ctn__average_swap(ctn__average *a);
@@ -371,6 +376,7 @@ struct ctn_trainer {
     CTN__VEC(ctn__observed) values;
     CTN__VEC(ctn__row) rows;
     ctn__average *average;     /* of the extension; NULL: none */
+    ctn__unfreeze *unfreeze;   /* of the extension; NULL: none */
     ctn__merge merge;          /* averages values over ranks */
     ctn__nonfinite *nonfinite; /* of the extension; NULL: none */
     bool skipped;              /* the step just done changed nothing */

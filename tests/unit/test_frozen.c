@@ -182,7 +182,16 @@ static void is_not_exchanged(void **state)
     OK(ctn_dist_optim(m.o, c, NULL));
     assert_int_equal(m.o->pool->count, O * H);
     step(&m);
-    assert_int_equal(freeze(&m, "big", -1), 1); /* too late */
+    assert_int_equal(freeze(&m, "big", -1), 1);
+    step(&m); /* from now on it is exchanged */
+    assert_int_equal(m.o->pool->count, O * H + H * I);
+    assert_int_equal(ctn__exchange_buckets(m.o->pool->exchange)->count, O * H + H * I);
+    close_model(&m);
+    open_model(&m, 0);
+    assert_int_equal(freeze(&m, "b*", 1), 2);
+    OK(ctn_dist_optim(m.o, c, CTN_OPT(ctn_dist_opt, .shard = 1)));
+    step(&m);
+    assert_int_equal(freeze(&m, "big", -1), 1); /* too late for a sharded one */
     assert_int_equal(ctn_scope_begin(m.c), CTN_ESTATE);
     assert_non_null(strstr(ctn_error_message(), "big"));
     ctn_error_clear();
