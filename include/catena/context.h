@@ -249,6 +249,7 @@ typedef struct {
     /* Nodes that exchange gradients or values with other ranks (kernel "comm"): the elements of
      * the parameters that are ready, or up to which a wait goes (begin). 0 for others. */
     int64_t begin, end;
+    int gradient; /* 1: a kernel of the backward pass */
 } ctn_plan_node;
 typedef ctn_status (*ctn_plan_fn)(void *user, const ctn_plan_node *node);
 /* Call fn for each kernel of the last plan that ran, in the order in which the kernels run; does

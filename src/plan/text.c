@@ -160,7 +160,8 @@ ctn_status ctn_context_visit_plan(ctn_context *ctx, ctn_plan_fn fn, void *user)
                                .reordered = reordered_inputs(p, n),
                                .bytes = node_bytes(p, n),
                                .flops = n->flops,
-                               .ns = n->ns};
+                               .ns = n->ns,
+                               .gradient = n->gradient};
         if (strcmp(n->kernel, "comm") == 0) {
             facts.begin = n->attr[0];
             facts.end = n->attr[1];

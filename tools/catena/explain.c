@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finetune.h"
 #include "machine.h"
 #include "model.h"
 
@@ -42,6 +43,8 @@ typedef struct {
     json *j; /* NULL: text */
     work op[MAX_OPS];
     int nop;
+    int forward, backward; /* kernels; forward: also those of the update */
+    double activations_mb, parameters_mb, trained_mb; /* trained: gradients and optimizer state */
 } report;
 
 static double gflops(const work *w)
@@ -168,6 +171,16 @@ static void print_head(const machine_peak *m)
            "GFLOP/s", "peak%", "MB", "GB/s", "strm%", "reorders", "layout", "kernel");
 }
 
+static void print_memory(const report *r)
+{
+    printf("\n%d kernels of the forward pass and the update, %d of the backward pass\n", r->forward,
+           r->backward);
+    printf(
+        "memory: %.1f MB of activations and copies of weights, %.1f MB of parameters, %.1f MB of "
+        "gradients and optimizer state\n",
+        r->activations_mb, r->parameters_mb, r->trained_mb);
+}
+
 static void print_ops(const report *r)
 {
     printf("\n%-33s %10s %5s %8s %6s %9s %7s %6s %6s\n", "by op", "ms", "step%", "GFLOP/s", "peak%",
@@ -252,6 +265,10 @@ static void json_head(json *j, const args *a, const report *r, ctn_context *ctx)
     json_text(j, "version", ctn_version_text());
     json_int(j, "threads", ctn_context_threads(ctx));
     json_int(j, "arena_bytes", s.arena_bytes);
+    json_real(j, "parameter_bytes", r->parameters_mb * 1e6);
+    json_real(j, "gradient_and_state_bytes", r->trained_mb * 1e6);
+    json_int(j, "forward_kernels", r->forward);
+    json_int(j, "backward_kernels", r->backward);
     json_real(j, "kernels_ms", r->total_ms);
     json_open(j, "machine", '{');
     json_real(j, "f32_gflops", r->peak->f32_gflops);
@@ -268,8 +285,28 @@ static void json_head(json *j, const args *a, const report *r, ctn_context *ctx)
 
 static ctn_status add_time(void *user, const ctn_plan_node *n)
 {
-    ((report *)user)->total_ms += (double)n->ns * 1e-6;
+    report *r = user;
+    r->total_ms += (double)n->ns * 1e-6;
+    ++*(n->gradient ? &r->backward : &r->forward);
     return CTN_OK;
+}
+
+static void add_memory(report *r, const model *m)
+{
+    const ctn_vars p = ctn_params(m->net);
+    ctn_plan_stats s;
+    ctn_context_get_stats(m->ctx, &s);
+    r->activations_mb = (double)s.arena_bytes * 1e-6;
+    for (int i = 0; i < p.n; i++) {
+        bool tied = false;
+        for (int k = 0; k < i && !tied; k++) tied = p.var[k] == p.var[i];
+        const ctn_desc *d = ctn_var_desc(p.var[i]);
+        double mb = (double)ctn_dtype_size(d->dtype) * 1e-6;
+        for (int k = 0; k < d->ndim; k++) mb *= (double)d->dim[k];
+        if (tied) continue;
+        r->parameters_mb += mb;
+        if (ctn_var_trainable(p.var[i])) r->trained_mb += mb * (1 + m->states);
+    }
 }
 
 static ctn_status show_node(void *user, const ctn_plan_node *n)
@@ -281,11 +318,13 @@ static ctn_status show_node(void *user, const ctn_plan_node *n)
     return CTN_OK;
 }
 
-static ctn_status show(ctn_context *ctx, const args *a, const machine_peak *peak)
+static ctn_status show(const model *m, const args *a, const machine_peak *peak)
 {
+    ctn_context *ctx = m->ctx;
     json out = {0};
     report r = {.peak = peak, .j = args_flag(a, "json") ? &out : NULL};
     CTN_TRY(ctn_context_visit_plan(ctx, add_time, &r));
+    add_memory(&r, m);
     if (r.j) {
         json_head(r.j, a, &r, ctx);
     } else {
@@ -300,6 +339,7 @@ static ctn_status show(ctn_context *ctx, const args *a, const machine_peak *peak
         json_close(r.j, '}');
     } else {
         print_ops(&r);
+        print_memory(&r);
     }
     return CTN_OK;
 }
@@ -319,11 +359,12 @@ static ctn_status explain_model(const args *a)
                            &(model_opt){.name = a->operand,
                                         .batch = args_int(a, "batch"),
                                         .size = args_int(a, "size"),
-                                        .recompute = args_flag(a, "recompute")}));
+                                        .recompute = args_flag(a, "recompute"),
+                                        .freeze = a}));
     ctn_context_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--)
         CTN_TRY_GOTO(st, done, model_step(&m, &loss));
-    CTN_TRY_GOTO(st, done, show(ctx, a, &peak));
+    CTN_TRY_GOTO(st, done, show(&m, a, &peak));
     if (trace[0]) CTN_TRY_GOTO(st, done, ctn_context_write_trace(ctx, trace));
 done:
     model_free(&m);
@@ -353,6 +394,7 @@ static const option options[] = {
      GROUP_NONE},
     {"slow-precision", NULL, NULL,
      "allow a precision that this CPU runs with slow reference kernels", GROUP_NONE},
+    FREEZE_OPTIONS(GROUP_NONE),
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
      GROUP_NONE},
     {"steps", "N", "20", "number of profiled steps; the best time of each kernel is shown",
@@ -371,6 +413,7 @@ const command cmd_explain = {
     .options = options,
     .examples = "  catena explain mlp                 the plan of an MLP training step\n"
                 "  catena explain resnet50 --steps 5  where the time of a ResNet-50 step goes\n"
+                "  catena explain resnet50 --train-only fc   what a frozen body costs\n"
                 "  catena explain mlp --threads 1     the same on one thread\n"
                 "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
     .run = run,

@@ -5,6 +5,8 @@
  */
 #include "model.h"
 
+#include "finetune.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +47,9 @@ static ctn_status add_layer(ctn_module *net, ctn_context *ctx, int l, double sca
     return st;
 }
 
-static ctn_status mlp_new(model *m, int tiny)
+static ctn_status mlp_new(model *m, const model_opt *opt)
 {
+    const int tiny = opt->tiny;
     /* Tiny: x and the first weights are normal numbers around 1e-20, so that every product of
      * them is subnormal. The later weights have ordinary values, so activations stay subnormal
      * from layer to layer, and so do the gradients of the later weights, which are products with
@@ -56,6 +59,8 @@ static ctn_status mlp_new(model *m, int tiny)
     CTN_TRY(ctn_module_new(&m->net, m->ctx, forward, NULL, NULL));
     for (int l = 0; l < MLP_LAYERS; l++)
         CTN_TRY(add_layer(m->net, m->ctx, l, tiny && l == 0 ? 1e-19 : 1.0));
+    if (opt->freeze) CTN_TRY(finetune_freeze(opt->freeze, m->net));
+    m->states = 2;
     return ctn_adam_new(&m->opt, ctn_params(m->net),
                         tiny ? CTN_OPT(ctn_adam_opt, .lr = 1e-42) : NULL);
 }
@@ -146,13 +151,15 @@ ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt)
     m->shape[m->ndim++] = size;
     if (in->channels) m->shape[m->ndim++] = size;
     CTN_TRY(batch_new(m, in, opt->tiny ? 1e-20f : 1.0f));
-    if (strcmp(opt->name, "mlp") == 0) return mlp_new(m, opt->tiny);
+    if (strcmp(opt->name, "mlp") == 0) return mlp_new(m, opt);
     CTN_TRY(ctn_zoo_new(&m->net, ctx, opt->name, NULL));
     if (opt->recompute) CTN_TRY(recompute_blocks(m->net));
     if (opt->lora > 0)
         CTN_TRY(
             ctn_lora_add(m->net, CTN_OPT(ctn_lora_opt, .rank = opt->lora, .base = opt->lora_base)));
-    if (opt->frozen) return CTN_OK;
+    if (opt->inference) return CTN_OK;
+    if (opt->freeze) CTN_TRY(finetune_freeze(opt->freeze, m->net));
+    m->states = m->tokens ? 2 : 1;
     if (m->tokens)
         return ctn_adamw_new(&m->opt, ctn_params(m->net), CTN_OPT(ctn_adam_opt, .lr = 1e-4));
     return ctn_sgd_new(&m->opt, ctn_params(m->net),

@@ -9,6 +9,8 @@
 #include <catena/nn.h>
 #include <catena/optim.h>
 
+#include "cli.h"
+
 typedef struct {
     const char *name;
     int64_t batch;       /* 0: the network's usual one */
@@ -16,7 +18,8 @@ typedef struct {
     int recompute;       /* recompute every block in the backward pass */
     int64_t lora;        /* rank of adapters that are trained instead of the weights; 0: none */
     ctn_dtype lora_base; /* type of the weights under them */
-    int frozen; /* for inference: no optimizer */
+    int inference;       /* make no optimizer */
+    const args *freeze;  /* options of finetune.c; NULL: none */
     /* mlp: values so small that activations, weight gradients and Adam's second moments are and
      * stay subnormal. */
     int tiny;
@@ -27,6 +30,7 @@ typedef struct {
     const char *name;
     ctn_module *net;
     ctn_optim *opt;
+    int states; /* arrays of state that opt has for a parameter */
     int64_t batch;
     int ndim; /* of the input */
     int64_t shape[5];

@@ -177,6 +177,16 @@ int option_find(const command *cmd, const char *name, size_t n)
     return -1;
 }
 
+/* An option with patterns may be given several times: "a" and "b" is "a,b". */
+static const char *joined(args *a, int k, const char *value)
+{
+    char both[4096];
+    const char *before = a->value[k];
+    if (a->from[k] != FROM_FLAG || strncmp(a->cmd->options[k].arg, "PATTERN", 7) != 0) return value;
+    snprintf(both, sizeof both, "%s,%s", before, value);
+    return args_own(a, both);
+}
+
 int args_set(args *a, int k, const char *value, source from, const char *where)
 {
     const option *o = &a->cmd->options[k];
@@ -188,7 +198,7 @@ int args_set(args *a, int k, const char *value, source from, const char *where)
     }
     if (a->from[k] > from) return -1;
     if (!o->arg) value = is_choice("true|yes|on|1", value) ? "1" : NULL;
-    else if (from != FROM_FLAG) value = args_own(a, value);
+    else value = from == FROM_FLAG ? joined(a, k, value) : args_own(a, value);
     a->value[k] = value;
     a->from[k] = from;
     return -1;
@@ -287,7 +297,8 @@ static const struct {
     {"opt", "optimizer", NULL},
     {"arch", NULL, "the network is the first word: catena train resnet50 ..."},
     {"model", NULL, "the network is the first word: catena train resnet50 ..."},
-    {"freeze", NULL, "a program can freeze parameters: see ctn_optim_group"},
+    {"unfreeze", "unfreeze-at", NULL},
+    {"freeze-bn", "freeze-statistics", NULL},
     {"device", NULL, "Catena runs on CPUs; --threads sets how many"},
     {"gpu", NULL, "Catena runs on CPUs; --threads sets how many"},
 };

@@ -30,19 +30,36 @@ static void add_count(FILE *f, const char *before, int64_t n, const char *one, c
     fprintf(f, "%s%s %s", before, grouped(text, sizeof text, n), n == 1 ? one : many);
 }
 
+/* Elements of parameter i; 0 if it was listed before under another name. */
+static int64_t elements_of(const ctn_vars *all, int i)
+{
+    const ctn_desc *d = ctn_var_desc(all->var[i]);
+    int64_t n = 1;
+    for (int k = 0; k < i; k++)
+        if (all->var[k] == all->var[i]) return 0;
+    for (int k = 0; k < d->ndim; k++) n *= d->dim[k];
+    return n;
+}
+
 int64_t parameter_count(ctn_module *net)
 {
     const ctn_vars all = ctn_params(net);
     int64_t n = 0;
-    for (int i = 0; i < all.n; i++) {
-        bool tied = false;
-        for (int k = 0; k < i && !tied; k++) tied = all.var[k] == all.var[i];
-        const ctn_desc *d = ctn_var_desc(all.var[i]);
-        int64_t count = 1;
-        for (int k = 0; k < d->ndim; k++) count *= d->dim[k];
-        if (!tied) n += count;
-    }
+    for (int i = 0; i < all.n; i++) n += elements_of(&all, i);
     return n;
+}
+
+/* Nothing if all are trained. */
+static void add_trained(FILE *f, ctn_module *net)
+{
+    const ctn_vars all = ctn_params(net);
+    int64_t n = 0;
+    bool frozen = false;
+    for (int i = 0; i < all.n; i++) {
+        if (!ctn_var_trainable(all.var[i])) frozen = true;
+        else n += elements_of(&all, i);
+    }
+    if (frozen) add_count(f, ", ", n, "of them trained", "of them trained");
 }
 
 static void add_shape(FILE *f, const char *before, const ctn_field *field)
@@ -76,6 +93,7 @@ void overview_show(const training *r)
     if (!f) return; /* it is only for information */
     fprintf(f, "%s", a->operand);
     add_count(f, ": ", parameter_count(t->net), "parameter", "parameters");
+    add_trained(f, t->net);
     add_data(f, t);
     fprintf(f, "; batch size %lld", (long long)args_int(a, "batch"));
     if (args_int(a, "total-batch") > 0)

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "finetune.h"
 #include "training.h"
 
 /* ---- the optimizer --------------------------------------------------------------------------- */
@@ -35,6 +36,7 @@ ctn_status setup_optimizer(training *r)
     args *a = r->t.a;
     settle_optimizer(a, &r->t);
     CTN_TRY(optimizer_new(&r->optim, a, ctn_params(r->t.net)));
+    CTN_TRY(finetune_rates(a, r->t.net, r->optim));
     if (args_is(a, "precision", "f16"))
         CTN_TRY(ctn_optim_set_loss_scale(r->optim, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1)));
     ctn_optim_set_clip(r->optim, args_real(a, "clip"));
@@ -238,6 +240,9 @@ ctn_status setup_trainer(training *r)
                                 .accumulate = args_int(a, "accumulate"), .out = r->out)));
     settle_metric(r);
     CTN_TRY(add_schedule(r));
+    if (args_int(a, "unfreeze-at") > 0)
+        CTN_TRY(ctn_extend_unfreeze(r->trainer, args_int(a, "unfreeze-at"), NULL,
+                                    args_is(a, "freeze-statistics", "auto")));
     if (args_real(a, "ema") > 0) CTN_TRY(ctn_extend_average(r->trainer, args_real(a, "ema")));
     CTN_TRY(add_validated(r));
     CTN_TRY(add_guards(r));

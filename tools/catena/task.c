@@ -290,9 +290,34 @@ ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, d
     return st;
 }
 
+static void shape_text(const ctn_desc *d, char *buf, size_t n)
+{
+    size_t len = (size_t)snprintf(buf, n, "(");
+    for (int i = 0; i < d->ndim && len < n; i++)
+        len += (size_t)snprintf(buf + len, n - len, "%s%lld", i ? "," : "", (long long)d->dim[i]);
+    if (len < n) snprintf(buf + len, n - len, ")");
+}
+
+/* One line for a new head: its weight, not its bias. A resumed training has its values already. */
+static void tell_fresh(void *user, const char *name, const ctn_desc *here, const ctn_desc *file)
+{
+    const task *t = user;
+    char a[128], b[128];
+    if (here->ndim < 2 || args_flag(t->a, "resume")) return;
+    shape_text(here, a, sizeof a);
+    shape_text(file, b, sizeof b);
+    const char *dot = strrchr(name, '.');
+    log_line("%.*s %s starts fresh: the file has %s", dot ? (int)(dot - name) : (int)strlen(name),
+             name, a, b);
+}
+
 static ctn_status load_weights(task *t, const char *path)
 {
-    ctn_status st = ctn_weights_load(t->net, path, NULL);
+    ctn_weights_opt o = {.struct_size = sizeof o,
+                         .new_head = t->use == FOR_TRAINING,
+                         .fresh = tell_fresh,
+                         .user = t};
+    ctn_status st = ctn_weights_load(t->net, path, &o);
     if (st != CTN_ENOTFOUND && st != CTN_ESHAPE) return st;
     char first[2048], name[256];
     snprintf(first, sizeof first, "%s", ctn_error_message());

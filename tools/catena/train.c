@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "finetune.h"
 #include "memory.h"
 #include "training.h"
 #include "watchdog/watchdog.h"
@@ -126,6 +127,8 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(task_moments(t));
     if (weights[0]) CTN_TRY(task_weights(t, weights));
     CTN_TRY(adapters_add(t));
+    t->now = DOING_SETUP;
+    if (args_int(a, "lora") == 0) CTN_TRY(finetune_freeze(a, t->net));
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
@@ -285,8 +288,9 @@ static int keep_step(args *a, const args *saved)
 /* The saved state contains these settings, so a flag with another value would have no effect. */
 static int check_resumed(args *a)
 {
-    static const char *const fixed[] = {"optimizer", "lr",   "momentum", "decay",
-                                        "nesterov",  "seed", "schedule", "ema"};
+    static const char *const fixed[] = {"optimizer", "lr",          "momentum",  "decay",
+                                        "nesterov",  "seed",        "schedule",  "ema",
+                                        "freeze",    "unfreeze-at", "train-only"};
     char path[4096];
     args saved = {.cmd = a->cmd};
     join(path, sizeof path, args_text(a, "out"), "config.yaml");
@@ -372,6 +376,7 @@ static int check(args *a)
         fprintf(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
         return EXIT_USAGE;
     }
+    if (!finetune_possible(a)) return EXIT_USAGE;
     code = check_reproducible(a);
     return code >= 0 ? code : result_check(a);
 }
@@ -419,7 +424,18 @@ static const option options[] = {
     TASK_NET_OPTIONS,
     {"ranks", "N", "0", "number of ranks that --batch is for; only in configuration files",
      GROUP_CONFIG},
-    {"weights", "FILE", "", "initial weights: a safetensors file or a checkpoint of PyTorch",
+    {"weights", "FILE", "",
+     "initial weights: a safetensors file or a checkpoint of PyTorch; a last layer with another "
+     "number of classes than in the file keeps its random values",
+     GROUP_NETWORK},
+    FREEZE_OPTIONS(GROUP_NETWORK),
+    {"unfreeze-at", "N", "0",
+     "number of epochs after which everything that --freeze and --train-only have frozen is "
+     "trained; 0: never",
+     GROUP_NETWORK},
+    {"lr-scale", "PATTERN=X", "",
+     "factor of the learning rate for some parameters, such as layer4=0.1; several are separated "
+     "by commas",
      GROUP_NETWORK},
     {"lora", "N", "0",
      "rank of low-rank adapters in all linear layers: only they are trained, and written to "
@@ -554,6 +570,7 @@ const command cmd_train = {
         "--schedule one-cycle\n"
         "  catena train resnet50 --data imagenet --precision bf16 --schedule cosine --warmup 5\n"
         "  catena train resnet50 --data 'shards/train-{000..146}.tar' --val shards/val.tar\n"
+        "  catena train resnet50 --weights resnet50.safetensors --train-only fc --data photos\n"
         "  catena train unet --data x.npy --target y.npy --loss mse --val-share 0.1\n"
         "  catena train fno --data x.npy --target y.npy --loss relative-l2 --modes 16\n"
         "  catena train mlp --data run.h5:/state --target run.h5:/flux --hidden 256,256\n"

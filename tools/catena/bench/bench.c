@@ -23,6 +23,7 @@
 #include "bench/exchange.h"
 #include "bench/inference.h"
 #include "bench/loader.h"
+#include "finetune.h"
 #include "launch.h"
 #include "model.h"
 
@@ -368,6 +369,7 @@ static ctn_status bench_model(const args *a)
                            .recompute = args_flag(a, "recompute"),
                            .lora = args_int(a, "lora"),
                            .lora_base = args_is(a, "lora-base", "bf16") ? CTN_BF16 : CTN_F32,
+                           .freeze = a,
                            .tiny = args_flag(a, "denormal")};
     if (a->job->comm && args_is(a, "exchange", "all")) {
         CTN_TRY_GOTO(st, done, bench_exchange(a, ctx, &opt));
@@ -456,6 +458,7 @@ static const option options[] = {
      GROUP_NONE},
     {"lora-base", "f32|bf16", "f32", "type of the frozen weights under the adapters",
      GROUP_PRECISION},
+    FREEZE_OPTIONS(GROUP_NONE),
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
      GROUP_PRECISION},
     {"steps", "N", "200", "number of measured steps, after " CTN_STR(WARM_UP) " warm-up steps",

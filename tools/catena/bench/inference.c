@@ -74,7 +74,7 @@ ctn_status bench_inference(const args *a)
     const model_opt opt = {.name = a->operand,
                            .batch = args_int(a, "batch"),
                            .size = args_int(a, "size"),
-                           .frozen = 1};
+                           .inference = 1};
     CTN_TRY_GOTO(st, done, model_new(&net.m, net.ctx, &opt));
     ctn_context_set_training(net.ctx, 0);
     ctn_context_set_grad(net.ctx, 0);
