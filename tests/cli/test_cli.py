@@ -232,7 +232,8 @@ def test_habits():
     """Words that users of other programs type."""
     hints = {"--learning-rate": "--lr?", "--lr-scheduler": "--schedule?",
              "--workers": "--loader-threads?", "--pretrained": "--weights?",
-             "--batch-size": "--batch?", "--freeze": "ctn_optim_group", "--device": "runs on CPUs"}
+             "--batch-size": "--batch?", "--unfreeze": "--unfreeze-at?",
+             "--device": "runs on CPUs"}
     for option, hint in hints.items():
         assert hint in run("train", "mlp", option, "1", code=2).stderr, option
     assert "did you mean resnet20_cifar?" in run("train", "cifar-resnet20", code=2).stderr
@@ -720,6 +721,71 @@ def test_small_images():
             array(b"y", (40, 1), digits))
     values = train("resnet20_cifar", "--data", "svhn", *words, "--out", "s")
     assert "val/accuracy" in values, values
+
+
+def weights_of(path):
+    """The arrays of a safetensors file, as bytes."""
+    data = Path(path).read_bytes()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = {k: v for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]
+            for k, v in head.items()}
+
+
+def changed(a, b):
+    """Names of the arrays that two files have with other values."""
+    a, b = weights_of(a), weights_of(b)
+    return {name for name in a if a[name] != b[name]}
+
+
+def test_finetune():
+    """A new head, a frozen body, training in stages, and the same bits after a resume."""
+    colours = {"blue": (10, 20, 200), "green": (20, 200, 10), "red": (200, 10, 20)}
+    for name, colour in colours.items():
+        for part in ("photos", "two") if name != "red" else ("photos",):
+            os.makedirs(f"{part}/{name}")
+            for i in range(6):
+                make_png(f"{part}/{name}/{i}.png",
+                         [[tuple(min(255, v + i) for v in colour)] * 8] * 8)
+    small = ["resnet20_cifar", "--size", "8", "--batch", "4", "--lr", "0.01", "--data"]
+    train(*small, "photos", "--epochs", "2", "--out", "base")
+    base = "base/weights.safetensors"
+    tune = [*small, "two", "--weights", base]
+    text = run("train", *tune, "--train-only", "linear", "--epochs", "2", "--out", "tuned").stderr
+    assert "linear (2,64) starts fresh: the file has (3,64)" in text, text
+    assert "130 of them trained" in text, text
+    assert changed(base, "tuned/weights.safetensors") == {"linear.weight", "linear.bias"}
+    other = ["--freeze", "conv1,bn1", "--freeze", "layer?", "--freeze-statistics", "none"]
+    train(*tune, *other, "--epochs", "1", "--out", "moving")
+    moved = changed(base, "moving/weights.safetensors")
+    assert "layer1.0.bn1.running_mean" in moved and "layer1.0.bn1.weight" not in moved, moved
+    # Everything is trained after one epoch; cut before, at and after that.
+    stages = [*tune, "--train-only", "linear", "--unfreeze-at", "1", "--lr-scale",
+              "layer1=0.5,bn1=2", "--optimizer", "adam"]
+    train(*stages, "--epochs", "3", "--out", "whole")
+    assert "layer3.2.bn2.running_var" in changed(base, "whole/weights.safetensors")
+    train(*stages, "--epochs", "0", "--iterations", "2", "--out", "parts")
+    for end in (3, 5, 9):
+        train("--out", "parts", "--resume", "--iterations", end)
+    assert changed("whole/weights.safetensors", "parts/weights.safetensors") == set()
+
+    def wrong(*words):
+        return run("train", *words, "--out", "no", code=None).stderr
+    assert "no parameter matches 'layer4'; the network has conv1, bn1, layer1, layer2, layer3, " \
+        "linear" in wrong(*tune, "--freeze", "layer4")
+    assert "no parameter matches 'lin'" in wrong(*tune, "--lr-scale", "lin=2")
+    assert "expected PATTERN=X" in wrong(*tune, "--lr-scale", "linear=0")
+    assert "no parameter to train" in wrong(*tune, "--freeze", "*")
+    assert "needs --freeze" in wrong(*tune, "--unfreeze-at", "1")
+    assert "cannot be combined" in wrong(*tune, "--freeze", "conv1", "--lora", "2")
+    assert "cannot be combined" in wrong(*stages, "--shard")
+    assert "conv1.weight is (64,3,7,7) in the model" in wrong("resnet18", *tune[1:])
+    done = run("train", "--out", "parts", "--resume", "--freeze", "layer1", code=2).stderr
+    assert "--freeze is layer1, but parts was started" in done, done
+    found = json.loads(run("explain", "resnet20_cifar", "--train-only", "linear", "--batch", "2",
+                           "--steps", "1", "--json").stdout)
+    assert found["backward_kernels"] < 8 < found["forward_kernels"], found["backward_kernels"]
+    assert found["gradient_and_state_bytes"] == 2 * 4 * 650
 
 
 def test_mnist():

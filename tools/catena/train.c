@@ -285,6 +285,19 @@ static int keep_step(args *a, const args *saved)
     return -1;
 }
 
+/* Whether a flag has another value than the saved configuration, which has no entry for empty
+ * values. *then: that value. */
+static bool flag_differs(const args *a, const args *saved, const char *name, const char **then)
+{
+    const int k = option_find(a->cmd, name, strlen(name));
+    const char *def = a->cmd->options[k].def, *now = a->value[k];
+    const bool written = saved->from[k] == FROM_CONFIG && saved->value[k];
+    if (a->from[k] != FROM_FLAG || (!written && !(def && !def[0]))) return false;
+    *then = written ? saved->value[k] : "nothing";
+    return strcmp(now, *then) != 0 &&
+           !(now[0] && strtod(now, NULL) == strtod(*then, NULL) && strtod(now, NULL) != 0);
+}
+
 /* The saved state contains these settings, so a flag with another value would have no effect. */
 static int check_resumed(args *a)
 {
@@ -292,21 +305,17 @@ static int check_resumed(args *a)
                                         "nesterov",  "seed",        "schedule",  "ema",
                                         "freeze",    "unfreeze-at", "train-only"};
     char path[4096];
+    const char *then = NULL;
     args saved = {.cmd = a->cmd};
     join(path, sizeof path, args_text(a, "out"), "config.yaml");
     if (!args_flag(a, "resume") || access(path, R_OK) != 0) return -1;
     int code = config_read(&saved, path, FROM_CONFIG);
     for (size_t i = 0; code < 0 && i < sizeof fixed / sizeof *fixed; i++) {
-        const int k = option_find(a->cmd, fixed[i], strlen(fixed[i]));
-        if (a->from[k] != FROM_FLAG || saved.from[k] != FROM_CONFIG || !saved.value[k]) continue;
-        const char *now = a->value[k], *then = saved.value[k];
-        if (strcmp(now, then) == 0 ||
-            (now[0] && strtod(now, NULL) == strtod(then, NULL) && strtod(now, NULL) != 0))
-            continue;
+        if (!flag_differs(a, &saved, fixed[i], &then)) continue;
         fprintf(stderr,
                 "catena train: --%s is %s, but %s was started with %s, which is part of the saved "
                 "state: remove the option, or start a new training with --weights\n",
-                fixed[i], now, args_text(a, "out"), then);
+                fixed[i], args_text(a, fixed[i]), args_text(a, "out"), then);
         code = EXIT_USAGE;
     }
     if (code < 0) code = keep_step(a, &saved);
