@@ -142,5 +142,74 @@ class Training(unittest.TestCase):
             np.testing.assert_array_equal(value, whole[name])
 
 
+def body_and_head(classes):
+    """A network with a batch normalisation in its body "0" and a head "1"."""
+    body = ct.nn.Sequential(ct.nn.Linear(4, 8), ct.nn.BatchNorm(8), ct.relu)
+    return ct.nn.Sequential(body, ct.nn.Linear(8, classes))
+
+
+class FineTuning(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, "w.safetensors")
+        self.folder = folder.name
+        ct.use_context(ct.Context(threads=1, seed=2))
+
+    def train(self, net, out, epochs, unfreeze=None, resume=False):
+        rng = np.random.default_rng(5)
+        x = rng.standard_normal((20, 4)).astype(np.float32)
+        t = (x[:, 0] > 0).astype(np.int64)
+        opt = ct.optim.Adam(net.parameters(), lr=0.05)
+        trainer = ct.train.Trainer(opt, ct.data.Loader(ct.data.Arrays(x, t), batch=10),
+                                   lambda a, b: ct.softmax_cross_entropy(net(a), b), net=net,
+                                   epochs=epochs, out=os.path.join(self.folder, out))
+        trainer.state()
+        if unfreeze:
+            trainer.unfreeze(unfreeze)
+        if resume:
+            trainer.resume(os.path.join(self.folder, out, "state"))
+        trainer.run()
+
+    def test_new_head(self):
+        body_and_head(3).save(self.file)
+        net = body_and_head(2)
+        with self.assertRaises(ct.ShapeError):
+            net.load(self.file)
+        self.assertEqual(net.load(self.file, new_head=True), ["1.weight", "1.bias"])
+        self.assertEqual(body_and_head(3).load(self.file, new_head=True), [])
+        net.train_only("1")
+        before = net.state_dict()
+        self.train(net, "head", 2)
+        changed = {k for k, v in net.state_dict().items() if not np.array_equal(v, before[k])}
+        self.assertEqual(changed, {"1.weight", "1.bias"})
+
+    def test_patterns(self):
+        net = body_and_head(2).freeze("0.1", "*.bias")
+        self.assertEqual([p.name for p in net.parameters() if p.trainable],
+                         ["0.0.weight", "1.weight"])
+        with self.assertRaisesRegex(ct.NotFound, "'2'; the network has 0, 1"):
+            net.freeze("2")
+        self.assertTrue(all(p.trainable for p in net.unfreeze().parameters()))
+        self.assertFalse(any(p.trainable for p in net.freeze().parameters()))
+
+    def test_stages(self):
+        """Resumed across the epoch in which the body is unfrozen, with the same bits."""
+        body_and_head(2).save(self.file)
+
+        def frozen():
+            net = body_and_head(2)
+            net.load(self.file)
+            return net.freeze("0")
+        whole, parts = frozen(), frozen()
+        self.train(whole, "whole", 4, unfreeze=2)
+        self.train(parts, "parts", 1, unfreeze=2)
+        for epochs in (3, 4):
+            parts = frozen()
+            self.train(parts, "parts", epochs, unfreeze=2, resume=True)
+        for name, value in whole.state_dict().items():
+            np.testing.assert_array_equal(value, parts.state_dict()[name], name)
+
+
 if __name__ == "__main__":
     unittest.main()

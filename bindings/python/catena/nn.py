@@ -116,13 +116,56 @@ class Module:
         """Write all parameters and states to a safetensors file."""
         _core.weights_save(self, str(path))
 
-    def load(self, path: str | os.PathLike[str], partial: bool = False) -> None:
+    def load(self, path: str | os.PathLike[str], partial: bool = False,
+             new_head: bool = False) -> list[str]:
         """Read them from a file of weights: see catena.weights for the formats.
 
-        partial=True ignores names that only the module or only the file has. Raises NotFound,
+        partial=True ignores names that only the module or only the file has. With new_head=True,
+        for fine-tuning, the last layer may have another number of outputs than in the file; then
+        its parameters keep their values. Returns the names of these parameters. Raises NotFound,
         ShapeError or DtypeError with the names that do not fit, and FileError.
         """
+        if new_head:
+            if partial:
+                raise ValueError("partial and new_head cannot be combined")
+            return _core.load_new_head(self, str(path))
         _core.weights_load(self, str(path), int(partial))
+        return []
+
+    def freeze(self, *patterns: str, statistics: bool = True) -> Module:
+        """Do not train some parameters: names of modules ("layer1") or patterns ("*.bias").
+
+        Without patterns: all. Batch normalisations whose parameters are all frozen then use and
+        keep their running statistics in training too, unless statistics=False. Freeze before
+        making the optimizer, so that it needs no memory for frozen parameters. Raises NotFound
+        with the names that there are if a pattern matches nothing.
+        """
+        for pattern in patterns or (None,):
+            _core.module_set_trainable(self, pattern, 0)
+        if statistics:
+            _core.module_freeze_statistics(self, None, 1)
+        return self
+
+    def unfreeze(self, *patterns: str, statistics: bool = True) -> Module:
+        """Train parameters again that freeze() has frozen; without patterns: all.
+
+        Batch normalisations of these names update their statistics again, unless
+        statistics=False.
+        """
+        for pattern in patterns or (None,):
+            _core.module_set_trainable(self, pattern, 1)
+            if statistics:
+                _core.module_freeze_statistics(self, pattern, 0)
+        return self
+
+    def train_only(self, *patterns: str, statistics: bool = True) -> Module:
+        """Freeze all parameters but these, as freeze() does."""
+        _core.module_set_trainable(self, None, 0)
+        for pattern in patterns:
+            _core.module_set_trainable(self, pattern, 1)
+        if statistics:
+            _core.module_freeze_statistics(self, None, 1)
+        return self
 
     def recompute(self, on: bool = True) -> Module:
         """Compute activations of this module again in the backward pass instead of keeping them."""

@@ -100,6 +100,14 @@ class Trainer:
         """Save everything that a resumed run needs, in out/state."""
         _core.extend_ready(self, "state", when, None)
 
+    def unfreeze(self, epoch: int, pattern: str | None = None, statistics: bool = True) -> None:
+        """Train what net.freeze() has frozen from the beginning of an epoch on, counted from 0.
+
+        pattern: the part of it, as in net.freeze(); None: all. statistics: batch normalisations of
+        these names update their statistics again.
+        """
+        _core.extend_unfreeze(self, epoch, pattern, int(statistics))
+
     def tensorboard(self, folder: str | None = None, when: When = None) -> None:
         """Write event files for TensorBoard."""
         _core.extend_ready(self, "tensorboard", when, folder)

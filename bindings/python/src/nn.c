@@ -106,6 +106,33 @@ static PyObject *module_variables(PyObject *self, PyObject *object)
     return NULL;
 }
 
+static void add_fresh(void *list, const char *name, const ctn_desc *here, const ctn_desc *file)
+{
+    PyObject *text = PyUnicode_FromString(name);
+    (void)here, (void)file;
+    if (text && PyList_Append(list, text) < 0) PyErr_Clear(); /* only a report */
+    Py_XDECREF(text);
+}
+
+/* Load weights with another head; returns the names of the parameters that keep their values. */
+static PyObject *load_new_head(PyObject *self, PyObject *args)
+{
+    PyObject *object;
+    const char *path;
+    ctn_module *m;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Os", &object, &path) ||
+        !to_handle("module", object, module_kind(), &m))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    if (list && check(ctn_weights_load(m, path,
+                                       CTN_OPT(ctn_weights_opt, .new_head = 1, .fresh = add_fresh,
+                                               .user = list))))
+        return list;
+    Py_XDECREF(list);
+    return NULL;
+}
+
 /* Contribute gradients; the loss can be read after the step. */
 static PyObject *backward(PyObject *self, PyObject *args)
 {
@@ -166,6 +193,9 @@ static PyMethodDef functions[] = {
     {"module_state", module_state, METH_VARARGS,
      "module_state($module, module, name, shape, init=None, dtype='f32', /)\n--\n\nAdd a state."},
     {"module_variables", module_variables, METH_O, "All parameters and states of a module."},
+    {"load_new_head", load_new_head, METH_VARARGS,
+     "load_new_head($module, module, path, /)\n--\n\n"
+     "Load weights whose last layer may have another number of outputs."},
     {"backward", backward, METH_VARARGS,
      "backward($module, optimizer, loss, /)\n--\n\nContribute the gradients of the loss."},
     {"retain", retain, METH_VARARGS,
