@@ -55,11 +55,12 @@ static void release(void *self)
     ctn__free(u);
 }
 
-static bool has(const ctn__unfreeze *u, const ctn_var *v)
+/* What an earlier call has added stays as it is. */
+static ctn_status add(ctn__unfreeze *u, stage s)
 {
     for (size_t i = 0; i < u->at.n; i++)
-        if (u->at.at[i].var == v) return true;
-    return false;
+        if (u->at.at[i].var == s.var && u->at.at[i].norm == s.norm) return CTN_OK;
+    return ctn__vec_push(&u->at, s) ? CTN_OK : CTN_ENOMEM;
 }
 
 static ctn_status add_params(ctn__unfreeze *u, ctn_module *net, int64_t epoch, const char *pattern)
@@ -69,8 +70,7 @@ static ctn_status add_params(ctn__unfreeze *u, ctn_module *net, int64_t epoch, c
     if (p.n == 0 && ctn_error_status() < 0) return ctn_error_status();
     for (int i = 0; i < p.n; i++) {
         if (p.var[i]->trainable || (pattern && !ctn__match_below(pattern, p.name[i]))) continue;
-        const stage s = {.epoch = epoch, .var = p.var[i]};
-        if (!has(u, p.var[i]) && !ctn__vec_push(&u->at, s)) return CTN_ENOMEM;
+        CTN_TRY(add(u, (stage){.epoch = epoch, .var = p.var[i]}));
     }
     if (u->at.n > before) return CTN_OK;
     return ctn_fail(CTN_ENOTFOUND, "extend_unfreeze: no parameter %s%s%sis frozen",
@@ -88,8 +88,7 @@ static ctn_status add_norm(void *user, const char *name, ctn_module *m)
     const norms *n = user;
     if (!ctn__is_batch_norm(m) || !ctn__batch_norm_frozen(m)) return CTN_OK;
     if (n->pattern && !ctn__match_below(n->pattern, name)) return CTN_OK;
-    const stage s = {.epoch = n->epoch, .norm = m};
-    return ctn__vec_push(&n->u->at, s) ? CTN_OK : CTN_ENOMEM;
+    return add(n->u, (stage){.epoch = n->epoch, .norm = m});
 }
 
 static ctn_status make(ctn_trainer *tr)

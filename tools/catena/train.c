@@ -128,7 +128,7 @@ static ctn_status prepare(training *r, args *a)
     if (weights[0]) CTN_TRY(task_weights(t, weights));
     CTN_TRY(adapters_add(t));
     t->now = DOING_SETUP;
-    if (args_int(a, "lora") == 0) CTN_TRY(finetune_freeze(a, t->net));
+    CTN_TRY(finetune_freeze(a, t->net));
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
