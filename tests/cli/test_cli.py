@@ -780,6 +780,8 @@ def test_finetune():
     assert "cannot be combined" in wrong(*tune, "--freeze", "conv1", "--lora", "2")
     assert "cannot be combined" in wrong(*stages, "--shard")
     assert "conv1.weight is (64,3,7,7) in the model" in wrong("resnet18", *tune[1:])
+    text = run("train", *small, "two", "--freeze", "conv1", "--epochs", "1", "--out", "r").stderr
+    assert "random initial values" in text, text
     done = run("train", "--out", "parts", "--resume", "--freeze", "layer1", code=2).stderr
     assert "--freeze is layer1, but parts was started" in done, done
     found = json.loads(run("explain", "resnet20_cifar", "--train-only", "linear", "--batch", "2",

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Calls fn with each part of a list that is separated by commas. */
-static ctn_status each(const char *list, ctn_status (*fn)(void *user, char *part), void *user)
+static ctn_status each(const char *list, ctn_status (*fn)(void *user, const char *part), void *user)
 {
     ctn_status st = CTN_OK;
     char *copy = strdup(list), *rest = NULL;
@@ -21,13 +21,13 @@ static ctn_status each(const char *list, ctn_status (*fn)(void *user, char *part
     return st;
 }
 
-static ctn_status freeze(void *net, char *pattern)
+static ctn_status freeze(void *net, const char *pattern)
 {
     const int n = ctn_module_set_trainable(net, pattern, 0);
     return n < 0 ? (ctn_status)n : CTN_OK;
 }
 
-static ctn_status train(void *net, char *pattern)
+static ctn_status train(void *net, const char *pattern)
 {
     const int n = ctn_module_set_trainable(net, pattern, 1);
     return n < 0 ? (ctn_status)n : CTN_OK;
@@ -62,20 +62,21 @@ typedef struct {
     ctn_optim *optim;
 } rates;
 
-static ctn_status set_rate(void *user, char *part)
+static ctn_status set_rate(void *user, const char *part)
 {
     const rates *r = user;
-    char *sign = strrchr(part, '='), *end = NULL;
+    char pattern[512], *end = NULL;
+    const char *sign = strrchr(part, '=');
     const double x = sign ? strtod(sign + 1, &end) : 0;
     if (!sign || end == sign + 1 || *end || !isfinite(x) || x <= 0)
         return ctn_fail(CTN_EARG,
                         "--lr-scale is '%s', expected PATTERN=X with X above 0; use --freeze for "
                         "parameters that are not trained",
                         part);
-    *sign = 0;
-    const int n = ctn_optim_group(r->optim, part, CTN_OPT(ctn_group_opt, .lr_scale = x));
+    snprintf(pattern, sizeof pattern, "%.*s", (int)(sign - part), part);
+    const int n = ctn_optim_group(r->optim, pattern, CTN_OPT(ctn_group_opt, .lr_scale = x));
     /* If nothing matches, this changes nothing and fails with the names that there are. */
-    return n == 0 ? train(r->net, part) : n < 0 ? (ctn_status)n : CTN_OK;
+    return n == 0 ? train(r->net, pattern) : n < 0 ? (ctn_status)n : CTN_OK;
 }
 
 ctn_status finetune_rates(const args *a, ctn_module *net, ctn_optim *o)

@@ -116,6 +116,15 @@ static void watch_signals(void)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Frozen random values are hardly what the user wants. */
+static void warn_random(const args *a, const char *weights)
+{
+    const bool some = args_text(a, "freeze")[0] || args_text(a, "train-only")[0];
+    if (log_rank == 0 && some && !weights[0])
+        report_warning(NULL, "the frozen parameters keep their random initial values: there is no "
+                             "--weights");
+}
+
 static ctn_status prepare(training *r, args *a)
 {
     task *t = &r->t;
@@ -129,6 +138,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(adapters_add(t));
     t->now = DOING_SETUP;
     CTN_TRY(finetune_freeze(a, t->net));
+    warn_random(a, weights);
     CTN_TRY(task_loaders(t));
     t->now = DOING_SETUP;
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
