@@ -18,6 +18,7 @@
 #include <catena/io.h>
 #include <catena/log.h>
 #include <catena/nn.h>
+#include <catena/onnx_export.h>
 #include <catena/op.h>
 #include <catena/ops.h>
 #include <catena/optim.h>

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Export to ONNX: every network of the zoo, in a small form where there is one, and recurrent and
+ * graph networks. The files are read back: names and values of the initializers, inputs and
+ * outputs, and that every value is made before it is read. dev/onnx-zoo runs the models with
+ * onnxruntime; for that, `test_onnx_export --write FOLDER NAME [fold]` writes a model with inputs
+ * and our own results, and `--list` prints the names.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <catena/catena.h>
+
+#include <cmocka.h>
+
+#include "support/check.h"
+#include "support/ok.h"
+
+#include "nn/nn.h"
+#include "onnx/emit.h"
+
+#ifdef CTN_HAVE_PROTOBUFC
+
+/* ---- the networks ---------------------------------------------------------------------------- */
+
+typedef ctn_status make_fn(ctn_module **m, ctn_context *ctx, const char *name);
+
+#define MAKE(family, ...)                                                               \
+    static ctn_status make_##family(ctn_module **m, ctn_context *ctx, const char *name) \
+    {                                                                                   \
+        (void)name;                                                                     \
+        return ctn_zoo_##family(m, ctx, CTN_OPT(ctn_##family##_opt, __VA_ARGS__));      \
+    }
+MAKE(bert, .vocabulary = 60, .block = 16, .width = 32, .layers = 2, .heads = 4)
+MAKE(gpt, .vocabulary = 60, .block = 16, .width = 32, .layers = 2, .heads = 4)
+MAKE(llama, .vocabulary = 60, .block = 16, .width = 32, .layers = 2, .heads = 4, .kv_heads = 2,
+     .window = 5)
+MAKE(vit, .classes = 7, .image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 4)
+MAKE(seq2seq, .vocabulary = 30, .width = 12, .hidden = 16, .bidirectional = 1)
+MAKE(gcn, .in_channels = 6, .classes = 3)
+MAKE(gat, .in_channels = 6, .classes = 3, .heads = 2)
+MAKE(meshgraphnet, .node_in = 6, .edge_in = 2, .out = 3, .hidden = 16, .steps = 2)
+MAKE(fno, .spatial = 1, .width = 8, .modes = {4}, .hidden = 16)
+MAKE(unet, .spatial = 1, .width = 4, .depth = 2)
+MAKE(resnet, .depth = 18, .width = 8, .classes = 5)
+MAKE(mobilenet_v2, .width = 0.25, .classes = 5)
+
+static ctn_status make_zoo(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    return ctn_zoo_new(m, ctx, name, NULL);
+}
+
+static ctn_status make_lstm(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    (void)name;
+    return ctn_lstm_new(m, ctx, 6, 5,
+                        CTN_OPT(ctn_rnn_module_opt, .layers = 2, .bidirectional = 1,
+                                .batch_first = 1));
+}
+
+static ctn_status make_gru(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    (void)name;
+    return ctn_gru_new(m, ctx, 6, 5, CTN_OPT(ctn_rnn_module_opt, .batch_first = 1));
+}
+
+static ctn_status make_rnn(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    (void)name;
+    return ctn_rnn_new(m, ctx, 6, 5,
+                       CTN_OPT(ctn_rnn_module_opt, .relu = 1, .no_bias = 1, .batch_first = 1));
+}
+
+/* Sizes of the first dimension: samples; in graphs, nodes and edges. */
+typedef enum { SAMPLES, NODES, EDGES } first;
+typedef struct {
+    ctn_field field;
+    int64_t below; /* of integers */
+    first of;
+} input;
+typedef struct {
+    const char *name;
+    make_fn *make;
+    bool large; /* for dev/onnx-zoo only */
+    int n;
+    input in[3];
+} net;
+
+#define IMAGE(c, s) {{CTN_F32, 3, {c, s, s}, 0}, 0, SAMPLES}
+#define TOKENS(t, v) {{CTN_I64, 1, {t}, 0}, v, SAMPLES}
+#define LENGTHS(t) {{CTN_I64, 0, {0}, 0}, t, SAMPLES}
+#define VALUES(a, b) {{CTN_F32, 2, {a, b}, 0}, 0, SAMPLES}
+#define GRAPH_IN                       \
+    {{CTN_F32, 1, {6}, 0}, 0, NODES},  \
+    {                                  \
+        {CTN_I64, 1, {2}, 0}, 4, EDGES \
+    }
+static const net nets[] = {
+    {"mlp", make_zoo, false, 1, {{{CTN_F32, 1, {784}, 0}, 0, SAMPLES}}},
+    {"lenet5", make_zoo, false, 1, {IMAGE(1, 28)}},
+    {"resnet20_cifar", make_zoo, false, 1, {IMAGE(3, 32)}},
+    {"resnet32_cifar", make_zoo, true, 1, {IMAGE(3, 32)}},
+    {"resnet44_cifar", make_zoo, true, 1, {IMAGE(3, 32)}},
+    {"resnet56_cifar", make_zoo, true, 1, {IMAGE(3, 32)}},
+    {"resnet18", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"resnet34", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"resnet50", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"resnet101", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"resnet152", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"mobilenet_v2", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"vgg11", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"vgg13", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"vgg16", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"vgg19", make_zoo, true, 1, {IMAGE(3, 64)}},
+    {"unet", make_zoo, true, 1, {IMAGE(1, 32)}},
+    {"fno", make_zoo, false, 1, {IMAGE(1, 32)}},
+    {"vit", make_zoo, true, 1, {IMAGE(3, 224)}},
+    {"gpt", make_zoo, false, 1, {TOKENS(24, 256)}},
+    {"gpt2", make_zoo, true, 1, {TOKENS(16, 256)}},
+    {"bert", make_zoo, true, 1, {TOKENS(16, 256)}},
+    {"resnet_small", make_resnet, false, 1, {IMAGE(3, 33)}},
+    {"mobilenet_small", make_mobilenet_v2, false, 1, {IMAGE(3, 33)}},
+    {"unet_small", make_unet, false, 1, {VALUES(1, 16)}},
+    {"fno_small", make_fno, false, 1, {VALUES(1, 16)}},
+    {"vit_small", make_vit, false, 1, {IMAGE(3, 32)}},
+    {"gpt_small", make_gpt, false, 1, {TOKENS(12, 60)}},
+    {"llama_small", make_llama, false, 1, {TOKENS(12, 60)}},
+    {"bert_small", make_bert, false, 2, {TOKENS(12, 60), LENGTHS(12)}},
+    {"seq2seq", make_seq2seq, false, 3, {TOKENS(9, 30), TOKENS(7, 30), LENGTHS(9)}},
+    {"lstm", make_lstm, false, 1, {VALUES(8, 6)}},
+    {"gru", make_gru, false, 1, {VALUES(8, 6)}},
+    {"rnn", make_rnn, false, 1, {VALUES(8, 6)}},
+    {"gcn", make_gcn, false, 2, {GRAPH_IN}},
+    {"gat", make_gat, false, 2, {GRAPH_IN}},
+    {"meshgraphnet", make_meshgraphnet, false, 3, {GRAPH_IN, {{CTN_F32, 1, {2}, 0}, 0, EDGES}}},
+};
+enum { NETS = sizeof nets / sizeof *nets };
+
+static bool is_graph(const net *t)
+{
+    return t->in[0].of == NODES;
+}
+
+static uint64_t drawn = 1;
+static double draw(void)
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (double)(drawn >> 40) / (double)(1 << 24);
+}
+
+/* Values that a training could have left: statistics and biases are not 0 and 1. */
+static void vary(ctn_module *m)
+{
+    ctn_vars all;
+    OK(ctn__module_vars(m, &all));
+    for (int i = 0; i < all.n; i++) {
+        ctn_var *v = all.var[i];
+        if (v->d.dtype != CTN_F32 || v->d.ndim != 1) continue;
+        float *p = v->data;
+        for (int64_t k = 0; k < ctn__count(&v->d); k++) p[k] += (float)(0.3 * draw() - 0.1);
+        v->version++;
+    }
+}
+
+static void open_net(const net *t, ctn_context **ctx, ctn_module **m)
+{
+    drawn = 1;
+    OK(ctn_context_new(ctx, CTN_OPT(ctn_context_opt, .seed = 1)));
+    OK(t->make(m, *ctx, t->name));
+    vary(*m);
+    (void)ctn_context_set_training(*ctx, 0);
+    (void)ctn_context_set_grad(*ctx, 0);
+}
+
+/* Graphs have two open sizes, nodes and edges, so they are recorded here. */
+static void export_net(const net *t, ctn_module *m, const char *path,
+                       const ctn_onnx_export_opt *opt)
+{
+    ctn_field in[3];
+    for (int i = 0; i < t->n; i++) in[i] = t->in[i].field;
+    if (!is_graph(t)) {
+        OK(ctn_onnx_export_module(m, path, t->n, in, opt));
+        return;
+    }
+    static const double zero;
+    static const int64_t nothing[CTN_MAX_DIMS];
+    ctn_onnx_export_opt o = opt ? *opt : (ctn_onnx_export_opt){0};
+    o.struct_size = sizeof o;
+    o.any_batch = 1009;
+    o.any_length = 1013;
+    o.module = m;
+    OK(ctn_scope_begin(m->ctx));
+    ctn_tensors x = {.n = t->n};
+    for (int i = 0; i < t->n; i++)
+        x.t[i] = ctn_input_strided(m->ctx, &zero, in[i].dtype, 2,
+                                   ((const int64_t[]){t->in[i].of == NODES ? 1009 : 1013,
+                                                      in[i].shape[0]}),
+                                   nothing);
+    ctn_tensors y = ctn_call_multi_at(CTN_HERE, m, x);
+    if (y.n == 0) fail_msg("%s: %s", t->name, ctn_error_message());
+    OK(ctn_onnx_export(path, x, y, &o));
+    OK(ctn_scope_end(m->ctx));
+}
+
+/* ---- for onnxruntime ------------------------------------------------------------------------- */
+
+static void *make_input(const input *in, int64_t rows, size_t *bytes)
+{
+    int64_t count = rows;
+    for (int i = 0; i < in->field.ndim; i++) count *= in->field.shape[i];
+    *bytes = (size_t)count * ctn_dtype_size(in->field.dtype);
+    void *p = malloc(*bytes + 1);
+    assert_non_null(p);
+    for (int64_t i = 0; i < count; i++) {
+        double v = 2 * draw() - 1;
+        if (in->field.dtype != CTN_F32) v = floor(draw() * (double)in->below);
+        if (in->field.dtype != CTN_F32 && in->field.ndim == 0) v++; /* a length */
+        ctn__elem_set(p, in->field.dtype, i, v);
+    }
+    return p;
+}
+
+static void save_result(const char *folder, const net *t, int64_t batch, int i, ctn_tensor *y)
+{
+    char path[512];
+    const size_t bytes = (size_t)ctn_count(y) * ctn_dtype_size(ctn_dtype_of(y));
+    void *p = malloc(bytes + 1);
+    assert_non_null(p);
+    OK(ctn_read(y, p, bytes));
+    ctn_field f = {.dtype = ctn_dtype_of(y), .ndim = ctn_ndim(y) - 1};
+    for (int k = 0; k < f.ndim; k++) f.shape[k] = ctn_dim(y, k + 1);
+    snprintf(path, sizeof path, "%s/%s.b%lld.out%d.npy", folder, t->name, (long long)batch, i);
+    OK(ctn_npy_save(path, ctn_dim(y, 0), &f, p));
+    free(p);
+}
+
+static void save_case(const char *folder, const net *t, ctn_module *m, int64_t batch)
+{
+    char path[512];
+    void *data[3];
+    ctn_tensors x = {.n = t->n};
+    OK(ctn_scope_begin(m->ctx));
+    for (int i = 0; i < t->n; i++) {
+        const input *in = &t->in[i];
+        const int64_t rows = in->of == SAMPLES ? batch
+                             : in->of == NODES ? 4 + batch
+                                               : 6 + 2 * batch;
+        int64_t dims[CTN_MAX_DIMS] = {rows};
+        size_t bytes;
+        data[i] = make_input(in, rows, &bytes);
+        for (int k = 0; k < in->field.ndim; k++) dims[1 + k] = in->field.shape[k];
+        x.t[i] = ctn_input(m->ctx, data[i], in->field.dtype, in->field.ndim + 1, dims);
+        snprintf(path, sizeof path, "%s/%s.b%lld.in%d.npy", folder, t->name, (long long)batch, i);
+        OK(ctn_npy_save(path, rows, &in->field, data[i]));
+    }
+    ctn_tensors y = ctn_call_multi_at(CTN_HERE, m, x);
+    if (y.n == 0) fail_msg("%s: %s", t->name, ctn_error_message());
+    for (int i = 0; i < y.n; i++) save_result(folder, t, batch, i, y.t[i]);
+    OK(ctn_scope_end(m->ctx));
+    for (int i = 0; i < t->n; i++) free(data[i]);
+}
+
+static int write_case(const char *folder, const char *name, bool fold)
+{
+    for (int i = 0; i < NETS; i++) {
+        const net *t = &nets[i];
+        ctn_context *ctx = NULL;
+        ctn_module *m = NULL;
+        char path[512];
+        if (strcmp(t->name, name) != 0) continue;
+        open_net(t, &ctx, &m);
+        snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
+        export_net(t, m, path, CTN_OPT(ctn_onnx_export_opt, .fold_batch_norm = fold));
+        save_case(folder, t, m, 1);
+        save_case(folder, t, m, 3);
+        ctn_module_free(m);
+        ctn_context_free(ctx);
+        return 0;
+    }
+    fprintf(stderr, "no network '%s'\n", name);
+    return 1;
+}
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+static Onnx__ModelProto *read_model(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    const long n = ftell(f);
+    rewind(f);
+    uint8_t *bytes = malloc((size_t)n);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, (size_t)n, f), n);
+    fclose(f);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, (size_t)n, bytes);
+    free(bytes);
+    assert_non_null(m);
+    return m;
+}
+
+typedef struct {
+    size_t n;
+    const char **name;
+} known;
+
+static bool knows(const known *k, const char *name)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (strcmp(k->name[i], name) == 0) return true;
+    return false;
+}
+
+/* Every value is made once, and before it is read. */
+static void check_order(const Onnx__GraphProto *g)
+{
+    size_t most = g->n_input + g->n_initializer;
+    for (size_t i = 0; i < g->n_node; i++) most += g->node[i]->n_output;
+    known k = {.name = calloc(most, sizeof(char *))};
+    assert_non_null(k.name);
+    for (size_t i = 0; i < g->n_input; i++) k.name[k.n++] = g->input[i]->name;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        assert_false(knows(&k, g->initializer[i]->name));
+        k.name[k.n++] = g->initializer[i]->name;
+    }
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *n = g->node[i];
+        for (size_t j = 0; j < n->n_input; j++)
+            if (n->input[j][0] && !knows(&k, n->input[j]))
+                fail_msg("%s reads %s, which nothing has made", n->name, n->input[j]);
+        for (size_t j = 0; j < n->n_output; j++) {
+            assert_false(knows(&k, n->output[j]));
+            k.name[k.n++] = n->output[j];
+        }
+    }
+    for (size_t i = 0; i < g->n_output; i++) assert_true(knows(&k, g->output[i]->name));
+    free(k.name);
+}
+
+/* Initializers are variables of the network, with their names, shapes and values. */
+static void check_weights(const Onnx__GraphProto *g, ctn_module *m)
+{
+    assert_true(g->n_initializer > 0);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *t = g->initializer[i];
+        const ctn_var *v = ctn_module_find(m, t->name);
+        if (!v) fail_msg("%s", ctn_error_message());
+        assert_int_equal(t->n_dims, v->d.ndim);
+        assert_memory_equal(t->dims, v->d.dim, t->n_dims * sizeof *t->dims);
+        assert_int_equal(t->raw_data.len, ctn__bytes(&v->d));
+        assert_memory_equal(t->raw_data.data, v->data, t->raw_data.len);
+    }
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *v)
+{
+    assert_int_equal(v->type->value_case, ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE);
+    return v->type->tensor_type->shape;
+}
+
+static void test_zoo(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NETS; i++) {
+        const net *t = &nets[i];
+        ctn_context *ctx = NULL;
+        ctn_module *m = NULL;
+        if (t->large) continue;
+        open_net(t, &ctx, &m);
+        export_net(t, m, "net.onnx", NULL);
+        Onnx__ModelProto *p = read_model("net.onnx");
+        const Onnx__GraphProto *g = p->graph;
+        assert_int_equal(p->opset_import[0]->version, 18);
+        assert_int_equal(g->n_input, t->n);
+        assert_string_equal(g->input[0]->name, "input");
+        assert_string_equal(g->output[0]->name, "output");
+        const Onnx__TensorShapeProto *s = shape_of(g->input[0]);
+        assert_string_equal(s->dim[0]->dim_param, "batch");
+        for (int k = 0; k < t->in[0].field.ndim; k++)
+            assert_int_equal(s->dim[1 + k]->dim_value, t->in[0].field.shape[k]);
+        check_order(g);
+        check_weights(g, m);
+        onnx__model_proto__free_unpacked(p, NULL);
+        ctn_module_free(m);
+        ctn_context_free(ctx);
+    }
+    unlink("net.onnx");
+}
+
+static int count_type(const Onnx__GraphProto *g, const char *type)
+{
+    int n = 0;
+    for (size_t i = 0; i < g->n_node; i++) n += strcmp(g->node[i]->op_type, type) == 0;
+    return n;
+}
+
+static const net *find_net(const char *name)
+{
+    for (int i = 0; i < NETS; i++)
+        if (strcmp(nets[i].name, name) == 0) return &nets[i];
+    return NULL;
+}
+
+/* Batch normalisation is one operator, or none of its own when it is folded. */
+static void test_fold(void **state)
+{
+    const net *t = find_net("resnet_small");
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    open_net(t, &ctx, &m);
+    export_net(t, m, "plain.onnx", NULL);
+    export_net(t, m, "fold.onnx", CTN_OPT(ctn_onnx_export_opt, .fold_batch_norm = 1));
+    Onnx__ModelProto *p = read_model("plain.onnx"), *f = read_model("fold.onnx");
+    assert_int_equal(count_type(p->graph, "BatchNormalization"), 20);
+    assert_int_equal(count_type(p->graph, "Sqrt"), 0);
+    assert_int_equal(count_type(f->graph, "BatchNormalization"), 0);
+    assert_int_equal(count_type(f->graph, "Conv"), count_type(p->graph, "Conv"));
+    assert_int_equal(f->graph->n_initializer, 2 * 20 + 2);
+    assert_string_equal(f->graph->initializer[0]->name, "conv1.weight");
+    assert_string_equal(f->graph->initializer[1]->name, "conv1.bias");
+    check_order(f->graph);
+    onnx__model_proto__free_unpacked(p, NULL);
+    onnx__model_proto__free_unpacked(f, NULL);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    unlink("plain.onnx");
+    unlink("fold.onnx");
+}
+
+/* Values in a second file, a fixed batch, other names. */
+static void test_options(void **state)
+{
+    const net *t = find_net("mlp");
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    open_net(t, &ctx, &m);
+    const char *const x[] = {"pixels", NULL}, *const y[] = {"classes", NULL};
+    export_net(t, m, "out.onnx",
+               CTN_OPT(ctn_onnx_export_opt, .external = 1, .batch = 4, .opset = 21, .in_names = x,
+                       .out_names = y));
+    Onnx__ModelProto *p = read_model("out.onnx");
+    const Onnx__GraphProto *g = p->graph;
+    assert_int_equal(p->opset_import[0]->version, 21);
+    assert_string_equal(g->input[0]->name, "pixels");
+    assert_string_equal(g->output[0]->name, "classes");
+    assert_int_equal(shape_of(g->input[0])->dim[0]->dim_value, 4);
+    FILE *f = fopen("out.onnx.data", "rb");
+    assert_non_null(f);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *w = g->initializer[i];
+        const ctn_var *v = ctn_module_find(m, w->name);
+        assert_string_equal(w->external_data[0]->value, "out.onnx.data");
+        const size_t bytes = (size_t)atoll(w->external_data[2]->value);
+        assert_int_equal(bytes, ctn__bytes(&v->d));
+        char *values = malloc(bytes);
+        assert_non_null(values);
+        assert_int_equal(fseek(f, atol(w->external_data[1]->value), SEEK_SET), 0);
+        assert_int_equal(fread(values, 1, bytes, f), bytes);
+        assert_memory_equal(values, v->data, bytes);
+        free(values);
+    }
+    fclose(f);
+    onnx__model_proto__free_unpacked(p, NULL);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    unlink("out.onnx");
+    unlink("out.onnx.data");
+}
+
+static void assert_says(ctn_status got, ctn_status want, const char *part)
+{
+    assert_int_equal(got, want);
+    if (!strstr(ctn_error_message(), part))
+        fail_msg("expected '%s' in: %s", part, ctn_error_message());
+    ctn_error_clear();
+}
+
+/* All ops without a form in ONNX are listed; sizes that cannot be told are refused. */
+static void test_refused(void **state)
+{
+    ctn_context *ctx = NULL;
+    static const float data[1009 * 3];
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *x = ctn_input(ctx, data, CTN_F32, CTN_SHAPE(1009, 3));
+    ctn_tensor *y = ctn_add(ctn_lgamma(x), ctn_digamma(ctn_lgamma(ctn_relu(x))));
+    assert_says(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y), NULL), CTN_EUNSUPPORTED,
+                "lgamma (");
+    assert_says(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y), NULL), CTN_EUNSUPPORTED,
+                ", digamma (");
+    const ctn_onnx_export_opt *any = CTN_OPT(ctn_onnx_export_opt, .any_batch = 1009);
+    y = ctn_pad_by(x, CTN_PAD_WRAP, ((const int64_t[]){1, 0}), ((const int64_t[]){0, 0}));
+    assert_says(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y), any), CTN_EUNSUPPORTED,
+                "the size of axis 0 is open");
+    y = ctn_relu(x);
+    assert_says(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y),
+                                CTN_OPT(ctn_onnx_export_opt, .any_batch = 1013)),
+                CTN_EARG, "no input has that size");
+    assert_says(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y),
+                                CTN_OPT(ctn_onnx_export_opt, .opset = 9)),
+                CTN_EARG, "expected 18 to 21");
+    assert_says(ctn_onnx_export("no/such/folder.onnx", CTN_TENSORS(x), CTN_TENSORS(y), NULL),
+                CTN_EIO, "folder.onnx");
+    assert_int_not_equal(access("bad.onnx", F_OK), 0);
+    OK(ctn_scope_end(ctx));
+    ctn_context_free(ctx);
+}
+
+/* Outputs that are inputs or the same value twice are copies. */
+static void test_outputs(void **state)
+{
+    ctn_context *ctx = NULL;
+    static const float data[6];
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *x = ctn_input(ctx, data, CTN_F32, CTN_SHAPE(2, 3)), *y = ctn_exp(x);
+    OK(ctn_onnx_export("same.onnx", CTN_TENSORS(x), CTN_TENSORS(y, y, x), NULL));
+    OK(ctn_scope_end(ctx));
+    Onnx__ModelProto *p = read_model("same.onnx");
+    check_order(p->graph);
+    assert_int_equal(count_type(p->graph, "Identity"), 2);
+    assert_string_equal(p->graph->output[2]->name, "output3");
+    onnx__model_proto__free_unpacked(p, NULL);
+    ctn_context_free(ctx);
+    unlink("same.onnx");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zoo),     cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_outputs),
+    };
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+        for (int i = 0; i < NETS; i++) printf("%s\n", nets[i].name);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--ops") == 0) {
+#define CTN__OP(name) printf("%s %s\n", #name, ctn__emit_find(&ctn__op_##name) ? "yes" : "no");
+#include "ops/ops.def"
+#undef CTN__OP
+        return 0;
+    }
+    if (argc > 3 && strcmp(argv[1], "--write") == 0)
+        return write_case(argv[2], argv[3], argc > 4 && strcmp(argv[4], "fold") == 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    return 77; /* built without protobuf-c */
+}
+
+#endif
