@@ -30,12 +30,13 @@ typedef struct {
      * the graph that is a multiple of this number follows it. Record with a prime number that is
      * no other size, such as 1009; nothing is computed. 0: the model takes the recorded size. */
     int64_t any_batch;
-    int64_t any_length; /* the same for a second size, usually the length of sequences */
+    /* The same for a second size of the inputs, usually the length of sequences. */
+    int64_t any_length;
     /* Names, ended by NULL. in_names NULL: "input", "input2", ...; out_names NULL: "output",
      * "output2", .... They differ from each other and from those of variables. */
     const char *const *in_names, *const *out_names;
-    /* ctn_onnx_export only: variables get the names that they have in this module. NULL: the names
-     * that they were made with. */
+    /* Variables get the names that they have in this module. NULL: the exported module;
+     * ctn_onnx_export: the names that they were made with. */
     ctn_module *module;
 } ctn_onnx_export_opt;
 

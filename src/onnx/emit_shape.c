@@ -98,6 +98,11 @@ static char *slice(ctn__emit *e, char *x, const ctn_desc *d, int axis, int64_t s
     if (start < 0) start += size;
     resize(e, d, axis, length);
     const int64_t from = position(e, start, size, false);
+    if (ctn__emit_fixed(e, size) && !ctn__emit_fixed(e, length)) {
+        char *first = ctn__emit_list(e, 1, &start);
+        char *end = NODE("Add", ctn__emit_size(e, length), first);
+        return NODE("Slice", x, first, end, ctn__emit_list(e, 1, &at));
+    }
     int64_t to = position(e, start + length, size, true);
     if (from < 0 && to >= 0 && to != INT64_MAX) to = from + length; /* both from the end */
     return NODE("Slice", x, ctn__emit_list(e, 1, &from), ctn__emit_list(e, 1, &to),

@@ -447,9 +447,9 @@ ctn_status ctn_onnx_export_module(ctn_module *m, const char *path, int n, const 
         return ctn_fail(CTN_EARG, "onnx_export: needs a module, a path and 1 to %d inputs",
                         CTN_MAX_TENSORS);
     CTN_TRY(ctn__opt("onnx_export", &o, sizeof o, opt));
-    CTN_TRY(ctn__module_vars(m, &vars));
+    if (!o.module) o.module = m;
     o.struct_size = sizeof o;
-    o.module = m;
+    CTN_TRY(ctn__module_vars(o.module, &vars));
     o.any_batch = o.batch > 0 ? 0 : free_prime(n, in, &vars);
     const int training = ctn_context_set_training(m->ctx, 0);
     const int grad = ctn_context_set_grad(m->ctx, 0);

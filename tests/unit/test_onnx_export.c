@@ -77,8 +77,9 @@ static ctn_status make_rnn(ctn_module **m, ctn_context *ctx, const char *name)
                        CTN_OPT(ctn_rnn_module_opt, .relu = 1, .no_bias = 1, .batch_first = 1));
 }
 
-/* Sizes of the first dimension: samples; in graphs, nodes and edges. */
-typedef enum { SAMPLES, NODES, EDGES } first;
+/* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may be
+ * open as well. */
+typedef enum { SAMPLES, SEQUENCES, NODES, EDGES } first;
 typedef struct {
     ctn_field field;
     int64_t below; /* of integers */
@@ -94,6 +95,7 @@ typedef struct {
 
 #define IMAGE(c, s) {{CTN_F32, 3, {c, s, s}, 0}, 0, SAMPLES}
 #define TOKENS(t, v) {{CTN_I64, 1, {t}, 0}, v, SAMPLES}
+#define ANY_TOKENS(t, v) {{CTN_I64, 1, {t}, 0}, v, SEQUENCES}
 #define LENGTHS(t) {{CTN_I64, 0, {0}, 0}, t, SAMPLES}
 #define VALUES(a, b) {{CTN_F32, 2, {a, b}, 0}, 0, SAMPLES}
 #define GRAPH_IN                       \
@@ -133,6 +135,9 @@ static const net nets[] = {
     {"llama_small", make_llama, false, 1, {TOKENS(12, 60)}},
     {"bert_small", make_bert, false, 2, {TOKENS(12, 60), LENGTHS(12)}},
     {"seq2seq", make_seq2seq, false, 3, {TOKENS(9, 30), TOKENS(7, 30), LENGTHS(9)}},
+    {"gpt_any_length", make_gpt, false, 1, {ANY_TOKENS(13, 60)}},
+    {"llama_any_length", make_llama, false, 1, {ANY_TOKENS(13, 60)}},
+    {"bert_any_length", make_bert, false, 2, {ANY_TOKENS(13, 60), LENGTHS(4)}},
     {"lstm", make_lstm, false, 1, {VALUES(8, 6)}},
     {"gru", make_gru, false, 1, {VALUES(8, 6)}},
     {"rnn", make_rnn, false, 1, {VALUES(8, 6)}},
@@ -145,6 +150,12 @@ enum { NETS = sizeof nets / sizeof *nets };
 static bool is_graph(const net *t)
 {
     return t->in[0].of == NODES;
+}
+
+/* 0: the length is fixed. */
+static int64_t any_length(const net *t)
+{
+    return t->in[0].of == SEQUENCES ? t->in[0].field.shape[0] : 0;
 }
 
 static uint64_t drawn = 1;
@@ -183,15 +194,16 @@ static void export_net(const net *t, ctn_module *m, const char *path,
                        const ctn_onnx_export_opt *opt)
 {
     ctn_field in[3];
+    ctn_onnx_export_opt o = opt ? *opt : (ctn_onnx_export_opt){0};
+    o.struct_size = sizeof o;
     for (int i = 0; i < t->n; i++) in[i] = t->in[i].field;
     if (!is_graph(t)) {
-        OK(ctn_onnx_export_module(m, path, t->n, in, opt));
+        o.any_length = any_length(t);
+        OK(ctn_onnx_export_module(m, path, t->n, in, &o));
         return;
     }
     static const double zero;
     static const int64_t nothing[CTN_MAX_DIMS];
-    ctn_onnx_export_opt o = opt ? *opt : (ctn_onnx_export_opt){0};
-    o.struct_size = sizeof o;
     o.any_batch = 1009;
     o.any_length = 1013;
     o.module = m;
@@ -247,10 +259,11 @@ static void save_case(const char *folder, const net *t, ctn_module *m, int64_t b
     ctn_tensors x = {.n = t->n};
     OK(ctn_scope_begin(m->ctx));
     for (int i = 0; i < t->n; i++) {
-        const input *in = &t->in[i];
-        const int64_t rows = in->of == SAMPLES ? batch
-                             : in->of == NODES ? 4 + batch
-                                               : 6 + 2 * batch;
+        input other = t->in[i], *in = &other;
+        if (in->of == SEQUENCES) in->field.shape[0] = 3 + 2 * batch;
+        const int64_t rows = in->of <= SEQUENCES ? batch
+                             : in->of == NODES   ? 4 + batch
+                                                 : 6 + 2 * batch;
         int64_t dims[CTN_MAX_DIMS] = {rows};
         size_t bytes;
         data[i] = make_input(in, rows, &bytes);
@@ -383,7 +396,8 @@ static void test_zoo(void **state)
         assert_string_equal(g->output[0]->name, "output");
         const Onnx__TensorShapeProto *s = shape_of(g->input[0]);
         assert_string_equal(s->dim[0]->dim_param, "batch");
-        for (int k = 0; k < t->in[0].field.ndim; k++)
+        if (any_length(t)) assert_string_equal(s->dim[1]->dim_param, "length");
+        for (int k = 0; k < t->in[0].field.ndim && !any_length(t); k++)
             assert_int_equal(s->dim[1 + k]->dim_value, t->in[0].field.shape[k]);
         check_order(g);
         check_weights(g, m);

@@ -107,7 +107,7 @@ struct args {
 extern const command cmd_train, cmd_eval, cmd_predict, cmd_generate, cmd_pack;
 extern const command cmd_info, cmd_bench, cmd_explain, cmd_tune, cmd_mpi_setup, cmd_selftest;
 extern const command cmd_timeline, cmd_checkpoint, cmd_verify_resume, cmd_launch, cmd_scale;
-extern const command cmd_plan, cmd_weights;
+extern const command cmd_plan, cmd_weights, cmd_export;
 
 const command *command_find(const char *name); /* NULL: there is none (main.c) */
 extern const char *command_line;               /* as it was typed, without quotes (main.c) */

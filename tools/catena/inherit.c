@@ -11,7 +11,7 @@
 /* Options that belong to the run and not to the network. */
 static const char own_options[] = " data target format stage batch loader-threads skip threads "
                                   "precision slow-precision seed weights out json split "
-                                  "oversubscribe stall-seconds memory-gb ";
+                                  "oversubscribe stall-seconds memory-gb to input opset ";
 
 static bool inherited(const char *name)
 {

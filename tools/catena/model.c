@@ -89,6 +89,14 @@ static const struct input *input_of(const char *name)
     return i;
 }
 
+void model_usual(const char *name, int64_t *channels, int64_t *size, int64_t *classes)
+{
+    const struct input *i = input_of(name);
+    *channels = i->channels;
+    *size = i->size;
+    *classes = i->classes;
+}
+
 /* Uniform in [0, 1). A 64-bit linear congruential generator is good enough for benchmark data. */
 float model_uniform(uint64_t *state)
 {

@@ -43,6 +43,8 @@ typedef struct {
 
 /* Names that model_new accepts, NULL-terminated. Result: borrowed forever. */
 const char *const *model_names(void);
+/* Usual channels and size of the inputs of a network, and its outputs. */
+void model_usual(const char *name, int64_t *channels, int64_t *size, int64_t *classes);
 /* Make network, optimizer and batch. Call model_free after a failure too. */
 ctn_status model_new(model *m, ctn_context *ctx, const model_opt *opt);
 void model_free(model *m);
