@@ -64,6 +64,8 @@ void ctn__emit_conv_transpose(ctn__emit *e, const ctn__node *n, const char *word
 
 /* ---- batch normalisation --------------------------------------------------------------------- */
 
+enum { ACT, ADD, BIAS }; /* attributes of channel_affine */
+
 static const ctn__node *made_by(const ctn_tensor *t, const ctn_op *op)
 {
     return t->node && t->node->event == CTN__EV_OP && t->node->op == op ? t->node : NULL;
@@ -72,7 +74,8 @@ static const ctn__node *made_by(const ctn_tensor *t, const ctn_op *op)
 /* a = scale rsqrt(var + eps) and b = shift - mean a, as ops/batch_norm.c records them. */
 bool ctn__emit_batch_norm_of(const ctn__node *n, ctn__batch_norm_of *b)
 {
-    if (n->op != &ctn__op_channel_affine || n->nin != 3) return false;
+    if (n->op != &ctn__op_channel_affine || !n->attr[BIAS] || n->attr[ADD] || n->attr[ACT])
+        return false;
     const ctn__node *a = made_by(n->in[1], &ctn__op_mul), *sub = made_by(n->in[2], &ctn__op_sub);
     const ctn__node *root = a ? made_by(a->in[1], &ctn__op_rsqrt) : NULL;
     const ctn__node *eps = root ? made_by(root->in[0], &ctn__op_shift) : NULL;
@@ -158,8 +161,9 @@ void ctn__emit_channel_affine(ctn__emit *e, const ctn__node *n, const char *word
         return;
     }
     char *y = NODE("Mul", IN(0), ctn__emit_shaped(e, IN(1), x->ndim - 1, dims));
-    if (n->nin > 2) y = NODE("Add", y, ctn__emit_shaped(e, IN(2), x->ndim - 1, dims));
-    give(e, n, y);
+    if (n->attr[BIAS]) y = NODE("Add", y, ctn__emit_shaped(e, IN(2), x->ndim - 1, dims));
+    if (n->attr[ADD]) y = NODE("Add", y, IN(n->nin - 1));
+    give(e, n, n->attr[ACT] ? NODE("Relu", y) : y);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */

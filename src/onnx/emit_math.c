@@ -105,16 +105,24 @@ void ctn__emit_logarithm(ctn__emit *e, const ctn__node *n, const char *word)
     give(e, n, NODE("Mul", NODE("Log", IN(0)), number(e, n, 1 / log(atof(word)))));
 }
 
+/* log(1 + x); near 0, where that loses its digits, 2 artanh(x / (2 + x)). */
 void ctn__emit_log1p(ctn__emit *e, const ctn__node *n, const char *word)
 {
     (void)word;
-    give(e, n, NODE("Log", NODE("Add", IN(0), number(e, n, 1))));
+    char *x = IN(0), *near = NODE("Less", NODE("Abs", x), number(e, n, 0.5));
+    char *ratio = NODE("Div", x, NODE("Add", x, number(e, n, 2)));
+    char *small = NODE("Mul", NODE("Atanh", ratio), number(e, n, 2));
+    give(e, n, NODE("Where", near, small, NODE("Log", NODE("Add", x, number(e, n, 1)))));
 }
 
+/* e^x - 1; near 0, where that loses its digits, tanh(x / 2) (e^x + 1). */
 void ctn__emit_expm1(ctn__emit *e, const ctn__node *n, const char *word)
 {
     (void)word;
-    give(e, n, NODE("Sub", NODE("Exp", IN(0)), number(e, n, 1)));
+    char *x = IN(0), *near = NODE("Less", NODE("Abs", x), number(e, n, 0.5));
+    char *power = NODE("Exp", x), *half = NODE("Mul", x, number(e, n, 0.5));
+    char *small = NODE("Mul", NODE("Tanh", half), NODE("Add", power, number(e, n, 1)));
+    give(e, n, NODE("Where", near, small, NODE("Sub", power, number(e, n, 1))));
 }
 
 void ctn__emit_erfc(ctn__emit *e, const ctn__node *n, const char *word)

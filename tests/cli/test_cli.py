@@ -60,6 +60,26 @@ def make_arrays(n=256):
 ARRAYS = ["--data", "x.npy", "--target", "y.npy", "--hidden", "16", "--batch", "32"]
 
 
+def test_export():
+    """ONNX models of a result folder, of a language model, and what is refused."""
+    make_arrays()
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r")
+    done = run("export", "./r", "--to", "m.onnx", "--json", code=None)
+    if "protobuf" in done.stderr:
+        return
+    found = json.loads(done.stdout)
+    assert found["network"] == "mlp" and found["standardised"] is True
+    model = Path("m.onnx").read_bytes()
+    for name in (b"0.weight", b"target_mean", b"batch", b"output"):
+        assert name in model
+    run("export", "./r", "--to", "e.onnx", "--external", "--batch", "4", "--opset", "20")
+    assert Path("e.onnx.data").stat().st_size > Path("e.onnx").stat().st_size
+    assert "--to" in run("export", "./r", code=2).stderr
+    assert "--any-length" in run("export", "./r", "--to", "x.onnx", "--any-length", code=2).stderr
+    assert "18 to 21" in run("export", "./r", "--to", "x.onnx", "--opset", "3", code=2).stderr
+    assert not Path("x.onnx").exists()
+
+
 def test_tables():
     """CSV: regression and classes by column, missing values, the same columns in predict."""
     rng = np.random.default_rng(2)

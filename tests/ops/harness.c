@@ -96,8 +96,7 @@ static void fill_distinct(double *v, int64_t n, double lo, double hi, uint64_t s
     }
 }
 
-/* round: to f32, so that f32 and f64 start from the same numbers. */
-static double *fill(const op_case *c, int input, bool round)
+double *case_fill(const op_case *c, int input, bool round)
 {
     const case_in *in = &c->in[input];
     int64_t n = case_count(in);
@@ -123,7 +122,7 @@ static double *fill(const op_case *c, int input, bool round)
 static void subject_make(subject *s, const op_case *c, bool round)
 {
     *s = (subject){.c = c};
-    for (int i = 0; i < c->nin; i++) s->x[i] = fill(c, i, round);
+    for (int i = 0; i < c->nin; i++) s->x[i] = case_fill(c, i, round);
 }
 
 static void subject_free(subject *s)

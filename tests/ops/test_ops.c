@@ -145,8 +145,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_memory),
     };
+    if (argc == 3 && strcmp(argv[1], "--onnx") == 0) return write_onnx(argv[2], tables, NTABLES);
     if (argc > 2) {
-        print_error("usage: %s [OP | OP/CASE]\n", argv[0]);
+        print_error("usage: %s [OP | OP/CASE | --onnx FOLDER]\n", argv[0]);
         return 2;
     }
     if (guard_install() < 0) {

@@ -199,8 +199,8 @@ static ctn_status export(task *t, args *a)
     CTN_TRY(describe(t));
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, weights_of(a)));
-    CTN_TRY(open_length(t, &length));
     t->now = DOING_SETUP;
+    CTN_TRY(open_length(t, &length));
     CTN_TRY(ctn_module_new(&whole, t->ctx, forward, t, NULL));
     const ctn_status st = ctn_onnx_export_module(
         whole, to, 1, &t->input,
