@@ -33,7 +33,7 @@ typedef struct {
     char *value;
 } ctn__onnx_made;
 
-/* Which keys each query sees, shared by all layers (emit_attention.c). */
+/* Which keys each query sees, shared by all layers (emit_sequence.c). */
 typedef struct {
     int64_t L, M, causal, window;
     char *value;

@@ -290,4 +290,32 @@ void ctn__emit_grid_sample(ctn__emit *e, const ctn__node *n, const char *word)
     ctn__emit_int(e, "align_corners", n->attr[ALIGN]);
 }
 
+/* Along each dimension, position o of window place k is element o stride + k dilation: one Gather,
+ * which makes the two dimensions k and o of the one. */
+void ctn__emit_im2col(ctn__emit *e, const ctn__node *n, const char *word)
+{
+    enum { KERNEL, STRIDE, DILATION, SIZE, PER_DIM };
+    const int s = n->nattr / PER_DIM;
+    int64_t axes[CTN_MAX_DIMS] = {0, 1};
+    char *y = IN(0);
+    (void)word;
+    for (int i = 0; i < s; i++) {
+        const int64_t *a = n->attr + PER_DIM * i, out = n->out[0]->d.dim[2 + s + i];
+        int64_t *from = ctn__calloc((size_t)(a[KERNEL] * out + 1), sizeof *from);
+        if (!from) {
+            e->st = CTN_ENOMEM;
+            return;
+        }
+        for (int64_t k = 0; k < a[KERNEL] * out; k++)
+            from[k] = k % out * a[STRIDE] + k / out * a[DILATION];
+        const int64_t dims[] = {a[KERNEL], out};
+        y = NODE("Gather", y, ctn__emit_array(e, CTN_I64, 2, dims, from));
+        ctn__emit_int(e, "axis", 2 + 2 * i);
+        ctn__free(from);
+        axes[2 + i] = 2 + 2 * i;
+        axes[2 + s + i] = 3 + 2 * i;
+    }
+    give(e, n, ctn__emit_turned(e, y, 2 + 2 * s, axes));
+}
+
 #endif

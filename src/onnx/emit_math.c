@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ops/common/loss.h"
 #include "ops/common/reduce.h"
 
 #define IN(i) ctn__emit_in(e, n, i)
@@ -274,12 +275,26 @@ void ctn__emit_reduce(ctn__emit *e, const ctn__node *n, const char *word)
                    : ctn__emit_over(e, word, IN(0), count, axes, n->attr[CTN__R_KEEP] != 0));
 }
 
-/* The sum or the mean of a function of the difference. */
+/* The loss of each element (the formulas are in the ops' files). */
+static char *loss_of(ctn__emit *e, const ctn__node *n, const char *word)
+{
+    char *x = IN(0), *t = IN(1);
+    if (strcmp(word, "sigmoid") == 0) {
+        char *above = NODE("Sub", NODE("Relu", x), NODE("Mul", x, t));
+        return NODE("Add", above, NODE("Softplus", NODE("Neg", NODE("Abs", x))));
+    }
+    char *d = NODE("Sub", x, t);
+    if (strcmp(word, "square") == 0) return NODE("Mul", d, d);
+    if (strcmp(word, "abs") == 0) return NODE("Abs", d);
+    const double delta = n->scalar[0].value;
+    char *c = NODE("Clip", d, number(e, n, -delta), number(e, n, delta));
+    return NODE("Mul", c, NODE("Sub", d, NODE("Mul", c, number(e, n, 0.5))));
+}
+
 void ctn__emit_loss(ctn__emit *e, const ctn__node *n, const char *word)
 {
-    char *d = NODE("Sub", IN(0), IN(1));
-    d = word[0] == 's' ? NODE("Mul", d, d) : NODE("Abs", d);
-    give(e, n, NODE(n->attr[0] == CTN_SUM ? "ReduceSum" : "ReduceMean", d));
+    const char *type = n->attr[CTN__LOSS_REDUCTION] == CTN_MEAN ? "ReduceMean" : "ReduceSum";
+    give(e, n, NODE(type, loss_of(e, n, word)));
     ctn__emit_int(e, "keepdims", 0);
 }
 

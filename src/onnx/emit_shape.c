@@ -298,13 +298,13 @@ void ctn__emit_pad_by(ctn__emit *e, const ctn__node *n, const char *word)
     give(e, n, y == IN(0) ? NODE("Identity", y) : y);
 }
 
+/* A comparison with 0, 1, ...: OneHot exists for few types. */
 void ctn__emit_one_hot(ctn__emit *e, const ctn__node *n, const char *word)
 {
-    const double values[] = {0, 1};
     (void)word;
-    char *depth = ctn__emit_list(e, 1, &n->attr[0]);
-    char *pair = ctn__emit_reals(e, n->out[0]->d.dtype, CTN_SHAPE(2), values);
-    give(e, n, NODE("OneHot", IN(0), depth, pair));
+    char *index = ctn__emit_as(e, ctn__emit_unsqueeze(e, IN(0), -1), CTN_I64);
+    char *same = NODE("Equal", index, ctn__emit_range(e, n->attr[0]));
+    give(e, n, ctn__emit_as(e, same, n->out[0]->d.dtype));
 }
 
 /* ---- by index -------------------------------------------------------------------------------- */
@@ -324,7 +324,15 @@ void ctn__emit_gather(ctn__emit *e, const ctn__node *n, const char *word)
 
 void ctn__emit_scatter(ctn__emit *e, const ctn__node *n, const char *word)
 {
-    give(e, n, NODE("ScatterElements", IN(0), IN(1), IN(2)));
+    const ctn_desc *index = &n->in[1]->d;
+    char *src = IN(2);
+    for (int i = 0; i < index->ndim; i++) /* only this part of src is read */
+        if (index->dim[i] != n->in[2]->d.dim[i]) {
+            const int64_t begin = 0, axis = i;
+            src = NODE("Slice", src, ctn__emit_list(e, 1, &begin), ctn__emit_size(e, index->dim[i]),
+                       ctn__emit_list(e, 1, &axis));
+        }
+    give(e, n, NODE("ScatterElements", IN(0), IN(1), src));
     ctn__emit_int(e, "axis", axis_of(n, n->attr[0]));
     ctn__emit_text(e, "reduction", word);
 }

@@ -245,8 +245,8 @@ static ctn_status find_sizes(ctn__emit *e, const ctn_tensors *inputs)
     return e->st;
 }
 
-/* Outputs get their names: the node that made the value, and all that read it, use the name. A value
- * that already has one (an input, a variable, an earlier output) is copied. */
+/* Outputs get their names: the node that made the value, and all that read it, use the name. A
+ * value that already has one (an input, a variable, an earlier output) is copied. */
 static ctn_status name_output(ctn__emit *e, ctn_tensor *t, char *name)
 {
     char *was = e->name[t->id];
@@ -330,8 +330,10 @@ static ctn_status name_ends(ctn__emit *e, ctn__onnx_ends *ends)
     return CTN_OK;
 }
 
+/* With path NULL, *check receives the hash of the graph. Otherwise the model is written, and if
+ * check is not NULL, the graph must have that hash. */
 static ctn_status write_graph(ctn__emit *e, const char *path, const ctn_tensors *inputs,
-                              const ctn_tensors *outputs)
+                              const ctn_tensors *outputs, ctn__hash128 *check)
 {
     ctn__onnx_ends ends = {.n_in = inputs->n, .n_out = outputs->n};
     CTN_TRY(name_ends(e, &ends));
@@ -353,7 +355,15 @@ static ctn_status write_graph(ctn__emit *e, const char *path, const ctn_tensors 
         CTN_TRY(name_output(e, outputs->t[i], ends.name[inputs->n + i]));
     }
     CTN_TRY(check_names(e, &ends));
-    return ctn__onnx_write(e, path, &ends);
+    if (!check) return ctn__onnx_write(e, path, &ends);
+    ctn__hash128 hash;
+    CTN_TRY(ctn__onnx_hash(e, &hash));
+    if (path && memcmp(&hash, check, sizeof hash) != 0)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "onnx_export: with another batch size the graph has other numbers or ops, "
+                        "so no model takes any; set the batch size in the options");
+    *check = hash;
+    return path ? ctn__onnx_write(e, path, &ends) : CTN_OK;
 }
 
 static ctn_status check_list(const ctn_tensors *l, const char *what)
@@ -373,18 +383,25 @@ static ctn_status check_list(const ctn_tensors *l, const char *what)
     return CTN_OK;
 }
 
+static ctn_status write_scope(const char *path, const ctn_tensors *inputs,
+                              const ctn_tensors *outputs, const ctn_onnx_export_opt *opt,
+                              ctn__hash128 *check)
+{
+    ctn__emit e = {.nowhere = ONNX__ATTRIBUTE_PROTO__INIT};
+    CTN_TRY(check_list(inputs, "inputs"));
+    CTN_TRY(check_list(outputs, "outputs"));
+    CTN_TRY(ctn__need_scope(outputs->t[0]->ctx, "onnx_export"));
+    ctn_status st = begin(&e, opt, outputs->t[0]->ctx);
+    if (st == CTN_OK) st = write_graph(&e, path, inputs, outputs, check);
+    end(&e);
+    return st;
+}
+
 ctn_status ctn_onnx_export(const char *path, ctn_tensors inputs, ctn_tensors outputs,
                            const ctn_onnx_export_opt *opt)
 {
-    ctn__emit e = {.nowhere = ONNX__ATTRIBUTE_PROTO__INIT};
     if (!path) return ctn_fail(CTN_EARG, "onnx_export: path is NULL");
-    CTN_TRY(check_list(&inputs, "inputs"));
-    CTN_TRY(check_list(&outputs, "outputs"));
-    CTN_TRY(ctn__need_scope(outputs.t[0]->ctx, "onnx_export"));
-    ctn_status st = begin(&e, opt, outputs.t[0]->ctx);
-    if (st == CTN_OK) st = write_graph(&e, path, &inputs, &outputs);
-    end(&e);
-    return st;
+    return write_scope(path, &inputs, &outputs, opt, NULL);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -400,14 +417,14 @@ static bool divides(int64_t prime, int n, const ctn_field *in, const ctn_vars *v
     return false;
 }
 
-/* A prime number that divides no size of the inputs and variables. */
-static int64_t free_prime(int n, const ctn_field *in, const ctn_vars *vars)
+/* The next prime number of a list, from number *k on, that divides no size of the inputs and
+ * variables; *k is then the one after it. */
+static int64_t free_prime(int n, const ctn_field *in, const ctn_vars *vars, int *k)
 {
     static const int64_t prime[] = {1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049};
     const int count = sizeof prime / sizeof *prime;
-    int k = 0;
-    while (k < count - 1 && divides(prime[k], n, in, vars)) k++;
-    return prime[k];
+    while (*k < count - 1 && divides(prime[*k], n, in, vars)) ++*k;
+    return prime[*k < count ? (*k)++ : count - 1];
 }
 
 /* An input of which nothing is read: all elements are one. */
@@ -427,7 +444,7 @@ static ctn_tensor *stand_in(ctn_context *ctx, const ctn_field *f, int64_t batch)
 }
 
 static ctn_status record(ctn_module *m, const char *path, int n, const ctn_field *in, int64_t batch,
-                         const ctn_onnx_export_opt *o)
+                         const ctn_onnx_export_opt *o, ctn__hash128 *check)
 {
     ctn_tensors x = {.n = n};
     for (int i = 0; i < n; i++) {
@@ -435,32 +452,50 @@ static ctn_status record(ctn_module *m, const char *path, int n, const ctn_field
         if (!x.t[i]) return ctn_error_status();
     }
     ctn_tensors y = ctn_call_multi_at("the exported module", m, x);
-    return y.n > 0 ? ctn_onnx_export(path, x, y, o) : ctn_error_status();
+    return y.n > 0 ? write_scope(path, &x, &y, o, check) : ctn_error_status();
+}
+
+static ctn_status record_scope(ctn_module *m, const char *path, int n, const ctn_field *in,
+                               const ctn_onnx_export_opt *o, ctn__hash128 *check)
+{
+    CTN_TRY(ctn_scope_begin(m->ctx));
+    const ctn_status st = record(m, path, n, in, o->batch > 0 ? o->batch : o->any_batch, o, check);
+    const ctn_status ended = ctn_scope_end(m->ctx);
+    return st < 0 ? st : ended;
+}
+
+/* A model for any batch size is recorded twice, with different sizes, and must come out the same:
+ * then nothing in it depends on the size in a way that the model does not show. */
+static ctn_status write_module(ctn_module *m, const char *path, int n, const ctn_field *in,
+                               ctn_onnx_export_opt *o)
+{
+    ctn_vars vars = {0};
+    ctn__hash128 check;
+    int k = 0;
+    if (o->batch > 0) return record_scope(m, path, n, in, o, NULL);
+    CTN_TRY(ctn__module_vars(o->module, &vars));
+    o->any_batch = free_prime(n, in, &vars, &k);
+    CTN_TRY(record_scope(m, NULL, n, in, o, &check));
+    o->any_batch = free_prime(n, in, &vars, &k);
+    return record_scope(m, path, n, in, o, &check);
 }
 
 ctn_status ctn_onnx_export_module(ctn_module *m, const char *path, int n, const ctn_field *in,
                                   const ctn_onnx_export_opt *opt)
 {
     ctn_onnx_export_opt o;
-    ctn_vars vars = {0};
     if (!m || !path || !in || n < 1 || n > CTN_MAX_TENSORS)
         return ctn_fail(CTN_EARG, "onnx_export: needs a module, a path and 1 to %d inputs",
                         CTN_MAX_TENSORS);
     CTN_TRY(ctn__opt("onnx_export", &o, sizeof o, opt));
-    if (!o.module) o.module = m;
     o.struct_size = sizeof o;
-    CTN_TRY(ctn__module_vars(o.module, &vars));
-    o.any_batch = o.batch > 0 ? 0 : free_prime(n, in, &vars);
+    o.any_batch = 0;
+    if (!o.module) o.module = m;
     const int training = ctn_context_set_training(m->ctx, 0);
     const int grad = ctn_context_set_grad(m->ctx, 0);
     const bool eager = m->ctx->eager;
     m->ctx->eager = false; /* the inputs have no values, so nothing may run */
-    ctn_status st = ctn_scope_begin(m->ctx);
-    if (st == CTN_OK) {
-        st = record(m, path, n, in, o.batch > 0 ? o.batch : o.any_batch, &o);
-        const ctn_status ended = ctn_scope_end(m->ctx);
-        if (st == CTN_OK) st = ended;
-    }
+    const ctn_status st = write_module(m, path, n, in, &o);
     m->ctx->eager = eager;
     ctn_context_set_grad(m->ctx, grad);
     ctn_context_set_training(m->ctx, training);

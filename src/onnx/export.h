@@ -16,6 +16,8 @@ typedef struct {
     const ctn_desc *d[2 * CTN_MAX_TENSORS];
 } ctn__onnx_ends;
 
+/* The hash of the nodes, with their constants. */
+ctn_status ctn__onnx_hash(const ctn__emit *e, ctn__hash128 *hash);
 ctn_status ctn__onnx_write(ctn__emit *e, const char *path, const ctn__onnx_ends *ends);
 
 #endif

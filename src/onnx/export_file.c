@@ -126,6 +126,20 @@ static ctn_status write_values(ctn__emit *e, const char *path)
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
+ctn_status ctn__onnx_hash(const ctn__emit *e, ctn__hash128 *hash)
+{
+    Onnx__GraphProto g = ONNX__GRAPH_PROTO__INIT;
+    g.node = e->nodes.at;
+    g.n_node = e->nodes.n;
+    const size_t n = onnx__graph_proto__get_packed_size(&g);
+    uint8_t *bytes = ctn__malloc(n + 1);
+    if (!bytes) return ctn_fail(CTN_ENOMEM, "onnx_export: no memory for a graph of %zu bytes", n);
+    onnx__graph_proto__pack(&g, bytes);
+    *hash = ctn__hash(bytes, n);
+    ctn__free(bytes);
+    return CTN_OK;
+}
+
 static ctn_status pack(const Onnx__ModelProto *m, const char *path)
 {
     ctn__newfile f = {.fd = -1};

@@ -42,8 +42,8 @@ bool replay_plan(ctn_context *ctx, fault *f);
 
 /* ---- one case (harness.c) ------------------------------------------------------------------- */
 
-/* The values of an input. round: to f32, so that f32 and f64 start from the same numbers. The caller
- * frees them. */
+/* The values of an input. round: to f32, so that f32 and f64 start from the same numbers. The
+ * caller frees them. */
 double *case_fill(const op_case *c, int input, bool round);
 bool check_case(const op_case *c, fault *f);
 /* Frees what the checks share. False if the library did not free all of its memory. */

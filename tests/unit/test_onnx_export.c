@@ -77,8 +77,8 @@ static ctn_status make_rnn(ctn_module **m, ctn_context *ctx, const char *name)
                        CTN_OPT(ctn_rnn_module_opt, .relu = 1, .no_bias = 1, .batch_first = 1));
 }
 
-/* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may be
- * open as well. */
+/* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may
+ * be open as well. */
 typedef enum { SAMPLES, SEQUENCES, NODES, EDGES } first;
 typedef struct {
     ctn_field field;
@@ -530,6 +530,32 @@ static void test_refused(void **state)
     ctn_context_free(ctx);
 }
 
+/* A mean over the batch, written as a sum times a number. */
+static ctn_tensor *by_batch(void *self, ctn_module *m, ctn_tensor *x)
+{
+    const int64_t axis = 0;
+    (void)self, (void)m;
+    return ctn_scale(ctn_sum(x, 1, &axis, 1), 1 / (double)ctn_dim(x, 0));
+}
+
+static void test_depends_on_batch(void **state)
+{
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    const ctn_field f = {.dtype = CTN_F32, .ndim = 1, .shape = {3}};
+    (void)state;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .mode = CTN_MODE_EAGER)));
+    OK(ctn_module_new(&m, ctx, by_batch, NULL, NULL));
+    assert_says(ctn_onnx_export_module(m, "bad.onnx", 1, &f, NULL), CTN_EUNSUPPORTED,
+                "another batch size");
+    assert_int_not_equal(access("bad.onnx", F_OK), 0);
+    OK(ctn_onnx_export_module(m, "good.onnx", 1, &f, CTN_OPT(ctn_onnx_export_opt, .batch = 4)));
+    assert_int_equal(ctn_context_training(ctx), 1);
+    unlink("good.onnx");
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+}
+
 /* Outputs that are inputs or the same value twice are copies. */
 static void test_outputs(void **state)
 {
@@ -555,7 +581,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zoo),     cmocka_unit_test(test_fold),
         cmocka_unit_test(test_options), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_outputs), cmocka_unit_test(test_depends_on_batch),
     };
     if (argc > 1 && strcmp(argv[1], "--list") == 0) {
         for (int i = 0; i < NETS; i++) printf("%s\n", nets[i].name);
