@@ -3,8 +3,9 @@
  * Export to ONNX: every network of the zoo, in a small form where there is one, and recurrent and
  * graph networks. The files are read back: names and values of the initializers, inputs and
  * outputs, and that every value is made before it is read. dev/onnx-zoo runs the models with
- * onnxruntime; for that, `test_onnx_export --write FOLDER NAME [fold]` writes a model with inputs
- * and our own results, and `--list` prints the names.
+ * onnxruntime. For that, `test_onnx_export --write FOLDER NAME [fold] [external] [OPSET]` writes a
+ * model with inputs and our own results, `--list` prints the names, and `--ops` which ops have a
+ * form in ONNX.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -279,7 +280,7 @@ static void save_case(const char *folder, const net *t, ctn_module *m, int64_t b
     for (int i = 0; i < t->n; i++) free(data[i]);
 }
 
-static int write_case(const char *folder, const char *name, bool fold)
+static int write_case(const char *folder, const char *name, const ctn_onnx_export_opt *opt)
 {
     for (int i = 0; i < NETS; i++) {
         const net *t = &nets[i];
@@ -289,7 +290,7 @@ static int write_case(const char *folder, const char *name, bool fold)
         if (strcmp(t->name, name) != 0) continue;
         open_net(t, &ctx, &m);
         snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
-        export_net(t, m, path, CTN_OPT(ctn_onnx_export_opt, .fold_batch_norm = fold));
+        export_net(t, m, path, opt);
         save_case(folder, t, m, 1);
         save_case(folder, t, m, 3);
         ctn_module_free(m);
@@ -593,8 +594,15 @@ int main(int argc, char **argv)
 #undef CTN__OP
         return 0;
     }
-    if (argc > 3 && strcmp(argv[1], "--write") == 0)
-        return write_case(argv[2], argv[3], argc > 4 && strcmp(argv[4], "fold") == 0);
+    if (argc > 3 && strcmp(argv[1], "--write") == 0) {
+        ctn_onnx_export_opt o = {.struct_size = sizeof o};
+        for (int i = 4; i < argc; i++) {
+            o.fold_batch_norm |= strcmp(argv[i], "fold") == 0;
+            o.external |= strcmp(argv[i], "external") == 0;
+            if (atoi(argv[i]) > 0) o.opset = atoi(argv[i]);
+        }
+        return write_case(argv[2], argv[3], &o);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
