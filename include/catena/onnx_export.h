@@ -49,8 +49,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_onnx_export(const char *path, ctn_tensors 
                                                   const ctn_onnx_export_opt *opt);
 
 /* Record one call of m in evaluation mode and write it as an ONNX model. in[i] has the type and the
- * shape of one sample of input i; the model has the batch size as a further first dimension. Call
- * it between scopes. Local. Errors: those of m and of ctn_onnx_export. */
+ * shape of one sample of input i; the model has the batch size as a further first dimension.
+ * Local. Errors: those of m and of ctn_onnx_export. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_onnx_export_module(ctn_module *m, const char *path, int n,
                                                          const ctn_field *in,
                                                          const ctn_onnx_export_opt *opt);

@@ -16,7 +16,7 @@ of weights are those of PyTorch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import _core
@@ -166,6 +166,17 @@ class Module:
         if statistics:
             _core.module_freeze_statistics(self, None, 1)
         return self
+
+    def export_onnx(self, path: str | os.PathLike[str], shape: Sequence[int], dtype: str = "f32",
+                    *, batch: int = 0, fold: bool = False, external: bool = False,
+                    opset: int = 18) -> None:
+        """Write the module in evaluation mode as an ONNX model with one input.
+
+        shape is that of one sample; the model takes any number of them, or exactly `batch`. fold
+        makes batch normalisation part of the convolution before it, and external puts the weights
+        into a second file, path.data. Raises Error with all ops that ONNX cannot express.
+        """
+        _core.onnx_export(self, str(path), shape, dtype, batch, fold, external, opset)
 
     def recompute(self, on: bool = True) -> Module:
         """Compute activations of this module again in the backward pass instead of keeping them."""

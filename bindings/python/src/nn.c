@@ -184,6 +184,37 @@ static PyObject *retain(PyObject *self, PyObject *args)
     return into == Py_None ? wrap_handle(kind_of("retained"), r, NULL) : Py_NewRef(into);
 }
 
+/* onnx_export(module, path, shape, dtype, batch, fold, external, opset): a module with one input.
+ * The scope is open for modules of Python, whose ops would otherwise run at once. */
+static PyObject *onnx_export(PyObject *self, PyObject *args)
+{
+    PyObject *object, *shape, *type;
+    const char *path;
+    long long batch;
+    int fold, external, opset;
+    ctn_module *m;
+    numbers dims = {0};
+    ctn_field in = {.dtype = CTN_F32};
+    context *c = current_context();
+    (void)self;
+    if (!c ||
+        !PyArg_ParseTuple(args, "OsOOLppi", &object, &path, &shape, &type, &batch, &fold, &external,
+                          &opset) ||
+        !to_handle("module", object, module_kind(), &m) || !of_context(c, "module", object) ||
+        !to_numbers("shape", shape, &dims) || !to_dtype("dtype", type, &in.dtype))
+        return NULL;
+    in.ndim = dims.n;
+    memcpy(in.shape, dims.at, sizeof in.shape);
+    if (!check(begin_scope(c))) return NULL;
+    const ctn_status st =
+        ctn_onnx_export_module(m, path, 1, &in,
+                               CTN_OPT(ctn_onnx_export_opt, .batch = batch, .fold_batch_norm = fold,
+                                       .external = external, .opset = opset));
+    const bool ok = check(st);
+    const ctn_status ended = end_scope(c);
+    return ok && check(ended) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"module_new", module_new, METH_O,
      "A module whose forward function is the object that is given; None: it is never called."},
@@ -196,6 +227,7 @@ static PyMethodDef functions[] = {
     {"load_new_head", load_new_head, METH_VARARGS,
      "load_new_head($module, module, path, /)\n--\n\n"
      "Load weights whose last layer may have another number of outputs."},
+    {"onnx_export", onnx_export, METH_VARARGS, "Write a module as an ONNX model."},
     {"backward", backward, METH_VARARGS,
      "backward($module, optimizer, loss, /)\n--\n\nContribute the gradients of the loss."},
     {"retain", retain, METH_VARARGS,
