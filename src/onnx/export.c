@@ -149,8 +149,8 @@ static ctn_status check_ops(const ctn__emit *e)
     }
     if (missing.failed) st = no_memory();
     else if (count > 0)
-        st = ctn_fail(CTN_EUNSUPPORTED, "onnx_export: these ops have no form in ONNX: %s",
-                      missing.s);
+        st = ctn_fail(CTN_EUNSUPPORTED, "onnx_export: these ops have no form in ONNX: %s%s",
+                      missing.s, e->ctx->training ? "; the context is in training mode" : "");
     ctn__text_free(&missing);
     return st;
 }
