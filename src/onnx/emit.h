@@ -103,6 +103,8 @@ Onnx__TensorProto *ctn__emit_tensor(ctn__emit *e, const char *name, const ctn_de
  * its batch normalisation is folded. */
 const char *ctn__emit_var_name(ctn__emit *e, const ctn_var *v);
 const char *ctn__emit_bias_name(ctn__emit *e, const ctn_var *weight);
+/* Makes sure that the value of a leaf is in its variable. OK if t is not a variable's leaf. */
+ctn_status ctn__emit_ready(const ctn_tensor *t);
 /* An initializer; data is borrowed. */
 char *ctn__emit_stored(ctn__emit *e, const char *name, const ctn_desc *d, const void *data);
 /* Constants. data is copied, row-major. */

@@ -108,7 +108,9 @@ const ctn__node *ctn__emit_folds(const ctn__emit *e, const ctn__node *n)
     ctn__batch_norm_of b;
     if (!e->opt.fold_batch_norm || !ctn__emit_batch_norm_of(n, &b)) return NULL;
     const ctn__node *conv = made_by(b.x, &ctn__op_conv);
-    if (!conv || e->uses[b.x->id] > 1 || !conv->in[1]->var) return NULL;
+    if (!conv || !conv->in[1]->var) return NULL;
+    /* the result without the normalisation, or the weight as it is, is needed elsewhere */
+    if (e->uses[b.x->id] > 1 || e->uses[conv->in[1]->id] > 1) return NULL;
     const bool all = is_known(b.scale) && is_known(b.shift) && is_known(b.mean) && is_known(b.var);
     return all && (conv->nin < 3 || conv->in[2]->var) ? conv : NULL;
 }
@@ -120,12 +122,13 @@ static void fold(ctn__emit *e, const ctn__node *n, const ctn__node *conv,
     const ctn_tensor *w = conv->in[1];
     const ctn_desc *d = &w->d, bias = {.dtype = d->dtype, .ndim = 1, .dim = {d->dim[0]}};
     const int64_t C = d->dim[0], per = C > 0 ? ctn__count(d) / C : 0;
+    const ctn_tensor *const read[] = {w, b->scale, b->shift, b->mean, b->var};
+    for (int i = 0; i < 5 && e->st == CTN_OK; i++) e->st = ctn__emit_ready(read[i]);
+    if (conv->nin > 2 && e->st == CTN_OK) e->st = ctn__emit_ready(conv->in[2]);
     void *folded = ctn__arena_get(&e->arena, ctn__bytes(d) + 1);
     void *added = ctn__arena_get(&e->arena, (size_t)C * ctn_dtype_size(d->dtype) + 1);
-    if (!folded || !added) {
-        e->st = CTN_ENOMEM;
-        return;
-    }
+    if (!folded || !added) e->st = CTN_ENOMEM;
+    if (e->st < 0) return;
     for (int64_t c = 0; c < C; c++) {
         const double a = known(b->scale, c) / sqrt(known(b->var, c) + b->eps);
         const double was = conv->nin > 2 ? known(conv->in[2], c) : 0;

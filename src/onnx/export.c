@@ -157,17 +157,24 @@ static ctn_status check_ops(const ctn__emit *e)
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
+ctn_status ctn__emit_ready(const ctn_tensor *t)
+{
+    const ctn_var *v = t->var;
+    if (!v) return CTN_OK;
+    if (t->version != v->version)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "onnx_export: the graph reads %s, which it has overwritten at %s", v->name,
+                        v->written_at ? v->written_at : "?");
+    return ctn__pool_settle(v->pool);
+}
+
 /* The value of a leaf that is not an input: an initializer or a constant. */
 static ctn_status write_leaf(ctn__emit *e, ctn_tensor *t)
 {
     char text[128];
     if (t->var) {
         const ctn_var *v = t->var;
-        if (t->version != v->version)
-            return ctn_fail(CTN_EUNSUPPORTED,
-                            "onnx_export: the graph reads %s, which it has overwritten at %s",
-                            v->name, v->written_at ? v->written_at : "?");
-        CTN_TRY(ctn__pool_settle(v->pool));
+        CTN_TRY(ctn__emit_ready(t));
         e->name[t->id] = ctn__emit_stored(e, ctn__emit_var_name(e, v), &v->d, v->data);
         return e->st;
     }

@@ -450,6 +450,38 @@ static void test_fold(void **state)
     unlink("fold.onnx");
 }
 
+/* A convolution that is called twice keeps its weight, which cannot be folded into two. */
+static ctn_tensor *twice(void *self, ctn_module *m, ctn_tensor *x)
+{
+    ctn_module *conv = ctn_module_child(m, 0), *norm = ctn_module_child(m, 1);
+    (void)self;
+    return ctn_call(norm, ctn_call(conv, ctn_call(norm, ctn_call(conv, x))));
+}
+
+static void test_fold_shared(void **state)
+{
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL, *conv = NULL, *norm = NULL;
+    const ctn_field f = {.dtype = CTN_F32, .ndim = 2, .shape = {2, 5}};
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_module_new(&m, ctx, twice, NULL, NULL));
+    OK(ctn_conv_new(&conv, ctx, 2, 2, CTN_SHAPE(1), NULL));
+    OK(ctn_module_add(m, "conv", conv));
+    OK(ctn_batch_norm_new(&norm, ctx, 2, NULL));
+    OK(ctn_module_add(m, "norm", norm));
+    OK(ctn_onnx_export_module(m, "twice.onnx", 1, &f,
+                              CTN_OPT(ctn_onnx_export_opt, .fold_batch_norm = 1)));
+    Onnx__ModelProto *p = read_model("twice.onnx");
+    assert_int_equal(count_type(p->graph, "BatchNormalization"), 2);
+    check_order(p->graph);
+    check_weights(p->graph, m);
+    onnx__model_proto__free_unpacked(p, NULL);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    unlink("twice.onnx");
+}
+
 /* Values in a second file, a fixed batch, other names. */
 static void test_options(void **state)
 {
@@ -620,6 +652,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_zoo),
         cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_fold_shared),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_outputs),
