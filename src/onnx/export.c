@@ -175,6 +175,12 @@ static ctn_status write_leaf(ctn__emit *e, ctn_tensor *t)
     if (t->var) {
         const ctn_var *v = t->var;
         CTN_TRY(ctn__emit_ready(t));
+        if (!ctn__emit_all_fixed(e, &v->d))
+            return ctn_fail(
+                CTN_EARG,
+                "onnx_export: %s is %s, so any_batch and any_length must be other prime "
+                "numbers: their multiples are sizes that are open in the model",
+                v->name, ctn__shape_text(&v->d, text, sizeof text));
         e->name[t->id] = ctn__emit_stored(e, ctn__emit_var_name(e, v), &v->d, v->data);
         return e->st;
     }
@@ -275,6 +281,13 @@ static ctn_status name_output(ctn__emit *e, ctn_tensor *t, char *name)
     return CTN_OK;
 }
 
+static bool is_prime(int64_t n)
+{
+    for (int64_t k = 2; k * k <= n; k++)
+        if (n % k == 0) return false;
+    return n > 1;
+}
+
 static ctn_status begin(ctn__emit *e, const ctn_onnx_export_opt *opt, ctn_context *ctx)
 {
     CTN_TRY(ctn__opt("onnx_export", &e->opt, sizeof e->opt, opt));
@@ -286,7 +299,7 @@ static ctn_status begin(ctn__emit *e, const ctn_onnx_export_opt *opt, ctn_contex
     e->any[0] = (ctn__onnx_any){.mark = e->opt.any_batch, .name = "batch"};
     e->any[1] = (ctn__onnx_any){.mark = e->opt.any_length, .name = "length"};
     for (int k = 0; k < CTN__ONNX_MARKS; k++)
-        if (e->any[k].mark < 0 || e->any[k].mark == 1)
+        if (e->any[k].mark != 0 && !is_prime(e->any[k].mark))
             return ctn_fail(CTN_EARG, "onnx_export: any_%s is %lld, expected 0 or a prime number",
                             e->any[k].name, (long long)e->any[k].mark);
     if (e->opt.module) CTN_TRY(ctn__module_vars(e->opt.module, &e->names));

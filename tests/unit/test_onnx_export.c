@@ -549,12 +549,21 @@ static void test_refused(void **state)
                                  CTN_OPT(ctn_onnx_export_opt, .any_batch = 1013)),
                  CTN_EARG, "no input has that size");
     assert_fails(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y),
+                                 CTN_OPT(ctn_onnx_export_opt, .any_batch = 1008)),
+                 CTN_EARG, "a prime number");
+    ctn_var *w = NULL;
+    OK(ctn_var_new(&w, ctx, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(3)));
+    assert_fails(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(ctn_add(x, ctn_use(w))),
+                                 CTN_OPT(ctn_onnx_export_opt, .any_batch = 1009, .any_length = 3)),
+                 CTN_EARG, "w is (3)");
+    assert_fails(ctn_onnx_export("bad.onnx", CTN_TENSORS(x), CTN_TENSORS(y),
                                  CTN_OPT(ctn_onnx_export_opt, .opset = 9)),
                  CTN_EARG, "expected 18 to 21");
     assert_fails(ctn_onnx_export("no/such/folder.onnx", CTN_TENSORS(x), CTN_TENSORS(y), NULL),
                  CTN_EIO, "folder.onnx");
     assert_int_not_equal(access("bad.onnx", F_OK), 0);
     OK(ctn_scope_end(ctx));
+    ctn_var_free(w);
     ctn_context_free(ctx);
 }
 
