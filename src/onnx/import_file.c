@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the bytes of an ONNX file to messages, and from a tensor message to an array. Nothing in a
+ * file is trusted: the depth of nested messages is limited before protobuf-c, which recurses
+ * without a limit, sees them; sizes are checked against shapes; external files must lie in the
+ * folder of the model.
+ */
+#include "onnx/onnx.h"
+
+#ifdef CTN_HAVE_PROTOBUFC
+
+#include <ctype.h>
+#include <unistd.h>
+
+#include "base/readfile.h"
+
+/* ---- messages --------------------------------------------------------------------------------- */
+
+static void *message_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return ctn__malloc(bytes);
+}
+
+static void message_free(void *user, void *p)
+{
+    (void)user;
+    ctn__free(p);
+}
+
+static ProtobufCAllocator message_memory = {message_alloc, message_free, NULL};
+
+/* One number of the wire format; false if the bytes end before it does. */
+static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; *p < end && shift < 64; shift += 7) {
+        const uint8_t b = *(*p)++;
+        *out |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80)) return true;
+    }
+    return false;
+}
+
+/* Is the nesting of messages below this one limited? Malformed bytes count as limited, because
+ * protobuf-c refuses them. */
+static bool depth_limited(const ProtobufCMessageDescriptor *type, const uint8_t *p,
+                          const uint8_t *end, int depth)
+{
+    while (p < end) {
+        uint64_t key, n = 0;
+        if (!varint(&p, end, &key)) return true;
+        switch (key & 7) {
+        case 0:
+            if (!varint(&p, end, &n)) return true;
+            continue;
+        case 1: n = 8; break;
+        case 2:
+            if (!varint(&p, end, &n)) return true;
+            break;
+        case 5: n = 4; break;
+        default: return true;
+        }
+        if (n > (uint64_t)(end - p)) return true;
+        const ProtobufCFieldDescriptor *f =
+            (key & 7) == 2 && key >> 3 <= UINT32_MAX
+                ? protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3))
+                : NULL;
+        if (f && f->type == PROTOBUF_C_TYPE_MESSAGE &&
+            (depth == 0 || !depth_limited(f->descriptor, p, p + n, depth - 1)))
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+ctn_status ctn__onnx_unpack(Onnx__ModelProto **out, const char *path, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    *out = NULL;
+    if (!depth_limited(&onnx__model_proto__descriptor, p, p + n, CTN__ONNX_DEPTH))
+        return ctn_fail(CTN_EFORMAT, "onnx_open: %s: messages are nested deeper than %d levels",
+                        path, CTN__ONNX_DEPTH);
+    *out = onnx__model_proto__unpack(&message_memory, n, p);
+    if (*out) return CTN_OK;
+    return ctn_error_status() < 0
+               ? ctn_error_status()
+               : ctn_fail(CTN_EFORMAT, "onnx_open: %s is not an ONNX model", path);
+}
+
+void ctn__onnx_drop(Onnx__ModelProto *proto)
+{
+    if (proto) onnx__model_proto__free_unpacked(proto, &message_memory);
+}
+
+/* ---- types ------------------------------------------------------------------------------------ */
+
+ctn_dtype ctn__onnx_dtype(int32_t elem)
+{
+    switch (elem) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16: return CTN_F32;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return CTN_F64;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: return CTN_U8;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: return CTN_I32;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return CTN_I64;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: return CTN_BOOL;
+    default: return 0;
+    }
+}
+
+bool ctn__onnx_widened(int32_t elem)
+{
+    switch (elem) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return true;
+    default: return false;
+    }
+}
+
+/* Bytes of an element in raw data. */
+static size_t raw_size(int32_t elem)
+{
+    switch (elem) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return 8;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32: return 4;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16: return 2;
+    default: return 1;
+    }
+}
+
+/* Raw data, which is little-endian, in the type of Catena. */
+static void from_raw(void *to, int32_t elem, const uint8_t *raw, int64_t n)
+{
+    float *f = to;
+    int32_t *i32 = to;
+    int64_t *i64 = to;
+    uint8_t *u8 = to;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h = 0;
+        uint32_t w = 0;
+        if (raw_size(elem) == 2) memcpy(&h, raw + 2 * i, 2);
+        switch (elem) {
+        case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: f[i] = ctn__f16_to_f32(h); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16: f[i] = ctn__bf16_to_f32(h); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: i32[i] = (int16_t)h; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16: i32[i] = h; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT8: i32[i] = (int8_t)raw[i]; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: u8[i] = raw[i] != 0; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+            memcpy(&w, raw + 4 * i, 4);
+            i64[i] = w;
+            break;
+        default: /* the same in both: copied at once */
+            memcpy(to, raw, (size_t)n * raw_size(elem));
+            return;
+        }
+    }
+}
+
+/* Values in the lists of the message; the number of values has been checked. */
+static void from_lists(void *to, const Onnx__TensorProto *t, int64_t n)
+{
+    float *f = to;
+    int32_t *i32 = to;
+    int64_t *i64 = to;
+    uint8_t *u8 = to;
+    if (t->n_float_data > 0) memcpy(to, t->float_data, (size_t)n * sizeof(float));
+    else if (t->n_double_data > 0) memcpy(to, t->double_data, (size_t)n * sizeof(double));
+    else if (t->n_int64_data > 0) memcpy(to, t->int64_data, (size_t)n * sizeof(int64_t));
+    else if (t->n_uint64_data > 0)
+        for (int64_t i = 0; i < n; i++) i64[i] = (int64_t)t->uint64_data[i];
+    else
+        for (int64_t i = 0; i < n; i++) {
+            const int32_t v = t->int32_data[i];
+            switch (t->data_type) {
+            case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: f[i] = ctn__f16_to_f32((uint16_t)v); break;
+            case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+                f[i] = ctn__bf16_to_f32((uint16_t)v);
+                break;
+            case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: u8[i] = (uint8_t)v; break;
+            case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: u8[i] = v != 0; break;
+            default: i32[i] = v; break;
+            }
+        }
+}
+
+/* The number of values in the list that this type uses; 0: the type has no list. */
+static size_t list_count(const Onnx__TensorProto *t)
+{
+    switch (t->data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: return t->n_float_data;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return t->n_double_data;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return t->n_int64_data;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return t->n_uint64_data;
+    default: return t->n_int32_data;
+    }
+}
+
+/* ---- external files --------------------------------------------------------------------------- */
+
+static const char *entry(const Onnx__TensorProto *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_external_data; i++)
+        if (t->external_data[i]->key && strcmp(t->external_data[i]->key, key) == 0)
+            return t->external_data[i]->value;
+    return NULL;
+}
+
+/* A relative path without "..", so that it stays inside the folder of the model. */
+static bool inside(const char *location)
+{
+    if (*location == '/' || *location == 0) return false;
+    for (const char *p = location; p; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == 0)) return false;
+    }
+    return true;
+}
+
+static bool number(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    if (!isdigit((unsigned char)*text)) return false;
+    *out = strtoull(text, &end, 10);
+    return *end == 0 && *out <= INT64_MAX;
+}
+
+static ctn_status read_external(uint8_t *to, size_t bytes, const char *path,
+                                const Onnx__TensorProto *t)
+{
+    const char *location = entry(t, "location"), *offset = entry(t, "offset");
+    const char *length = entry(t, "length");
+    uint64_t at = 0, n = bytes;
+    if (!location || !inside(location))
+        return ctn_fail(CTN_EFORMAT,
+                        "onnx_open: %s: tensor '%s' has its values in '%s', which is not a file "
+                        "inside the folder of the model",
+                        path, t->name ? t->name : "", location ? location : "");
+    if ((offset && !number(offset, &at)) || (length && !number(length, &n)) || n != bytes)
+        return ctn_fail(CTN_EFORMAT,
+                        "onnx_open: %s: tensor '%s' has %zu bytes, its place in %s is given as "
+                        "offset %s, length %s",
+                        path, t->name ? t->name : "", bytes, location, offset ? offset : "0",
+                        length ? length : "not given");
+    const char *slash = strrchr(path, '/');
+    ctn__text file = {0};
+    ctn__text_add(&file, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, location);
+    struct stat info;
+    int fd = -1;
+    ctn_status st = file.failed ? CTN_ENOMEM : CTN_OK;
+    if (st == CTN_OK) st = ctn__file_open("onnx_open", file.s, &fd, &info);
+    if (st == CTN_OK) st = ctn__file_read("onnx_open", file.s, fd, to, bytes, at);
+    if (fd >= 0) close(fd);
+    ctn__text_free(&file);
+    return st;
+}
+
+/* ---- a tensor --------------------------------------------------------------------------------- */
+
+ctn_status ctn__onnx_shape(ctn__onnx_value *v, const char *path, const Onnx__TensorProto *t)
+{
+    *v = (ctn__onnx_value){0};
+    const char *name = t->name ? t->name : "";
+    v->dtype = ctn__onnx_dtype(t->data_type);
+    v->widened = ctn__onnx_widened(t->data_type);
+    if (v->dtype == 0)
+        return ctn_fail(CTN_EUNSUPPORTED, "onnx_open: %s: tensor '%s' has ONNX type %d", path, name,
+                        (int)t->data_type);
+    if (t->n_dims > CTN_MAX_DIMS)
+        return ctn_fail(CTN_EUNSUPPORTED, "onnx_open: %s: tensor '%s' has %zu dimensions", path,
+                        name, t->n_dims);
+    if (t->segment)
+        return ctn_fail(CTN_EUNSUPPORTED, "onnx_open: %s: tensor '%s' is stored in segments", path,
+                        name);
+    v->ndim = (int)t->n_dims;
+    ctn_desc d;
+    if (v->ndim > 0) memcpy(v->dim, t->dims, t->n_dims * sizeof *v->dim);
+    return ctn__desc_set(&d, "onnx_open", v->dtype, v->ndim, v->dim);
+}
+
+ctn_status ctn__onnx_load(ctn__onnx_value *v, ctn__arena *arena, const char *path,
+                          const Onnx__TensorProto *t)
+{
+    CTN_TRY(ctn__onnx_shape(v, path, t));
+    const int64_t n = ctn__onnx_count(v);
+    const size_t bytes = ctn__mul((size_t)n, raw_size(t->data_type));
+    const bool external =
+        t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    const bool raw = external || t->raw_data.len > 0;
+    if (!external && (raw ? t->raw_data.len != bytes : list_count(t) != (size_t)n))
+        return ctn_fail(CTN_EFORMAT, "onnx_open: %s: tensor '%s' has %lld elements, but %zu %s",
+                        path, t->name ? t->name : "", (long long)n,
+                        raw ? t->raw_data.len : list_count(t), raw ? "bytes" : "values");
+    void *to = ctn__arena_get(arena, ctn__mul((size_t)n, ctn_dtype_size(v->dtype)) + 1);
+    if (!to) return CTN_ENOMEM;
+    v->host = to;
+    if (n == 0) return CTN_OK;
+    if (!raw) {
+        from_lists(to, t, n);
+        return CTN_OK;
+    }
+    if (!external) {
+        from_raw(to, t->data_type, t->raw_data.data, n);
+        return CTN_OK;
+    }
+    uint8_t *buf = ctn__malloc(bytes);
+    if (!buf) return CTN_ENOMEM;
+    ctn_status st = read_external(buf, bytes, path, t);
+    if (st == CTN_OK) from_raw(to, t->data_type, buf, n);
+    ctn__free(buf);
+    return st;
+}
+
+#endif
