@@ -3,7 +3,7 @@
  * ONNX's own tests of single nodes: a model, its inputs and the expected outputs. Without arguments
  * it runs the selection in nodes.bin, which contains every supported op. With a file that
  * dev/onnx-nodes wrote as argument, it runs that file and prints one line per case: pass, fail or
- * refused, the name, and why.
+ * refused, the name, and why. With --speed after the file, each line has the shortest time of a call.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -115,8 +115,8 @@ static ctn_status compare(const node_case *c, int k, ctn_tensor *y)
     if (!shape) {
         char text[200];
         ctn_tensor_text(y, text, sizeof text);
-        return ctn_fail(CTN_ESHAPE, "output %d is %s %.60s, expected %s with %d dims, first %lld", k,
-                        ctn_dtype_name(ctn_dtype_of(y)), text,
+        return ctn_fail(CTN_ESHAPE, "output %d is %s %.60s, expected %s with %d dims, first %lld",
+                        k, ctn_dtype_name(ctn_dtype_of(y)), text,
                         ctn_dtype_name((ctn_dtype)want->dtype), want->ndim,
                         (long long)want->dim[0]);
     }
@@ -151,6 +151,31 @@ static ctn_status run_case(ctn_context *ctx, const node_case *c)
     return st;
 }
 
+/* The shortest time of a call in milliseconds, on one thread. */
+static double time_case(ctn_context *ctx, const node_case *c)
+{
+    ctn_module *m = NULL;
+    double best = INFINITY;
+    if (ctn__onnx_open_bytes(&m, ctx, c->name, c->model, c->bytes,
+                             CTN_OPT(ctn_onnx_opt, .frozen = 1)) < 0)
+        return best;
+    for (int k = 0; k < 12; k++) {
+        ctn_tensor *x[MOST] = {NULL}, *y[MOST] = {NULL};
+        const uint64_t start = ctn__now_ns();
+        ctn_scope_begin(ctx);
+        for (int i = 0; i < c->nin; i++)
+            if (c->in[i].dtype)
+                x[i] = ctn_input(ctx, c->in[i].data, (ctn_dtype)c->in[i].dtype, c->in[i].ndim,
+                                 c->in[i].dim);
+        if (ctn_onnx_run(m, c->nin, x, c->nout, y) < 0 || !ctn_data(y[0])) break;
+        ctn_scope_end(ctx);
+        const double ms = 1e-6 * (double)(ctn__now_ns() - start);
+        if (ms < best) best = ms;
+    }
+    ctn_module_free(m);
+    return best;
+}
+
 /* ---- files ------------------------------------------------------------------------------------ */
 
 static reader read_file(const char *path)
@@ -171,7 +196,7 @@ static reader read_file(const char *path)
 }
 
 /* Returns the number of cases that fail or are refused. */
-static int run_file(const char *path, bool all)
+static int run_file(const char *path, bool all, bool speed)
 {
     static node_case c;
     reader r = read_file(path);
@@ -188,8 +213,12 @@ static int run_file(const char *path, bool all)
             snprintf(line, sizeof line, "%s", st < 0 ? ctn_error_message() : "");
             for (char *p = line; *p; p++)
                 if (*p == '\n') *p = ' ';
-            printf("%s %s %s\n", st == CTN_OK ? "pass" : st == CTN_EUNSUPPORTED ? "refused" : "fail",
-                   c.name, line);
+            printf("%s %s %s%s",
+                   st == CTN_OK             ? "pass"
+                   : st == CTN_EUNSUPPORTED ? "refused"
+                                            : "fail",
+                   c.name, line, speed && st == CTN_OK ? "" : "\n");
+            if (speed && st == CTN_OK) printf("    %.2f ms\n", time_case(ctx, &c));
             fflush(stdout);
         }
         ctn_error_clear();
@@ -203,13 +232,13 @@ static int run_file(const char *path, bool all)
 static void test_selection(void **state)
 {
     (void)state;
-    assert_int_equal(run_file(CTN_TESTS_DIR "/onnx/nodes.bin", false), 0);
+    assert_int_equal(run_file(CTN_TESTS_DIR "/onnx/nodes.bin", false, false), 0);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1) {
-        run_file(argv[1], true);
+        run_file(argv[1], true, argc > 2 && strcmp(argv[2], "--speed") == 0);
         return 0;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_selection)};
