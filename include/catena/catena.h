@@ -19,6 +19,8 @@
 #include <catena/log.h>
 #include <catena/nn.h>
 #include <catena/onnx_export.h>
+
+#include <catena/onnx.h>
 #include <catena/op.h>
 #include <catena/ops.h>
 #include <catena/optim.h>

@@ -194,9 +194,11 @@ ctn_status ctn__onnx_do_batch_norm(ctn__onnx_call *c)
     const bool states = mean && var && mean->kind == CTN_STATE && var->kind == CTN_STATE;
     ctn_tensor *scale = ctn__onnx_in(c, 1), *shift = ctn__onnx_in(c, 2);
     if (!x || !scale || !shift) return ctn_error_status();
-    if (states && !c->run->model->frozen && !ctn__onnx_int(c, "training_mode", 0)) {
+    if (states && !c->run->model->frozen) { /* the context decides about training */
         const ctn_batch_norm_opt *opt =
             CTN_OPT(ctn_batch_norm_opt, .eps = eps, .momentum = 1 - keep);
+        for (int i = 1; i < 3 && i < c->nout; i++)
+            CTN_TRY(ctn__onnx_set_value(c, i, c->in[2 + i]));
         return ctn__onnx_set(c, 0, ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
     }
     ctn_tensor *p[4] = {scale, shift, ctn__onnx_in(c, 3), ctn__onnx_in(c, 4)};

@@ -212,7 +212,7 @@ def test_usage():
     wrong("trian", "did you mean train?")
     wrong("train", "give one of:", "resnet20_cifar")
     wrong("train rsnet50", "did you mean resnet50?")
-    wrong("train mymodel.so", "path with a slash")
+    wrong("train mymodel.so", "a network of your own (./mymodel.so)")
     wrong("train mlp --epcohs 3", "did you mean --epochs?")
     wrong("train mlp --lr fast", "--lr must be a number, not 'fast'")
     wrong("train mlp --lr nan", "--lr must be a number")
@@ -639,6 +639,35 @@ def test_classes():
                   "--warmup", "0.5", "--ema", "0.9", "--clip", "1", "--accumulate", "2",
                   "--out", "m")
     assert mixed["epochs"] == 2
+
+
+def test_onnx():
+    """tests/onnx/small.onnx is a small convolutional network with batch normalisation."""
+    if run("eval", "small.onnx", code=None).stderr.count("protobuf-c"):
+        return
+    shutil.copy(SOURCE / "tests/onnx/small.onnx", "small.onnx")
+    x = np.sin(np.arange(2 * 3 * 32 * 32) / 7).astype(np.float32).reshape(2, 3, 32, 32)
+    np.save("x.npy", x)
+    run("predict", "small.onnx", "--data", "x.npy", "--out", "y.npy")
+    expected = [[0.25660, 0.03268, -0.01149, -0.03439, -0.18173],  # of ONNX Runtime
+                [0.25100, 0.02354, -0.01257, -0.03961, -0.18238]]
+    assert np.allclose(np.load("y.npy")[:, :5], expected, atol=1e-5), np.load("y.npy")
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, size=96)
+    images = rng.normal(size=(96, 3, 32, 32)).astype(np.float32) * 0.3
+    images[np.arange(96), labels] += 1
+    np.save("x.npy", images)
+    np.save("y.npy", labels)
+    data = ["--data", "x.npy", "--target", "y.npy", "--standardize", "none"]
+    values = train("small.onnx", *data, "--epochs", "8", "--batch", "16", "--lr", "0.02",
+                   "--optimizer", "adam", "--val-share", "0.25", "--out", "r")
+    assert values["val/accuracy"] > 0.8, values
+    found = json.loads(run("eval", "--weights", "r/weights.safetensors", *data, "--json").stdout)
+    assert found["accuracy"] > 0.8, found
+    assert "conv" in run("explain", "small.onnx", "--steps", "1").stdout
+    Path("bad.onnx").write_bytes(b"nothing")
+    assert "bad.onnx is not an ONNX model" in run("predict", "bad.onnx", "--data", "x.npy", "--out",
+                                                  "y.npy", code=None).stderr
 
 
 def make_png(path, rows):

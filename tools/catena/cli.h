@@ -67,7 +67,7 @@ typedef enum {
     RANKS_JOB  /* the tasks work together */
 } command_ranks;
 
-#define OWN_NETWORK "a network of your own: ./mymodel.so"
+#define OWN_NETWORK "a network of your own (./mymodel.so), or a model in ONNX format (model.onnx)"
 
 typedef struct {
     const char *name;

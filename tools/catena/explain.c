@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <catena/onnx.h>
+
 #include "finetune.h"
 #include "machine.h"
 #include "model.h"
@@ -344,6 +346,80 @@ static ctn_status show(const model *m, const args *a, const machine_peak *peak)
     return CTN_OK;
 }
 
+/* ---- a model in ONNX format ------------------------------------------------------------------ */
+
+enum { MOST_INPUTS = 256 };
+
+/* Synthetic values of one input: uniform numbers, or zeros for integers. */
+static ctn_status onnx_values(const ctn_onnx_port *p, const args *a, int64_t *dims, void **data)
+{
+    const int64_t batch = args_int(a, "batch"), size = args_int(a, "size");
+    int64_t n = 1;
+    uint64_t state = 1;
+    if (p->ndim < 0 || !p->dtype)
+        return ctn_fail(CTN_EUNSUPPORTED, "the model does not say what its input %s is", p->name);
+    for (int i = 0; i < p->ndim; i++) {
+        const int64_t usual = i == 0                  ? (batch > 0 ? batch : 1)
+                              : size > 0              ? size
+                              : p->ndim == 4 && i > 1 ? 224
+                              : p->ndim == 4          ? 3
+                                                      : 128;
+        dims[i] = p->dim[i] > 0 ? p->dim[i] : usual;
+        n *= dims[i];
+    }
+    *data = calloc((size_t)n + 1, ctn_dtype_size(p->dtype));
+    if (!*data) return ctn_fail(CTN_ENOMEM, "no memory for the input %s", p->name);
+    float *f = *data;
+    for (int64_t i = 0; p->dtype == CTN_F32 && i < n; i++) f[i] = model_uniform(&state);
+    return CTN_OK;
+}
+
+static ctn_status onnx_forward(ctn_context *ctx, ctn_module *net, const args *a)
+{
+    ctn_tensor *x[MOST_INPUTS] = {NULL}, *y = NULL;
+    void *data[MOST_INPUTS] = {NULL};
+    ctn_status st = CTN_OK, end = CTN_OK;
+    const int n = ctn_onnx_inputs(net);
+    if (n > MOST_INPUTS) return ctn_fail(CTN_EUNSUPPORTED, "the model has %d inputs", n);
+    CTN_TRY(ctn_scope_begin(ctx));
+    for (int i = 0; i < n && st == CTN_OK; i++) {
+        ctn_onnx_port p;
+        int64_t dims[CTN_MAX_DIMS] = {0};
+        st = ctn_onnx_input(net, i, &p);
+        if (st == CTN_OK) st = onnx_values(&p, a, dims, &data[i]);
+        if (st == CTN_OK) x[i] = ctn_input(ctx, data[i], p.dtype, p.ndim, dims);
+    }
+    if (st == CTN_OK) st = ctn_onnx_run(net, n, x, 1, &y);
+    if (st == CTN_OK && !ctn_data(y)) st = ctn_error_status();
+    end = ctn_scope_end(ctx);
+    for (int i = 0; i < n; i++) free(data[i]);
+    return st < 0 ? st : end;
+}
+
+static ctn_status explain_onnx(const args *a)
+{
+    ctn_status st = CTN_OK;
+    ctn_context *ctx = NULL;
+    ctn_module *net = NULL;
+    machine_peak peak;
+    const char *trace = args_text(a, "trace");
+    CTN_TRY(machine_measure(&peak, a));
+    CTN_TRY_GOTO(st, done, open_context(&ctx, a, trace[0] ? 100000 : 0));
+    CTN_TRY_GOTO(st, done,
+                 ctn_onnx_open(&net, ctx, a->operand, CTN_OPT(ctn_onnx_opt, .frozen = 1)));
+    ctn_context_set_training(ctx, 0);
+    ctn_context_set_grad(ctx, 0);
+    ctn_context_set_profile(ctx, 1);
+    for (int64_t s = args_int(a, "steps"); s > 0; s--)
+        CTN_TRY_GOTO(st, done, onnx_forward(ctx, net, a));
+    CTN_TRY_GOTO(st, done, show(ctx, a, &peak));
+    if (trace[0]) CTN_TRY_GOTO(st, done, ctn_context_write_trace(ctx, trace));
+done:
+    ctn_module_free(net);
+    ctn_context_free(ctx);
+    return st;
+}
+
 static ctn_status explain_model(const args *a)
 {
     ctn_status st = CTN_OK;
@@ -382,7 +458,8 @@ static int run(args *a)
     if (code >= 0) return code;
     code = check_precision(a);
     if (code >= 0) return code;
-    return explain_model(a) < 0 ? report_error("explain") : EXIT_DONE;
+    const bool onnx = strchr(a->operand, '.') && strcmp(strrchr(a->operand, '.'), ".onnx") == 0;
+    return (onnx ? explain_onnx(a) : explain_model(a)) < 0 ? report_error("explain") : EXIT_DONE;
 }
 
 static const option options[] = {
@@ -415,6 +492,8 @@ const command cmd_explain = {
                 "  catena explain resnet50 --steps 5  where the time of a ResNet-50 step goes\n"
                 "  catena explain resnet50 --train-only fc   what a frozen body costs\n"
                 "  catena explain mlp --threads 1     the same on one thread\n"
-                "  CATENA_FUSE=0 catena explain mlp   what fusion did\n",
+                "  CATENA_FUSE=0 catena explain mlp   what fusion did\n"
+                "  catena explain model.onnx          the forward pass of a model in ONNX format\n",
     .run = run,
+    .paths = "a model in ONNX format (model.onnx), of which the forward pass is shown",
 };

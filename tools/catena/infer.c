@@ -71,6 +71,7 @@ double units_value(const units *u, double y, int64_t i, int64_t per)
 static int settings(args *a)
 {
     if (weights_of(a)[0]) return task_inherit(a);
+    if (is_onnx(a->operand)) return -1; /* the model contains its weights */
     fprintf(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
     return EXIT_USAGE;
 }

@@ -336,9 +336,15 @@ static int unknown_word(const command *cmd, const char *word)
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, " (known:");
     for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    if (cmd->paths) fprintf(stderr, ", or a path with a slash to %s", cmd->paths);
+    if (cmd->paths) fprintf(stderr, ", or %s", cmd->paths);
     fprintf(stderr, ")\n");
     return EXIT_USAGE;
+}
+
+static bool is_onnx_name(const char *word)
+{
+    const size_t n = strlen(word);
+    return n > 5 && strcmp(word + n - 5, ".onnx") == 0;
 }
 
 static int set_operand(args *a, const char *word)
@@ -356,7 +362,7 @@ static int set_operand(args *a, const char *word)
     }
     for (const char *const *w = cmd->words(); *w; w++)
         if (strcmp(*w, word) == 0) a->operand = *w;
-    if (!a->operand && cmd->paths && strchr(word, '/')) a->operand = word;
+    if (!a->operand && cmd->paths && (strchr(word, '/') || is_onnx_name(word))) a->operand = word;
     return a->operand ? -1 : unknown_word(cmd, word);
 }
 

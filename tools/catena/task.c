@@ -32,6 +32,8 @@ ctn_status task_begin(task *t, args *a, task_use use)
     if (is_published(a->operand)) {
         t->published = true;
         t->net_is = NET_TOKENS;
+    } else if (is_onnx(a->operand)) {
+        t->net_is = NET_OWN;
     } else if (strchr(a->operand, '/')) {
         t->net_is = NET_OWN;
         CTN_TRY(own_open(t, a->operand));
@@ -41,6 +43,7 @@ ctn_status task_begin(task *t, args *a, task_use use)
         t->masked = strcmp(t->zoo, "bert") == 0;
     }
     CTN_TRY(open_context(&t->ctx, a, timeline_room(a)));
+    if (is_onnx(a->operand)) return onnx_open(t, a->operand);
     if (!t->published) return CTN_OK;
     CTN_TRY(make_language(a, t->ctx, 0, &t->net)); /* what it predicts decides about the data */
     t->masked = ctn_module_predicts(t->net) == CTN_PREDICTS_MASKED;
@@ -192,7 +195,7 @@ static ctn_status make_net(task *t)
     int64_t outputs = t->classify ? t->classes : field_elements(&t->target);
     int64_t channels = t->input.ndim >= 3 ? t->input.shape[0] : 1;
     switch (t->net_is) {
-    case NET_OWN: return make_own(t);
+    case NET_OWN: return t->onnx ? CTN_OK : make_own(t);
     case NET_FLAT: return make_mlp(t, outputs);
     case NET_FIELD: return make_field(t);
     case NET_TOKENS: return t->published ? CTN_OK : make_language(t->a, t->ctx, outputs, &t->net);
@@ -218,6 +221,7 @@ static ctn_status add_moments(task *t, int f)
 ctn_status task_net(task *t)
 {
     t->now = DOING_SETUP;
+    if (t->onnx) CTN_TRY(onnx_results(t));
     if (t->classify && t->classes < 1)
         return ctn_fail(CTN_EARG, "the number of classes is unknown: use --classes");
     if ((t->kind == DATA_TOKENS) != (t->net_is == NET_TOKENS) && t->net_is != NET_OWN)
@@ -346,7 +350,7 @@ ctn_status task_weights(task *t, const char *path)
 {
     const launch *l = t->a->job;
     t->now = DOING_DATA;
-    if (l->rank == 0) CTN_TRY(load_weights(t, path));
+    if (l->rank == 0 && path[0]) CTN_TRY(load_weights(t, path)); /* "": those of an ONNX model */
     return l->comm ? ctn_module_visit(t->net, send_array, l->comm) : CTN_OK;
 }
 

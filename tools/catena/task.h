@@ -78,6 +78,7 @@ struct task {
     ctn_var *moment[2][2]; /* mean and deviation of input and target, or NULL */
     void *library;         /* of the user's own network */
     const ctn_model *own;
+    bool onnx; /* the network is a file in ONNX format */
     ctn_loss_fn loss;
     void *loss_self;
     ctn_loader *loader[2];
@@ -231,6 +232,18 @@ ctn_status table_open(task *t, ctn_dataset **ds, const char *path, const char *t
 
 ctn_status own_open(task *t, const char *path);
 void own_close(task *t);
+
+/* ---- onnx_model.c ---------------------------------------------------------------------------- */
+
+bool is_onnx(const char *path); /* judged by its name; NULL: no */
+/* The network of the task from a file in ONNX format: one input, of which the first dimension is
+ * the batch, and the first output. */
+ctn_status onnx_open(task *t, const char *path);
+/* The size of images that the model takes; 0: any. */
+int64_t onnx_image_size(const task *t);
+/* What the model's first output says: the number of classes if it is not known yet, and the shape
+ * of a result if the data has no targets. */
+ctn_status onnx_results(task *t);
 
 /* ---- images.c -------------------------------------------------------------------------------- */
 

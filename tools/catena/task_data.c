@@ -33,6 +33,7 @@ static int64_t image_size(const task *t)
     int64_t size = args_int(t->a, "size");
     if (size > 0) return size;
     if (is_small(t->kind)) return 0; /* original size */
+    if (t->onnx && onnx_image_size(t) > 0) return onnx_image_size(t);
     if (!t->zoo) return 224;
     return ends_with(t->zoo, "_cifar") ? 32 : strcmp(t->zoo, "lenet5") == 0 ? 28 : 224;
 }

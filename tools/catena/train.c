@@ -595,6 +595,7 @@ const command cmd_train = {
         "  catena train mlp --data run.h5:/state --target run.h5:/flux --hidden 256,256\n"
         "  catena train gpt --data input.txt --val-share 0.1 --length 128 --iterations 2000\n"
         "  catena train ./mymodel.so --data mnist      a network of your own\n"
+        "  catena train model.onnx --data photos       fine-tune a model in ONNX format\n"
         "  catena train --resume --out digits          resume after a stop\n"
         "  catena train --config digits/config.yaml --out again\n"
         "  mpirun -np 4 catena train mlp --data mnist --out digits      the same on four ranks\n"
