@@ -50,8 +50,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_onnx_input(const ctn_module *m, int i, ctn
 CTN_API CTN_MUST_CHECK ctn_status ctn_onnx_output(const ctn_module *m, int i, ctn_onnx_port *out);
 
 /* Call a module made by ctn_onnx_open with all of its nx inputs, and set its first ny outputs. An
- * input may be NULL if the model does not need it. Local. Result: the tensors y, scope; all NULL
- * after an error. Errors: EARG, ESTATE, ESHAPE, EDTYPE, EUNSUPPORTED, those of ops. */
+ * input may be NULL if the model does not need it. Local. Result: scope; all y are NULL after an
+ * error. Errors: EARG, ESTATE, ESHAPE, EDTYPE, EUNSUPPORTED, those of ops. */
 CTN_API ctn_status ctn_onnx_run_at(const char *at, ctn_module *m, int nx, ctn_tensor *const *x,
                                    int ny, ctn_tensor **y);
 #define ctn_onnx_run(...) ctn_onnx_run_at(CTN_HERE, __VA_ARGS__)
