@@ -19,7 +19,7 @@ typedef struct {
 enum { LARGEST = 0x7fffffff }; /* bytes of a file: the limit of protobuf */
 enum { SMALL = 64 };           /* elements of integer inputs that are looked at while recording */
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static void model_release(ctn__onnx_model *m)
 {
@@ -47,7 +47,7 @@ static ctn_status model_open(ctn__onnx_model **out, const char *path, const void
     return st;
 }
 
-/* ---- variables -------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* The child of this name, made if it does not exist; NULL after an error. */
 static ctn_module *child_of(ctn_module *m, const char *name)
@@ -114,7 +114,7 @@ static ctn_status load_variable(ctn_var *v, ctn__onnx_constant *c, const char *p
     return st;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static ctn_status take_input(ctn__onnx_run *run, int i, ctn_tensor *x)
 {
@@ -205,7 +205,7 @@ ctn_status ctn_onnx_run_at(const char *at, ctn_module *m, int nx, ctn_tensor *co
     return st;
 }
 
-/* ---- the module ------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static void release(void *self)
 {

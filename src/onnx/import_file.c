@@ -14,7 +14,7 @@
 
 #include "base/readfile.h"
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void *message_alloc(void *user, size_t bytes)
 {
@@ -93,7 +93,7 @@ void ctn__onnx_drop(Onnx__ModelProto *proto)
     if (proto) onnx__model_proto__free_unpacked(proto, &message_memory);
 }
 
-/* ---- types ------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 ctn_dtype ctn__onnx_dtype(int32_t elem)
 {
@@ -214,7 +214,7 @@ static size_t list_count(const Onnx__TensorProto *t)
     }
 }
 
-/* ---- external files --------------------------------------------------------------------------- */
+/* ---- external files -------------------------------------------------------------------------- */
 
 static const char *entry(const Onnx__TensorProto *t, const char *key)
 {
@@ -273,7 +273,7 @@ static ctn_status read_external(uint8_t *to, size_t bytes, const char *path,
     return st;
 }
 
-/* ---- a tensor --------------------------------------------------------------------------------- */
+/* ---- a tensor -------------------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_shape(ctn__onnx_value *v, const char *path, const Onnx__TensorProto *t)
 {

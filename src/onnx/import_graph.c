@@ -37,7 +37,7 @@ typedef struct {
     int depth;
 } builder;
 
-/* ---- ops -------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static const ctn__onnx_op ops[] = {
 #define CTN__ONNX_OP(op, fn, ...) {.name = #op, .convert = ctn__onnx_do_##fn, __VA_ARGS__},
@@ -99,7 +99,7 @@ static ctn_status refusal(const builder *b)
     return CTN_EUNSUPPORTED;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static unsigned bucket_of(const char *name)
 {
@@ -148,7 +148,7 @@ static ctn_status use_name(const builder *b, const char *name, const char *who, 
                     b->model->path, who, name);
 }
 
-/* ---- constants -------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static ctn_status add_constant(builder *b, const char *name, const ctn__onnx_constant *c)
 {
@@ -200,7 +200,7 @@ static ctn_status constant_node(builder *b, const ctn__onnx_node *node)
                     name);
 }
 
-/* ---- graphs ----------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static ctn_status build_nodes(builder *b, ctn__onnx_graph *g, size_t n,
                               Onnx__NodeProto *const *nodes, const ctn__onnx_node *caller);
@@ -388,7 +388,7 @@ static ctn_status build_nodes(builder *b, ctn__onnx_graph *g, size_t n,
     return CTN_OK;
 }
 
-/* ---- inputs and outputs ----------------------------------------------------------------------- */
+/* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 static void describe(ctn_onnx_port *port, const Onnx__ValueInfoProto *v)
 {
@@ -428,7 +428,7 @@ static ctn_status describe_all(ctn__onnx_model *m)
     return CTN_OK;
 }
 
-/* ---- variables -------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* A float constant is a variable, unless an op needs it while it is recorded, or it is one number
  * that no op has as a weight. */

@@ -39,7 +39,7 @@ void *ctn__onnx_memory(ctn_context *ctx, size_t bytes)
     return ctn__arena_get(&ctx->arena, bytes < 16 ? 16 : bytes);
 }
 
-/* ---- inputs ----------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 bool ctn__onnx_has(const ctn__onnx_call *c, int i)
 {
@@ -133,7 +133,7 @@ double ctn__onnx_number_of(const ctn__onnx_value *v, int64_t i)
     return ctn__elem_get(v->host, v->dtype, i);
 }
 
-/* ---- outputs ---------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static void take_shape(ctn__onnx_value *v, const ctn_tensor *t)
 {
@@ -176,7 +176,7 @@ ctn_tensor *ctn__onnx_array(const ctn__onnx_call *c, const void *data, ctn_dtype
     return data ? ctn_input_at(c->at, c->ctx, data, dtype, ndim, dims) : NULL;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static ctn_status run_node(ctn__onnx_run *run, const ctn__onnx_node *n)
 {

@@ -121,7 +121,7 @@ struct ctn__onnx_call {
     ctn__onnx_value **out; /* NULL: nobody reads it */
 };
 
-/* ---- reading a model (import_file.c, import_graph.c) ----------------------------------------- */
+/* ---- reading a model (import_file.c, import_graph.c) ---------------------------------------- */
 
 /* Unpacks the bytes of a file. Errors: EFORMAT, ENOMEM. */
 ctn_status ctn__onnx_unpack(Onnx__ModelProto **out, const char *path, const void *bytes, size_t n);
@@ -142,7 +142,7 @@ const ctn__onnx_op *ctn__onnx_find(const char *domain, const char *name); /* NUL
 ctn_status ctn__onnx_open_bytes(ctn_module **m, ctn_context *ctx, const char *path,
                                 const void *bytes, size_t n, const ctn_onnx_opt *opt);
 
-/* ---- a call (import_run.c) -------------------------------------------------------------------- */
+/* ---- a call (import_run.c) ------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_graph_run(ctn__onnx_run *run, const ctn__onnx_graph *g);
 int64_t ctn__onnx_count(const ctn__onnx_value *v);
@@ -150,7 +150,7 @@ bool ctn__onnx_has(const ctn__onnx_call *c, int i); /* is input i there? */
 /* Is the value an array whose use instead of a recorded tensor loses no gradient? */
 bool ctn__onnx_is_host(const ctn__onnx_value *v);
 bool ctn__onnx_all_host(const ctn__onnx_call *c); /* of all inputs */
-/* Input i, or value v, as a recorded tensor. Fails if it is missing. Result: NULL after an error. */
+/* Input i, or value v, as a recorded tensor. Result: NULL if it is missing or after an error. */
 ctn_tensor *ctn__onnx_in(ctn__onnx_call *c, int i);
 ctn_tensor *ctn__onnx_record(ctn__onnx_run *run, ctn__onnx_value *v);
 /* Makes sure that input i has an array. Fails if it is missing. */
@@ -172,7 +172,7 @@ ctn_tensor *ctn__onnx_array(const ctn__onnx_call *c, const void *data, ctn_dtype
 ctn_status ctn__onnx_fail(const ctn__onnx_call *c, ctn_status st, const char *fmt, ...)
     CTN_PRINTF(3, 4);
 
-/* ---- attributes (import_attr.c) --------------------------------------------------------------- */
+/* ---- attributes (import_attr.c) -------------------------------------------------------------- */
 
 const Onnx__AttributeProto *ctn__onnx_attr(const ctn__onnx_node *n, const char *name);
 bool ctn__onnx_has_attr(const ctn__onnx_call *c, const char *name);
@@ -189,7 +189,7 @@ ctn_status ctn__onnx_list(ctn__onnx_call *c, const char *name, int i, int64_t *t
 /* Axis counted from 0, of ndim. Errors: ESHAPE. */
 ctn_status ctn__onnx_axis(const ctn__onnx_call *c, int64_t axis, int ndim, int *out);
 
-/* ---- helpers of several converters (ops_math.c) ----------------------------------------------- */
+/* ---- helpers of several converters (ops_math.c) ---------------------------------------------- */
 
 /* x if it is f32 or f64, else x as f64, in which integers up to 2^53 are exact. */
 ctn_tensor *ctn__onnx_real(const char *at, ctn_tensor *x);

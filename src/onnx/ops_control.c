@@ -43,7 +43,7 @@ ctn_status ctn__onnx_do_if(ctn__onnx_call *c)
     return take_outputs(c, g);
 }
 
-/* ---- collected results ------------------------------------------------------------------------ */
+/* ---- collected results ----------------------------------------------------------------------- */
 
 typedef struct {
     ctn_tensor **at;
@@ -86,7 +86,7 @@ static collected *new_lists(ctn__onnx_call *c, int n)
     return l;
 }
 
-/* ---- Loop ------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 static ctn_status truth(ctn__onnx_call *c, ctn__onnx_value *v, bool *out)
 {
@@ -140,7 +140,7 @@ ctn_status ctn__onnx_do_loop(ctn__onnx_call *c)
     return CTN_OK;
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------- */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 static int64_t list_item(const ctn__onnx_call *c, const char *name, int i)
 {

@@ -32,7 +32,7 @@ static ctn_tensor *indices(ctn__onnx_call *c, int i, int64_t n)
     return ctn__onnx_array(c, to, CTN_I64, v->ndim, v->dim);
 }
 
-/* ---- gathering -------------------------------------------------------------------------------- */
+/* ---- gathering ------------------------------------------------------------------------------- */
 
 static ctn_status host_gather(ctn__onnx_call *c, int axis, int ndim, const int64_t *dims)
 {
@@ -157,7 +157,7 @@ ctn_status ctn__onnx_do_gather_nd(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_reshape_at(c->at, t, ndim, dims));
 }
 
-/* ---- scattering ------------------------------------------------------------------------------- */
+/* ---- scattering ------------------------------------------------------------------------------ */
 
 static double combine(ctn__onnx_call *c, double a, double b)
 {
@@ -272,7 +272,7 @@ ctn_status ctn__onnx_do_scatter_nd(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_reshape_at(at, t, x->ndim, x->dim));
 }
 
-/* ---- one-hot, sorting, sums along an axis ----------------------------------------------------- */
+/* ---- one-hot, sorting, sums along an axis ---------------------------------------------------- */
 
 ctn_status ctn__onnx_do_one_hot(ctn__onnx_call *c)
 {
@@ -371,7 +371,7 @@ ctn_status ctn__onnx_do_cumulate(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, x ? ctn_cast_at(at, x, given->d.dtype) : NULL);
 }
 
-/* ---- results whose shape depends on values ---------------------------------------------------- */
+/* ---- results whose shape depends on values --------------------------------------------------- */
 
 ctn_status ctn__onnx_do_non_zero(ctn__onnx_call *c)
 {
@@ -410,7 +410,7 @@ ctn_status ctn__onnx_do_compress(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_index_select_at(c->at, x, t, axis));
 }
 
-/* ---- reversed sequences ----------------------------------------------------------------------- */
+/* ---- reversed sequences ---------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_reverse_sequence(ctn__onnx_call *c)
 {

@@ -28,7 +28,7 @@ static ctn_tensor *back(const char *at, const ctn_tensor *x, ctn_tensor *y)
     return x && y ? ctn_cast_at(at, y, x->d.dtype) : NULL;
 }
 
-/* ---- one input -------------------------------------------------------------------------------- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
 ctn_tensor *ctn__onnx_reciprocal(const char *at, ctn_tensor *x)
 {
@@ -101,7 +101,7 @@ ctn_status ctn__onnx_do_isinf(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_equal_at(c->at, x, ctn__onnx_like(c->at, x, inf)));
 }
 
-/* ---- activations with settings ---------------------------------------------------------------- */
+/* ---- activations with settings --------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_leaky_relu(ctn__onnx_call *c)
 {
@@ -204,7 +204,7 @@ ctn_status ctn__onnx_do_clip(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, back(at, given, ctn_clip_at(at, x, lo, hi)));
 }
 
-/* ---- two inputs ------------------------------------------------------------------------------- */
+/* ---- two inputs ------------------------------------------------------------------------------ */
 
 static int64_t int_result(int kind, int64_t a, int64_t b)
 {
@@ -422,7 +422,7 @@ ctn_status ctn__onnx_do_bitwise_not(ctn__onnx_call *c)
     return CTN_OK;
 }
 
-/* ---- any number of inputs --------------------------------------------------------------------- */
+/* ---- any number of inputs -------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_variadic(ctn__onnx_call *c)
 {
@@ -462,7 +462,7 @@ ctn_status ctn__onnx_do_where(ctn__onnx_call *c)
     return CTN_OK;
 }
 
-/* ---- types ------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static ctn_status cast_to(ctn__onnx_call *c, ctn_dtype to)
 {

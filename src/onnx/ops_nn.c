@@ -14,7 +14,7 @@ static ctn_tensor *optional(ctn__onnx_call *c, int i)
     return ctn__onnx_has(c, i) ? ctn__onnx_in(c, i) : NULL;
 }
 
-/* ---- products --------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 /* y' = alpha A B + beta C; with B transposed and a vector C this is a linear layer. */
 ctn_status ctn__onnx_do_gemm(ctn__onnx_call *c)
@@ -76,7 +76,7 @@ ctn_status ctn__onnx_do_det(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_det_at(c->at, ctn__onnx_in(c, 0)));
 }
 
-/* ---- convolutions ----------------------------------------------------------------------------- */
+/* ---- convolutions ---------------------------------------------------------------------------- */
 
 /* Padding of 0 is a default in the options of a convolution. */
 static int64_t pad_of(int64_t n)
@@ -155,7 +155,7 @@ ctn_status ctn__onnx_do_conv_transpose(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_add_at(c->at, y, ctn_reshape_at(c->at, bias, y->d.ndim, dims)));
 }
 
-/* ---- normalisation layers --------------------------------------------------------------------- */
+/* ---- normalisation layers -------------------------------------------------------------------- */
 
 /* y = (x - mean) / sqrt(var + eps) scale + shift with given statistics (C). */
 static ctn_tensor *fixed_norm(const char *at, ctn_tensor *x, ctn_tensor *scale, ctn_tensor *shift,
@@ -197,8 +197,7 @@ ctn_status ctn__onnx_do_batch_norm(ctn__onnx_call *c)
     if (states && !c->run->model->frozen) { /* the context decides about training */
         const ctn_batch_norm_opt *opt =
             CTN_OPT(ctn_batch_norm_opt, .eps = eps, .momentum = 1 - keep);
-        for (int i = 1; i < 3 && i < c->nout; i++)
-            CTN_TRY(ctn__onnx_set_value(c, i, c->in[2 + i]));
+        for (int i = 1; i < 3 && i < c->nout; i++) CTN_TRY(ctn__onnx_set_value(c, i, c->in[2 + i]));
         return ctn__onnx_set(c, 0, ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
     }
     ctn_tensor *p[4] = {scale, shift, ctn__onnx_in(c, 3), ctn__onnx_in(c, 4)};
@@ -245,7 +244,7 @@ ctn_status ctn__onnx_do_lrn(ctn__onnx_call *c)
                                                     ctn__onnx_float(c, "beta", 0.75)));
 }
 
-/* ---- dropout ---------------------------------------------------------------------------------- */
+/* ---- dropout --------------------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_dropout(ctn__onnx_call *c)
 {

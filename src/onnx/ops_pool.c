@@ -59,7 +59,7 @@ ctn_status ctn__onnx_window_of(ctn__onnx_call *c, const ctn_desc *x, const int64
     return auto_pads(c, x, w);
 }
 
-/* ---- pooling by slices ------------------------------------------------------------------------ */
+/* ---- pooling by slices ----------------------------------------------------------------------- */
 
 typedef struct {
     ctn__onnx_window w;
@@ -142,7 +142,7 @@ static ctn_tensor *window_counts(ctn__onnx_call *c, const pooling *p, bool pads,
     return ctn__onnx_array(c, count, type, 2 + p->w.n, dims);
 }
 
-/* ---- the ops ---------------------------------------------------------------------------------- */
+/* ---- the ops --------------------------------------------------------------------------------- */
 
 /* Options of an ordinary pooling; false if the windows need slices. */
 static bool ordinary(ctn__onnx_call *c, const pooling *p, ctn_pool_opt *opt)

@@ -112,7 +112,7 @@ ctn_status ctn__onnx_do_reduce(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, y ? ctn_cast_at(at, y, given->d.dtype) : NULL);
 }
 
-/* ---- softmax ---------------------------------------------------------------------------------- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 /* Before opset 13 all dimensions from the axis on are one. */
 ctn_status ctn__onnx_do_softmax(ctn__onnx_call *c)
@@ -133,7 +133,7 @@ ctn_status ctn__onnx_do_softmax(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, flat ? ctn_reshape_at(c->at, x, ndim, dims) : x);
 }
 
-/* ---- normalisations --------------------------------------------------------------------------- */
+/* ---- normalisations -------------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_lp_normalization(ctn__onnx_call *c)
 {

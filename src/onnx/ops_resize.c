@@ -175,7 +175,7 @@ static bool ready_made(const method *h, int ndim, const axis_job *j)
     return true;
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------ */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* One size for all axes, so that the ratio of their lengths stays. */
 static void keep_ratio(ctn__onnx_call *c, int n, const int *axes, axis_job *j)

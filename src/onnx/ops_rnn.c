@@ -22,7 +22,7 @@ typedef struct {
     ctn_tensor *x;
 } layer;
 
-/* ---- operands of one direction ---------------------------------------------------------------- */
+/* ---- operands of one direction --------------------------------------------------------------- */
 
 /* Entry d of input i along its first dimension; NULL if the input is left out. */
 static ctn_tensor *entry(const layer *l, int i, int d)
@@ -55,7 +55,7 @@ static ctn_tensor *ordered(const layer *l, ctn_tensor *w, int begin)
     return ctn_concat_at(l->c->at, l->gates, part, 0);
 }
 
-/* ---- activations ------------------------------------------------------------------------------ */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 static activation *activation_named(const ProtobufCBinaryData *name)
 {
@@ -102,7 +102,7 @@ static bool usual(const layer *l, activation *const *f)
     return f[0] == ctn_sigmoid_at && f[1] == ctn_tanh_at && f[2] == ctn_tanh_at;
 }
 
-/* ---- by the ops of Catena --------------------------------------------------------------------- */
+/* ---- by the ops of Catena -------------------------------------------------------------------- */
 
 static ctn_status whole_layer(const layer *l, int d, bool reverse, activation *f, ctn_tensor **y,
                               ctn_tensor **h, ctn_tensor **c)
@@ -125,7 +125,7 @@ static ctn_status whole_layer(const layer *l, int d, bool reverse, activation *f
     return ctn_rnn_at(at, l->x, &w, &opt, y, h);
 }
 
-/* ---- step by step ----------------------------------------------------------------------------- */
+/* ---- step by step ---------------------------------------------------------------------------- */
 
 /* What the steps of one direction read. */
 typedef struct {
@@ -223,7 +223,7 @@ static ctn_status step_by_step(const layer *l, int d, bool reverse, activation *
     return *y ? CTN_OK : ctn_error_status();
 }
 
-/* ---- the ops ---------------------------------------------------------------------------------- */
+/* ---- the ops --------------------------------------------------------------------------------- */
 
 static ctn_status open_layer(ctn__onnx_call *c, layer *l)
 {

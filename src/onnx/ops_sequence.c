@@ -118,7 +118,8 @@ ctn_status ctn__onnx_do_concat_from_sequence(ctn__onnx_call *c)
                              : ctn_concat_at(c->at, (int)s->items, x, axis));
 }
 
-/* The sizes of the pieces: given one by one, all equal, or 1 (without the axis, unless keepdims). */
+/* The sizes of the pieces: given one by one, all equal, or 1 (then without the axis, if keepdims is
+ * 0). */
 ctn_status ctn__onnx_do_split_to_sequence(ctn__onnx_call *c)
 {
     int axis;

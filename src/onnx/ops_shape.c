@@ -47,7 +47,7 @@ static ctn_status need_tensor(const ctn__onnx_call *c, int i)
     return CTN_OK;
 }
 
-/* ---- shapes ----------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static int clamp_axis(int64_t axis, int ndim)
 {
@@ -203,7 +203,7 @@ ctn_status ctn__onnx_do_tile(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_tile_at(c->at, ctn__onnx_in(c, 0), n, reps));
 }
 
-/* ---- slices ----------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 /* Start and number of elements of a slice of an axis, as in NumPy. */
 static void slice_range(int64_t n, int64_t step, int64_t *start, int64_t end, int64_t *count)
@@ -297,7 +297,7 @@ ctn_status ctn__onnx_do_split(ctn__onnx_call *c)
     return CTN_OK;
 }
 
-/* ---- joins ------------------------------------------------------------------------------------ */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
 static ctn_status host_concat(ctn__onnx_call *c, int axis)
 {
@@ -341,7 +341,7 @@ ctn_status ctn__onnx_do_concat(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_concat_at(c->at, c->nin, x, axis));
 }
 
-/* ---- padding ---------------------------------------------------------------------------------- */
+/* ---- padding --------------------------------------------------------------------------------- */
 
 /* Pads of all axes from the lists of Pad. */
 static ctn_status pad_lists(ctn__onnx_call *c, int ndim, int64_t *before, int64_t *after)
@@ -414,7 +414,7 @@ ctn_status ctn__onnx_do_center_crop_pad(ctn__onnx_call *c)
     return ctn__onnx_set(c, 0, ctn_pad_at(c->at, x, before, after, 0));
 }
 
-/* ---- made from numbers ------------------------------------------------------------------------ */
+/* ---- made from numbers ----------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_constant(ctn__onnx_call *c)
 {
@@ -475,7 +475,7 @@ ctn_status ctn__onnx_do_eye_like(ctn__onnx_call *c)
     return CTN_OK;
 }
 
-/* ---- triangles and blocks --------------------------------------------------------------------- */
+/* ---- triangles and blocks -------------------------------------------------------------------- */
 
 ctn_status ctn__onnx_do_trilu(ctn__onnx_call *c)
 {

@@ -24,7 +24,7 @@
 
 enum { MOST = 16 };
 
-/* ---- building a model ------------------------------------------------------------------------- */
+/* ---- building a model ------------------------------------------------------------------------ */
 
 typedef struct {
     Onnx__ModelProto model;
@@ -187,7 +187,7 @@ static ctn_status open(ctn_module **m, ctn_context *ctx, const maker *k, int fro
                                 CTN_OPT(ctn_onnx_opt, .frozen = frozen));
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static const float points[8] = {0.3f, -0.7f, 1.5f, 0.25f, -1, 2, 0.125f, 0.5f};
 

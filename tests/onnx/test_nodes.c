@@ -3,7 +3,8 @@
  * ONNX's own tests of single nodes: a model, its inputs and the expected outputs. Without arguments
  * it runs the selection in nodes.bin, which contains every supported op. With a file that
  * dev/onnx-nodes wrote as argument, it runs that file and prints one line per case: pass, fail or
- * refused, the name, and why. With --speed after the file, each line has the shortest time of a call.
+ * refused, the name, and why. With --speed after the file, each line has the shortest time of a
+ * call.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -98,7 +99,7 @@ static void drop_case(node_case *c)
     for (int i = 0; i < c->nout; i++) free(c->out[i].data);
 }
 
-/* ---- comparison ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static bool same(double a, double b, double rtol, double atol)
 {
@@ -176,7 +177,7 @@ static double time_case(ctn_context *ctx, const node_case *c)
     return best;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static reader read_file(const char *path)
 {
