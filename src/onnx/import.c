@@ -101,17 +101,27 @@ static ctn_status make_variable(ctn_var **v, ctn_module *m, const ctn__onnx_cons
     return CTN_OK;
 }
 
-/* Fills a variable from its message, whose values are then dropped. */
-static ctn_status load_variable(ctn_var *v, ctn__onnx_constant *c, const char *path)
+static ctn_status load_variable(ctn_var *v, const ctn__onnx_constant *c, const char *path)
 {
     ctn__arena arena = {0};
     ctn__onnx_value value;
     ctn_status st = ctn__onnx_load(&value, &arena, path, c->proto);
     if (st == CTN_OK) st = ctn_var_set(v, value.host, ctn__bytes(&v->d));
     ctn__arena_free(&arena);
-    ctn__free(c->proto->raw_data.data);
-    c->proto->raw_data = (ProtobufCBinaryData){0};
     return st;
+}
+
+/* Frees the values in a message after the variables have them. Calls of a function share its
+ * messages, so this comes after all variables are filled. */
+static void drop_values(Onnx__TensorProto *t)
+{
+    ctn__free(t->raw_data.data);
+    ctn__free(t->float_data);
+    ctn__free(t->double_data);
+    t->raw_data = (ProtobufCBinaryData){0};
+    t->float_data = NULL;
+    t->double_data = NULL;
+    t->n_float_data = t->n_double_data = 0;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -257,9 +267,11 @@ ctn_status ctn__onnx_open_bytes(ctn_module **m, ctn_context *ctx, const char *pa
     CTN_TRY(model_open(&model, path, bytes, n, &how));
     ctn_status st = make_module(m, ctx, model);
     for (size_t i = 0; i < model->constants.n && st == CTN_OK; i++) {
-        ctn__onnx_constant *c = &model->constants.at[i];
+        const ctn__onnx_constant *c = &model->constants.at[i];
         if (c->var >= 0) st = load_variable(((imported *)(*m)->self)->var[c->var], c, path);
     }
+    for (size_t i = 0; i < model->constants.n; i++)
+        if (model->constants.at[i].var >= 0) drop_values(model->constants.at[i].proto);
     if (st < 0) {
         ctn_module_free(*m);
         *m = NULL;

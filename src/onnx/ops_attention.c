@@ -163,8 +163,8 @@ ctn_status ctn__onnx_do_attention(ctn__onnx_call *c)
 
 /* ---- rotary embedding ------------------------------------------------------------------------ */
 
-/* x (B,heads,T,E), or (B,T,heads E) with num_heads; cos and sin (B,T,D/2), or (P,D/2) with positions
- * (B,T). Pairs of the first D elements are rotated. */
+/* x (B,heads,T,E), or (B,T,heads E) with num_heads; cos and sin (B,T,D/2), or (P,D/2) with
+ * positions (B,T). Pairs of the first D elements are rotated. */
 ctn_status ctn__onnx_do_rotary(ctn__onnx_call *c)
 {
     const char *at = c->at;
