@@ -23,6 +23,7 @@
 
 enum { CTN__ONNX_OLDEST = 7, CTN__ONNX_NEWEST = 28 }; /* opsets */
 enum { CTN__ONNX_DEPTH = 64 };                        /* of messages and graphs in each other */
+#define CTN__ONNX_LARGE ((int64_t)1 << 40)            /* beyond any length of an axis */
 
 typedef struct ctn__onnx_value ctn__onnx_value;
 struct ctn__onnx_value {

@@ -62,7 +62,9 @@ static bool visible(const attention *a, int64_t b, int64_t i, int64_t j)
     ctn__onnx_call *c = a->c;
     const int64_t left = ctn__onnx_int(c, "left_window_size", -1);
     const int64_t right = ctn__onnx_int(c, "right_window_size", -1);
-    const int64_t length = ctn__onnx_has(c, 6) ? ctn__onnx_int_of(c->in[6], b) : INT64_MAX;
+    int64_t length = ctn__onnx_has(c, 6) ? ctn__onnx_int_of(c->in[6], b) : CTN__ONNX_LARGE;
+    if (length < 0) length = 0;
+    if (length > CTN__ONNX_LARGE) length = CTN__ONNX_LARGE;
     const int64_t first = ctn__onnx_has(c, 6) ? length - a->q->d.dim[2] : a->past;
     if (j >= length || (ctn__onnx_int(c, "is_causal", 0) && j > first + i)) return false;
     return (left < 0 || first + i - j <= left) && (right < 0 || j - first - i <= right);

@@ -128,7 +128,7 @@ ctn_status ctn__onnx_do_non_max_suppression(ctn__onnx_call *c)
     const bool centre = ctn__onnx_int(c, "center_point_box", 0);
     const double most = option(c, 2, 0), same = option(c, 3, 0), limit = option(c, 4, -INFINITY);
     const int64_t rows = scores->dim[0] * scores->dim[1], n = boxes->dim[1];
-    const int64_t room = most < (double)n ? (int64_t)most : n;
+    const int64_t room = most < 0 ? 0 : most < (double)n ? (int64_t)most : n;
     int64_t *out = ctn__onnx_memory(c->ctx, (size_t)(rows * room * 3 + 1) * sizeof *out), found = 0;
     uint8_t *seen = ctn__onnx_memory(c->ctx, (size_t)n);
     if (!out || !seen) return CTN_ENOMEM;

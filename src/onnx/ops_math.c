@@ -229,8 +229,10 @@ static int64_t int_result(int kind, int64_t a, int64_t b)
     case CTN__ONNX_LESS_EQUAL: return a <= b;
     case CTN__ONNX_GREATER: return a > b;
     case CTN__ONNX_GREATER_EQUAL: return a >= b;
-    default: return (int64_t)pow((double)a, (double)b);
+    default: break;
     }
+    const double p = pow((double)a, (double)b);
+    return p >= 9.2e18 ? INT64_MAX : p > -9.2e18 ? (int64_t)p : INT64_MIN;
 }
 
 static double number_result(int kind, double a, double b)

@@ -115,6 +115,10 @@ static ctn_status transposed_pads(ctn__onnx_call *c, const ctn_tensor *x, ctn__o
         more[i] = extra[i];
         if (n < w->n && !same) continue;
         const int64_t in = x->d.dim[2 + i], want = n == w->n ? size[i] : in * w->stride[i];
+        if (want < 0 || want > CTN__ONNX_LARGE)
+            return ctn__onnx_fail(c, CTN_ESHAPE, "output_shape %lld", (long long)want);
+        if (extra[i] < 0 || extra[i] > CTN__ONNX_LARGE)
+            return ctn__onnx_fail(c, CTN_ESHAPE, "output_padding %lld", (long long)extra[i]);
         const int64_t full =
             (in - 1) * w->stride[i] + extra[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t total = full - want;

@@ -13,6 +13,9 @@
 #include "onnx/kinds.h"
 #include "onnx/window.h"
 
+enum { LARGEST = 1 << 24 }; /* of the numbers that describe a window */
+enum { MOST_TAPS = 4096 };  /* elements of a kernel that is computed by slices */
+
 static void fill(int64_t *to, int n, int64_t value)
 {
     for (int i = 0; i < n; i++) to[i] = value;
@@ -52,8 +55,8 @@ ctn_status ctn__onnx_window_of(ctn__onnx_call *c, const ctn_desc *x, const int64
         w->before[i] = np == 2 * w->n ? pads[i] : 0;
         w->after[i] = np == 2 * w->n ? pads[w->n + i] : 0;
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || w->before[i] < 0 ||
-            w->after[i] < 0 || w->kernel[i] > INT32_MAX || w->stride[i] > INT32_MAX ||
-            w->dilation[i] > INT32_MAX || w->before[i] > INT32_MAX || w->after[i] > INT32_MAX)
+            w->after[i] < 0 || w->kernel[i] > LARGEST || w->stride[i] > LARGEST ||
+            w->dilation[i] > LARGEST || w->before[i] > LARGEST || w->after[i] > LARGEST)
             return ctn__onnx_fail(c, CTN_EFORMAT, "invalid window in dimension %d", i);
     }
     return auto_pads(c, x, w);
@@ -75,7 +78,7 @@ static ctn_status pool_sizes(ctn__onnx_call *c, const ctn_desc *x, pooling *p)
         p->in[i] = x->dim[2 + i];
         const int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t room = p->in[i] + w->before[i] + w->after[i] - reach;
-        if (room < 0 && !ceil)
+        if (room < 0)
             return ctn__onnx_fail(c, CTN_ESHAPE, "a kernel of %lld does not fit %lld elements",
                                   (long long)reach, (long long)p->in[i]);
         p->out[i] = (room + (ceil ? w->stride[i] - 1 : 0)) / w->stride[i] + 1;
@@ -204,6 +207,10 @@ ctn_status ctn__onnx_do_pool(ctn__onnx_call *c)
     if (!x) return ctn_error_status();
     CTN_TRY(pool_sizes(c, &x->d, &p));
     const bool simple = ordinary(c, &p, &opt);
+    int64_t taps = 1;
+    for (int i = 0; i < p.w.n; i++) taps *= p.w.kernel[i] < MOST_TAPS ? p.w.kernel[i] : MOST_TAPS;
+    if (taps > MOST_TAPS && !(simple && kind != CTN__ONNX_POOL_LP && !opt.ceil))
+        return ctn__onnx_fail(c, CTN_EUNSUPPORTED, "a kernel of more than %d elements", MOST_TAPS);
     const double power = (double)ctn__onnx_int(c, "p", 2);
     ctn_tensor *y = NULL;
     if (kind == CTN__ONNX_POOL_MAX && c->nout > 1 && c->out[1]) {

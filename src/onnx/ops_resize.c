@@ -96,7 +96,9 @@ static double kernel(const method *h, double t)
 /* Row o of the matrix; elements beyond an end count as the element at the end. */
 static void weights(const method *h, const axis_job *j, int64_t o, double *row)
 {
-    const double x = place(h, j, o), shrink = h->antialias && j->scale < 1 ? j->scale : 1;
+    const double far = 1e9, there = place(h, j, o);
+    const double x = there < -far ? -far : there > far ? far : there; /* so that i + 1 > i */
+    const double shrink = h->antialias && j->scale < 1 ? j->scale : 1;
     const double reach = (h->mode == LINEAR ? 1 : 2) / shrink;
     double sum = 0;
     for (double i = floor(x - reach); i <= ceil(x + reach); i++) {
@@ -227,7 +229,8 @@ static ctn_status axis_jobs(ctn__onnx_call *c, const ctn_desc *x, axis_job *j)
                                 ? a->end - a->start
                                 : 1;
         const double m = by_size ? v : floor((double)a->n * span * v);
-        if (!(m >= 0 && m < 1e9)) return ctn__onnx_fail(c, CTN_ESHAPE, "size %g", m);
+        if (!(m >= 0 && m < 1e9) || (m > 0 && a->n == 0))
+            return ctn__onnx_fail(c, CTN_ESHAPE, "size %g", m);
         a->m = (int64_t)m;
         a->scale = by_size ? m / (double)a->n : v;
     }

@@ -40,6 +40,12 @@ static ctn_status reshaped(ctn__onnx_call *c, int ndim, const int64_t *dims)
     return ctn__onnx_set_value(c, 0, &v);
 }
 
+/* A diagonal; those far outside of a matrix are all alike. */
+static int64_t diagonal(int64_t k)
+{
+    return k < -CTN__ONNX_LARGE ? -CTN__ONNX_LARGE : k > CTN__ONNX_LARGE ? CTN__ONNX_LARGE : k;
+}
+
 static ctn_status need_tensor(const ctn__onnx_call *c, int i)
 {
     if (!ctn__onnx_has(c, i) || c->in[i]->item)
@@ -87,7 +93,7 @@ ctn_status ctn__onnx_do_reshape(ctn__onnx_call *c)
     CTN_TRY(ctn__onnx_list(c, "shape", 1, dims, CTN_MAX_DIMS, &n));
     if (n < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "there is no shape");
     const ctn__onnx_value *x = c->in[0];
-    const bool zero = ctn__onnx_int(c, "allowzero", 0);
+    const bool zero = ctn__onnx_int(c, "allowzero", 0) != 0;
     int64_t rest = 1;
     for (int i = 0; i < n; i++) {
         if (dims[i] == 0 && !zero) {
@@ -95,7 +101,7 @@ ctn_status ctn__onnx_do_reshape(ctn__onnx_call *c)
             dims[i] = x->dim[i];
         }
         if (dims[i] == -1 && free_axis < 0) free_axis = i;
-        else if (dims[i] < 0 || dims[i] > INT32_MAX * (int64_t)1024)
+        else if (dims[i] < 0 || dims[i] > CTN__ONNX_LARGE)
             return ctn__onnx_fail(c, CTN_ESHAPE, "dimension %d is %lld", i, (long long)dims[i]);
         else rest = dims[i] == 0 || rest <= INT64_MAX / dims[i] ? rest * dims[i] : 0;
     }
@@ -255,6 +261,7 @@ ctn_status ctn__onnx_do_slice(ctn__onnx_call *c)
 static ctn_status split_sizes(ctn__onnx_call *c, int64_t length, int64_t *sizes)
 {
     int n;
+    if (c->nout < 1) return ctn__onnx_fail(c, CTN_EFORMAT, "there are no outputs");
     CTN_TRY(ctn__onnx_list(c, "split", 1, sizes, c->nout, &n));
     if (n >= 0 && n != c->nout)
         return ctn__onnx_fail(c, CTN_EFORMAT, "%d sizes for %d outputs", n, c->nout);
@@ -355,6 +362,9 @@ static ctn_status pad_lists(ctn__onnx_call *c, int ndim, int64_t *before, int64_
         return ctn__onnx_fail(c, CTN_ESHAPE, "%d pads for %d axes, expected twice as many", n,
                               count);
     for (int i = 0; i < ndim; i++) before[i] = after[i] = 0;
+    for (int i = 0; i < n; i++)
+        if (pads[i] < -CTN__ONNX_LARGE || pads[i] > CTN__ONNX_LARGE)
+            return ctn__onnx_fail(c, CTN_ESHAPE, "padding of %lld", (long long)pads[i]);
     for (int i = 0; i < count; i++) {
         CTN_TRY(ctn__onnx_axis(c, na < 0 ? i : axes[i], ndim, &axis));
         before[axis] = pads[i];
@@ -406,6 +416,8 @@ ctn_status ctn__onnx_do_center_crop_pad(ctn__onnx_call *c)
     if (n != (na < 0 ? x->d.ndim : na)) return ctn__onnx_fail(c, CTN_ESHAPE, "%d sizes", n);
     for (int i = 0; i < n; i++) {
         CTN_TRY(ctn__onnx_axis(c, na < 0 ? i : axes[i], c->in[0]->ndim, &axis));
+        if (size[i] < 0 || size[i] > CTN__ONNX_LARGE)
+            return ctn__onnx_fail(c, CTN_ESHAPE, "size %lld", (long long)size[i]);
         const int64_t more = size[i] - c->in[0]->dim[axis];
         if (more < 0) x = ctn_slice_at(c->at, x, axis, -more / 2, size[i]);
         before[axis] = more > 0 ? more / 2 : 0;
@@ -464,7 +476,7 @@ ctn_status ctn__onnx_do_eye_like(ctn__onnx_call *c)
 {
     CTN_TRY(need_tensor(c, 0));
     const ctn__onnx_value x = *c->in[0];
-    const int64_t to = ctn__onnx_int(c, "dtype", 0), k = ctn__onnx_int(c, "k", 0);
+    const int64_t to = ctn__onnx_int(c, "dtype", 0), k = diagonal(ctn__onnx_int(c, "k", 0));
     const ctn_dtype type = to > 0 && to < 100 ? ctn__onnx_dtype((int32_t)to) : x.dtype;
     if (x.ndim != 2 || type == 0) return ctn__onnx_fail(c, CTN_ESHAPE, "expected a matrix");
     void *y = ctn__onnx_set_host(c, 0, type, 2, x.dim);
@@ -482,7 +494,7 @@ ctn_status ctn__onnx_do_trilu(ctn__onnx_call *c)
     ctn_tensor *x = ctn__onnx_in(c, 0);
     if (!x) return ctn_error_status();
     if (ctn__onnx_has(c, 1)) CTN_TRY(ctn__onnx_need(c, 1));
-    const int64_t k = ctn__onnx_has(c, 1) ? ctn__onnx_int_of(c->in[1], 0) : 0;
+    const int64_t k = ctn__onnx_has(c, 1) ? diagonal(ctn__onnx_int_of(c->in[1], 0)) : 0;
     if (!ctn__onnx_int(c, "upper", 1)) return ctn__onnx_set(c, 0, ctn_tril_at(c->at, x, k));
     if (x->d.ndim < 2) return ctn__onnx_fail(c, CTN_ESHAPE, "expected matrices");
     const int64_t R = ctn_dim(x, -2), C = ctn_dim(x, -1);
@@ -499,7 +511,7 @@ ctn_status ctn__onnx_do_depth_to_space(ctn__onnx_call *c)
     ctn_tensor *x = ctn__onnx_in(c, 0);
     const int64_t r = ctn__onnx_int(c, "blocksize", 0);
     if (!x) return ctn_error_status();
-    if (x->d.ndim != 4 || r < 1 || x->d.dim[1] % (r * r) != 0)
+    if (x->d.ndim != 4 || r < 1 || r > INT16_MAX || x->d.dim[1] % (r * r) != 0)
         return ctn__onnx_fail(c, CTN_ESHAPE, "blocks of %lld do not fit", (long long)r);
     if (ctn__onnx_text_is(c, "mode", "CRD", false))
         return ctn__onnx_set(c, 0, ctn_depth_to_space_at(c->at, x, r));
@@ -514,7 +526,7 @@ ctn_status ctn__onnx_do_space_to_depth(ctn__onnx_call *c)
     ctn_tensor *x = ctn__onnx_in(c, 0);
     const int64_t r = ctn__onnx_int(c, "blocksize", 0);
     if (!x) return ctn_error_status();
-    if (x->d.ndim != 4 || r < 1 || x->d.dim[2] % r != 0 || x->d.dim[3] % r != 0)
+    if (x->d.ndim != 4 || r < 1 || r > INT16_MAX || x->d.dim[2] % r != 0 || x->d.dim[3] % r != 0)
         return ctn__onnx_fail(c, CTN_ESHAPE, "blocks of %lld do not fit", (long long)r);
     if (ctn__onnx_text_is(c, "mode", "CRD", false))
         return ctn__onnx_set(c, 0, ctn_space_to_depth_at(c->at, x, r));
