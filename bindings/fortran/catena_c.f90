@@ -31,6 +31,7 @@ module catena_c
     integer(c_int), parameter :: CTN_PAD_NONE = -1
     integer(c_int), parameter :: CTN_SCHED_AT = 16
     integer(c_int), parameter :: CTN_MAX_DIMS = 8
+    integer(c_int), parameter :: CTN_TRIGGER_AT = 16
 
     ! ctn_status
     integer(c_int), parameter :: CTN_OK = 0
@@ -106,6 +107,8 @@ module catena_c
     integer(c_int), parameter :: CTN_INIT_HE_UNIFORM = 8
     integer(c_int), parameter :: CTN_INIT_ORTHOGONAL = 9
     integer(c_int), parameter :: CTN_INIT_IDENTITY = 10
+    integer(c_int), parameter :: CTN_INIT_UPSAMPLE = 11
+    integer(c_int), parameter :: CTN_INIT_DOWNSAMPLE = 12
 
     ! ctn_predicts
     integer(c_int), parameter :: CTN_PREDICTS_OTHER = 0
@@ -183,6 +186,8 @@ module catena_c
     integer(c_int), parameter :: CTN_WHEN_MAX = 6
     integer(c_int), parameter :: CTN_WHEN_MIN = 7
     integer(c_int), parameter :: CTN_SHARE_OF_TIME = 8
+    integer(c_int), parameter :: CTN_AT_EPOCHS = 9
+    integer(c_int), parameter :: CTN_AT_ITERATIONS = 10
 
     ! train.h
     integer(c_int), parameter :: CTN_PRIORITY_EVALUATE = 500
@@ -219,6 +224,9 @@ module catena_c
         type(c_ptr) :: p = c_null_ptr
     end type
     type, bind(C) :: ctn_generator
+        type(c_ptr) :: p = c_null_ptr
+    end type
+    type, bind(C) :: ctn_weights
         type(c_ptr) :: p = c_null_ptr
     end type
     type, bind(C) :: ctn_module
@@ -307,7 +315,7 @@ module catena_c
         integer(c_int64_t) :: arena_bytes = 0
     end type
     type, bind(C) :: ctn_plan_node
-        integer(c_size_t) :: struct_size = 120
+        integer(c_size_t) :: struct_size = 128
         integer(c_int) :: index = 0
         type(c_ptr) :: op = c_null_ptr
         type(c_ptr) :: kernel = c_null_ptr
@@ -324,6 +332,7 @@ module catena_c
         integer(c_int64_t) :: ns = 0
         integer(c_int64_t) :: begin = 0
         integer(c_int64_t) :: end = 0
+        integer(c_int) :: gradient = 0
     end type
     type, bind(C) :: ctn_field
         integer(c_int) :: dtype = 0
@@ -335,9 +344,10 @@ module catena_c
         integer(c_int64_t) :: index = 0
         integer(c_int64_t) :: seed = 0
         integer(c_int64_t) :: epoch = 0
+        integer(c_int64_t) :: size = 0
     end type
     type, bind(C) :: ctn_dataset_vt
-        integer(c_size_t) :: struct_size = 72
+        integer(c_size_t) :: struct_size = 80
         type(c_funptr) :: count = c_null_funptr
         type(c_funptr) :: fields = c_null_funptr
         type(c_funptr) :: field = c_null_funptr
@@ -346,6 +356,7 @@ module catena_c
         type(c_funptr) :: name = c_null_funptr
         type(c_funptr) :: class_name = c_null_funptr
         type(c_funptr) :: length = c_null_funptr
+        type(c_funptr) :: resizes = c_null_funptr
     end type
     type, bind(C) :: ctn_idx_opt
         integer(c_size_t) :: struct_size = 16
@@ -353,10 +364,11 @@ module catena_c
         integer(c_int) :: shaped = 0
     end type
     type, bind(C) :: ctn_cifar_opt
-        integer(c_size_t) :: struct_size = 64
+        integer(c_size_t) :: struct_size = 72
         integer(c_int) :: raw = 0
         real(c_double) :: mean(3) = 0
         real(c_double) :: std(3) = 0
+        integer(c_int) :: coarse = 0
     end type
     type, bind(C) :: ctn_sampler_state
         integer(c_int64_t) :: seed = 0
@@ -370,7 +382,7 @@ module catena_c
         integer(c_int64_t) :: classes = 0
     end type
     type, bind(C) :: ctn_loader_opt
-        integer(c_size_t) :: struct_size = 168
+        integer(c_size_t) :: struct_size = 192
         integer(c_int64_t) :: batch = 0
         integer(c_int) :: threads = 0
         integer(c_int) :: depth = 0
@@ -386,6 +398,9 @@ module catena_c
         integer(c_int64_t) :: block = 0
         integer(c_int) :: join = 0
         integer(c_int) :: join_index = 0
+        type(c_ptr) :: sizes = c_null_ptr
+        integer(c_int) :: nsizes = 0
+        integer(c_int64_t) :: size_every = 0
     end type
     type, bind(C) :: ctn_loader_stats
         integer(c_int64_t) :: batches = 0
@@ -530,11 +545,32 @@ module catena_c
         type(c_ptr) :: only = c_null_ptr
     end type
     type, bind(C) :: ctn_weights_opt
-        integer(c_size_t) :: struct_size = 40
+        integer(c_size_t) :: struct_size = 56
         integer(c_int) :: partial = 0
         type(c_ptr) :: rename = c_null_ptr
         type(c_funptr) :: map = c_null_funptr
         type(c_ptr) :: user = c_null_ptr
+        integer(c_int) :: new_head = 0
+        type(c_funptr) :: fresh = c_null_funptr
+    end type
+    type, bind(C) :: ctn_weights_match
+        type(c_ptr) :: name = c_null_ptr
+        type(c_ptr) :: array = c_null_ptr
+        type(c_ptr) :: problem = c_null_ptr
+        type(c_ptr) :: map = c_null_ptr
+    end type
+    type, bind(C) :: ctn_weights_array
+        type(c_ptr) :: name = c_null_ptr
+        integer(c_int) :: dtype = 0
+        integer(c_int) :: ndim = 0
+        integer(c_int64_t) :: shape(8) = 0
+        integer(c_size_t) :: bytes = 0
+    end type
+    type, bind(C) :: ctn_weights_item
+        type(ctn_weights) :: from
+        integer(c_int64_t) :: array = 0
+        type(c_ptr) :: name = c_null_ptr
+        integer(c_int) :: dtype = 0
     end type
     type, bind(C) :: ctn_state_part
         type(c_ptr) :: prefix = c_null_ptr
@@ -595,6 +631,16 @@ module catena_c
         type(c_ptr) :: weight = c_null_ptr
         type(c_ptr) :: bias = c_null_ptr
     end type
+    type, bind(C) :: ctn_batch_renorm_module_opt
+        integer(c_size_t) :: struct_size = 64
+        real(c_double) :: eps = 0
+        real(c_double) :: momentum = 0
+        real(c_double) :: rmax = 0
+        real(c_double) :: dmax = 0
+        integer(c_int) :: no_affine = 0
+        type(c_ptr) :: weight = c_null_ptr
+        type(c_ptr) :: bias = c_null_ptr
+    end type
     type, bind(C) :: ctn_norm_opt
         integer(c_size_t) :: struct_size = 24
         real(c_double) :: eps = 0
@@ -629,6 +675,27 @@ module catena_c
         integer(c_int) :: aggregate = 0
         integer(c_int) :: residual = 0
     end type
+    type, bind(C) :: ctn_inception_opt
+        integer(c_size_t) :: struct_size = 64
+        integer(c_int64_t) :: out1 = 0
+        integer(c_int64_t) :: reduce3 = 0
+        integer(c_int64_t) :: out3 = 0
+        integer(c_int64_t) :: reduce5 = 0
+        integer(c_int64_t) :: out5 = 0
+        integer(c_int64_t) :: pool = 0
+        integer(c_int) :: batch_norm = 0
+    end type
+    type, bind(C) :: ctn_inception_bn_opt
+        integer(c_size_t) :: struct_size = 72
+        integer(c_int64_t) :: out1 = 0
+        integer(c_int64_t) :: reduce3 = 0
+        integer(c_int64_t) :: out3 = 0
+        integer(c_int64_t) :: reduce33 = 0
+        integer(c_int64_t) :: out33 = 0
+        integer(c_int64_t) :: pool = 0
+        integer(c_int64_t) :: stride = 0
+        integer(c_int) :: average = 0
+    end type
     type, bind(C) :: ctn_lora_opt
         integer(c_size_t) :: struct_size = 40
         integer(c_int64_t) :: rank = 0
@@ -641,6 +708,28 @@ module catena_c
         integer(c_int) :: dim = 0
         integer(c_int) :: iterations = 0
         real(c_double) :: eps = 0
+    end type
+    type, bind(C) :: ctn_onnx_opt
+        integer(c_size_t) :: struct_size = 16
+        integer(c_int) :: frozen = 0
+    end type
+    type, bind(C) :: ctn_onnx_port
+        type(c_ptr) :: name = c_null_ptr
+        integer(c_int) :: dtype = 0
+        integer(c_int) :: ndim = 0
+        integer(c_int64_t) :: dim(8) = 0
+    end type
+    type, bind(C) :: ctn_onnx_export_opt
+        integer(c_size_t) :: struct_size = 72
+        integer(c_int) :: opset = 0
+        integer(c_int) :: fold_batch_norm = 0
+        integer(c_int) :: external = 0
+        integer(c_int64_t) :: batch = 0
+        integer(c_int64_t) :: any_batch = 0
+        integer(c_int64_t) :: any_length = 0
+        type(c_ptr) :: in_names = c_null_ptr
+        type(c_ptr) :: out_names = c_null_ptr
+        type(ctn_module) :: module
     end type
     type, bind(C) :: ctn_scalar
         real(c_double) :: value = 0
@@ -770,10 +859,39 @@ module catena_c
         integer(c_int) :: ceil = 0
         integer(c_int) :: exclude_pad = 0
     end type
+    type, bind(C) :: ctn_roi_opt
+        integer(c_size_t) :: struct_size = 64
+        integer(c_int64_t) :: size(2) = 0
+        real(c_double) :: scale = 0
+        integer(c_int) :: max = 0
+        integer(c_int64_t) :: sampling(2) = 0
+        integer(c_int) :: aligned = 0
+        integer(c_int) :: inclusive = 0
+    end type
     type, bind(C) :: ctn_batch_norm_opt
-        integer(c_size_t) :: struct_size = 24
+        integer(c_size_t) :: struct_size = 32
         real(c_double) :: eps = 0
         real(c_double) :: momentum = 0
+        integer(c_int) :: frozen = 0
+    end type
+    type, bind(C) :: ctn_decorrelated_batch_norm_opt
+        integer(c_size_t) :: struct_size = 32
+        integer(c_int64_t) :: groups = 0
+        real(c_double) :: eps = 0
+        real(c_double) :: momentum = 0
+    end type
+    type, bind(C) :: ctn_batch_renorm_opt
+        integer(c_size_t) :: struct_size = 40
+        real(c_double) :: eps = 0
+        real(c_double) :: momentum = 0
+        real(c_double) :: rmax = 0
+        real(c_double) :: dmax = 0
+    end type
+    type, bind(C) :: ctn_clustering_opt
+        integer(c_size_t) :: struct_size = 32
+        real(c_double) :: pull = 0
+        real(c_double) :: push = 0
+        integer(c_int) :: norm = 0
     end type
     type, bind(C) :: ctn_attention_opt
         integer(c_size_t) :: struct_size = 64
@@ -808,6 +926,21 @@ module catena_c
         integer(c_int) :: reverse = 0
         integer(c_int) :: relu = 0
         integer(c_int) :: composed = 0
+    end type
+    type, bind(C) :: ctn_ctc_opt
+        integer(c_size_t) :: struct_size = 48
+        type(ctn_tensor) :: input_lengths
+        type(ctn_tensor) :: label_lengths
+        integer(c_int64_t) :: blank = 0
+        integer(c_int) :: reduction = 0
+        integer(c_int) :: per_label = 0
+        integer(c_int) :: zero_infinity = 0
+        integer(c_int) :: composed = 0
+    end type
+    type, bind(C) :: ctn_crf_opt
+        integer(c_size_t) :: struct_size = 24
+        type(ctn_tensor) :: lengths
+        integer(c_int) :: reduction = 0
     end type
     type, bind(C) :: ctn_sgd_opt
         integer(c_size_t) :: struct_size = 48
@@ -923,6 +1056,16 @@ module catena_c
         real(c_double) :: beta = 0
         real(c_double) :: decay = 0
     end type
+    type, bind(C) :: ctn_adafactor_opt
+        integer(c_size_t) :: struct_size = 64
+        real(c_double) :: lr = 0
+        real(c_double) :: beta2_decay = 0
+        real(c_double) :: eps1 = 0
+        real(c_double) :: eps2 = 0
+        real(c_double) :: clip = 0
+        real(c_double) :: decay = 0
+        integer(c_int) :: fixed_step = 0
+    end type
     type, bind(C) :: ctn_lbfgs_opt
         integer(c_size_t) :: struct_size = 56
         real(c_double) :: lr = 0
@@ -950,7 +1093,7 @@ module catena_c
         real(c_double) :: min = 0
     end type
     type, bind(C) :: ctn_sched_opt
-        integer(c_size_t) :: struct_size = 208
+        integer(c_size_t) :: struct_size = 240
         integer(c_int) :: kind = 0
         integer(c_int64_t) :: warmup = 0
         integer(c_int64_t) :: steps = 0
@@ -961,6 +1104,10 @@ module catena_c
         integer(c_int64_t) :: at(16) = 0
         real(c_double) :: start = 0
         real(c_double) :: rise = 0
+        integer(c_int64_t) :: swa_start = 0
+        integer(c_int64_t) :: swa_steps = 0
+        real(c_double) :: swa_end = 0
+        integer(c_int) :: swa_linear = 0
     end type
     type, bind(C) :: ctn_desc
         integer(c_int) :: dtype = 0
@@ -1018,6 +1165,7 @@ module catena_c
         integer(c_int) :: kind = 0
         real(c_double) :: n = 0
         type(c_ptr) :: key = c_null_ptr
+        real(c_double) :: at(16) = 0
     end type
     type, bind(C) :: ctn_show_opt
         integer(c_size_t) :: struct_size = 32
@@ -1117,6 +1265,14 @@ module catena_c
         integer(c_int) :: depth = 0
         integer(c_int64_t) :: classes = 0
         integer(c_int64_t) :: in_channels = 0
+        real(c_double) :: dropout = 0
+    end type
+    type, bind(C) :: ctn_googlenet_opt
+        integer(c_size_t) :: struct_size = 40
+        integer(c_int64_t) :: classes = 0
+        integer(c_int64_t) :: in_channels = 0
+        integer(c_int) :: batch_norm = 0
+        integer(c_int) :: no_aux = 0
         real(c_double) :: dropout = 0
     end type
     type, bind(C) :: ctn_unet_opt
@@ -1239,7 +1395,7 @@ module catena_c
         type(c_ptr) :: args = c_null_ptr
     end type
     type, bind(C) :: ctn_extension
-        integer(c_size_t) :: struct_size = 104
+        integer(c_size_t) :: struct_size = 232
         type(c_ptr) :: name = c_null_ptr
         integer(c_int) :: priority = 0
         type(ctn_trigger) :: trigger
@@ -1282,6 +1438,12 @@ module catena_c
             type(c_ptr), value :: s
             type(c_ptr), value :: src
             type(c_ptr), value :: dst
+            integer(c_int) :: res
+        end function
+        function ctn_weights_match_fn(user, match) bind(C) result(res)
+            import
+            type(c_ptr), value :: user
+            type(c_ptr), value :: match
             integer(c_int) :: res
         end function
         subroutine ctn_log_fn(user, message) bind(C)
@@ -1552,6 +1714,29 @@ module catena_c
             integer(c_size_t), value :: bytes
             type(*), intent(inout) :: mine(*)
             integer(c_int), value :: root
+            integer(c_int) :: res
+        end function
+        function ctn_comm_send_bytes(c, buf, bytes, to) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            type(*), intent(in) :: buf(*)
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: to
+            integer(c_int) :: res
+        end function
+        function ctn_comm_recv_size(c, from, bytes) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            integer(c_int), value :: from
+            integer(c_size_t), intent(out) :: bytes
+            integer(c_int) :: res
+        end function
+        function ctn_comm_recv_bytes(c, buf, bytes, from) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            type(*), intent(inout) :: buf(*)
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: from
             integer(c_int) :: res
         end function
         function ctn_comm_barrier(c) bind(C) result(res)
@@ -1964,6 +2149,11 @@ module catena_c
             type(ctn_dataset), value :: ds
             integer(c_int64_t) :: res
         end function
+        function ctn_dataset_resizes(ds) bind(C) result(res)
+            import
+            type(ctn_dataset), value :: ds
+            integer(c_int) :: res
+        end function
         function ctn_arrays_open(ds, count, fields, field, data) bind(C) result(res)
             import
             type(ctn_dataset), intent(out) :: ds
@@ -1999,6 +2189,22 @@ module catena_c
             integer(c_int) :: res
         end function
         function ctn_cifar10_open(ds, dir, split, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int), value :: split
+            type(ctn_cifar_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_cifar100_open(ds, dir, split, opt) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int), value :: split
+            type(ctn_cifar_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_svhn_open(ds, dir, split, opt) bind(C) result(res)
             import
             type(ctn_dataset), intent(out) :: ds
             character(kind=c_char), intent(in) :: dir(*)
@@ -2175,6 +2381,13 @@ module catena_c
             type(ctn_tokens_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_text_lines_open(ds, n, path) bind(C) result(res)
+            import
+            type(ctn_dataset), intent(out) :: ds
+            integer(c_int), value :: n
+            type(c_ptr), intent(in) :: path(*)
+            integer(c_int) :: res
+        end function
     end interface
 
     ! ---- datasets.h: derived datasets
@@ -2328,6 +2541,26 @@ module catena_c
             type(ctn_trainer), value :: tr
             type(ctn_comm), value :: c
             type(ctn_trigger), intent(in), optional :: when
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- dist.h: networks in parts
+    interface
+        function ctn_dist_state_save(c, dir, n, parts) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int), value :: n
+            type(ctn_state_part), intent(in) :: parts(*)
+            integer(c_int) :: res
+        end function
+        function ctn_dist_state_load(c, dir, n, parts) bind(C) result(res)
+            import
+            type(ctn_comm), value :: c
+            character(kind=c_char), intent(in) :: dir(*)
+            integer(c_int), value :: n
+            type(ctn_state_part), intent(in) :: parts(*)
             integer(c_int) :: res
         end function
     end interface
@@ -2744,6 +2977,68 @@ module catena_c
             type(ctn_weights_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_weights_compare(m, path, opt, fn, user) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: path(*)
+            type(ctn_weights_opt), intent(in), optional :: opt
+            type(c_funptr), value :: fn
+            type(c_ptr), value :: user
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- io.h: files of named arrays
+    interface
+        function ctn_weights_open(w, path) bind(C) result(res)
+            import
+            type(ctn_weights), intent(out) :: w
+            character(kind=c_char), intent(in) :: path(*)
+            integer(c_int) :: res
+        end function
+        subroutine ctn_weights_free(w) bind(C)
+            import
+            type(ctn_weights), value :: w
+        end subroutine
+        function ctn_weights_format(w) bind(C) result(res)
+            import
+            type(ctn_weights), value :: w
+            type(c_ptr) :: res
+        end function
+        function ctn_weights_arrays(w) bind(C) result(res)
+            import
+            type(ctn_weights), value :: w
+            integer(c_int64_t) :: res
+        end function
+        function ctn_weights_get_array(w, i, out) bind(C) result(res)
+            import
+            type(ctn_weights), value :: w
+            integer(c_int64_t), value :: i
+            type(ctn_weights_array), intent(out) :: out
+            integer(c_int) :: res
+        end function
+        function ctn_weights_find(w, name) bind(C) result(res)
+            import
+            type(ctn_weights), value :: w
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int64_t) :: res
+        end function
+        function ctn_weights_read(w, i, dtype, dst, bytes) bind(C) result(res)
+            import
+            type(ctn_weights), value :: w
+            integer(c_int64_t), value :: i
+            integer(c_int), value :: dtype
+            type(*), intent(inout) :: dst(*)
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: res
+        end function
+        function ctn_weights_write(path, n, items) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            integer(c_int), value :: n
+            type(ctn_weights_item), intent(in) :: items(*)
+            integer(c_int) :: res
+        end function
     end interface
 
     ! ---- io.h: state of a training run
@@ -2950,6 +3245,24 @@ module catena_c
         end function
     end interface
 
+    ! ---- nn.h: frozen parameters
+    interface
+        function ctn_module_set_trainable(m, pattern, on) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in), optional :: pattern(*)
+            integer(c_int), value :: on
+            integer(c_int) :: res
+        end function
+        function ctn_module_freeze_statistics(m, pattern, on) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in), optional :: pattern(*)
+            integer(c_int), value :: on
+            integer(c_int) :: res
+        end function
+    end interface
+
     ! ---- nn.h: copies
     interface
         function ctn_module_copy(copy, m) bind(C) result(res)
@@ -3022,6 +3335,17 @@ module catena_c
             type(ctn_conv_module_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_deform_conv_new(m, ctx, in, out, spatial, kernel, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: out
+            integer(c_int), value :: spatial
+            integer(c_int64_t), intent(in) :: kernel(*)
+            type(ctn_conv_module_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_spectral_conv_new(m, ctx, in, out, spatial, modes, opt) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -3039,6 +3363,29 @@ module catena_c
             type(ctn_context), value :: ctx
             integer(c_int64_t), value :: channels
             type(ctn_batch_norm_module_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_decorrelated_batch_norm_new(m, ctx, channels, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: channels
+            type(ctn_decorrelated_batch_norm_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_batch_renorm_new(m, ctx, channels, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: channels
+            type(ctn_batch_renorm_module_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_batch_renorm_set_limits(m, rmax, dmax) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            real(c_double), value :: rmax
+            real(c_double), value :: dmax
             integer(c_int) :: res
         end function
         function ctn_group_norm_new(m, ctx, groups, channels, opt) bind(C) result(res)
@@ -3104,6 +3451,39 @@ module catena_c
             type(ctn_rnn_module_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
+        function ctn_child_sum_tree_lstm_new(m, ctx, in, hidden) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: hidden
+            integer(c_int) :: res
+        end function
+        function ctn_nary_tree_lstm_new(m, ctx, in, hidden, children) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: hidden
+            integer(c_int64_t), value :: children
+            integer(c_int) :: res
+        end function
+        function ctn_peephole_lstm_new(m, ctx, in, hidden) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: in
+            integer(c_int64_t), value :: hidden
+            integer(c_int) :: res
+        end function
+        function ctn_crf_new(m, ctx, K, init) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: K
+            type(ctn_init), intent(in), optional :: init
+            integer(c_int) :: res
+        end function
         function ctn_graph_conv_new(m, ctx, in, out, opt) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -3158,6 +3538,22 @@ module catena_c
             type(ctn_context), value :: ctx
             integer(c_int) :: res
         end function
+        function ctn_inception_new(m, ctx, channels, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: channels
+            type(ctn_inception_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_inception_bn_new(m, ctx, channels, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            integer(c_int64_t), value :: channels
+            type(ctn_inception_bn_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
         function ctn_activation_new(m, ctx, op) bind(C) result(res)
             import
             type(ctn_module), intent(out) :: m
@@ -3192,6 +3588,73 @@ module catena_c
             type(ctn_module), value :: m
             character(kind=c_char), intent(in) :: name(*)
             type(ctn_spectral_norm_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- onnx.h
+    interface
+        function ctn_onnx_open(m, ctx, path, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            character(kind=c_char), intent(in) :: path(*)
+            type(ctn_onnx_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_inputs(m) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_outputs(m) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_input(m, i, out) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int), value :: i
+            type(ctn_onnx_port), intent(out) :: out
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_output(m, i, out) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int), value :: i
+            type(ctn_onnx_port), intent(out) :: out
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_run_at(at, m, nx, x, ny, y) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_module), value :: m
+            integer(c_int), value :: nx
+            type(ctn_tensor), intent(in) :: x(*)
+            integer(c_int), value :: ny
+            type(ctn_tensor), intent(inout) :: y(*)
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- onnx_export.h
+    interface
+        function ctn_onnx_export(path, inputs, outputs, opt) bind(C) result(res)
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            type(ctn_tensors), value :: inputs
+            type(ctn_tensors), value :: outputs
+            type(ctn_onnx_export_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_onnx_export_module(m, path, n, in, opt) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: path(*)
+            integer(c_int), value :: n
+            type(ctn_field), intent(in) :: in(*)
+            type(ctn_onnx_export_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
     end interface
@@ -3510,6 +3973,17 @@ module catena_c
             type(ctn_conv_opt), intent(in), optional :: opt
             type(ctn_tensor) :: res
         end function
+        function ctn_deform_conv_at(at, x, offset, w, b, mask, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: offset
+            type(ctn_tensor), value :: w
+            type(ctn_tensor), value :: b
+            type(ctn_tensor), value :: mask
+            type(ctn_conv_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_image.h: pooling
@@ -3570,6 +4044,28 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_image.h: regions of interest
+    interface
+        function ctn_roi_align_at(at, x, rois, roi_index, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: rois
+            type(ctn_tensor), value :: roi_index
+            type(ctn_roi_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_roi_pool_at(at, x, rois, roi_index, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: rois
+            type(ctn_tensor), value :: roi_index
+            type(ctn_roi_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+    end interface
+
     ! ---- ops_image.h: normalisation
     interface
         function ctn_batch_norm_at(at, x, scale, shift, mean, var, opt) bind(C) result(res)
@@ -3581,6 +4077,34 @@ module catena_c
             type(ctn_var), value :: mean
             type(ctn_var), value :: var
             type(ctn_batch_norm_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_decorrelated_batch_norm_at(at, x, mean, projection, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_var), value :: mean
+            type(ctn_var), value :: projection
+            type(ctn_decorrelated_batch_norm_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_fixed_decorrelated_batch_norm_at(at, x, mean, projection) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: mean
+            type(ctn_tensor), value :: projection
+            type(ctn_tensor) :: res
+        end function
+        function ctn_batch_renorm_at(at, x, scale, shift, mean, var, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: scale
+            type(ctn_tensor), value :: shift
+            type(ctn_var), value :: mean
+            type(ctn_var), value :: var
+            type(ctn_batch_renorm_opt), intent(in), optional :: opt
             type(ctn_tensor) :: res
         end function
         function ctn_channel_affine_at(at, x, a, b) bind(C) result(res)
@@ -3729,6 +4253,19 @@ module catena_c
             type(ctn_tensor), intent(out), optional :: logabs
             integer(c_int) :: res
         end function
+        function ctn_inverse_sqrt_at(at, a) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor) :: res
+        end function
+        function ctn_lyapunov_at(at, a, b) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: a
+            type(ctn_tensor), value :: b
+            type(ctn_tensor) :: res
+        end function
     end interface
 
     ! ---- ops_loss.h: softmax
@@ -3865,6 +4402,19 @@ module catena_c
             type(c_ptr), value :: at
             type(ctn_tensor), value :: x
             type(ctn_tensor) :: res
+        end function
+        function ctn_discriminative_margin_based_clustering_loss_at(at, x, t, K, opt, variance, &
+                distance, regular) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: t
+            integer(c_int64_t), value :: K
+            type(ctn_clustering_opt), intent(in), optional :: opt
+            type(ctn_tensor), intent(out), optional :: variance
+            type(ctn_tensor), intent(out), optional :: distance
+            type(ctn_tensor), intent(out), optional :: regular
+            integer(c_int) :: res
         end function
     end interface
 
@@ -4582,6 +5132,62 @@ module catena_c
         end function
     end interface
 
+    ! ---- ops_sequence.h: cells of trees
+    interface
+        function ctn_tree_lstm_at(at, n, c, x, h, c_new) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            integer(c_int), value :: n
+            type(ctn_tensor), intent(in) :: c(*)
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), intent(out), optional :: h
+            type(ctn_tensor), intent(out), optional :: c_new
+            integer(c_int) :: res
+        end function
+        function ctn_slstm_at(at, c1, c2, x1, x2, h, c_new) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: c1
+            type(ctn_tensor), value :: c2
+            type(ctn_tensor), value :: x1
+            type(ctn_tensor), value :: x2
+            type(ctn_tensor), intent(out), optional :: h
+            type(ctn_tensor), intent(out), optional :: c_new
+            integer(c_int) :: res
+        end function
+    end interface
+
+    ! ---- ops_sequence.h: losses of sequences
+    interface
+        function ctn_ctc_loss_at(at, x, labels, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: labels
+            type(ctn_ctc_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_crf_loss_at(at, cost, x, labels, opt) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: cost
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: labels
+            type(ctn_crf_opt), intent(in), optional :: opt
+            type(ctn_tensor) :: res
+        end function
+        function ctn_crf_decode_at(at, cost, x, lengths, path, score) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: cost
+            type(ctn_tensor), value :: x
+            type(ctn_tensor), value :: lengths
+            type(ctn_tensor), intent(out), optional :: path
+            type(ctn_tensor), intent(out), optional :: score
+            integer(c_int) :: res
+        end function
+    end interface
+
     ! ---- ops_shape.h: reductions over axes; with keep = 1 the reduced axes stay, with length 1
     interface
         function ctn_mean_at(at, x, naxes, axes, keep) bind(C) result(res)
@@ -4863,6 +5469,16 @@ module catena_c
             integer(c_int64_t), value :: stride
             type(ctn_tensor) :: res
         end function
+        function ctn_as_strided_at(at, x, ndim, dims, strides, offset) bind(C) result(res)
+            import
+            type(c_ptr), value :: at
+            type(ctn_tensor), value :: x
+            integer(c_int), value :: ndim
+            integer(c_int64_t), intent(in) :: dims(*)
+            integer(c_int64_t), intent(in) :: strides(*)
+            integer(c_int64_t), value :: offset
+            type(ctn_tensor) :: res
+        end function
         function ctn_select_at(at, x, axis, index) bind(C) result(res)
             import
             type(c_ptr), value :: at
@@ -5122,6 +5738,13 @@ module catena_c
             type(ctn_optim), intent(out) :: o
             type(ctn_vars), value :: vars
             type(ctn_msvag_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_adafactor_new(o, vars, opt) bind(C) result(res)
+            import
+            type(ctn_optim), intent(out) :: o
+            type(ctn_vars), value :: vars
+            type(ctn_adafactor_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
         function ctn_lbfgs_new(o, vars, opt) bind(C) result(res)
@@ -5427,6 +6050,27 @@ module catena_c
             type(ctn_tensor), value :: value
             integer(c_int) :: res
         end function
+        function ctn_report_ratio(s, name, above, below) bind(C) result(res)
+            import
+            type(ctn_step), value :: s
+            character(kind=c_char), intent(in) :: name(*)
+            type(ctn_tensor), value :: above
+            type(ctn_tensor), value :: below
+            integer(c_int) :: res
+        end function
+        function ctn_report_metric(s, name, metric, y, t) bind(C) result(res)
+            import
+            type(ctn_step), value :: s
+            character(kind=c_char), intent(in) :: name(*)
+            character(kind=c_char), intent(in), optional :: metric(*)
+            type(ctn_tensor), value :: y
+            type(ctn_tensor), value :: t
+            integer(c_int) :: res
+        end function
+        function ctn_metric_names() bind(C) result(res)
+            import
+            type(c_ptr) :: res
+        end function
     end interface
 
     ! ---- train.h: the loop
@@ -5654,6 +6298,14 @@ module catena_c
             character(kind=c_char), intent(in), optional :: pattern(*)
             integer(c_int) :: res
         end function
+        function ctn_extend_param_plot(tr, when, pattern, file) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            type(ctn_trigger), intent(in), optional :: when
+            character(kind=c_char), intent(in) :: pattern(*)
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
         function ctn_extend_fail_on_nonfinite(tr, when) bind(C) result(res)
             import
             type(ctn_trainer), value :: tr
@@ -5671,6 +6323,14 @@ module catena_c
             import
             type(ctn_trainer), value :: tr
             type(ctn_spike_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_extend_unfreeze(tr, epoch, pattern, statistics) bind(C) result(res)
+            import
+            type(ctn_trainer), value :: tr
+            integer(c_int64_t), value :: epoch
+            character(kind=c_char), intent(in), optional :: pattern(*)
+            integer(c_int), value :: statistics
             integer(c_int) :: res
         end function
         function ctn_extend_average(tr, rate) bind(C) result(res)
@@ -5861,6 +6521,13 @@ module catena_c
             type(ctn_module), intent(out) :: m
             type(ctn_context), value :: ctx
             type(ctn_vgg_opt), intent(in), optional :: opt
+            integer(c_int) :: res
+        end function
+        function ctn_zoo_googlenet(m, ctx, opt) bind(C) result(res)
+            import
+            type(ctn_module), intent(out) :: m
+            type(ctn_context), value :: ctx
+            type(ctn_googlenet_opt), intent(in), optional :: opt
             integer(c_int) :: res
         end function
         function ctn_zoo_unet(m, ctx, opt) bind(C) result(res)

@@ -18,60 +18,62 @@ module catena_objects
         ctn_comm_node, c_comm_local_rank => ctn_comm_local_rank, c_comm_local_size => &
         ctn_comm_local_size, c_comm_transport => ctn_comm_transport, c_comm_algorithm => &
         ctn_comm_algorithm, c_comm_algorithm_name => ctn_comm_algorithm_name, c_comm_set_algorithm &
-        => ctn_comm_set_algorithm, c_comm_barrier => ctn_comm_barrier, c_comm_agree => &
-        ctn_comm_agree, c_comm_fail => ctn_comm_fail, c_comm_break => ctn_comm_break, &
-        c_comm_survives => ctn_comm_survives, c_comm_lost => ctn_comm_lost, c_comm_shrink => &
-        ctn_comm_shrink, c_comm_again => ctn_comm_again, c_comm_split => ctn_comm_split, &
-        c_comm_get_stats => ctn_comm_get_stats, c_context_new => ctn_context_new, c_context_free &
-        => ctn_context_free, c_context_threads => ctn_context_threads, c_context_float_type => &
-        ctn_context_float_type, c_context_get_state => ctn_context_get_state, c_context_set_state &
-        => ctn_context_set_state, c_scope_begin => ctn_scope_begin, c_scope_end => ctn_scope_end, &
-        c_scope_return => ctn_scope_return, c_scope_return_n => ctn_scope_return_n, &
-        c_context_set_training => ctn_context_set_training, c_context_set_grad => &
-        ctn_context_set_grad, c_context_training => ctn_context_training, c_number => &
-        ctn_number_at, c_keep => ctn_keep, c_keep_graph => ctn_keep_graph, c_retain => ctn_retain, &
-        c_retained_value => ctn_retained_value_at, c_retained_free => ctn_retained_free, &
-        c_recompute_begin => ctn_recompute_begin, c_recompute_end => ctn_recompute_end, c_detach &
-        => ctn_detach_at, c_grad => ctn_grad_at, c_with_grad => ctn_with_grad, c_var_new => &
-        ctn_var_new, c_var_free => ctn_var_free, c_var_name => ctn_var_name, c_var_desc => &
-        ctn_var_desc, c_var_kind_of => ctn_var_kind_of, c_var_set_trainable => &
-        ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, c_var_context => &
-        ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush => ctn_flush, &
-        c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
+        => ctn_comm_set_algorithm, c_comm_recv_size => ctn_comm_recv_size, c_comm_barrier => &
+        ctn_comm_barrier, c_comm_agree => ctn_comm_agree, c_comm_fail => ctn_comm_fail, &
+        c_comm_break => ctn_comm_break, c_comm_survives => ctn_comm_survives, c_comm_lost => &
+        ctn_comm_lost, c_comm_shrink => ctn_comm_shrink, c_comm_again => ctn_comm_again, &
+        c_comm_split => ctn_comm_split, c_comm_get_stats => ctn_comm_get_stats, c_context_new => &
+        ctn_context_new, c_context_free => ctn_context_free, c_context_threads => &
+        ctn_context_threads, c_context_float_type => ctn_context_float_type, c_context_get_state &
+        => ctn_context_get_state, c_context_set_state => ctn_context_set_state, c_scope_begin => &
+        ctn_scope_begin, c_scope_end => ctn_scope_end, c_scope_return => ctn_scope_return, &
+        c_scope_return_n => ctn_scope_return_n, c_context_set_training => &
+        ctn_context_set_training, c_context_set_grad => ctn_context_set_grad, c_context_training &
+        => ctn_context_training, c_number => ctn_number_at, c_keep => ctn_keep, c_keep_graph => &
+        ctn_keep_graph, c_retain => ctn_retain, c_retained_value => ctn_retained_value_at, &
+        c_retained_free => ctn_retained_free, c_recompute_begin => ctn_recompute_begin, &
+        c_recompute_end => ctn_recompute_end, c_detach => ctn_detach_at, c_grad => ctn_grad_at, &
+        c_with_grad => ctn_with_grad, c_var_new => ctn_var_new, c_var_free => ctn_var_free, &
+        c_var_name => ctn_var_name, c_var_desc => ctn_var_desc, c_var_kind_of => ctn_var_kind_of, &
+        c_var_set_trainable => ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, &
+        c_var_context => ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush &
+        => ctn_flush, c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
         ctn_context_plan_text, c_context_decisions_text => ctn_context_decisions_text, &
         c_context_write_trace => ctn_context_write_trace, c_context_set_profile => &
         ctn_context_set_profile, c_dataset_free => ctn_dataset_free, c_dataset_count => &
         ctn_dataset_count, c_dataset_fields => ctn_dataset_fields, c_dataset_field => &
         ctn_dataset_field, c_dataset_length => ctn_dataset_length, c_dataset_name => &
         ctn_dataset_name, c_dataset_class => ctn_dataset_class, c_dataset_classes => &
-        ctn_dataset_classes, c_idx_open => ctn_idx_open, c_mnist_open => ctn_mnist_open, &
-        c_cifar10_open => ctn_cifar10_open, c_sampler_sequential => ctn_sampler_sequential, &
-        c_sampler_shuffled => ctn_sampler_shuffled, c_sampler_weighted => ctn_sampler_weighted, &
-        c_sampler_bucketed => ctn_sampler_bucketed, c_sampler_new => ctn_sampler_new, &
-        c_sampler_free => ctn_sampler_free, c_sampler_shard => ctn_sampler_shard, c_sampler_count &
-        => ctn_sampler_count, c_sampler_total => ctn_sampler_total, c_sampler_index => &
-        ctn_sampler_index, c_sampler_get_state => ctn_sampler_get_state, c_sampler_set_state => &
-        ctn_sampler_set_state, c_loader_new => ctn_loader_new, c_loader_free => ctn_loader_free, &
-        c_loader_next => ctn_loader_next, c_batch_tensor => ctn_batch_tensor_at, &
-        c_loader_get_stats => ctn_loader_get_stats, c_loader_get_state => ctn_loader_get_state, &
-        c_loader_set_state => ctn_loader_set_state, c_files_open => ctn_files_open, c_csv_open => &
-        ctn_csv_open, c_csv_column => ctn_csv_column, c_tokens_open => ctn_tokens_open, &
-        c_dataset_slice => ctn_dataset_slice, c_dataset_subset => ctn_dataset_subset, &
-        c_dataset_split => ctn_dataset_split, c_dataset_concat => ctn_dataset_concat, &
-        c_dataset_relabel => ctn_dataset_relabel, c_dataset_mask => ctn_dataset_mask, &
-        c_dataset_moments => ctn_dataset_moments, c_dataset_standardize => &
-        ctn_dataset_standardize, c_dist_optim => ctn_dist_optim, c_dist_get_stats => &
-        ctn_dist_get_stats, c_dist_step_empty => ctn_dist_step_empty_at, c_dist_values => &
-        ctn_dist_values, c_dist_broadcast_vars => ctn_dist_broadcast_vars, c_dist_sync_batch_norm &
-        => ctn_dist_sync_batch_norm, c_dist_mean => ctn_dist_mean, c_dist_evaluate => &
-        ctn_dist_evaluate, c_dist_trainer => ctn_dist_trainer, c_dist_timeline_has => &
-        ctn_dist_timeline_has, c_dist_timeline_begin => ctn_dist_timeline_begin, &
-        c_dist_timeline_write => ctn_dist_timeline_write, c_extend_timeline => &
-        ctn_extend_timeline, c_dist_allreduce => ctn_dist_allreduce_at, c_dist_allreduce_max => &
-        ctn_dist_allreduce_max_at, c_dist_allreduce_min => ctn_dist_allreduce_min_at, &
-        c_dist_reduce => ctn_dist_reduce_at, c_dist_reduce_max => ctn_dist_reduce_max_at, &
-        c_dist_reduce_min => ctn_dist_reduce_min_at, c_dist_broadcast => ctn_dist_broadcast_at, &
-        c_dist_allgather => ctn_dist_allgather_at, c_dist_reduce_scatter => &
+        ctn_dataset_classes, c_dataset_resizes => ctn_dataset_resizes, c_idx_open => ctn_idx_open, &
+        c_mnist_open => ctn_mnist_open, c_cifar10_open => ctn_cifar10_open, c_cifar100_open => &
+        ctn_cifar100_open, c_svhn_open => ctn_svhn_open, c_sampler_sequential => &
+        ctn_sampler_sequential, c_sampler_shuffled => ctn_sampler_shuffled, c_sampler_weighted => &
+        ctn_sampler_weighted, c_sampler_bucketed => ctn_sampler_bucketed, c_sampler_new => &
+        ctn_sampler_new, c_sampler_free => ctn_sampler_free, c_sampler_shard => ctn_sampler_shard, &
+        c_sampler_count => ctn_sampler_count, c_sampler_total => ctn_sampler_total, &
+        c_sampler_index => ctn_sampler_index, c_sampler_get_state => ctn_sampler_get_state, &
+        c_sampler_set_state => ctn_sampler_set_state, c_loader_new => ctn_loader_new, &
+        c_loader_free => ctn_loader_free, c_loader_next => ctn_loader_next, c_batch_tensor => &
+        ctn_batch_tensor_at, c_loader_get_stats => ctn_loader_get_stats, c_loader_get_state => &
+        ctn_loader_get_state, c_loader_set_state => ctn_loader_set_state, c_files_open => &
+        ctn_files_open, c_csv_open => ctn_csv_open, c_csv_column => ctn_csv_column, c_tokens_open &
+        => ctn_tokens_open, c_text_lines_open => ctn_text_lines_open, c_dataset_slice => &
+        ctn_dataset_slice, c_dataset_subset => ctn_dataset_subset, c_dataset_split => &
+        ctn_dataset_split, c_dataset_concat => ctn_dataset_concat, c_dataset_relabel => &
+        ctn_dataset_relabel, c_dataset_mask => ctn_dataset_mask, c_dataset_moments => &
+        ctn_dataset_moments, c_dataset_standardize => ctn_dataset_standardize, c_dist_optim => &
+        ctn_dist_optim, c_dist_get_stats => ctn_dist_get_stats, c_dist_step_empty => &
+        ctn_dist_step_empty_at, c_dist_values => ctn_dist_values, c_dist_broadcast_vars => &
+        ctn_dist_broadcast_vars, c_dist_sync_batch_norm => ctn_dist_sync_batch_norm, c_dist_mean &
+        => ctn_dist_mean, c_dist_evaluate => ctn_dist_evaluate, c_dist_trainer => &
+        ctn_dist_trainer, c_dist_state_save => ctn_dist_state_save, c_dist_state_load => &
+        ctn_dist_state_load, c_dist_timeline_has => ctn_dist_timeline_has, c_dist_timeline_begin &
+        => ctn_dist_timeline_begin, c_dist_timeline_write => ctn_dist_timeline_write, &
+        c_extend_timeline => ctn_extend_timeline, c_dist_allreduce => ctn_dist_allreduce_at, &
+        c_dist_allreduce_max => ctn_dist_allreduce_max_at, c_dist_allreduce_min => &
+        ctn_dist_allreduce_min_at, c_dist_reduce => ctn_dist_reduce_at, c_dist_reduce_max => &
+        ctn_dist_reduce_max_at, c_dist_reduce_min => ctn_dist_reduce_min_at, c_dist_broadcast => &
+        ctn_dist_broadcast_at, c_dist_allgather => ctn_dist_allgather_at, c_dist_reduce_scatter => &
         ctn_dist_reduce_scatter_at, c_dist_gather => ctn_dist_gather_at, c_dist_scatter => &
         ctn_dist_scatter_at, c_dist_alltoall => ctn_dist_alltoall_at, c_dist_send => &
         ctn_dist_send_at, c_dist_recv => ctn_dist_recv_at, c_dist_chain_new => ctn_dist_chain_new, &
@@ -87,53 +89,68 @@ module catena_objects
         ctn_shards_open, c_shards_pack => ctn_shards_pack, c_augment_new => ctn_augment_new, &
         c_build_count => ctn_build_count, c_build_get => ctn_build_get, c_machine_get => &
         ctn_machine_get, c_weights_save => ctn_weights_save, c_weights_save_with => &
-        ctn_weights_save_with, c_weights_load => ctn_weights_load, c_part_module => &
-        ctn_part_module, c_part_optim => ctn_part_optim, c_part_context => ctn_part_context, &
-        c_part_loader => ctn_part_loader, c_state_save => ctn_state_save, c_state_load => &
-        ctn_state_load, c_var_init => ctn_var_init, c_module_new => ctn_module_new, &
-        c_module_new_multi => ctn_module_new_multi, c_module_free => ctn_module_free, c_module_add &
-        => ctn_module_add, c_module_children => ctn_module_children, c_module_child => &
-        ctn_module_child, c_module_context => ctn_module_context, c_module_predicts => &
-        ctn_module_predicts, c_module_param => ctn_module_param, c_module_state => &
-        ctn_module_state, c_module_tie => ctn_module_tie, c_call => ctn_call_at, c_call_multi => &
-        ctn_call_multi_at, c_module_set_recompute => ctn_module_set_recompute, c_module_source => &
-        ctn_module_source, c_params => ctn_params, c_module_find => ctn_module_find, c_module_copy &
-        => ctn_module_copy, c_module_share => ctn_module_share, c_sequential_new => &
+        ctn_weights_save_with, c_weights_load => ctn_weights_load, c_weights_open => &
+        ctn_weights_open, c_weights_free => ctn_weights_free, c_weights_format => &
+        ctn_weights_format, c_weights_arrays => ctn_weights_arrays, c_weights_get_array => &
+        ctn_weights_get_array, c_weights_find => ctn_weights_find, c_weights_write => &
+        ctn_weights_write, c_part_module => ctn_part_module, c_part_optim => ctn_part_optim, &
+        c_part_context => ctn_part_context, c_part_loader => ctn_part_loader, c_state_save => &
+        ctn_state_save, c_state_load => ctn_state_load, c_var_init => ctn_var_init, c_module_new &
+        => ctn_module_new, c_module_new_multi => ctn_module_new_multi, c_module_free => &
+        ctn_module_free, c_module_add => ctn_module_add, c_module_children => ctn_module_children, &
+        c_module_child => ctn_module_child, c_module_context => ctn_module_context, &
+        c_module_predicts => ctn_module_predicts, c_module_param => ctn_module_param, &
+        c_module_state => ctn_module_state, c_module_tie => ctn_module_tie, c_call => ctn_call_at, &
+        c_call_multi => ctn_call_multi_at, c_module_set_recompute => ctn_module_set_recompute, &
+        c_module_source => ctn_module_source, c_params => ctn_params, c_module_find => &
+        ctn_module_find, c_module_set_trainable => ctn_module_set_trainable, &
+        c_module_freeze_statistics => ctn_module_freeze_statistics, c_module_copy => &
+        ctn_module_copy, c_module_share => ctn_module_share, c_sequential_new => &
         ctn_sequential_new, c_module_list_new => ctn_module_list_new, c_linear_new => &
         ctn_linear_new, c_conv_new => ctn_conv_new, c_conv_transpose_new => &
-        ctn_conv_transpose_new, c_spectral_conv_new => ctn_spectral_conv_new, c_batch_norm_new => &
-        ctn_batch_norm_new, c_group_norm_new => ctn_group_norm_new, c_layer_norm_new => &
-        ctn_layer_norm_new, c_rms_norm_new => ctn_rms_norm_new, c_embedding_new => &
-        ctn_embedding_new, c_lstm_new => ctn_lstm_new, c_gru_new => ctn_gru_new, c_rnn_new => &
-        ctn_rnn_new, c_graph_conv_new => ctn_graph_conv_new, c_graph_attention_new => &
+        ctn_conv_transpose_new, c_deform_conv_new => ctn_deform_conv_new, c_spectral_conv_new => &
+        ctn_spectral_conv_new, c_batch_norm_new => ctn_batch_norm_new, &
+        c_decorrelated_batch_norm_new => ctn_decorrelated_batch_norm_new, c_batch_renorm_new => &
+        ctn_batch_renorm_new, c_batch_renorm_set_limits => ctn_batch_renorm_set_limits, &
+        c_group_norm_new => ctn_group_norm_new, c_layer_norm_new => ctn_layer_norm_new, &
+        c_rms_norm_new => ctn_rms_norm_new, c_embedding_new => ctn_embedding_new, c_lstm_new => &
+        ctn_lstm_new, c_gru_new => ctn_gru_new, c_rnn_new => ctn_rnn_new, &
+        c_child_sum_tree_lstm_new => ctn_child_sum_tree_lstm_new, c_nary_tree_lstm_new => &
+        ctn_nary_tree_lstm_new, c_peephole_lstm_new => ctn_peephole_lstm_new, c_crf_new => &
+        ctn_crf_new, c_graph_conv_new => ctn_graph_conv_new, c_graph_attention_new => &
         ctn_graph_attention_new, c_message_passing_new => ctn_message_passing_new, c_dropout_new &
         => ctn_dropout_new, c_max_pool_new => ctn_max_pool_new, c_avg_pool_new => &
-        ctn_avg_pool_new, c_flatten_new => ctn_flatten_new, c_activation_new => &
-        ctn_activation_new, c_lora_add => ctn_lora_add, c_lora_merge => ctn_lora_merge, &
-        c_weight_norm_add => ctn_weight_norm_add, c_spectral_norm_add => ctn_spectral_norm_add, &
-        c_relu => ctn_relu_at, c_global_avg_pool => ctn_global_avg_pool_at, c_cholesky => &
-        ctn_cholesky_at, c_inverse => ctn_inverse_at, c_det => ctn_det_at, c_decov => &
-        ctn_decov_at, c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign => ctn_sign_at, c_square => &
-        ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, c_exp => ctn_exp_at, c_log &
-        => ctn_log_at, c_sin => ctn_sin_at, c_cos => ctn_cos_at, c_tan => ctn_tan_at, c_arcsin => &
-        ctn_arcsin_at, c_arccos => ctn_arccos_at, c_arctan => ctn_arctan_at, c_sinh => &
-        ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, c_arccosh => &
-        ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p => &
-        ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
-        c_ceil => ctn_ceil_at, c_round => ctn_round_at, c_trunc => ctn_trunc_at, c_erf => &
-        ctn_erf_at, c_erfc => ctn_erfc_at, c_erfcx => ctn_erfcx_at, c_erfinv => ctn_erfinv_at, &
-        c_erfcinv => ctn_erfcinv_at, c_ndtr => ctn_ndtr_at, c_log_ndtr => ctn_log_ndtr_at, c_ndtri &
-        => ctn_ndtri_at, c_lgamma => ctn_lgamma_at, c_digamma => ctn_digamma_at, c_sigmoid => &
-        ctn_sigmoid_at, c_tanh => ctn_tanh_at, c_softplus => ctn_softplus_at, c_gelu => &
-        ctn_gelu_at, c_gelu_tanh => ctn_gelu_tanh_at, c_swish => ctn_swish_at, c_selu => &
-        ctn_selu_at, c_hard_sigmoid => ctn_hard_sigmoid_at, c_hard_swish => ctn_hard_swish_at, &
-        c_mish => ctn_mish_at, c_logical_not => ctn_logical_not_at, c_sgd_new => ctn_sgd_new, &
-        c_adam_new => ctn_adam_new, c_adamw_new => ctn_adamw_new, c_rmsprop_new => &
-        ctn_rmsprop_new, c_adagrad_new => ctn_adagrad_new, c_adadelta_new => ctn_adadelta_new, &
-        c_adamax_new => ctn_adamax_new, c_nadam_new => ctn_nadam_new, c_radam_new => &
-        ctn_radam_new, c_lion_new => ctn_lion_new, c_lamb_new => ctn_lamb_new, c_lars_new => &
-        ctn_lars_new, c_adabound_new => ctn_adabound_new, c_smorms3_new => ctn_smorms3_new, &
-        c_msvag_new => ctn_msvag_new, c_lbfgs_new => ctn_lbfgs_new, c_optim_free => &
+        ctn_avg_pool_new, c_flatten_new => ctn_flatten_new, c_inception_new => ctn_inception_new, &
+        c_inception_bn_new => ctn_inception_bn_new, c_activation_new => ctn_activation_new, &
+        c_lora_add => ctn_lora_add, c_lora_merge => ctn_lora_merge, c_weight_norm_add => &
+        ctn_weight_norm_add, c_spectral_norm_add => ctn_spectral_norm_add, c_onnx_open => &
+        ctn_onnx_open, c_onnx_inputs => ctn_onnx_inputs, c_onnx_outputs => ctn_onnx_outputs, &
+        c_onnx_input => ctn_onnx_input, c_onnx_output => ctn_onnx_output, c_onnx_run => &
+        ctn_onnx_run_at, c_onnx_export => ctn_onnx_export, c_onnx_export_module => &
+        ctn_onnx_export_module, c_relu => ctn_relu_at, c_global_avg_pool => &
+        ctn_global_avg_pool_at, c_cholesky => ctn_cholesky_at, c_inverse => ctn_inverse_at, c_det &
+        => ctn_det_at, c_inverse_sqrt => ctn_inverse_sqrt_at, c_decov => ctn_decov_at, c_neg => &
+        ctn_neg_at, c_abs => ctn_abs_at, c_sign => ctn_sign_at, c_square => ctn_square_at, c_sqrt &
+        => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, c_exp => ctn_exp_at, c_log => ctn_log_at, c_sin &
+        => ctn_sin_at, c_cos => ctn_cos_at, c_tan => ctn_tan_at, c_arcsin => ctn_arcsin_at, &
+        c_arccos => ctn_arccos_at, c_arctan => ctn_arctan_at, c_sinh => ctn_sinh_at, c_cosh => &
+        ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, c_arccosh => ctn_arccosh_at, c_arctanh => &
+        ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p => ctn_log1p_at, c_log2 => ctn_log2_at, &
+        c_log10 => ctn_log10_at, c_floor => ctn_floor_at, c_ceil => ctn_ceil_at, c_round => &
+        ctn_round_at, c_trunc => ctn_trunc_at, c_erf => ctn_erf_at, c_erfc => ctn_erfc_at, c_erfcx &
+        => ctn_erfcx_at, c_erfinv => ctn_erfinv_at, c_erfcinv => ctn_erfcinv_at, c_ndtr => &
+        ctn_ndtr_at, c_log_ndtr => ctn_log_ndtr_at, c_ndtri => ctn_ndtri_at, c_lgamma => &
+        ctn_lgamma_at, c_digamma => ctn_digamma_at, c_sigmoid => ctn_sigmoid_at, c_tanh => &
+        ctn_tanh_at, c_softplus => ctn_softplus_at, c_gelu => ctn_gelu_at, c_gelu_tanh => &
+        ctn_gelu_tanh_at, c_swish => ctn_swish_at, c_selu => ctn_selu_at, c_hard_sigmoid => &
+        ctn_hard_sigmoid_at, c_hard_swish => ctn_hard_swish_at, c_mish => ctn_mish_at, &
+        c_logical_not => ctn_logical_not_at, c_sgd_new => ctn_sgd_new, c_adam_new => ctn_adam_new, &
+        c_adamw_new => ctn_adamw_new, c_rmsprop_new => ctn_rmsprop_new, c_adagrad_new => &
+        ctn_adagrad_new, c_adadelta_new => ctn_adadelta_new, c_adamax_new => ctn_adamax_new, &
+        c_nadam_new => ctn_nadam_new, c_radam_new => ctn_radam_new, c_lion_new => ctn_lion_new, &
+        c_lamb_new => ctn_lamb_new, c_lars_new => ctn_lars_new, c_adabound_new => &
+        ctn_adabound_new, c_smorms3_new => ctn_smorms3_new, c_msvag_new => ctn_msvag_new, &
+        c_adafactor_new => ctn_adafactor_new, c_lbfgs_new => ctn_lbfgs_new, c_optim_free => &
         ctn_optim_free, c_backward => ctn_backward_at, c_optim_step => ctn_optim_step_at, &
         c_optim_group => ctn_optim_group, c_optim_lr => ctn_optim_lr, c_optim_set_lr => &
         ctn_optim_set_lr, c_optim_hyper => ctn_optim_hyper, c_optim_set_hyper => &
@@ -152,8 +169,9 @@ module catena_objects
         c_tokenizer_token => ctn_tokenizer_token, c_tokenizer_id => ctn_tokenizer_id, &
         c_tokenizer_special => ctn_tokenizer_special, c_tokenizer_end => ctn_tokenizer_end, &
         c_tokens_pack => ctn_tokens_pack, c_step_context => ctn_step_context, c_step_batch => &
-        ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_trainer_new &
-        => ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
+        ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_report_ratio &
+        => ctn_report_ratio, c_report_metric => ctn_report_metric, c_trainer_new => &
+        ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
         ctn_trainer_free, c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, &
         c_trainer_stopped => ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, &
         c_trainer_optim => ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, &
@@ -168,10 +186,11 @@ module catena_objects
         c_extend_html => ctn_extend_html, c_extend_schedule => ctn_extend_schedule, &
         c_extend_plateau => ctn_extend_plateau, c_extend_early_stop => ctn_extend_early_stop, &
         c_extend_observe => ctn_extend_observe, c_extend_param_stats => ctn_extend_param_stats, &
-        c_extend_fail_on_nonfinite => ctn_extend_fail_on_nonfinite, c_extend_on_nonfinite => &
-        ctn_extend_on_nonfinite, c_extend_spikes => ctn_extend_spikes, c_extend_average => &
-        ctn_extend_average, c_extend_swa => ctn_extend_swa, c_extend_weights => &
-        ctn_extend_weights, c_extend_replicas => ctn_extend_replicas, c_extend_state => &
+        c_extend_param_plot => ctn_extend_param_plot, c_extend_fail_on_nonfinite => &
+        ctn_extend_fail_on_nonfinite, c_extend_on_nonfinite => ctn_extend_on_nonfinite, &
+        c_extend_spikes => ctn_extend_spikes, c_extend_unfreeze => ctn_extend_unfreeze, &
+        c_extend_average => ctn_extend_average, c_extend_swa => ctn_extend_swa, c_extend_weights &
+        => ctn_extend_weights, c_extend_replicas => ctn_extend_replicas, c_extend_state => &
         ctn_extend_state, c_trainer_save => ctn_trainer_save, c_trainer_load => ctn_trainer_load, &
         c_memory_new => ctn_memory_new, c_memory_free => ctn_memory_free, c_extend_memory => &
         ctn_extend_memory, c_trainer_recall => ctn_trainer_recall, c_states_prune => &
@@ -179,72 +198,82 @@ module catena_objects
         c_tune_clear => ctn_tune_clear, c_zoo_new => ctn_zoo_new, c_zoo_mlp => ctn_zoo_mlp, &
         c_zoo_lenet5 => ctn_zoo_lenet5, c_zoo_resnet => ctn_zoo_resnet, c_zoo_resnet_cifar => &
         ctn_zoo_resnet_cifar, c_zoo_mobilenet_v2 => ctn_zoo_mobilenet_v2, c_zoo_vgg => &
-        ctn_zoo_vgg, c_zoo_unet => ctn_zoo_unet, c_zoo_fno => ctn_zoo_fno, c_zoo_gpt => &
-        ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => ctn_zoo_bert, c_zoo_vit => &
-        ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_gcn => ctn_zoo_gcn, c_zoo_gat => &
-        ctn_zoo_gat, c_zoo_meshgraphnet => ctn_zoo_meshgraphnet, c_zoo_open => ctn_zoo_open, &
-        c_comm => ctn_comm, c_retained => ctn_retained, c_dataset => ctn_dataset, c_sampler => &
-        ctn_sampler, c_loader => ctn_loader, c_dist_chain => ctn_dist_chain, c_dist_grid => &
-        ctn_dist_grid, c_generator => ctn_generator, c_module => ctn_module, c_optim => ctn_optim, &
-        c_context => ctn_context, c_var => ctn_var, c_tokenizer => ctn_tokenizer, c_trainer => &
-        ctn_trainer, c_step => ctn_step, c_memory => ctn_memory
+        ctn_zoo_vgg, c_zoo_googlenet => ctn_zoo_googlenet, c_zoo_unet => ctn_zoo_unet, c_zoo_fno &
+        => ctn_zoo_fno, c_zoo_gpt => ctn_zoo_gpt, c_zoo_llama => ctn_zoo_llama, c_zoo_bert => &
+        ctn_zoo_bert, c_zoo_vit => ctn_zoo_vit, c_zoo_seq2seq => ctn_zoo_seq2seq, c_zoo_gcn => &
+        ctn_zoo_gcn, c_zoo_gat => ctn_zoo_gat, c_zoo_meshgraphnet => ctn_zoo_meshgraphnet, &
+        c_zoo_open => ctn_zoo_open, c_comm => ctn_comm, c_retained => ctn_retained, c_dataset => &
+        ctn_dataset, c_sampler => ctn_sampler, c_loader => ctn_loader, c_dist_chain => &
+        ctn_dist_chain, c_dist_grid => ctn_dist_grid, c_generator => ctn_generator, c_weights => &
+        ctn_weights, c_module => ctn_module, c_optim => ctn_optim, c_context => ctn_context, c_var &
+        => ctn_var, c_tokenizer => ctn_tokenizer, c_trainer => ctn_trainer, c_step => ctn_step, &
+        c_memory => ctn_memory
     implicit none
     private
     public :: ctn_comm, ctn_retained, ctn_dataset, ctn_sampler, ctn_loader, ctn_dist_chain, &
-        ctn_dist_grid, ctn_generator, ctn_module, ctn_optim, ctn_context, ctn_var, ctn_tokenizer, &
-        ctn_trainer, ctn_step, ctn_memory, ctn_loss, ctn_order, ctn_layer, ctn_layer_multi, &
-        ctn_listener, ctn_observer, ctn_action
+        ctn_dist_grid, ctn_generator, ctn_weights, ctn_module, ctn_optim, ctn_context, ctn_var, &
+        ctn_tokenizer, ctn_trainer, ctn_step, ctn_memory, ctn_loss, ctn_order, ctn_layer, &
+        ctn_layer_multi, ctn_listener, ctn_observer, ctn_action
     public :: ctn_status_text, ctn_error_status, ctn_error_trace, ctn_version, ctn_version_text, &
         ctn_set_allocator, ctn_allocations, ctn_mpi_init, ctn_mpi_finalize, ctn_comm_open, &
         ctn_comm_loopback, ctn_comm_from_mpi, ctn_comm_rank, ctn_comm_size, ctn_comm_nodes, &
         ctn_comm_node, ctn_comm_local_rank, ctn_comm_local_size, ctn_comm_transport, &
-        ctn_comm_algorithm, ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_barrier, &
-        ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, ctn_comm_lost, &
-        ctn_comm_shrink, ctn_comm_again, ctn_comm_split, ctn_comm_get_stats, ctn_context_new, &
-        ctn_context_threads, ctn_context_float_type, ctn_context_get_state, ctn_context_set_state, &
-        ctn_scope_begin, ctn_scope_end, ctn_scope_return, ctn_scope_return_n, &
-        ctn_context_set_training, ctn_context_set_grad, ctn_context_training, ctn_number, &
-        ctn_keep, ctn_keep_graph, ctn_retain, ctn_retained_value, ctn_recompute_begin, &
+        ctn_comm_algorithm, ctn_comm_algorithm_name, ctn_comm_set_algorithm, ctn_comm_recv_size, &
+        ctn_comm_barrier, ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, &
+        ctn_comm_lost, ctn_comm_shrink, ctn_comm_again, ctn_comm_split, ctn_comm_get_stats, &
+        ctn_context_new, ctn_context_threads, ctn_context_float_type, ctn_context_get_state, &
+        ctn_context_set_state, ctn_scope_begin, ctn_scope_end, ctn_scope_return, &
+        ctn_scope_return_n, ctn_context_set_training, ctn_context_set_grad, ctn_context_training, &
+        ctn_number, ctn_keep, ctn_keep_graph, ctn_retain, ctn_retained_value, ctn_recompute_begin, &
         ctn_recompute_end, ctn_detach, ctn_grad, ctn_with_grad, ctn_var_new, ctn_var_name, &
         ctn_var_desc, ctn_var_kind_of, ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, &
         ctn_use, ctn_assign, ctn_flush, ctn_context_get_stats, ctn_context_plan_text, &
         ctn_context_decisions_text, ctn_context_write_trace, ctn_context_set_profile, &
         ctn_dataset_count, ctn_dataset_fields, ctn_dataset_field, ctn_dataset_length, &
-        ctn_dataset_name, ctn_dataset_class, ctn_dataset_classes, ctn_idx_open, ctn_mnist_open, &
-        ctn_cifar10_open, ctn_sampler_sequential, ctn_sampler_shuffled, ctn_sampler_weighted, &
-        ctn_sampler_bucketed, ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, &
-        ctn_sampler_total, ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, &
-        ctn_loader_new, ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, &
-        ctn_loader_get_state, ctn_loader_set_state, ctn_files_open, ctn_csv_open, ctn_csv_column, &
-        ctn_tokens_open, ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, &
+        ctn_dataset_name, ctn_dataset_class, ctn_dataset_classes, ctn_dataset_resizes, &
+        ctn_idx_open, ctn_mnist_open, ctn_cifar10_open, ctn_cifar100_open, ctn_svhn_open, &
+        ctn_sampler_sequential, ctn_sampler_shuffled, ctn_sampler_weighted, ctn_sampler_bucketed, &
+        ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, ctn_sampler_total, &
+        ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, ctn_loader_new, &
+        ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, ctn_loader_get_state, &
+        ctn_loader_set_state, ctn_files_open, ctn_csv_open, ctn_csv_column, ctn_tokens_open, &
+        ctn_text_lines_open, ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, &
         ctn_dataset_concat, ctn_dataset_relabel, ctn_dataset_mask, ctn_dataset_moments, &
         ctn_dataset_standardize, ctn_dist_optim, ctn_dist_get_stats, ctn_dist_step_empty, &
         ctn_dist_values, ctn_dist_broadcast_vars, ctn_dist_sync_batch_norm, ctn_dist_mean, &
-        ctn_dist_evaluate, ctn_dist_trainer, ctn_dist_timeline_has, ctn_dist_timeline_begin, &
-        ctn_dist_timeline_write, ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, &
-        ctn_dist_allreduce_min, ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, &
-        ctn_dist_broadcast, ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, &
-        ctn_dist_scatter, ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, &
-        ctn_dist_chain_add, ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, &
-        ctn_dist_grid_new, ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, &
-        ctn_dist_field, ctn_env_count, ctn_env_get, ctn_generator_new, ctn_generator_next, &
-        ctn_image_folder_open, ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, &
-        ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, &
-        ctn_weights_save, ctn_weights_save_with, ctn_weights_load, ctn_part_module, &
-        ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, ctn_state_load, &
-        ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, ctn_module_children, &
-        ctn_module_child, ctn_module_context, ctn_module_predicts, ctn_module_param, &
-        ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, &
-        ctn_module_source, ctn_params, ctn_module_find, ctn_module_copy, ctn_module_share, &
+        ctn_dist_evaluate, ctn_dist_trainer, ctn_dist_state_save, ctn_dist_state_load, &
+        ctn_dist_timeline_has, ctn_dist_timeline_begin, ctn_dist_timeline_write, &
+        ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, ctn_dist_allreduce_min, &
+        ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, ctn_dist_broadcast, &
+        ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, ctn_dist_scatter, &
+        ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, ctn_dist_chain_add, &
+        ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, ctn_dist_grid_new, &
+        ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, ctn_dist_field, ctn_env_count, &
+        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_image_folder_open, &
+        ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, ctn_shards_pack, &
+        ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, ctn_weights_save, &
+        ctn_weights_save_with, ctn_weights_load, ctn_weights_open, ctn_weights_format, &
+        ctn_weights_arrays, ctn_weights_get_array, ctn_weights_find, ctn_weights_write, &
+        ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
+        ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
+        ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
+        ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, &
+        ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, &
+        ctn_module_set_trainable, ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, &
         ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
-        ctn_conv_transpose_new, ctn_spectral_conv_new, ctn_batch_norm_new, ctn_group_norm_new, &
-        ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, &
-        ctn_rnn_new, ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, &
-        ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_activation_new, &
-        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_sgd_new, &
-        ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, &
-        ctn_adamax_new, ctn_nadam_new, ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, &
-        ctn_adabound_new, ctn_smorms3_new, ctn_msvag_new, ctn_lbfgs_new, ctn_backward, &
+        ctn_conv_transpose_new, ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
+        ctn_decorrelated_batch_norm_new, ctn_batch_renorm_new, ctn_batch_renorm_set_limits, &
+        ctn_group_norm_new, ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, &
+        ctn_gru_new, ctn_rnn_new, ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, &
+        ctn_peephole_lstm_new, ctn_crf_new, ctn_graph_conv_new, ctn_graph_attention_new, &
+        ctn_message_passing_new, ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, &
+        ctn_flatten_new, ctn_inception_new, ctn_inception_bn_new, ctn_activation_new, &
+        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_onnx_open, &
+        ctn_onnx_inputs, ctn_onnx_outputs, ctn_onnx_input, ctn_onnx_output, ctn_onnx_run, &
+        ctn_onnx_export, ctn_onnx_export_module, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, &
+        ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, ctn_nadam_new, &
+        ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, &
+        ctn_smorms3_new, ctn_msvag_new, ctn_adafactor_new, ctn_lbfgs_new, ctn_backward, &
         ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
         ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
         ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
@@ -254,25 +283,26 @@ module catena_objects
         ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
         ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
         ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
-        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
-        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
-        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
-        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
-        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
-        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
-        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
-        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_fail_on_nonfinite, &
-        ctn_extend_on_nonfinite, ctn_extend_spikes, ctn_extend_average, ctn_extend_swa, &
-        ctn_extend_weights, ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, &
-        ctn_trainer_load, ctn_memory_new, ctn_extend_memory, ctn_trainer_recall, ctn_states_prune, &
-        ctn_state_export, ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, ctn_zoo_mlp, &
-        ctn_zoo_lenet5, ctn_zoo_resnet, ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, ctn_zoo_vgg, &
-        ctn_zoo_unet, ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, &
-        ctn_zoo_seq2seq, ctn_zoo_gcn, ctn_zoo_gat, ctn_zoo_meshgraphnet, ctn_zoo_open, &
-        ctn_comm_free, ctn_retained_free, ctn_dataset_free, ctn_sampler_free, ctn_loader_free, &
-        ctn_dist_chain_free, ctn_dist_grid_free, ctn_generator_free, ctn_module_free, &
-        ctn_optim_free, ctn_context_free, ctn_var_free, ctn_tokenizer_free, ctn_trainer_free, &
-        ctn_memory_free, ctn_trainer_extend
+        ctn_report_ratio, ctn_report_metric, ctn_trainer_new, ctn_trainer_add_optim, &
+        ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
+        ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
+        ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
+        ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, ctn_extend_evaluator, &
+        ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, ctn_extend_plot, &
+        ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, &
+        ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, ctn_extend_param_plot, &
+        ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
+        ctn_extend_unfreeze, ctn_extend_average, ctn_extend_swa, ctn_extend_weights, &
+        ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, ctn_trainer_load, ctn_memory_new, &
+        ctn_extend_memory, ctn_trainer_recall, ctn_states_prune, ctn_state_export, &
+        ctn_tune_folder, ctn_tune_clear, ctn_zoo_new, ctn_zoo_mlp, ctn_zoo_lenet5, ctn_zoo_resnet, &
+        ctn_zoo_resnet_cifar, ctn_zoo_mobilenet_v2, ctn_zoo_vgg, ctn_zoo_googlenet, ctn_zoo_unet, &
+        ctn_zoo_fno, ctn_zoo_gpt, ctn_zoo_llama, ctn_zoo_bert, ctn_zoo_vit, ctn_zoo_seq2seq, &
+        ctn_zoo_gcn, ctn_zoo_gat, ctn_zoo_meshgraphnet, ctn_zoo_open, ctn_comm_free, &
+        ctn_retained_free, ctn_dataset_free, ctn_sampler_free, ctn_loader_free, &
+        ctn_dist_chain_free, ctn_dist_grid_free, ctn_generator_free, ctn_weights_free, &
+        ctn_module_free, ctn_optim_free, ctn_context_free, ctn_var_free, ctn_tokenizer_free, &
+        ctn_trainer_free, ctn_memory_free, ctn_trainer_extend
     public :: op_named
 
     type, extends(ctn_ref) :: ctn_comm
@@ -286,6 +316,7 @@ module catena_objects
         procedure :: transport => f_comm_transport
         procedure :: algorithm => f_comm_algorithm
         procedure :: set_algorithm => f_comm_set_algorithm
+        procedure :: recv_size => f_comm_recv_size
         procedure :: barrier => f_comm_barrier
         procedure :: agree => f_comm_agree
         procedure :: fail => f_comm_fail
@@ -309,6 +340,7 @@ module catena_objects
         procedure :: name => f_dataset_name
         procedure :: class => f_dataset_class
         procedure :: classes => f_dataset_classes
+        procedure :: resizes => f_dataset_resizes
         procedure :: moments => f_dataset_moments
         procedure :: free => f_dataset_free
     end type
@@ -349,6 +381,14 @@ module catena_objects
         procedure :: next => f_generator_next
         procedure :: free => f_generator_free
     end type
+    type, extends(ctn_ref) :: ctn_weights
+    contains
+        procedure :: format => f_weights_format
+        procedure :: arrays => f_weights_arrays
+        procedure :: get_array => f_weights_get_array
+        procedure :: find => f_weights_find
+        procedure :: free => f_weights_free
+    end type
     type, extends(ctn_ref) :: ctn_module
     contains
         procedure :: add => f_module_add
@@ -360,6 +400,8 @@ module catena_objects
         procedure :: set_recompute => f_module_set_recompute
         procedure :: source => f_module_source
         procedure :: find => f_module_find
+        procedure :: set_trainable => f_module_set_trainable
+        procedure :: freeze_statistics => f_module_freeze_statistics
         procedure :: free => f_module_free
     end type
     type, extends(ctn_ref) :: ctn_optim
@@ -611,6 +653,9 @@ module catena_objects
     interface ctn_comm_set_algorithm
         module procedure f_comm_set_algorithm
     end interface
+    interface ctn_comm_recv_size
+        module procedure f_comm_recv_size
+    end interface
     interface ctn_comm_barrier
         module procedure f_comm_barrier
     end interface
@@ -773,6 +818,9 @@ module catena_objects
     interface ctn_dataset_classes
         module procedure f_dataset_classes
     end interface
+    interface ctn_dataset_resizes
+        module procedure f_dataset_resizes
+    end interface
     interface ctn_idx_open
         module procedure f_idx_open
     end interface
@@ -781,6 +829,12 @@ module catena_objects
     end interface
     interface ctn_cifar10_open
         module procedure f_cifar10_open
+    end interface
+    interface ctn_cifar100_open
+        module procedure f_cifar100_open
+    end interface
+    interface ctn_svhn_open
+        module procedure f_svhn_open
     end interface
     interface ctn_sampler_sequential
         module procedure f_sampler_sequential
@@ -845,6 +899,9 @@ module catena_objects
     interface ctn_tokens_open
         module procedure f_tokens_open
     end interface
+    interface ctn_text_lines_open
+        module procedure f_text_lines_open
+    end interface
     interface ctn_dataset_slice
         module procedure f_dataset_slice
     end interface
@@ -895,6 +952,12 @@ module catena_objects
     end interface
     interface ctn_dist_trainer
         module procedure f_dist_trainer
+    end interface
+    interface ctn_dist_state_save
+        module procedure f_dist_state_save
+    end interface
+    interface ctn_dist_state_load
+        module procedure f_dist_state_load
     end interface
     interface ctn_dist_timeline_has
         module procedure f_dist_timeline_has
@@ -1028,6 +1091,24 @@ module catena_objects
     interface ctn_weights_load
         module procedure f_weights_load
     end interface
+    interface ctn_weights_open
+        module procedure f_weights_open
+    end interface
+    interface ctn_weights_format
+        module procedure f_weights_format
+    end interface
+    interface ctn_weights_arrays
+        module procedure f_weights_arrays
+    end interface
+    interface ctn_weights_get_array
+        module procedure f_weights_get_array
+    end interface
+    interface ctn_weights_find
+        module procedure f_weights_find
+    end interface
+    interface ctn_weights_write
+        module procedure f_weights_write
+    end interface
     interface ctn_part_module
         module procedure f_part_module
     end interface
@@ -1097,6 +1178,12 @@ module catena_objects
     interface ctn_module_find
         module procedure f_module_find
     end interface
+    interface ctn_module_set_trainable
+        module procedure f_module_set_trainable
+    end interface
+    interface ctn_module_freeze_statistics
+        module procedure f_module_freeze_statistics
+    end interface
     interface ctn_module_copy
         module procedure f_module_copy
     end interface
@@ -1118,11 +1205,23 @@ module catena_objects
     interface ctn_conv_transpose_new
         module procedure f_conv_transpose_new
     end interface
+    interface ctn_deform_conv_new
+        module procedure f_deform_conv_new
+    end interface
     interface ctn_spectral_conv_new
         module procedure f_spectral_conv_new
     end interface
     interface ctn_batch_norm_new
         module procedure f_batch_norm_new
+    end interface
+    interface ctn_decorrelated_batch_norm_new
+        module procedure f_decorrelated_batch_norm_new
+    end interface
+    interface ctn_batch_renorm_new
+        module procedure f_batch_renorm_new
+    end interface
+    interface ctn_batch_renorm_set_limits
+        module procedure f_batch_renorm_set_limits
     end interface
     interface ctn_group_norm_new
         module procedure f_group_norm_new
@@ -1145,6 +1244,18 @@ module catena_objects
     interface ctn_rnn_new
         module procedure f_rnn_new
     end interface
+    interface ctn_child_sum_tree_lstm_new
+        module procedure f_child_sum_tree_lstm_new
+    end interface
+    interface ctn_nary_tree_lstm_new
+        module procedure f_nary_tree_lstm_new
+    end interface
+    interface ctn_peephole_lstm_new
+        module procedure f_peephole_lstm_new
+    end interface
+    interface ctn_crf_new
+        module procedure f_crf_new
+    end interface
     interface ctn_graph_conv_new
         module procedure f_graph_conv_new
     end interface
@@ -1166,6 +1277,12 @@ module catena_objects
     interface ctn_flatten_new
         module procedure f_flatten_new
     end interface
+    interface ctn_inception_new
+        module procedure f_inception_new
+    end interface
+    interface ctn_inception_bn_new
+        module procedure f_inception_bn_new
+    end interface
     interface ctn_activation_new
         module procedure f_activation_new
     end interface
@@ -1180,6 +1297,30 @@ module catena_objects
     end interface
     interface ctn_spectral_norm_add
         module procedure f_spectral_norm_add
+    end interface
+    interface ctn_onnx_open
+        module procedure f_onnx_open
+    end interface
+    interface ctn_onnx_inputs
+        module procedure f_onnx_inputs
+    end interface
+    interface ctn_onnx_outputs
+        module procedure f_onnx_outputs
+    end interface
+    interface ctn_onnx_input
+        module procedure f_onnx_input
+    end interface
+    interface ctn_onnx_output
+        module procedure f_onnx_output
+    end interface
+    interface ctn_onnx_run
+        module procedure f_onnx_run
+    end interface
+    interface ctn_onnx_export
+        module procedure f_onnx_export
+    end interface
+    interface ctn_onnx_export_module
+        module procedure f_onnx_export_module
     end interface
     interface ctn_sgd_new
         module procedure f_sgd_new, f_sgd_new_module
@@ -1225,6 +1366,9 @@ module catena_objects
     end interface
     interface ctn_msvag_new
         module procedure f_msvag_new, f_msvag_new_module
+    end interface
+    interface ctn_adafactor_new
+        module procedure f_adafactor_new, f_adafactor_new_module
     end interface
     interface ctn_lbfgs_new
         module procedure f_lbfgs_new, f_lbfgs_new_module
@@ -1352,6 +1496,12 @@ module catena_objects
     interface ctn_report
         module procedure f_report
     end interface
+    interface ctn_report_ratio
+        module procedure f_report_ratio
+    end interface
+    interface ctn_report_metric
+        module procedure f_report_metric
+    end interface
     interface ctn_trainer_new
         module procedure f_trainer_new
     end interface
@@ -1442,6 +1592,9 @@ module catena_objects
     interface ctn_extend_param_stats
         module procedure f_extend_param_stats
     end interface
+    interface ctn_extend_param_plot
+        module procedure f_extend_param_plot
+    end interface
     interface ctn_extend_fail_on_nonfinite
         module procedure f_extend_fail_on_nonfinite
     end interface
@@ -1450,6 +1603,9 @@ module catena_objects
     end interface
     interface ctn_extend_spikes
         module procedure f_extend_spikes
+    end interface
+    interface ctn_extend_unfreeze
+        module procedure f_extend_unfreeze
     end interface
     interface ctn_extend_average
         module procedure f_extend_average
@@ -1514,6 +1670,9 @@ module catena_objects
     interface ctn_zoo_vgg
         module procedure f_zoo_vgg
     end interface
+    interface ctn_zoo_googlenet
+        module procedure f_zoo_googlenet
+    end interface
     interface ctn_zoo_unet
         module procedure f_zoo_unet
     end interface
@@ -1570,6 +1729,9 @@ module catena_objects
     end interface
     interface ctn_generator_free
         module procedure f_generator_free
+    end interface
+    interface ctn_weights_free
+        module procedure f_weights_free
     end interface
     interface ctn_module_free
         module procedure f_module_free
@@ -1808,6 +1970,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         integer(c_int) :: st_
         st_ = c_comm_set_algorithm(c_comm(address_of(c)), chars(name))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_comm_recv_size(c, from, bytes, stat, errmsg)
+        class(ctn_comm), intent(in) :: c
+        integer, intent(in) :: from
+        integer(c_size_t), intent(out) :: bytes
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_comm_recv_size(c_comm(address_of(c)), int(from, c_int), bytes)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -2394,6 +2567,12 @@ contains
         res = c_dataset_classes(c_dataset(address_of(ds)))
     end function
 
+    recursive function f_dataset_resizes(ds) result(res)
+        class(ctn_dataset), intent(in) :: ds
+        integer(c_int) :: res
+        res = c_dataset_resizes(c_dataset(address_of(ds)))
+    end function
+
     recursive subroutine f_idx_open(ds, images_path, labels_path, raw, shaped, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds
         character(*), intent(in) :: images_path
@@ -2431,13 +2610,14 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_cifar10_open(ds, dir, split, raw, mean, std, stat, errmsg)
+    recursive subroutine f_cifar10_open(ds, dir, split, raw, mean, std, coarse, stat, errmsg)
         type(ctn_dataset), intent(inout) :: ds
         character(*), intent(in) :: dir
         integer(c_int), intent(in) :: split
         integer, intent(in), optional :: raw
         real(c_double), intent(in), optional :: mean(:)
         real(c_double), intent(in), optional :: std(:)
+        integer, intent(in), optional :: coarse
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
@@ -2446,7 +2626,56 @@ contains
         if (present(raw)) opt_%raw = raw
         if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
         if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(coarse)) opt_%coarse = coarse
         st_ = c_cifar10_open(ds_, chars(dir), split, opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_cifar100_open(ds, dir, split, raw, mean, std, coarse, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: dir
+        integer(c_int), intent(in) :: split
+        integer, intent(in), optional :: raw
+        real(c_double), intent(in), optional :: mean(:)
+        real(c_double), intent(in), optional :: std(:)
+        integer, intent(in), optional :: coarse
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(ctn_cifar_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(raw)) opt_%raw = raw
+        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
+        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(coarse)) opt_%coarse = coarse
+        st_ = c_cifar100_open(ds_, chars(dir), split, opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_svhn_open(ds, dir, split, raw, mean, std, coarse, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: dir
+        integer(c_int), intent(in) :: split
+        integer, intent(in), optional :: raw
+        real(c_double), intent(in), optional :: mean(:)
+        real(c_double), intent(in), optional :: std(:)
+        integer, intent(in), optional :: coarse
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(ctn_cifar_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(raw)) opt_%raw = raw
+        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
+        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(coarse)) opt_%coarse = coarse
+        st_ = c_svhn_open(ds_, chars(dir), split, opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -2588,7 +2817,8 @@ contains
     end subroutine
 
     recursive subroutine f_loader_new(l, ds, s, batch, threads, depth, drop_last, skip, stall_s, &
-                cores, mix, pad_multiple, pad_value, total, block, join, join_index, stat, errmsg)
+                cores, mix, pad_multiple, pad_value, total, block, join, join_index, sizes, &
+                size_every, stat, errmsg)
         type(ctn_loader), intent(inout) :: l
         type(ctn_dataset), intent(in) :: ds
         type(ctn_sampler), intent(in) :: s
@@ -2606,11 +2836,14 @@ contains
         integer, intent(in), optional :: block
         integer, intent(in), optional :: join
         integer, intent(in), optional :: join_index
+        integer, intent(in), optional :: sizes(:)
+        integer, intent(in), optional :: size_every
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_loader) :: l_
         type(ctn_loader_opt) :: opt_
         integer(c_int), allocatable, target :: cores_(:)
+        integer(c_int64_t), allocatable, target :: sizes_(:)
         integer(c_int) :: st_
         if (present(batch)) opt_%batch = batch
         if (present(threads)) opt_%threads = threads
@@ -2630,6 +2863,12 @@ contains
         if (present(block)) opt_%block = block
         if (present(join)) opt_%join = join
         if (present(join_index)) opt_%join_index = join_index
+        if (present(sizes)) then
+            allocate (sizes_, source=int(sizes, c_int64_t))
+            opt_%sizes = c_loc(sizes_)
+            opt_%nsizes = ubound(sizes, 1)
+        end if
+        if (present(size_every)) opt_%size_every = size_every
         st_ = c_loader_new(l_, c_dataset(address_of(ds)), c_sampler(address_of(s)), opt_)
         if (st_ >= 0) then
             call own(l, l_%p, c_funloc(c_loader_free))
@@ -2787,6 +3026,22 @@ contains
         if (present(stride)) opt_%stride = stride
         if (present(bytes)) opt_%bytes = bytes
         st_ = c_tokens_open(ds_, chars(path), opt_)
+        if (st_ >= 0) then
+            call own(ds, ds_%p, c_funloc(c_dataset_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_text_lines_open(ds, path, stat, errmsg)
+        type(ctn_dataset), intent(inout) :: ds
+        character(*), intent(in) :: path(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_dataset) :: ds_
+        type(texts), target :: path_
+        integer(c_int) :: st_
+        call path_%set(path)
+        st_ = c_text_lines_open(ds_, ubound(path, 1, kind=c_int), path_%p)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -3100,6 +3355,32 @@ contains
         if (st_ >= 0) then
             call need(tr, c)
         end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_dist_state_save(dir, parts, c, stat, errmsg)
+        character(*), intent(in) :: dir
+        type(ctn_state_part), intent(in) :: parts(:)
+        type(ctn_comm), intent(in), optional :: c
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_comm) :: c_
+        integer(c_int) :: st_
+        if (present(c)) c_ = c_comm(address_of(c))
+        st_ = c_dist_state_save(c_, chars(dir), ubound(parts, 1, kind=c_int), parts)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_dist_state_load(dir, parts, c, stat, errmsg)
+        character(*), intent(in) :: dir
+        type(ctn_state_part), intent(in) :: parts(:)
+        type(ctn_comm), intent(in), optional :: c
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_comm) :: c_
+        integer(c_int) :: st_
+        if (present(c)) c_ = c_comm(address_of(c))
+        st_ = c_dist_state_load(c_, chars(dir), ubound(parts, 1, kind=c_int), parts)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -3776,13 +4057,16 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_weights_load(m, path, partial, rename, map, user, stat, errmsg)
+    recursive subroutine f_weights_load(m, path, partial, rename, map, user, new_head, fresh, &
+                stat, errmsg)
         type(ctn_module), intent(in) :: m
         character(*), intent(in) :: path
         integer, intent(in), optional :: partial
         character(*), intent(in), optional :: rename(:)
         type(c_funptr), intent(in), optional :: map
         type(c_ptr), intent(in), optional :: user
+        integer, intent(in), optional :: new_head
+        type(c_funptr), intent(in), optional :: fresh
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_weights_opt) :: opt_
@@ -3795,7 +4079,63 @@ contains
         end if
         if (present(map)) opt_%map = map
         if (present(user)) opt_%user = user
+        if (present(new_head)) opt_%new_head = new_head
+        if (present(fresh)) opt_%fresh = fresh
         st_ = c_weights_load(c_module(address_of(m)), chars(path), opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_weights_open(w, path, stat, errmsg)
+        type(ctn_weights), intent(inout) :: w
+        character(*), intent(in) :: path
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_weights) :: w_
+        integer(c_int) :: st_
+        st_ = c_weights_open(w_, chars(path))
+        if (st_ >= 0) then
+            call own(w, w_%p, c_funloc(c_weights_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_weights_format(w) result(res)
+        class(ctn_weights), intent(in) :: w
+        character(:), allocatable :: res
+        res = text_of(c_weights_format(c_weights(address_of(w))))
+    end function
+
+    recursive function f_weights_arrays(w) result(res)
+        class(ctn_weights), intent(in) :: w
+        integer(c_int64_t) :: res
+        res = c_weights_arrays(c_weights(address_of(w)))
+    end function
+
+    recursive subroutine f_weights_get_array(w, i, out, stat, errmsg)
+        class(ctn_weights), intent(in) :: w
+        integer, intent(in) :: i
+        type(ctn_weights_array), intent(inout) :: out
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_weights_get_array(c_weights(address_of(w)), int(i, c_int64_t), out)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_weights_find(w, name) result(res)
+        class(ctn_weights), intent(in) :: w
+        character(*), intent(in) :: name
+        integer(c_int64_t) :: res
+        res = c_weights_find(c_weights(address_of(w)), chars(name))
+    end function
+
+    recursive subroutine f_weights_write(path, items, stat, errmsg)
+        character(*), intent(in) :: path
+        type(ctn_weights_item), intent(in) :: items(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_weights_write(chars(path), ubound(items, 1, kind=c_int), items)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -4072,6 +4412,32 @@ contains
                     stat, errmsg)
     end subroutine
 
+    recursive function f_module_set_trainable(m, on, pattern, stat, errmsg) result(res)
+        class(ctn_module), intent(in) :: m
+        integer, intent(in) :: on
+        character(*), intent(in), optional :: pattern
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: res
+        character(kind=c_char), allocatable :: pattern_(:)
+        call set_chars(pattern_, pattern)
+        res = c_module_set_trainable(c_module(address_of(m)), pattern_, int(on, c_int))
+        call settle(merge(c_error_status(), CTN_OK, res < 0), stat, errmsg)
+    end function
+
+    recursive function f_module_freeze_statistics(m, on, pattern, stat, errmsg) result(res)
+        class(ctn_module), intent(in) :: m
+        integer, intent(in) :: on
+        character(*), intent(in), optional :: pattern
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: res
+        character(kind=c_char), allocatable :: pattern_(:)
+        call set_chars(pattern_, pattern)
+        res = c_module_freeze_statistics(c_module(address_of(m)), pattern_, int(on, c_int))
+        call settle(merge(c_error_status(), CTN_OK, res < 0), stat, errmsg)
+    end function
+
     recursive subroutine f_module_copy(copy, m, stat, errmsg)
         type(ctn_module), intent(inout) :: copy
         type(ctn_module), intent(in) :: m
@@ -4261,6 +4627,47 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_deform_conv_new(m, ctx, in, out, kernel, stride, pad, pad_end, &
+                dilation, groups, out_pad, no_bias, weight, bias, pad_mode, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: out
+        integer, intent(in) :: kernel(:)
+        integer, intent(in), optional :: stride(:)
+        integer, intent(in), optional :: pad(:)
+        integer, intent(in), optional :: pad_end(:)
+        integer, intent(in), optional :: dilation(:)
+        integer, intent(in), optional :: groups
+        integer, intent(in), optional :: out_pad(:)
+        integer, intent(in), optional :: no_bias
+        type(ctn_init), intent(in), target, optional :: weight
+        type(ctn_init), intent(in), target, optional :: bias
+        integer(c_int), intent(in), optional :: pad_mode
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_conv_module_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
+        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
+        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        if (present(groups)) opt_%groups = groups
+        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(no_bias)) opt_%no_bias = no_bias
+        if (present(weight)) opt_%weight = c_loc(weight)
+        if (present(bias)) opt_%bias = c_loc(bias)
+        if (present(pad_mode)) opt_%pad_mode = pad_mode
+        st_ = c_deform_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
+                c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_spectral_conv_new(m, ctx, in, out, modes, weight, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
@@ -4308,6 +4715,74 @@ contains
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
         end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_decorrelated_batch_norm_new(m, ctx, channels, groups, eps, momentum, &
+                stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: channels
+        integer, intent(in), optional :: groups
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_decorrelated_batch_norm_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(groups)) opt_%groups = groups
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        st_ = c_decorrelated_batch_norm_new(m_, c_context(address_of(ctx)), int(channels, &
+                c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_batch_renorm_new(m, ctx, channels, eps, momentum, rmax, dmax, &
+                no_affine, weight, bias, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: channels
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: rmax
+        real(c_double), intent(in), optional :: dmax
+        integer, intent(in), optional :: no_affine
+        type(ctn_init), intent(in), target, optional :: weight
+        type(ctn_init), intent(in), target, optional :: bias
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_batch_renorm_module_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(rmax)) opt_%rmax = rmax
+        if (present(dmax)) opt_%dmax = dmax
+        if (present(no_affine)) opt_%no_affine = no_affine
+        if (present(weight)) opt_%weight = c_loc(weight)
+        if (present(bias)) opt_%bias = c_loc(bias)
+        st_ = c_batch_renorm_new(m_, c_context(address_of(ctx)), int(channels, c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_batch_renorm_set_limits(m, rmax, dmax, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in) :: rmax
+        real(c_double), intent(in) :: dmax
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_batch_renorm_set_limits(c_module(address_of(m)), rmax, dmax)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -4512,6 +4987,78 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_child_sum_tree_lstm_new(m, ctx, in, hidden, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: hidden
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        integer(c_int) :: st_
+        st_ = c_child_sum_tree_lstm_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), &
+                int(hidden, c_int64_t))
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_nary_tree_lstm_new(m, ctx, in, hidden, children, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: hidden
+        integer, intent(in) :: children
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        integer(c_int) :: st_
+        st_ = c_nary_tree_lstm_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(hidden, &
+                c_int64_t), int(children, c_int64_t))
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_peephole_lstm_new(m, ctx, in, hidden, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: in
+        integer, intent(in) :: hidden
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        integer(c_int) :: st_
+        st_ = c_peephole_lstm_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(hidden, &
+                c_int64_t))
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_crf_new(m, ctx, K, init, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: K
+        type(ctn_init), intent(in), optional :: init
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        integer(c_int) :: st_
+        st_ = c_crf_new(m_, c_context(address_of(ctx)), int(K, c_int64_t), init)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_graph_conv_new(m, ctx, in, out, no_bias, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
@@ -4674,6 +5221,72 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_inception_new(m, ctx, channels, out1, reduce3, out3, reduce5, out5, &
+                pool, batch_norm, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: channels
+        integer, intent(in), optional :: out1
+        integer, intent(in), optional :: reduce3
+        integer, intent(in), optional :: out3
+        integer, intent(in), optional :: reduce5
+        integer, intent(in), optional :: out5
+        integer, intent(in), optional :: pool
+        integer, intent(in), optional :: batch_norm
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_inception_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(out1)) opt_%out1 = out1
+        if (present(reduce3)) opt_%reduce3 = reduce3
+        if (present(out3)) opt_%out3 = out3
+        if (present(reduce5)) opt_%reduce5 = reduce5
+        if (present(out5)) opt_%out5 = out5
+        if (present(pool)) opt_%pool = pool
+        if (present(batch_norm)) opt_%batch_norm = batch_norm
+        st_ = c_inception_new(m_, c_context(address_of(ctx)), int(channels, c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_inception_bn_new(m, ctx, channels, out1, reduce3, out3, reduce33, &
+                out33, pool, stride, average, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in) :: channels
+        integer, intent(in), optional :: out1
+        integer, intent(in), optional :: reduce3
+        integer, intent(in), optional :: out3
+        integer, intent(in), optional :: reduce33
+        integer, intent(in), optional :: out33
+        integer, intent(in), optional :: pool
+        integer, intent(in), optional :: stride
+        integer, intent(in), optional :: average
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_inception_bn_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(out1)) opt_%out1 = out1
+        if (present(reduce3)) opt_%reduce3 = reduce3
+        if (present(out3)) opt_%out3 = out3
+        if (present(reduce33)) opt_%reduce33 = reduce33
+        if (present(out33)) opt_%out33 = out33
+        if (present(pool)) opt_%pool = pool
+        if (present(stride)) opt_%stride = stride
+        if (present(average)) opt_%average = average
+        st_ = c_inception_bn_new(m_, c_context(address_of(ctx)), int(channels, c_int64_t), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_activation_new(m, ctx, op, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
@@ -4746,6 +5359,150 @@ contains
         if (present(iterations)) opt_%iterations = iterations
         if (present(eps)) opt_%eps = eps
         st_ = c_spectral_norm_add(c_module(address_of(m)), chars(name), opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_onnx_open(m, ctx, path, frozen, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        character(*), intent(in) :: path
+        integer, intent(in), optional :: frozen
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_onnx_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(frozen)) opt_%frozen = frozen
+        st_ = c_onnx_open(m_, c_context(address_of(ctx)), chars(path), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_onnx_inputs(m) result(res)
+        type(ctn_module), intent(in) :: m
+        integer(c_int) :: res
+        res = c_onnx_inputs(c_module(address_of(m)))
+    end function
+
+    recursive function f_onnx_outputs(m) result(res)
+        type(ctn_module), intent(in) :: m
+        integer(c_int) :: res
+        res = c_onnx_outputs(c_module(address_of(m)))
+    end function
+
+    recursive subroutine f_onnx_input(m, i, out, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        integer, intent(in) :: i
+        type(ctn_onnx_port), intent(inout) :: out
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_onnx_input(c_module(address_of(m)), int(i, c_int), out)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_onnx_output(m, i, out, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        integer, intent(in) :: i
+        type(ctn_onnx_port), intent(inout) :: out
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_onnx_output(c_module(address_of(m)), int(i, c_int), out)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_onnx_run(m, x, y, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        type(ctn_tensor), intent(in) :: x(:)
+        type(ctn_tensor), intent(inout) :: y(:)
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_onnx_run(c_loc(here), c_module(address_of(m)), ubound(x, 1, kind=c_int), x, &
+                ubound(y, 1, kind=c_int), y)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_onnx_export(path, inputs, outputs, opset, fold_batch_norm, external, &
+                batch, any_batch, any_length, in_names, out_names, module, stat, errmsg)
+        character(*), intent(in) :: path
+        type(ctn_tensors), intent(in) :: inputs
+        type(ctn_tensors), intent(in) :: outputs
+        integer, intent(in), optional :: opset
+        integer, intent(in), optional :: fold_batch_norm
+        integer, intent(in), optional :: external
+        integer, intent(in), optional :: batch
+        integer, intent(in), optional :: any_batch
+        integer, intent(in), optional :: any_length
+        character(*), intent(in), optional :: in_names(:)
+        character(*), intent(in), optional :: out_names(:)
+        type(ctn_module), intent(in), optional :: module
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_onnx_export_opt) :: opt_
+        type(texts), target :: in_names_
+        type(texts), target :: out_names_
+        integer(c_int) :: st_
+        if (present(opset)) opt_%opset = opset
+        if (present(fold_batch_norm)) opt_%fold_batch_norm = fold_batch_norm
+        if (present(external)) opt_%external = external
+        if (present(batch)) opt_%batch = batch
+        if (present(any_batch)) opt_%any_batch = any_batch
+        if (present(any_length)) opt_%any_length = any_length
+        if (present(in_names)) then
+            call in_names_%set(in_names)
+            opt_%in_names = c_loc(in_names_%p)
+        end if
+        if (present(out_names)) then
+            call out_names_%set(out_names)
+            opt_%out_names = c_loc(out_names_%p)
+        end if
+        if (present(module)) opt_%module = c_module(address_of(module))
+        st_ = c_onnx_export(chars(path), inputs, outputs, opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_onnx_export_module(m, path, in, opset, fold_batch_norm, external, &
+                batch, any_batch, any_length, in_names, out_names, module, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        character(*), intent(in) :: path
+        type(ctn_field), intent(in) :: in(:)
+        integer, intent(in), optional :: opset
+        integer, intent(in), optional :: fold_batch_norm
+        integer, intent(in), optional :: external
+        integer, intent(in), optional :: batch
+        integer, intent(in), optional :: any_batch
+        integer, intent(in), optional :: any_length
+        character(*), intent(in), optional :: in_names(:)
+        character(*), intent(in), optional :: out_names(:)
+        type(ctn_module), intent(in), optional :: module
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_onnx_export_opt) :: opt_
+        type(texts), target :: in_names_
+        type(texts), target :: out_names_
+        integer(c_int) :: st_
+        if (present(opset)) opt_%opset = opset
+        if (present(fold_batch_norm)) opt_%fold_batch_norm = fold_batch_norm
+        if (present(external)) opt_%external = external
+        if (present(batch)) opt_%batch = batch
+        if (present(any_batch)) opt_%any_batch = any_batch
+        if (present(any_length)) opt_%any_length = any_length
+        if (present(in_names)) then
+            call in_names_%set(in_names)
+            opt_%in_names = c_loc(in_names_%p)
+        end if
+        if (present(out_names)) then
+            call out_names_%set(out_names)
+            opt_%out_names = c_loc(out_names_%p)
+        end if
+        if (present(module)) opt_%module = c_module(address_of(module))
+        st_ = c_onnx_export_module(c_module(address_of(m)), chars(path), ubound(in, 1, &
+                kind=c_int), in, opt_)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -5536,6 +6293,67 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_adafactor_new(o, vars, lr, beta2_decay, eps1, eps2, clip, decay, &
+                fixed_step, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_vars), intent(in) :: vars
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta2_decay
+        real(c_double), intent(in), optional :: eps1
+        real(c_double), intent(in), optional :: eps2
+        real(c_double), intent(in), optional :: clip
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: fixed_step
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adafactor_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta2_decay)) opt_%beta2_decay = beta2_decay
+        if (present(eps1)) opt_%eps1 = eps1
+        if (present(eps2)) opt_%eps2 = eps2
+        if (present(clip)) opt_%clip = clip
+        if (present(decay)) opt_%decay = decay
+        if (present(fixed_step)) opt_%fixed_step = fixed_step
+        st_ = c_adafactor_new(o_, vars, opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_adafactor_new_module(o, m, lr, beta2_decay, eps1, eps2, clip, decay, &
+                fixed_step, stat, errmsg)
+        type(ctn_optim), intent(inout) :: o
+        type(ctn_module), intent(in) :: m
+        real(c_double), intent(in), optional :: lr
+        real(c_double), intent(in), optional :: beta2_decay
+        real(c_double), intent(in), optional :: eps1
+        real(c_double), intent(in), optional :: eps2
+        real(c_double), intent(in), optional :: clip
+        real(c_double), intent(in), optional :: decay
+        integer, intent(in), optional :: fixed_step
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_optim) :: o_
+        type(ctn_adafactor_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(lr)) opt_%lr = lr
+        if (present(beta2_decay)) opt_%beta2_decay = beta2_decay
+        if (present(eps1)) opt_%eps1 = eps1
+        if (present(eps2)) opt_%eps2 = eps2
+        if (present(clip)) opt_%clip = clip
+        if (present(decay)) opt_%decay = decay
+        if (present(fixed_step)) opt_%fixed_step = fixed_step
+        st_ = c_adafactor_new(o_, c_params(c_module(address_of(m))), opt_)
+        if (st_ >= 0) then
+            call own(o, o_%p, c_funloc(c_optim_free))
+            call need(o, m)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_lbfgs_new(o, vars, lr, iterations, evaluations, history, tol_grad, &
                 tol_change, no_line_search, stat, errmsg)
         type(ctn_optim), intent(inout) :: o
@@ -5996,6 +6814,33 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_report_ratio(s, name, above, below, stat, errmsg)
+        type(ctn_step), intent(in) :: s
+        character(*), intent(in) :: name
+        type(ctn_tensor), intent(in) :: above
+        type(ctn_tensor), intent(in) :: below
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_report_ratio(c_step(address_of(s)), chars(name), above, below)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_report_metric(s, name, y, t, metric, stat, errmsg)
+        type(ctn_step), intent(in) :: s
+        character(*), intent(in) :: name
+        type(ctn_tensor), intent(in) :: y
+        type(ctn_tensor), intent(in) :: t
+        character(*), intent(in), optional :: metric
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        character(kind=c_char), allocatable :: metric_(:)
+        integer(c_int) :: st_
+        call set_chars(metric_, metric)
+        st_ = c_report_metric(c_step(address_of(s)), chars(name), metric_, y, t)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_trainer_new(tr, opt, loader, loss, net, epochs, iterations, seconds, &
                 accumulate, out, stat, errmsg)
         type(ctn_trainer), intent(inout) :: tr
@@ -6418,6 +7263,18 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_extend_param_plot(tr, pattern, file, when, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        character(*), intent(in) :: pattern
+        character(*), intent(in) :: file
+        type(ctn_trigger), intent(in), optional :: when
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_extend_param_plot(c_trainer(address_of(tr)), when, chars(pattern), chars(file))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive subroutine f_extend_fail_on_nonfinite(tr, when, stat, errmsg)
         type(ctn_trainer), intent(in) :: tr
         type(ctn_trigger), intent(in), optional :: when
@@ -6459,6 +7316,21 @@ contains
         if (present(deviations)) opt_%deviations = deviations
         if (present(window)) opt_%window = window
         st_ = c_extend_spikes(c_trainer(address_of(tr)), opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_extend_unfreeze(tr, epoch, statistics, pattern, stat, errmsg)
+        type(ctn_trainer), intent(in) :: tr
+        integer, intent(in) :: epoch
+        integer, intent(in) :: statistics
+        character(*), intent(in), optional :: pattern
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        character(kind=c_char), allocatable :: pattern_(:)
+        integer(c_int) :: st_
+        call set_chars(pattern_, pattern)
+        st_ = c_extend_unfreeze(c_trainer(address_of(tr)), int(epoch, c_int64_t), pattern_, &
+                int(statistics, c_int))
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -6774,6 +7646,33 @@ contains
         if (present(in_channels)) opt_%in_channels = in_channels
         if (present(dropout)) opt_%dropout = dropout
         st_ = c_zoo_vgg(m_, c_context(address_of(ctx)), opt_)
+        if (st_ >= 0) then
+            call own(m, m_%p, c_funloc(c_module_free))
+            call need(m, ctx)
+        end if
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_zoo_googlenet(m, ctx, classes, in_channels, batch_norm, no_aux, &
+                dropout, stat, errmsg)
+        type(ctn_module), intent(inout) :: m
+        type(ctn_context), intent(in) :: ctx
+        integer, intent(in), optional :: classes
+        integer, intent(in), optional :: in_channels
+        integer, intent(in), optional :: batch_norm
+        integer, intent(in), optional :: no_aux
+        real(c_double), intent(in), optional :: dropout
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(c_module) :: m_
+        type(ctn_googlenet_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(classes)) opt_%classes = classes
+        if (present(in_channels)) opt_%in_channels = in_channels
+        if (present(batch_norm)) opt_%batch_norm = batch_norm
+        if (present(no_aux)) opt_%no_aux = no_aux
+        if (present(dropout)) opt_%dropout = dropout
+        st_ = c_zoo_googlenet(m_, c_context(address_of(ctx)), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -7159,6 +8058,11 @@ contains
         call drop(self)
     end subroutine
 
+    subroutine f_weights_free(self)
+        class(ctn_weights), intent(inout) :: self
+        call drop(self)
+    end subroutine
+
     subroutine f_module_free(self)
         class(ctn_module), intent(inout) :: self
         call drop(self)
@@ -7209,6 +8113,8 @@ contains
             op = c_funloc(c_inverse)
         case ('det')
             op = c_funloc(c_det)
+        case ('inverse_sqrt')
+            op = c_funloc(c_inverse_sqrt)
         case ('decov')
             op = c_funloc(c_decov)
         case ('neg')

@@ -18,41 +18,47 @@ module catena_ops
         c_segment_mean => ctn_segment_mean_at, c_segment_max => ctn_segment_max_at, &
         c_segment_softmax => ctn_segment_softmax_at, c_group_ids => ctn_group_ids_at, c_spmm => &
         ctn_spmm_at, c_conv => ctn_conv_at, c_conv_transpose => ctn_conv_transpose_at, c_im2col => &
-        ctn_im2col_at, c_local_conv => ctn_local_conv_at, c_max_pool => ctn_max_pool_at, &
-        c_max_pool_places => ctn_max_pool_places_at, c_max_unpool => ctn_max_unpool_at, c_avg_pool &
-        => ctn_avg_pool_at, c_global_avg_pool => ctn_global_avg_pool_at, c_adaptive_avg_pool => &
-        ctn_adaptive_avg_pool_at, c_spatial_pyramid_pool => ctn_spatial_pyramid_pool_at, &
-        c_batch_norm => ctn_batch_norm_at, c_channel_affine => ctn_channel_affine_at, c_group_norm &
-        => ctn_group_norm_at, c_instance_norm => ctn_instance_norm_at, c_local_response_norm => &
+        ctn_im2col_at, c_local_conv => ctn_local_conv_at, c_deform_conv => ctn_deform_conv_at, &
+        c_max_pool => ctn_max_pool_at, c_max_pool_places => ctn_max_pool_places_at, c_max_unpool &
+        => ctn_max_unpool_at, c_avg_pool => ctn_avg_pool_at, c_global_avg_pool => &
+        ctn_global_avg_pool_at, c_adaptive_avg_pool => ctn_adaptive_avg_pool_at, &
+        c_spatial_pyramid_pool => ctn_spatial_pyramid_pool_at, c_roi_align => ctn_roi_align_at, &
+        c_roi_pool => ctn_roi_pool_at, c_batch_norm => ctn_batch_norm_at, &
+        c_decorrelated_batch_norm => ctn_decorrelated_batch_norm_at, &
+        c_fixed_decorrelated_batch_norm => ctn_fixed_decorrelated_batch_norm_at, c_batch_renorm => &
+        ctn_batch_renorm_at, c_channel_affine => ctn_channel_affine_at, c_group_norm => &
+        ctn_group_norm_at, c_instance_norm => ctn_instance_norm_at, c_local_response_norm => &
         ctn_local_response_norm_at, c_resize => ctn_resize_at, c_grid_sample => &
         ctn_grid_sample_at, c_affine_grid => ctn_affine_grid_at, c_depth_to_space => &
         ctn_depth_to_space_at, c_space_to_depth => ctn_space_to_depth_at, c_prelu => ctn_prelu_at, &
         c_spatial_dropout => ctn_spatial_dropout_at, c_cholesky => ctn_cholesky_at, &
         c_solve_triangular => ctn_solve_triangular_at, c_solve => ctn_solve_at, c_inverse => &
-        ctn_inverse_at, c_det => ctn_det_at, c_slogdet => ctn_slogdet_at, c_softmax => &
-        ctn_softmax_at, c_log_softmax => ctn_log_softmax_at, c_sigmoid_cross_entropy => &
+        ctn_inverse_at, c_det => ctn_det_at, c_slogdet => ctn_slogdet_at, c_inverse_sqrt => &
+        ctn_inverse_sqrt_at, c_lyapunov => ctn_lyapunov_at, c_softmax => ctn_softmax_at, &
+        c_log_softmax => ctn_log_softmax_at, c_sigmoid_cross_entropy => &
         ctn_sigmoid_cross_entropy_at, c_mean_squared_error => ctn_mean_squared_error_at, &
         c_mean_absolute_error => ctn_mean_absolute_error_at, c_huber => ctn_huber_at, &
         c_bernoulli_nll => ctn_bernoulli_nll_at, c_poisson_nll => ctn_poisson_nll_at, &
         c_gaussian_nll => ctn_gaussian_nll_at, c_gaussian_kl_divergence => &
         ctn_gaussian_kl_divergence_at, c_kl_div => ctn_kl_div_at, c_hinge => ctn_hinge_at, &
         c_contrastive => ctn_contrastive_at, c_triplet => ctn_triplet_at, c_decov => ctn_decov_at, &
-        c_accuracy => ctn_accuracy_at, c_confusion_matrix => ctn_confusion_matrix_at, &
-        c_binary_accuracy => ctn_binary_accuracy_at, c_r2_score => ctn_r2_score_at, &
-        c_classification_summary => ctn_classification_summary_at, c_layer_norm => &
-        ctn_layer_norm_at, c_rms_norm => ctn_rms_norm_at, c_dropout => ctn_dropout_at, &
-        c_random_normal => ctn_random_normal_at, c_random_uniform => ctn_random_uniform_at, &
-        c_gaussian => ctn_gaussian_at, c_gumbel_softmax => ctn_gumbel_softmax_at, c_sub => &
-        ctn_sub_at, c_mul => ctn_mul_at, c_div => ctn_div_at, c_maximum => ctn_maximum_at, &
-        c_minimum => ctn_minimum_at, c_pow => ctn_pow_at, c_power => ctn_power_at, c_scale => &
-        ctn_scale_at, c_shift => ctn_shift_at, c_clip => ctn_clip_at, c_neg => ctn_neg_at, c_abs &
-        => ctn_abs_at, c_sign => ctn_sign_at, c_square => ctn_square_at, c_sqrt => ctn_sqrt_at, &
-        c_rsqrt => ctn_rsqrt_at, c_exp => ctn_exp_at, c_log => ctn_log_at, c_sin => ctn_sin_at, &
-        c_cos => ctn_cos_at, c_tan => ctn_tan_at, c_arcsin => ctn_arcsin_at, c_arccos => &
-        ctn_arccos_at, c_arctan => ctn_arctan_at, c_arctan2 => ctn_arctan2_at, c_sinh => &
-        ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, c_arccosh => &
-        ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p => &
-        ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
+        c_discriminative_margin_based_clustering_loss => &
+        ctn_discriminative_margin_based_clustering_loss_at, c_accuracy => ctn_accuracy_at, &
+        c_confusion_matrix => ctn_confusion_matrix_at, c_binary_accuracy => &
+        ctn_binary_accuracy_at, c_r2_score => ctn_r2_score_at, c_classification_summary => &
+        ctn_classification_summary_at, c_layer_norm => ctn_layer_norm_at, c_rms_norm => &
+        ctn_rms_norm_at, c_dropout => ctn_dropout_at, c_random_normal => ctn_random_normal_at, &
+        c_random_uniform => ctn_random_uniform_at, c_gaussian => ctn_gaussian_at, c_gumbel_softmax &
+        => ctn_gumbel_softmax_at, c_sub => ctn_sub_at, c_mul => ctn_mul_at, c_div => ctn_div_at, &
+        c_maximum => ctn_maximum_at, c_minimum => ctn_minimum_at, c_pow => ctn_pow_at, c_power => &
+        ctn_power_at, c_scale => ctn_scale_at, c_shift => ctn_shift_at, c_clip => ctn_clip_at, &
+        c_neg => ctn_neg_at, c_abs => ctn_abs_at, c_sign => ctn_sign_at, c_square => &
+        ctn_square_at, c_sqrt => ctn_sqrt_at, c_rsqrt => ctn_rsqrt_at, c_exp => ctn_exp_at, c_log &
+        => ctn_log_at, c_sin => ctn_sin_at, c_cos => ctn_cos_at, c_tan => ctn_tan_at, c_arcsin => &
+        ctn_arcsin_at, c_arccos => ctn_arccos_at, c_arctan => ctn_arctan_at, c_arctan2 => &
+        ctn_arctan2_at, c_sinh => ctn_sinh_at, c_cosh => ctn_cosh_at, c_arcsinh => ctn_arcsinh_at, &
+        c_arccosh => ctn_arccosh_at, c_arctanh => ctn_arctanh_at, c_expm1 => ctn_expm1_at, c_log1p &
+        => ctn_log1p_at, c_log2 => ctn_log2_at, c_log10 => ctn_log10_at, c_floor => ctn_floor_at, &
         c_ceil => ctn_ceil_at, c_round => ctn_round_at, c_trunc => ctn_trunc_at, c_fmod => &
         ctn_fmod_at, c_signed_power => ctn_signed_power_at, c_squared_difference => &
         ctn_squared_difference_at, c_linear_interpolate => ctn_linear_interpolate_at, c_erf => &
@@ -70,24 +76,26 @@ module catena_ops
         ctn_logical_and_at, c_logical_or => ctn_logical_or_at, c_logical_not => &
         ctn_logical_not_at, c_where => ctn_where_at, c_cast => ctn_cast_at, c_attention => &
         ctn_attention_at, c_rotary => ctn_rotary_at, c_lstm => ctn_lstm_at, c_gru => ctn_gru_at, &
-        c_rnn => ctn_rnn_at, c_mean => ctn_mean_at, c_max => ctn_max_at, c_min => ctn_min_at, &
-        c_prod => ctn_prod_at, c_logsumexp => ctn_logsumexp_at, c_variance => ctn_variance_at, &
-        c_std => ctn_std_at, c_norm => ctn_norm_at, c_average => ctn_average_at, c_argmax => &
-        ctn_argmax_at, c_argmin => ctn_argmin_at, c_topk => ctn_topk_at, c_cumsum => &
-        ctn_cumsum_at, c_sort => ctn_sort_at, c_argsort => ctn_argsort_at, c_cumprod => &
-        ctn_cumprod_at, c_normalize => ctn_normalize_at, c_cosine_similarity => &
-        ctn_cosine_similarity_at, c_cross_covariance => ctn_cross_covariance_at, c_one_hot => &
-        ctn_one_hot_at, c_gather => ctn_gather_at, c_scatter_add => ctn_scatter_add_at, &
-        c_embedding => ctn_embedding_at, c_select_item => ctn_select_item_at, c_permutate => &
-        ctn_permutate_at, c_masked_fill => ctn_masked_fill_at, c_concat => ctn_concat_at, c_stack &
-        => ctn_stack_at, c_split => ctn_split_at, c_slice => ctn_slice_at, c_slice_step => &
-        ctn_slice_step_at, c_select => ctn_select_at, c_separate => ctn_separate_at, c_pad => &
-        ctn_pad_at, c_pad_by => ctn_pad_by_at, c_tril => ctn_tril_at, c_put_rows => &
-        ctn_put_rows_at, c_squeeze => ctn_squeeze_at, c_unsqueeze => ctn_unsqueeze_at, c_flip => &
-        ctn_flip_at, c_roll => ctn_roll_at, c_repeat => ctn_repeat_at, c_tile => ctn_tile_at, &
-        c_moveaxis => ctn_moveaxis_at, c_swapaxes => ctn_swapaxes_at, c_diagonal => &
-        ctn_diagonal_at, c_diag_embed => ctn_diag_embed_at, c_einsum => ctn_einsum_at, c_tensordot &
-        => ctn_tensordot_at, c_context => ctn_context, c_var => ctn_var
+        c_rnn => ctn_rnn_at, c_tree_lstm => ctn_tree_lstm_at, c_slstm => ctn_slstm_at, c_ctc_loss &
+        => ctn_ctc_loss_at, c_crf_loss => ctn_crf_loss_at, c_crf_decode => ctn_crf_decode_at, &
+        c_mean => ctn_mean_at, c_max => ctn_max_at, c_min => ctn_min_at, c_prod => ctn_prod_at, &
+        c_logsumexp => ctn_logsumexp_at, c_variance => ctn_variance_at, c_std => ctn_std_at, &
+        c_norm => ctn_norm_at, c_average => ctn_average_at, c_argmax => ctn_argmax_at, c_argmin => &
+        ctn_argmin_at, c_topk => ctn_topk_at, c_cumsum => ctn_cumsum_at, c_sort => ctn_sort_at, &
+        c_argsort => ctn_argsort_at, c_cumprod => ctn_cumprod_at, c_normalize => ctn_normalize_at, &
+        c_cosine_similarity => ctn_cosine_similarity_at, c_cross_covariance => &
+        ctn_cross_covariance_at, c_one_hot => ctn_one_hot_at, c_gather => ctn_gather_at, &
+        c_scatter_add => ctn_scatter_add_at, c_embedding => ctn_embedding_at, c_select_item => &
+        ctn_select_item_at, c_permutate => ctn_permutate_at, c_masked_fill => ctn_masked_fill_at, &
+        c_concat => ctn_concat_at, c_stack => ctn_stack_at, c_split => ctn_split_at, c_slice => &
+        ctn_slice_at, c_slice_step => ctn_slice_step_at, c_as_strided => ctn_as_strided_at, &
+        c_select => ctn_select_at, c_separate => ctn_separate_at, c_pad => ctn_pad_at, c_pad_by => &
+        ctn_pad_by_at, c_tril => ctn_tril_at, c_put_rows => ctn_put_rows_at, c_squeeze => &
+        ctn_squeeze_at, c_unsqueeze => ctn_unsqueeze_at, c_flip => ctn_flip_at, c_roll => &
+        ctn_roll_at, c_repeat => ctn_repeat_at, c_tile => ctn_tile_at, c_moveaxis => &
+        ctn_moveaxis_at, c_swapaxes => ctn_swapaxes_at, c_diagonal => ctn_diagonal_at, &
+        c_diag_embed => ctn_diag_embed_at, c_einsum => ctn_einsum_at, c_tensordot => &
+        ctn_tensordot_at, c_context => ctn_context, c_var => ctn_var
     implicit none
     private
     public :: ctn_apply, ctn_matmul, ctn_linear, ctn_add, ctn_relu, ctn_sum, ctn_reshape, &
@@ -95,38 +103,42 @@ module catena_ops
         ctn_linear_cross_entropy, ctn_fft, ctn_ifft, ctn_rfft, ctn_irfft, ctn_complex_mul, &
         ctn_index_select, ctn_index_add, ctn_scatter, ctn_segment_sum, ctn_segment_mean, &
         ctn_segment_max, ctn_segment_softmax, ctn_group_ids, ctn_spmm, ctn_conv, &
-        ctn_conv_transpose, ctn_im2col, ctn_local_conv, ctn_max_pool, ctn_max_pool_places, &
-        ctn_max_unpool, ctn_avg_pool, ctn_global_avg_pool, ctn_adaptive_avg_pool, &
-        ctn_spatial_pyramid_pool, ctn_batch_norm, ctn_channel_affine, ctn_group_norm, &
-        ctn_instance_norm, ctn_local_response_norm, ctn_resize, ctn_grid_sample, ctn_affine_grid, &
-        ctn_depth_to_space, ctn_space_to_depth, ctn_prelu, ctn_spatial_dropout, ctn_cholesky, &
-        ctn_solve_triangular, ctn_solve, ctn_inverse, ctn_det, ctn_slogdet, ctn_softmax, &
+        ctn_conv_transpose, ctn_im2col, ctn_local_conv, ctn_deform_conv, ctn_max_pool, &
+        ctn_max_pool_places, ctn_max_unpool, ctn_avg_pool, ctn_global_avg_pool, &
+        ctn_adaptive_avg_pool, ctn_spatial_pyramid_pool, ctn_roi_align, ctn_roi_pool, &
+        ctn_batch_norm, ctn_decorrelated_batch_norm, ctn_fixed_decorrelated_batch_norm, &
+        ctn_batch_renorm, ctn_channel_affine, ctn_group_norm, ctn_instance_norm, &
+        ctn_local_response_norm, ctn_resize, ctn_grid_sample, ctn_affine_grid, ctn_depth_to_space, &
+        ctn_space_to_depth, ctn_prelu, ctn_spatial_dropout, ctn_cholesky, ctn_solve_triangular, &
+        ctn_solve, ctn_inverse, ctn_det, ctn_slogdet, ctn_inverse_sqrt, ctn_lyapunov, ctn_softmax, &
         ctn_log_softmax, ctn_sigmoid_cross_entropy, ctn_mean_squared_error, &
         ctn_mean_absolute_error, ctn_huber, ctn_bernoulli_nll, ctn_poisson_nll, ctn_gaussian_nll, &
         ctn_gaussian_kl_divergence, ctn_kl_div, ctn_hinge, ctn_contrastive, ctn_triplet, &
-        ctn_decov, ctn_accuracy, ctn_confusion_matrix, ctn_binary_accuracy, ctn_r2_score, &
-        ctn_classification_summary, ctn_layer_norm, ctn_rms_norm, ctn_dropout, ctn_random_normal, &
-        ctn_random_uniform, ctn_gaussian, ctn_gumbel_softmax, ctn_sub, ctn_mul, ctn_div, &
-        ctn_maximum, ctn_minimum, ctn_pow, ctn_power, ctn_scale, ctn_shift, ctn_clip, ctn_neg, &
-        ctn_abs, ctn_sign, ctn_square, ctn_sqrt, ctn_rsqrt, ctn_exp, ctn_log, ctn_sin, ctn_cos, &
-        ctn_tan, ctn_arcsin, ctn_arccos, ctn_arctan, ctn_arctan2, ctn_sinh, ctn_cosh, ctn_arcsinh, &
-        ctn_arccosh, ctn_arctanh, ctn_expm1, ctn_log1p, ctn_log2, ctn_log10, ctn_floor, ctn_ceil, &
-        ctn_round, ctn_trunc, ctn_fmod, ctn_signed_power, ctn_squared_difference, &
-        ctn_linear_interpolate, ctn_erf, ctn_erfc, ctn_erfcx, ctn_erfinv, ctn_erfcinv, ctn_ndtr, &
-        ctn_log_ndtr, ctn_ndtri, ctn_lgamma, ctn_digamma, ctn_polygamma, ctn_zeta, ctn_leaky_relu, &
-        ctn_elu, ctn_sigmoid, ctn_tanh, ctn_softplus, ctn_gelu, ctn_gelu_tanh, ctn_swish, &
-        ctn_selu, ctn_hard_sigmoid, ctn_hard_swish, ctn_mish, ctn_crelu, ctn_maxout, ctn_rrelu, &
-        ctn_equal, ctn_not_equal, ctn_less, ctn_less_equal, ctn_greater, ctn_greater_equal, &
-        ctn_logical_and, ctn_logical_or, ctn_logical_not, ctn_where, ctn_cast, ctn_attention, &
-        ctn_rotary, ctn_lstm, ctn_gru, ctn_rnn, ctn_mean, ctn_max, ctn_min, ctn_prod, &
-        ctn_logsumexp, ctn_variance, ctn_std, ctn_norm, ctn_average, ctn_argmax, ctn_argmin, &
-        ctn_topk, ctn_cumsum, ctn_sort, ctn_argsort, ctn_cumprod, ctn_normalize, &
-        ctn_cosine_similarity, ctn_cross_covariance, ctn_one_hot, ctn_gather, ctn_scatter_add, &
-        ctn_embedding, ctn_select_item, ctn_permutate, ctn_masked_fill, ctn_concat, ctn_stack, &
-        ctn_split, ctn_slice, ctn_slice_step, ctn_select, ctn_separate, ctn_pad, ctn_pad_by, &
-        ctn_tril, ctn_put_rows, ctn_squeeze, ctn_unsqueeze, ctn_flip, ctn_roll, ctn_repeat, &
-        ctn_tile, ctn_moveaxis, ctn_swapaxes, ctn_diagonal, ctn_diag_embed, ctn_einsum, &
-        ctn_tensordot, operator(+), operator(-), operator(*), operator(/)
+        ctn_decov, ctn_discriminative_margin_based_clustering_loss, ctn_accuracy, &
+        ctn_confusion_matrix, ctn_binary_accuracy, ctn_r2_score, ctn_classification_summary, &
+        ctn_layer_norm, ctn_rms_norm, ctn_dropout, ctn_random_normal, ctn_random_uniform, &
+        ctn_gaussian, ctn_gumbel_softmax, ctn_sub, ctn_mul, ctn_div, ctn_maximum, ctn_minimum, &
+        ctn_pow, ctn_power, ctn_scale, ctn_shift, ctn_clip, ctn_neg, ctn_abs, ctn_sign, &
+        ctn_square, ctn_sqrt, ctn_rsqrt, ctn_exp, ctn_log, ctn_sin, ctn_cos, ctn_tan, ctn_arcsin, &
+        ctn_arccos, ctn_arctan, ctn_arctan2, ctn_sinh, ctn_cosh, ctn_arcsinh, ctn_arccosh, &
+        ctn_arctanh, ctn_expm1, ctn_log1p, ctn_log2, ctn_log10, ctn_floor, ctn_ceil, ctn_round, &
+        ctn_trunc, ctn_fmod, ctn_signed_power, ctn_squared_difference, ctn_linear_interpolate, &
+        ctn_erf, ctn_erfc, ctn_erfcx, ctn_erfinv, ctn_erfcinv, ctn_ndtr, ctn_log_ndtr, ctn_ndtri, &
+        ctn_lgamma, ctn_digamma, ctn_polygamma, ctn_zeta, ctn_leaky_relu, ctn_elu, ctn_sigmoid, &
+        ctn_tanh, ctn_softplus, ctn_gelu, ctn_gelu_tanh, ctn_swish, ctn_selu, ctn_hard_sigmoid, &
+        ctn_hard_swish, ctn_mish, ctn_crelu, ctn_maxout, ctn_rrelu, ctn_equal, ctn_not_equal, &
+        ctn_less, ctn_less_equal, ctn_greater, ctn_greater_equal, ctn_logical_and, ctn_logical_or, &
+        ctn_logical_not, ctn_where, ctn_cast, ctn_attention, ctn_rotary, ctn_lstm, ctn_gru, &
+        ctn_rnn, ctn_tree_lstm, ctn_slstm, ctn_ctc_loss, ctn_crf_loss, ctn_crf_decode, ctn_mean, &
+        ctn_max, ctn_min, ctn_prod, ctn_logsumexp, ctn_variance, ctn_std, ctn_norm, ctn_average, &
+        ctn_argmax, ctn_argmin, ctn_topk, ctn_cumsum, ctn_sort, ctn_argsort, ctn_cumprod, &
+        ctn_normalize, ctn_cosine_similarity, ctn_cross_covariance, ctn_one_hot, ctn_gather, &
+        ctn_scatter_add, ctn_embedding, ctn_select_item, ctn_permutate, ctn_masked_fill, &
+        ctn_concat, ctn_stack, ctn_split, ctn_slice, ctn_slice_step, ctn_as_strided, ctn_select, &
+        ctn_separate, ctn_pad, ctn_pad_by, ctn_tril, ctn_put_rows, ctn_squeeze, ctn_unsqueeze, &
+        ctn_flip, ctn_roll, ctn_repeat, ctn_tile, ctn_moveaxis, ctn_swapaxes, ctn_diagonal, &
+        ctn_diag_embed, ctn_einsum, ctn_tensordot, operator(+), operator(-), operator(*), &
+        operator(/)
 
     interface ctn_apply
         module procedure f_apply
@@ -218,6 +230,9 @@ module catena_ops
     interface ctn_local_conv
         module procedure f_local_conv
     end interface
+    interface ctn_deform_conv
+        module procedure f_deform_conv
+    end interface
     interface ctn_max_pool
         module procedure f_max_pool
     end interface
@@ -239,8 +254,23 @@ module catena_ops
     interface ctn_spatial_pyramid_pool
         module procedure f_spatial_pyramid_pool
     end interface
+    interface ctn_roi_align
+        module procedure f_roi_align
+    end interface
+    interface ctn_roi_pool
+        module procedure f_roi_pool
+    end interface
     interface ctn_batch_norm
         module procedure f_batch_norm
+    end interface
+    interface ctn_decorrelated_batch_norm
+        module procedure f_decorrelated_batch_norm
+    end interface
+    interface ctn_fixed_decorrelated_batch_norm
+        module procedure f_fixed_decorrelated_batch_norm
+    end interface
+    interface ctn_batch_renorm
+        module procedure f_batch_renorm
     end interface
     interface ctn_channel_affine
         module procedure f_channel_affine
@@ -293,6 +323,12 @@ module catena_ops
     interface ctn_slogdet
         module procedure f_slogdet
     end interface
+    interface ctn_inverse_sqrt
+        module procedure f_inverse_sqrt
+    end interface
+    interface ctn_lyapunov
+        module procedure f_lyapunov
+    end interface
     interface ctn_softmax
         module procedure f_softmax
     end interface
@@ -337,6 +373,9 @@ module catena_ops
     end interface
     interface ctn_decov
         module procedure f_decov
+    end interface
+    interface ctn_discriminative_margin_based_clustering_loss
+        module procedure f_discriminative_margin_based_clustering_loss
     end interface
     interface ctn_accuracy
         module procedure f_accuracy
@@ -629,6 +668,21 @@ module catena_ops
     interface ctn_rnn
         module procedure f_rnn
     end interface
+    interface ctn_tree_lstm
+        module procedure f_tree_lstm
+    end interface
+    interface ctn_slstm
+        module procedure f_slstm
+    end interface
+    interface ctn_ctc_loss
+        module procedure f_ctc_loss
+    end interface
+    interface ctn_crf_loss
+        module procedure f_crf_loss
+    end interface
+    interface ctn_crf_decode
+        module procedure f_crf_decode
+    end interface
     interface ctn_mean
         module procedure f_mean
     end interface
@@ -721,6 +775,9 @@ module catena_ops
     end interface
     interface ctn_slice_step
         module procedure f_slice_step
+    end interface
+    interface ctn_as_strided
+        module procedure f_as_strided
     end interface
     interface ctn_select
         module procedure f_select
@@ -1242,6 +1299,39 @@ contains
         call settle_tensor(res, stat, errmsg)
     end function
 
+    recursive function f_deform_conv(x, offset, w, b, mask, stride, pad, pad_end, dilation, &
+                groups, out_pad, pad_mode, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: offset
+        type(ctn_tensor), intent(in) :: w
+        type(ctn_tensor), intent(in), optional :: b
+        type(ctn_tensor), intent(in), optional :: mask
+        integer, intent(in), optional :: stride(:)
+        integer, intent(in), optional :: pad(:)
+        integer, intent(in), optional :: pad_end(:)
+        integer, intent(in), optional :: dilation(:)
+        integer, intent(in), optional :: groups
+        integer, intent(in), optional :: out_pad(:)
+        integer(c_int), intent(in), optional :: pad_mode
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_tensor) :: b_
+        type(ctn_tensor) :: mask_
+        type(ctn_conv_opt) :: opt_
+        if (present(b)) b_ = b
+        if (present(mask)) mask_ = mask
+        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
+        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
+        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        if (present(groups)) opt_%groups = groups
+        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(pad_mode)) opt_%pad_mode = pad_mode
+        res = c_deform_conv(c_loc(here), x, offset, w, b_, mask_, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
     recursive function f_max_pool(x, kernel, stride, pad, ceil, exclude_pad, stat, errmsg) &
                 result(res)
         type(ctn_tensor), intent(in) :: x
@@ -1360,8 +1450,58 @@ contains
         call settle_tensor(res, stat, errmsg)
     end function
 
-    recursive function f_batch_norm(x, mean, var, scale, shift, eps, momentum, stat, errmsg) &
-                result(res)
+    recursive function f_roi_align(x, rois, roi_index, size, scale, max, sampling, aligned, &
+                inclusive, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: rois
+        type(ctn_tensor), intent(in) :: roi_index
+        integer, intent(in), optional :: size(:)
+        real(c_double), intent(in), optional :: scale
+        integer, intent(in), optional :: max
+        integer, intent(in), optional :: sampling(:)
+        integer, intent(in), optional :: aligned
+        integer, intent(in), optional :: inclusive
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_roi_opt) :: opt_
+        if (present(size)) opt_%size(:ubound(size, 1)) = size
+        if (present(scale)) opt_%scale = scale
+        if (present(max)) opt_%max = max
+        if (present(sampling)) opt_%sampling(:ubound(sampling, 1)) = sampling
+        if (present(aligned)) opt_%aligned = aligned
+        if (present(inclusive)) opt_%inclusive = inclusive
+        res = c_roi_align(c_loc(here), x, rois, roi_index, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_roi_pool(x, rois, roi_index, size, scale, max, sampling, aligned, &
+                inclusive, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: rois
+        type(ctn_tensor), intent(in) :: roi_index
+        integer, intent(in), optional :: size(:)
+        real(c_double), intent(in), optional :: scale
+        integer, intent(in), optional :: max
+        integer, intent(in), optional :: sampling(:)
+        integer, intent(in), optional :: aligned
+        integer, intent(in), optional :: inclusive
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_roi_opt) :: opt_
+        if (present(size)) opt_%size(:ubound(size, 1)) = size
+        if (present(scale)) opt_%scale = scale
+        if (present(max)) opt_%max = max
+        if (present(sampling)) opt_%sampling(:ubound(sampling, 1)) = sampling
+        if (present(aligned)) opt_%aligned = aligned
+        if (present(inclusive)) opt_%inclusive = inclusive
+        res = c_roi_pool(c_loc(here), x, rois, roi_index, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_batch_norm(x, mean, var, scale, shift, eps, momentum, frozen, stat, &
+                errmsg) result(res)
         type(ctn_tensor), intent(in) :: x
         type(ctn_var), intent(in) :: mean
         type(ctn_var), intent(in) :: var
@@ -1369,6 +1509,7 @@ contains
         type(ctn_tensor), intent(in), optional :: shift
         real(c_double), intent(in), optional :: eps
         real(c_double), intent(in), optional :: momentum
+        integer, intent(in), optional :: frozen
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
@@ -1379,7 +1520,67 @@ contains
         if (present(shift)) shift_ = shift
         if (present(eps)) opt_%eps = eps
         if (present(momentum)) opt_%momentum = momentum
+        if (present(frozen)) opt_%frozen = frozen
         res = c_batch_norm(c_loc(here), x, scale_, shift_, c_var(address_of(mean)), &
+                c_var(address_of(var)), opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_decorrelated_batch_norm(x, mean, projection, groups, eps, momentum, stat, &
+                errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_var), intent(in), optional :: mean
+        type(ctn_var), intent(in), optional :: projection
+        integer, intent(in), optional :: groups
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(c_var) :: mean_
+        type(c_var) :: projection_
+        type(ctn_decorrelated_batch_norm_opt) :: opt_
+        if (present(mean)) mean_ = c_var(address_of(mean))
+        if (present(projection)) projection_ = c_var(address_of(projection))
+        if (present(groups)) opt_%groups = groups
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        res = c_decorrelated_batch_norm(c_loc(here), x, mean_, projection_, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_fixed_decorrelated_batch_norm(x, mean, projection, stat, errmsg) &
+                result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: mean
+        type(ctn_tensor), intent(in) :: projection
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_fixed_decorrelated_batch_norm(c_loc(here), x, mean, projection)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_batch_renorm(x, scale, shift, mean, var, eps, momentum, rmax, dmax, stat, &
+                errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: scale
+        type(ctn_tensor), intent(in) :: shift
+        type(ctn_var), intent(in) :: mean
+        type(ctn_var), intent(in) :: var
+        real(c_double), intent(in), optional :: eps
+        real(c_double), intent(in), optional :: momentum
+        real(c_double), intent(in), optional :: rmax
+        real(c_double), intent(in), optional :: dmax
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_batch_renorm_opt) :: opt_
+        if (present(eps)) opt_%eps = eps
+        if (present(momentum)) opt_%momentum = momentum
+        if (present(rmax)) opt_%rmax = rmax
+        if (present(dmax)) opt_%dmax = dmax
+        res = c_batch_renorm(c_loc(here), x, scale, shift, c_var(address_of(mean)), &
                 c_var(address_of(var)), opt_)
         call settle_tensor(res, stat, errmsg)
     end function
@@ -1579,6 +1780,25 @@ contains
         st_ = c_slogdet(c_loc(here), a, sign, logabs)
         call settle(st_, stat, errmsg)
     end subroutine
+
+    recursive function f_inverse_sqrt(a, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: a
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_inverse_sqrt(c_loc(here), a)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_lyapunov(a, b, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: a
+        type(ctn_tensor), intent(in) :: b
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_lyapunov(c_loc(here), a, b)
+        call settle_tensor(res, stat, errmsg)
+    end function
 
     recursive function f_softmax(x, axis, stat, errmsg) result(res)
         type(ctn_tensor), intent(in) :: x
@@ -1784,6 +2004,29 @@ contains
         res = c_decov(c_loc(here), x)
         call settle_tensor(res, stat, errmsg)
     end function
+
+    recursive subroutine f_discriminative_margin_based_clustering_loss(x, t, K, pull, push, norm, &
+                variance, distance, regular, stat, errmsg)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: t
+        integer, intent(in) :: K
+        real(c_double), intent(in), optional :: pull
+        real(c_double), intent(in), optional :: push
+        integer, intent(in), optional :: norm
+        type(ctn_tensor), intent(out), optional :: variance
+        type(ctn_tensor), intent(out), optional :: distance
+        type(ctn_tensor), intent(out), optional :: regular
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_clustering_opt) :: opt_
+        integer(c_int) :: st_
+        if (present(pull)) opt_%pull = pull
+        if (present(push)) opt_%push = push
+        if (present(norm)) opt_%norm = norm
+        st_ = c_discriminative_margin_based_clustering_loss(c_loc(here), x, t, int(K, c_int64_t), &
+                opt_, variance, distance, regular)
+        call settle(st_, stat, errmsg)
+    end subroutine
 
     recursive function f_accuracy(x, t, k, stat, errmsg) result(res)
         type(ctn_tensor), intent(in) :: x
@@ -2816,6 +3059,89 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
+    recursive subroutine f_tree_lstm(c, x, h, c_new, stat, errmsg)
+        type(ctn_tensor), intent(in) :: c(:)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(out), optional :: h
+        type(ctn_tensor), intent(out), optional :: c_new
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_tree_lstm(c_loc(here), ubound(c, 1, kind=c_int), c, x, h, c_new)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_slstm(c1, c2, x1, x2, h, c_new, stat, errmsg)
+        type(ctn_tensor), intent(in) :: c1
+        type(ctn_tensor), intent(in) :: c2
+        type(ctn_tensor), intent(in) :: x1
+        type(ctn_tensor), intent(in) :: x2
+        type(ctn_tensor), intent(out), optional :: h
+        type(ctn_tensor), intent(out), optional :: c_new
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_slstm(c_loc(here), c1, c2, x1, x2, h, c_new)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive function f_ctc_loss(x, labels, input_lengths, label_lengths, blank, reduction, &
+                per_label, zero_infinity, composed, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: labels
+        type(ctn_tensor), intent(in), optional :: input_lengths
+        type(ctn_tensor), intent(in), optional :: label_lengths
+        integer, intent(in), optional :: blank
+        integer(c_int), intent(in), optional :: reduction
+        integer, intent(in), optional :: per_label
+        integer, intent(in), optional :: zero_infinity
+        integer, intent(in), optional :: composed
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_ctc_opt) :: opt_
+        if (present(input_lengths)) opt_%input_lengths = input_lengths
+        if (present(label_lengths)) opt_%label_lengths = label_lengths
+        if (present(blank)) opt_%blank = blank
+        if (present(reduction)) opt_%reduction = reduction
+        if (present(per_label)) opt_%per_label = per_label
+        if (present(zero_infinity)) opt_%zero_infinity = zero_infinity
+        if (present(composed)) opt_%composed = composed
+        res = c_ctc_loss(c_loc(here), x, labels, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_crf_loss(cost, x, labels, lengths, reduction, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: cost
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in) :: labels
+        type(ctn_tensor), intent(in), optional :: lengths
+        integer(c_int), intent(in), optional :: reduction
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        type(ctn_crf_opt) :: opt_
+        if (present(lengths)) opt_%lengths = lengths
+        if (present(reduction)) opt_%reduction = reduction
+        res = c_crf_loss(c_loc(here), cost, x, labels, opt_)
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive subroutine f_crf_decode(cost, x, lengths, path, score, stat, errmsg)
+        type(ctn_tensor), intent(in) :: cost
+        type(ctn_tensor), intent(in) :: x
+        type(ctn_tensor), intent(in), optional :: lengths
+        type(ctn_tensor), intent(out), optional :: path
+        type(ctn_tensor), intent(out), optional :: score
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: lengths_
+        integer(c_int) :: st_
+        if (present(lengths)) lengths_ = lengths
+        st_ = c_crf_decode(c_loc(here), cost, x, lengths_, path, score)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
     recursive function f_mean(x, axes, keep, stat, errmsg) result(res)
         type(ctn_tensor), intent(in) :: x
         integer, intent(in), optional :: axes(:)
@@ -3228,6 +3554,19 @@ contains
         type(ctn_tensor) :: res
         res = c_slice_step(c_loc(here), x, int(axis, c_int64_t), int(start, c_int64_t), &
                 int(length, c_int64_t), int(stride, c_int64_t))
+        call settle_tensor(res, stat, errmsg)
+    end function
+
+    recursive function f_as_strided(x, dims, strides, offset, stat, errmsg) result(res)
+        type(ctn_tensor), intent(in) :: x
+        integer, intent(in) :: dims(:)
+        integer, intent(in) :: strides(:)
+        integer, intent(in) :: offset
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        type(ctn_tensor) :: res
+        res = c_as_strided(c_loc(here), x, ubound(dims, 1, kind=c_int), int(dims, c_int64_t), &
+                int(strides, c_int64_t), int(offset, c_int64_t))
         call settle_tensor(res, stat, errmsg)
     end function
 

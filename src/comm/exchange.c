@@ -65,9 +65,8 @@ ctn_status ctn__exchange_bind(ctn__exchange *x, void *w, void *g, int64_t count,
     x->opt.at = at;
     x->decided = false;
     ctn__buckets_free(&x->buckets);
-    x->buckets = (ctn__buckets){.count = count,
-                                .prompt = count,
-                                .unit = ctn_dtype_size(x->opt.type)};
+    x->buckets =
+        (ctn__buckets){.count = count, .prompt = count, .unit = ctn_dtype_size(x->opt.type)};
     if (!x->opt.shard && x->opt.hold > 0) x->buckets.prompt = count - count / x->opt.hold;
     CTN_TRY(first_cut(x));
     x->opt.at = NULL; /* belongs to the caller */

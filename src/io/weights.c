@@ -227,8 +227,8 @@ static ctn_status pass_on(void *user, const ctn__pairing *m)
 {
     const comparing *c = user;
     char text[1280];
-    const char *const before[] = {"", "starts fresh: ", "", "", "missing in the file: ",
-                                  "not in the model: "};
+    const char *const before[] = {"", "starts fresh: ",        "",
+                                  "", "missing in the file: ", "not in the model: "};
     snprintf(text, sizeof text, "%s%s", before[m->kind], m->text);
     const ctn_weights_match match = {.name = m->name,
                                      .array = m->array,

@@ -10,11 +10,13 @@
 #include "launch.h"
 #include "memory.h"
 
-static const command *const commands[] = {
-    &cmd_train,    &cmd_eval,      &cmd_predict,  &cmd_generate,   &cmd_export,
-    &cmd_pack,     &cmd_bench,     &cmd_explain,  &cmd_tune,       &cmd_info,
-    &cmd_selftest, &cmd_mpi_setup, &cmd_timeline, &cmd_checkpoint, &cmd_weights,
-    &cmd_verify_resume, &cmd_launch, &cmd_scale,  &cmd_plan};
+static const command *const commands[] = {&cmd_train,         &cmd_eval,       &cmd_predict,
+                                          &cmd_generate,      &cmd_export,     &cmd_pack,
+                                          &cmd_bench,         &cmd_explain,    &cmd_tune,
+                                          &cmd_info,          &cmd_selftest,   &cmd_mpi_setup,
+                                          &cmd_timeline,      &cmd_checkpoint, &cmd_weights,
+                                          &cmd_verify_resume, &cmd_launch,     &cmd_scale,
+                                          &cmd_plan};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)

@@ -32,6 +32,7 @@ class LoaderRef;
 class DistChainRef;
 class DistGridRef;
 class GeneratorRef;
+class WeightsRef;
 class ModuleRef;
 class OptimRef;
 class ContextRef;
@@ -48,6 +49,7 @@ class Loader;
 class DistChain;
 class DistGrid;
 class Generator;
+class Weights;
 class Module;
 class Optim;
 class Context;
@@ -73,6 +75,9 @@ public:
     void allgather(Bytes mine, void *all) const;
     void gather(Bytes mine, void *all, int root) const;
     void scatter(const void *all, OutBytes mine, int root) const;
+    void send_bytes(Bytes buf, int to) const;
+    size_t recv_size(int from) const;
+    void recv_bytes(OutBytes buf, int from) const;
     void barrier() const;
     void agree(Text text) const;
     void fail(Text message) const;
@@ -103,6 +108,7 @@ public:
     std::string name(int64_t index) const;
     const char *class_name(int64_t k) const;
     int64_t classes() const;
+    int resizes() const;
     Dataset slice(int64_t first, int64_t count) const;
     Dataset subset(Span<const int64_t> index) const;
     Dataset mask(TokenizerRef t, Maybe<ctn_mask_opt> opt = {}) const;
@@ -154,6 +160,16 @@ public:
     const float *logits() const;
 };
 
+class WeightsRef : public Ref<ctn_weights> {
+public:
+    using Ref::Ref;
+    const char *format() const;
+    int64_t arrays() const;
+    ctn_weights_array get_array(int64_t i) const;
+    int64_t find(Text name) const;
+    void read(int64_t i, ctn_dtype dtype, OutBytes dst) const;
+};
+
 class ModuleRef : public Ref<ctn_module> {
 public:
     using Ref::Ref;
@@ -173,6 +189,8 @@ public:
     const char *source() const;
     ctn_vars params() const;
     VarRef find(Text name) const;
+    int set_trainable(Text pattern, int on) const;
+    int freeze_statistics(Text pattern, int on) const;
     Module copy() const;
 };
 
@@ -335,6 +353,13 @@ public:
     explicit Generator(ModuleRef m, Maybe<ctn_generator_opt> opt = {});
 };
 
+class Weights : public Owner<WeightsRef, ctn_weights_free> {
+public:
+    using Owner::Owner;
+    Weights() = default;
+    explicit Weights(Text path);
+};
+
 class Module : public Owner<ModuleRef, ctn_module_free> {
 public:
     using Owner::Owner;
@@ -404,6 +429,7 @@ struct CifarOpt : detail::Sized<ctn_cifar_opt> {
     CifarOpt &raw(int v) { Struct::raw = v; return *this; }
     CifarOpt &mean(Span<const double> v) { detail::fill(Struct::mean, v); return *this; }
     CifarOpt &std(Span<const double> v) { detail::fill(Struct::std, v); return *this; }
+    CifarOpt &coarse(int v) { Struct::coarse = v; return *this; }
 };
 
 struct MixOpt : detail::Sized<ctn_mix_opt> {
@@ -428,6 +454,9 @@ struct LoaderOpt : detail::Sized<ctn_loader_opt> {
     LoaderOpt &block(int64_t v) { Struct::block = v; return *this; }
     LoaderOpt &join(int v) { Struct::join = v; return *this; }
     LoaderOpt &join_index(int v) { Struct::join_index = v; return *this; }
+    LoaderOpt &sizes(const int64_t *v) { Struct::sizes = v; return *this; }
+    LoaderOpt &nsizes(int v) { Struct::nsizes = v; return *this; }
+    LoaderOpt &size_every(int64_t v) { Struct::size_every = v; return *this; }
 };
 
 struct FilesOpt : detail::Sized<ctn_files_opt> {
@@ -542,6 +571,9 @@ struct WeightsOpt : detail::Sized<ctn_weights_opt> {
     WeightsOpt &map(const char *(*v)(void *, const char *, char *,
             size_t)) { Struct::map = v; return *this; }
     WeightsOpt &user(void *v) { Struct::user = v; return *this; }
+    WeightsOpt &new_head(int v) { Struct::new_head = v; return *this; }
+    WeightsOpt &fresh(void (*v)(void *, const char *, const ctn_desc *,
+            const ctn_desc *)) { Struct::fresh = v; return *this; }
 };
 
 struct Init : detail::Sized<ctn_init> {
@@ -590,6 +622,16 @@ struct BatchNormModuleOpt : detail::Sized<ctn_batch_norm_module_opt> {
     BatchNormModuleOpt &bias(const ctn_init &v) { Struct::bias = &v; return *this; }
 };
 
+struct BatchRenormModuleOpt : detail::Sized<ctn_batch_renorm_module_opt> {
+    BatchRenormModuleOpt &eps(double v) { Struct::eps = v; return *this; }
+    BatchRenormModuleOpt &momentum(double v) { Struct::momentum = v; return *this; }
+    BatchRenormModuleOpt &rmax(double v) { Struct::rmax = v; return *this; }
+    BatchRenormModuleOpt &dmax(double v) { Struct::dmax = v; return *this; }
+    BatchRenormModuleOpt &no_affine(int v) { Struct::no_affine = v; return *this; }
+    BatchRenormModuleOpt &weight(const ctn_init &v) { Struct::weight = &v; return *this; }
+    BatchRenormModuleOpt &bias(const ctn_init &v) { Struct::bias = &v; return *this; }
+};
+
 struct NormOpt : detail::Sized<ctn_norm_opt> {
     NormOpt &eps(double v) { Struct::eps = v; return *this; }
     NormOpt &no_affine(int v) { Struct::no_affine = v; return *this; }
@@ -624,6 +666,27 @@ struct MessagePassingOpt : detail::Sized<ctn_message_passing_opt> {
     MessagePassingOpt &residual(int v) { Struct::residual = v; return *this; }
 };
 
+struct InceptionOpt : detail::Sized<ctn_inception_opt> {
+    InceptionOpt &out1(int64_t v) { Struct::out1 = v; return *this; }
+    InceptionOpt &reduce3(int64_t v) { Struct::reduce3 = v; return *this; }
+    InceptionOpt &out3(int64_t v) { Struct::out3 = v; return *this; }
+    InceptionOpt &reduce5(int64_t v) { Struct::reduce5 = v; return *this; }
+    InceptionOpt &out5(int64_t v) { Struct::out5 = v; return *this; }
+    InceptionOpt &pool(int64_t v) { Struct::pool = v; return *this; }
+    InceptionOpt &batch_norm(int v) { Struct::batch_norm = v; return *this; }
+};
+
+struct InceptionBnOpt : detail::Sized<ctn_inception_bn_opt> {
+    InceptionBnOpt &out1(int64_t v) { Struct::out1 = v; return *this; }
+    InceptionBnOpt &reduce3(int64_t v) { Struct::reduce3 = v; return *this; }
+    InceptionBnOpt &out3(int64_t v) { Struct::out3 = v; return *this; }
+    InceptionBnOpt &reduce33(int64_t v) { Struct::reduce33 = v; return *this; }
+    InceptionBnOpt &out33(int64_t v) { Struct::out33 = v; return *this; }
+    InceptionBnOpt &pool(int64_t v) { Struct::pool = v; return *this; }
+    InceptionBnOpt &stride(int64_t v) { Struct::stride = v; return *this; }
+    InceptionBnOpt &average(int v) { Struct::average = v; return *this; }
+};
+
 struct LoraOpt : detail::Sized<ctn_lora_opt> {
     LoraOpt &rank(int64_t v) { Struct::rank = v; return *this; }
     LoraOpt &alpha(double v) { Struct::alpha = v; return *this; }
@@ -635,6 +698,22 @@ struct SpectralNormOpt : detail::Sized<ctn_spectral_norm_opt> {
     SpectralNormOpt &dim(int v) { Struct::dim = v; return *this; }
     SpectralNormOpt &iterations(int v) { Struct::iterations = v; return *this; }
     SpectralNormOpt &eps(double v) { Struct::eps = v; return *this; }
+};
+
+struct OnnxOpt : detail::Sized<ctn_onnx_opt> {
+    OnnxOpt &frozen(int v) { Struct::frozen = v; return *this; }
+};
+
+struct OnnxExportOpt : detail::Sized<ctn_onnx_export_opt> {
+    OnnxExportOpt &opset(int v) { Struct::opset = v; return *this; }
+    OnnxExportOpt &fold_batch_norm(int v) { Struct::fold_batch_norm = v; return *this; }
+    OnnxExportOpt &external(int v) { Struct::external = v; return *this; }
+    OnnxExportOpt &batch(int64_t v) { Struct::batch = v; return *this; }
+    OnnxExportOpt &any_batch(int64_t v) { Struct::any_batch = v; return *this; }
+    OnnxExportOpt &any_length(int64_t v) { Struct::any_length = v; return *this; }
+    OnnxExportOpt &in_names(const char *const *v) { Struct::in_names = v; return *this; }
+    OnnxExportOpt &out_names(const char *const *v) { Struct::out_names = v; return *this; }
+    OnnxExportOpt &module(ModuleRef v) { Struct::module = v.get(); return *this; }
 };
 
 struct SoftmaxCrossEntropyOpt : detail::Sized<ctn_softmax_cross_entropy_opt> {
@@ -663,9 +742,38 @@ struct PoolOpt : detail::Sized<ctn_pool_opt> {
     PoolOpt &exclude_pad(int v) { Struct::exclude_pad = v; return *this; }
 };
 
+struct RoiOpt : detail::Sized<ctn_roi_opt> {
+    RoiOpt &size(Span<const int64_t> v) { detail::fill(Struct::size, v); return *this; }
+    RoiOpt &scale(double v) { Struct::scale = v; return *this; }
+    RoiOpt &max(int v) { Struct::max = v; return *this; }
+    RoiOpt &sampling(Span<const int64_t> v) { detail::fill(Struct::sampling, v); return *this; }
+    RoiOpt &aligned(int v) { Struct::aligned = v; return *this; }
+    RoiOpt &inclusive(int v) { Struct::inclusive = v; return *this; }
+};
+
 struct BatchNormOpt : detail::Sized<ctn_batch_norm_opt> {
     BatchNormOpt &eps(double v) { Struct::eps = v; return *this; }
     BatchNormOpt &momentum(double v) { Struct::momentum = v; return *this; }
+    BatchNormOpt &frozen(int v) { Struct::frozen = v; return *this; }
+};
+
+struct DecorrelatedBatchNormOpt : detail::Sized<ctn_decorrelated_batch_norm_opt> {
+    DecorrelatedBatchNormOpt &groups(int64_t v) { Struct::groups = v; return *this; }
+    DecorrelatedBatchNormOpt &eps(double v) { Struct::eps = v; return *this; }
+    DecorrelatedBatchNormOpt &momentum(double v) { Struct::momentum = v; return *this; }
+};
+
+struct BatchRenormOpt : detail::Sized<ctn_batch_renorm_opt> {
+    BatchRenormOpt &eps(double v) { Struct::eps = v; return *this; }
+    BatchRenormOpt &momentum(double v) { Struct::momentum = v; return *this; }
+    BatchRenormOpt &rmax(double v) { Struct::rmax = v; return *this; }
+    BatchRenormOpt &dmax(double v) { Struct::dmax = v; return *this; }
+};
+
+struct ClusteringOpt : detail::Sized<ctn_clustering_opt> {
+    ClusteringOpt &pull(double v) { Struct::pull = v; return *this; }
+    ClusteringOpt &push(double v) { Struct::push = v; return *this; }
+    ClusteringOpt &norm(int v) { Struct::norm = v; return *this; }
 };
 
 struct AttentionOpt : detail::Sized<ctn_attention_opt> {
@@ -693,6 +801,21 @@ struct RnnOpt : detail::Sized<ctn_rnn_opt> {
     RnnOpt &reverse(int v) { Struct::reverse = v; return *this; }
     RnnOpt &relu(int v) { Struct::relu = v; return *this; }
     RnnOpt &composed(int v) { Struct::composed = v; return *this; }
+};
+
+struct CtcOpt : detail::Sized<ctn_ctc_opt> {
+    CtcOpt &input_lengths(const Tensor &v) { Struct::input_lengths = v.get(); return *this; }
+    CtcOpt &label_lengths(const Tensor &v) { Struct::label_lengths = v.get(); return *this; }
+    CtcOpt &blank(int64_t v) { Struct::blank = v; return *this; }
+    CtcOpt &reduction(ctn_reduction v) { Struct::reduction = v; return *this; }
+    CtcOpt &per_label(int v) { Struct::per_label = v; return *this; }
+    CtcOpt &zero_infinity(int v) { Struct::zero_infinity = v; return *this; }
+    CtcOpt &composed(int v) { Struct::composed = v; return *this; }
+};
+
+struct CrfOpt : detail::Sized<ctn_crf_opt> {
+    CrfOpt &lengths(const Tensor &v) { Struct::lengths = v.get(); return *this; }
+    CrfOpt &reduction(ctn_reduction v) { Struct::reduction = v; return *this; }
 };
 
 struct SgdOpt : detail::Sized<ctn_sgd_opt> {
@@ -809,6 +932,16 @@ struct MsvagOpt : detail::Sized<ctn_msvag_opt> {
     MsvagOpt &decay(double v) { Struct::decay = v; return *this; }
 };
 
+struct AdafactorOpt : detail::Sized<ctn_adafactor_opt> {
+    AdafactorOpt &lr(double v) { Struct::lr = v; return *this; }
+    AdafactorOpt &beta2_decay(double v) { Struct::beta2_decay = v; return *this; }
+    AdafactorOpt &eps1(double v) { Struct::eps1 = v; return *this; }
+    AdafactorOpt &eps2(double v) { Struct::eps2 = v; return *this; }
+    AdafactorOpt &clip(double v) { Struct::clip = v; return *this; }
+    AdafactorOpt &decay(double v) { Struct::decay = v; return *this; }
+    AdafactorOpt &fixed_step(int v) { Struct::fixed_step = v; return *this; }
+};
+
 struct LbfgsOpt : detail::Sized<ctn_lbfgs_opt> {
     LbfgsOpt &lr(double v) { Struct::lr = v; return *this; }
     LbfgsOpt &iterations(int v) { Struct::iterations = v; return *this; }
@@ -846,6 +979,10 @@ struct SchedOpt : detail::Sized<ctn_sched_opt> {
     SchedOpt &at(Span<const int64_t> v) { detail::fill(Struct::at, v); return *this; }
     SchedOpt &start(double v) { Struct::start = v; return *this; }
     SchedOpt &rise(double v) { Struct::rise = v; return *this; }
+    SchedOpt &swa_start(int64_t v) { Struct::swa_start = v; return *this; }
+    SchedOpt &swa_steps(int64_t v) { Struct::swa_steps = v; return *this; }
+    SchedOpt &swa_end(double v) { Struct::swa_end = v; return *this; }
+    SchedOpt &swa_linear(int v) { Struct::swa_linear = v; return *this; }
 };
 
 struct TokenizerOpt : detail::Sized<ctn_tokenizer_opt> {
@@ -963,6 +1100,14 @@ struct VggOpt : detail::Sized<ctn_vgg_opt> {
     VggOpt &classes(int64_t v) { Struct::classes = v; return *this; }
     VggOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
     VggOpt &dropout(double v) { Struct::dropout = v; return *this; }
+};
+
+struct GooglenetOpt : detail::Sized<ctn_googlenet_opt> {
+    GooglenetOpt &classes(int64_t v) { Struct::classes = v; return *this; }
+    GooglenetOpt &in_channels(int64_t v) { Struct::in_channels = v; return *this; }
+    GooglenetOpt &batch_norm(int v) { Struct::batch_norm = v; return *this; }
+    GooglenetOpt &no_aux(int v) { Struct::no_aux = v; return *this; }
+    GooglenetOpt &dropout(double v) { Struct::dropout = v; return *this; }
 };
 
 struct UnetOpt : detail::Sized<ctn_unet_opt> {
@@ -1163,6 +1308,20 @@ inline void CommRef::gather(Bytes mine, void *all, int root) const
 inline void CommRef::scatter(const void *all, OutBytes mine, int root) const
 {
     detail::check(ctn_comm_scatter(get(), all, mine.size(), mine.data(), root));
+}
+inline void CommRef::send_bytes(Bytes buf, int to) const
+{
+    detail::check(ctn_comm_send_bytes(get(), buf.data(), buf.size(), to));
+}
+inline size_t CommRef::recv_size(int from) const
+{
+    size_t bytes = 0;
+    detail::check(ctn_comm_recv_size(get(), from, &bytes));
+    return bytes;
+}
+inline void CommRef::recv_bytes(OutBytes buf, int from) const
+{
+    detail::check(ctn_comm_recv_bytes(get(), buf.data(), buf.size(), from));
 }
 inline void CommRef::barrier() const
 {
@@ -1416,6 +1575,10 @@ inline int64_t DatasetRef::classes() const
 {
     return ctn_dataset_classes(get());
 }
+inline int DatasetRef::resizes() const
+{
+    return ctn_dataset_resizes(get());
+}
 inline Dataset arrays_open(int64_t count, Span<const ctn_field> field, Span<const void *const> data)
 {
     ctn_dataset *ds = nullptr;
@@ -1447,6 +1610,18 @@ inline Dataset cifar10_open(Text dir, ctn_split split, Maybe<ctn_cifar_opt> opt 
 {
     ctn_dataset *ds = nullptr;
     detail::check(ctn_cifar10_open(&ds, dir.get(), split, opt.get()));
+    return Dataset(ds);
+}
+inline Dataset cifar100_open(Text dir, ctn_split split, Maybe<ctn_cifar_opt> opt = {})
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_cifar100_open(&ds, dir.get(), split, opt.get()));
+    return Dataset(ds);
+}
+inline Dataset svhn_open(Text dir, ctn_split split, Maybe<ctn_cifar_opt> opt = {})
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_svhn_open(&ds, dir.get(), split, opt.get()));
     return Dataset(ds);
 }
 inline Sampler sampler_sequential(int64_t count)
@@ -1558,6 +1733,12 @@ inline Dataset tokens_open(Text path, Maybe<ctn_tokens_opt> opt = {})
     detail::check(ctn_tokens_open(&ds, path.get(), opt.get()));
     return Dataset(ds);
 }
+inline Dataset text_lines_open(Span<const char *const> path)
+{
+    ctn_dataset *ds = nullptr;
+    detail::check(ctn_text_lines_open(&ds, static_cast<int>(path.size()), path.data()));
+    return Dataset(ds);
+}
 inline Dataset DatasetRef::slice(int64_t first, int64_t count) const
 {
     ctn_dataset *ds = nullptr;
@@ -1650,6 +1831,16 @@ inline void dist_mean(CommRef c, Span<double> value, Span<double> weight)
 inline void dist_trainer(TrainerRef tr, CommRef c, Maybe<ctn_trigger> when = {})
 {
     detail::check(ctn_dist_trainer(tr.get(), c.get(), when.get()));
+}
+inline void dist_state_save(CommRef c, Text dir, Span<const ctn_state_part> parts)
+{
+    detail::check(ctn_dist_state_save(c.get(), dir.get(), static_cast<int>(parts.size()),
+            parts.data()));
+}
+inline void dist_state_load(CommRef c, Text dir, Span<const ctn_state_part> parts)
+{
+    detail::check(ctn_dist_state_load(c.get(), dir.get(), static_cast<int>(parts.size()),
+            parts.data()));
 }
 inline int dist_timeline_has(int rank, int size, int ranks)
 {
@@ -1907,6 +2098,43 @@ inline void ModuleRef::load(Text path, Maybe<ctn_weights_opt> opt) const
 {
     detail::check(ctn_weights_load(get(), path.get(), opt.get()));
 }
+inline void weights_compare(ModuleRef m, Text path, Maybe<ctn_weights_opt> opt,
+        ctn_weights_match_fn fn, void *user = nullptr)
+{
+    detail::check(ctn_weights_compare(m.get(), path.get(), opt.get(), fn, user));
+}
+inline Weights::Weights(Text path)
+{
+    ctn_weights *w = nullptr;
+    detail::check(ctn_weights_open(&w, path.get()));
+    reset(w);
+}
+inline const char *WeightsRef::format() const
+{
+    return ctn_weights_format(get());
+}
+inline int64_t WeightsRef::arrays() const
+{
+    return ctn_weights_arrays(get());
+}
+inline ctn_weights_array WeightsRef::get_array(int64_t i) const
+{
+    ctn_weights_array out = {};
+    detail::check(ctn_weights_get_array(get(), i, &out));
+    return out;
+}
+inline int64_t WeightsRef::find(Text name) const
+{
+    return ctn_weights_find(get(), name.get());
+}
+inline void WeightsRef::read(int64_t i, ctn_dtype dtype, OutBytes dst) const
+{
+    detail::check(ctn_weights_read(get(), i, dtype, dst.data(), dst.size()));
+}
+inline void weights_write(Text path, Span<const ctn_weights_item> items)
+{
+    detail::check(ctn_weights_write(path.get(), static_cast<int>(items.size()), items.data()));
+}
 inline ctn_state_part part_module(const char *prefix, ModuleRef m)
 {
     return ctn_part_module(prefix, m.get());
@@ -2011,6 +2239,14 @@ inline VarRef ModuleRef::find(Text name) const
 {
     return VarRef(detail::check_borrowed(ctn_module_find(get(), name.get())));
 }
+inline int ModuleRef::set_trainable(Text pattern, int on) const
+{
+    return detail::check_number(ctn_module_set_trainable(get(), pattern.get(), on));
+}
+inline int ModuleRef::freeze_statistics(Text pattern, int on) const
+{
+    return detail::check_number(ctn_module_freeze_statistics(get(), pattern.get(), on));
+}
 inline Module ModuleRef::copy() const
 {
     ctn_module *copy = nullptr;
@@ -2061,6 +2297,14 @@ inline Module conv_transpose_new(ContextRef ctx, int64_t in, int64_t out, Shape 
             kernel.data(), opt.get()));
     return Module(m);
 }
+inline Module deform_conv_new(ContextRef ctx, int64_t in, int64_t out, Shape kernel,
+        Maybe<ctn_conv_module_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_deform_conv_new(&m, ctx.get(), in, out, static_cast<int>(kernel.size()),
+            kernel.data(), opt.get()));
+    return Module(m);
+}
 inline Module spectral_conv_new(ContextRef ctx, int64_t in, int64_t out, Shape modes,
         Maybe<ctn_spectral_conv_opt> opt = {})
 {
@@ -2075,6 +2319,24 @@ inline Module batch_norm_new(ContextRef ctx, int64_t channels,
     ctn_module *m = nullptr;
     detail::check(ctn_batch_norm_new(&m, ctx.get(), channels, opt.get()));
     return Module(m);
+}
+inline Module decorrelated_batch_norm_new(ContextRef ctx, int64_t channels,
+        Maybe<ctn_decorrelated_batch_norm_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_decorrelated_batch_norm_new(&m, ctx.get(), channels, opt.get()));
+    return Module(m);
+}
+inline Module batch_renorm_new(ContextRef ctx, int64_t channels,
+        Maybe<ctn_batch_renorm_module_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_batch_renorm_new(&m, ctx.get(), channels, opt.get()));
+    return Module(m);
+}
+inline void batch_renorm_set_limits(ModuleRef m, double rmax, double dmax)
+{
+    detail::check(ctn_batch_renorm_set_limits(m.get(), rmax, dmax));
 }
 inline Module group_norm_new(ContextRef ctx, int64_t groups, int64_t channels,
         Maybe<ctn_norm_opt> opt = {})
@@ -2125,6 +2387,30 @@ inline Module rnn_new(ContextRef ctx, int64_t in, int64_t hidden,
     detail::check(ctn_rnn_new(&m, ctx.get(), in, hidden, opt.get()));
     return Module(m);
 }
+inline Module child_sum_tree_lstm_new(ContextRef ctx, int64_t in, int64_t hidden)
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_child_sum_tree_lstm_new(&m, ctx.get(), in, hidden));
+    return Module(m);
+}
+inline Module nary_tree_lstm_new(ContextRef ctx, int64_t in, int64_t hidden, int64_t children)
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_nary_tree_lstm_new(&m, ctx.get(), in, hidden, children));
+    return Module(m);
+}
+inline Module peephole_lstm_new(ContextRef ctx, int64_t in, int64_t hidden)
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_peephole_lstm_new(&m, ctx.get(), in, hidden));
+    return Module(m);
+}
+inline Module crf_new(ContextRef ctx, int64_t K, Maybe<ctn_init> init = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_crf_new(&m, ctx.get(), K, init.get()));
+    return Module(m);
+}
 inline Module graph_conv_new(ContextRef ctx, int64_t in, int64_t out,
         Maybe<ctn_graph_conv_opt> opt = {})
 {
@@ -2172,6 +2458,19 @@ inline Module flatten_new(ContextRef ctx)
     detail::check(ctn_flatten_new(&m, ctx.get()));
     return Module(m);
 }
+inline Module inception_new(ContextRef ctx, int64_t channels, Maybe<ctn_inception_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_inception_new(&m, ctx.get(), channels, opt.get()));
+    return Module(m);
+}
+inline Module inception_bn_new(ContextRef ctx, int64_t channels,
+        Maybe<ctn_inception_bn_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_inception_bn_new(&m, ctx.get(), channels, opt.get()));
+    return Module(m);
+}
 inline Module activation_new(ContextRef ctx, ctn_tensor *(*op)(const char *, ctn_tensor *))
 {
     ctn_module *m = nullptr;
@@ -2193,6 +2492,55 @@ inline void weight_norm_add(ModuleRef m, Text name, int dim)
 inline void spectral_norm_add(ModuleRef m, Text name, Maybe<ctn_spectral_norm_opt> opt = {})
 {
     detail::check(ctn_spectral_norm_add(m.get(), name.get(), opt.get()));
+}
+
+// ---- onnx.h
+inline Module onnx_open(ContextRef ctx, Text path, Maybe<ctn_onnx_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_onnx_open(&m, ctx.get(), path.get(), opt.get()));
+    return Module(m);
+}
+inline int onnx_inputs(ModuleRef m)
+{
+    return ctn_onnx_inputs(m.get());
+}
+inline int onnx_outputs(ModuleRef m)
+{
+    return ctn_onnx_outputs(m.get());
+}
+inline ctn_onnx_port onnx_input(ModuleRef m, int i)
+{
+    ctn_onnx_port out = {};
+    detail::check(ctn_onnx_input(m.get(), i, &out));
+    return out;
+}
+inline ctn_onnx_port onnx_output(ModuleRef m, int i)
+{
+    ctn_onnx_port out = {};
+    detail::check(ctn_onnx_output(m.get(), i, &out));
+    return out;
+}
+inline std::vector<Tensor> onnx_run(ModuleRef m, Span<const Tensor> x, int ny,
+        Where at = Where::here())
+{
+    std::vector<ctn_tensor *> y(static_cast<std::size_t>(ny));
+    detail::check(ctn_onnx_run_at(at.text(), m.get(), static_cast<int>(x.size()),
+            detail::pointers(x), ny, y.data()));
+    return detail::objects<Tensor>(y);
+}
+
+// ---- onnx_export.h
+inline void onnx_export(Text path, ctn_tensors inputs, ctn_tensors outputs,
+        Maybe<ctn_onnx_export_opt> opt = {})
+{
+    detail::check(ctn_onnx_export(path.get(), inputs, outputs, opt.get()));
+}
+inline void onnx_export_module(ModuleRef m, Text path, Span<const ctn_field> in,
+        Maybe<ctn_onnx_export_opt> opt = {})
+{
+    detail::check(ctn_onnx_export_module(m.get(), path.get(), static_cast<int>(in.size()),
+            in.data(), opt.get()));
 }
 
 // ---- ops.h
@@ -2360,6 +2708,13 @@ inline std::tuple<Tensor, Tensor> group_ids(const Tensor &ids, int64_t segments,
     return Tensor(detail::check(ctn_local_conv_at(at.text(), x.get(), w.get(), b.get(),
             opt.get())));
 }
+[[nodiscard]] inline Tensor deform_conv(const Tensor &x, const Tensor &offset, const Tensor &w,
+        const Tensor &b = {}, const Tensor &mask = {}, Maybe<ctn_conv_opt> opt = {},
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_deform_conv_at(at.text(), x.get(), offset.get(), w.get(),
+            b.get(), mask.get(), opt.get())));
+}
 [[nodiscard]] inline Tensor max_pool(const Tensor &x, Maybe<ctn_pool_opt> opt = {},
         Where at = Where::here())
 {
@@ -2399,10 +2754,42 @@ inline std::tuple<Tensor, Tensor> max_pool_places(const Tensor &x, Maybe<ctn_poo
 {
     return Tensor(detail::check(ctn_spatial_pyramid_pool_at(at.text(), x.get(), levels)));
 }
+[[nodiscard]] inline Tensor roi_align(const Tensor &x, const Tensor &rois,
+        const Tensor &roi_index, Maybe<ctn_roi_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_roi_align_at(at.text(), x.get(), rois.get(), roi_index.get(),
+            opt.get())));
+}
+[[nodiscard]] inline Tensor roi_pool(const Tensor &x, const Tensor &rois, const Tensor &roi_index,
+        Maybe<ctn_roi_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_roi_pool_at(at.text(), x.get(), rois.get(), roi_index.get(),
+            opt.get())));
+}
 [[nodiscard]] inline Tensor batch_norm(const Tensor &x, const Tensor &scale, const Tensor &shift,
         VarRef mean, VarRef var, Maybe<ctn_batch_norm_opt> opt = {}, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_batch_norm_at(at.text(), x.get(), scale.get(), shift.get(),
+            mean.get(), var.get(), opt.get())));
+}
+[[nodiscard]] inline Tensor decorrelated_batch_norm(const Tensor &x, VarRef mean = {},
+        VarRef projection = {}, Maybe<ctn_decorrelated_batch_norm_opt> opt = {},
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_decorrelated_batch_norm_at(at.text(), x.get(), mean.get(),
+            projection.get(), opt.get())));
+}
+[[nodiscard]] inline Tensor fixed_decorrelated_batch_norm(const Tensor &x, const Tensor &mean,
+        const Tensor &projection, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_fixed_decorrelated_batch_norm_at(at.text(), x.get(),
+            mean.get(), projection.get())));
+}
+[[nodiscard]] inline Tensor batch_renorm(const Tensor &x, const Tensor &scale,
+        const Tensor &shift, VarRef mean, VarRef var, Maybe<ctn_batch_renorm_opt> opt = {},
+        Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_batch_renorm_at(at.text(), x.get(), scale.get(), shift.get(),
             mean.get(), var.get(), opt.get())));
 }
 [[nodiscard]] inline Tensor channel_affine(const Tensor &x, const Tensor &a, const Tensor &b = {},
@@ -2492,6 +2879,14 @@ inline std::tuple<Tensor, Tensor> slogdet(const Tensor &a, Where at = Where::her
     detail::check(ctn_slogdet_at(at.text(), a.get(), &sign, &logabs));
     return {Tensor(sign), Tensor(logabs)};
 }
+[[nodiscard]] inline Tensor inverse_sqrt(const Tensor &a, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_inverse_sqrt_at(at.text(), a.get())));
+}
+[[nodiscard]] inline Tensor lyapunov(const Tensor &a, const Tensor &b, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_lyapunov_at(at.text(), a.get(), b.get())));
+}
 
 // ---- ops_loss.h
 [[nodiscard]] inline Tensor softmax(const Tensor &x, int axis, Where at = Where::here())
@@ -2572,6 +2967,17 @@ inline std::tuple<Tensor, Tensor> slogdet(const Tensor &a, Where at = Where::her
 [[nodiscard]] inline Tensor decov(const Tensor &x, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_decov_at(at.text(), x.get())));
+}
+inline std::tuple<Tensor, Tensor,
+        Tensor> discriminative_margin_based_clustering_loss(const Tensor &x, const Tensor &t,
+        int64_t K, Maybe<ctn_clustering_opt> opt = {}, Where at = Where::here())
+{
+    ctn_tensor *variance = nullptr;
+    ctn_tensor *distance = nullptr;
+    ctn_tensor *regular = nullptr;
+    detail::check(ctn_discriminative_margin_based_clustering_loss_at(at.text(), x.get(), t.get(),
+            K, opt.get(), &variance, &distance, &regular));
+    return {Tensor(variance), Tensor(distance), Tensor(regular)};
 }
 [[nodiscard]] inline Tensor accuracy(const Tensor &x, const Tensor &t, int k,
         Where at = Where::here())
@@ -3006,6 +3412,42 @@ inline std::tuple<Tensor, Tensor> rnn(const Tensor &x, const ctn_rnn_weights &w,
     detail::check(ctn_rnn_at(at.text(), x.get(), &w, opt.get(), &y, &h));
     return {Tensor(y), Tensor(h)};
 }
+inline std::tuple<Tensor, Tensor> tree_lstm(Span<const Tensor> c, const Tensor &x,
+        Where at = Where::here())
+{
+    ctn_tensor *h = nullptr;
+    ctn_tensor *c_new = nullptr;
+    detail::check(ctn_tree_lstm_at(at.text(), static_cast<int>(c.size()), detail::pointers(c),
+            x.get(), &h, &c_new));
+    return {Tensor(h), Tensor(c_new)};
+}
+inline std::tuple<Tensor, Tensor> slstm(const Tensor &c1, const Tensor &c2, const Tensor &x1,
+        const Tensor &x2, Where at = Where::here())
+{
+    ctn_tensor *h = nullptr;
+    ctn_tensor *c_new = nullptr;
+    detail::check(ctn_slstm_at(at.text(), c1.get(), c2.get(), x1.get(), x2.get(), &h, &c_new));
+    return {Tensor(h), Tensor(c_new)};
+}
+[[nodiscard]] inline Tensor ctc_loss(const Tensor &x, const Tensor &labels,
+        Maybe<ctn_ctc_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_ctc_loss_at(at.text(), x.get(), labels.get(), opt.get())));
+}
+[[nodiscard]] inline Tensor crf_loss(const Tensor &cost, const Tensor &x, const Tensor &labels,
+        Maybe<ctn_crf_opt> opt = {}, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_crf_loss_at(at.text(), cost.get(), x.get(), labels.get(),
+            opt.get())));
+}
+inline std::tuple<Tensor, Tensor> crf_decode(const Tensor &cost, const Tensor &x,
+        const Tensor &lengths = {}, Where at = Where::here())
+{
+    ctn_tensor *path = nullptr;
+    ctn_tensor *score = nullptr;
+    detail::check(ctn_crf_decode_at(at.text(), cost.get(), x.get(), lengths.get(), &path, &score));
+    return {Tensor(path), Tensor(score)};
+}
 
 // ---- ops_shape.h
 [[nodiscard]] inline Tensor mean(const Tensor &x, Shape axes = {}, int keep = 0,
@@ -3179,6 +3621,12 @@ inline std::vector<Tensor> split(const Tensor &x, int64_t axis, Span<const int64
 {
     return Tensor(detail::check(ctn_slice_step_at(at.text(), x.get(), axis, start, length,
             stride)));
+}
+[[nodiscard]] inline Tensor as_strided(const Tensor &x, Shape dims, Span<const int64_t> strides,
+        int64_t offset, Where at = Where::here())
+{
+    return Tensor(detail::check(ctn_as_strided_at(at.text(), x.get(),
+            static_cast<int>(strides.size()), dims.data(), strides.data(), offset)));
 }
 [[nodiscard]] inline Tensor select(const Tensor &x, int64_t axis, int64_t index,
         Where at = Where::here())
@@ -3362,6 +3810,12 @@ inline Optim msvag_new(ctn_vars vars, Maybe<ctn_msvag_opt> opt = {})
     detail::check(ctn_msvag_new(&o, vars, opt.get()));
     return Optim(o);
 }
+inline Optim adafactor_new(ctn_vars vars, Maybe<ctn_adafactor_opt> opt = {})
+{
+    ctn_optim *o = nullptr;
+    detail::check(ctn_adafactor_new(&o, vars, opt.get()));
+    return Optim(o);
+}
 inline Optim lbfgs_new(ctn_vars vars, Maybe<ctn_lbfgs_opt> opt = {})
 {
     ctn_optim *o = nullptr;
@@ -3537,6 +3991,18 @@ inline void StepRef::report(Text name, const Tensor &value) const
 {
     detail::check(ctn_report(get(), name.get(), value.get()));
 }
+inline void report_ratio(StepRef s, Text name, const Tensor &above, const Tensor &below)
+{
+    detail::check(ctn_report_ratio(s.get(), name.get(), above.get(), below.get()));
+}
+inline void report_metric(StepRef s, Text name, Text metric, const Tensor &y, const Tensor &t)
+{
+    detail::check(ctn_report_metric(s.get(), name.get(), metric.get(), y.get(), t.get()));
+}
+inline const char *const *metric_names()
+{
+    return ctn_metric_names();
+}
 inline void TrainerRef::add_optim(Text name, OptimRef opt, ctn_loss_fn loss, void *self) const
 {
     detail::check(ctn_trainer_add_optim(get(), name.get(), opt.get(), loss, self));
@@ -3656,6 +4122,10 @@ inline void extend_param_stats(TrainerRef tr, Maybe<ctn_trigger> when = {}, Text
 {
     detail::check(ctn_extend_param_stats(tr.get(), when.get(), pattern.get()));
 }
+inline void extend_param_plot(TrainerRef tr, Maybe<ctn_trigger> when, Text pattern, Text file)
+{
+    detail::check(ctn_extend_param_plot(tr.get(), when.get(), pattern.get(), file.get()));
+}
 inline void extend_fail_on_nonfinite(TrainerRef tr, Maybe<ctn_trigger> when = {})
 {
     detail::check(ctn_extend_fail_on_nonfinite(tr.get(), when.get()));
@@ -3668,6 +4138,10 @@ inline void extend_on_nonfinite(TrainerRef tr, Maybe<ctn_trigger> when = {},
 inline void extend_spikes(TrainerRef tr, Maybe<ctn_spike_opt> opt = {})
 {
     detail::check(ctn_extend_spikes(tr.get(), opt.get()));
+}
+inline void extend_unfreeze(TrainerRef tr, int64_t epoch, Text pattern, int statistics)
+{
+    detail::check(ctn_extend_unfreeze(tr.get(), epoch, pattern.get(), statistics));
 }
 inline void extend_average(TrainerRef tr, double rate)
 {
@@ -3791,6 +4265,12 @@ inline Module zoo_vgg(ContextRef ctx, Maybe<ctn_vgg_opt> opt = {})
 {
     ctn_module *m = nullptr;
     detail::check(ctn_zoo_vgg(&m, ctx.get(), opt.get()));
+    return Module(m);
+}
+inline Module zoo_googlenet(ContextRef ctx, Maybe<ctn_googlenet_opt> opt = {})
+{
+    ctn_module *m = nullptr;
+    detail::check(ctn_zoo_googlenet(&m, ctx.get(), opt.get()));
     return Module(m);
 }
 inline Module zoo_unet(ContextRef ctx, Maybe<ctn_unet_opt> opt = {})
