@@ -101,7 +101,7 @@ static ctn_status make(ctn_module **m, ctn_context *ctx, const char *who, int64_
                         (long long)channels);
     batch_norm *b = ctn__calloc(1, sizeof *b);
     if (b) {
-        b->how = (ctn_batch_norm_opt){sizeof b->how, o->eps, o->momentum};
+        b->how = (ctn_batch_norm_opt){sizeof b->how, o->eps, o->momentum, 0};
         b->rmax = rmax;
         b->dmax = dmax;
     }
