@@ -94,7 +94,7 @@ ctn_status ctn_deform_conv_new(ctn_module **m, ctn_context *ctx, int64_t in, int
     deform *c = ctn__malloc(sizeof *c);
     if (c) *c = (deform){.how = how_of(&o)};
     CTN_TRY(ctn__module_own(m, ctx, deform_forward, c, sizeof *c, CTN__REFS(deform, how)));
-    ctn_status st = add_offset(*m, c, &o, in, kernel);
+    ctn_status st = c ? add_offset(*m, c, &o, in, kernel) : CTN_ENOMEM;
     if (st == CTN_OK) st = add_params(*m, c, &o, in, out, kernel);
     if (st < 0) {
         ctn_module_free(*m);
