@@ -37,6 +37,7 @@ ctn_status ctn_crf_new(ctn_module **m, ctn_context *ctx, int64_t K, const ctn_in
     if (K < 1)
         return ctn_fail(CTN_EARG, "crf_new: got %lld labels, expected at least 1", (long long)K);
     crf *c = ctn__calloc(1, sizeof *c);
+    if (!c) return CTN_ENOMEM;
     CTN_TRY(ctn__module_own(&made, ctx, NULL, c, sizeof *c, CTN__ALL_REFS(crf)));
     made->forward_multi = crf_forward;
     const ctn_status st = ctn_module_param(&c->cost, made, "cost", ctn_context_float_type(ctx),

@@ -46,7 +46,8 @@ ctn_status ctn_decorrelated_batch_norm_new(ctn_module **m, ctn_context *ctx, int
                         (long long)channels, (long long)o.groups);
     const int64_t c = channels / o.groups;
     whitening *w = ctn__calloc(1, sizeof *w);
-    if (w) w->how = o;
+    if (!w) return CTN_ENOMEM;
+    w->how = o;
     CTN_TRY(
         ctn__module_own(&made, ctx, whitening_forward, w, sizeof *w, CTN__REFS(whitening, how)));
     const ctn_dtype t = ctn_context_float_type(ctx);

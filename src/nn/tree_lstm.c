@@ -92,7 +92,8 @@ ctn_status ctn_child_sum_tree_lstm_new(ctn_module **m, ctn_context *ctx, int64_t
     *m = NULL;
     CTN_TRY(check_sizes("child_sum_tree_lstm_new", in, hidden, 1));
     child_sum *s = ctn__calloc(1, sizeof *s);
-    if (s) s->hidden = hidden;
+    if (!s) return CTN_ENOMEM;
+    s->hidden = hidden;
     CTN_TRY(ctn__module_own(&made, ctx, NULL, s, sizeof *s, CTN__REFS(child_sum, hidden)));
     made->forward_multi = child_sum_forward;
     CTN_TRY_GOTO(st, fail, add_linear(&s->x, made, "W_x", in, 4 * hidden, true));
@@ -136,7 +137,8 @@ ctn_status ctn_nary_tree_lstm_new(ctn_module **m, ctn_context *ctx, int64_t in, 
     CTN_TRY(check_sizes("nary_tree_lstm_new", in, hidden, children));
     const int64_t out = (3 + children) * hidden;
     nary *s = ctn__calloc(1, sizeof *s);
-    if (s) *s = (nary){hidden, children};
+    if (!s) return CTN_ENOMEM;
+    *s = (nary){hidden, children};
     CTN_TRY(ctn__module_own(&made, ctx, NULL, s, sizeof *s, 0));
     made->forward_multi = nary_forward;
     CTN_TRY_GOTO(st, fail, add_linear(&lin, made, "W_x", in, out, true));
@@ -230,7 +232,8 @@ ctn_status ctn_peephole_lstm_new(ctn_module **m, ctn_context *ctx, int64_t in, i
     *m = NULL;
     CTN_TRY(check_sizes("peephole_lstm_new", in, hidden, 1));
     peephole *s = ctn__calloc(1, sizeof *s);
-    if (s) s->hidden = hidden;
+    if (!s) return CTN_ENOMEM;
+    s->hidden = hidden;
     CTN_TRY(ctn__module_own(&made, ctx, NULL, s, sizeof *s, CTN__REFS(peephole, hidden)));
     made->forward_multi = peephole_forward;
     CTN_TRY_GOTO(st, fail, add_linear(&s->upward, made, "upward", in, 4 * hidden, true));

@@ -103,13 +103,13 @@ static ctn_status check(const char *at, const ctn_tensor *x, const ctn_tensor *t
     return CTN_OK;
 }
 
-/* The members of c after norm. */
-static ctn_status prepare(clusters *c, ctn_tensor *x, ctn_tensor *t, int64_t K)
+/* Set the members of c after norm; false after an error. */
+static bool prepare(clusters *c, ctn_tensor *x, ctn_tensor *t, int64_t K)
 {
     const char *at = c->at;
     const int64_t N = x->d.dim[0], C = x->d.dim[1], P = N > 0 ? ctn__count(&t->d) / N : 0;
     c->x = ctn_reshape_at(at, x, CTN_SHAPE(N, C, P));
-    if (!c->x) return ctn_error_status();
+    if (!c->x) return false;
     ctn_tensor *one = ctn_full_at(at, x->ctx, 1, CTN_F64, CTN_SHAPE(K, 1));
     ctn_tensor *id = ctn_cast_at(at, ctn_cumsum_at(at, one, 0, 0), t->d.dtype); /* 1 to K */
     ctn_tensor *is = ctn_equal_at(at, ctn_reshape_at(at, t, CTN_SHAPE(N, 1, P)), id);
@@ -120,7 +120,7 @@ static ctn_status prepare(clusters *c, ctn_tensor *x, ctn_tensor *t, int64_t K)
     c->n = at_least_one(c, sum_last(c, c->here));
     ctn_tensor *sum = ctn_matmul_at(at, c->mask, c->x, 0, 1); /* (N,K,C) */
     c->means = ctn_div_at(at, sum, ctn_unsqueeze_at(at, c->count, 2));
-    return c->means && c->n ? CTN_OK : ctn_error_status();
+    return c->mask && c->means && c->n;
 }
 
 ctn_status ctn_discriminative_margin_based_clustering_loss_at(
@@ -143,7 +143,7 @@ ctn_status ctn_discriminative_margin_based_clustering_loss_at(
                   .push = o.push > 0 ? o.push : 1.5,
                   .norm = o.norm ? o.norm : 2};
     CTN_TRY(check(at, x, t, K, c.norm));
-    CTN_TRY(prepare(&c, x, t, K));
+    if (!prepare(&c, x, t, K)) return ctn_error_status();
     ctn_tensor *out[3] = {variance_term(&c), distance_term(&c), regular_term(&c)};
     if (!out[0] || !out[1] || !out[2]) return ctn_error_status();
     if (variance) *variance = out[0];

@@ -43,10 +43,10 @@ static double covariance(float v[N][C], int i, int j, double *mean)
 {
     double mi = 0, mj = 0, s = 0;
     for (int n = 0; n < N; n++) {
-        mi += (double)v[n][i] / N;
-        mj += (double)v[n][j] / N;
+        mi += (double)v[n][i] / (double)N;
+        mj += (double)v[n][j] / (double)N;
     }
-    for (int n = 0; n < N; n++) s += ((double)v[n][i] - mi) * ((double)v[n][j] - mj) / N;
+    for (int n = 0; n < N; n++) s += ((double)v[n][i] - mi) * ((double)v[n][j] - mj) / (double)N;
     *mean = mi;
     return s;
 }
