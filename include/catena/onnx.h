@@ -17,8 +17,8 @@ extern "C" {
 
 typedef struct {
     size_t struct_size;
-    /* 1: parameters are not trainable, and batch normalisation always uses the stored statistics.
-     * 0: both behave as in other modules. */
+    /* 1: parameters are not trainable, batch normalisation always uses the stored statistics, and
+     * dropout does nothing. 0: all of them behave as in other modules. */
     int frozen;
 } ctn_onnx_opt;
 

@@ -161,7 +161,9 @@ static void from_raw(void *to, int32_t elem, const uint8_t *raw, int64_t n)
         case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16: f[i] = ctn__bf16_to_f32(h); break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: i32[i] = (int16_t)h; break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16: i32[i] = h; break;
-        case ONNX__TENSOR_PROTO__DATA_TYPE__INT8: i32[i] = raw[i] < 128 ? raw[i] : raw[i] - 256; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+            i32[i] = raw[i] < 128 ? raw[i] : raw[i] - 256;
+            break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: u8[i] = raw[i] != 0; break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
             memcpy(&w, raw + 4 * i, 4);

@@ -29,7 +29,7 @@ class Catena(CMakePackage):
         ("tar", "ARCHIVE", "libarchive", "Read tar shards without an index"),
         ("tokenizers", "UTF8PROC", "utf8proc+shared", "Tokenize text"),
         ("hdf5", "HDF5", "hdf5", "Read HDF5 arrays"),
-        ("tensorboard", "PROTOBUFC", "protobuf-c", "Write TensorBoard events"),
+        ("tensorboard", "PROTOBUFC", "protobuf-c", "Write TensorBoard events, open ONNX models"),
     )
     for _variant, _option, _library, _purpose in libraries:
         variant(_variant, default=True, description=_purpose)
