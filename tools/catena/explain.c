@@ -412,7 +412,7 @@ static ctn_status explain_onnx(const args *a)
     ctn_context_set_profile(ctx, 1);
     for (int64_t s = args_int(a, "steps"); s > 0; s--)
         CTN_TRY_GOTO(st, done, onnx_forward(ctx, net, a));
-    CTN_TRY_GOTO(st, done, show(ctx, a, &peak));
+    CTN_TRY_GOTO(st, done, show(&(model){.ctx = ctx, .net = net}, a, &peak));
     if (trace[0]) CTN_TRY_GOTO(st, done, ctn_context_write_trace(ctx, trace));
 done:
     ctn_module_free(net);
