@@ -123,6 +123,7 @@ class Call:
         self.declared.append(f"numbers {name} = {{0}};")
         self.converted.append(f"to_numbers({shown(name)}, {i}, &{name})")
         self.passed += [f"{name}.n", f"{name}.at"]
+        self.counts.add(a.get("count"))
 
     def take_array(self, a, name, default):
         if a["type"] != "const int64_t *":
@@ -148,12 +149,13 @@ class Call:
         self.converted.append(
             f"to_tensors(c, {shown(name)}, {i}, CTN_MAX_IN, {name}, &n_{name})")
         self.passed += [f"n_{name}", name]
+        self.counts.add(a.get("count"))
 
     def take_out_list(self, a, name, default):
         if "ctn_tensor" not in a["type"]:
             raise Skip("out_list")
         counted = [p for p in self.passed if p.endswith(".n") or p.startswith("n_")]
-        if not counted:
+        if not counted or a.get("count") not in self.counts:
             raise Skip("out_list without a list of sizes")
         self.declared.append(f"ctn_tensor *{name}[CTN_MAX_OUT] = {{NULL}};")
         self.passed.append(name)

@@ -217,12 +217,13 @@ static ctn_status open_trainer(training *t)
     if (l->save > 0)
         CTN_TRY(ctn_extend_state(t->tr, CTN_TRIGGER(CTN_EVERY_ITERATIONS, .n = (double)l->save)));
     if (l->kind == INF_WEIGHT)
-        CTN_TRY(
-            add(t, "spoil", 1000, (ctn_trigger){CTN_ONCE, (double)l->from, NULL}, spoil_weight));
+        CTN_TRY(add(t, "spoil", 1000, (ctn_trigger){.kind = CTN_ONCE, .n = (double)l->from},
+                    spoil_weight));
     if (l->stop > 0)
         CTN_TRY(add(t, "cut", 1,
-                    (ctn_trigger){CTN_ONCE, (double)(l->stop - (t->j->size > 1)), NULL}, cut));
-    return add(t, "look", 2000, (ctn_trigger){CTN_EVERY_ITERATIONS, 1, NULL}, look);
+                    (ctn_trigger){.kind = CTN_ONCE, .n = (double)(l->stop - (t->j->size > 1))},
+                    cut));
+    return add(t, "look", 2000, (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 1}, look);
 }
 
 static double value(const training *t, const char *name)
