@@ -23,7 +23,7 @@ static const char *node_name(const Onnx__NodeProto *n)
     return n->n_output > 0 ? n->output[0] : "";
 }
 
-ctn_status ctn__onnx_fail(const ctn__onnx_call *c, ctn_status st, const char *fmt, ...)
+ctn_status(ctn__onnx_fail)(const ctn__onnx_call *c, ctn_status st, const char *fmt, ...)
 {
     char text[400];
     va_list args;

@@ -172,6 +172,10 @@ ctn_tensor *ctn__onnx_array(const ctn__onnx_call *c, const void *data, ctn_dtype
 /* Records an error that begins with the op and its node. Returns st. */
 ctn_status ctn__onnx_fail(const ctn__onnx_call *c, ctn_status st, const char *fmt, ...)
     CTN_PRINTF(3, 4);
+#if defined(__clang_analyzer__)
+/* Let the analyzer see that it returns the status it is given. */
+#define ctn__onnx_fail(c, st, ...) ((void)(ctn__onnx_fail)(c, st, __VA_ARGS__), (st))
+#endif
 
 /* ---- attributes (import_attr.c) -------------------------------------------------------------- */
 

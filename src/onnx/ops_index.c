@@ -110,7 +110,10 @@ static ctn_tensor *tuple_rows(ctn__onnx_call *c, const int64_t *dims, int batch)
         rows *= dims[batch + i];
     }
     for (int i = 0; i < batch; i++) batches *= dims[i];
-    for (int64_t i = 0; i < n; i++) base[i] = (double)(i / (n / batches) * rows);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t batch_of = i / (n / batches);
+        base[i] = (double)(batch_of * rows);
+    }
     const char *at = c->at;
     ctn_tensor *index = ctn_cast_at(at, ctn__onnx_in(c, 1), CTN_F64);
     index = ctn_reshape_at(at, index, CTN_SHAPE(n, k));
@@ -145,7 +148,7 @@ static ctn_status check_tuples(ctn__onnx_call *c, int batch, int64_t *rows, int6
 ctn_status ctn__onnx_do_gather_nd(ctn__onnx_call *c)
 {
     const int batch = (int)ctn__onnx_int(c, "batch_dims", 0);
-    int64_t rows, rest, dims[2 * CTN_MAX_DIMS];
+    int64_t rows = 1, rest = 1, dims[2 * CTN_MAX_DIMS];
     CTN_TRY(check_tuples(c, batch, &rows, &rest));
     const ctn__onnx_value *x = c->in[0], *index = c->in[1];
     int ndim = 0;
@@ -251,7 +254,7 @@ static ctn_status host_scatter_nd(ctn__onnx_call *c, int64_t rest)
 
 ctn_status ctn__onnx_do_scatter_nd(ctn__onnx_call *c)
 {
-    int64_t rows, rest;
+    int64_t rows = 1, rest = 1;
     bool add;
     const char *at = c->at;
     CTN_TRY(check_tuples(c, 0, &rows, &rest));

@@ -97,15 +97,16 @@ static double kernel(const method *h, double t)
 static void weights(const method *h, const axis_job *j, int64_t o, double *row)
 {
     const double far = 1e9, there = place(h, j, o);
-    const double x = there < -far ? -far : there > far ? far : there; /* so that i + 1 > i */
+    const double x = there > far ? far : there > -far ? there : -far; /* fits an integer */
     const double shrink = h->antialias && j->scale < 1 ? j->scale : 1;
     const double reach = (h->mode == LINEAR ? 1 : 2) / shrink;
     double sum = 0;
-    for (double i = floor(x - reach); i <= ceil(x + reach); i++) {
-        const double w = kernel(h, (i - x) * shrink);
-        const bool inside = i >= 0 && i <= (double)(j->n - 1);
+    const int64_t last = (int64_t)ceil(x + reach);
+    for (int64_t i = (int64_t)floor(x - reach); i <= last; i++) {
+        const double w = kernel(h, ((double)i - x) * shrink);
+        const bool inside = i >= 0 && i < j->n;
         if (w == 0 || (h->exclude && !inside)) continue;
-        row[i < 0 ? 0 : inside ? (int64_t)i : j->n - 1] += w;
+        row[i < 0 ? 0 : inside ? i : j->n - 1] += w;
         sum += w;
     }
     for (int64_t i = 0; i < j->n && sum != 0; i++) row[i] /= sum;

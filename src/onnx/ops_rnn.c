@@ -81,7 +81,7 @@ static ctn_status activations(const layer *l, int d, activation **f)
     f[0] = l->kind == RNN ? ctn_tanh_at : ctn_sigmoid_at;
     f[1] = f[2] = ctn_tanh_at;
     if (!a || a->n_strings == 0) return CTN_OK;
-    if (a->n_strings != (size_t)(n * l->directions))
+    if (a->n_strings != (size_t)n * (size_t)l->directions)
         return ctn__onnx_fail(l->c, CTN_EFORMAT, "%zu activations, expected %d", a->n_strings,
                               n * l->directions);
     for (int i = 0; i < n; i++) {

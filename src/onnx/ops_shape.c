@@ -375,7 +375,7 @@ static ctn_status pad_lists(ctn__onnx_call *c, int ndim, int64_t *before, int64_
 
 ctn_status ctn__onnx_do_pad(ctn__onnx_call *c)
 {
-    int64_t before[CTN_MAX_DIMS], after[CTN_MAX_DIMS];
+    int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
     const char *at = c->at;
     CTN_TRY(need_tensor(c, 0));
     ctn_tensor *x = ctn__onnx_in(c, 0);

@@ -122,7 +122,7 @@ static Onnx__TensorProto *weight(maker *k, const char *name, int rows, int cols,
     t->dims = k->dims[i];
     t->n_dims = cols > 0 ? 2 : 1;
     t->float_data = data;
-    t->n_float_data = (size_t)(rows * (cols > 0 ? cols : 1));
+    t->n_float_data = (size_t)rows * (size_t)(cols > 0 ? cols : 1);
     k->tensors[i] = t;
     return t;
 }

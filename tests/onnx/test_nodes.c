@@ -190,7 +190,7 @@ static reader read_file(const char *path)
     }
     fseek(f, 0, SEEK_END);
     r.n = (size_t)ftell(f);
-    rewind(f);
+    fseek(f, 0, SEEK_SET);
     r.data = malloc(r.n + 1);
     if (fread(r.data, 1, r.n, f) != r.n) exit(1);
     fclose(f);
