@@ -48,7 +48,7 @@ bool ctn__onnx_has(const ctn__onnx_call *c, int i)
 
 bool ctn__onnx_is_host(const ctn__onnx_value *v)
 {
-    return v->host && (!v->t || !ctn__is_float(v->dtype));
+    return v->host && (!v->t || !ctn__is_float(v->dtype)) && ctn__onnx_count(v) <= CTN__ONNX_SMALL;
 }
 
 bool ctn__onnx_all_host(const ctn__onnx_call *c)

@@ -23,7 +23,8 @@
 
 enum { CTN__ONNX_OLDEST = 7, CTN__ONNX_NEWEST = 28 }; /* opsets */
 enum { CTN__ONNX_DEPTH = 64 };                        /* of messages and graphs in each other */
-#define CTN__ONNX_LARGE ((int64_t)1 << 40)            /* beyond any length of an axis */
+enum { CTN__ONNX_SMALL = 16384 }; /* elements of an array that is worth computing while recording */
+#define CTN__ONNX_LARGE ((int64_t)1 << 40) /* beyond any length of an axis */
 
 typedef struct ctn__onnx_value ctn__onnx_value;
 struct ctn__onnx_value {
@@ -148,7 +149,7 @@ ctn_status ctn__onnx_open_bytes(ctn_module **m, ctn_context *ctx, const char *pa
 ctn_status ctn__onnx_graph_run(ctn__onnx_run *run, const ctn__onnx_graph *g);
 int64_t ctn__onnx_count(const ctn__onnx_value *v);
 bool ctn__onnx_has(const ctn__onnx_call *c, int i); /* is input i there? */
-/* Is the value an array whose use instead of a recorded tensor loses no gradient? */
+/* Is the value a small array, whose use instead of a recorded tensor loses no gradient? */
 bool ctn__onnx_is_host(const ctn__onnx_value *v);
 bool ctn__onnx_all_host(const ctn__onnx_call *c); /* of all inputs */
 /* Input i, or value v, as a recorded tensor. Result: NULL if it is missing or after an error. */

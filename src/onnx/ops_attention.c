@@ -13,8 +13,10 @@
 
 typedef struct {
     ctn__onnx_call *c;
-    bool flat;           /* inputs and result are (B,L,heads E) */
-    int64_t past;        /* keys before those of this call */
+    bool flat;    /* inputs and result are (B,L,heads E) */
+    int64_t past; /* keys before those of this call */
+    bool causal, lengths;
+    int64_t left, right; /* of the window; -1: no limit */
     double scale, limit; /* limit 0: none */
     ctn_tensor *q, *k, *v, *mask;
 } attention;
@@ -59,22 +61,19 @@ static ctn_tensor *additive(ctn__onnx_call *c, ctn_tensor *mask, const ctn_tenso
 /* May query i of sample b see key j? Its position among the keys is that of its sample plus i. */
 static bool visible(const attention *a, int64_t b, int64_t i, int64_t j)
 {
-    ctn__onnx_call *c = a->c;
-    const int64_t left = ctn__onnx_int(c, "left_window_size", -1);
-    const int64_t right = ctn__onnx_int(c, "right_window_size", -1);
-    int64_t length = ctn__onnx_has(c, 6) ? ctn__onnx_int_of(c->in[6], b) : CTN__ONNX_LARGE;
+    int64_t length = a->lengths ? ctn__onnx_int_of(a->c->in[6], b) : CTN__ONNX_LARGE;
     if (length < 0) length = 0;
     if (length > CTN__ONNX_LARGE) length = CTN__ONNX_LARGE;
-    const int64_t first = ctn__onnx_has(c, 6) ? length - a->q->d.dim[2] : a->past;
-    if (j >= length || (ctn__onnx_int(c, "is_causal", 0) && j > first + i)) return false;
-    return (left < 0 || first + i - j <= left) && (right < 0 || j - first - i <= right);
+    const int64_t at = i + (a->lengths ? length - a->q->d.dim[2] : a->past);
+    if (j >= length || (a->causal && j > at)) return false;
+    return (a->left < 0 || at - j <= a->left) && (a->right < 0 || j - at <= a->right);
 }
 
 /* The keys that positions and lengths hide, as (B,1,L,M), with one B if all samples are alike. */
 static ctn_tensor *position_mask(const attention *a)
 {
     const ctn_dtype type = a->q->d.dtype;
-    const int64_t B = ctn__onnx_has(a->c, 6) ? a->q->d.dim[0] : 1;
+    const int64_t B = a->lengths ? a->q->d.dim[0] : 1;
     const int64_t L = a->q->d.dim[2], M = a->k->d.dim[2];
     char *m = ctn__onnx_memory(a->c->ctx, (size_t)(B * L * M) * ctn_dtype_size(type));
     for (int64_t i = 0; m && i < B * L * M; i++)
@@ -130,15 +129,15 @@ static ctn_status open_attention(ctn__onnx_call *c, attention *a)
         a->mask = additive(c, ctn__onnx_in(c, 3), a->q, a->k->d.dim[2]);
         if (!a->mask) return ctn_error_status();
     }
-    if (ctn__onnx_has(c, 6)) {
+    a->causal = ctn__onnx_int(c, "is_causal", 0) != 0;
+    a->left = ctn__onnx_int(c, "left_window_size", -1);
+    a->right = ctn__onnx_int(c, "right_window_size", -1);
+    a->lengths = ctn__onnx_has(c, 6);
+    if (a->lengths) {
         CTN_TRY(ctn__onnx_need(c, 6));
         if (ctn__onnx_count(c->in[6]) != a->q->d.dim[0])
             return ctn__onnx_fail(c, CTN_ESHAPE, "one length per sample is needed");
     }
-    if (ctn__onnx_has(c, 6) || ctn__onnx_int(c, "is_causal", 0) ||
-        ctn__onnx_int(c, "left_window_size", -1) >= 0 ||
-        ctn__onnx_int(c, "right_window_size", -1) >= 0)
-        a->mask = sum_of(c->at, a->mask, position_mask(a));
     return CTN_OK;
 }
 
@@ -148,14 +147,13 @@ ctn_status ctn__onnx_do_attention(ctn__onnx_call *c)
     CTN_TRY(open_attention(c, &a));
     CTN_TRY(ctn__onnx_set(c, 1, a.k));
     CTN_TRY(ctn__onnx_set(c, 2, a.v));
-    const bool shown = c->nout > 3 && c->out[3];
-    ctn_tensor *y = NULL;
-    if (a.limit > 0 || shown) {
-        y = in_full(&a);
-    } else {
-        const ctn_attention_opt *opt = CTN_OPT(ctn_attention_opt, .scale = a.scale);
-        y = ctn_attention_at(c->at, a.q, a.k, a.v, a.mask, opt);
-    }
+    const bool full = a.limit > 0 || (c->nout > 3 && c->out[3]);
+    const bool simple = !full && !a.lengths && a.past == 0 && a.left < 0 && a.right < 0;
+    if (!simple && (a.causal || a.lengths || a.left >= 0 || a.right >= 0))
+        a.mask = sum_of(c->at, a.mask, position_mask(&a));
+    const ctn_attention_opt *opt =
+        CTN_OPT(ctn_attention_opt, .scale = a.scale, .causal = simple && a.causal);
+    ctn_tensor *y = full ? in_full(&a) : ctn_attention_at(c->at, a.q, a.k, a.v, a.mask, opt);
     if (y && a.flat) {
         const int64_t *d = y->d.dim, dims[3] = {d[0], d[2], d[1] * d[3]};
         y = ctn_reshape_at(c->at, ctn_swapaxes_at(c->at, y, 1, 2), 3, dims);

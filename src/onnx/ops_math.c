@@ -310,6 +310,14 @@ static ctn_status host_binary(ctn__onnx_call *c, int kind, const ctn__onnx_value
     return CTN_OK;
 }
 
+/* Are both inputs arrays, and the result small enough to be one? */
+static bool host_pair(const ctn__onnx_call *c)
+{
+    const ctn__onnx_value *a = c->in[0], *b = c->in[1];
+    return ctn__onnx_all_host(c) &&
+           (ctn__onnx_count(a) * ctn__onnx_count(b) <= CTN__ONNX_SMALL || a->ndim + b->ndim <= 2);
+}
+
 /* Is the value a single f32 number that is known while recording? */
 static bool known_number(const ctn__onnx_value *v, double *x)
 {
@@ -342,7 +350,7 @@ ctn_status ctn__onnx_do_binary(ctn__onnx_call *c)
     if (kind == CTN__ONNX_MOD && ctn__onnx_int(c, "fmod", 0)) kind = CTN__ONNX_FMOD;
     if (!ctn__onnx_has(c, 0) || !ctn__onnx_has(c, 1))
         return ctn__onnx_fail(c, CTN_EFORMAT, "expected two inputs");
-    if (ctn__onnx_all_host(c)) return host_binary(c, kind, c->in[0], c->in[1], c->in[0]->dtype);
+    if (host_pair(c)) return host_binary(c, kind, c->in[0], c->in[1], c->in[0]->dtype);
     if (kind <= CTN__ONNX_MUL && known_number(c->in[1], &x))
         return ctn__onnx_set(c, 0,
                              kind == CTN__ONNX_MUL
@@ -366,8 +374,7 @@ ctn_status ctn__onnx_do_pow(ctn__onnx_call *c)
 {
     if (!ctn__onnx_has(c, 0) || !ctn__onnx_has(c, 1))
         return ctn__onnx_fail(c, CTN_EFORMAT, "expected two inputs");
-    if (ctn__onnx_all_host(c))
-        return host_binary(c, CTN__ONNX_POW, c->in[0], c->in[1], c->in[0]->dtype);
+    if (host_pair(c)) return host_binary(c, CTN__ONNX_POW, c->in[0], c->in[1], c->in[0]->dtype);
     ctn_tensor *given = ctn__onnx_in(c, 0), *x = ctn__onnx_real(c->at, given);
     if (ctn__onnx_is_host(c->in[1]) && ctn__onnx_count(c->in[1]) == 1 &&
         c->in[1]->ndim <= c->in[0]->ndim) {
@@ -388,7 +395,7 @@ ctn_status ctn__onnx_do_compare(ctn__onnx_call *c)
     const int kind = c->node->op->kind;
     if (!ctn__onnx_has(c, 0) || !ctn__onnx_has(c, 1))
         return ctn__onnx_fail(c, CTN_EFORMAT, "expected two inputs");
-    if (ctn__onnx_all_host(c)) return host_binary(c, kind, c->in[0], c->in[1], CTN_BOOL);
+    if (host_pair(c)) return host_binary(c, kind, c->in[0], c->in[1], CTN_BOOL);
     return ctn__onnx_set(c, 0, c->node->op->binary(c->at, ctn__onnx_in(c, 0), ctn__onnx_in(c, 1)));
 }
 
@@ -429,8 +436,8 @@ ctn_status ctn__onnx_do_bitwise_not(ctn__onnx_call *c)
 ctn_status ctn__onnx_do_variadic(ctn__onnx_call *c)
 {
     const int kind = c->node->op->kind;
-    if (c->nin == 2 && ctn__onnx_all_host(c) && ctn__onnx_has(c, 0) && ctn__onnx_has(c, 1) &&
-        kind != CTN__ONNX_MEAN)
+    if (c->nin == 2 && ctn__onnx_has(c, 0) && ctn__onnx_has(c, 1) && kind != CTN__ONNX_MEAN &&
+        host_pair(c))
         return host_binary(c, kind, c->in[0], c->in[1], c->in[0]->dtype);
     ctn_tensor *given = ctn__onnx_in(c, 0), *y = ctn__onnx_real(c->at, given);
     for (int i = 1; i < c->nin; i++)
@@ -441,15 +448,17 @@ ctn_status ctn__onnx_do_variadic(ctn__onnx_call *c)
 
 ctn_status ctn__onnx_do_where(ctn__onnx_call *c)
 {
-    if (!ctn__onnx_has(c, 0) || !ctn__onnx_has(c, 1) || !ctn__onnx_has(c, 2) ||
-        !ctn__onnx_all_host(c))
+    ctn_desc d[3], values = {0}, out = {0};
+    for (int i = 0; i < 3; i++) {
+        if (!ctn__onnx_has(c, i)) return ctn__onnx_fail(c, CTN_EFORMAT, "expected three inputs");
+        d[i] = ctn__onnx_desc(c->in[i]);
+    }
+    CTN_TRY(ctn__broadcast(&values, "Where", &d[1], &d[2]));
+    CTN_TRY(ctn__broadcast(&out, "Where", &d[0], &values));
+    if (!ctn__onnx_all_host(c) || ctn__count(&out) > CTN__ONNX_SMALL)
         return ctn__onnx_set(c, 0,
                              ctn_where_at(c->at, ctn__onnx_in(c, 0), ctn__onnx_in(c, 1),
                                           ctn__onnx_in(c, 2)));
-    ctn_desc d[3], values = {0}, out = {0};
-    for (int i = 0; i < 3; i++) d[i] = ctn__onnx_desc(c->in[i]);
-    CTN_TRY(ctn__broadcast(&values, "Where", &d[1], &d[2]));
-    CTN_TRY(ctn__broadcast(&out, "Where", &d[0], &values));
     for (int i = 0; i < 3; i++) d[i] = ctn__broadcast_view(&d[i], &out);
     const ctn_dtype type = c->in[1]->dtype;
     char *y = ctn__onnx_set_host(c, 0, type, out.ndim, out.dim);

@@ -193,7 +193,7 @@ ctn_status ctn__onnx_do_expand(ctn__onnx_call *c)
     CTN_TRY(ctn__desc_set(&to, "Expand", x.dtype, n, dims));
     CTN_TRY(ctn__broadcast(&all, "Expand", &x, &to));
     if (ctn__same_shape(&all, &x)) return ctn__onnx_set_value(c, 0, c->in[0]);
-    if (!ctn__onnx_is_host(c->in[0]))
+    if (!ctn__onnx_is_host(c->in[0]) || ctn__count(&all) > CTN__ONNX_SMALL)
         return ctn__onnx_set(c, 0,
                              ctn_broadcast_to_at(c->at, ctn__onnx_in(c, 0), all.ndim, all.dim));
     const ctn_desc view = ctn__broadcast_view(&x, &all);
@@ -444,11 +444,16 @@ ctn_status ctn__onnx_do_constant_of_shape(ctn__onnx_call *c)
     if (a && a->t) CTN_TRY(ctn__onnx_load(&v, &c->ctx->arena, c->run->model->path, a->t));
     if (a && a->t && ctn__onnx_count(&v) != 1)
         return ctn__onnx_fail(c, CTN_EFORMAT, "the value is not one number");
+    ctn_desc d;
+    CTN_TRY(ctn__desc_set(&d, "ConstantOfShape", v.dtype, n, dims));
+    const int64_t count = ctn__count(&d);
+    if (count > CTN__ONNX_SMALL)
+        return ctn__onnx_set(c, 0,
+                             ctn_full_at(c->at, c->ctx, v.host ? ctn__onnx_number_of(&v, 0) : 0,
+                                         v.dtype, n, dims));
     char *y = ctn__onnx_set_host(c, 0, v.dtype, n, dims);
     if (!y) return ctn_error_status();
     const size_t es = ctn_dtype_size(v.dtype);
-    int64_t count = 1;
-    for (int i = 0; i < n; i++) count *= dims[i];
     for (int64_t i = 0; i < count; i++) {
         if (v.host) memcpy(y + (size_t)i * es, v.host, es);
         else memset(y + (size_t)i * es, 0, es);
@@ -498,11 +503,9 @@ ctn_status ctn__onnx_do_trilu(ctn__onnx_call *c)
     if (!ctn__onnx_int(c, "upper", 1)) return ctn__onnx_set(c, 0, ctn_tril_at(c->at, x, k));
     if (x->d.ndim < 2) return ctn__onnx_fail(c, CTN_ESHAPE, "expected matrices");
     const int64_t R = ctn_dim(x, -2), C = ctn_dim(x, -1);
-    uint8_t *keep = ctn__onnx_memory(c->ctx, (size_t)(R * C));
-    if (!keep) return CTN_ENOMEM;
-    for (int64_t i = 0; i < R * C; i++) keep[i] = i % C >= i / C + k;
-    ctn_tensor *mask = ctn__onnx_array(c, keep, CTN_BOOL, CTN_SHAPE(R, C));
-    return ctn__onnx_set(c, 0, ctn_where_at(c->at, mask, x, ctn__onnx_like(c->at, x, 0)));
+    ctn_tensor *low = ctn_full_at(c->at, c->ctx, 1, CTN_BOOL, CTN_SHAPE(R, C));
+    low = ctn_tril_at(c->at, low, k - 1);
+    return ctn__onnx_set(c, 0, ctn_where_at(c->at, low, ctn__onnx_like(c->at, x, 0), x));
 }
 
 /* (N, r, r, C, H, W) or (N, C, r, r, H, W) -> (N, C, H, r, W, r) */
