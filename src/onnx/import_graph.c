@@ -430,14 +430,21 @@ static ctn_status describe_all(ctn__onnx_model *m)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+/* Parameters of modules have dotted names; constants that a program wrote do not. */
+static bool is_of_module(const ctn__onnx_constant *c)
+{
+    return c->value.ndim > 0 && c->name[0] != '/' && strchr(c->name, '.');
+}
+
 /* A float constant is a variable, unless an op needs it while it is recorded, or it is one number
- * that no op has as a weight. */
+ * that no op has as a weight and that has no name of a parameter. */
 static ctn_status choose_variables(ctn__onnx_model *m)
 {
     for (size_t i = 0; i < m->constants.n; i++) {
         ctn__onnx_constant *c = &m->constants.at[i];
         const int64_t n = ctn__onnx_count(&c->value);
-        const bool many = n > 1 && c->uses & (CTN__ONNX_USE_PLAIN | CTN__ONNX_USE_STATE);
+        const bool many =
+            (n > 1 || is_of_module(c)) && c->uses & (CTN__ONNX_USE_PLAIN | CTN__ONNX_USE_STATE);
         const bool var = c->proto && ctn__is_float(c->value.dtype) && n > 0 &&
                          !(c->uses & CTN__ONNX_USE_HOST) &&
                          (many || c->uses & (CTN__ONNX_USE_WEIGHT | CTN__ONNX_USE_STATE));

@@ -206,6 +206,12 @@ static ctn_status host_scatter(ctn__onnx_call *c, int axis)
     return CTN_OK;
 }
 
+/* Sums are made in f32 or f64, which has all integers that occur as counts and positions. */
+static ctn_tensor *summable(const char *at, ctn_tensor *t)
+{
+    return t && !ctn__is_float(ctn_dtype_of(t)) ? ctn_cast_at(at, t, CTN_F64) : t;
+}
+
 ctn_status ctn__onnx_do_scatter_elements(ctn__onnx_call *c)
 {
     int axis;
@@ -219,11 +225,11 @@ ctn_status ctn__onnx_do_scatter_elements(ctn__onnx_call *c)
             c->in[1]->dim[i] != c->in[2]->dim[i] || (i != axis && c->in[1]->dim[i] > x->dim[i]))
             return ctn__onnx_fail(c, CTN_ESHAPE, "indices and updates do not fit");
     if (ctn__onnx_all_host(c) || !simple_reduction(c, &add)) return host_scatter(c, axis);
-    ctn_tensor *index = indices(c, 1, x->dim[axis]);
-    return ctn__onnx_set(c, 0,
-                         (add ? ctn_scatter_add_at : ctn_scatter_at)(c->at, ctn__onnx_in(c, 0),
-                                                                     index, ctn__onnx_in(c, 2),
-                                                                     axis));
+    ctn_tensor *index = indices(c, 1, x->dim[axis]), *t = ctn__onnx_in(c, 0);
+    ctn_tensor *src = ctn__onnx_in(c, 2);
+    if (!add) return ctn__onnx_set(c, 0, ctn_scatter_at(c->at, t, index, src, axis));
+    t = ctn_scatter_add_at(c->at, summable(c->at, t), index, summable(c->at, src), axis);
+    return ctn__onnx_set(c, 0, ctn_cast_at(c->at, t, x->dtype));
 }
 
 static ctn_status host_scatter_nd(ctn__onnx_call *c, int64_t rest)
@@ -267,7 +273,8 @@ ctn_status ctn__onnx_do_scatter_nd(ctn__onnx_call *c)
     ctn_tensor *src = ctn_reshape_at(at, ctn__onnx_in(c, 2), CTN_SHAPE(n, rest));
     ctn_tensor *row = tuple_rows(c, x->dim, 0);
     if (add) {
-        t = ctn_index_add_at(at, t, row, src, 0);
+        t = ctn_index_add_at(at, summable(at, t), row, summable(at, src), 0);
+        t = ctn_cast_at(at, t, x->dtype);
     } else {
         row = ctn_reshape_at(at, row, CTN_SHAPE(n, 1));
         t = ctn_scatter_at(at, t, ctn_broadcast_to_at(at, row, CTN_SHAPE(n, rest)), src, 0);

@@ -409,6 +409,82 @@ static void test_zoo(void **state)
     unlink("net.onnx");
 }
 
+/* ---- the round trip -------------------------------------------------------------------------- */
+
+/* Runs both networks on the same input; returns the largest difference relative to the largest
+ * value. */
+static double compare_nets(const net *t, ctn_module *a, ctn_module *b, int64_t batch)
+{
+    void *data[3];
+    double worst = 0, most = 1e-30;
+    ctn_tensors x = {.n = t->n};
+    ctn_tensor *y[CTN_MAX_OUT] = {NULL};
+    OK(ctn_scope_begin(a->ctx));
+    for (int i = 0; i < t->n; i++) {
+        const input *in = &t->in[i];
+        const int64_t rows = in->of <= SEQUENCES ? batch : in->of == NODES ? 4 + batch : 6 + batch;
+        int64_t dims[CTN_MAX_DIMS] = {rows};
+        size_t bytes;
+        data[i] = make_input(in, rows, &bytes);
+        for (int k = 0; k < in->field.ndim; k++) dims[1 + k] = in->field.shape[k];
+        x.t[i] = ctn_input(a->ctx, data[i], in->field.dtype, in->field.ndim + 1, dims);
+    }
+    const ctn_tensors want = ctn_call_multi_at(CTN_HERE, a, x);
+    assert_true(want.n > 0);
+    assert_int_equal(ctn_onnx_outputs(b), want.n);
+    OK(ctn_onnx_run(b, x.n, x.t, want.n, y));
+    for (int i = 0; i < want.n; i++) {
+        const int64_t n = ctn_count(want.t[i]);
+        assert_int_equal(ctn_count(y[i]), n);
+        const void *p = ctn_data(want.t[i]), *q = ctn_data(y[i]);
+        assert_true(p != NULL && q != NULL);
+        for (int64_t k = 0; k < n; k++) {
+            const double u = ctn__elem_get(p, ctn_dtype_of(want.t[i]), k);
+            const double v = ctn__elem_get(q, ctn_dtype_of(y[i]), k);
+            if (!(fabs(u - v) <= worst)) worst = fabs(u - v);
+            if (fabs(u) > most) most = fabs(u);
+        }
+    }
+    OK(ctn_scope_end(a->ctx));
+    for (int i = 0; i < t->n; i++) free(data[i]);
+    return worst / most;
+}
+
+/* Exported and imported, a network gives the same results and has the same names and values.
+ * Exported again, it has the same weights. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NETS; i++) {
+        const net *t = &nets[i];
+        ctn_context *ctx = NULL;
+        ctn_module *m = NULL, *back = NULL;
+        if (t->large) continue;
+        open_net(t, &ctx, &m);
+        export_net(t, m, "net.onnx", NULL);
+        OK(ctn_onnx_open(&back, ctx, "net.onnx", NULL));
+        Onnx__ModelProto *p = read_model("net.onnx");
+        for (size_t k = 0; k < p->graph->n_initializer; k++) {
+            const Onnx__TensorProto *w = p->graph->initializer[k];
+            const ctn_var *v = w->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
+                                   ? ctn_module_find(back, w->name)
+                                   : NULL;
+            if (w->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) continue;
+            if (!v) fail_msg("%s: %s", t->name, ctn_error_message());
+            assert_memory_equal(w->raw_data.data, v->data, w->raw_data.len);
+        }
+        onnx__model_proto__free_unpacked(p, NULL);
+        for (int64_t batch = 1; batch <= 3; batch += 2) {
+            const double off = compare_nets(t, m, back, batch);
+            if (!(off <= 1e-5)) fail_msg("%s, batch %d: differs by %g", t->name, (int)batch, off);
+        }
+        ctn_module_free(back);
+        ctn_module_free(m);
+        ctn_context_free(ctx);
+    }
+    unlink("net.onnx");
+}
+
 static int count_type(const Onnx__GraphProto *g, const char *type)
 {
     int n = 0;
@@ -660,6 +736,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failing_allocator), /* must run before anything else allocates */
         cmocka_unit_test(test_zoo),
+        cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_fold_shared),
         cmocka_unit_test(test_options),
