@@ -13,7 +13,7 @@
 ctn_status ctn__sizes_set(ctn_loader *l, const ctn_loader_opt *o)
 {
     const ctn_field *image = ctn_dataset_field(l->ds, 0);
-    if (o->nsizes < 0 || (o->nsizes > 0) != (o->sizes != NULL) || o->size_every < 0)
+    if (o->nsizes < 0 || (o->nsizes > 0 && !o->sizes) || o->size_every < 0)
         return ctn_fail(CTN_EARG, "loader: nsizes is %d, sizes is %s and size_every is %lld",
                         o->nsizes, o->sizes ? "set" : "NULL", (long long)o->size_every);
     if (o->nsizes == 0) return CTN_OK;

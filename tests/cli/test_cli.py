@@ -659,11 +659,18 @@ def test_onnx():
     np.save("x.npy", images)
     np.save("y.npy", labels)
     data = ["--data", "x.npy", "--target", "y.npy", "--standardize", "none"]
-    values = train("small.onnx", *data, "--epochs", "8", "--batch", "16", "--lr", "0.02",
-                   "--optimizer", "adam", "--val-share", "0.25", "--out", "r")
+    words = ["small.onnx", *data, "--batch", "16", "--lr", "0.02", "--optimizer", "adam",
+             "--val-share", "0.25", "--out", "r"]
+    train(*words, "--epochs", "4")
+    values = train(*words, "--epochs", "8", "--resume")
     assert values["val/accuracy"] > 0.8, values
     found = json.loads(run("eval", "--weights", "r/weights.safetensors", *data, "--json").stdout)
     assert found["accuracy"] > 0.8, found
+    run("export", "./r", "--to", "again.onnx")
+    run("predict", "again.onnx", "--data", "x.npy", "--out", "logits.npy")
+    run("predict", "--weights", "r/best.safetensors", "--data", "x.npy", "--out", "p.npy")
+    p = np.exp(np.load("logits.npy"))
+    assert np.allclose(p / p.sum(axis=1, keepdims=True), np.load("p.npy"), atol=1e-5)
     assert "conv" in run("explain", "small.onnx", "--steps", "1").stdout
     Path("bad.onnx").write_bytes(b"nothing")
     assert "bad.onnx is not an ONNX model" in run("predict", "bad.onnx", "--data", "x.npy", "--out",

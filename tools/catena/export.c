@@ -82,6 +82,7 @@ static ctn_status settle_input(task *t, const char *header)
         t->input = (ctn_field){.dtype = CTN_F32, .ndim = 3, .shape = {channels, size, size}};
         return CTN_OK;
     default:
+        if (t->onnx && onnx_input(t)) return CTN_OK;
         return ctn_fail(CTN_EARG,
                         "the shape of a sample is unknown: use --input, for example --input "
                         "1,64,64 (channels first)");

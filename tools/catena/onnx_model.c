@@ -32,6 +32,18 @@ int64_t onnx_image_size(const task *t)
     return p.ndim == 4 && p.dim[2] > 0 && p.dim[2] == p.dim[3] ? p.dim[2] : 0;
 }
 
+bool onnx_input(task *t)
+{
+    ctn_onnx_port p;
+    if (ctn_onnx_input(t->net, 0, &p) < 0 || p.ndim < 1) return false;
+    t->input = (ctn_field){.dtype = p.dtype, .ndim = p.ndim - 1};
+    for (int i = 1; i < p.ndim; i++) {
+        if (p.dim[i] < 1) return false;
+        t->input.shape[i - 1] = p.dim[i];
+    }
+    return true;
+}
+
 ctn_status onnx_results(task *t)
 {
     ctn_onnx_port p;

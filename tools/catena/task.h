@@ -241,6 +241,8 @@ bool is_onnx(const char *path); /* judged by its name; NULL: no */
 ctn_status onnx_open(task *t, const char *path);
 /* The size of images that the model takes; 0: any. */
 int64_t onnx_image_size(const task *t);
+/* Sets the shape of a sample from the model; false if it is open there. */
+bool onnx_input(task *t);
 /* What the model's first output says: the number of classes if it is not known yet, and the shape
  * of a result if the data has no targets. */
 ctn_status onnx_results(task *t);
