@@ -184,7 +184,7 @@ done:
 /* Sums over all ranks; this rank may have fewer than n, or none. */
 static ctn_status sum_parts(ctn_comm *c, ctn__measured *v, size_t n)
 {
-    if (!ctn__vec_reserve(&v->part, 2 * n + 1)) return CTN_ENOMEM;
+    if (!ctn__vec_reserve(&v->part, 2 * n + 1) || !v->part.at) return CTN_ENOMEM;
     memset(v->part.at + v->part.n, 0, (2 * n - v->part.n) * sizeof *v->part.at);
     v->part.n = n;
     return ctn__comm_sum(c, v->part.at, (int64_t)n, CTN_F64, v->part.at + n);
@@ -198,7 +198,7 @@ static ctn_status gather_parts(ctn_comm *c, ctn__measured *v, size_t longest)
     ctn_status st = CTN_OK;
     int64_t *count = ctn__calloc(size, sizeof *count);
     double *all = ctn__malloc(size * bytes + 1);
-    if (!count || !all || !ctn__vec_reserve(&v->part, longest + 1))
+    if (!count || !all || !ctn__vec_reserve(&v->part, longest + 1) || !v->part.at)
         CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     memset(v->part.at + v->part.n, 0, bytes - v->part.n * sizeof *all);
     CTN_TRY_GOTO(st, done, ctn_comm_allgather(c, &mine, sizeof mine, count));
