@@ -184,7 +184,8 @@ static void constant_turns(ctn__emit *e, const ctn__node *n, char *turn[2])
     }
     for (int k = 0; k < 2; k++) {
         for (int64_t i = 0; i < T * half; i++) {
-            const double p = n->scalar[START].value + (double)(i / half);
+            const int64_t row = i / half;
+            const double p = n->scalar[START].value + (double)row;
             const double a = p * pow(n->scalar[BASE].value, -(double)(i % half) / (double)half);
             v[i] = k == 0 ? cos(a) : n->attr[BACK] ? -sin(a) : sin(a);
         }

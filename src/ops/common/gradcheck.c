@@ -66,7 +66,7 @@ static ctn_status make_weights(checker *c, int64_t ny)
 /* Gradients of sum(weight * y) by every input. */
 static ctn_status gradients(checker *c)
 {
-    ctn_tensor *x[CTN_MAX_OUT], *gx[CTN_MAX_OUT], *y = NULL;
+    ctn_tensor *x[CTN_MAX_OUT] = {NULL}, *gx[CTN_MAX_OUT] = {NULL}, *y = NULL;
     CTN_TRY(record(c, x, &y));
     if (!y) return ctn_error_status();
     CTN_TRY(make_weights(c, ctn__count(&y->d)));
@@ -81,7 +81,7 @@ static ctn_status gradients(checker *c)
 
 static ctn_status values(checker *c, double *out)
 {
-    ctn_tensor *x[CTN_MAX_OUT], *y;
+    ctn_tensor *x[CTN_MAX_OUT] = {NULL}, *y = NULL;
     CTN_TRY(record(c, x, &y));
     if (ctn__count(&y->d) != c->ny)
         return ctn_fail(CTN_ESHAPE,
