@@ -213,10 +213,10 @@ static ctn_tensor *r2_parts(const ctn__metric *m, ctn_tensor *y, ctn_tensor *t)
     const char *at = y->at;
     if (!same_floats(m, y, t)) return NULL;
     const int64_t columns = y->d.ndim > 1 ? y->d.dim[1] : 1;
-    const double length = columns > 0 ? (double)(ctn__count(&y->d) / columns) : 0;
+    const int64_t each = columns > 0 ? ctn__count(&y->d) / columns : 0;
     y = ctn_cast_at(at, y, CTN_F64);
     t = ctn_cast_at(at, t, CTN_F64);
-    ctn_tensor *all[4] = {y ? ctn_full_at(at, y->ctx, length, CTN_F64, CTN_SHAPE(1)) : NULL,
+    ctn_tensor *all[4] = {y ? ctn_full_at(at, y->ctx, (double)each, CTN_F64, CTN_SHAPE(1)) : NULL,
                           by_column(t, columns), by_column(ctn_square_at(at, t), columns),
                           by_column(ctn_squared_difference_at(at, y, t), columns)};
     return all[0] && all[1] && all[2] && all[3] ? ctn_concat_at(at, 4, all, 0) : NULL;

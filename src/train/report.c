@@ -63,6 +63,7 @@ static ctn_status check_tensor(const char *name, const ctn_tensor *value)
 static ctn_status check_float(const char *name, const ctn_tensor *value)
 {
     CTN_TRY(check_tensor(name, value));
+    if (!value) return CTN_EARG; /* cannot happen */
     if (ctn__count(&value->d) != 1 || !ctn__is_float(value->d.dtype)) {
         char shape[128];
         return ctn_fail(CTN_EARG, "report: %s is %s %s, expected one float: take its mean", name,
