@@ -39,7 +39,7 @@ ctn_status ctn_decorrelated_batch_norm_new(ctn_module **m, ctn_context *ctx, int
     *m = NULL;
     CTN_TRY(ctn__opt("decorrelated_batch_norm_new", &o, sizeof o, opt));
     if (o.groups == 0) o.groups = 16;
-    if (channels < 1 || o.groups < 0 || channels % o.groups)
+    if (channels < 1 || o.groups < 1 || channels % o.groups)
         return ctn_fail(CTN_EARG,
                         "decorrelated_batch_norm_new: %lld channels cannot be divided into %lld "
                         "groups",
