@@ -328,7 +328,8 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
     foreach(part 1 2 3 4) # at the same time
         add_test(NAME cli.command${part}
             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py"
-            $<TARGET_FILE:catena_command> "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:catena> ${part}/4)
+            $<TARGET_FILE:catena_command> "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:catena>
+            ${part}/4)
         set_tests_properties(cli.command${part} PROPERTIES
             LABELS cli TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
         math(EXPR catena_test_count "${catena_test_count} + 1")
