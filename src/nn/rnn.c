@@ -179,9 +179,7 @@ static ctn_status make(ctn_module **m, ctn_context *ctx, recurrent_kind kind, in
 static ctn_status recurrent_copy(void *self, ctn_module *m, ctn_module **copy)
 {
     const recurrent *r = self;
-    ctn_rnn_module_opt o = r->opt;
-    o.struct_size = sizeof o; /* not set if the options were NULL */
-    return make(copy, m->ctx, r->kind, r->in, r->hidden, &o);
+    return make(copy, m->ctx, r->kind, r->in, r->hidden, &r->opt);
 }
 
 static ctn_status make(ctn_module **m, ctn_context *ctx, recurrent_kind kind, int64_t in,

@@ -22,19 +22,9 @@ static bool cholesky_one(const ctn_run_args *a, const ctn__small *m, double *sec
     return ok;
 }
 
-static ctn_status cholesky_prepare(ctn_prepare_args *a)
-{
-    return ctn__small_prepare(a, a->din[0].dim[a->din[0].ndim - 1]);
-}
-
 static ctn_status cholesky_run(const ctn_run_args *a)
 {
-    const int64_t n = a->din[0].dim[a->din[0].ndim - 1];
-    const int64_t bad = ctn__small_run(a, n, n, cholesky_one);
-    char t[128];
-    if (bad < 0) return CTN_OK;
-    return ctn_fail(CTN_EARG, "cholesky: matrix %lld of a %s is not positive definite",
-                    (long long)bad, ctn__shape_text(&a->din[0], t, sizeof t));
+    return ctn__definite_run(a, "cholesky", cholesky_one);
 }
 
 static ctn_status cholesky_grad(const ctn_grad_args *a)
@@ -59,7 +49,7 @@ ctn_op ctn__op_cholesky = {
     .inplace = CTN_OPERAND(0),
     .infer = cholesky_infer,
     .grad = cholesky_grad,
-    .prepare = cholesky_prepare,
+    .prepare = ctn__square_prepare,
     .run = cholesky_run,
 };
 

@@ -20,11 +20,6 @@ static bool inverse_one(const ctn_run_args *a, const ctn__small *m, double *seco
     return true;
 }
 
-static ctn_status inverse_prepare(ctn_prepare_args *a)
-{
-    return ctn__small_prepare(a, a->din[0].dim[a->din[0].ndim - 1]);
-}
-
 static ctn_status inverse_run(const ctn_run_args *a)
 {
     const int64_t n = a->din[0].dim[a->din[0].ndim - 1];
@@ -49,7 +44,7 @@ ctn_op ctn__op_inverse = {
     .inplace = CTN_OPERAND(0),
     .infer = inverse_infer,
     .grad = inverse_grad,
-    .prepare = inverse_prepare,
+    .prepare = ctn__square_prepare,
     .run = inverse_run,
 };
 

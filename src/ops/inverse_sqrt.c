@@ -35,19 +35,9 @@ static bool inverse_sqrt_one(const ctn_run_args *a, const ctn__small *m, double 
     return true;
 }
 
-static ctn_status inverse_sqrt_prepare(ctn_prepare_args *a)
-{
-    return ctn__small_prepare(a, a->din[0].dim[a->din[0].ndim - 1]);
-}
-
 static ctn_status inverse_sqrt_run(const ctn_run_args *a)
 {
-    const int64_t n = a->din[0].dim[a->din[0].ndim - 1];
-    const int64_t bad = ctn__small_run(a, n, n, inverse_sqrt_one);
-    char t[128];
-    if (bad < 0) return CTN_OK;
-    return ctn_fail(CTN_EARG, "inverse_sqrt: matrix %lld of a %s is not positive definite",
-                    (long long)bad, ctn__shape_text(&a->din[0], t, sizeof t));
+    return ctn__definite_run(a, "inverse_sqrt", inverse_sqrt_one);
 }
 
 static ctn_status inverse_sqrt_grad(const ctn_grad_args *a)
@@ -71,7 +61,7 @@ ctn_op ctn__op_inverse_sqrt = {
     .inplace = CTN_OPERAND(0),
     .infer = inverse_sqrt_infer,
     .grad = inverse_sqrt_grad,
-    .prepare = inverse_sqrt_prepare,
+    .prepare = ctn__square_prepare,
     .run = inverse_sqrt_run,
 };
 

@@ -62,19 +62,9 @@ static bool lyapunov_one(const ctn_run_args *a, const ctn__small *m, double *sec
     return true;
 }
 
-static ctn_status lyapunov_prepare(ctn_prepare_args *a)
-{
-    return ctn__small_prepare(a, a->din[0].dim[a->din[0].ndim - 1]);
-}
-
 static ctn_status lyapunov_run(const ctn_run_args *a)
 {
-    const int64_t n = a->din[0].dim[a->din[0].ndim - 1];
-    const int64_t bad = ctn__small_run(a, n, n, lyapunov_one);
-    char t[128];
-    if (bad < 0) return CTN_OK;
-    return ctn_fail(CTN_EARG, "lyapunov: matrix %lld of a %s is not positive definite",
-                    (long long)bad, ctn__shape_text(&a->din[0], t, sizeof t));
+    return ctn__definite_run(a, "lyapunov", lyapunov_one);
 }
 
 static ctn_status lyapunov_grad(const ctn_grad_args *a)
@@ -100,7 +90,7 @@ ctn_op ctn__op_lyapunov = {
     .inplace = CTN_OPERAND(1),
     .infer = lyapunov_infer,
     .grad = lyapunov_grad,
-    .prepare = lyapunov_prepare,
+    .prepare = ctn__square_prepare,
     .run = lyapunov_run,
 };
 

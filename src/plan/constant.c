@@ -12,16 +12,8 @@ struct ctn__constants {
     size_t bytes;
     bool made;
     int n;
-    struct {
-        const ctn_var *var;
-        uint64_t version, touched;
-    } of[];
+    ctn__seen of[];
 };
-
-static uint64_t touched(const ctn_var *v)
-{
-    return v->pool ? v->pool->touched : 0;
-}
 
 /* The kernel may be skipped if all of its inputs are constant. Results that are larger than the
  * inputs are made anew, as they would cost more memory than the weights do. */
@@ -132,9 +124,7 @@ bool ctn__constants_fresh(const ctn__plan *p)
 {
     const ctn__constants *c = p->constants;
     bool same = c && c->made;
-    for (int i = 0; same && i < c->n; i++)
-        same =
-            c->of[i].version == c->of[i].var->version && c->of[i].touched == touched(c->of[i].var);
+    for (int i = 0; same && i < c->n; i++) same = ctn__seen_same(&c->of[i]);
     return same;
 }
 
@@ -143,10 +133,7 @@ void ctn__constants_made(ctn__plan *p, bool well)
     ctn__constants *c = p->constants;
     if (!c) return;
     c->made = well;
-    for (int i = 0; i < c->n; i++) {
-        c->of[i].version = c->of[i].var->version;
-        c->of[i].touched = touched(c->of[i].var);
-    }
+    for (int i = 0; i < c->n; i++) ctn__seen_now(&c->of[i]);
 }
 
 void ctn__constants_free(ctn__constants *c)

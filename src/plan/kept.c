@@ -5,9 +5,7 @@
  * writes the variable itself makes its copies in the arena, because they are out of date when it
  * ends.
  *
- * Invariant: a copy holds the variable as it was at (version, touched). Every write changes one
- * of the two: effects and ctn_var_set change the version, all other writes into a pool
- * ctn__pool.touched.
+ * Invariant: a copy that was made holds the variable as it was when ctn__kept_made was called.
  *
  * Variables that several contexts share (ctn_module_share) are never written, and have one list of
  * copies for all contexts. The first context that needs a copy makes it, and others wait for it.
@@ -15,12 +13,11 @@
 #include "plan/plan.h"
 
 struct ctn__kept {
-    ctn_var *var;        /* NULL: shared */
+    ctn__seen of;        /* var NULL: shared */
     ctn__shared *shared; /* NULL, or what has the list that this copy is in */
     ctn_desc d;
     uint64_t layout; /* shared: the same number for the same layout in every context */
     void *mem;
-    uint64_t version, touched;
     atomic_bool made;
     ctn__kept *next;
 };
@@ -62,10 +59,10 @@ ctn__kept *ctn__kept_get(ctn__planner *pl, ctn_var *v, const ctn_desc *d)
 {
     if (v->shared) return get_shared(pl, v->shared, d);
     for (ctn__kept *k = pl->kept; k; k = k->next)
-        if (k->var == v && ctn__same_desc(&k->d, d)) return k;
+        if (k->of.var == v && ctn__same_desc(&k->d, d)) return k;
     ctn__kept *k = new_copy(&pl->kept, d);
     if (!k) return NULL;
-    k->var = v;
+    k->of.var = v;
     pl->kept_bytes += ctn__bytes(d);
     return k;
 }
@@ -80,10 +77,20 @@ static uint64_t touched(const ctn_var *v)
     return v->pool ? v->pool->touched : 0;
 }
 
+void ctn__seen_now(ctn__seen *s)
+{
+    s->version = s->var->version;
+    s->touched = touched(s->var);
+}
+
+bool ctn__seen_same(const ctn__seen *s)
+{
+    return s->version == s->var->version && s->touched == touched(s->var);
+}
+
 bool ctn__kept_fresh(ctn__kept *k)
 {
-    if (!k->shared)
-        return k->made && k->version == k->var->version && k->touched == touched(k->var);
+    if (!k->shared) return k->made && ctn__seen_same(&k->of);
     if (k->made) return true;
     pthread_mutex_lock(&k->shared->lock);
     if (!k->made) return false; /* ctn__kept_made unlocks */
@@ -94,19 +101,15 @@ bool ctn__kept_fresh(ctn__kept *k)
 void ctn__kept_made(ctn__kept *k, bool well)
 {
     k->made = well;
-    if (k->shared) {
-        pthread_mutex_unlock(&k->shared->lock);
-        return;
-    }
-    k->version = k->var->version;
-    k->touched = touched(k->var);
+    if (k->shared) pthread_mutex_unlock(&k->shared->lock);
+    else ctn__seen_now(&k->of);
 }
 
 void ctn__kept_drop(ctn__planner *pl, const void *var)
 {
     for (ctn__kept **at = &pl->kept; *at;) {
         ctn__kept *k = *at;
-        if (var && k->var != var) {
+        if (var && k->of.var != var) {
             at = &k->next;
             continue;
         }

@@ -201,6 +201,18 @@ ctn_status ctn__cache_add(ctn__planner *pl, ctn__plan *p);
 void ctn__cache_drop(ctn__planner *pl, ctn__plan *p);
 void ctn__cache_clear(ctn__planner *pl);
 
+/* ---- the state of a variable (kept.c) ------------------------------------------------------- */
+
+/* Every write to a variable changes one of the two: effects and ctn_var_set change the version, all
+ * other writes into a pool ctn__pool.touched. */
+typedef struct {
+    const ctn_var *var;
+    uint64_t version, touched;
+} ctn__seen;
+
+void ctn__seen_now(ctn__seen *s);
+bool ctn__seen_same(const ctn__seen *s); /* nobody has written it since ctn__seen_now */
+
 /* ---- values made of variables (constant.c) -------------------------------------------------- */
 
 void *ctn__constants_at(const ctn__plan *p, size_t offset);

@@ -215,6 +215,8 @@ ctn_status open_context(ctn_context **ctx, const args *a, int64_t spans);
 double now_s(void); /* monotonic */
 enum { UTC = 32 };
 const char *utc_now(char buf[UTC]); /* 2026-01-31T12:00:00Z */
+enum { SHAPE_TEXT = CTN_MAX_DIMS * 21 + 3 };
+const char *shape_text(int ndim, const int64_t *dim, char buf[SHAPE_TEXT]); /* (2,3) */
 /* Of n values. Sorts x. */
 void best_and_median(double *x, int64_t n, double *best, double *median);
 /* Write a file atomically: until file_close, the old content stays in place. Errors: EIO. */

@@ -265,6 +265,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+const char *shape_text(int ndim, const int64_t *dim, char buf[SHAPE_TEXT])
+{
+    int n = snprintf(buf, SHAPE_TEXT, "(");
+    for (int i = 0; i < ndim; i++)
+        n += snprintf(buf + n, (size_t)(SHAPE_TEXT - n), "%s%lld", i ? "," : "", (long long)dim[i]);
+    snprintf(buf + n, (size_t)(SHAPE_TEXT - n), ")");
+    return buf;
+}
+
 void best_and_median(double *x, int64_t n, double *best, double *median)
 {
     qsort(x, (size_t)n, sizeof *x, by_value);

@@ -294,22 +294,14 @@ ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, d
     return st;
 }
 
-static void shape_text(const ctn_desc *d, char *buf, size_t n)
-{
-    size_t len = (size_t)snprintf(buf, n, "(");
-    for (int i = 0; i < d->ndim && len < n; i++)
-        len += (size_t)snprintf(buf + len, n - len, "%s%lld", i ? "," : "", (long long)d->dim[i]);
-    if (len < n) snprintf(buf + len, n - len, ")");
-}
-
 /* One line for a new head: its weight, not its bias. A resumed training has its values already. */
 static void tell_fresh(void *user, const char *name, const ctn_desc *here, const ctn_desc *file)
 {
     const task *t = user;
-    char a[128], b[128];
+    char a[SHAPE_TEXT], b[SHAPE_TEXT];
     if (here->ndim < 2 || args_flag(t->a, "resume")) return;
-    shape_text(here, a, sizeof a);
-    shape_text(file, b, sizeof b);
+    shape_text(here->ndim, here->dim, a);
+    shape_text(file->ndim, file->dim, b);
     const char *dot = strrchr(name, '.');
     log_line("%.*s %s starts fresh: the file has %s", dot ? (int)(dot - name) : (int)strlen(name),
              name, a, b);

@@ -209,6 +209,20 @@ ctn_status ctn__small_prepare(ctn_prepare_args *a, int64_t k)
     return CTN_OK;
 }
 
+ctn_status ctn__square_prepare(ctn_prepare_args *a)
+{
+    return ctn__small_prepare(a, a->din[0].dim[a->din[0].ndim - 1]);
+}
+
+ctn_status ctn__definite_run(const ctn_run_args *a, const char *who, ctn__small_fn *fn)
+{
+    const int64_t n = a->din[0].dim[a->din[0].ndim - 1], bad = ctn__small_run(a, n, n, fn);
+    char t[128];
+    if (bad < 0) return CTN_OK;
+    return ctn_fail(CTN_EARG, "%s: matrix %lld of a %s is not positive definite", who,
+                    (long long)bad, ctn__shape_text(&a->din[0], t, sizeof t));
+}
+
 int64_t ctn__small_run(const ctn_run_args *a, int64_t rows, int64_t k, ctn__small_fn *fn)
 {
     const ctn_desc *d = &a->din[0];

@@ -33,6 +33,10 @@ typedef bool ctn__small_fn(const ctn_run_args *a, const ctn__small *m, double *s
 int64_t ctn__small_run(const ctn_run_args *a, int64_t rows, int64_t k, ctn__small_fn *fn);
 /* prepare of an op that uses it; k: columns of b. */
 ctn_status ctn__small_prepare(ctn_prepare_args *a, int64_t k);
+/* prepare of an op on square matrices whose result is as large. */
+ctn_status ctn__square_prepare(ctn_prepare_args *a);
+/* run of such an op; fn returns false for a matrix that is not positive definite. */
+ctn_status ctn__definite_run(const ctn_run_args *a, const char *who, ctn__small_fn *fn);
 
 /* a = P^T L U in place, with partial pivoting: row i was swapped with row pivot[i]. Returns the
  * sign of the permutation. A column without a pivot is left alone, so U has a zero there. */

@@ -109,8 +109,8 @@ static ctn_status compare(view *v, const ctn_weights_array *a, const ctn_weights
     distance d = {0};
     v->compared++;
     if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) != 0) {
-        snprintf(text, sizeof text, "is %s in the first and %s in the second", shape_text(a, s),
-                 shape_text(b, t));
+        snprintf(text, sizeof text, "is %s in the first and %s in the second",
+                 shape_text(a->ndim, a->shape, s), shape_text(b->ndim, b->shape, t));
         show(v, a->name, text, NULL);
         return CTN_OK;
     }

@@ -11,16 +11,6 @@
 
 #include "task.h"
 
-const char *shape_text(const ctn_weights_array *a, char buf[SHAPE_TEXT])
-{
-    int n = snprintf(buf, SHAPE_TEXT, "(");
-    for (int i = 0; i < a->ndim; i++)
-        n += snprintf(buf + n, (size_t)(SHAPE_TEXT - n), "%s%lld", i ? "," : "",
-                      (long long)a->shape[i]);
-    snprintf(buf + n, (size_t)(SHAPE_TEXT - n), ")");
-    return buf;
-}
-
 int64_t array_elements(const ctn_weights_array *a)
 {
     return (int64_t)(a->bytes / ctn_dtype_size(a->dtype));
@@ -59,8 +49,8 @@ static ctn_status list_arrays(const ctn_weights *w, json *j, int64_t *values, do
         *bytes += (double)a.bytes;
         if (j) list_json(j, &a);
         else
-            printf("%-4s %-18s %12zu  %s\n", ctn_dtype_name(a.dtype), shape_text(&a, shape),
-                   a.bytes, a.name);
+            printf("%-4s %-18s %12zu  %s\n", ctn_dtype_name(a.dtype),
+                   shape_text(a.ndim, a.shape, shape), a.bytes, a.name);
     }
     return CTN_OK;
 }

@@ -10,12 +10,8 @@
 
 #include "cli.h"
 
-enum { SHAPE_TEXT = CTN_MAX_DIMS * 21 + 3 };
-
 /* ---- weights.c ------------------------------------------------------------------------------ */
 
-/* "(2,3)" in buf. */
-const char *shape_text(const ctn_weights_array *a, char buf[SHAPE_TEXT]);
 /* Number of elements of an array. */
 int64_t array_elements(const ctn_weights_array *a);
 /* "102.5 MB" in buf. */
