@@ -26,55 +26,19 @@ def onnxruntime_call():
     return lambda: session.run(None, feed)
 
 
-def gpt2():
-    """GPT-2 of 124 million parameters, with the logits of all tokens."""
-    import torch
-    from torch import nn
-    from torch.nn.functional import scaled_dot_product_attention as attention
-    width, heads, layers, words = 768, 12, 12, 50257
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-            self.gelu = nn.GELU("tanh")
-
-        def forward(self, x):
-            n, length, _ = x.shape
-            q, k, v = (h.view(n, length, heads, -1).transpose(1, 2)
-                       for h in self.qkv(self.ln1(x)).split(width, dim=2))
-            y = attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, length, width)
-            x = x + self.out(y)
-            return x + self.down(self.gelu(self.up(self.ln2(x))))
-
-    class GPT2(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width)
-            self.blocks = nn.ModuleList(Block() for _ in range(layers))
-            self.norm = nn.LayerNorm(width)
-
-        def forward(self, x):
-            h = self.words(x) + self.places(torch.arange(x.shape[1]))
-            for block in self.blocks:
-                h = block(h)
-            return self.norm(h) @ self.words.weight.T
-    return GPT2()
-
-
 def torch_call():
     import torch
+    from gpt2_torch import GPT
     from resnet50_ddp import resnet50
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
-    net = (gpt2() if tokens else resnet50()).eval()
+    net = (GPT() if tokens else resnet50()).eval()
+    forward = net.logits if tokens else net
     given = torch.from_numpy(x)
 
     def run():
         with torch.inference_mode():
-            return net(given)
+            return forward(given)
     return run
 
 
