@@ -41,8 +41,12 @@ function(add_catena_test folder source library)
     add_executable(${target} ${source} ${ARGN})
     set_target_properties(${target} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}" OUTPUT_NAME ${name})
-    # The folder of the golden files. Tests write only into their own working directory.
-    target_compile_definitions(${target} PRIVATE CTN_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+    # The folder of the golden files. Tests write only into their own working directory. Only the
+    # tests that read it get its path, so that ccache serves the others in checkouts elsewhere.
+    file(STRINGS ${source} line REGEX CTN_TESTS_DIR LIMIT_COUNT 1)
+    if(line)
+        target_compile_definitions(${target} PRIVATE CTN_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+    endif()
     target_link_libraries(${target} PRIVATE ${library} catena_CMOCKA catena_warnings
         OpenMP::OpenMP_C Threads::Threads m)
     set(work "${PROJECT_BINARY_DIR}/tests/${folder}/${name}.work")
