@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "support/clock.h"
 #include "train_case.h"
 
 /* ---- the loop -------------------------------------------------------------------------------- */
@@ -471,51 +472,11 @@ static void test_swa(void **state)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void *stop_later(void *tr)
-{
-    usleep(50000);
-    ctn_trainer_stop(tr, "told to");
-    return NULL;
-}
-
-static void test_stop(void **state)
-{
-    (void)state;
-    train_case c;
-    ctn_trainer *tr = NULL;
-    firings end = {0};
-    pthread_t thread;
-    ctn_progress p;
-    train_case_new(&c, &(train_opt){.loader_threads = 1});
-    OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
-                       CTN_OPT(ctn_trainer_opt, .epochs = 100000000)));
-    add_note(tr, "end", &end, (ctn_trigger){.kind = CTN_AT_END});
-    assert_int_equal(pthread_create(&thread, NULL, stop_later, tr), 0);
-    OK(ctn_trainer_run(tr));
-    pthread_join(thread, NULL);
-    assert_string_equal(ctn_trainer_stopped(tr), "told to");
-    assert_int_equal(end.n, 0); /* the end was not reached */
-    ctn_trainer_progress(tr, &p);
-    assert_true(p.iteration > 0 && p.total < 1);
-    OK(ctn_trainer_run(tr)); /* still stopped: not one more step */
-    int64_t was = p.iteration;
-    ctn_trainer_progress(tr, &p);
-    assert_int_equal(p.iteration, was);
-    ctn_trainer_free(tr);
-
-    OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
-                       CTN_OPT(ctn_trainer_opt, .seconds = 0.05)));
-    OK(ctn_trainer_run(tr));
-    ctn_trainer_progress(tr, &p);
-    assert_true(p.iteration > 0 && p.seconds >= 0.05 && p.seconds < 5 && p.total == 1);
-    ctn_trainer_free(tr);
-    train_case_free(&c);
-}
-
 typedef struct {
     train_case c;
     ctn_trainer *tr;
-    int calls, stop_at; /* batches seen by the loss function */
+    atomic_int calls; /* batches seen by the loss function */
+    int stop_at;
 } stopping;
 
 static ctn_tensor *stopping_loss(void *self, ctn_step *s)
@@ -523,6 +484,66 @@ static ctn_tensor *stopping_loss(void *self, ctn_step *s)
     stopping *t = self;
     if (++t->calls == t->stop_at) ctn_trainer_stop(t->tr, "told to");
     return train_loss(&t->c, s);
+}
+
+/* In a thread of its own, after the training has begun. */
+static void *stop_from_outside(void *self)
+{
+    stopping *t = self;
+    while (t->calls == 0) usleep(1000);
+    ctn_trainer_stop(t->tr, "told to");
+    return NULL;
+}
+
+static void test_stop(void **state)
+{
+    (void)state;
+    stopping t = {.stop_at = 0};
+    firings end = {0};
+    pthread_t thread;
+    ctn_progress p;
+    train_case_new(&t.c, &(train_opt){.loader_threads = 1});
+    OK(ctn_trainer_new(&t.tr, t.c.optim, t.c.loader, stopping_loss, &t,
+                       CTN_OPT(ctn_trainer_opt, .epochs = 100000000)));
+    add_note(t.tr, "end", &end, (ctn_trigger){.kind = CTN_AT_END});
+    assert_int_equal(pthread_create(&thread, NULL, stop_from_outside, &t), 0);
+    OK(ctn_trainer_run(t.tr));
+    pthread_join(thread, NULL);
+    assert_string_equal(ctn_trainer_stopped(t.tr), "told to");
+    assert_int_equal(end.n, 0); /* the end was not reached */
+    ctn_trainer_progress(t.tr, &p);
+    assert_true(p.iteration > 0 && p.total < 1);
+    OK(ctn_trainer_run(t.tr)); /* still stopped: not one more step */
+    int64_t was = p.iteration;
+    ctn_trainer_progress(t.tr, &p);
+    assert_int_equal(p.iteration, was);
+    ctn_trainer_free(t.tr);
+    train_case_free(&t.c);
+}
+
+static ctn_tensor *second_long_loss(void *c, ctn_step *s)
+{
+    clock_pass(1000);
+    return train_loss(c, s);
+}
+
+static void test_seconds(void **state)
+{
+    (void)state;
+    train_case c;
+    ctn_trainer *tr = NULL;
+    ctn_progress p;
+    train_case_new(&c, &(train_opt){0});
+    OK(ctn_trainer_new(&tr, c.optim, c.loader, second_long_loss, &c,
+                       CTN_OPT(ctn_trainer_opt, .seconds = 9.5)));
+    clock_stop();
+    OK(ctn_trainer_run(tr));
+    clock_run();
+    ctn_trainer_progress(tr, &p);
+    assert_int_equal(p.iteration, 10);
+    assert_true(fabs(p.seconds - 10) < 1e-6 && p.total == 1 && p.complete);
+    ctn_trainer_free(tr);
+    train_case_free(&c);
 }
 
 static ctn_status stop_now(void *self, ctn_trainer *tr)
@@ -785,6 +806,7 @@ int main(void)
                                        cmocka_unit_test(test_average),
                                        cmocka_unit_test(test_swa),
                                        cmocka_unit_test(test_stop),
+                                       cmocka_unit_test(test_seconds),
                                        cmocka_unit_test(test_stop_near_the_end),
                                        cmocka_unit_test(test_patience),
                                        cmocka_unit_test(test_schedule),
