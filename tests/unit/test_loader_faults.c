@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "support/check.h"
+#include "support/clock.h"
 #include "support/ok.h"
 
 #include <catena/data.h>
@@ -35,10 +36,9 @@ enum { C = 2, H = 3, W = 4, PIXELS = C * H * W };
  * samples write half of the image before they fail. */
 typedef struct {
     int64_t count, every, first; /* bad: index % every == first; every 0: none */
-    int64_t slow;                /* this sample sleeps; -1: none, -2: all */
     bool tells;                  /* errors name the sample */
-    int ms;
-    atomic_int gets, elsewhere; /* calls; calls on other threads that are not pinned to cpu */
+    void (*wait)(int64_t index); /* called for each sample; NULL: nothing */
+    atomic_int gets, elsewhere;  /* calls; calls on other threads that are not pinned to cpu */
     int cpu;
     pthread_t main_thread;
 } faulty;
@@ -79,8 +79,7 @@ static ctn_status f_get(void *self, const ctn_sample *s, void *const *dst)
     float *x = dst[0];
     d->gets++;
     look_where(d);
-    if (s->index == d->slow || d->slow == -2)
-        nanosleep(&(struct timespec){d->ms / 1000, d->ms % 1000 * 1000000L}, NULL);
+    if (d->wait) d->wait(s->index);
     const uint64_t key = ctn__mix(ctn__mix(s->seed, s->epoch), (uint64_t)s->index);
     const bool fails = bad(d, s->index);
     for (int i = 0; i < (fails ? PIXELS / 2 : PIXELS); i++)
@@ -107,7 +106,7 @@ static ctn_dataset *make(faulty *d, int64_t count, int64_t every, int64_t first)
                                       .get = f_get,
                                       .name = f_name};
     ctn_dataset *ds = NULL;
-    *d = (faulty){.count = count, .every = every, .first = first, .slow = -1, .cpu = -1};
+    *d = (faulty){.count = count, .every = every, .first = first, .cpu = -1};
     d->main_thread = pthread_self();
     OK(ctn_dataset_new(&ds, &vt, d));
     return ds;
@@ -128,7 +127,7 @@ static ctn_loader *start(ctn_dataset *ds, const ctn_loader_opt *opt)
 typedef struct {
     char text[60000];
     size_t n;
-    int lines;
+    atomic_int lines;
 } said;
 
 static void hear(void *user, const char *message)
@@ -364,42 +363,61 @@ static void test_mix(void **state)
 
 /* ---- slow ----------------------------------------------------------------------------------- */
 
+static said stalled;
+static uint64_t stuck_ns;
+
+static void nap_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+/* Sample 13 is stuck until there are four warnings, in the first epoch only. */
+static void get_stuck(int64_t index)
+{
+    if (index != 13 || stuck_ns > 0) return;
+    const uint64_t t0 = ctn__now_ns();
+    const int before = stalled.lines;
+    while (stalled.lines < before + 4) nap_ms(1);
+    stuck_ns = ctn__now_ns() - t0;
+}
+
 static void test_stall(void **state)
 {
     (void)state;
     faulty d;
-    static said warned;
     ctn_batch b;
     ctn_dataset *ds = make(&d, 20, 0, 0);
-    d.slow = 13;
-    d.ms = 400;
-    memset(&warned, 0, sizeof warned);
-    ctn_set_log(hear, &warned);
+    d.wait = get_stuck;
+    ctn_set_log(hear, &stalled);
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 1, .stall_s = 0.02));
     OK(ctn_loader_next(l, &b));
-    ctn_set_log(NULL, NULL);
     assert_int_equal(b.n, 20);
-    assert_non_null(strstr(warned.text, "still reading: cats/13.jpg"));
-    /* After 20, 60, 140 and 300 ms, not every 20 ms. */
-    assert_in_range(warned.lines, 1, 8);
+    assert_non_null(strstr(stalled.text, "still reading: cats/13.jpg"));
     ctn_loader_stats stats;
     ctn_loader_get_stats(l, &stats);
-    assert_true(stats.wait_ns > 200000000 && stats.fill_ns > 300000000);
+    /* After 20, 60, 140 and 300 ms, not every 20 ms. */
+    assert_true(stats.wait_ns >= 300000000 && stats.fill_ns >= stuck_ns);
     ctn_loader_free(l);
 
-    /* Fast enough: no warning. */
-    memset(&warned, 0, sizeof warned);
-    ctn_set_log(hear, &warned);
-    l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 2));
+    /* Not stuck: no warning. */
+    const int lines = stalled.lines;
+    d.wait = NULL;
+    l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 2, .stall_s = 1000));
     OK(ctn_loader_next(l, &b));
     ctn_loader_free(l);
     ctn_set_log(NULL, NULL);
-    assert_int_equal(warned.lines, 0);
+    assert_int_equal(stalled.lines, lines);
     ctn_dataset_free(ds);
 }
 
+static void take_ten_ms(int64_t index)
+{
+    (void)index;
+    clock_pass(10);
+}
+
 /* Without threads the caller waits while batches are filled. With threads, a caller that comes
- * later does not wait for that. */
+ * later does not wait for that. Time passes only in samples. */
 static void test_times(void **state)
 {
     (void)state;
@@ -407,44 +425,51 @@ static void test_times(void **state)
     ctn_batch b;
     ctn_loader_stats stats;
     ctn_dataset *ds = make(&d, 8, 0, 0);
-    d.slow = -2;
-    d.ms = 10;
+    d.wait = take_ten_ms;
+    clock_stop();
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 4));
     OK(ctn_loader_next(l, &b));
     ctn_loader_get_stats(l, &stats);
     assert_true(stats.batches == 1 && stats.samples == 4 && stats.skipped == 0);
-    assert_true(stats.fill_ns >= 40000000 && stats.wait_ns >= stats.fill_ns);
+    assert_true(stats.fill_ns == 40000000 && stats.wait_ns == 40000000);
     ctn_loader_free(l);
     l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 4, .threads = 1));
-    do { /* until two batches are filled */
-        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    do { /* until all three batches are filled for which there is room */
+        nap_ms(1);
         ctn_loader_get_stats(l, &stats);
-    } while (stats.fill_ns < 80000000);
+    } while (stats.fill_ns < 120000000);
     OK(ctn_loader_next(l, &b));
     ctn_loader_get_stats(l, &stats);
-    assert_true(stats.wait_ns < stats.fill_ns / 2);
+    assert_int_equal(stats.wait_ns, 0);
     ctn_loader_free(l);
+    clock_run();
     ctn_loader_get_stats(NULL, &stats);
     assert_int_equal(stats.batches, 0);
     ctn_dataset_free(ds);
 }
 
-/* Changing the position, or stopping, waits for one sample, not for a whole batch. */
+static void take_long(int64_t index)
+{
+    (void)index;
+    nap_ms(100);
+}
+
+/* Changing the position, or stopping, waits for one sample, not for a whole batch, which would take
+ * 200 s. */
 static void test_no_wait_for_dropped(void **state)
 {
     (void)state;
     faulty d;
     ctn_dataset *ds = make(&d, 4000, 0, 0);
-    d.slow = -2;
-    d.ms = 5;
+    d.wait = take_long;
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 2000, .threads = 2));
-    while (d.gets < 2) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    while (d.gets < 2) nap_ms(1);
     OK(ctn_loader_set_state(l, &(ctn_sampler_state){.position = 3999}));
     ctn_batch b;
     OK(ctn_loader_next(l, &b)); /* the new batch is complete */
     assert_int_equal(b.n, 1);
     ctn_loader_free(l);
-    assert_true(d.gets < 1000);
+    assert_true(d.gets < 2000);
     ctn_dataset_free(ds);
 }
 
