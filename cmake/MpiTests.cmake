@@ -58,7 +58,7 @@ foreach(kind openmpi mpich)
         COMMAND "${PROJECT_SOURCE_DIR}/tests/mpi/test_insitu.sh"
             $<TARGET_FILE_DIR:catena> ${launch})
     set_tests_properties(mpi.${kind}.insitu PROPERTIES
-        LABELS "mpi;long" TIMEOUT ${long_timeout} PROCESSORS 2
+        LABELS "mpi;nightly" TIMEOUT ${long_timeout} PROCESSORS 2
         ENVIRONMENT "MPICC=${CATENA_${id}_CC};MPIFC=${fortran}")
     math(EXPR catena_test_count "${catena_test_count} + 1")
     # A solver with its own MPI calls, at every level of thread support; then with a rank that
@@ -100,7 +100,7 @@ foreach(kind openmpi mpich)
         add_test(NAME mpi.${kind}.train.${ranks}
             COMMAND ${launch} -n ${ranks} $<TARGET_FILE:mpi_train> ${steps})
         set_tests_properties(mpi.${kind}.train.${ranks} PROPERTIES
-            LABELS "mpi;long" TIMEOUT ${long_timeout} PROCESSORS ${ranks}
+            LABELS "mpi;nightly" TIMEOUT ${long_timeout} PROCESSORS ${ranks}
             ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
@@ -125,7 +125,7 @@ foreach(kind openmpi mpich)
             set(labels mpi)
             set(timeout ${test_timeout})
             if(ranks MATCHES "[2457]" AND name MATCHES "world|guest|nodes") # half a minute each
-                list(APPEND labels long)
+                list(APPEND labels nightly)
                 set(timeout ${long_timeout})
             endif()
             set_tests_properties(${test} PROPERTIES
@@ -145,7 +145,7 @@ if(TARGET catena_command AND CATENA_OPENMPI_RUN)
         add_test(NAME cluster.${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/cluster/test_${name}.sh"
             $<TARGET_FILE:catena_command>)
         set_tests_properties(cluster.${name} PROPERTIES
-            LABELS "mpi;long;serial" RUN_SERIAL TRUE TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
+            LABELS "mpi;nightly;serial" RUN_SERIAL TRUE TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
 endif()

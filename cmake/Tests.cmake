@@ -3,9 +3,10 @@
 # Tests: every tests/<folder>/test_*.c is one cmocka program and one ctest case "<folder>.<name>".
 # Other .c files of the folder and those of tests/support are linked into each of its programs. A
 # line "Labels: threads" near the top of a test gives it ctest labels; with the label "serial" no
-# other test runs at the same time. must_fail_*.c has to fail, which proves that failures are
-# detected. Exit code 77 means skipped (no data, no such hardware). The target tests_label_<label>
-# builds the programs with one label.
+# other test runs at the same time. The label long keeps a test out of the slower builds
+# (sanitizers, limited instruction sets), and nightly keeps it out of the commit list (dev/check).
+# must_fail_*.c has to fail, which proves that failures are detected. Exit code 77 means skipped (no
+# data, no such hardware). The target tests_label_<label> builds the programs with one label.
 catena_find(CMOCKA cmocka.h cmocka cmocka)
 if(NOT CATENA_CMOCKA_FOUND)
     message(FATAL_ERROR "CATENA_TESTS is ${CATENA_TESTS} but cmocka was not found: install it, or "
@@ -30,7 +31,7 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # Seconds after which a test counts as hung. On two cores of 2.5 GHz, tests took up to 92 CPU
-# seconds (unit.dist_exchange, tsan), and those with the label long up to 211 (golden.cifar, dev).
+# seconds (unit.dist_exchange, tsan), and golden.cifar, a nightly test, 211 (dev).
 # An earlier limit of 600 s was exceeded when other work shared the cores.
 set(test_timeout 900)
 set(long_timeout 1800)
@@ -60,7 +61,7 @@ function(add_catena_test folder source library)
     set_tests_properties(${folder}.${short} PROPERTIES
         LABELS "${folder};${labels}" TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77
         ENVIRONMENT "${test_environment}")
-    if("long" IN_LIST labels)
+    if("long" IN_LIST labels OR "nightly" IN_LIST labels)
         set_tests_properties(${folder}.${short} PROPERTIES TIMEOUT ${long_timeout})
     endif()
     foreach(label IN LISTS labels)
@@ -153,8 +154,10 @@ if(CMAKE_CXX_COMPILER)
     endif()
 endif()
 
-# Fuzz targets: each runs once over its corpus, or, with CATENA_FUZZER and clang, under libFuzzer
-# (dev/fuzz).
+# Fuzz targets: each runs once over its corpora, the one by hand and the one that fuzzing produced,
+# or, with CATENA_FUZZER and clang, under libFuzzer (dev/fuzz).
+set(grown "${PROJECT_BINARY_DIR}/tests/fuzz/grown")
+file(ARCHIVE_EXTRACT INPUT tests/fuzz/grown.tar.gz DESTINATION "${grown}")
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS targets)
     get_filename_component(name ${source} NAME_WE)
@@ -167,8 +170,11 @@ foreach(source IN LISTS targets)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     else()
         target_sources(${name} PRIVATE tests/fuzz/run.c)
-        add_test(NAME fuzz.${short}
-            COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
+        set(corpora "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
+        if(EXISTS "${grown}/${short}")
+            list(APPEND corpora "${grown}/${short}")
+        endif()
+        add_test(NAME fuzz.${short} COMMAND ${name} ${corpora})
         set_tests_properties(fuzz.${short} PROPERTIES LABELS fuzz TIMEOUT ${test_timeout})
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endif()
@@ -246,7 +252,7 @@ if(TARGET examples_mnist_mnist AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDe
         AND NOT CATENA_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
     add_test(NAME golden.mnist COMMAND "${PROJECT_SOURCE_DIR}/tests/golden/mnist.sh"
         $<TARGET_FILE:examples_mnist_mnist>)
-    set_tests_properties(golden.mnist PROPERTIES LABELS "golden;long;serial" RUN_SERIAL TRUE
+    set_tests_properties(golden.mnist PROPERTIES LABELS "golden;nightly;serial" RUN_SERIAL TRUE
         TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
     math(EXPR catena_test_count "${catena_test_count} + 1")
 endif()
@@ -349,7 +355,7 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
     add_test(NAME cli.kills COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/kills.py"
         $<TARGET_FILE:catena_command> --kills 6 --terms 3)
     set_tests_properties(cli.kills PROPERTIES
-        LABELS "cli;long" TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
+        LABELS "cli;nightly" TIMEOUT ${long_timeout} SKIP_RETURN_CODE 77)
     if(NOT CATENA_SANITIZE) # strace and mpirun do not work with sanitizers
         add_test(NAME cli.launch
             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/cli/test_launch.py"

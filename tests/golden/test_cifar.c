@@ -6,7 +6,7 @@
  * layouts differ by 3e-5 and 1e-3 there. In bf16 the smoothed loss curve must end within 3 % of
  * that of f32. Skipped (77) without CATENA_DATA, or if its images cannot be unpacked into the
  * working folder, which needs python3 and djxl.
- * Labels: long
+ * Labels: nightly
  */
 #include <setjmp.h>
 #include <stdarg.h>
