@@ -12,7 +12,7 @@
 
 #include "support/clock.h"
 
-enum { SAMPLES = 8, CALLS = 8, STEP_MS = 7, CALL_MS = 600 };
+enum { SAMPLES = 8, CALLS = 8, STEP_MS = 70, CALL_MS = 600 };
 
 typedef struct {
     int n[MOST];
@@ -83,8 +83,8 @@ static void run(job *j)
     ctn_module_free(x.net);
 }
 
-/* After a second, which is 143 steps, then every 0.6 s / 50 % = 1.2 s: 86 steps, since the call
- * takes half of it. Several ranks agree one step later. */
+/* After a second, which is 15 steps, then every 0.6 s / 50 % = 1.2 s: 9 steps, since the call takes
+ * half of it. Several ranks agree one step later. */
 static void test_share(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void test_share(void **state)
         on_ranks(size, CTN_MODE_PLANNED, run, &c);
         for (int r = 0; r < size; r++) {
             assert_int_equal(c.n[r], CALLS);
-            for (int i = 0; i < CALLS; i++) assert_int_equal(c.at[r][i], 142 + size + 86 * i);
+            for (int i = 0; i < CALLS; i++) assert_int_equal(c.at[r][i], 14 + size + 9 * i);
         }
     }
 }
