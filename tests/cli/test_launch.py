@@ -40,10 +40,23 @@ ENV |= {"CATENA_TUNE": "0", "CATENA_CACHE_DIR": "none", "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "passive", "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,sm"}
 
+LIMIT = 300  # seconds; a program that takes longer hangs, even on a busy machine
 
-def call(words, code=0, env=None):
+# Starts a rank with files of its own for its output. mpirun would mix what ranks print with each
+# other and with its own notices, even in the middle of a line.
+APART = ["sh", "-c", 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec "$0" "$@" > out.$r 2> err.$r']
+
+
+def printed(stream):
+    """What ranks that APART started have printed. stream: out or err."""
+    return "".join(p.read_text(errors="replace") for p in sorted(Path().glob(f"{stream}.*")))
+
+
+def call(words, code=0, env=None, apart=False):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, errors="replace",
-                          timeout=120, env={**ENV, **(env or {})})
+                          timeout=LIMIT, env={**ENV, **(env or {})})
+    if apart:
+        done.stdout, done.stderr = printed("out"), done.stderr + printed("err")
     line = " ".join(map(str, words))
     assert code is None or done.returncode == code, \
         f"{line}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
@@ -54,13 +67,33 @@ def run(*words, **more):
     return call([CATENA, *words], **more)
 
 
-def ranks(n, *words, **more):
-    return call([MPIRUN, "--oversubscribe", "-np", n, *words], **more)
+def ranks(n, *words, launcher=(MPIRUN, "--oversubscribe"), **more):
+    """Runs the words on n ranks; their output is that of all ranks."""
+    for old in (*Path().glob("out.*"), *Path().glob("err.*")):
+        old.unlink()
+    return call([*launcher, "-np", n, *APART, *words], apart=True, **more)
 
 
-def json_of(text):
-    """The JSON object that ranks printed. mpirun may put a line of their standard error there."""
-    return json.loads(text[text.index("{"):text.rindex("}") + 1])
+STARTED = []  # main() kills these in any case
+
+
+def start(*words):
+    STARTED.append(subprocess.Popen([str(w) for w in words], env=ENV, text=True, errors="replace",
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    return STARTED[-1]
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end, f"waited {LIMIT} s for {what}"
+        time.sleep(0.05)
+
+
+def wait_for_steps():
+    """Waits until the log in result has rows, which means that steps have been taken."""
+    log = Path("result/log.jsonl")
+    wait_for(lambda: log.exists() and log.stat().st_size > 200, "the first steps")
 
 
 def has_bf16():
@@ -182,7 +215,7 @@ def test_memory_of_files():
 def test_same_losses():
     make_arrays()
     one = json.loads(run("train", *ARRAYS, "--batch", "32", "--epochs", "3", "--out", "r1").stdout)
-    two = json_of(ranks(2, CATENA, "train", *ARRAYS, "--batch", "16", "--epochs", "3",
+    two = json.loads(ranks(2, CATENA, "train", *ARRAYS, "--batch", "16", "--epochs", "3",
                            "--out", "r2").stdout)
     assert two["ranks"] == 2 and two["iterations"] == one["iterations"]
     for key in ("train/loss", "val/loss"):
@@ -190,7 +223,7 @@ def test_same_losses():
     assert len(Path("r2/log.jsonl").read_text().splitlines()) == 3
     words = ["eval", "mlp", "--weights", "r2/weights.safetensors", "--data", "x.npy",
              "--target", "y.npy", "--json"]
-    alone, both = json.loads(run(*words).stdout), json_of(ranks(2, CATENA, *words).stdout)
+    alone, both = json.loads(run(*words).stdout), json.loads(ranks(2, CATENA, *words).stdout)
     for key, value in alone.items():
         there = both[key]
         same = there == value if isinstance(value, str) else abs(value - there) < 1e-5 * abs(value)
@@ -221,9 +254,9 @@ def test_resume():
     low = ["--precision", "bf16"] if has_bf16() else []
     for k, words in enumerate(([], ["--shard", *low])):
         job = ["train", *ARRAYS, *words]
-        whole = json_of(ranks(2, CATENA, *job, "--epochs", "4", "--out", f"a{k}").stdout)
+        whole = json.loads(ranks(2, CATENA, *job, "--epochs", "4", "--out", f"a{k}").stdout)
         ranks(2, CATENA, *job, "--epochs", "2", "--out", f"b{k}")
-        rest = json_of(ranks(2, CATENA, "train", *ARRAYS, "--epochs", "4", "--resume",
+        rest = json.loads(ranks(2, CATENA, "train", *ARRAYS, "--epochs", "4", "--resume",
                                 "--out", f"b{k}").stdout)
         assert rest["iterations"] == whole["iterations"], (whole, rest)
         assert rest["train/loss"] == whole["train/loss"], (whole, rest)
@@ -251,13 +284,13 @@ def test_resume_where_one_rank_sees_nothing():
     words = [w if w not in ("x.npy", "y.npy") else Path(w).resolve() for w in ARRAYS]
     for k, more in enumerate(([], ["--shard"])):
         job = ["train", *words, *more, "--batch", "16"]
-        whole = json_of(ranks(2, CATENA, *job, "--iterations", "30", "--out", f"a{k}").stdout)
+        whole = json.loads(ranks(2, CATENA, *job, "--iterations", "30", "--out", f"a{k}").stdout)
         ranks(2, CATENA, *job, "--iterations", "20", "--out", f"b{k}")
         start = elsewhere() if k == 0 else ["sh", "rank", "train"]
         done = ranks(2, *start, "--resume", "--iterations", "30", "--out", f"b{k}", "--quiet",
                      "--json")
         assert "resuming at iteration 20" in done.stderr, done.stderr
-        rest = json_of(done.stdout)
+        rest = json.loads(done.stdout)
         # train/loss is the mean since the last row of the log, and every run ends with a row
         assert rest["iterations"] == 30, (whole, rest)
         assert abs(rest["val/loss"] / whole["val/loss"] - 1) < 1e-9, (whole, rest)
@@ -279,16 +312,16 @@ def test_resume_on_other_ranks():
     again = ["train", "--resume", "--out", "a", "--quiet", "--json", "--epochs", "2"]
     done = ranks(3, CATENA, *again, "--iterations", "12", "--oversubscribe")
     assert "a step keeps its 24 samples, 8 for each rank" in done.stderr, done.stderr
-    assert json_of(done.stdout)["samples"] == 12 * 24, done.stderr
+    assert json.loads(done.stdout)["samples"] == 12 * 24, done.stderr
     done = ranks(5, CATENA, *again, "--iterations", "0", "--batch", "5", "--oversubscribe", code=2)
     assert len(own_lines(done)) == 1, done.stderr
     assert "24 samples in a step of all ranks, which cannot change" in done.stderr, done.stderr
     done = ranks(5, CATENA, *again, "--iterations", "14", "--oversubscribe")
     assert "up to 5 for each rank" in done.stderr, done.stderr
-    assert json_of(done.stdout)["samples"] == 14 * 24, done.stderr
+    assert json.loads(done.stdout)["samples"] == 14 * 24, done.stderr
     run(*again, "--iterations", "15", "--batch", "8", "--accumulate", "3")
     assert "ranks: 1\n" in Path("a/config.yaml").read_text()
-    rest = json_of(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1",
+    rest = json.loads(ranks(4, CATENA, *again, "--iterations", "0", "--accumulate", "1",
                             "--oversubscribe").stdout)
     assert rest["iterations"] == 40 and rest["samples"] == 960 and rest["epochs"] == 2, rest
     assert abs(rest["train/loss"] / whole["train/loss"] - 1) < 1e-4, (whole, rest)
@@ -371,11 +404,12 @@ def test_rank_0_speaks():
 def test_more_ranks_than_cores():
     make_arrays()
     n = 2 * len(os.sched_getaffinity(0)) + 1
-    done = ranks(n, "--bind-to", "none", CATENA, "train", *ARRAYS, "--iterations", "2", code=3)
+    launcher = [MPIRUN, "--oversubscribe", "--bind-to", "none"]
+    words = [CATENA, "train", *ARRAYS, "--iterations", "2", "--allreduce", "ring"]
+    done = ranks(n, *words, launcher=launcher, code=3)
     assert len(own_lines(done)) == 1, done.stderr
     assert "--oversubscribe" in done.stderr and f"{n} ranks" in done.stderr, done.stderr
-    done = ranks(n, "--bind-to", "none", CATENA, "train", *ARRAYS, "--iterations", "2",
-                 "--oversubscribe")
+    done = ranks(n, *words, "--oversubscribe", launcher=launcher)
     assert done.stderr.count("OVERSUBSCRIBED") == 1, done.stderr
 
 
@@ -398,11 +432,12 @@ def test_ranks_bound_in_groups():
     bind = f'cpus=$1; shift; exec taskset -c "$cpus" "{CATENA}" "$@"\n'
     Path("rank").write_text(f'[ $OMPI_COMM_WORLD_RANK -lt 2 ] && set -- {first} "$@" || '
                             f'set -- {second} "$@"\n{bind}')
-    words = ["--bind-to", "none", "sh", "rank", "train", *ARRAYS, "--iterations", "2"]
-    done = ranks(4, *words, code=None)
+    launcher = [MPIRUN, "--oversubscribe", "--bind-to", "none"]
+    words = ["sh", "rank", "train", *ARRAYS, "--iterations", "2"]
+    done = ranks(4, *words, launcher=launcher, code=None)
     if done.returncode != 0:  # a half is one core
         assert done.returncode == 3 and "2 ranks share 1 core (CPUs " in done.stderr, done.stderr
-        done = ranks(4, *words, "--oversubscribe")
+        done = ranks(4, *words, "--oversubscribe", launcher=launcher)
     rows = [line.split() for line in done.stderr.splitlines() if re.match(r"^ +[0-3]  ", line)]
     sets = [cpus_of(row[2]) for row in rows]
     assert len(sets) == 4 and all(sets[r] <= set(halves[r // 2]) for r in range(4)), (halves, sets)
@@ -412,7 +447,7 @@ def test_ranks_bound_in_groups():
         return
     Path("rank").write_text(f'[ $OMPI_COMM_WORLD_RANK = 0 ] && set -- {cpus[0]},{cpus[1]} "$@" || '
                             f'set -- {cpus[1]},{cpus[2]} "$@"\n{bind}')
-    done = ranks(2, *words, code=3)
+    done = ranks(2, *words, launcher=launcher, code=3)
     assert "overlap but are not the same" in done.stderr and len(own_lines(done)) == 1, done.stderr
 
 
@@ -521,17 +556,12 @@ def test_killed_rank():
                             'echo $! > pid.$OMPI_COMM_WORLD_RANK\nwait $!\ncode=$?\n'
                             'echo $code > code.$OMPI_COMM_WORLD_RANK\nexit $code\n')
     words = ["train", *ARRAYS, "--epochs", "0", "--hours", "1", "--oversubscribe"]
-    job = subprocess.Popen([MPIRUN, "--oversubscribe", "-np", "3", "bash", "rank", *words],
-                           env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
-    log = Path("result/log.jsonl")
-    while time.monotonic() < end and not (log.exists() and log.stat().st_size > 200):
-        time.sleep(0.05)
+    job = start(MPIRUN, "--oversubscribe", "-np", 3, *APART, "bash", "rank", *words)
+    wait_for_steps()
     os.kill(int(Path("pid.1").read_text()), signal.SIGKILL)
-    start = time.monotonic()
-    text = job.communicate(timeout=60)[1].decode(errors="replace")
-    took = time.monotonic() - start
-    assert took < 10 and job.returncode != 0, took
+    notice = job.communicate(timeout=LIMIT)[1]
+    text = printed("err")
+    assert job.returncode != 0, (notice, text)
     lines = [line for line in text.splitlines() if "error: rank 1 on " in line]
     assert len(lines) == 1 and re.search(r"died, step [1-9]", lines[0]), text
     assert Path("code.0").read_text() == "7\n" and Path("code.2").read_text() == "7\n"
@@ -562,19 +592,21 @@ def test_mpirun_is_ended():
     """Open MPI's mpirun kills its ranks right after SIGTERM. Rank 0 prints at the start how to
     stop, and again on the terminal after the signal. After SIGUSR1 the state is saved."""
     make_arrays()
-    words = [MPIRUN, "--oversubscribe", "-np", "2", str(CATENA), "train", *ARRAYS, "--epochs", "0",
-             "--hours", "1", "--oversubscribe", "--quiet", "--force"]
-    job = subprocess.Popen(words, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    mpirun = [MPIRUN, "--oversubscribe", "-np", "2"]
+    words = [str(CATENA), "train", *ARRAYS, "--epochs", "0", "--hours", "1", "--oversubscribe",
+             "--quiet", "--force"]
+    job = start(*mpirun, *APART, *words)
     wait_for(lambda: Path("result/unfinished").exists(), "the first state")
     job.send_signal(signal.SIGUSR1)
-    text = job.communicate(timeout=60)[1].decode(errors="replace")
+    job.communicate(timeout=LIMIT)
+    text = printed("err")
     assert f"to stop and save: kill -USR1 {job.pid} (" in text, text
     assert text.count("catena: SIGUSR1: stopping after this step") == 1, text
     assert job.returncode == 85 and "stopped (SIGUSR1)" in text, text
     Path("result/unfinished").unlink()
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(words[0], [str(w) for w in words], ENV)
+        os.execve(MPIRUN, [*mpirun, *words], ENV)
     wait_for(lambda: Path("result/unfinished").exists(), "the first state")
     os.write(terminal, b"\x03")
     seen = b""
@@ -590,7 +622,12 @@ def test_mpirun_is_ended():
 
 def listening(pid):
     """(address, port) of the TCP sockets that a process listens on."""
-    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    links = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(link))
+        except FileNotFoundError:
+            pass  # closed in the meantime
     inodes = {link[8:-1] for link in links if link.startswith("socket:")}
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     return [tuple(row[1].split(":")) for row in rows if row[3] == "0A" and row[9] in inodes]
@@ -603,22 +640,19 @@ def test_watchdog_listens_no_more():
     strace = shutil.which("strace")
     watch = f'{strace} -f -e trace=bind,listen -o trace.$OMPI_COMM_WORLD_RANK' if strace else ""
     Path("rank").write_text(f'echo $$ > pid.$OMPI_COMM_WORLD_RANK\nexec "{CATENA}" "$@"\n')
-    start = [MPIRUN, "--oversubscribe", "-np", "2", "bash", "rank", "train", *ARRAYS]
-    job = subprocess.Popen([*start, "--epochs", "0", "--hours", "1"], env=ENV,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
-    log = Path("result/log.jsonl")
-    while time.monotonic() < end and not (log.exists() and log.stat().st_size > 200):
-        time.sleep(0.05)
-    ours = listening(Path("pid.0").read_text().strip())
-    os.kill(int(Path("pid.0").read_text()), signal.SIGUSR1)
-    job.communicate(timeout=60)
-    assert not ours, ours
+    words = [MPIRUN, "--oversubscribe", "-np", "2", "bash", "rank", "train", *ARRAYS]
+    job = start(*words, "--epochs", "0", "--hours", "1")
+    wait_for_steps()
+    pid = int(Path("pid.0").read_text())
+    wait_for(lambda: not listening(pid), "the end of listening")
+    os.kill(pid, signal.SIGUSR1)
+    job.communicate(timeout=LIMIT)
+    assert job.returncode == 85, job.returncode
     if not strace:
         print("  no strace: listening addresses not checked")
         return
     Path("rank").write_text(f'exec {watch} "{CATENA}" "$@"\n')
-    call([*start, "--iterations", "2", "--out", "other"])
+    call([*words, "--iterations", "2", "--out", "other"])
     trace = Path("trace.0").read_text(errors="replace")
     bound = re.findall(r'bind\(.*AF_INET, .*inet_addr\("([^"]*)"\)', trace)
     assert bound == ["127.0.0.1"], bound
@@ -627,23 +661,7 @@ def test_watchdog_listens_no_more():
 # ---- the result folder
 
 
-STARTED = []  # main() kills these in any case
-
-
-def start(*words):
-    STARTED.append(subprocess.Popen([str(w) for w in words], env=ENV, text=True,
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-    return STARTED[-1]
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, f"waited 60 s for {what}"
-        time.sleep(0.05)
-
-
-FOREVER = [*ARRAYS, "--epochs", "0", "--hours", "0.03", "--resume"]
+FOREVER = [*ARRAYS, "--epochs", "0", "--hours", "0.1", "--resume"]
 
 
 def test_two_jobs_in_a_folder():
@@ -656,7 +674,7 @@ def test_two_jobs_in_a_folder():
     assert len(lines) == 1 and "another job is running in result (on " in lines[0], done.stderr
     assert first.poll() is None
     first.send_signal(signal.SIGUSR1)
-    out, err = first.communicate(timeout=60)
+    out, err = first.communicate(timeout=LIMIT)
     assert first.returncode == 85, (first.returncode, err)
 
 
@@ -664,7 +682,8 @@ def test_signal_to_the_launcher():
     """mpirun may lose the exit code or leave no time to save: the folder shows whether to
     resume."""
     make_arrays(64)
-    words = [CATENA, "train", *ARRAYS, "--epochs", "0", "--iterations", "100000", "--resume"]
+    words = [CATENA, "train", *ARRAYS, "--epochs", "0", "--iterations", "100000000",
+             "--resume"]
     launchers = [[MPIRUN, "--oversubscribe"]] + [[m] for m in [shutil.which("mpirun.mpich")] if m]
 
     def saved():
@@ -676,13 +695,13 @@ def test_signal_to_the_launcher():
             job = start(*launcher, "-np", 2, *words)
             wait_for(lambda: saved() > 1 and Path("result/unfinished").exists(), "a saved state")
             job.send_signal(number)
-            err = job.communicate(timeout=60)[1]
+            err = job.communicate(timeout=LIMIT)[1]
             assert job.returncode == code if code else job.returncode != 0, \
                 (launcher, number, job.returncode, err)
             assert Path("result/unfinished").exists(), (launcher, number, err)
             last = saved()  # or one more: a rank may still be saving when mpirun has ended
-            done = call([*launcher, "-np", 2, *words, "--iterations", "1"])
-            assert json_of(done.stdout)["iterations"] >= last > 1, (last, done.stdout)
+            done = ranks(2, *words, "--iterations", "1", launcher=launcher)
+            assert json.loads(done.stdout)["iterations"] >= last > 1, (last, done.stdout)
             assert not Path("result/unfinished").exists(), done.stdout
 
 
@@ -691,35 +710,38 @@ FOREIGN = ("running\nhost far\npid 12\njob PBS job 5.far\nsince 2026-01-02T03:04
 
 
 def test_folder_after_a_crash():
-    """How a job detects that the previous one is gone. Under strace a second of waiting takes
-    20 ms."""
+    """How a job detects that the previous one is gone. strace changes how long a second of its
+    waiting takes."""
     if not shutil.which("strace"):
         print("  no strace: not checked")
         return
     make_arrays()
-    words = ["strace", "-f", "-o", "trace", "-e", "trace=clock_nanosleep",
-             "-e", "inject=clock_nanosleep:retval=0:delay_exit=20000",
-             CATENA, "train", *ARRAYS, "--iterations", "2", "--resume"]
+
+    def words(second_ms):
+        return ["strace", "-f", "-o", "trace", "-e", "trace=clock_nanosleep",
+                "-e", f"inject=clock_nanosleep:retval=0:delay_exit={1000 * second_ms}",
+                CATENA, "train", *ARRAYS, "--iterations", "2", "--resume"]
+
     Path("result").mkdir()
     file = Path("result/job.txt")
     # A job on another host was killed: it is silent, and the lock is free.
     file.write_text(FOREIGN)
-    done = call(words)
-    says = "a job that has not released it (on far, process 12, PBS job 5.far"
-    assert says in done.stderr, done.stderr
+    done = call(words(20))
+    waits = "a job that has not released it (on far, process 12, PBS job 5.far"
+    assert waits in done.stderr, done.stderr
     assert file.read_text().startswith("complete\n")
     # A host crashed: the server keeps its lock for a while, or forever.
     says = f"no sign of life for 150 s: if you are sure that it is gone, remove {file}"
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-    for kept in (True, False):
+    for kept, second_ms in ((True, 20), (False, 400)):  # 400 ms: it waits for up to 60 s
         file.write_text(FOREIGN)
         with file.open("r+") as held:
             fcntl.fcntl(held, 37, lock)  # F_OFD_SETLK
-            job = start(*words)
+            job = start(*words(second_ms))
             if not kept:
-                time.sleep(1.5)
+                assert waits in job.stderr.readline()
                 held.close()
-            text = job.communicate(timeout=60)[1]
+            text = job.communicate(timeout=LIMIT)[1]
             assert job.returncode == (3 if kept else 0), (job.returncode, text)
             assert not kept or says in text, text
 
@@ -739,7 +761,7 @@ def test_folder_without_locks():
     assert "another job is running in result" in done.stderr, done.stderr
     pid = int(re.search(r"^pid (\d+)$", Path("result/job.txt").read_text(), re.M)[1])
     os.kill(pid, signal.SIGTERM)
-    text = first.communicate(timeout=60)[1]
+    text = first.communicate(timeout=LIMIT)[1]
     assert first.returncode == 85, text
     assert "warning: result does not support file locks (No locks available)" in text, text
 
@@ -749,17 +771,13 @@ def test_signal_to_one_rank():
     make_arrays()
     Path("rank").write_text(f'echo $$ > pid.$OMPI_COMM_WORLD_RANK\nexec "{CATENA}" "$@"\n')
     words = ["train", *ARRAYS, "--epochs", "0", "--hours", "1"]
-    job = subprocess.Popen([MPIRUN, "--oversubscribe", "-np", "2", "bash", "rank", *words],
-                           env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
-    log = Path("result/log.jsonl")
-    while time.monotonic() < end and not (log.exists() and log.stat().st_size > 200):
-        time.sleep(0.05)
+    job = start(MPIRUN, "--oversubscribe", "-np", 2, *APART, "bash", "rank", *words)
+    wait_for_steps()
     os.kill(int(Path("pid.1").read_text()), signal.SIGUSR1)
-    out, err = job.communicate(timeout=60)
-    assert job.returncode == 85, (job.returncode, err.decode(errors="replace"))
-    stopped = json_of(out.decode())
-    rest = json_of(ranks(2, CATENA, "train", "--resume", "--hours", "0", "--iterations",
+    notice = job.communicate(timeout=LIMIT)[1]
+    assert job.returncode == 85, (job.returncode, notice, printed("err"))
+    stopped = json.loads(printed("out"))
+    rest = json.loads(ranks(2, CATENA, "train", "--resume", "--hours", "0", "--iterations",
                             stopped["iterations"] + 5, "--quiet", "--json").stdout)
     assert rest["iterations"] == stopped["iterations"] + 5, rest
 
@@ -800,13 +818,9 @@ def test_stop_near_the_end():
         words = [CATENA, "train", "./signal.so", "--data", "x.npy", "--target", "y.npy",
                  "--val-share", "0.25", "--batch", 16 // n, "--epochs", "2", "--json", "--quiet",
                  "--out", out, "--resume", "--allreduce", "ring"]
-        # Each rank has a file for its result: mpirun may print its notice about the exit code
-        # anywhere in between.
-        apart = ["sh", "-c", 'exec "$0" "$@" > result.${OMPI_COMM_WORLD_RANK:-0}', *words]
-        done = (ranks(n, *apart, env={"SIGNAL_AT": str(at)}, code=None) if n > 1 else
-                call(apart, env={"SIGNAL_AT": str(at)}, code=None))
-        assert done.returncode == code, (n, at, done.returncode, done.stdout, done.stderr)
-        return json.loads(Path("result.0").read_text())
+        env = {"SIGNAL_AT": str(at)}
+        done = ranks(n, *words, env=env, code=code) if n > 1 else call(words, env=env, code=code)
+        return json.loads(done.stdout)
 
     # Forward passes: t1 t2 t3 e1 t4 t5 t6 e2. Cases map the number of the pass to the steps done
     # when all ranks have stopped. Several ranks agree by a message that is sent with the gradients
@@ -829,9 +843,9 @@ def test_stop_near_the_end():
 def test_selftest():
     alone = json.loads(run("selftest", "--json").stdout)
     assert alone["ranks"] == 1 and alone["failed"] == 0
-    both = json_of(ranks(2, CATENA, "selftest", "--json").stdout)
+    both = json.loads(ranks(2, CATENA, "selftest", "--json").stdout)
     checks = {c["check"]: c["result"] for c in both["checks"]}
-    assert both["ranks"] == 2 and both["failed"] == 0 and both["seconds"] < 60
+    assert both["ranks"] == 2 and both["failed"] == 0 and both["seconds"] > 0
     for name in ("binding", "convolution", "training step", "allreduce ring", "allreduce flat",
                  "allreduce hierarchical", "clock", "file locks"):
         assert checks[name] == "ok", (name, checks)
