@@ -34,10 +34,30 @@ check() {
 losses() { grep -o '"iteration":[0-9]*\|"[a-z]*/loss":[^,}]*' "$1/log.jsonl"; }
 same() { [ -s "$work/a/log.jsonl" ] && [ "$(losses "$work/a")" = "$(losses "$work/$1")" ]; }
 
-timeout 90 "$cluster" run -n 4 "${train[@]}" --out "$work/a" > "$work/a.out" 2> "$work/a.err"
+# crashed_in_init FILE: ranks crashed in MPI_Init of Open MPI, in the way of its issue 12495: a
+# message arrives before the communicator exists (found with 5.0.7). No rank crashed elsewhere.
+crashed_in_init() {
+    awk '/Caught signal|Process received signal/ { crashes++ }
+        /\(mca_pml_ob1_recv_frag_callback_match\+/ { early++ }
+        /\(ompi_mpi_init\+/ { init++ }
+        END { exit !(crashes > 0 && early == crashes && init == crashes) }' "$1"
+}
+
+# train_in NAME LAUNCHER...: runs the training, again if Open MPI crashed as above.
+train_in() {
+    local name=$1 try
+    shift
+    for try in 1 2 3 4 5; do
+        timeout 90 "$cluster" "$@" "${train[@]}" --force --out "$work/$name" \
+            > "$work/$name.out" 2> "$work/$name.err"
+        crashed_in_init "$work/$name.err" || return
+        echo "        $name: Open MPI crashed in MPI_Init, try $try"
+    done
+}
+
+train_in a run -n 4
 check "mpirun: four ranks" grep -q "done:" "$work/a.out"
-timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=pmix "${train[@]}" --out "$work/b" \
-    > "$work/b.out" 2> "$work/b.err"
+train_in b exec head srun -N4 -n4 --mpi=pmix
 check "srun --mpi=pmix: the same losses" same b
 timeout 90 "$cluster" exec head srun -N4 -n4 --mpi=none "${train[@]}" --out "$work/c" \
     > "$work/c.out" 2> "$work/c.err"
