@@ -10,6 +10,9 @@ pid_on() {
     done' "$catena" 2> /dev/null | head -n 1
 }
 
+# sees HOST OTHER: waits until HOST reaches the other one.
+sees() { await 60 c exec "$1" ping -q -W 1 -c 1 "$2" > /dev/null; }
+
 # await SECONDS COMMAND...: repeats the command until it succeeds, for at most this time.
 await() {
     local end=$((SECONDS + $1))

@@ -60,11 +60,11 @@ slurm_up() {
     # --force allows root instead of the user munge, and files in unusual folders.
     slurm_start munged head munged --foreground --force --key-file="$dir/munge/key" \
         --pid-file="$dir/munge/pid" --seed-file="$dir/munge/seed" --log-file="$dir/munge/log"
-    slurm_wait 10 munge -n || slurm_fail "munged does not answer"
+    slurm_wait 60 munge -n || slurm_fail "munged does not answer"
     slurm_start slurmctld head slurmctld -D -i
-    slurm_wait 20 scontrol ping || slurm_fail "slurmctld does not answer"
+    slurm_wait 60 scontrol ping || slurm_fail "slurmctld does not answer"
     for host in $(all_hosts); do ! up "$host" || slurm_start_host "$host"; done
-    slurm_wait 40 slurm_idle || { sinfo -N >&2; slurm_fail "not all nodes are idle after 40 s"; }
+    slurm_wait 60 slurm_idle || { sinfo -N >&2; slurm_fail "not all nodes are idle after 60 s"; }
 }
 
 # Kills the daemons and job steps on every host, which are found by the mark from slurm_start.

@@ -71,30 +71,32 @@ start() {
     name=$1 log=$work/$1
     shift
     mkdir "$log"
-    timeout 120 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 60 "${launcher_options[@]}" \
+    timeout 360 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 300 "${launcher_options[@]}" \
         "$work/rank" "$catena" train "$@" --out "$log/result" > "$log/out" 2> "$log/err" &
     launcher=$!
 }
 
 # Waits until the log has lines, which means that steps have been taken.
+logged() { [ "$(cat "$log/result/log.jsonl" 2> /dev/null | wc -l)" -ge 2 ]; }
 training() {
-    for _ in $(seq 300); do
-        [ "$(cat "$log/result/log.jsonl" 2> /dev/null | wc -l)" -lt 2 ] || return 0
-        sleep 0.1
-    done
+    await 120 logged && return
     echo "FAILED  $name: the training does not begin" && cat "$log/err"
     return 1
 }
 
-# ended TEXT SECONDS CODES...: checks that every rank ended within this time after $since, with
-# these exit codes in rank order ("any" matches every code), and that the error has this text.
+all_ended() { [ "$(find "$log" -name 'code.*' -size +0 | wc -l)" = 4 ]; }
+gone() { ! kill -0 "$launcher" 2> /dev/null; }
+# The launcher ends only after the ranks; it may kill the shells that record their exit codes.
+settled() { all_ended || gone; }
+# said TEXT: waits until the launcher or a rank has printed it.
+said() { await 60 grep -aqE "$1" "$log/err"; }
+
+# ended TEXT CODES...: checks that every rank ended, with these exit codes in rank order ("any"
+# matches every code), and that the error has this text.
 ended() {
-    local text=$1 most=$2 r h code when ending last=$since codes=() ok=yes
-    shift 2
-    for _ in $(seq 200); do
-        [ "$(find "$log" -name 'code.*' | wc -l)" -lt "${#}" ] || break
-        sleep 0.1
-    done
+    local text=$1 r h code when ending last=$since codes=() ok=yes
+    shift
+    await 120 settled
     for r in 0 1 2 3; do
         code=none when=$(date +%s.%N)
         [ ! -e "$log/code.$r" ] || read -r code when < "$log/code.$r"
@@ -104,17 +106,13 @@ ended() {
             ok="codes are ${codes[*]}, expected $*"
     done
     took=$(echo "$last $since" | awk '{ printf "%.1f", $1 - $2 }')
-    awk -v t="$took" -v m="$most" 'BEGIN { exit !(t <= m) }' ||
-        ok="took $took s, at most $most s are allowed"
     for h in node1 node2 node3 node4; do
         [ "$h" = "${down:-}" ] || [ -z "$(pid_on $h)" ] || ok="a rank is left on $h"
     done
     # The last lines of a rank may appear only when the launcher ends, and mpirun keeps waiting for
     # a host that it cannot reach.
-    for _ in $(seq "${patience:-60}"); do
-        kill -0 "$launcher" 2> /dev/null || break
-        sleep 1
-    done
+    [ -z "${down:-}" ] || said "$text"
+    await "${patience:-120}" gone
     ending="the launcher did not end by itself"
     kill "$launcher" 2> /dev/null || ending=
     wait "$launcher"
@@ -162,14 +160,14 @@ case_kill() {
     start kill "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c exec node3 kill -9 "$(pid_on node3)"
-    ended 'rank 2 on node3 died, step [1-9]' 10 7 7 137 7
+    ended 'rank 2 on node3 died, step [1-9]' 7 7 137 7
 }
 
 case_segv() {
     start segv "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c exec node4 kill -SEGV "$(pid_on node4)"
-    ended 'rank 3 on node4 died, step [1-9]' 10 7 7 7 139
+    ended 'rank 3 on node4 died, step [1-9]' 7 7 7 139
 }
 
 # An image that cannot be read. The rank that gets it fails with exit code 4.
@@ -177,7 +175,7 @@ case_error() {
     now
     start error lenet5 --data "$work/images" --size 28 --batch 8 --epochs 3 --augment none \
         --oversubscribe --quiet
-    ended 'rank [0-3] on node[1-4], step [0-9]+: .*117.png' 30 any any any any
+    ended 'rank [0-3] on node[1-4], step [0-9]+: .*117.png' any any any any
     own_code 4
 }
 
@@ -185,7 +183,7 @@ case_error() {
 case_memory() {
     now
     start memory "${ARRAYS[@]}" --epochs 1 --hidden 12000,12000 --memory-gb 0.3
-    ended 'not enough memory on node[1-4]: .* GB too much' 30 any any any any
+    ended 'not enough memory on node[1-4]: .* GB too much' any any any any
     own_code 5
 }
 
@@ -193,27 +191,27 @@ case_cut() {
     start cut "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c cut node2
-    patience=5 down=node2 ended 'rank 1 on node2 cannot be reached' 10 7 7 7 7
+    patience=5 down=node2 ended 'rank 1 on node2 cannot be reached' 7 7 7 7
     c mend node2
-    sleep 3
+    sees head node2 || { echo "FAILED  cut: node2 is not back" && bad=1; }
 }
 
+ranks_left() { for h in node1 node2 node3; do pid_on $h; done; }
+no_rank_left() { [ -z "$(ranks_left)" ]; }
 # A power failure. Open MPI's launcher notices that its daemon is gone, possibly before the 4 s of
 # the watchdog are over, so either message is fine.
 case_crash() {
     start crash "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c crash node4
-    echo "gone $since" > "$log/code.3"
-    sleep 10
-    local left='' h
-    for h in node1 node2 node3; do left+=$(pid_on $h); done
-    if [ -z "$left" ] && grep -aqE 'rank 3 on node4 cannot|Remote daemon.*node4' "$log/err"; then
-        echo "ok      crash: no rank is left after 10 s"
-        grep -ahE 'rank 3 on node4 cannot|Remote daemon.*node4' "$log/err" | sed 's/^/        /'
+    local says='rank 3 on node4 cannot|Remote daemon.*node4'
+    if await 60 no_rank_left && said "$says"; then
+        echo "ok      crash: no rank is left"
+        grep -ahE "$says" "$log/err" | sed 's/^/        /'
     else
-        echo "FAILED  crash: left: $left" && sed 's/^/        /' "$log/err" && bad=1
+        echo "FAILED  crash: left: $(ranks_left)" && sed 's/^/        /' "$log/err" && bad=1
     fi
+    await 60 gone || kill "$launcher"
     wait "$launcher"
     c boot node4
 }
@@ -223,21 +221,12 @@ case_rank0() {
     start rank0 "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c exec node1 kill -9 "$(pid_on node1)"
-    ended 'rank 0 on node1 died' 10 137 7 7 7
-}
-
-# said TEXT: waits until rank 0 has printed it.
-said() {
-    for _ in $(seq 300); do
-        ! grep -aq "$1" "$log/err" || return 0
-        sleep 0.1
-    done
-    return 1
+    ended 'rank 0 on node1 died' 137 7 7 7
 }
 
 # A stopped rank is reported but not killed. When it continues, so does the training.
 case_sleep() {
-    start sleep "${ARRAYS[@]}" --epochs 0 --hours 1 --stall-seconds 4
+    start sleep "${ARRAYS[@]}" --epochs 0 --hours 1 --stall-seconds 10
     training || { bad=1 && return; }
     local pid ok=yes code
     pid=$(pid_on node3)
@@ -249,7 +238,7 @@ case_sleep() {
     wait "$launcher"
     code=$?
     [ "$code" = 85 ] || ok="exit code $code, not 85"
-    [ "$(grep -ac 'no progress for 4 s' "$log/err")" = 1 ] ||
+    [ "$(grep -ac 'no progress for 10 s' "$log/err")" = 1 ] ||
         ok="reported $(grep -ac 'no progress' "$log/err") times"
     grep -aq 'missing: rank 2' "$log/err" || ok="it does not say that rank 2 is missing"
     [ "$ok" = yes ] && echo "ok      sleep: reported once, went on, exit code $code" ||

@@ -55,8 +55,8 @@ submit() {
 # completed.
 requeued() {
     local ok=yes
-    await 60 again "$1" || ok="it was not requeued"
-    await 90 over "$1" || ok="it does not end"
+    await 180 again "$1" || ok="it was not requeued"
+    await 180 over "$1" || ok="it does not end"
     [ "$(job "$1" JobState)" = COMPLETED ] || ok="its state is $(job "$1" JobState)"
     [ ! -e "$work/$1/result/unfinished" ] || ok="unfinished is still there"
     grep -q 'resuming at iteration' "$work/$1/log" || ok="it did not resume"
@@ -130,7 +130,7 @@ c exec head sbatch --parsable --oversubscribe -D "$work/fails" -n1 --time=20 -o 
 # without a stop. No time limit is in reach any more.
 most=0
 for name in srun mpirun; do
-    await 60 again $name || failed $name "it was not requeued"
+    await 180 again $name || failed $name "it was not requeued"
     c exec head scontrol update JobId="$(< "$work/$name/id")" TimeLimit=20
     c exec head scontrol hold "$(< "$work/$name/id")"
     k=$(stopped_at $name)
@@ -146,13 +146,14 @@ for name in srun mpirun; do
     requeued $name "$name, time limit"
     grep -q 'stopped (SIGUSR1)' "$work/$name/log" || failed $name "the ranks were not asked to stop"
 done
-await 120 over whole || failed whole "it does not end"
+await 180 over whole || failed whole "it does not end"
 same_bits srun "4 ranks, srun"
 same_bits mpirun "4 ranks, mpirun"
 requeued tutorial "srun, time limit of the tutorial's script"
 grep -q 'stopped (SIGUSR1)' "$tutorial/log" || failed tutorial "the ranks were not asked to stop"
 grep -q 'exit code 85' "$tutorial/log" || failed tutorial "no rank exited with 85"
-if over cancel && [ "$(job cancel JobState)" = CANCELLED ] && [ "$(job cancel Restarts)" = 0 ]; then
+await 60 over cancel || failed cancel "it does not end"
+if [ "$(job cancel JobState)" = CANCELLED ] && [ "$(job cancel Restarts)" = 0 ]; then
     echo "ok      scancel: not requeued"
 else
     failed cancel "$(job cancel JobState), restarts $(job cancel Restarts)"

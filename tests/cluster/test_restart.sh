@@ -32,7 +32,7 @@ saved() { compgen -G "$log/result/state/0*" > /dev/null && [ -e "$log/result/unf
 start() {
     name=$1 log=$work/$1
     mkdir "$log"
-    timeout 120 "$cluster" exec head env PRTE_MCA_prte_tmpdir_base="$work" "$catena" launch -n 4 \
+    timeout 300 "$cluster" exec head env PRTE_MCA_prte_tmpdir_base="$work" "$catena" launch -n 4 \
         --hosts node1,node2,node3,node4 --restarts 2 -- "${train[@]}" --out "$log/result" \
         > "$log/out" 2> "$log/err" &
     launcher=$!
@@ -75,7 +75,7 @@ case_cut() {
     start cut && c cut node2
     down=node2 finished 3
     c mend node2
-    sleep 3
+    sees head node2
 }
 
 # Inside of a Slurm job mpirun finds the hosts by itself.
@@ -86,7 +86,7 @@ case_slurm() {
     { echo '#!/bin/bash'
       printf '%q ' "$catena" launch --restarts 2 -- "${train[@]}" --out "$log/result"
       echo "> $log/out 2> $log/err"; } > "$log/job"
-    timeout 120 "$cluster" exec head sbatch -N4 --ntasks-per-node=1 --wait -o /dev/null "$log/job" \
+    timeout 300 "$cluster" exec head sbatch -N4 --ntasks-per-node=1 --wait -o /dev/null "$log/job" \
         > /dev/null 2> "$log/sbatch" &
     launcher=$!
     await 60 saved && c exec node3 kill -9 "$(pid_on node3)"
