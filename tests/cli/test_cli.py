@@ -458,8 +458,9 @@ def test_save_share():
     base = ["mlp", *ARRAYS, "--epochs", "0", "--hours", str(3.2 / 3600), "--quiet", "--json"]
     done = run("train", *base, "--save-share", "10", "--mtbf", "6", "--out", "r")
     found = json.loads(done.stdout)
-    # At most one in a second, and one at the end; far more steps were taken.
-    assert 2 <= found["saves"] <= 4 and found["iterations"] > 20, found
+    # At most one in a second, and one at the end; more steps were taken.
+    assert 2 <= found["saves"] <= found["seconds"] + 1, found
+    assert found["iterations"] > found["saves"], found
     assert found["save_cost_s"] >= found["pause_s"] > 0, found
     assert abs(found["save_interval_s"] / (2 * found["save_cost_s"] * 6 * 3600) ** 0.5 - 1) < 1e-6
     run("train", *base, "--save-share", "100", "--out", "s", code=2)
