@@ -344,6 +344,146 @@ static void test_randaugment(void **state)
     ctn_dataset_free(base);
 }
 
+/* ---- RandAugment ----------------------------------------------------------------------------- */
+
+enum { AUG_H = 24, AUG_W = 26, AUG_AREA = AUG_H * AUG_W };
+/* In the order in which they are drawn. */
+enum {
+    NONE,
+    SHEAR_X,
+    SHEAR_Y,
+    TRANSLATE_X,
+    TRANSLATE_Y,
+    ROTATE,
+    BRIGHTNESS,
+    SATURATION,
+    CONTRAST,
+    SHARPNESS,
+    POSTERIZE,
+    SOLARIZE,
+    AUTO_CONTRAST,
+    EQUALIZE,
+    OPERATIONS
+};
+
+/* The pixel (x,y) of a channel, 0 outside the image. */
+static double pixel(const double *in, int c, double x, double y)
+{
+    const int ix = (int)floor(x + 0.5), iy = (int)floor(y + 0.5);
+    if (ix < 0 || iy < 0 || ix >= AUG_W || iy >= AUG_H) return 0;
+    return in[c * AUG_AREA + iy * AUG_W + ix];
+}
+
+static double gray_at(const double *in, int channels, int k)
+{
+    if (channels == 1) return in[k];
+    return 0.299 * in[k] + 0.587 * in[AUG_AREA + k] + 0.114 * in[2 * AUG_AREA + k];
+}
+
+/* What Pillow's ImageOps.equalize gives for a pixel of value v. */
+static double equalized(const double *plane, double v)
+{
+    double most = 0;
+    int lower = 0, top = 0;
+    for (int k = 0; k < AUG_AREA; k++) {
+        most = fmax(most, plane[k]);
+        lower += plane[k] < v;
+    }
+    for (int k = 0; k < AUG_AREA; k++) top += plane[k] == most;
+    const int step = (AUG_AREA - top) / 255;
+    return fmin(255, floor((double)(step / 2 + lower) / step));
+}
+
+/* The value of an operation at one pixel, from the definitions of torchvision and Pillow; part is
+ * the signed strength. */
+static double augmented(const double *in, int channels, int op, double part, int c, int x, int y)
+{
+    const int k = y * AUG_W + x;
+    const double *plane = in + c * AUG_AREA, v = plane[k], factor = 1 + 0.9 * part;
+    const double dx = x - (AUG_W - 1) / 2.0, dy = y - (AUG_H - 1) / 2.0, turn = part * acos(-1) / 6;
+    double other = 0, lo = 255, hi = 0;
+    switch (op) {
+    case SHEAR_X: return pixel(in, c, x + 0.3 * part * dy, y);
+    case SHEAR_Y: return pixel(in, c, x, y + 0.3 * part * dx);
+    case TRANSLATE_X: return pixel(in, c, x + 150 * part * AUG_W / 331, y);
+    case TRANSLATE_Y: return pixel(in, c, x, y + 150 * part * AUG_H / 331);
+    case ROTATE:
+        return pixel(in, c, x - dx + cos(turn) * dx + sin(turn) * dy,
+                     y - dy - sin(turn) * dx + cos(turn) * dy);
+    case BRIGHTNESS: break;
+    case SATURATION: other = channels == 1 ? v : gray_at(in, channels, k); break;
+    case CONTRAST:
+        for (int i = 0; i < AUG_AREA; i++) other += gray_at(in, channels, i) / AUG_AREA;
+        break;
+    case SHARPNESS:
+        if (x == 0 || y == 0 || x == AUG_W - 1 || y == AUG_H - 1) return v;
+        for (int i = -1; i <= 1; i++)
+            for (int j = -1; j <= 1; j++)
+                other += pixel(in, c, x + j, y + i) * (i == 0 && j == 0 ? 5 : 1) / 13;
+        break;
+    case POSTERIZE: {
+        const double unit = exp2(nearbyint(4 * fabs(part)));
+        return floor(v / unit) * unit;
+    }
+    case SOLARIZE: return v < 255 * (1 - fabs(part)) ? v : 255 - v;
+    case AUTO_CONTRAST:
+        for (int i = 0; i < AUG_AREA; i++) {
+            lo = fmin(lo, plane[i]);
+            hi = fmax(hi, plane[i]);
+        }
+        return (v - lo) * 255 / (hi - lo);
+    case EQUALIZE: return equalized(plane, v);
+    default: return v;
+    }
+    return fmin(255, fmax(0, factor * v + (1 - factor) * other));
+}
+
+static void augment_all(double *in, int channels, int op, double part)
+{
+    static double out[3 * AUG_AREA];
+    for (int i = 0; i < channels * AUG_AREA; i++)
+        out[i] = augmented(in, channels, op, part, i / AUG_AREA, i % AUG_W, i / AUG_W % AUG_H);
+    memcpy(in, out, (size_t)(channels * AUG_AREA) * sizeof *in);
+}
+
+/* Every operation in both directions, with three strengths, on colour and gray images, and moves
+ * after another operation. */
+static void test_randaugment_values(void **state)
+{
+    (void)state;
+    static float p[3 * AUG_AREA], buffer[3 * AUG_AREA];
+    static double want[3 * AUG_AREA];
+    int done[3][OPERATIONS][2] = {{{0}}}, after = 0;
+    for (int64_t i = 0; i < 1500; i++) {
+        const ctn_sample s = {.seed = 3, .index = i};
+        const int strength = (int)(i % 3), channels = i % 4 == 3 ? 1 : 3,
+                  count = i % 5 == 4 ? 2 : 1;
+        const ctn_image_opt o = {.height = AUG_H,
+                                 .width = AUG_W,
+                                 .randaugment = count,
+                                 .magnitude = (double[]){3, 17, 30}[strength]};
+        int op[2], minus[2];
+        for (int k = 0; k < 2; k++) {
+            op[k] = (int)ctn__draw_below(&s, CTN__DRAW_RANDAUGMENT + 2 * (uint64_t)k, OPERATIONS);
+            minus[k] = ctn__draw(&s, CTN__DRAW_RANDAUGMENT + 2 * (uint64_t)k + 1) < 0.5;
+        }
+        /* Other operations amplify the rounding of the first one. */
+        if (count == 2 ? op[1] > ROTATE : done[strength][op[0]][minus[0]]++ > 1) continue;
+        after += count == 2;
+        for (int k = 0; k < channels * AUG_AREA; k++)
+            p[k] = (float)(want[k] = 9 + (k * 37 + k / 7) % (200 + 20 * (k / AUG_AREA)));
+        ctn__randaugment(&o, &s, p, buffer, channels);
+        for (int k = 0; k < count; k++)
+            augment_all(want, channels, op[k], (minus[k] ? -1 : 1) * o.magnitude / 30);
+        for (int k = 0; k < channels * AUG_AREA; k++)
+            if (fabs(p[k] - want[k]) > 1e-3)
+                fail_msg("operation %d, magnitude %g, value %d: %g, expected %g", op[0],
+                         o.magnitude, k, p[k], want[k]);
+    }
+    assert_true(after > 20);
+    for (int k = 0; k < 3 * OPERATIONS * 2; k++) assert_true((&done[0][0][0])[k] > 0);
+}
+
 /* Every image of every batch is the same for any thread count, including no threads. */
 static void test_threads(void **state)
 {
@@ -396,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_hue),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_randaugment),
+        cmocka_unit_test(test_randaugment_values),
     };
     return cmocka_run_group_tests_name("augment", tests, NULL, NULL);
 }
