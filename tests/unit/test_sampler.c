@@ -73,6 +73,35 @@ static void test_shuffle_epochs_differ(void **state)
     ctn_sampler_free(again);
 }
 
+/* Saved positions name the same samples in every version of the library. */
+static void test_shuffle_stays(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t count;
+        uint64_t seed, epoch, from;
+        int64_t want[8];
+    } pinned[] = {
+        {10, 1, 0, 0, {9, 8, 1, 3, 4, 7, 0, 6}},
+        {1000, 1234, 3, 500, {345, 825, 826, 724, 838, 20, 333, 450}},
+        {60000, 7, 1, 59992, {6205, 51364, 59246, 9805, 38042, 57999, 9546, 9302}},
+        {INT64_C(1) << 40,
+         7,
+         2,
+         123456789,
+         {289860102873, 841698092783, 330790006329, 519806966742, 154560910879, 143155330255,
+          975749535052, 145768781441}},
+    };
+    for (size_t k = 0; k < sizeof pinned / sizeof *pinned; k++) {
+        ctn_sampler *s = NULL;
+        OK(ctn_sampler_shuffled(&s, pinned[k].count, pinned[k].seed));
+        for (uint64_t i = 0; i < 8; i++)
+            assert_int_equal(ctn_sampler_index(s, pinned[k].epoch, pinned[k].from + i),
+                             pinned[k].want[i]);
+        ctn_sampler_free(s);
+    }
+}
+
 /* Over many epochs, two positions get every pair of samples equally often. Chi-square has f =
  * n(n-1)-1 degrees of freedom, hence mean f and deviation sqrt(2 f). */
 static void test_shuffle_is_uniform(void **state)
@@ -597,6 +626,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffle_is_permutation),
         cmocka_unit_test(test_shuffle_epochs_differ),
+        cmocka_unit_test(test_shuffle_stays),
         cmocka_unit_test(test_shuffle_is_uniform),
         cmocka_unit_test(test_sampler_state),
         cmocka_unit_test(test_weighted),
