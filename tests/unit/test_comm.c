@@ -393,6 +393,12 @@ static void ones(job *j)
             CHECK(j, fabs((double)x[i] - sum) <= most, "%s: element %d is %g", name, i,
                   (double)x[i]);
     }
+    for (int i = 0; i < N; i++) x[i] = y[i];
+    TRY(j, ctn__coll_start(j->c, &k, &ctn__flat, x, N, CTN_F32, CTN_BF16));
+    TRY(j, ctn__coll_wait(k));
+    for (int i = 0; i < N; i++)
+        CHECK(j, fabs((double)x[i] - (256 + j->size - 1)) <= 1, "flat: element %d is %g", i,
+              (double)x[i]);
     TRY(j, ctn__coll_start(j->c, &k, &ctn__ring_scatter, y, N, CTN_F32, CTN_BF16));
     TRY(j, ctn__coll_wait(k));
     for (int64_t i = ctn__part(N, j->size, j->rank); i < ctn__part(N, j->size, j->rank + 1); i++)

@@ -221,6 +221,24 @@ static void run_refusals(job *j)
     ctn_error_clear();
     CHECK(j, ctn_dist_grid_new(&grid, j->c, 1, (const int64_t[]){2}, 2) == CTN_EARG, "dimension");
     ctn_error_clear();
+    const struct {
+        int ndim;
+        const int64_t *ranks;
+        const char *message;
+    } bad[] = {
+        {0, (const int64_t[]){2}, "got 0 dimensions"},
+        {CTN_MAX_SPATIAL + 1, (const int64_t[]){2, 1, 1, 1, 1, 1, 1, 1}, "dimensions, expected"},
+        {1, NULL, "got 1 dimensions"},
+        {2, (const int64_t[]){-1, -2}, "got -1 ranks in dimension 0"},
+        {2, (const int64_t[]){2, 0}, "got 0 ranks in dimension 1"},
+        {2, (const int64_t[]){1, 3}, "got 3 ranks in dimension 1"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(j, ctn_dist_grid_new(&grid, j->c, bad[i].ndim, bad[i].ranks, 0) == CTN_EARG && !grid,
+              "accepts grid %zu", i);
+        CHECK(j, strstr(ctn_error_message(), bad[i].message), "%s", ctn_error_message());
+        ctn_error_clear();
+    }
     TRY(j, ctn_dist_grid_new(&grid, j->c, 1, (const int64_t[]){2}, 0));
     TRY(j, ctn_scope_begin(j->ctx));
     ctn_tensor *t = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(1, 2, 8));

@@ -235,6 +235,10 @@ static void run_refused(job *j)
               "%s", ctn_error_message());
         ctn_error_clear();
     }
+    CHECK(j, ctn_dist_step_empty(NULL) == CTN_EARG, "no optimizer");
+    CHECK(j, ctn_dist_step_empty(o) == CTN_EARG, "not distributed");
+    CHECK(j, strstr(ctn_error_message(), "not a distributed optimizer"), "%s", ctn_error_message());
+    ctn_error_clear();
     ctn_optim_free(o);
     TRY(j, ctn_lbfgs_new(&o, (ctn_vars){1, &v, NULL}, NULL));
     CHECK(j, ctn_dist_optim(o, j->c, NULL) == CTN_EARG, "lbfgs: %s", ctn_error_message());
