@@ -310,9 +310,15 @@ static void test_exif(void **state)
     unsigned char t[] = "II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 6);
     for (size_t n = 0; n < 22; n++) assert_int_equal(ctn__exif_turn(t, n), 1);
-    t[18] = 9;
-    assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);
+    for (unsigned char turn = 0; turn < 12; turn++) {
+        t[18] = turn;
+        assert_int_equal(ctn__exif_turn(t, sizeof t - 1), turn >= 1 && turn <= 8 ? turn : 1);
+    }
     t[18] = 6;
+    t[12] = 4; /* a long number instead of a short one */
+    assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);
+    t[12] = 3;
+    assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 6);
     t[4] = 0xff;
     t[7] = 0xff; /* the directory is far away */
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);

@@ -151,6 +151,10 @@ static void write_pair(void)
     mkdir("seg/masks", 0777);
     write_png("seg/images/one.png", W, H, 8, 0, image, W);
     write_png("seg/masks/one.png", W, H, 8, 0, mask, W);
+    /* These are not images. */
+    write_text("seg/images/.one.png", "hidden");
+    write_text("seg/images/notes.txt", "another type");
+    write_text("seg/images/README", "no type");
 }
 
 /* Image and mask agree, except near the edges of blocks, where the image is a mean. */

@@ -209,6 +209,9 @@ static void test_hostile(void **state)
     refuse(D("'|O'", "False", "(2,)"), 24, CTN_EDTYPE, "'|O'");
     refuse(D("'<f99999999999'", "False", "(2,)"), 24, CTN_EDTYPE, "99999");
     refuse(D("''", "False", "(2,)"), 24, CTN_EDTYPE, "''");
+    refuse(D("'*f4'", "False", "(2,)"), 24, CTN_EDTYPE, "'*f4'");
+    refuse(D("'<f04'", "False", "(2,)"), 24, CTN_EDTYPE, "'<f04'");
+    refuse(D("'<f'", "False", "(2,)"), 24, CTN_EDTYPE, "'<f'");
     refuse(D("[('a', '<f4')]", "False", "(2,)"), 24, CTN_EUNSUPPORTED, "records");
     refuse("{'descr': '<f4', 'shape': (2,), }", 24, CTN_EFORMAT, "damaged header");
     refuse("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 24,
