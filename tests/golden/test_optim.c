@@ -361,6 +361,35 @@ static void optimizers_agree_with_pytorch(void **state)
     type = CTN_F32;
 }
 
+/* |w| = 5, |g| = 2, so the rate is 0.5 * 5 / (2 + 0.1 * 5 + 2.5) = 0.5. */
+static void lars_divides_by_eps_too(void **state)
+{
+    (void)state;
+    ctn_var *v;
+    ctn_optim *o;
+    double w[2] = {3, 4};
+    const double g[2] = {1.2, 1.6};
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_var_new(&v, ctx, "v", CTN_PARAM, CTN_F64, CTN_SHAPE(2)));
+    OK(ctn_var_set(v, w, sizeof w));
+    OK(ctn_lars_new(&o, (ctn_vars){1, &v, NULL},
+                    CTN_OPT(ctn_lars_opt, .lr = 0.1, .momentum = 0.9, .trust = 0.5, .decay = 0.1,
+                            .eps = 2.5)));
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *product = ctn_mul(ctn_use(v), ctn_input(ctx, g, CTN_F64, CTN_SHAPE(2)));
+    OK(ctn_backward(o, ctn_sum(product, CTN_ALL_AXES, 0)));
+    OK(ctn_optim_step(o));
+    OK(ctn_scope_end(ctx));
+    OK(ctn_var_get(v, w, sizeof w));
+    for (int i = 0; i < 2; i++) {
+        const double before = 3 + i, want = before - 0.1 * 0.5 * (g[i] + 0.1 * before);
+        if (!(fabs(w[i] - want) < 1e-12)) fail_msg("element %d is %g, expected %g", i, w[i], want);
+    }
+    ctn_optim_free(o);
+    ctn_var_free(v);
+    ctn_context_free(ctx);
+}
+
 static void types_do_not_mix(void **state)
 {
     (void)state;
@@ -539,6 +568,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimizers_agree_with_pytorch),
+        cmocka_unit_test(lars_divides_by_eps_too),
         cmocka_unit_test(types_do_not_mix),
         cmocka_unit_test(frozen_is_untouched),
         cmocka_unit_test(frozen_after_backward),

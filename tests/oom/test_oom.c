@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lets the n-th allocation fail, for every n, during initialization, two steps, a read in
- * mid-step, copying, saving and loading. There must be no crash and no leak, each error must have a
- * message, and it must always be possible to free the context.
+ * mid-step, copying, saving and loading, and during a step of L-BFGS. There must be no crash and
+ * no leak, each error must have a message, and it must always be possible to free the context.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static ctn_status train(ctn_context *ctx, ctn_module *net, ctn_optim *opt)
     return st;
 }
 
-static ctn_status scenario(void)
+static ctn_status training(void)
 {
     ctn_status st = CTN_OK;
     ctn_context *ctx = NULL;
@@ -80,11 +80,34 @@ done:
     return st;
 }
 
-static void every_allocation_fails_once(void **state)
+static ctn_tensor *square(void *user, ctn_context *ctx)
 {
-    (void)state;
-    snprintf(path, sizeof path, "oom-%d.safetensors", (int)getpid());
-    snprintf(state_path, sizeof state_path, "oom-%d.state.safetensors", (int)getpid());
+    ctn_tensor *x = ctn_use(*(ctn_var **)user);
+    (void)ctx;
+    return ctn_sum(ctn_mul(x, x), CTN_ALL_AXES, 0);
+}
+
+static ctn_status lbfgs(void)
+{
+    ctn_status st = CTN_OK;
+    ctn_context *ctx = NULL;
+    ctn_var *x = NULL;
+    ctn_optim *opt = NULL;
+    const float start[3] = {1, -2, 3};
+    CTN_TRY_GOTO(st, done, ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = 1)));
+    CTN_TRY_GOTO(st, done, ctn_var_new(&x, ctx, "x", CTN_PARAM, CTN_F32, CTN_SHAPE(3)));
+    CTN_TRY_GOTO(st, done, ctn_var_set(x, start, sizeof start));
+    CTN_TRY_GOTO(st, done, ctn_lbfgs_new(&opt, (ctn_vars){1, &x, NULL}, NULL));
+    CTN_TRY_GOTO(st, done, ctn_lbfgs_step(opt, square, &x, NULL));
+done:
+    ctn_optim_free(opt);
+    ctn_var_free(x);
+    ctn_context_free(ctx);
+    return st;
+}
+
+static void every_allocation_fails_once(ctn_status (*scenario)(void))
+{
     ctn_allocator a = {failing_once_alloc, failing_once_release, &memory};
     assert_int_equal(ctn_set_allocator(&a), CTN_OK);
     memory.fail_at = 0;
@@ -110,13 +133,30 @@ static void every_allocation_fails_once(void **state)
                   all - reported);
     assert_true(reported > all * 9 / 10);
     assert_int_equal(ctn_set_allocator(NULL), CTN_OK);
+}
+
+static void test_training(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "oom-%d.safetensors", (int)getpid());
+    snprintf(state_path, sizeof state_path, "oom-%d.state.safetensors", (int)getpid());
+    every_allocation_fails_once(training);
     unlink(path);
     unlink(state_path);
 }
 
+static void test_lbfgs(void **state)
+{
+    (void)state;
+    every_allocation_fails_once(lbfgs);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_lbfgs),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

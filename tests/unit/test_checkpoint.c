@@ -281,6 +281,39 @@ static void test_cannot_save(void **state)
     unlink("blocked");
 }
 
+static ctn_status one_array(void *object, ctn_state_fn fn, void *user)
+{
+    float value = 1;
+    return fn(user, object, CTN_F32, 0, NULL, &value);
+}
+
+/* A whole name with prefix and dot has at most 1023 bytes, and fits into one column of a list. */
+static void unusual_names(job *j)
+{
+    training t = {0};
+    char name[1024];
+    now.dir = "names";
+    TRY(j, start_training(&t, j, 0, 5));
+    for (int k = 0; k < 4; k++) {
+        memset(name, 'n', sizeof name);
+        name[k == 1 ? 1022 : 1021] = 0; /* and "p." before it */
+        if (k > 1) name[7] = k == 2 ? '\t' : '\n';
+        t.part[2] = (ctn_state_part){"p", one_array, name};
+        const ctn_status st = save(j, &t, now.dir);
+        CHECK(j, st == (k == 0 ? CTN_OK : CTN_EARG), "name %d: status %d", k, (int)st);
+        CHECK(j, k == 0 || strstr(ctn_error_message(), "is longer than 1024 bytes, or has a tab"),
+              "%s", ctn_error_message());
+        ctn_error_clear();
+    }
+    end_training(&t);
+}
+
+static void test_unusual_names(void **state)
+{
+    (void)state;
+    on_ranks(1, CTN_MODE_PLANNED, unusual_names, NULL);
+}
+
 static char said[4096];
 
 static void hear(void *user, const char *text)
@@ -396,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_any_ranks),
         cmocka_unit_test(test_allreduce_is_kept),
         cmocka_unit_test(test_cannot_save),
+        cmocka_unit_test(test_unusual_names),
         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, use_new_folder, NULL);

@@ -184,11 +184,26 @@ static void test_refused(void **unused)
     (void)unused;
     gan g = {0};
     gan_new(&g, STEPS, 1);
+    ctn_module *free_net = NULL;
+    ctn_optim *free_optim = NULL;
+    OK(ctn_zoo_mlp(&free_net, g.ctx,
+                   CTN_OPT(ctn_mlp_opt, .n = 2, .size = (const int64_t[]){2, 1})));
+    OK(ctn_adam_new(&free_optim, ctn_params(free_net), NULL));
     assert_int_equal(ctn_trainer_add_optim(g.tr, "generator", g.trains_judge, judge_loss, &g),
                      CTN_EARG);
     assert_int_equal(ctn_trainer_add_optim(g.tr, "loss", g.trains_judge, judge_loss, &g), CTN_EARG);
     assert_int_equal(ctn_trainer_add_optim(g.tr, "new", NULL, judge_loss, &g), CTN_EARG);
+    /* A taken name, a taken optimizer; a third one is accepted if both are new. */
+    assert_int_equal(ctn_trainer_add_optim(g.tr, "generator", free_optim, judge_loss, &g),
+                     CTN_EARG);
+    assert_int_equal(ctn_trainer_add_optim(g.tr, "new", g.trains_generator, judge_loss, &g),
+                     CTN_EARG);
+    OK(ctn_trainer_add_optim(g.tr, "new", free_optim, judge_loss, &g));
     ctn_error_clear();
+    ctn_trainer_free(g.tr);
+    g.tr = NULL;
+    ctn_optim_free(free_optim);
+    ctn_module_free(free_net);
     gan_free(&g);
 }
 
