@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every op against its cases: `test_ops`, `test_ops OP`, `test_ops OP/CASE`. Prints one line for
- * each case that fails, with the command that repeats it. An op of the library without a case is
- * a failure too. Without arguments, the harness itself is tested first, with ops that are wrong
- * on purpose.
+ * each case that fails, with the command that repeats it. `test_ops --list` prints the op of each
+ * case. An op of the library without a case is a failure too. Without arguments, the harness itself
+ * is tested first, with ops that are wrong on purpose.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,13 @@ static void test_memory(void **state)
     if (!check_finish(&f)) fail_msg("%s", f.text);
 }
 
+static int list_ops(void)
+{
+    for (int t = 0; t < NTABLES; t++)
+        for (const op_case *c = tables[t]; c->op; c++) puts(c->op);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest all[] = {
@@ -146,8 +153,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_memory),
     };
     if (argc == 3 && strcmp(argv[1], "--onnx") == 0) return write_onnx(argv[2], tables, NTABLES);
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) return list_ops();
     if (argc > 2) {
-        print_error("usage: %s [OP | OP/CASE | --onnx FOLDER]\n", argv[0]);
+        print_error("usage: %s [OP | OP/CASE | --list | --onnx FOLDER]\n", argv[0]);
         return 2;
     }
     if (guard_install() < 0) {
