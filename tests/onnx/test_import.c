@@ -127,6 +127,15 @@ static Onnx__TensorProto *weight(maker *k, const char *name, int rows, int cols,
     return t;
 }
 
+static void integers(maker *k, const char *name, int n, int64_t *data)
+{
+    Onnx__TensorProto *t = weight(k, name, n, 0, NULL);
+    t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    t->n_float_data = 0;
+    t->int64_data = data;
+    t->n_int64_data = (size_t)n;
+}
+
 static void pack(maker *k)
 {
     k->n = onnx__model_proto__get_packed_size(&k->model);
@@ -282,6 +291,98 @@ static void test_calls(void **state)
     ctn_module_free(m);
     drop(k);
     ctn_context_free(ctx);
+}
+
+/* Integers that are known when the model is called, as those of shapes are. */
+static void test_integers(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    int64_t a[N] = {7, -7, 7, -7, INT64_MIN, 5, 0, 3}, b[N] = {3, 3, -3, -3, -1, 0, 4, 2}, y[N];
+    static const struct {
+        const char *op;
+        int fmod;
+        int64_t want[N];
+    } all[] = {
+        {"Add", 0, {10, -4, 4, -10, INT64_MAX, 5, 4, 5}},
+        {"Sub", 0, {4, -10, 10, -4, INT64_MIN + 1, 5, -4, 1}},
+        {"Mul", 0, {21, -21, -21, 21, INT64_MIN, 0, 0, 6}},
+        {"Div", 0, {2, -2, -2, 2, 0, 0, 0, 1}},
+        {"Mod", 0, {1, 2, -2, -1, 0, 0, 0, 1}},
+        {"Mod", 1, {1, -1, 1, -1, 0, 0, 0, 1}},
+        {"Max", 0, {7, 3, 7, -3, -1, 5, 4, 3}},
+        {"Min", 0, {3, -7, -3, -7, INT64_MIN, 0, 0, 2}},
+        {"BitwiseAnd", 0, {3, 1, 5, -7, INT64_MIN, 0, 0, 2}},
+        {"BitwiseOr", 0, {7, -5, -1, -3, -1, 5, 4, 3}},
+        {"BitwiseXor", 0, {4, -6, -6, 4, INT64_MAX, 5, 4, 1}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ctn_context *ctx = context();
+        ctn_module *m = NULL;
+        ctn_tensor *t = NULL;
+        char names[] = "a b y";
+        maker *k = make(18);
+        integers(k, "a", N, a);
+        integers(k, "b", N, b);
+        output(k, "y");
+        Onnx__NodeProto *n = node(k, all[i].op, "op", names);
+        if (all[i].fmod) int_attr(k, n, "fmod", 1);
+        pack(k);
+        OK(open(&m, ctx, k, 0));
+        OK(ctn_scope_begin(ctx));
+        OK(ctn_onnx_run(m, 0, NULL, 1, &t));
+        OK(ctn_read(t, y, sizeof y));
+        OK(ctn_scope_end(ctx));
+        for (int j = 0; j < N; j++)
+            if (y[j] != all[i].want[j])
+                fail_msg("%s of %lld and %lld: %lld", all[i].op, (long long)a[j], (long long)b[j],
+                         (long long)y[j]);
+        ctn_module_free(m);
+        drop(k);
+        ctn_context_free(ctx);
+    }
+}
+
+/* Negative padding removes elements, on either side. */
+static void test_negative_padding(void **state)
+{
+    (void)state;
+    static const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    static const struct {
+        int64_t pads[4]; /* before and after the rows and columns: top, left, bottom, right */
+        int64_t rows, cols;
+        float want[12];
+    } all[] = {
+        {{0, -1, 0, 0}, 3, 3, {1, 2, 3, 5, 6, 7, 9, 10, 11}},
+        {{0, 0, 0, -1}, 3, 3, {0, 1, 2, 4, 5, 6, 8, 9, 10}},
+        {{-1, -1, -1, -2}, 1, 1, {5}},
+        {{-2, 1, 0, -2}, 1, 3, {0, 8, 9}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ctn_context *ctx = context();
+        ctn_module *m = NULL;
+        char names[] = "x pads y";
+        int64_t pads[4];
+        float y[12];
+        maker *k = make(13);
+        memcpy(pads, all[i].pads, sizeof pads);
+        integers(k, "pads", 4, pads);
+        input(k, "x");
+        output(k, "y");
+        node(k, "Pad", "pad", names);
+        pack(k);
+        OK(open(&m, ctx, k, 0));
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *t = ctn_call(m, ctn_input(ctx, x, CTN_F32, CTN_SHAPE(3, 4)));
+        assert_true(ctn_dim(t, 0) == all[i].rows && ctn_dim(t, 1) == all[i].cols);
+        const size_t bytes = (size_t)(all[i].rows * all[i].cols) * sizeof *y;
+        OK(ctn_read(t, y, bytes));
+        assert_memory_equal(y, all[i].want, bytes);
+        OK(ctn_scope_end(ctx));
+        ctn_module_free(m);
+        drop(k);
+        ctn_context_free(ctx);
+    }
 }
 
 static void test_unsupported(void **state)
@@ -458,10 +559,16 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_module),    cmocka_unit_test(test_training),
-        cmocka_unit_test(test_calls),     cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_malformed), cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_external),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_module),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_negative_padding),
+        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_nesting),
+        cmocka_unit_test(test_external),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,20 @@ static ctn_status make_rnn(ctn_module **m, ctn_context *ctx, const char *name)
                        CTN_OPT(ctn_rnn_module_opt, .relu = 1, .no_bias = 1, .batch_first = 1));
 }
 
+static ctn_tensor *frequencies(const char *at, ctn_tensor *x)
+{
+    return ctn_rfft_at(at, x, 2, (const int64_t[]){1, 2}, CTN_FFT_ORTHO);
+}
+
+static ctn_status make_rfft(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    ctn_module *part[2] = {NULL};
+    (void)name;
+    CTN_TRY(ctn_linear_new(&part[0], ctx, 6, 6, NULL));
+    CTN_TRY(ctn_activation_new(&part[1], ctx, frequencies));
+    return ctn_sequential_new(m, ctx, 2, part);
+}
+
 /* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may
  * be open as well. */
 typedef enum { SAMPLES, SEQUENCES, NODES, EDGES } first;
@@ -142,6 +156,7 @@ static const net nets[] = {
     {"lstm", make_lstm, false, 1, {VALUES(8, 6)}},
     {"gru", make_gru, false, 1, {VALUES(8, 6)}},
     {"rnn", make_rnn, false, 1, {VALUES(8, 6)}},
+    {"rfft", make_rfft, false, 1, {VALUES(5, 6)}},
     {"gcn", make_gcn, false, 2, {GRAPH_IN}},
     {"gat", make_gat, false, 2, {GRAPH_IN}},
     {"meshgraphnet", make_meshgraphnet, false, 3, {GRAPH_IN, {{CTN_F32, 1, {2}, 0}, 0, EDGES}}},
@@ -558,6 +573,27 @@ static void test_fold_shared(void **state)
     unlink("twice.onnx");
 }
 
+/* The version of the format that belongs to each version of the operators. */
+static void test_versions(void **state)
+{
+    static const int64_t ir[] = {8, 9, 9, 10};
+    const net *t = find_net("mlp");
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    open_net(t, &ctx, &m);
+    for (int opset = 18; opset <= 21; opset++) {
+        export_net(t, m, "out.onnx", CTN_OPT(ctn_onnx_export_opt, .opset = opset));
+        Onnx__ModelProto *p = read_model("out.onnx");
+        assert_int_equal(p->opset_import[0]->version, opset);
+        assert_int_equal(p->ir_version, ir[opset - 18]);
+        onnx__model_proto__free_unpacked(p, NULL);
+    }
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    unlink("out.onnx");
+}
+
 /* Values in a second file, a fixed batch, other names. */
 static void test_options(void **state)
 {
@@ -739,6 +775,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_fold_shared),
+        cmocka_unit_test(test_versions),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_outputs),
