@@ -14,6 +14,10 @@
 
 #include <catena/data.h>
 
+#ifdef CTN_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
 #include <cmocka.h>
 
 #include "support/check.h"
@@ -159,7 +163,7 @@ static void test_cifar100(void **state)
 /* ---- SVHN ------------------------------------------------------------------------------------ */
 
 typedef struct {
-    uint8_t at[1 << 15];
+    uint8_t at[1 << 17];
     size_t n;
 } bytes;
 
@@ -188,8 +192,9 @@ static void add_array(bytes *b, char name, int ndim, const uint32_t *dim, uint32
     assert_int_equal((b->n - start) % 8, 0);
 }
 
-/* Pixel (c,y,x) of image i is 100 i + 50 c + 3 y + x, modulo 256. */
-static void make_mat(bytes *b, uint32_t digits, const uint8_t *digit)
+/* Pixel (c,y,x) of image i is 100 i + 50 c + 3 y + x, modulo 256. Before the images there is an
+ * array with `others` values that nobody reads. */
+static void make_mat(bytes *b, uint32_t others, uint32_t digits, const uint8_t *digit)
 {
     static uint8_t x[3 * 3072];
     for (int i = 0; i < 3; i++)
@@ -199,11 +204,30 @@ static void make_mat(bytes *b, uint32_t digits, const uint8_t *digit)
     memset(b, 0, sizeof *b);
     memcpy(b->at + 124, "\0\1IM", 4);
     b->n = 128;
-    const uint8_t other[5] = {0};
-    add_array(b, 'z', 2, (uint32_t[]){5, 1}, 5, other);
+    static const uint8_t other[70000];
+    add_array(b, 'z', 2, (uint32_t[]){others, 1}, others, other);
     add_array(b, 'X', 4, (uint32_t[]){32, 32, 3, 3}, sizeof x, x);
     add_array(b, 'y', 2, (uint32_t[]){digits, 1}, digits, digit);
 }
+
+#ifdef CTN_HAVE_ZLIB
+/* Every array of the file as a zlib stream, which has no padding. */
+static void pack_mat(const bytes *from, bytes *to)
+{
+    memcpy(to->at, from->at, 128);
+    to->n = 128;
+    for (size_t at = 128; at < from->n;) {
+        const uint8_t *p = from->at + at;
+        const size_t n = 8 + (p[4] | (size_t)p[5] << 8 | (size_t)p[6] << 16);
+        uLongf room = sizeof to->at - to->n - 8;
+        assert_int_equal(compress(to->at + to->n + 8, &room, p, n), Z_OK);
+        add_word(to, 15);
+        add_word(to, (uint32_t)room);
+        to->n += room;
+        at += n;
+    }
+}
+#endif
 
 static void test_svhn(void **state)
 {
@@ -213,7 +237,7 @@ static void test_svhn(void **state)
     int64_t t = -1;
     ctn_dataset *ds = NULL;
     mkdir("s", 0777);
-    make_mat(&b, 3, (const uint8_t[]){1, 10, 9});
+    make_mat(&b, 70000, 3, (const uint8_t[]){1, 10, 9});
     write_bytes("s/train_32x32.mat", b.at, b.n);
     assert_int_equal(ctn_svhn_open(&ds, "s", CTN_TRAIN, NULL), CTN_OK);
     assert_int_equal(ctn_dataset_count(ds), 3);
@@ -226,17 +250,27 @@ static void test_svhn(void **state)
         }
     }
     ctn_dataset_free(ds);
+#ifdef CTN_HAVE_ZLIB
+    static bytes packed;
+    make_mat(&b, 5, 3, (const uint8_t[]){1, 10, 9});
+    pack_mat(&b, &packed);
+    write_bytes("s/train_32x32.mat", packed.at, packed.n);
+    assert_int_equal(ctn_svhn_open(&ds, "s", CTN_TRAIN, NULL), CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 2, (void *[]){x, &t}), CTN_OK);
+    assert_true(t == 9 && x[3071] == (float)((200 + 100 + 93 + 31) % 256) / 255.0f);
+    ctn_dataset_free(ds);
+#endif
     for (size_t n = 0; n < b.n; n += n < 300 ? 1 : 97) { /* cut off anywhere */
         write_bytes("s/test_32x32.mat", b.at, n);
         assert_int_equal(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT);
         assert_null(ds);
         ctn_error_clear();
     }
-    make_mat(&b, 2, (const uint8_t[]){1, 10});
+    make_mat(&b, 5, 2, (const uint8_t[]){1, 10});
     write_bytes("s/test_32x32.mat", b.at, b.n);
     assert_fails(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT,
                  "X has 3 images, but y has 2 digits");
-    make_mat(&b, 3, (const uint8_t[]){1, 11, 9});
+    make_mat(&b, 5, 3, (const uint8_t[]){1, 11, 9});
     write_bytes("s/test_32x32.mat", b.at, b.n);
     assert_fails(ctn_svhn_open(&ds, "s", CTN_TEST, NULL), CTN_EFORMAT,
                  "image 1 has label 11, expected 1 to 10");

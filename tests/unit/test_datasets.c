@@ -198,6 +198,8 @@ static void test_concat(void **state)
     assert_int_equal(ctn_arrays_open(&part[1], 1, 1, &f, (const void *[]){&x}), CTN_OK);
     assert_fails(ctn_dataset_concat(&ds, 2, part), CTN_EARG, "part 1 has 1 fields, part 0 has 2");
     assert_fails(ctn_dataset_concat(&ds, 0, part), CTN_EARG, "0 parts");
+    assert_fails(ctn_dataset_concat(&ds, 2, NULL), CTN_EARG, "NULL argument");
+    assert_fails(ctn_dataset_concat(NULL, 2, part), CTN_EARG, "NULL argument");
     assert_fails(ctn_dataset_concat(&ds, 2, (ctn_dataset *[]){part[0], part[0]}), CTN_EARG,
                  "the same dataset");
     ctn_dataset_free(part[0]);

@@ -319,6 +319,10 @@ static void test_exif(void **state)
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);
     t[12] = 3;
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 6);
+    /* Another entry before it. */
+    unsigned char two[] = "MM\0*\0\0\0\x08\0\x02\x01\x0f\0\x03\0\0\0\x01\0\x05\0\0"
+                          "\x01\x12\0\x03\0\0\0\x01\0\x03\0\0\0\0\0\0";
+    assert_int_equal(ctn__exif_turn(two, sizeof two - 1), 3);
     t[4] = 0xff;
     t[7] = 0xff; /* the directory is far away */
     assert_int_equal(ctn__exif_turn(t, sizeof t - 1), 1);

@@ -70,7 +70,8 @@ static double value_at(const ctn_image_opt *o, const void *dst, int C, int64_t x
     return o->raw ? ((const uint8_t *)dst)[at] : ((const float *)dst)[at];
 }
 
-static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o)
+/* Jitter goes through planes of floats; one of 1e-12 changes nothing. */
+static void check_jittered(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o, double jitter)
 {
     int C = p->channels;
     o.struct_size = sizeof o;
@@ -81,6 +82,7 @@ static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o
                                        .width = o.width,
                                        .raw = o.raw,
                                        .channels_last = o.channels_last,
+                                       .brightness = jitter,
                                        .mean = {0.4, 0.5, 0.6},
                                        .std = {0.2, 0.3, 0.4}},
                       0, 0));
@@ -99,6 +101,12 @@ static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o
                     fail_msg("(%d,%d,%d) is %.7g, expected %.7g", c, (int)y, (int)x, got, want);
             }
     free(dst);
+}
+
+static void check_view(const ctn__pixels *p, const ctn__view *v, ctn_image_opt o)
+{
+    check_jittered(p, v, o, 0);
+    check_jittered(p, v, o, 1e-12);
 }
 
 static void test_resample(void **state)

@@ -678,6 +678,44 @@ static void several_threads(void **state)
     ctn_tokenizer_free(t);
 }
 
+/* The first and last characters of each length, and what is not a character. */
+static void utf8_at_the_borders(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t c;
+        const char *bytes;
+    } all[] = {
+        {0x1, "\x01"},
+        {0x7F, "\x7f"},
+        {0x80, "\xc2\x80"},
+        {0x7FF, "\xdf\xbf"},
+        {0x800, "\xe0\xa0\x80"},
+        {0xD7FF, "\xed\x9f\xbf"},
+        {0xE000, "\xee\x80\x80"},
+        {0xFFFF, "\xef\xbf\xbf"},
+        {0x10000, "\xf0\x90\x80\x80"},
+        {0x10FFFF, "\xf4\x8f\xbf\xbf"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char out[5] = {0};
+        uint32_t c = 0;
+        const size_t n = strlen(all[i].bytes);
+        assert_int_equal(ctn__utf8_put(all[i].c, out), n);
+        assert_string_equal(out, all[i].bytes);
+        assert_int_equal(ctn__utf8_get(out, out + n, &c), n);
+        assert_int_equal(c, all[i].c);
+    }
+    /* Too long forms, a surrogate, beyond the last one, and cut off. */
+    static const char *const bad[] = {"\xc1\xbf",         "\xe0\x9f\xbf",     "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xe0\xa0"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint32_t c = 0;
+        assert_int_equal(ctn__utf8_get(bad[i], bad[i] + strlen(bad[i]), &c), 1);
+        assert_int_equal(c, CTN__BAD_CHAR);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -692,6 +730,7 @@ int main(void)
         cmocka_unit_test(wordpiece),
         cmocka_unit_test(wordpiece_of_json),
         cmocka_unit_test(characters_are_not_torn),
+        cmocka_unit_test(utf8_at_the_borders),
         cmocka_unit_test(other_tokenizers_are_refused_by_name),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(pieces_do_not_matter),
