@@ -311,6 +311,10 @@ static void gradient_is_checked(void **state)
     assert_true(worst > 0.5);
     assert_non_null(strstr(ctn_error_message(), "input 1, element"));
     assert_non_null(strstr(ctn_error_message(), "(2,3)"));
+    assert_int_equal(ctn_gradcheck(NULL, wrong, NULL, 2, in, 1e-6, &worst), CTN_EARG);
+    assert_int_equal(ctn_gradcheck(ctx, NULL, NULL, 2, in, 1e-6, &worst), CTN_EARG);
+    assert_int_equal(ctn_gradcheck(ctx, wrong, NULL, 2, NULL, 1e-6, &worst), CTN_EARG);
+    assert_int_equal(ctn_gradcheck(ctx, wrong, NULL, 0, in, 1e-6, &worst), CTN_EARG);
     ctn_error_clear();
 }
 

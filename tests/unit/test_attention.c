@@ -14,6 +14,7 @@
 
 #include <catena/optim.h>
 
+#include "ops/common/attend.h"
 #include "ops/ops.h"
 #include "support/machine.h"
 #include "support/ok.h"
@@ -249,12 +250,44 @@ static void in_bf16(void **state)
     }
 }
 
+/* ---- rows of operands ------------------------------------------------------------------------ */
+
+/* All types that an operand may have, with columns beside each other and apart. The numbers are
+ * exact in all of them. */
+static void rows_of_operands(void **state)
+{
+    (void)state;
+    enum { N = 2, H = 3, R = 4, COLS = 5, ALL = N * H * R * COLS };
+    static const ctn_dtype type[] = {CTN_F32, CTN_BF16, CTN_F16};
+    static const int64_t stride[][4] = {{60, 20, 5, 1}, {1, 2, 30, 6}};
+    float memory[ALL], row[COLS], apart[3 * COLS];
+    for (int t = 0; t < 3; t++)
+        for (int s = 0; s < 2; s++)
+            for (int i = 0; i < N * H * R; i++) {
+                const int n = i / (H * R), h = i / R % H, r = i % R;
+                const int64_t *d = stride[s], at = n * d[0] + h * d[1] + r * d[2];
+                for (int j = 0; j < ALL; j++) ctn__elem_set(memory, type[t], j, j);
+                ctn__attend_read(row, &(ctn__attend_in){memory, d, type[t]}, n, h, r, COLS, 0.5F);
+                for (int j = 0; j < COLS; j++) {
+                    assert_true(row[j] == 0.5F * (float)(at + j * d[3]));
+                    apart[3 * j] = (float)(100 + j);
+                }
+                ctn__attend_write(&(ctn__attend_out){memory, d, type[t]}, n, h, r, apart, 3, COLS,
+                                  2);
+                for (int j = 0; j < ALL; j++) {
+                    const int64_t c = (j - at) / d[3];
+                    const bool in = j >= at && (j - at) % d[3] == 0 && c < COLS;
+                    assert_true(ctn__elem_get(memory, type[t], j) ==
+                                (double)(in ? 2 * (100 + c) : j));
+                }
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dropout),
-        cmocka_unit_test(linear_memory),
-        cmocka_unit_test(in_bf16),
+        cmocka_unit_test(dropout), cmocka_unit_test(linear_memory),
+        cmocka_unit_test(in_bf16), cmocka_unit_test(rows_of_operands),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

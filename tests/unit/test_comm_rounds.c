@@ -420,6 +420,33 @@ static ctn__place place_of(ctn_comm *c, int rank, int size, const int *node, int
     return c->place;
 }
 
+/* Of 100 bytes: the factors of alpha, beta and gamma in the lines at the top of the files. */
+static void cost_lines(void **state)
+{
+    (void)state;
+    static const int node[5] = {0};
+    static const struct {
+        const ctn__algorithm *alg;
+        int size;
+        double cost[3];
+    } all[] = {
+        {&ctn__flat, 4, {4, 150, 75}},
+        {&ctn__flat, 5, {6, 160, 80}},
+        {&ctn__rabenseifner, 4, {4, 150, 75}},
+        {&ctn__rabenseifner, 5, {6, 350, 175}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ctn_comm c;
+        const ctn__place p = place_of(&c, 0, all[i].size, node, 0);
+        for (int k = 0; k < 3; k++) {
+            const double cost = all[i].alg->cost(&p, 100, k == 0, k == 1, k == 2);
+            if (cost != all[i].cost[k])
+                fail_msg("%s of %d ranks, factor %d: %g", all[i].alg->name, all[i].size, k, cost);
+        }
+        ctn__free(c.tables);
+    }
+}
+
 static void where_ranks_stand(void **state)
 {
     (void)state;
@@ -520,10 +547,15 @@ static void conversions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conversions),          cmocka_unit_test(table_of_algorithms),
-        cmocka_unit_test(where_ranks_stand),    cmocka_unit_test(grids_and_maps_that_are_refused),
-        cmocka_unit_test(ranks_in_a_line),      cmocka_unit_test(ranks_on_a_grid),
-        cmocka_unit_test(ranks_in_nodes),       cmocka_unit_test(halves_of_the_ring),
+        cmocka_unit_test(conversions),
+        cmocka_unit_test(table_of_algorithms),
+        cmocka_unit_test(cost_lines),
+        cmocka_unit_test(where_ranks_stand),
+        cmocka_unit_test(grids_and_maps_that_are_refused),
+        cmocka_unit_test(ranks_in_a_line),
+        cmocka_unit_test(ranks_on_a_grid),
+        cmocka_unit_test(ranks_in_nodes),
+        cmocka_unit_test(halves_of_the_ring),
         cmocka_unit_test(halving_and_doubling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

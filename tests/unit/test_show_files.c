@@ -136,6 +136,9 @@ static void test_chart(void **state)
     /* (0,0), (10,1), (20,2): the corners and the middle of the area. */
     assert_non_null(strstr(t, "d=\"M58 254L320 155L582 56\""));
     assert_non_null(strstr(t, ">0.5</text>"));
+    /* The numbers of the axes stand left of and below their lines. */
+    assert_non_null(strstr(t, "x=\"50\" y=\"258\">0.0<"));
+    assert_non_null(strstr(t, "x=\"58\" y=\"273\">0<"));
     ctn__free(t);
 
     s = (ctn__series){.name = "loss", .n = N, .x = x, .y = y}; /* 1 to 4.5e-5 */
@@ -198,6 +201,12 @@ static double a_value(void *self, ctn_trainer *tr)
     (void)self;
     ctn_trainer_progress(tr, &p);
     return p.epoch == 2 ? 0 : 100 + (double)p.epoch; /* a zero must be shown too */
+}
+
+static double no_number(void *self, ctn_trainer *tr)
+{
+    (void)self, (void)tr;
+    return INFINITY;
 }
 
 #define ODD_NAME "a<b>&'c'"
@@ -321,6 +330,19 @@ static void test_training(void **state)
     assert_int_equal(count_of(s, "\n\rtotal "), 3);
     assert_string_equal(s + shown.n - 4, "\x1b[J\n");
     ctn__text_free(&shown);
+    drop(&t);
+}
+
+/* JSON has neither NaN nor infinities. */
+static void test_log_without_number(void **state)
+{
+    (void)state;
+    training t;
+    make(&t, 1, 0);
+    OK(ctn_extend_observe(t.tr, NULL, "unknown", no_number, NULL));
+    OK(ctn_trainer_run(t.tr));
+    const char *text = file_text("log.jsonl", NULL);
+    if (!strstr(text, "\"unknown\":null")) fail_msg("the log is %s", text);
     drop(&t);
 }
 
@@ -648,6 +670,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chart),
         cmocka_unit_test_setup_teardown(test_training, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_without_number, setup, teardown),
         cmocka_unit_test_setup_teardown(test_param_plot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 #ifdef CTN_HAVE_PROTOBUFC

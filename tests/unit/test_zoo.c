@@ -399,6 +399,12 @@ static void test_train_others(void **state)
                         CTN_OPT(ctn_unet_opt, .spatial = spatial, .width = 4, .depth = 2)));
         train(ctx, m, CTN_F32, 2 + spatial, (const int64_t[]){2, 1, 8, 8, 8}, NULL);
     }
+    const int wrong[][2] = {{-1, 2}, {4, 2}, {2, -1}, {2, 100}}; /* spatial, depth */
+    for (int i = 0; i < 4; i++)
+        assert_fails(ctn_zoo_unet(&m, ctx,
+                                  CTN_OPT(ctn_unet_opt, .spatial = wrong[i][0],
+                                          .depth = wrong[i][1])),
+                     CTN_EARG, "expected 1 to");
     for (int spatial = 1; spatial <= 3; spatial++) {
         OK(ctn_zoo_fno(&m, ctx,
                        CTN_OPT(ctn_fno_opt, .spatial = spatial, .width = 4, .modes = {3},
