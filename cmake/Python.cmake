@@ -3,12 +3,13 @@
 # The Python package, ready to use from <build>/python. Its extension module uses only the stable
 # ABI of Python 3.11, so one binary serves all later versions. Most of its functions are generated
 # from the description of the public interface.
-find_package(Python3 3.11 COMPONENTS Interpreter Development.Module QUIET)
-if(NOT Python3_Development.Module_FOUND)
-    if(CATENA_PYTHON STREQUAL "ON")
-        message(FATAL_ERROR "CATENA_PYTHON is ON, but the headers of Python 3.11 or later were not "
-            "found: install python3-dev, or use -DCATENA_PYTHON=OFF")
-    endif()
+if(CATENA_PYTHON)
+    find_package(Python3 3.11 COMPONENTS Interpreter Development.Module QUIET)
+endif()
+set(CATENA_PYTHON_FOUND ${Python3_Development.Module_FOUND})
+set(CATENA_PYTHON_VERSION ${Python3_VERSION})
+catena_feature(PYTHON "Python headers" "python3-dev, 3.11 or later" "no Python package")
+if(NOT CATENA_PYTHON_FOUND)
     return()
 endif()
 
@@ -46,8 +47,8 @@ add_custom_target(catena_python_files ALL DEPENDS ${python_copies})
 # Installed beside the library; PYTHONPATH or a .pth file makes Python find it.
 set(CATENA_PYTHON_DIR "${CMAKE_INSTALL_LIBDIR}/catena/python/catena" CACHE STRING
     "Folder of the Python package below the prefix")
-file(RELATIVE_PATH python_to_lib "${CMAKE_INSTALL_PREFIX}/${CATENA_PYTHON_DIR}"
-    "${CMAKE_INSTALL_FULL_LIBDIR}")
+catena_place(python_folder "${CMAKE_INSTALL_PREFIX}" "${CATENA_PYTHON_DIR}")
+file(RELATIVE_PATH python_to_lib "${python_folder}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set_target_properties(catena_python PROPERTIES INSTALL_RPATH "$ORIGIN/${python_to_lib}")
-install(TARGETS catena_python DESTINATION "${CATENA_PYTHON_DIR}")
-install(FILES ${python_py} DESTINATION "${CATENA_PYTHON_DIR}")
+catena_install(TARGETS catena_python DESTINATION "${CATENA_PYTHON_DIR}")
+catena_install(FILES ${python_py} DESTINATION "${CATENA_PYTHON_DIR}")

@@ -4,6 +4,11 @@
 
 find_program(CATENA_SMPICC smpicc)
 mark_as_advanced(CATENA_SMPICC)
+if(CATENA_SMPICC AND NOT EXISTS "${CATENA_SMPICC}")
+    message(FATAL_ERROR "CATENA_SMPICC is ${CATENA_SMPICC}, expected the path of smpicc, or OFF")
+endif()
+set(CATENA_SMPICC_FOUND "${CATENA_SMPICC}")
+catena_feature(SMPICC SimGrid libsimgrid-dev "no `catena scale`")
 if(CATENA_SMPICC)
     file(GLOB simulate_sources CONFIGURE_DEPENDS src/base/*.c src/tensor/*.c src/trace/*.c
         src/comm/*.c bench/scale/*.c tools/catena/scale/events.c)
@@ -25,5 +30,5 @@ if(CATENA_SMPICC)
         COMMENT "Building libexec/catena-simulate")
     add_custom_target(catena_simulate ALL DEPENDS "${simulate}")
     # The command looks for it there, relative to itself.
-    install(PROGRAMS "${simulate}" DESTINATION libexec)
+    catena_install(PROGRAMS "${simulate}" DESTINATION libexec)
 endif()

@@ -16,14 +16,7 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
-
-/* The folder where MPI was found when Catena was built; searched last. */
-#ifndef CTN_MPI_OPENMPI_DIR
-#define CTN_MPI_OPENMPI_DIR ""
-#endif
-#ifndef CTN_MPI_MPICH_DIR
-#define CTN_MPI_MPICH_DIR ""
-#endif
+#include "comm/mpi_folders.h"
 
 typedef struct {
     const char *abi;

@@ -5,7 +5,16 @@ without making a package. BUILD is the folder of the release build. Runs in dev/
 `dev/check install` calls it. Checks (default: all):
 
   versions   what the portable archive and the wheel contain can be adapted to glibc 2.28
+  debian     every installed file is in a Debian package, and catena.pc fits these packages
+  folders    absolute and unusual folders of the installation
+  options    options that cannot be met, and what is missing
+  compilers  clang; an MPI that is installed later
+  inside     Catena as a part of another CMake project
 """
+import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +23,16 @@ TOP = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "packaging"))
 import bundle  # noqa: E402
+
+
+def run(*command, fails=False, **options):
+    """What a command prints. Ends the program if it fails, or with fails if it does not."""
+    command = [str(c) for c in command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+    if (done.returncode != 0) != fails:
+        sys.exit(f"quick.py: {' '.join(command)} ended with code {done.returncode}\n{done.stdout}")
+    return done.stdout
 
 
 def versions(build, work):
@@ -27,7 +46,174 @@ def versions(build, work):
     return f"{len(files)} files, {len(found)} functions have a home on older systems"
 
 
-CHECKS = {f.__name__: f for f in (versions,)}
+def copy_built(build, tree):
+    """Copies the files that an installation takes from a build into another build folder."""
+    for name in ("bin", "man", "python", "generated/python", "share"):
+        shutil.copytree(build / name, tree / name, dirs_exist_ok=True)
+    for file in build.glob("lib*.so*"):
+        shutil.copy2(file, tree / file.name, follow_symlinks=False)
+
+
+def debian(build, work):
+    """Installs the release build as debian/rules does and lets debhelper divide the files."""
+    source = work / "catena"
+    source.mkdir()
+    for entry in TOP.iterdir():
+        if entry.name not in ("build", ".git"):
+            (source / entry.name).symlink_to(entry)
+    shutil.copytree(TOP / "packaging" / "debian", source / "debian")
+    run("make", "-f", "debian/rules", "override_dh_auto_configure", cwd=source)
+    tree = next(source.glob("obj-*"))
+    run("cmake", "-DCMAKE_SKIP_RPATH=ON", tree)  # copied files have run paths of another folder
+    copy_built(build, tree)
+    run("env", f"DESTDIR={source}/debian/tmp", "cmake", "--install", tree)
+    run("dh_install", cwd=source)
+    run("dh_missing", cwd=source)
+    packages = source / "debian"
+    pc = next(packages.glob("libcatena-dev/**/catena.pc"))
+    held = {"includedir": "catena", "fortrandir": "SOURCES", "pythondir": "catena"}
+    for name, file in held.items():
+        folder = os.path.normpath(run("pkg-config", f"--variable={name}", pc).strip())
+        folder = os.path.relpath(folder, packages / "libcatena-dev")
+        if not any((package / folder / file).exists() for package in packages.iterdir()):
+            sys.exit(f"catena.pc says {name}=/{folder}, but no Debian package has {file} there")
+    return f"{sum(1 for f in (packages / 'tmp').rglob('*') if f.is_file())} files"
+
+
+def configure(tree, *options, source=TOP, **how):
+    """What CMake prints. It prefers Makefiles, as it does for users."""
+    return run("cmake", "-S", source, "-B", tree, "-G", "Unix Makefiles", *options, **how)
+
+
+def expect(what, found, expected):
+    if found != expected:
+        sys.exit(f"quick.py: {what} is {found}, expected {expected}")
+
+
+def expect_words(text, *words):
+    """CMake breaks the lines of its messages."""
+    plain = " ".join(text.split())
+    for word in words:
+        if word not in plain:
+            sys.exit(f"quick.py: '{word}' is not in this output of CMake:\n{text}")
+
+
+def pc_folders(pc, root):
+    """The variables of catena.pc if it is installed below the folder root."""
+    names = ("includedir", "libdir", "fortrandir", "pythondir")
+    found = {n: run("pkg-config", f"--variable={n}", pc).strip() for n in names}
+    return {n: os.path.normpath(text).removeprefix(str(root)) for n, text in found.items()}
+
+
+def run_paths(tree, prefix):
+    """{installed file: its run path as a folder} of the command and the Python module."""
+    text = (tree / "cmake_install.cmake").read_text(encoding="utf-8")
+    found = re.findall(r'RPATH_CHANGE\s+FILE "\$ENV{DESTDIR}([^"]+)"\s+OLD_RPATH "[^"]*"\s+'
+                       r'NEW_RPATH "([^"]*)"', text)
+    files = {file.replace("${CMAKE_INSTALL_PREFIX}", prefix): path for file, path in found}
+    return {Path(file).name: os.path.normpath(path.replace("\\$ORIGIN", str(Path(file).parent)))
+            for file, path in files.items() if re.search(r"bin/catena$|_core", file)}
+
+
+def folders(_, work):
+    """catena.pc, run paths and the module file agree with CMake about the folders."""
+    prefix = "/opt/catena"
+    for lib, include in (("lib64", "include"), ("/opt/lib/x", "/opt/dev/include")):
+        tree = work / Path(lib).name
+        configure(tree, f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DCMAKE_INSTALL_LIBDIR={lib}",
+                  f"-DCMAKE_INSTALL_INCLUDEDIR={include}", "-DCATENA_STATIC=ON")
+        full = os.path.join(prefix, lib)
+        place = work / "root" / full.lstrip("/") / "pkgconfig"
+        place.mkdir(parents=True)
+        pc = shutil.copy(tree / "catena.pc", place)
+        expect(f"catena.pc with {lib}", pc_folders(pc, work / "root"), {
+            "includedir": os.path.join(prefix, include), "libdir": full,
+            "fortrandir": f"{prefix}/share/catena/fortran",
+            "pythondir": f"{full}/catena/python"})
+        expect("the run path", run_paths(tree, prefix), {"catena": full, "_core.abi3.so": full})
+        module = next(tree.glob("share/modulefiles/catena/*")).read_text(encoding="utf-8")
+        line = re.search(r"LD_LIBRARY_PATH +(\S+)", module)[1].replace("$prefix", prefix)
+        expect("LD_LIBRARY_PATH of the module file", line, full)
+        exported = next(tree.glob("CMakeFiles/Export/*/catenaTargets.cmake"))
+        expect_words(exported.read_text(encoding="utf-8"), "add_library(catena::catena_static")
+    return "lib64 and absolute folders"
+
+
+def options(_, work):
+    """An explicit ON that cannot be met is an error. AUTO says what is lost."""
+    without = {"JPEG": ["-DCATENA_JPEG_INCLUDE=OFF"], "HDF5": ["-DCATENA_HDF5_INCLUDE=OFF"],
+               "YAML": ["-DCATENA_YAML_INCLUDE=OFF"], "PROTOBUFC": ["-DCATENA_PROTOC=OFF"],
+               "MPI": ["-DCATENA_OPENMPI_INCLUDE=OFF", "-DCATENA_MPICH_INCLUDE=OFF"],
+               "PYTHON": ["-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON"],
+               "YYJSON": ["-DCATENA_YYJSON_INCLUDE=OFF"]}
+    tree = work / "tree"
+    missing = [word for words in without.values() for word in words]
+    text = configure(tree, *missing)
+    expect_words(text, "libjpeg-turbo missing: no JPEG images (Debian: libjpeg62-turbo-dev)",
+                 "Python headers missing:", "MPI missing:", "CMake Warning",
+                 "this build is without yyjson")
+    for name in without:
+        values = (f"-DCATENA_{n}={'ON' if n == name else 'AUTO'}" for n in without)
+        text = configure(tree, *values, fails=True)
+        expect_words(text, f"CATENA_{name} is ON, but", "(Debian: ", f"-DCATENA_{name}=OFF")
+    refused = {"-DCATENA_SMPICC=ON": "expected the path of smpicc, or OFF",
+               "-DBUILD_SHARED_LIBS=OFF": "-DCATENA_STATIC=ON"}
+    for option, words in refused.items():
+        expect_words(configure(work / "other", option, fails=True), words)
+        shutil.rmtree(work / "other")
+    text = configure(work / "other", "-DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON",
+                     "-DCATENA_DNNL_INCLUDE=OFF", fails=True)
+    expect_words(text, 'see "Older systems" in docs/install.md')
+    return f"{len(without) + len(refused) + 1} refused"
+
+
+def compilers(_, work):
+    """clang has another OpenMP library than oneDNN. MPI changes the options of no source file."""
+    tree = work / "gcc"
+    text = configure(tree, "-DCATENA_MPI=OFF")
+    if "OpenMP library" in text:
+        sys.exit(f"quick.py: a warning about OpenMP with gcc:\n{text}")
+    flags = tree / "CMakeFiles" / "catena_objects.dir" / "flags.make"
+    before = flags.read_text(encoding="utf-8")
+    configure(tree, "-DCATENA_MPI=ON")
+    expect("flags.make with MPI", flags.read_text(encoding="utf-8"), before)
+    text = configure(work / "clang", "-DCMAKE_C_COMPILER=clang", "-DCATENA_TOOLS=OFF")
+    expect_words(text, "uses the OpenMP library libomp, but oneDNN uses libgomp")
+    return "gcc without and with MPI, clang"
+
+
+PARENT = """cmake_minimum_required(VERSION 3.20)
+project(parent LANGUAGES C)
+add_subdirectory({top} catena)
+add_executable(hello hello.c)
+target_link_libraries(hello PRIVATE catena::catena)
+install(TARGETS hello)
+get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+message(STATUS "parent: build type '${{CMAKE_BUILD_TYPE}}', languages '${{languages}}'")
+"""
+
+
+def inside(_, work):
+    """A parent project gets the library and nothing else."""
+    source, tree = work / "source", work / "tree"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(PARENT.format(top=TOP), encoding="utf-8")
+    (source / "hello.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    text = configure(tree, source=source)
+    expect_words(text, "parent: build type '', languages 'C'", "CMAKE_BUILD_TYPE is not set")
+    targets = set(re.findall(r"^[.]{3} (\w+)$", run("make", "help", cwd=tree), re.M))
+    own = {t for t in targets if re.match(r"bench|example|test|catena|mpi_|hdf5_", t)}
+    expect("the list of targets", own, {"catena", "catena_objects", "hdf5_plugin",
+                                        "mpi_plugin_mpich", "mpi_plugin_openmpi"})
+    if "file(INSTALL" in (tree / "catena" / "cmake_install.cmake").read_text(encoding="utf-8"):
+        sys.exit("quick.py: a parent project installs files of Catena")
+    configure(tree, "-DCATENA_INSTALL=ON", source=source)
+    expect_words((tree / "catena" / "cmake_install.cmake").read_text(encoding="utf-8"),
+                 "file(INSTALL")
+    return f"{len(own)} targets"
+
+
+CHECKS = {f.__name__: f for f in (versions, debian, folders, options, compilers, inside)}
 
 
 def main():
