@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <catena/info.h>
+
 #include "child.h"
 #include "finetune.h"
 #include "memory.h"
@@ -370,10 +372,24 @@ static int check_reproducible(args *a)
     return EXIT_USAGE;
 }
 
+/* Refuses to train if nothing could be saved at the end. */
+static int check_build(void)
+{
+    ctn_build_entry b;
+    for (int i = 0; i < ctn_build_count(); i++) {
+        if (ctn_build_get(i, &b) < 0 || strcmp(b.name, "yyjson") != 0 || b.value[0]) continue;
+        fprintf(stderr, "catena train: this build is without yyjson and cannot save a training: "
+                        "install yyjson (Debian: libyyjson-dev), then configure and build again\n");
+        return EXIT_ENVIRONMENT;
+    }
+    return -1;
+}
+
 /* Rank 0 checks the settings and the result folder for all ranks. */
 static int check(args *a)
 {
-    int code = check_resumed(a);
+    int code = check_build();
+    if (code < 0) code = check_resumed(a);
     if (code >= 0) return code;
     args_settle(a, "ranks", "%d", a->job->size);
     bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
