@@ -322,6 +322,13 @@ def test_help():
     assert ".BR catena\\-train (1)" in run("help", "--man").stdout
 
 
+def test_mpi_setup_without_mpi():
+    """A compiler that finds no mpi.h: the message says what to install."""
+    text = run("mpi-setup", "--mpicc", "cc", "--out", "plugins", code=3).stderr
+    assert "cc finds no mpi.h" in text and "libopenmpi-dev" in text, text
+    assert "fatal error" not in text and not list(Path("plugins").iterdir()), text
+
+
 def options_in(text):
     return re.findall(r"^  --([a-z-]+)", text, re.M)
 

@@ -110,6 +110,19 @@ static void show_tail(FILE *log)
         if (at++ >= lines - LOG_LINES) fprintf(stderr, "  | %s", line);
 }
 
+/* Whether the compiler's output complains about a missing <mpi.h> (as gcc and clang write it) or
+ * about a missing MPI library. */
+static bool lacks_mpi(FILE *log)
+{
+    static const char *const signs[] = {" mpi.h: ", "'mpi.h'", "-lmpi"};
+    char line[1024];
+    if (fseek(log, 0, SEEK_SET) != 0) return false;
+    while (fgets(line, sizeof line, log))
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (strstr(line, signs[i])) return true;
+    return false;
+}
+
 /* Wait for a child. *code: its exit code, or 128 + signal. */
 static ctn_status await(pid_t child, int *code)
 {
@@ -154,7 +167,13 @@ static ctn_status compile(const setup *s)
                                      "compiler with --mpicc",
                                      s->mpicc, strerror(error))
                           : await(child, &code);
-    if (st == CTN_OK && code != 0) {
+    if (st == CTN_OK && code != 0 && lacks_mpi(log)) {
+        st = ctn_fail(CTN_EUNSUPPORTED,
+                      "%s finds no mpi.h or no MPI library: install the development files of your "
+                      "MPI (Debian: libopenmpi-dev or libmpich-dev), load its module, or give "
+                      "another compiler with --mpicc",
+                      s->mpicc);
+    } else if (st == CTN_OK && code != 0) {
         fprintf(stderr, "catena mpi-setup: %s ended with code %d:\n", s->mpicc, code);
         show_tail(log);
         st = ctn_fail(CTN_EUNSUPPORTED, "%s could not compile %s", s->mpicc, file);
