@@ -19,7 +19,7 @@
 - ```c NAME saves the block as file NAME for later commands. If NAME is a path below src/ of the
   project, the block is an op file. It is compiled with the project's internal headers, not run.
 - The commands of ```sh run are run in order, in one folder per document that is also their HOME,
-  with the prefix as $HOME/catena and its bin in the PATH. Exported variables stay set.
+  with the prefix as $HOME/opt/catena and its bin in the PATH. Exported variables stay set.
 - ```output shows what the program or command before it prints. The words must be the same; a number
   or time may be any other one, and a line `...` stands for any lines. The pages call this machine
   node1. With ```output exact, the numbers must be the same too.
@@ -103,7 +103,8 @@ def framed(frame, text):
 
 class Checker:
     def __init__(self, prefix, work, page):
-        (work / "catena").symlink_to(prefix)
+        (work / "opt").mkdir()
+        (work / "opt" / "catena").symlink_to(prefix)
         self.work, self.page = work, page
         self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}",
                     # Without these, Open MPI refuses to run as root, as the tests do.

@@ -7,9 +7,11 @@ without making a package. BUILD is the folder of the release build. Runs in dev/
   versions   what the portable archive and the wheel contain can be adapted to glibc 2.28
   debian     every installed file is in a Debian package, and catena.pc fits these packages
   folders    absolute and unusual folders of the installation
-  options    options that cannot be met, and what is missing
+  options    options that cannot be met, what is missing, and README.md's list of packages
   compilers  clang; an MPI that is installed later
+  readme     the prefix of README.md does not hide a missing Python package
   inside     Catena as a part of another CMake project
+  minimal    the build without optional libraries refuses to train; a static link
 """
 import os
 import re
@@ -25,12 +27,12 @@ sys.path.insert(0, str(TOP / "packaging"))
 import bundle  # noqa: E402
 
 
-def run(*command, fails=False, **options):
-    """What a command prints. Ends the program if it fails, or with fails if it does not."""
+def run(*command, code=0, **options):
+    """What a command prints. Ends the program if its exit code is another one."""
     command = [str(c) for c in command]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, **options)
-    if (done.returncode != 0) != fails:
+    if done.returncode != code:
         sys.exit(f"quick.py: {' '.join(command)} ended with code {done.returncode}\n{done.stdout}")
     return done.stdout
 
@@ -139,30 +141,51 @@ def folders(_, work):
     return "lib64 and absolute folders"
 
 
+def check_apt_lines(table):
+    """The documentation installs every package that CMake names if all are missing, except MPI."""
+    named = set(re.findall(r"\b(?:lib|zlib|python|protobuf)[\w-]+-(?:dev|compiler)\b", table))
+    for page in ("README.md", "docs/install.md"):
+        text = (TOP / page).read_text(encoding="utf-8")
+        line = re.search(r"apt install gcc[^`]*", text)[0]
+        missing = named - {"libopenmpi-dev", "libmpich-dev"} - set(line.split())
+        expect(f"what apt install of {page} lacks", missing, set())
+
+
+def readme(_, work):
+    """A Python that starts in $HOME does not take README.md's prefix for the package."""
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    prefix = re.search(r"CMAKE_INSTALL_PREFIX=[$]HOME/(\S+)", text)[1]
+    (work / prefix).mkdir(parents=True)
+    expect_words(run("python3", "-c", "import catena", cwd=work, code=1),
+                 "No module named 'catena'")
+    return f"prefix $HOME/{prefix}"
+
+
 def options(_, work):
     """An explicit ON that cannot be met is an error. AUTO says what is lost."""
-    without = {"JPEG": ["-DCATENA_JPEG_INCLUDE=OFF"], "HDF5": ["-DCATENA_HDF5_INCLUDE=OFF"],
-               "YAML": ["-DCATENA_YAML_INCLUDE=OFF"], "PROTOBUFC": ["-DCATENA_PROTOC=OFF"],
-               "MPI": ["-DCATENA_OPENMPI_INCLUDE=OFF", "-DCATENA_MPICH_INCLUDE=OFF"],
-               "PYTHON": ["-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON"],
-               "YYJSON": ["-DCATENA_YYJSON_INCLUDE=OFF"]}
+    names = ("ARCHIVE", "HDF5", "JPEG", "SPNG", "UTF8PROC", "YAML", "YYJSON", "ZLIB")
+    without = {name: [f"-DCATENA_{name}_INCLUDE=OFF"] for name in names}
+    without["PROTOBUFC"] = ["-DCATENA_PROTOC=OFF"]
+    without["MPI"] = ["-DCATENA_OPENMPI_INCLUDE=OFF", "-DCATENA_MPICH_INCLUDE=OFF"]
+    without["PYTHON"] = ["-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON"]
     tree = work / "tree"
     missing = [word for words in without.values() for word in words]
     text = configure(tree, *missing)
     expect_words(text, "libjpeg-turbo missing: no JPEG images (Debian: libjpeg62-turbo-dev)",
                  "Python headers missing:", "MPI missing:", "CMake Warning",
                  "this build is without yyjson")
+    check_apt_lines(text)
     for name in without:
         values = (f"-DCATENA_{n}={'ON' if n == name else 'AUTO'}" for n in without)
-        text = configure(tree, *values, fails=True)
+        text = configure(tree, *values, code=1)
         expect_words(text, f"CATENA_{name} is ON, but", "(Debian: ", f"-DCATENA_{name}=OFF")
     refused = {"-DCATENA_SMPICC=ON": "expected the path of smpicc, or OFF",
                "-DBUILD_SHARED_LIBS=OFF": "-DCATENA_STATIC=ON"}
     for option, words in refused.items():
-        expect_words(configure(work / "other", option, fails=True), words)
+        expect_words(configure(work / "other", option, code=1), words)
         shutil.rmtree(work / "other")
     text = configure(work / "other", "-DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON",
-                     "-DCATENA_DNNL_INCLUDE=OFF", fails=True)
+                     "-DCATENA_DNNL_INCLUDE=OFF", code=1)
     expect_words(text, 'see "Older systems" in docs/install.md')
     return f"{len(without) + len(refused) + 1} refused"
 
@@ -213,7 +236,36 @@ def inside(_, work):
     return f"{len(own)} targets"
 
 
-CHECKS = {f.__name__: f for f in (versions, debian, folders, options, compilers, inside)}
+CONSUMER = """cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C)
+find_package(catena REQUIRED CONFIG)
+add_executable(consumer {top}/tests/consumer/consumer.c)
+target_link_libraries(consumer PRIVATE catena::catena_static)
+"""
+
+
+def minimal(_, work):
+    """Builds the preset minimal in its own folder, mostly from the compiler's cache."""
+    expect_words(run("cmake", "--preset", "minimal", cwd=TOP), "this build is without yyjson")
+    run("cmake", "--build", "--preset", "minimal", "-j", os.cpu_count(), "--target",
+        "catena_static", "catena_man", cwd=TOP)
+    tree = TOP / "build" / "minimal"
+    text = run(tree / "bin" / "catena", "train", "mlp", "--data", "x.npy", "--target", "y.npy",
+               "--out", "result", cwd=work, code=3)
+    expect_words(text, "without yyjson", "libyyjson-dev")
+    if (work / "result").exists():
+        sys.exit("quick.py: a refused training made its result folder")
+    run("cmake", "--install", tree, "--prefix", work / "prefix")
+    (work / "CMakeLists.txt").write_text(CONSUMER.format(top=TOP), encoding="utf-8")
+    configure(work / "tree", f"-DCMAKE_PREFIX_PATH={work}/prefix", source=work)
+    run("cmake", "--build", work / "tree")
+    shutil.rmtree(work / "prefix")  # the program must not need the shared library
+    run(work / "tree" / "consumer")
+    return "built, training refused, static link"
+
+
+CHECKS = {f.__name__: f for f in (versions, debian, folders, options, compilers, readme, inside,
+                                  minimal)}
 
 
 def main():
