@@ -552,9 +552,13 @@ def test_others_do_not_look():
 
 def test_killed_rank():
     make_arrays()
+    # mpirun kills all ranks 1 s after the shell of one ended, so the shells wait for each other.
     Path("rank").write_text(f'trap "" TERM\n"{CATENA}" "$@" &\n'
                             'echo $! > pid.$OMPI_COMM_WORLD_RANK\nwait $!\ncode=$?\n'
-                            'echo $code > code.$OMPI_COMM_WORLD_RANK\nexit $code\n')
+                            'echo $code > code.$OMPI_COMM_WORLD_RANK\n'
+                            'for _ in $(seq 600); do\n'
+                            '[ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && break\n'
+                            'sleep 0.1\ndone\nexit $code\n')
     words = ["train", *ARRAYS, "--epochs", "0", "--hours", "1", "--oversubscribe"]
     job = start(MPIRUN, "--oversubscribe", "-np", 3, *APART, "bash", "rank", *words)
     wait_for_steps()
