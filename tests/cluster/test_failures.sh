@@ -19,7 +19,8 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 . "$top/tests/cluster/common.sh"
 
 # Each rank records its exit code and the time. The launcher may send TERM to this shell, which
-# ignores it and waits for its rank.
+# ignores it and waits for its rank. It kills all shells 1 s after one has ended, so they wait until
+# all exit codes are there.
 cat > "$work/rank" << 'RANK'
 #!/usr/bin/env bash
 trap '' TERM
@@ -27,6 +28,10 @@ echo "$$" > "$LOG/pid.$OMPI_COMM_WORLD_RANK"
 "$@"
 code=$?
 echo "$code $(date +%s.%N)" > "$LOG/code.$OMPI_COMM_WORLD_RANK"
+for _ in $(seq 600); do
+    [ "$(find "$LOG" -name 'code.*' -size +0 | wc -l)" -lt 4 ] || break
+    sleep 0.1
+done
 exit "$code"
 RANK
 chmod +x "$work/rank"
@@ -86,8 +91,6 @@ training() {
 
 all_ended() { [ "$(find "$log" -name 'code.*' -size +0 | wc -l)" = 4 ]; }
 gone() { ! kill -0 "$launcher" 2> /dev/null; }
-# The launcher ends only after the ranks; it may kill the shells that record their exit codes.
-settled() { all_ended || gone; }
 # said TEXT: waits until the launcher or a rank has printed it.
 said() { await 60 grep -aqE "$1" "$log/err"; }
 
@@ -96,7 +99,7 @@ said() { await 60 grep -aqE "$1" "$log/err"; }
 ended() {
     local text=$1 r h code when ending last=$since codes=() ok=yes
     shift
-    await 120 settled
+    await 120 all_ended
     for r in 0 1 2 3; do
         code=none when=$(date +%s.%N)
         [ ! -e "$log/code.$r" ] || read -r code when < "$log/code.$r"
@@ -204,6 +207,7 @@ case_crash() {
     start crash "${ARRAYS[@]}" --epochs 0 --hours 1
     now
     training && now && c crash node4
+    echo "gone $since" > "$log/code.3"
     local says='rank 3 on node4 cannot|Remote daemon.*node4'
     if await 60 no_rank_left && said "$says"; then
         echo "ok      crash: no rank is left"
