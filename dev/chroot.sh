@@ -59,6 +59,7 @@ create() {
 prepare() {
     local kind=$1 suite=$2 need_mb=$3 packages=$4
     root=$base/$kind-$(printf '%s' "$packages" | sha256sum | cut -c1-12)
+    [ ! -d "$root" ] || return 0 # without waiting for another environment that is being made
     mkdir -p "$base"
     (
         exec 9> "$base/lock"
