@@ -159,7 +159,7 @@ class Checker:
 
     def fortran_modules(self, where):
         """The object files of module catena, compiled once for each document."""
-        folder = Path("catena/share/catena/fortran")
+        folder = Path("opt/catena/share/catena/fortran")
         sources = (self.work / folder / "SOURCES").read_text(encoding="utf-8").split()
         objects = [Path(source).stem + ".o" for source in sources]
         if not (self.work / objects[-1]).is_file():
