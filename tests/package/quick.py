@@ -38,7 +38,13 @@ def run(*command, code=0, **options):
 
 
 def versions(build, work):
-    """Functions that are newer than the systems of the archive, by the code that makes it."""
+    """Functions that are newer than the systems of the archive, by the code that makes it, and
+    formats that Python 3.11 refuses (bindings/python/src/python.h)."""
+    for source in sorted((TOP / "bindings" / "python" / "src").glob("*.c")):
+        found = re.search(r'Py(Arg_|_Build|Object_Call)\w*\([^;]*"[^"]*#[^"]*"',
+                          source.read_text(encoding="utf-8"))
+        if found:
+            sys.exit(f"quick.py: {source.name}: Python 3.11 refuses the format in {found[0]}")
     compat = bundle.add_compat(work)
     files = [build / "libcatena.so", build / "bin" / "catena", *build.glob("libcatena_*.so"),
              *build.glob("python/catena/*.so"), *(work / name for name in compat)]

@@ -18,9 +18,11 @@ class Optimizers(unittest.TestCase):
         rates = {"SGD": 0.1, "Adam": 0.05, "AdamW": 0.05, "RMSprop": 0.05, "Adagrad": 0.5,
                  "Adadelta": 10.0, "Adamax": 0.1, "NAdam": 0.05, "RAdam": 0.2, "Lion": 0.05,
                  "LAMB": 0.05, "LARS": 10.0, "AdaBound": 0.05, "SMORMS3": 0.05, "MSVAG": 0.2}
+        start = np.array([[0.5, -0.5, 0.5, -0.5]], np.float32)
         for name, lr in rates.items():
             with self.subTest(name):
                 net = ct.nn.Linear(4, 1)
+                net.load_state_dict({"weight": start, "bias": np.ones(1, np.float32)})
                 opt = getattr(ct.optim, name)(net.parameters(), lr=lr)
                 opt.clip_value(5.0)
                 opt.lasso(1e-6)

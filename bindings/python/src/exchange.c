@@ -152,19 +152,20 @@ static PyObject *mpi_init(PyObject *self, PyObject *unused)
 static PyObject *send_bytes(PyObject *self, PyObject *args)
 {
     PyObject *o = NULL;
-    const char *at = NULL;
-    Py_ssize_t n = 0;
+    Py_buffer bytes;
     int to = 0;
     ctn_comm *c = NULL;
-    ctn_status st;
+    ctn_status st = CTN_EARG;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oy#i", &o, &at, &n, &to) ||
-        !to_handle("comm", o, kind_of("comm"), &c))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-        st = ctn_comm_send_bytes(c, at, (size_t)n, to);
-    Py_END_ALLOW_THREADS
-    return check(st) ? Py_NewRef(Py_None) : NULL;
+    if (!PyArg_ParseTuple(args, "Oy*i", &o, &bytes, &to)) return NULL;
+    const bool known = to_handle("comm", o, kind_of("comm"), &c);
+    if (known) {
+        Py_BEGIN_ALLOW_THREADS
+            st = ctn_comm_send_bytes(c, bytes.buf, (size_t)bytes.len, to);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&bytes);
+    return known && check(st) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* comm_recv_bytes(comm, from): the next message. */
