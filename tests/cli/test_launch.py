@@ -45,6 +45,9 @@ LIMIT = 300  # seconds; a program that takes longer hangs, even on a busy machin
 # Starts a rank with files of its own for its output. mpirun would mix what ranks print with each
 # other and with its own notices, even in the middle of a line.
 APART = ["sh", "-c", 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec "$0" "$@" > out.$r 2> err.$r']
+# The same with a file for its exit code.
+RECORDED = ["sh", "-c", 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; "$0" "$@" > out.$r 2> err.$r; '
+            'code=$?; echo $code > end.$r; exit $code']
 
 
 def printed(stream):
@@ -52,10 +55,36 @@ def printed(stream):
     return "".join(p.read_text(errors="replace") for p in sorted(Path().glob(f"{stream}.*")))
 
 
-def call(words, code=0, env=None, apart=False):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, errors="replace",
-                          timeout=LIMIT, env={**ENV, **(env or {})})
-    if apart:
+def outcome(job, ranks):
+    """Waits for a program, and returns its output and exit code. Open MPI 5.0.7 sometimes overlooks
+    that ranks have ended, and waits for them forever. So if all ranks have recorded their exit
+    codes and their launcher is still there half a minute later, it is killed, and the code is that
+    of the ranks."""
+    ended, limit = None, time.monotonic() + LIMIT
+    while True:
+        try:
+            out, err = job.communicate(timeout=1)
+            return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            codes = [p.read_text() for p in Path().glob("end.*")]
+            if ranks and len(codes) == ranks and all(codes):
+                ended = ended or now
+            if ended and now > ended + 30:
+                job.kill()
+                out, err = job.communicate()
+                return subprocess.CompletedProcess(job.args, max(map(int, codes)), out, err)
+            if now > limit:
+                job.kill()
+                raise
+
+
+def call(words, code=0, env=None, ranks=0):
+    """ranks: how many ranks RECORDED starts; their output is that of the program."""
+    done = outcome(subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True, errors="replace",
+                                    env={**ENV, **(env or {})}), ranks)
+    if ranks:
         done.stdout, done.stderr = printed("out"), done.stderr + printed("err")
     line = " ".join(map(str, words))
     assert code is None or done.returncode == code, \
@@ -69,9 +98,9 @@ def run(*words, **more):
 
 def ranks(n, *words, launcher=(MPIRUN, "--oversubscribe"), **more):
     """Runs the words on n ranks; their output is that of all ranks."""
-    for old in (*Path().glob("out.*"), *Path().glob("err.*")):
+    for old in (p for kind in ("out", "err", "end") for p in Path().glob(f"{kind}.*")):
         old.unlink()
-    return call([*launcher, "-np", n, *APART, *words], apart=True, **more)
+    return call([*launcher, "-np", n, *RECORDED, *words], ranks=n, **more)
 
 
 STARTED = []  # main() kills these in any case
