@@ -11,8 +11,8 @@
 #ifndef CATENA_PYTHON_H
 #define CATENA_PYTHON_H
 
-/* The module runs with Python 3.11 and later. Formats with a length, such as "y#", do not: compiled
- * with the headers of Python 3.13, they fail in 3.11 and 3.12. Use "y*". */
+/* One binary serves Python 3.11 and later. Do not parse arguments with a length, such as "y#":
+ * compiled with the headers of Python 3.13, they fail in 3.11 and 3.12. Use "y*". */
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <stdbool.h>
