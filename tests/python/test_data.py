@@ -4,6 +4,8 @@
 import gc
 import os
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
@@ -138,6 +140,31 @@ class Loading(unittest.TestCase):
             next(iter(loader))
             del loader
         gc.collect()
+
+    def test_no_sample_is_asked_for_when_python_ends(self):
+        """A thread that asks for the GIL then is stopped where it stands."""
+        program = """
+import atexit, time
+asked = []
+def after_all():
+    n = len(asked)
+    time.sleep(0.05)
+    print("asked", len(asked) - n, "times after the end")
+atexit.register(after_all)  # handlers run in reverse order
+import catena as ct
+class Slow:
+    def __len__(self):
+        return 100000
+    def __getitem__(self, i):
+        asked.append(i)
+        time.sleep(0.001)
+        return float(i)
+loader = ct.data.Loader(Slow(), batch=4, threads=4, depth=200)
+next(iter(loader))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stdout, "asked 0 times after the end\n", done.stderr)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_training(self):
         rng = np.random.default_rng(1)

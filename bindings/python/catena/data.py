@@ -11,6 +11,7 @@ batches in threads; which samples are in a batch depends only on the seed.
 """
 from __future__ import annotations
 
+import atexit as _atexit
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +20,8 @@ from ._core import Handle, Tensor
 
 if TYPE_CHECKING:
     from .dist import Comm
+
+_atexit.register(_core.end_threads)
 
 
 class Source(Protocol):

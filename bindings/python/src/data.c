@@ -3,7 +3,39 @@
  * Data sets whose samples come from Python objects or from arrays, and batches of a loader. The
  * loader's threads take the GIL only while they ask a Python object for a sample.
  */
+#include <stdatomic.h>
+#include <time.h>
+
 #include "python.h"
+
+/* ---- threads and the end of the interpreter -------------------------------------------------- */
+
+/* Once the interpreter ends, it stops any thread that asks for the GIL where it stands, also in the
+ * middle of the loader. So no thread may ask after the exit handlers have run. */
+static atomic_int asking; /* threads that ask an object for a sample */
+static atomic_bool ending;
+
+static bool may_ask(void)
+{
+    atomic_fetch_add(&asking, 1);
+    if (!atomic_load(&ending)) return true;
+    atomic_fetch_sub(&asking, 1);
+    return false;
+}
+
+/* end_threads(): from now on, data sets of Python give no samples. Waits for those that are being
+ * made, up to 10 s: an object may never return. */
+static PyObject *end_threads(PyObject *self, PyObject *unused)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    (void)self;
+    (void)unused;
+    atomic_store(&ending, true);
+    Py_BEGIN_ALLOW_THREADS
+        for (int i = 0; i < 10000 && atomic_load(&asking) > 0; i++) nanosleep(&pause, NULL);
+    Py_END_ALLOW_THREADS
+    return Py_NewRef(Py_None);
+}
 
 /* ---- data sets of Python --------------------------------------------------------------------- */
 
@@ -90,6 +122,8 @@ static bool copy_value(PyObject *o, const ctn_field *f, void *to)
 static ctn_status data_get(void *self, const ctn_sample *s, void *const *to)
 {
     python_data *d = self;
+    if (!may_ask())
+        return ctn_fail(CTN_ESTATE, "Python is ending: the data set gives no more samples");
     const PyGILState_STATE gil = PyGILState_Ensure();
     ctn_status st = CTN_OK;
     PyObject *index = PyLong_FromLongLong(s->index);
@@ -105,6 +139,7 @@ static ctn_status data_get(void *self, const ctn_sample *s, void *const *to)
     Py_XDECREF(item);
     Py_XDECREF(index);
     PyGILState_Release(gil);
+    atomic_fetch_sub(&asking, 1);
     return st;
 }
 
@@ -283,6 +318,7 @@ static PyObject *loader_stats(PyObject *self, PyObject *object)
 
 static PyMethodDef functions[] = {
     {"dataset_new", dataset_new, METH_VARARGS, "A data set of the samples of a Python object."},
+    {"end_threads", end_threads, METH_NOARGS, "Data sets of Python give no more samples."},
     {"arrays_open", arrays_open, METH_O, "A data set of the rows of tensors."},
     {"dataset_get", dataset_get, METH_VARARGS, "One sample of a data set as tensors."},
     {"loader_next", loader_next, METH_VARARGS, "The next batch of a loader."},
