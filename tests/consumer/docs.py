@@ -33,6 +33,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 BLOCK = re.compile(r"^```(c|cpp|sh|fortran|python|output)\b[ ]*(\S*)[ ]*(?:needs (\S+))?[ ]*\n"
@@ -107,6 +109,8 @@ class Checker:
         (work / "opt" / "catena").symlink_to(prefix)
         self.work, self.page = work, page
         self.env = {**os.environ, "HOME": str(work), "PATH": f"{prefix}/bin:{os.environ['PATH']}",
+                    # Pages are checked at the same time: threads that wait must not keep a core.
+                    "OMP_WAIT_POLICY": "passive",
                     # Without these, Open MPI refuses to run as root, as the tests do.
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.lib = next(Path(prefix).rglob("catena.pc")).parent.parent
@@ -281,9 +285,10 @@ def main(args):
     if len(args) < 2 or args[0].startswith("-"):
         sys.exit(__doc__)
     total = {}
-    for path in args[1:]:
-        for key, n in check(args[0], path).items():
-            total[key] = total.get(key, 0) + n
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for counts in pool.map(check, repeat(args[0]), args[1:]):
+            for key, n in counts.items():
+                total[key] = total.get(key, 0) + n
     # Finding nothing means that the marks changed, not that all is well.
     if not total["programs"] or not total["command blocks"]:
         sys.exit(f"docs: no program or no command found in {' '.join(args[1:])}")

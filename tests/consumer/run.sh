@@ -19,21 +19,22 @@ read -ra cflags <<< "$(pkg-config --cflags catena)"
 read -ra libs <<< "$(pkg-config --libs catena)"
 libs+=("-Wl,-rpath,$(pkg-config --variable=libdir catena)")
 
-for header in "$prefix"/include/catena/*.h; do
-    name=catena/$(basename "$header")
-    mpi=()
+# compile COMMAND...: of one header, which is the last word.
+compile() { echo "#include <${*: -1}>" | "${@:1:$#-1}" -fsyntax-only -; }
+export -f compile
+
+flags="${strict[*]} ${cflags[*]}"
+for header in "$prefix"/include/catena/{,cpp/}*.h{,pp}; do
+    [ -f "$header" ] || continue
+    name=${header#"$prefix"/include/}
+    mpi=
     if [ "$name" = catena/mpi.h ]; then # the only one that includes another library's header
-        command -v mpicc > /dev/null || { echo "no mpicc: $name is not checked"; continue; }
-        read -ra mpi <<< "$(mpicc -show | tr ' ' '\n' | sed -n 's/^-I/-isystem /p' | tr '\n' ' ')"
+        command -v mpicc > /dev/null || { echo "no mpicc: $name is not checked" >&2; continue; }
+        mpi=$(mpicc -show | tr ' ' '\n' | sed -n 's/^-I/-isystem /p' | tr '\n' ' ')
     fi
-    flags=("${strict[@]}" "${cflags[@]}" "${mpi[@]}" -fsyntax-only)
-    echo "#include <$name>" | gcc -std=c11 "${flags[@]}" -x c -
-    echo "#include <$name>" | g++ -std=c++17 "${flags[@]}" -x c++ -
-done
-for header in "$prefix"/include/catena/{,cpp/}*.hpp; do
-    echo "#include <${header#"$prefix"/include/}>" |
-        g++ -std=c++17 "${strict[@]}" "${cflags[@]}" -fsyntax-only -x c++ -
-done
+    [[ $name = *.hpp ]] || echo "gcc -std=c11 -x c $flags $mpi $name"
+    echo "g++ -std=c++17 -x c++ $flags $mpi $name"
+done | xargs -P "$(nproc)" -L 1 bash -c 'compile "$@"' compile
 echo "consumer: every header compiles on its own in C11 and C++17"
 
 gcc -std=c11 "${strict[@]}" "${cflags[@]}" "$here/consumer.c" -o "$work/c" "${libs[@]}"
