@@ -215,6 +215,7 @@ def compilers(_, work):
 
 PARENT = """cmake_minimum_required(VERSION 3.20)
 project(parent LANGUAGES C)
+option(BUILD_SHARED_LIBS "" OFF)
 add_subdirectory({top} catena)
 add_executable(hello hello.c)
 target_link_libraries(hello PRIVATE catena::catena)
