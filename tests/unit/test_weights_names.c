@@ -364,6 +364,140 @@ static void test_explained(void **state)
     ctn_context_free(ctx);
 }
 
+/* ---- nearest names -------------------------------------------------------------------------- */
+
+/* A file with fc.bias and up to two arrays, in this order, of the shape of fc.weight. The name of
+ * one with another shape begins with an exclamation mark. */
+static void write_two(const char *const names[2])
+{
+    static const float zeros[6];
+    ctn__st_writer *w = NULL;
+    OK(ctn__st_begin(&w, FILE_NAME));
+    OK(ctn__st_add(w, "fc.bias", CTN_F32, 1, (int64_t[]){2}));
+    for (int i = 0; i < 2 && names[i]; i++) {
+        const bool other = names[i][0] == '!';
+        OK(ctn__st_add(w, names[i] + other, CTN_F32, other ? 1 : 2, (int64_t[]){other ? 6 : 2, 3}));
+    }
+    OK(ctn__st_put(w, "fc.bias", zeros));
+    for (int i = 0; i < 2 && names[i]; i++)
+        OK(ctn__st_put(w, names[i] + (names[i][0] == '!'), zeros));
+    OK(ctn__st_finish(w));
+    ctn__st_writer_free(w);
+}
+
+/* Asserts which array is said to be the nearest to the missing fc.weight; NULL: none. */
+static void assert_nearest(ctn_module *m, const char *first, const char *second, const char *want)
+{
+    char line[128];
+    found f = {0};
+    write_two((const char *const[]){first, second});
+    OK(ctn_weights_compare(m, FILE_NAME, NULL, count, &f));
+    snprintf(line, sizeof line, "missing in the file: fc.weight (2,3)%s%s%s\n",
+             want ? ", nearest: " : "", want ? want + (want[0] == '!') : "",
+             !want            ? ""
+             : want[0] == '!' ? " (6)"
+                              : " (2,3)");
+    if (strncmp(f.text, line, strlen(line)) != 0)
+        fail_msg("%s and %s: expected %sgot %s", first, second ? second : "nothing", line, f.text);
+}
+
+/* How far a name is from fc.weight: the first of two that are equally far is the nearest. A ruler
+ * with k characters replaced is k away. */
+static void test_nearest(void **state)
+{
+    static const char *const ruler[] = {"",          "xc.weight", "xx.weight", "xxxweight",
+                                        "xxxxeight", "xxxxxight", "xxxxxxght"};
+    enum { MOST = 6 }; /* two thirds of the name's length */
+    static const struct {
+        const char *name;
+        int far; /* MOST + 1: too far */
+    } cases[] = {
+        {"fc.weighx", 1},    {"fc.wxight", 1},     {"fc.weights", 1},      {"fc.wweight", 1},
+        {"afc.weight", 1},   {"c.weight", 1},      {"fc.weigh", 1},        {"fc.wight", 1},
+        {"fc.wieght", 2},    {"fc.weightabc", 3},  {"abcfc.weigh", 4},     {"c.weighxyz", 4},
+        {"weighx", 4},       {"eighx", 5},         {"fc.weixxx", 3},       {"fxxxxxxht", 6},
+        {"fc.wab", 5},       {"xfxcx.wxeight", 4}, {"fc.weightabcdef", 6}, {"fc.weightabcdefg", 7},
+        {"xxxxxxxfc.we", 7}, {"xxxxxxxht", 7},     {"x.fc.weight", 1},     {"weight", 1},
+        {"!fc.weighx", 5},   {"!xx.weight", 6},    {"!xxxweight", 7},      {"!x.fc.weight", 5},
+    };
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    open_context(&ctx, 1);
+    make_linear(&m, ctx);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *name = cases[i].name;
+        const int far = cases[i].far;
+        assert_nearest(m, name, NULL, far <= MOST ? name : NULL);
+        if (far <= MOST) assert_nearest(m, ruler[far], name, ruler[far]);
+        if (far < MOST) assert_nearest(m, ruler[far + 1], name, name);
+    }
+    unlink(FILE_NAME);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+}
+
+static ctn_status count_nearest(void *user, const ctn_weights_match *m)
+{
+    int *n = user;
+    if (!m->array) n[0]++;
+    if (!m->array && strstr(m->problem, ", nearest: ")) n[1]++;
+    return CTN_OK;
+}
+
+/* Only the first 256 characters of names are compared, and only 64 names are searched for. */
+static void test_nearest_limits(void **state)
+{
+    enum { LONG = 300, LAYERS = 33 };
+    char layer[LONG + 1] = "", name[LONG + 16], shifted[LONG + 16], same[LONG + 16], text[1024];
+    char names[2 * LAYERS][64];
+    ctn_weights_item items[2 * LAYERS];
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL, *fc = NULL;
+    ctn_weights *w = NULL;
+    found f = {0};
+    int n[2] = {0};
+    (void)state;
+    open_context(&ctx, 1);
+    for (int i = 0; i < LONG; i++) layer[i] = (char)('a' + i * i % 23);
+    snprintf(name, sizeof name, "%s.weight", layer);
+    snprintf(shifted, sizeof shifted, "%s", name + 1); /* 2 changes: one removed, one added */
+    snprintf(same, sizeof same, "%s.weighx", layer);   /* none in the first 256 */
+    OK(ctn_module_new(&m, ctx, NULL, NULL, NULL));
+    OK(ctn_linear_new(&fc, ctx, 3, 2, NULL));
+    OK(ctn_module_add(m, layer, fc));
+    write_two((const char *const[]){shifted, same});
+    OK(ctn_weights_compare(m, FILE_NAME, NULL, count, &f));
+    snprintf(text, sizeof text, "missing in the file: %s (2,3), nearest: %s (2,3)\n", name, same);
+    assert_true(strncmp(f.text, text, strlen(text)) == 0);
+    ctn_module_free(m);
+
+    OK(ctn_module_new(&m, ctx, NULL, NULL, NULL));
+    for (int i = 0; i < LAYERS; i++) {
+        char own[32];
+        snprintf(own, sizeof own, "layer%d", i);
+        OK(ctn_linear_new(&fc, ctx, 3, 2, NULL));
+        OK(ctn_module_add(m, own, fc));
+    }
+    OK(ctn_weights_save(m, FILE_NAME));
+    OK(ctn_weights_open(&w, FILE_NAME));
+    for (int i = 0; i < 2 * LAYERS; i++) {
+        ctn_weights_array a;
+        OK(ctn_weights_get_array(w, i, &a));
+        snprintf(names[i], sizeof names[i], "%sx", a.name);
+        items[i] = (ctn_weights_item){.from = w, .array = i, .name = names[i]};
+    }
+    OK(ctn_weights_write("changed.safetensors", 2 * LAYERS, items));
+    OK(ctn_weights_compare(m, "changed.safetensors", NULL, count_nearest, n));
+    assert_int_equal(n[0], 2 * LAYERS);
+    assert_int_equal(n[1], 64);
+    ctn_weights_free(w);
+    unlink("changed.safetensors");
+    unlink(FILE_NAME);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+}
+
 /* ---- written files -------------------------------------------------------------------------- */
 
 static void test_write(void **state)
@@ -401,9 +535,14 @@ static void test_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pytorch),   cmocka_unit_test(test_pytorch_folder),
-        cmocka_unit_test(test_vit),       cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_explained), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_pytorch),
+        cmocka_unit_test(test_pytorch_folder),
+        cmocka_unit_test(test_vit),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_explained),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_limits),
+        cmocka_unit_test(test_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
