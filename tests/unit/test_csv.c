@@ -89,6 +89,51 @@ static void test_columns(void **state)
     ctn_dataset_free(ds);
 }
 
+/* Many columns, all of them inputs, in another order than in the file. */
+static void test_wide(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 300 };
+    static char text[3 * COLUMNS * 8], name[COLUMNS][16];
+    static const char *inputs[COLUMNS + 1];
+    static float x[COLUMNS];
+    size_t n = 0;
+    for (int row = 0; row < 3; row++)
+        for (int k = 0; k < COLUMNS; k++)
+            n += (size_t)sprintf(text + n, "%s%d%c", row ? "" : "c", 1000 * row + k,
+                                 k + 1 < COLUMNS ? ',' : '\n');
+    for (int k = 0; k < COLUMNS; k++) {
+        snprintf(name[k], sizeof name[k], "c%d", k);
+        inputs[COLUMNS - 1 - k] = name[k];
+    }
+    inputs[COLUMNS] = "0";
+    ctn_dataset *ds = NULL;
+    ctn_csv_opt o = {.struct_size = sizeof o, .ninputs = COLUMNS, .inputs = inputs};
+    assert_int_equal(open_text(&ds, text, &o), CTN_OK);
+    assert_int_equal(ctn_dataset_fields(ds), 1);
+    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], COLUMNS);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x}), CTN_OK);
+    for (int k = 0; k < COLUMNS; k++) {
+        assert_true(x[k] == (float)(2000 + COLUMNS - 1 - k));
+        assert_string_equal(ctn_csv_column(ds, 0, k), name[COLUMNS - 1 - k]);
+    }
+    assert_null(ctn_csv_column(ds, 0, COLUMNS));
+    ctn_dataset_free(ds);
+    o.ninputs = COLUMNS + 1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "301 inputs and 0 targets of 300 columns");
+    o = (ctn_csv_opt){.struct_size = sizeof o, .ntargets = COLUMNS + 1, .targets = inputs};
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "0 inputs and 301 targets of 300 columns");
+    o.ntargets = COLUMNS;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "none is an input");
+    o.ntargets = COLUMNS - 1;
+    assert_int_equal(open_text(&ds, text, &o), CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], 1);
+    assert_int_equal(ctn_dataset_field(ds, 1)->shape[0], COLUMNS - 1);
+    assert_string_equal(ctn_csv_column(ds, 0, 0), "c0");
+    assert_string_equal(ctn_csv_column(ds, 1, 0), "c299");
+    ctn_dataset_free(ds);
+}
+
 static void test_cells(void **state)
 {
     (void)state;
@@ -287,6 +332,104 @@ static void test_errors(void **state)
     assert_null(ds);
 }
 
+static void test_refused_options(void **state)
+{
+    (void)state;
+    static const char *const separators[] = {"", ",,", "\"", "\r", "\n", ".", "+", "-", "7", "e"};
+    static const char text[] = "a,b\n1,2\n";
+    const ctn_csv_opt none = {.struct_size = sizeof none};
+    ctn_dataset *ds = NULL, *other = NULL;
+    ctn_csv_opt o = none;
+    for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {
+        o.separator = separators[i];
+        assert_fails(open_text(&ds, text, &o), CTN_EARG, "the separator is");
+    }
+    o = none;
+    o.ninputs = -1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "-1 inputs and 0 targets");
+    o.ninputs = 1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "1 inputs and 0 targets, but no names");
+    o.inputs = NAMES(NULL);
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "NULL");
+    o = none;
+    o.ntargets = -1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "0 inputs and -1 targets");
+    o.ntargets = 1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "0 inputs and 1 targets, but no names");
+    static const char *const absent[] = {"1x", "-1", "c", "99999999999999999999", ""};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        o.targets = &absent[i];
+        assert_fails(open_text(&ds, text, &o), CTN_ENOTFOUND,
+                     "the first of the 2 columns is \"a\"");
+    }
+    o = none;
+    o.classes = 1;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "classes need one target, there are 0");
+    o = none;
+    o.fill = 1;
+    o.fill_value = INFINITY;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, "fill_value is not finite");
+    /* .like: a dataset of another kind, and other numbers of inputs and targets. */
+    const float x = 1;
+    const ctn_field f = {.dtype = CTN_F32};
+    assert_int_equal(ctn_arrays_open(&other, 1, 1, &f, (const void *[]){&x}), CTN_OK);
+    o = none;
+    o.like = other;
+    assert_fails(open_text(&ds, text, &o), CTN_EARG, ".like is not a dataset of ctn_csv_open");
+    ctn_dataset_free(other);
+    o.like = NULL;
+    o.ntargets = 1;
+    o.targets = NAMES("b");
+    assert_int_equal(open_text(&other, "a,b\n1,x\n2,y\n", &o), CTN_OK);
+    o.like = other;
+    o.ntargets = 2;
+    o.targets = NAMES("b", "c");
+    assert_fails(open_text(&ds, "a,b,c\n1,x,2\n", &o), CTN_EARG,
+                 "has 1 inputs and 2 targets, but " PATH " has 1 inputs and 1 targets");
+    o.ntargets = 0; /* inputs alone, to predict */
+    assert_int_equal(open_text(&ds, "a\n5\n", &o), CTN_OK);
+    assert_int_equal(ctn_dataset_fields(ds), 1);
+    check_f32(ds, 0, 0, 1, (float[]){5});
+    ctn_dataset_free(ds);
+    ctn_dataset_free(other);
+    assert_fails(ctn_csv_open(NULL, PATH, NULL), CTN_EARG, "NULL argument");
+    assert_fails(ctn_csv_open(&ds, NULL, NULL), CTN_EARG, "NULL argument");
+}
+
+/* What messages show: the line where a cell begins, and at most 40 bytes of it. */
+static void test_messages(void **state)
+{
+    (void)state;
+    ctn_dataset *ds = NULL;
+    ctn_csv_opt o = {.struct_size = sizeof o, .ntargets = 1, .targets = NAMES("t"), .classes = 1};
+    assert_fails(open_text(&ds, "x\n\"1\"\n\n\"2\n3\"\n", NULL), CTN_EFORMAT,
+                 "line 4, column \"x\": \"2\n3\" is not a number");
+    assert_fails(open_text(&ds, "x\n1\n0123456789012345678901234567890123456789\n5x\n", NULL),
+                 CTN_EFORMAT, "line 4, column \"x\": \"5x\" is not a number");
+    assert_fails(open_text(&ds, "x\n1\n0123456789012345678901234567890123456789x\n", NULL),
+                 CTN_EFORMAT, "\"0123456789012345678901234567890123456789\" is not a number");
+    assert_fails(open_text(&ds, "x,t\n1,\n", &o), CTN_EFORMAT,
+                 "line 2, column \"t\": the class is missing");
+    assert_fails(open_text(&ds, "x,t\n1,1000000000000000\n", &o), CTN_EFORMAT, "is not a class");
+    assert_int_equal(open_text(&ds, "x,t\n1,999999999999999\n2,0\n", &o), CTN_OK);
+    assert_int_equal(class_of(ds, 0), 999999999999999);
+    assert_int_equal(class_of(ds, 1), 0);
+    char name[64];
+    ctn_dataset_name(ds, 1, name, sizeof name);
+    assert_string_equal(name, PATH "[1]");
+    ctn_dataset_free(ds);
+    assert_fails(open_text(&ds, "x\n-1e39\n", NULL), CTN_EFORMAT, "\"-1e39\" is too large");
+    /* The first value of a column decides whether it is text, after missing ones. */
+    o = (ctn_csv_opt){.struct_size = sizeof o, .categories = 1, .fill = 1, .fill_value = -1};
+    assert_int_equal(open_text(&ds, "c,x\nNA,1\n7,?\nb,3\n", &o), CTN_EFORMAT);
+    ctn_error_clear();
+    assert_int_equal(open_text(&ds, "c,x\nNA,1\nb,?\n7,3\n", &o), CTN_OK);
+    check_f32(ds, 0, 0, 2, (float[]){-1, 1});
+    check_f32(ds, 0, 1, 2, (float[]){1, -1});
+    check_f32(ds, 0, 2, 2, (float[]){0, 3});
+    ctn_dataset_free(ds);
+}
+
 /* A table large enough for several threads, and the first of its errors. */
 static void test_large(void **state)
 {
@@ -357,11 +500,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns), cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_classes), cmocka_unit_test(test_categories),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_large),
-        cmocka_unit_test(test_locale),  cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_columns),         cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_cells),           cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_missing),         cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_categories),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_refused_options), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_large),           cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
