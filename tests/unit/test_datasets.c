@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Token files, and datasets made from others: parts, joins, transforms, mean and deviation. Each
- * is compared with a few lines of plain C.
+ * Token files, and datasets made from others: parts, joins, renumbered classes, transforms, mean
+ * and deviation. Each is compared with a few lines of plain C.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -204,6 +204,169 @@ static void test_concat(void **state)
                  "the same dataset");
     ctn_dataset_free(part[0]);
     ctn_dataset_free(part[1]);
+}
+
+/* Fields must agree in type, number of dimensions, sizes and order. */
+static void test_concat_fields(void **state)
+{
+    (void)state;
+    static const double zeros[12];
+    static const ctn_field other[] = {
+        {CTN_F64, 2, {2, 3}, 0}, {CTN_F32, 1, {2}, 0},    {CTN_F32, 3, {2, 3, 1}, 0},
+        {CTN_F32, 2, {3, 3}, 0}, {CTN_F32, 2, {2, 2}, 0}, {CTN_F32, 2, {2, 3}, 1},
+    };
+    const ctn_field f = {CTN_F32, 2, {2, 3}, 0};
+    ctn_dataset *ds = NULL;
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        ctn_dataset *part[2] = {NULL, NULL};
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(ctn_arrays_open(&part[k], 1, 2, (ctn_field[]){f, k ? other[i] : f},
+                                             (const void *[]){zeros, zeros}),
+                             CTN_OK);
+        assert_fails(ctn_dataset_concat(&ds, 2, part), CTN_EARG,
+                     "field 1 of part 1 has another type or shape");
+        assert_null(ds);
+        assert_int_equal(ctn_dataset_concat(&ds, 1, part), CTN_OK);
+        ctn_dataset_free(ds);
+        ctn_dataset_free(part[1]);
+    }
+    struct probe huge[2] = {{INT64_MAX, 0}, {1, 0}};
+    ctn_dataset *part[] = {probe(&huge[0]), probe(&huge[1])};
+    freed = 0;
+    assert_fails(ctn_dataset_concat(&ds, 2, part), CTN_EARG, "2^63");
+    assert_fails(ctn_dataset_concat(&ds, 2, (ctn_dataset *[]){part[0], NULL}), CTN_EARG,
+                 "part 1 is NULL");
+    assert_int_equal(freed, 0);
+    ctn_dataset_free(part[0]);
+    ctn_dataset_free(part[1]);
+}
+
+/* ---- classes renumbered ---------------------------------------------------------------------- */
+
+/* Sample i: a ragged row of i numbers and the class i; the classes 0 and 1 have names. */
+static int64_t two_count(void *self)
+{
+    (void)self;
+    return 3;
+}
+
+static void two_field(void *self, int f, ctn_field *out)
+{
+    (void)self;
+    *out = f == 0 ? (ctn_field){CTN_F32, 1, {CTN_RAGGED}, 0} : (ctn_field){.dtype = CTN_I64};
+}
+
+static ctn_status two_get(void *self, const ctn_sample *s, void *const *dst)
+{
+    (void)self;
+    for (int64_t i = 0; i < s->index; i++) ((float *)dst[0])[i] = (float)s->size;
+    *(int64_t *)dst[1] = s->index;
+    return CTN_OK;
+}
+
+static int64_t two_length(void *self, int f, int64_t index)
+{
+    (void)self, (void)f;
+    return index;
+}
+
+static int two_resizes(void *self)
+{
+    return *(const int *)self;
+}
+
+static const ctn_dataset_vt two_vt = {
+    .struct_size = sizeof(ctn_dataset_vt),
+    .count = two_count,
+    .fields = probe_fields,
+    .field = two_field,
+    .get = two_get,
+    .free = probe_free,
+    .class_name = probe_class,
+    .length = two_length,
+    .resizes = two_resizes,
+};
+
+static void test_relabel(void **state)
+{
+    (void)state;
+    const char *names[] = {"bird", "dog", "cow", "cat"};
+    int resizes = 1;
+    int64_t label = -1;
+    float x[2] = {0};
+    ctn_dataset *base = NULL, *ds = NULL;
+    assert_int_equal(ctn_dataset_new(&base, &two_vt, &resizes), CTN_OK);
+    freed = 0;
+    assert_fails(ctn_dataset_relabel(&ds, base, 3, names), CTN_ENOTFOUND,
+                 "'cat' is not one of the 3 known classes: 'bird', ...");
+    assert_fails(ctn_dataset_relabel(&ds, base, 1, &names[3]), CTN_ENOTFOUND,
+                 "'dog' is not one of the 1 known classes: 'cat'");
+    assert_fails(ctn_dataset_relabel(&ds, base, 0, names), CTN_EARG, "needs a dataset and names");
+    assert_fails(ctn_dataset_relabel(&ds, base, 4, NULL), CTN_EARG, "needs a dataset and names");
+    assert_fails(ctn_dataset_relabel(&ds, NULL, 4, names), CTN_EARG, "needs a dataset and names");
+    assert_fails(ctn_dataset_relabel(NULL, base, 4, names), CTN_EARG, "NULL argument");
+    assert_null(ds);
+    assert_int_equal(freed, 0);
+    assert_int_equal(ctn_dataset_relabel(&ds, base, 4, names), CTN_OK);
+    names[3] = "nothing"; /* the list was copied */
+    assert_int_equal(ctn_dataset_count(ds), 3);
+    assert_int_equal(ctn_dataset_classes(ds), 4);
+    assert_string_equal(ctn_dataset_class(ds, 3), "cat");
+    assert_null(ctn_dataset_class(ds, 4));
+    assert_int_equal(ctn_dataset_length(ds, 0, 2), 2);
+    assert_int_equal(ctn_dataset_resizes(ds), 1);
+    assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x, &label}), CTN_OK);
+    assert_int_equal(label, 3);
+    assert_int_equal(ctn_dataset_sample(ds, &(ctn_sample){1, 0, 0, 5}, (void *[]){x, &label}),
+                     CTN_OK);
+    assert_int_equal(label, 1);
+    assert_true(x[0] == 5 && x[1] == 0);
+    assert_fails(ctn_dataset_get(ds, 2, (void *[]){x, &label}), CTN_EFORMAT,
+                 "sample 2 has class 2, but there are 2");
+    ctn_dataset_free(ds);
+    assert_int_equal(freed, 1);
+
+    struct probe p = {3, 0};
+    base = probe(&p); /* its field 1 is no class */
+    assert_fails(ctn_dataset_relabel(&ds, base, 4, names), CTN_EARG, "no classes with names");
+    ctn_dataset_free(base);
+    const int64_t ids[3] = {0};
+    const ctn_field field[] = {{.dtype = CTN_I64}, {.dtype = CTN_I64}}; /* no names */
+    assert_int_equal(ctn_arrays_open(&base, 3, 2, field, (const void *[]){ids, ids}), CTN_OK);
+    assert_fails(ctn_dataset_relabel(&ds, base, 4, names), CTN_EARG, "no classes with names");
+    ctn_dataset_free(base);
+}
+
+/* Parts and joins pass on lengths and sizes; a join can make another size if all parts can. */
+static void test_passed_on(void **state)
+{
+    (void)state;
+    int resizes[] = {1, 0};
+    ctn_dataset *base[2] = {NULL, NULL}, *ds = NULL;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ctn_dataset_new(&base[i], &two_vt, &resizes[i]), CTN_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ctn_dataset_slice(&ds, base[i], 1, 2), CTN_OK);
+        assert_int_equal(ctn_dataset_resizes(ds), !i);
+        assert_int_equal(ctn_dataset_length(ds, 0, 1), 2);
+        assert_int_equal(ctn_dataset_length(ds, 0, 2), -1);
+        assert_int_equal(ctn_dataset_length(ds, 0, -1), -1);
+        assert_int_equal(ctn_dataset_length(ds, 1, 1), 1);
+        ctn_dataset_free(ds);
+    }
+    assert_int_equal(ctn_dataset_concat(&ds, 2, base), CTN_OK);
+    assert_int_equal(ctn_dataset_resizes(ds), 0);
+    assert_int_equal(ctn_dataset_length(ds, 0, 2), 2);
+    assert_int_equal(ctn_dataset_length(ds, 0, 4), 1);
+    assert_string_equal(ctn_dataset_class(ds, 1), "dog");
+    assert_fails(ctn_dataset_sample(ds, &(ctn_sample){1, 0, 0, 5}, (void *[]){NULL, NULL}),
+                 CTN_EARG, "size 5");
+    ctn_dataset_free(ds);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ctn_dataset_new(&base[i], &two_vt, &resizes[0]), CTN_OK);
+    assert_int_equal(ctn_dataset_concat(&ds, 2, base), CTN_OK);
+    assert_int_equal(ctn_dataset_resizes(ds), 1);
+    ctn_dataset_free(ds);
 }
 
 /* ---- transform ------------------------------------------------------------------------------- */
@@ -464,6 +627,9 @@ int main(void)
         cmocka_unit_test(test_slice_and_subset),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_concat_fields),
+        cmocka_unit_test(test_relabel),
+        cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_transform),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_moments_of_constants),
