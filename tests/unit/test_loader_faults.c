@@ -357,7 +357,42 @@ static void test_mix(void **state)
                               .mix = CTN_OPT(ctn_mix_opt, .mixup = 1, .classes = 19)));
         assert_fails(ctn_loader_next(l, &b), CTN_EARG, "a label is 19");
         ctn_loader_free(l);
+        /* Each failure has its own message, also on the same thread. */
+        l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 10, .threads = t,
+                              .mix = CTN_OPT(ctn_mix_opt, .mixup = 1, .classes = 1)));
+        for (int k = 0; k < 2; k++)
+            assert_fails(ctn_loader_next(l, &b), CTN_EARG, "loader: mix: a label is ");
+        ctn_loader_free(l);
     }
+    ctn_dataset_free(ds);
+}
+
+/* An error that the caller has not cleared stays the first one, and nothing is said of it. */
+static void test_older_error(void **state)
+{
+    (void)state;
+    static said w;
+    faulty d;
+    ctn_batch b;
+    ctn_dataset *ds = make(&d, 10, 5, 0);
+    (void)ctn_fail(CTN_ESTATE, "an older error");
+    ctn_set_log(hear, &w);
+    ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 10, .skip = 0.5));
+    OK(ctn_loader_next(l, &b));
+    ctn_set_log(NULL, NULL);
+    assert_int_equal(b.n, 8);
+    assert_string_equal(ctn_error_message(), "an older error");
+    assert_non_null(strstr(w.text, "cats/5.jpg (epoch 0): "));
+    assert_non_null(strstr(w.text, ctn_status_text(CTN_EFORMAT)));
+    assert_null(strstr(w.text, "older"));
+    ctn_loader_free(l);
+    l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 10, .skip = 0.5,
+                          .mix = CTN_OPT(ctn_mix_opt, .mixup = 1, .classes = 9)));
+    assert_int_equal(ctn_loader_next(l, &b), CTN_EARG); /* sample 9 has label 9 */
+    assert_string_equal(ctn_error_message(), "an older error");
+    assert_int_equal(ctn_error_status(), CTN_ESTATE);
+    ctn_error_clear();
+    ctn_loader_free(l);
     ctn_dataset_free(ds);
 }
 
@@ -518,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_skip_limit),
         cmocka_unit_test(test_skip_restart),
         cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_older_error),
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_no_wait_for_dropped),
