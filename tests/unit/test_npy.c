@@ -533,15 +533,68 @@ static void test_netcdf(void **state)
     assert_fails(open_one(&ds, "classic.nc:/t"), CTN_EUNSUPPORTED, "nccopy -k nc4 classic.nc");
 }
 
+/* One field of several variables: how many, and of which type. */
+static void test_netcdf_variables(void **state)
+{
+    (void)state;
+    if (!have_plugin()) skip();
+    static const struct {
+        const char *names;
+        int keep_f64;
+        ctn_dtype dtype;
+        int64_t first, ndim; /* dimensions of a sample */
+    } cases[] = {
+        {"k", 0, CTN_I32, 2, 2},     {"k,k", 0, CTN_I32, 2, 3},     {"k,u", 0, CTN_F32, 2, 3},
+        {"u,k,t", 0, CTN_F32, 3, 3}, {"t,k,u,t", 1, CTN_F32, 4, 3}, {"w", 0, CTN_F32, 2, 1},
+        {"w,w", 1, CTN_F64, 2, 2},   {"t", 1, CTN_F32, 2, 2},
+    };
+    ctn_dataset *ds = NULL;
+    write_bytes("t.nc", netcdf_file, sizeof netcdf_file);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        const char *paths[] = {path};
+        snprintf(path, sizeof path, "t.nc:/%s", cases[i].names);
+        assert_int_equal(ctn_files_open(&ds, 1, paths,
+                                        CTN_OPT(ctn_files_opt, .keep_f64 = cases[i].keep_f64)),
+                         CTN_OK);
+        const ctn_field *f = ctn_dataset_field(ds, 0);
+        if (f->dtype != cases[i].dtype || f->ndim != cases[i].ndim ||
+            f->shape[0] != cases[i].first || f->shape[f->ndim - 1] != 2)
+            fail_msg("%s: type %d, %d dimensions, the first is %lld", path, (int)f->dtype, f->ndim,
+                     (long long)f->shape[0]);
+        ctn_dataset_free(ds);
+    }
+    /* Each variable has its own place in the sample. */
+    float x[12];
+    assert_int_equal(open_one(&ds, "t.nc:/u,k,t"), CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 0, (void *[]){x}), CTN_OK);
+    const float want[12] = {0, 1, 2, 3, 0, 1, 2, 3, 100, 105, 110, 115};
+    for (int i = 0; i < 12; i++) assert_true(x[i] == want[i]);
+    ctn_dataset_free(ds);
+    /* At most 256 variables, and names below 1024 bytes. */
+    char many[2048] = "t.nc:/t";
+    for (int i = 1; i < 256; i++) strcat(many, ",t");
+    assert_int_equal(open_one(&ds, many), CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], 256);
+    ctn_dataset_free(ds);
+    assert_fails(open_one(&ds, strcat(many, ",t")), CTN_EARG, "more than 256 variables");
+    char name[1040] = "t.nc:/";
+    memset(name + 6, 'x', 1022);
+    assert_fails(open_one(&ds, name), CTN_EIO, "t.nc:/xxx");
+    name[6 + 1022] = 'x';
+    assert_fails(open_one(&ds, name), CTN_EARG, "a name is too long");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),          cmocka_unit_test(test_types),
-        cmocka_unit_test(test_fortran_and_f64), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_several),         cmocka_unit_test(test_numpy),
-        cmocka_unit_test(test_no_plugin),       cmocka_unit_test(test_hdf5),
-        cmocka_unit_test(test_long_samples),    cmocka_unit_test(test_large_column_major),
-        cmocka_unit_test(test_shortened),       cmocka_unit_test(test_netcdf),
+        cmocka_unit_test(test_golden),           cmocka_unit_test(test_types),
+        cmocka_unit_test(test_fortran_and_f64),  cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_several),          cmocka_unit_test(test_numpy),
+        cmocka_unit_test(test_no_plugin),        cmocka_unit_test(test_hdf5),
+        cmocka_unit_test(test_long_samples),     cmocka_unit_test(test_large_column_major),
+        cmocka_unit_test(test_shortened),        cmocka_unit_test(test_netcdf),
+        cmocka_unit_test(test_netcdf_variables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
