@@ -79,6 +79,79 @@ static void test_bars(void **state)
              &open, 40, false);
 }
 
+/* Bars of 10 characters: rounded down to a half, or to a whole one without UTF-8; never longer. */
+static void test_bar_lengths(void **state)
+{
+    (void)state;
+    static const struct {
+        double part;
+        const char *wide, *plain, *percent;
+    } cases[] = {
+        {0, "──────────", "..........", "  0%"},    {0.049, "──────────", "..........", "  4%"},
+        {0.05, "╸─────────", "..........", "  5%"}, {0.125, "━─────────", "#.........", " 12%"},
+        {0.15, "━╸────────", "#.........", " 15%"}, {0.999, "━━━━━━━━━╸", "#########.", " 99%"},
+        {1, "━━━━━━━━━━", "##########", "100%"},    {1.7, "━━━━━━━━━━", "##########", "100%"},
+        {-1, "──────────", "..........", "  --"},   {NAN, "──────────", "..........", "  --"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            char want[256];
+            const char *bar = utf8 ? cases[i].wide : cases[i].plain;
+            ctn__view v = middle;
+            v.p.total = v.p.part = cases[i].part;
+            /* 24:40 is the time since the start, if the end is not known. */
+            snprintf(want, sizeof want,
+                     "total    %s %s  1228/s   %s\n"
+                     "epoch 15 %s %s loss 0.4312",
+                     bar, cases[i].percent, v.p.total >= 0 ? "27:14" : "24:40", bar,
+                     cases[i].percent);
+            bars_are(want, &v, 41, utf8);
+        }
+    /* Colours: the part that is done, the rest dimmed; nothing done has no first colour. */
+    ctn__text t = {0};
+    ctn__view v = middle;
+    v.p.part = 0;
+    v.p.total = 0.1;
+    ctn__progress_bars(&t, &v, &(ctn__show){.colour = true, .terminal = true}, 41);
+    assert_string_equal(t.s,
+                        "total    \x1b[36m#\x1b[0;2m.........\x1b[0m  10%  1228/s   27:14\x1b[K\n"
+                        "epoch 15 \x1b[0;2m..........\x1b[0m   0% loss 0.4312");
+    ctn__text_free(&t);
+}
+
+/* At each level of detail a bar has a least length; below it, the next level is used. */
+static void test_bar_levels(void **state)
+{
+    (void)state;
+    static const struct {
+        int columns;
+        const char *text;
+    } cases[] = {
+        {61, "total    #######.........  47%   1228 items/s    27:14 left\n"
+             "epoch 15 ####............  26%  step 14200    loss 0.4312"},
+        {60, "total    #############................  47%  1228/s   27:14\n"
+             "epoch 15 #######......................  26% loss 0.4312"},
+        {39, "total    ###.....  47%  1228/s   27:14\n"
+             "epoch 15 ##......  26% loss 0.4312"},
+        {38, "total    ######.......  47%     27:14\n"
+             "epoch 15 ###..........  26%    0.4312"},
+        {31, "total    ##....  47%     27:14\n"
+             "epoch 15 #.....  26%    0.4312"},
+        {30, "total    #######........  47%\n"
+             "epoch 15 ###............  26%"},
+        {17, "total    ..  47%\n"
+             "epoch 15 ..  26%"},
+        {16, "####......  47%\n"
+             "##........  26%"},
+        {9, "#..  47%\n"
+            "...  26%"},
+        {8, "  47%\n"
+            "  26%"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        bars_are(cases[i].text, &middle, cases[i].columns, false);
+}
+
 static void test_width(void **state)
 {
     (void)state;
@@ -219,8 +292,10 @@ static void test_escape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bars),   cmocka_unit_test(test_width), cmocka_unit_test(test_line),
-        cmocka_unit_test(test_table),  cmocka_unit_test(test_forms), cmocka_unit_test(test_where),
+        cmocka_unit_test(test_bars),       cmocka_unit_test(test_bar_lengths),
+        cmocka_unit_test(test_bar_levels), cmocka_unit_test(test_width),
+        cmocka_unit_test(test_line),       cmocka_unit_test(test_table),
+        cmocka_unit_test(test_forms),      cmocka_unit_test(test_where),
         cmocka_unit_test(test_escape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
