@@ -570,6 +570,36 @@ static void pieces_do_not_matter(void **state)
     for (int k = 0; k < 4; k++) ctn_tokenizer_free(t[k]);
 }
 
+/* A token takes 2 bytes if the vocabulary has at most 65536 tokens, otherwise 4. */
+static void tokens_have_two_or_four_bytes(void **state)
+{
+    (void)state;
+    enum { MOST = 65536 };
+    static char words[(MOST + 1) * 8];
+    const char *const path[] = {"odd.in"};
+    write_bytes("odd.in", "w1 w65535", 9);
+    for (int more = 0; more < 2; more++) {
+        static const uint8_t two[] = {1, 0, 255, 255}, four[] = {1, 0, 0, 0, 255, 255, 0, 0};
+        uint8_t got[16];
+        ctn_tokenizer *t = NULL;
+        int64_t tokens = 0;
+        size_t n = (size_t)sprintf(words, "[UNK]\n");
+        for (int i = 1; i < MOST + more; i++) n += (size_t)sprintf(words + n, "w%d\n", i);
+        write_bytes("vocab.txt", words, n);
+        OK(ctn_tokenizer_open(&t, "vocab.txt", NULL));
+        assert_int_equal(ctn_tokenizer_tokens(t), MOST + more);
+        OK(ctn_tokens_pack(t, 1, path, "out.bin", &tokens,
+                           CTN_OPT(ctn_tokens_pack_opt, .end = "", .threads = 1)));
+        assert_int_equal(tokens, 2);
+        FILE *f = fopen("out.bin", "rb");
+        assert_non_null(f);
+        assert_int_equal(fread(got, 1, sizeof got, f), more ? sizeof four : sizeof two);
+        fclose(f);
+        assert_memory_equal(got, more ? four : two, more ? sizeof four : sizeof two);
+        ctn_tokenizer_free(t);
+    }
+}
+
 static void count_progress(void *user, int64_t done, int64_t all)
 {
     int64_t *seen = user;
@@ -595,9 +625,21 @@ static void packing_fails_cleanly(void **state)
     assert_int_not_equal(access("out.bin", F_OK), 0);
     assert_fails(ctn_tokens_pack(t, 1, path, "no/folder/out.bin", NULL, none), CTN_EIO, "folder");
     assert_fails(ctn_tokens_pack(t, 0, path, "out.bin", NULL, none), CTN_EARG, "no file");
+    assert_fails(ctn_tokens_pack(NULL, 1, path, "out.bin", NULL, none), CTN_EARG, "NULL");
+    assert_fails(ctn_tokens_pack(t, 1, NULL, "out.bin", NULL, none), CTN_EARG, "NULL");
+    assert_fails(ctn_tokens_pack(t, 1, path, NULL, NULL, none), CTN_EARG, "NULL");
     assert_fails(ctn_tokens_pack(t, 1, path, "out.bin", NULL,
                                  CTN_OPT(ctn_tokens_pack_opt, .threads = -1)),
                  CTN_EARG, "threads is -1");
+    assert_fails(ctn_tokens_pack(t, 1, path, "out.bin", NULL,
+                                 CTN_OPT(ctn_tokens_pack_opt, .threads = 4097)),
+                 CTN_EARG, "threads is 4097");
+    assert_fails(ctn_tokens_pack(t, 1, path, "out.bin", NULL,
+                                 CTN_OPT(ctn_tokens_pack_opt, .piece = -1)),
+                 CTN_EARG, "piece is -1");
+    assert_fails(ctn_tokens_pack(t, 1, path, "out.bin", NULL,
+                                 CTN_OPT(ctn_tokens_pack_opt, .piece = (int64_t)INT32_MAX + 1)),
+                 CTN_EARG, "piece is 2147483648");
     OK(ctn_tokens_pack(t, 1, path, "out.bin", &tokens, none));
     assert_int_equal(tokens, 3);
     assert_true(seen[0] == 7 && seen[1] == 7);
@@ -695,6 +737,7 @@ static void utf8_at_the_borders(void **state)
         {0xE000, "\xee\x80\x80"},
         {0xFFFF, "\xef\xbf\xbf"},
         {0x10000, "\xf0\x90\x80\x80"},
+        {0x20000, "\xf0\xa0\x80\x80"},
         {0x10FFFF, "\xf4\x8f\xbf\xbf"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -705,14 +748,43 @@ static void utf8_at_the_borders(void **state)
         assert_string_equal(out, all[i].bytes);
         assert_int_equal(ctn__utf8_get(out, out + n, &c), n);
         assert_int_equal(c, all[i].c);
+        for (size_t k = 1; k < n; k++) { /* cut off, or with another byte in it */
+            assert_int_equal(ctn__utf8_get(out, out + k, &c), 1);
+            assert_int_equal(c, CTN__BAD_CHAR);
+            for (int other = 0; other < 2; other++) {
+                out[k] = "A\xc0"[other];
+                assert_int_equal(ctn__utf8_get(out, out + n, &c), 1);
+                assert_int_equal(c, CTN__BAD_CHAR);
+            }
+            out[k] = all[i].bytes[k];
+        }
     }
-    /* Too long forms, a surrogate, beyond the last one, and cut off. */
-    static const char *const bad[] = {"\xc1\xbf",         "\xe0\x9f\xbf",     "\xed\xa0\x80",
-                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xe0\xa0"};
+    /* Too long forms, surrogates, beyond the last one, cut off, and no first byte. */
+    static const char *const bad[] = {
+        "\xc1\xbf",         "\xe0\x9f\xbf",     "\xed\xa0\x80", "\xed\xbf\xbf",
+        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xe0\xa0",     "\xf0\xbf\xbf",
+        "\xf5\x80\x80\x80", "\x80\x80",         "\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint32_t c = 0;
         assert_int_equal(ctn__utf8_get(bad[i], bad[i] + strlen(bad[i]), &c), 1);
         assert_int_equal(c, CTN__BAD_CHAR);
+    }
+}
+
+/* The property White_Space of all characters. */
+static void white_space(void **state)
+{
+    (void)state;
+    static const uint32_t range[][2] = {{0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85},
+                                        {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+                                        {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                                        {0x3000, 0x3000}};
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        bool space = false;
+        for (size_t i = 0; i < sizeof range / sizeof *range; i++)
+            space = space || (c >= range[i][0] && c <= range[i][1]);
+        if (ctn__is_space(c) != space) fail_msg("U+%04X", c);
+        if (space) assert_int_equal(ctn__kind_of(c), CTN__SPACE);
     }
 }
 
@@ -731,9 +803,11 @@ int main(void)
         cmocka_unit_test(wordpiece_of_json),
         cmocka_unit_test(characters_are_not_torn),
         cmocka_unit_test(utf8_at_the_borders),
+        cmocka_unit_test(white_space),
         cmocka_unit_test(other_tokenizers_are_refused_by_name),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(pieces_do_not_matter),
+        cmocka_unit_test(tokens_have_two_or_four_bytes),
         cmocka_unit_test(packing_fails_cleanly),
         cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(several_threads),
