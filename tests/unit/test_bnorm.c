@@ -325,6 +325,24 @@ static void test_other(void **state)
     check_shapes(CTN_BF16, GAPPED);
 }
 
+/* One element per channel, and none. */
+static void few_elements(void)
+{
+    static const int64_t dims[][4] = {{1, 9, 1, 1}, {1, 200, 1, 1}, {0, 5, 3, 7}, {2, 0, 3, 7}};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        check_form(CTN_F32, CHANNELS_LAST, 4, dims[i]);
+        check_form(CTN_BF16, CHANNELS_LAST, 4, dims[i]);
+        check_form(CTN_F64, ROW_MAJOR, 4, dims[i]);
+        check_form(CTN_F32, GAPPED, 4, dims[i]);
+    }
+}
+
+static void test_few(void **state)
+{
+    (void)state;
+    each_isa(few_elements);
+}
+
 /* ---- equal bits ------------------------------------------------------------------------------ */
 
 /* All results of a form's functions, concatenated. */
@@ -802,6 +820,7 @@ int main(void)
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_batch_norm),
         cmocka_unit_test(test_errors),     cmocka_unit_test(test_sign),
         cmocka_unit_test(test_op_sign),    cmocka_unit_test(test_net),
+        cmocka_unit_test(test_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
