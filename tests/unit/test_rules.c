@@ -394,6 +394,26 @@ static void rule_8_what_is_hashed(void **state)
     ctn_var_free(w);
 }
 
+/* Each input of an op is hashed: one of up to five is another tensor, or none. */
+static void rule_8_every_input_is_hashed(void **state)
+{
+    (void)state;
+    static const float x[2] = {1, 2};
+    for (int n = 2; n <= 5; n++) {
+        for (int other = 0; other <= n; other++) {
+            ctn_tensor *t[2], *in[5];
+            float y[5];
+            OK(ctn_scope_begin(ctx));
+            for (int i = 0; i < 2; i++) t[i] = ctn_input(ctx, &x[i], CTN_F32, CTN_SHAPE(1));
+            for (int i = 0; i < n; i++) in[i] = t[i == other];
+            OK(ctn_read(ctn_concat(n, in, 0), y, (size_t)n * sizeof *y));
+            for (int i = 0; i < n; i++) assert_float_equal(y[i], x[i == other], 0);
+            OK(ctn_scope_end(ctx));
+        }
+    }
+    assert_int_equal(stats().misses, 3 + 4 + 5 + 6);
+}
+
 static void rule_9_one_arena(void **state)
 {
     (void)state;
@@ -851,6 +871,7 @@ int main(void)
         T(rule_6_retained),
         T(rule_7_borrowed_inputs),
         T(rule_8_what_is_hashed),
+        T(rule_8_every_input_is_hashed),
         T(rule_9_one_arena),
         T(rule_10_planning_is_a_pure_function),
         T(rule_11_order_of_derivatives),
