@@ -4,6 +4,7 @@
  * marks, however the marks are nested and whatever is read in between. Running statistics are
  * updated once. The arena shrinks, and is exactly as large as the memory that a step touches.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "plan/plan.h"
 #include "support/machine.h"
 #include "support/ok.h"
 
@@ -226,6 +228,70 @@ static void less_memory(void **state)
     assert_true(marked.arena < plain.arena);
 }
 
+/* How many nodes of the last plan are copies. */
+static int copies(const ctn_context *c)
+{
+    const ctn__plan *p = ((const ctn__planner *)c->planner)->last;
+    int n = 0;
+    for (size_t i = 0; i < p->nodes.n; i++) n += p->nodes.at[i].again;
+    return n;
+}
+
+/* a = tanh(w), b = exp(a), c = 2 b, and the loss is the sum of c c. The gradients of tanh and exp
+ * read their results, and that of the product reads c. What is read after the marked block is
+ * kept. */
+static void what_is_copied(void **state)
+{
+    (void)state;
+    enum { TANH_EXP_SCALE, ALL_OPS, TWO_BLOCKS, READ_A, ONLY_SCALE, CASES };
+    static const int want[CASES] = {
+        [TANH_EXP_SCALE] = 2, /* tanh and exp: c is kept */
+        [ALL_OPS] = 3,        /* and the scale: only the loss is kept */
+        [TWO_BLOCKS] = 1,     /* tanh | exp, scale: a and c are kept */
+        [READ_A] = 1,         /* exp: a and c are kept */
+        [ONLY_SCALE] = 0,
+    };
+    for (int k = 0; k < CASES; k++) {
+        const float values[3] = {0.5f, -1, 2};
+        float grad[3];
+        ctn_context *c = NULL;
+        ctn_var *w = NULL;
+        ctn_optim *o = NULL;
+        OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1, .no_fuse = 1)));
+        OK(ctn_var_new(&w, c, "w", CTN_PARAM, CTN_F32, CTN_SHAPE(3)));
+        OK(ctn_var_set(w, values, sizeof values));
+        OK(ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1e-30)));
+        OK(ctn_scope_begin(c));
+        if (k != ONLY_SCALE) OK(ctn_recompute_begin(c));
+        ctn_tensor *a = ctn_tanh(ctn_use(w));
+        if (k == TWO_BLOCKS) {
+            OK(ctn_recompute_end(c));
+            OK(ctn_recompute_begin(c));
+        }
+        ctn_tensor *b = ctn_exp(a);
+        if (k == ONLY_SCALE) OK(ctn_recompute_begin(c));
+        ctn_tensor *y = ctn_scale(b, 2);
+        if (k != ALL_OPS) OK(ctn_recompute_end(c));
+        ctn_tensor *loss = ctn_sum(ctn_mul(y, y), CTN_ALL_AXES, 0);
+        if (k == READ_A) loss = ctn_add(loss, ctn_sum(a, CTN_ALL_AXES, 0));
+        if (k == ALL_OPS) OK(ctn_recompute_end(c));
+        OK(ctn_backward(o, loss));
+        OK(ctn_optim_step(o));
+        if (copies(c) != want[k])
+            fail_msg("case %d: %d copies, expected %d", k, copies(c), want[k]);
+        OK(ctn_scope_end(c));
+        memcpy(grad, w->grad, sizeof grad);
+        for (int i = 0; i < 3; i++) { /* of 4 exp(2 tanh(w)) */
+            const double t = tanh((double)values[i]), d = 1 - t * t;
+            const double expected = 8 * exp(2 * t) * d + (k == READ_A ? d : 0);
+            assert_true(fabs((double)grad[i] - expected) < 2e-5);
+        }
+        ctn_optim_free(o);
+        ctn_var_free(w);
+        ctn_context_free(c);
+    }
+}
+
 static ctn_tensor *one_block(void *self, ctn_module *module, ctn_tensor *x)
 {
     (void)module;
@@ -369,8 +435,11 @@ int main(void)
 {
     setenv("CATENA_TUNE", "0", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),     cmocka_unit_test(less_memory),
-        cmocka_unit_test(marked_module), cmocka_unit_test(arena_is_what_is_used),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(less_memory),
+        cmocka_unit_test(what_is_copied),
+        cmocka_unit_test(marked_module),
+        cmocka_unit_test(arena_is_what_is_used),
         cmocka_unit_test(wrong_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
