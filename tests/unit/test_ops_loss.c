@@ -263,6 +263,43 @@ static void test_refusals(void **state)
     ctn_context_free(ctx);
 }
 
+/* Pixels 0 and 2 of instance 1, 3 of instance 2, and one that belongs to none: means 1 and 3. The
+ * default margins are 0.5 and 1.5. */
+static void test_clustering(void **state)
+{
+    (void)state;
+    ctn_context *ctx = context(1);
+    const float v[4] = {0, 2, 3, 9};
+    const int32_t t[4] = {1, 1, 2, 0};
+    ctn_tensor *out[3] = {NULL};
+    const double want[3] = {(0.5 * 0.5 + 0) / 2, (3 - 2) * (3 - 2), (1 + 3) / 2};
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *x = ctn_input(ctx, v, CTN_F32, CTN_SHAPE(1, 1, 2, 2));
+    ctn_tensor *c = ctn_input(ctx, t, CTN_I32, CTN_SHAPE(1, 2, 2));
+    ctn_tensor *flat = ctn_input(ctx, t, CTN_I32, CTN_SHAPE(1, 4));
+    for (int i = 0; i < 3; i++) { /* each result alone */
+        ctn_tensor **one[3] = {NULL};
+        one[i] = &out[i];
+        assert_int_equal(ctn_discriminative_margin_based_clustering_loss(x, c, 2, NULL, one[0],
+                                                                         one[1], one[2]),
+                         CTN_OK);
+        assert_float_equal(ctn_item(out[i]), want[i], 1e-6);
+    }
+    const ctn_clustering_opt bad = {sizeof bad, .norm = 3};
+    for (int i = 0; i < 4; i++) { /* the results of a refused call are NULL */
+        for (int k = 0; k < 3; k++) out[k] = x;
+        const ctn_status st =
+            ctn_discriminative_margin_based_clustering_loss(i == 0 ? NULL : x, i == 1 ? flat : c,
+                                                            i == 2 ? 0 : 2, i == 3 ? &bad : NULL,
+                                                            &out[0], &out[1], &out[2]);
+        assert_int_equal(st, i == 1 ? CTN_ESHAPE : CTN_EARG);
+        for (int k = 0; k < 3; k++) assert_null(out[k]);
+        ctn_error_clear();
+    }
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    ctn_context_free(ctx);
+}
+
 static void test_classes_out_of_range(void **state)
 {
     (void)state;
@@ -341,17 +378,12 @@ static void test_many_classes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_normal_formula),
-        cmocka_unit_test(test_uniform_stays_below),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_dropout_gradient),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_classes_out_of_range),
-        cmocka_unit_test(test_accuracy_of_nan),
-        cmocka_unit_test(test_many_classes),
+        cmocka_unit_test(test_distributions),    cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_normal_formula),   cmocka_unit_test(test_uniform_stays_below),
+        cmocka_unit_test(test_streams),          cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_dropout_gradient), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_clustering),       cmocka_unit_test(test_classes_out_of_range),
+        cmocka_unit_test(test_accuracy_of_nan),  cmocka_unit_test(test_many_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
