@@ -363,8 +363,14 @@ static void test_inception(void **state)
     assert_shape(m, "branch3.1.conv.weight", CTN_SHAPE(2, 1, 5, 5));
     assert_result(ctx, m, in, (const int64_t[]){2, 14, 9, 8});
     train(ctx, m, CTN_F32, 4, in, NULL);
-    o.out5 = 0;
-    assert_fails(ctn_inception_new(&m, ctx, 6, &o), CTN_EARG, "must be positive");
+    int64_t *const sizes[] = {&o.out1, &o.reduce3, &o.out3, &o.reduce5, &o.out5, &o.pool};
+    for (int i = 0; i < 6; i++) {
+        const int64_t was = *sizes[i];
+        *sizes[i] = 0;
+        assert_fails(ctn_inception_new(&m, ctx, 6, &o), CTN_EARG, "must be positive");
+        *sizes[i] = was;
+    }
+    assert_fails(ctn_inception_new(&m, ctx, 0, &o), CTN_EARG, "channels is 0");
     ctn_inception_bn_opt b = {sizeof b,      .out1 = 3,  .reduce3 = 2, .out3 = 4,
                               .reduce33 = 1, .out33 = 2, .pool = 5,    .average = 1};
     OK(ctn_inception_bn_new(&m, ctx, 6, &b));
@@ -372,6 +378,20 @@ static void test_inception(void **state)
     assert_shape(m, "branch4.1.bn.weight", CTN_SHAPE(5));
     assert_result(ctx, m, in, (const int64_t[]){2, 14, 9, 8});
     train(ctx, m, CTN_F32, 4, in, NULL);
+    int64_t *const needed[] = {&b.reduce3, &b.out3, &b.reduce33, &b.out33};
+    int64_t *const optional[] = {&b.out1, &b.pool, &b.stride};
+    for (int i = 0; i < 4; i++) {
+        const int64_t was = *needed[i];
+        *needed[i] = 0;
+        assert_fails(ctn_inception_bn_new(&m, ctx, 6, &b), CTN_EARG, "must be positive");
+        *needed[i] = was;
+    }
+    for (int i = 0; i < 3; i++) {
+        const int64_t was = *optional[i];
+        *optional[i] = -1;
+        assert_fails(ctn_inception_bn_new(&m, ctx, 6, &b), CTN_EARG, "must not be negative");
+        *optional[i] = was;
+    }
     b.stride = 2;
     assert_fails(ctn_inception_bn_new(&m, ctx, 6, &b), CTN_EARG, "out1 must be 0");
     b.out1 = b.pool = b.average = 0;
@@ -399,11 +419,23 @@ static void test_train_others(void **state)
                         CTN_OPT(ctn_unet_opt, .spatial = spatial, .width = 4, .depth = 2)));
         train(ctx, m, CTN_F32, 2 + spatial, (const int64_t[]){2, 1, 8, 8, 8}, NULL);
     }
+    OK(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .spatial = 1, .width = 1, .depth = 8)));
+    assert_shape(m, "enc.8.conv2.weight", CTN_SHAPE(256, 256, 3));
+    ctn_module_free(m);
     const int wrong[][2] = {{-1, 2}, {4, 2}, {2, -1}, {2, 100}}; /* spatial, depth */
     for (int i = 0; i < 4; i++)
         assert_fails(ctn_zoo_unet(&m, ctx,
                                   CTN_OPT(ctn_unet_opt, .spatial = wrong[i][0],
                                           .depth = wrong[i][1])),
+                     CTN_EARG, "expected 1 to");
+    OK(ctn_zoo_fno(&m, ctx,
+                   CTN_OPT(ctn_fno_opt, .spatial = 1, .width = 1, .modes = {1}, .layers = 64)));
+    assert_shape(m, "w63.weight", CTN_SHAPE(1, 1, 1));
+    ctn_module_free(m);
+    for (int i = 0; i < 4; i++) /* spatial, layers */
+        assert_fails(ctn_zoo_fno(&m, ctx,
+                                 CTN_OPT(ctn_fno_opt, .spatial = wrong[i][0],
+                                         .layers = wrong[i][1])),
                      CTN_EARG, "expected 1 to");
     for (int spatial = 1; spatial <= 3; spatial++) {
         OK(ctn_zoo_fno(&m, ctx,
