@@ -2,7 +2,6 @@
 """Weights, inputs and directions computed from a name and an index, so that Python and C (hashed.h)
 get the same numbers without sharing a file."""
 import numpy as np
-import torch
 
 
 def mixed(i):
@@ -46,6 +45,8 @@ def values(name, shape, small=""):
 
 
 def fill(net, small=""):
+    import torch
+
     with torch.no_grad():
         for name, p in net.named_parameters():
             p.copy_(torch.from_numpy(values(name, tuple(p.shape), small)))
