@@ -62,6 +62,22 @@ static void variables_and_modules(void **state)
     ctn_context_free(ctx);
 }
 
+static void a_context(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        ctn_context *ctx;
+        OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .threads = threads)));
+        assert_int_equal(ctn_context_threads(ctx), threads);
+        assert_int_equal(ctn_context_training(ctx), 1);
+        assert_int_equal(ctn_context_set_training(ctx, 0), 1); /* returns what was set before */
+        assert_int_equal(ctn_context_set_training(ctx, 1), 0);
+        assert_int_equal(ctn_context_set_grad(ctx, 0), 1);
+        assert_int_equal(ctn_context_set_grad(ctx, 1), 0);
+        ctn_context_free(ctx);
+    }
+}
+
 static void a_trainer(void **state)
 {
     (void)state;
@@ -111,9 +127,8 @@ static void a_communicator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_line_of_a_call),
-        cmocka_unit_test(variables_and_modules),
-        cmocka_unit_test(a_trainer),
+        cmocka_unit_test(the_line_of_a_call), cmocka_unit_test(variables_and_modules),
+        cmocka_unit_test(a_context),          cmocka_unit_test(a_trainer),
         cmocka_unit_test(a_communicator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -751,6 +751,49 @@ static void a_rank_that_leaves_is_missed(void **state)
     }
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Six ranks on three nodes, given by the lowest rank of each one's node. */
+static void nodes_and_local_ranks(void **state)
+{
+    (void)state;
+    enum { RANKS = 6 };
+    static const int map[RANKS] = {0, 1, 0, 3, 1, 0}, node[RANKS] = {0, 1, 0, 2, 1, 0};
+    static const int local[RANKS] = {0, 0, 1, 0, 1, 2}, size[3] = {3, 2, 1};
+    ctn_comm *c[RANKS];
+    open_all(c, RANKS, map, NULL);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(ctn_comm_nodes(c[r]), 3);
+        assert_int_equal(ctn_comm_node(c[r]), node[r]);
+        assert_int_equal(ctn_comm_local_rank(c[r]), local[r]);
+        assert_int_equal(ctn_comm_local_size(c[r]), size[node[r]]);
+        assert_int_equal(c[r]->place.lanes, 1); /* ranks of the smallest node */
+        for (int k = 0; k < RANKS; k++) {
+            const ctn__place *p = &c[r]->place;
+            assert_int_equal(p->members[p->first[node[k]] + local[k]], k);
+        }
+    }
+    free_all(c, RANKS);
+}
+
+/* Rows are the largest divisor up to the square root, unless they are given. */
+static void rows_of_the_grid(void **state)
+{
+    (void)state;
+    static const int rows[] = {0, 1, 1, 1, 2, 1, 2, 1}; /* by the number of ranks */
+    for (int size = 1; size <= 7; size++) {
+        ctn_comm *c[7];
+        OK(ctn_comm_loopback(c, size, NULL));
+        assert_int_equal(c[0]->place.rows, rows[size]);
+        assert_int_equal(c[0]->place.cols, size / rows[size]);
+        free_all(c, size);
+    }
+    ctn_comm *c[6];
+    OK(ctn_comm_loopback(c, 6, &(ctn_comm_opt){.struct_size = sizeof(ctn_comm_opt), .rows = 3}));
+    assert_true(c[5]->place.rows == 3 && c[5]->place.cols == 2);
+    free_all(c, 6);
+}
+
 /* ---- refused calls --------------------------------------------------------------------------- */
 
 static void wrong_arguments(void **state)
@@ -798,6 +841,8 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_and_local_ranks),
+        cmocka_unit_test(rows_of_the_grid),
         cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(no_memory),
         cmocka_unit_test(broadcast_allgather_barrier),
