@@ -366,13 +366,51 @@ static void test_refusals(void **state)
     ctn_module_free(linear);
 }
 
+/* Each allocation fails once when more sequences are begun. After that the generator has none, and
+ * can begin again. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    static failing_once memory;
+    static const int32_t token = 1, *const prompts[2] = {&token, &token};
+    static const int64_t length[2] = {1, 1};
+    OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1)));
+    ctn_module *m = new_gpt(3, 20, 0);
+    ctn_generator *g = NULL;
+    ctn_status st = CTN_ENOMEM;
+    int32_t next[2], failures = 0;
+    OK(ctn_generator_new(&g, m, NULL));
+    while (st == CTN_ENOMEM) {
+        memory.fail_at = 0;
+        OK(ctn_generator_start(g, 1, prompts, length, next));
+        memory.fail_at = memory.calls + 1 + failures++;
+        st = ctn_generator_start(g, 2, prompts, length, next);
+        ctn_error_clear();
+    }
+    assert_int_equal(st, CTN_OK);
+    assert_true(failures > 8);
+    memory.fail_at = 0;
+    ctn_generator_free(g);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    assert_int_equal(memory.live, 0);
+    OK(ctn_set_allocator(NULL));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_choices), TEST(test_many_tokens), TEST(test_equal_tokens), TEST(test_cache),
-        TEST(test_plans),   TEST(test_room),        TEST(test_refusals),
+        cmocka_unit_test(test_no_memory), /* must run before anything else allocates */
+        TEST(test_choices),
+        TEST(test_many_tokens),
+        TEST(test_equal_tokens),
+        TEST(test_cache),
+        TEST(test_plans),
+        TEST(test_room),
+        TEST(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
