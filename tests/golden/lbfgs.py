@@ -49,6 +49,16 @@ def network(w1, b1, w2, b2):
     return ((F.linear(h, w2, b2) - data(60, 5, 3)) ** 2).mean()
 
 
+def waves(x, y):
+    """Steps into other valleys. Errors grow here: 1e-15 at the start becomes 4e-10."""
+    return (0.05 * x * x + 2 * torch.sin(3 * x) + 0.2 * (y - x) ** 2).sum()
+
+
+def dents(x, y):
+    """Flat far away: searches that go too far, and come back in small steps."""
+    return (1 - torch.exp(-0.5 * x * x) + 0.5 * torch.tanh(y) ** 2 + 0.01 * y * y).sum()
+
+
 def points():
     x = [torch.tensor([-1.2, 0.5, 2.0]), torch.tensor([1.0, -1.0, 3.0])]
     return [t.requires_grad_() for t in x]
@@ -58,6 +68,9 @@ wolfe = {"line_search_fn": "strong_wolfe"}
 print("/* Made by lbfgs.py; do not edit. */")
 lbfgs("lbfgs_rosenbrock", points(), rosenbrock, **wolfe)
 lbfgs("lbfgs_short", points(), rosenbrock, lr=0.5, history_size=3, **wolfe)
+lbfgs("lbfgs_small", points(), rosenbrock, lr=0.01, **wolfe)
+lbfgs("lbfgs_waves", points(), waves, lr=5, **wolfe)
+lbfgs("lbfgs_dents", points(), dents, lr=10, **wolfe)
 lbfgs("lbfgs_network", net(), network, **wolfe)
 lbfgs("lbfgs_fixed", net(), network, lr=0.1)
 whole("lbfgs_whole", points(), rosenbrock, max_iter=200, **wolfe)
