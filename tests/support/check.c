@@ -33,6 +33,8 @@ static void *aligned(size_t bytes, size_t align)
 {
     void *p = NULL;
     int error = posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes ? bytes : 1);
+    /* What is read before it is written is neither 0 nor negative. */
+    if (!error) memset(p, 0x11, bytes < 4096 ? bytes : 4096);
     return error ? NULL : p;
 }
 
