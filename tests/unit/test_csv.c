@@ -158,11 +158,21 @@ static void test_cells(void **state)
     assert_int_equal(class_of(ds, 1), 0);
     assert_int_equal(class_of(ds, 2), 1);
     ctn_dataset_free(ds);
-    write_bytes("test-csv.tsv", "a\tb\n1\t2\n", 8);
-    assert_int_equal(ctn_csv_open(&ds, "test-csv.tsv", NULL), CTN_OK);
-    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], 2);
+    /* A tab divides cells, so it is not white space around an empty one. */
+    write_bytes("t.tsv", "a\tb\tc\n\t2\t\n", 10);
+    assert_int_equal(ctn_csv_open(&ds, "t.tsv", CTN_OPT(ctn_csv_opt, .fill = 1, .fill_value = -1)),
+                     CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], 3);
+    check_f32(ds, 0, 0, 3, (float[]){-1, 2, -1});
     ctn_dataset_free(ds);
-    unlink("test-csv.tsv");
+    unlink("t.tsv");
+    /* A name that is a number comes before the number of a column. */
+    assert_int_equal(open_text(&ds, "1,0\n7,8\n",
+                               CTN_OPT(ctn_csv_opt, .ntargets = 1, .targets = NAMES("1"))),
+                     CTN_OK);
+    check_f32(ds, 0, 0, 1, (float[]){8});
+    check_f32(ds, 1, 0, 1, (float[]){7});
+    ctn_dataset_free(ds);
 }
 
 /* Every number is rounded as the C library does. */
@@ -188,6 +198,9 @@ static void test_numbers(void **state)
                                          "3.14159265358979323846",
                                          "123456789012345678901234567890",
                                          "12e+2",
+                                         "1e10",
+                                         "25e-11",
+                                         "123e+19",
                                          "7E-3"};
     char text[2048] = "x\n";
     const int n = sizeof number / sizeof *number;
@@ -256,6 +269,15 @@ static void test_classes(void **state)
     assert_fails(open_text(&val, "x,z,t\n1,2,red\n", &o), CTN_EARG, "2 inputs");
     ctn_dataset_free(ds);
     o.like = NULL;
+    /* Sorted by bytes, also if one begins with the other; doubled quotes count once. */
+    assert_int_equal(open_text(&ds, "x,t\n1,ab\n2,\"a\"\"\"\n3,a\n4,abc\n5,\"a\"\"\"\n6,b\n", &o),
+                     CTN_OK);
+    static const char *const sorted[] = {"a", "a\"", "ab", "abc", "b"};
+    assert_int_equal(ctn_dataset_classes(ds), 5);
+    for (int i = 0; i < 5; i++) assert_string_equal(ctn_dataset_class(ds, i), sorted[i]);
+    static const int64_t order[] = {2, 1, 0, 3, 1, 4};
+    for (int i = 0; i < 6; i++) assert_int_equal(class_of(ds, i), order[i]);
+    ctn_dataset_free(ds);
     /* Numbers are classes only on request. */
     assert_int_equal(open_text(&ds, "x,t\n1,2\n2,0\n", &o), CTN_OK);
     assert_int_equal(ctn_dataset_field(ds, 1)->dtype, CTN_F32);
