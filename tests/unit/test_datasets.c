@@ -497,6 +497,7 @@ static void test_tokens(void **state)
     static const uint8_t two[] = {1, 0, 2, 0, 3, 0, 255, 255, 5, 0, 6, 0, 7, 0};
     static const uint8_t four[] = {1, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0};
     int64_t x[3], y[3];
+    char name[16];
     ctn_dataset *ds = NULL;
     write_bytes("two.bin", two, sizeof two);
     assert_int_equal(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = 3)), CTN_OK);
@@ -505,6 +506,8 @@ static void test_tokens(void **state)
     assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x, y}), CTN_OK);
     assert_true(x[0] == 65535 && x[1] == 5 && x[2] == 6);
     assert_true(y[0] == 5 && y[1] == 6 && y[2] == 7);
+    ctn_dataset_name(ds, 1, name, sizeof name); /* its first token */
+    assert_string_equal(name, "two.bin[3]");
     ctn_dataset_free(ds);
     assert_int_equal(ctn_tokens_open(&ds, "two.bin",
                                      CTN_OPT(ctn_tokens_opt, .length = 3, .stride = 1)),
@@ -512,6 +515,8 @@ static void test_tokens(void **state)
     assert_int_equal(ctn_dataset_count(ds), 4);
     assert_int_equal(ctn_dataset_get(ds, 3, (void *[]){x, y}), CTN_OK);
     assert_true(x[0] == 65535 && y[2] == 7); /* the last byte of the file */
+    ctn_dataset_name(ds, 3, name, sizeof name);
+    assert_string_equal(name, "two.bin[3]");
     ctn_dataset_free(ds);
     write_bytes("four.bin", four, sizeof four);
     assert_int_equal(ctn_tokens_open(&ds, "four.bin",
@@ -536,6 +541,12 @@ static void test_tokens(void **state)
     assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = INT64_MAX)),
                  CTN_EARG, "one more");
     assert_fails(ctn_tokens_open(&ds, "absent", NULL), CTN_EIO, "absent");
+    assert_fails(ctn_tokens_open(NULL, "two.bin", NULL), CTN_EARG, "NULL argument");
+    assert_fails(ctn_tokens_open(&ds, NULL, NULL), CTN_EARG, "NULL argument");
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .length = -1)), CTN_EARG,
+                 "length is -1");
+    assert_fails(ctn_tokens_open(&ds, "two.bin", CTN_OPT(ctn_tokens_opt, .stride = -1)), CTN_EARG,
+                 "stride is -1");
 }
 
 /* Long samples are read on demand; if the file is truncated meanwhile, that is an error. */
