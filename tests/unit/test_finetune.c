@@ -231,6 +231,18 @@ static void new_head(void **state)
     assert_fails(ctn_weights_load(net, file, &o), CTN_ESHAPE, "1.weight is (2,7)");
     assert_string_equal(told, "");
     ctn_module_free(net);
+    /* A network of one layer is a head, whose names have no dot. */
+    OK(ctn_linear_new(&net, ctx, 4, 6, NULL));
+    OK(ctn_weights_save(net, file));
+    ctn_module_free(net);
+    OK(ctn_linear_new(&net, ctx, 4, 7, NULL));
+    OK(ctn_weights_load(net, file, &o));
+    assert_string_equal(told, "weight 6->7;bias 6->7;");
+    ctn_module_free(net);
+    told[0] = 0;
+    OK(ctn_linear_new(&net, ctx, 5, 7, NULL));
+    assert_fails(ctn_weights_load(net, file, &o), CTN_ESHAPE, "weight is (7,5)");
+    ctn_module_free(net);
     ctn_module_free(from);
     ctn_context_free(ctx);
     remove(file);
