@@ -54,7 +54,7 @@ static ctn_dataset *open_graphs(void)
 }
 
 /* Samples first to first + n - 1 are in the batch in this order. */
-static void check_batch(const ctn_batch *b, int64_t first, int64_t n)
+static void check_batch(const ctn_batch *b, int64_t first, int64_t n, int64_t multiple)
 {
     const float(*x)[2] = b->data[0], *t = b->data[2];
     const int32_t(*e)[2] = b->data[1];
@@ -68,7 +68,9 @@ static void check_batch(const ctn_batch *b, int64_t first, int64_t n)
     assert_int_equal(b->field[3].ndim, 1);
     assert_int_equal(b->field[3].shape[0], N);
     assert_int_equal(b->field[4].shape[0], E);
-    assert_true(N % MULTIPLE == 0 && E % MULTIPLE == 0);
+    /* One row of padding, and more up to the next multiple. */
+    assert_int_equal(N, (nodes[first + n] - nodes[first] + multiple) / multiple * multiple);
+    assert_int_equal(E, (edges[first + n] - edges[first] + multiple) / multiple * multiple);
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = first + i, begin = v;
         assert_true(t[i] == (float)s);
@@ -93,15 +95,16 @@ static void test_batches(void **state)
     ctn_dataset *ds = open_graphs();
     ctn_sampler *order = NULL;
     OK(ctn_sampler_sequential(&order, COUNT));
-    for (int threads = 0; threads < 3; threads++) {
+    for (int k = 0; k < 6; k++) {
+        const int64_t multiple = k % 2 ? MULTIPLE : 1;
         ctn_loader *l = NULL;
         ctn_batch b;
         OK(ctn_loader_new(&l, ds, order,
-                          CTN_OPT(ctn_loader_opt, .batch = BATCH, .threads = threads, .join = 1,
-                                  .join_index = 1, .pad_multiple = MULTIPLE, .pad_value = {-1})));
+                          CTN_OPT(ctn_loader_opt, .batch = BATCH, .threads = k / 2, .join = 1,
+                                  .join_index = 1, .pad_multiple = multiple, .pad_value = {-1})));
         for (int64_t first = 0; first < COUNT; first += BATCH) {
             OK(ctn_loader_next(l, &b));
-            check_batch(&b, first, BATCH);
+            check_batch(&b, first, BATCH, multiple);
         }
         assert_int_equal(ctn_loader_next(l, &b), CTN_END);
         ctn_loader_free(l);
@@ -138,6 +141,80 @@ static void test_bad_edge(void **state)
     ctn_dataset_free(ds);
 }
 
+/* ---- lengths that change -------------------------------------------------------------------- */
+
+/* Two samples of one row when they are measured, and of `later` rows when they are read. */
+typedef struct {
+    int64_t calls, later;
+} growing;
+
+static int64_t grow_count(void *self)
+{
+    (void)self;
+    return 2;
+}
+
+static int grow_fields(void *self)
+{
+    (void)self;
+    return 1;
+}
+
+static void grow_field(void *self, int f, ctn_field *out)
+{
+    (void)self, (void)f;
+    *out = (ctn_field){CTN_F32, 1, {CTN_RAGGED}, 0};
+}
+
+static int64_t grow_length(void *self, int f, int64_t index)
+{
+    growing *g = self;
+    (void)f;
+    if (g->calls < 0) return 3; /* while the loader is made */
+    return g->calls++ < 2 || index == 0 ? 1 : g->later;
+}
+
+static ctn_status grow_get(void *self, const ctn_sample *s, void *const *dst)
+{
+    const growing *g = self;
+    for (int64_t i = 0; i < (s->index ? g->later : 1); i++) ((float *)dst[0])[i] = 7;
+    return CTN_OK;
+}
+
+static void test_growing(void **state)
+{
+    (void)state;
+    static const ctn_dataset_vt vt = {.struct_size = sizeof vt,
+                                      .count = grow_count,
+                                      .fields = grow_fields,
+                                      .field = grow_field,
+                                      .get = grow_get,
+                                      .length = grow_length};
+    for (int64_t later = 0; later < 4; later++) {
+        growing g = {-1, later};
+        ctn_dataset *ds = NULL;
+        ctn_sampler *order = NULL;
+        ctn_loader *l = NULL;
+        ctn_batch b;
+        OK(ctn_dataset_new(&ds, &vt, &g));
+        OK(ctn_sampler_sequential(&order, 2));
+        OK(ctn_loader_new(&l, ds, order, CTN_OPT(ctn_loader_opt, .batch = 2, .join = 1)));
+        g.calls = 0;
+        const ctn_status st = ctn_loader_next(l, &b);
+        if (later <= 1) {
+            assert_int_equal(st, CTN_OK);
+            assert_int_equal(b.field[0].shape[0], 3);
+        } else { /* the last row is padding, so there is no room */
+            assert_int_equal(st, CTN_EFORMAT);
+            assert_non_null(strstr(ctn_error_message(), "expected 0 to 3, always the same"));
+            ctn_error_clear();
+        }
+        ctn_loader_free(l);
+        ctn_sampler_free(order);
+        ctn_dataset_free(ds);
+    }
+}
+
 static void test_options(void **state)
 {
     (void)state;
@@ -166,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_bad_edge),
+        cmocka_unit_test(test_growing),
         cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
