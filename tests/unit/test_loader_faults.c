@@ -221,6 +221,25 @@ static void test_skip_any_threads(void **state)
             }
 }
 
+/* Nothing is said about good samples. Up to ten bad ones are all named, and not counted. */
+static void test_few_warnings(void **state)
+{
+    (void)state;
+    static result r;
+    for (int64_t bad_ones = 0; bad_ones <= 12; bad_ones++) {
+        faulty d;
+        ctn_dataset *ds = make(&d, 24, bad_ones ? 24 / bad_ones : 0, 0);
+        const int64_t is = bad_ones ? (24 + d.every - 1) / d.every : 0;
+        ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 24, .skip = 1));
+        run(l, 2, &r);
+        assert_int_equal(r.stats.skipped, 2 * is);
+        /* Beyond ten, a line at the end of each epoch. */
+        assert_int_equal(r.warned.lines, is <= 10 ? is : 10 + 2);
+        ctn_loader_free(l);
+        ctn_dataset_free(ds);
+    }
+}
+
 /* The remaining samples are in the order of the sampler, without gaps. */
 static void test_skip_keeps_order(void **state)
 {
@@ -427,7 +446,10 @@ static void test_stall(void **state)
     ctn_loader *l = start(ds, CTN_OPT(ctn_loader_opt, .batch = 20, .threads = 1, .stall_s = 0.02));
     OK(ctn_loader_next(l, &b));
     assert_int_equal(b.n, 20);
-    assert_non_null(strstr(stalled.text, "still reading: cats/13.jpg"));
+    assert_non_null(strstr(stalled.text, "still reading: cats/13.jpg\n"));
+    double seconds = 0; /* of the first warning; a busy machine may be late */
+    assert_int_equal(sscanf(stalled.text, "loader: waiting for %lf s,", &seconds), 1);
+    assert_true(seconds >= 0.02 && seconds < 10000);
     ctn_loader_stats stats;
     ctn_loader_get_stats(l, &stats);
     /* After 20, 60, 140 and 300 ms, not every 20 ms. */
@@ -549,6 +571,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_skip_any_threads),
+        cmocka_unit_test(test_few_warnings),
         cmocka_unit_test(test_skip_keeps_order),
         cmocka_unit_test(test_skip_limit),
         cmocka_unit_test(test_skip_restart),
