@@ -264,15 +264,79 @@ static void test_several(void **state)
     assert_int_equal(open_one(&ds, "y0.npy"), CTN_OK);
     assert_int_equal(ctn_dataset_count(ds), 0);
     ctn_dataset_free(ds);
+    assert_fails(ctn_files_open(&ds, 2, (const char *[]){"x.npy", NULL}, NULL), CTN_EARG,
+                 "path of field 1 is NULL");
+    assert_fails(ctn_files_open(NULL, 1, (const char *[]){"x.npy"}, NULL), CTN_EARG, "NULL");
+    assert_fails(ctn_files_open(&ds, 1, NULL, NULL), CTN_EARG, "NULL argument");
+    assert_fails(ctn_files_open(&ds, 0, (const char *[]){"x.npy"}, NULL), CTN_EARG, "0 fields");
+    assert_fails(ctn_files_open(&ds, CTN_DATA_FIELDS + 1, (const char *[]){"x.npy"}, NULL),
+                 CTN_EARG, "fields, expected 1 to");
     assert_fails(ctn_npy_save("no/such/folder.npy", 3, &y, ys), CTN_EIO, "no/such/folder.npy");
     const ctn_field low = {CTN_BF16, 0, {0}, 0};
     assert_fails(ctn_npy_save("low.npy", 1, &low, ys), CTN_EDTYPE, "bf16");
     assert_int_not_equal(access("low.npy", F_OK), 0);
 }
 
+/* Names that need more than the path of a file. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const paths[][2] = {{"a.h5", "a.h5:/name (h5ls"},
+                                           {"a.hdf5", "a.hdf5:/name (h5ls"},
+                                           {"a.nc", "a.nc:/name (ncdump -h"},
+                                           {"a.nc4", "a.nc4:/name (ncdump -h"},
+                                           {"a.npz", ".npz archives are not supported"}};
+    ctn_dataset *ds = NULL;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        assert_fails(open_one(&ds, paths[i][0]), CTN_EFORMAT, paths[i][1]);
+    assert_fails(open_one(&ds, "h5"), CTN_EIO, "h5: No such file");
+    assert_fails(ctn_files_open(&ds, 1, (const char *[]){"a.h5:/x"},
+                                CTN_OPT(ctn_files_opt, .offsets = (const char *[]){"o.npy"})),
+                 CTN_EUNSUPPORTED, "a ragged field must be a .npy file");
+}
+
+/* Dimensions of size 1, and as many as there can be: with offsets, one less. */
+static void test_dimensions(void **state)
+{
+    (void)state;
+    const int32_t data[2] = {5, 6};
+    const int64_t offsets[3] = {0, 1, 2};
+    int32_t got[2] = {0};
+    ctn_dataset *ds = NULL;
+    const ctn_files_opt ragged = {.struct_size = sizeof ragged,
+                                  .offsets = (const char *[]){"offsets.npy"}};
+    write_npy("offsets.npy", 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }",
+              offsets, sizeof offsets);
+    write_npy("d8.npy", 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,1,1,1,1,1,1,1), }",
+              data, sizeof data);
+    write_npy("d7.npy", 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,1,1,1,1,1,1), }",
+              data, sizeof data);
+    assert_int_equal(open_one(&ds, "d8.npy"), CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->ndim, 7);
+    for (int d = 0; d < 7; d++) assert_int_equal(ctn_dataset_field(ds, 0)->shape[d], 1);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){got}), CTN_OK);
+    assert_int_equal(got[0], 6);
+    ctn_dataset_free(ds);
+    assert_fails(ctn_files_open(&ds, 1, (const char *[]){"d8.npy"}, &ragged), CTN_ESHAPE,
+                 "d8.npy: has 8 dimensions, too many for a ragged field");
+    assert_int_equal(ctn_files_open(&ds, 1, (const char *[]){"d7.npy"}, &ragged), CTN_OK);
+    assert_int_equal(ctn_dataset_field(ds, 0)->ndim, 7);
+    assert_int_equal(ctn_dataset_field(ds, 0)->shape[0], CTN_RAGGED);
+    assert_int_equal(ctn_dataset_length(ds, 0, 1), 1);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){got}), CTN_OK);
+    assert_int_equal(got[0], 6);
+    ctn_dataset_free(ds);
+}
+
 /* ---- files that are not held in memory ------------------------------------------------------ */
 
 enum { MANY = 40000 }; /* elements of a sample: more than are converted at once */
+
+static void count_warnings(void *user, const char *text)
+{
+    ++*(int *)user;
+    assert_non_null(strstr(text, "column-major"));
+}
 
 /* Long samples are read on demand, with the same numbers as short ones in every type. */
 static void test_long_samples(void **state)
@@ -296,7 +360,11 @@ static void test_long_samples(void **state)
         assert_int_equal(fwrite(data, 1, n, out), n);
         fclose(out);
         ctn_dataset *ds = NULL;
+        int warnings = 0;
+        ctn_set_log(count_warnings, &warnings);
         assert_int_equal(open_one(&ds, "long.npy"), CTN_OK);
+        ctn_set_log(NULL, NULL);
+        assert_int_equal(warnings, 0);
         const ctn_dtype type = ctn_dataset_field(ds, 0)->dtype;
         void *to = type == CTN_F32   ? (void *)f
                    : type == CTN_I64 ? (void *)l
@@ -332,12 +400,6 @@ static int sparse(const char *path, const char *dict, off_t size)
     assert_int_equal(ftruncate(fileno(f), size), 0);
     fclose(f);
     return (int)(10 + strlen(dict)); /* offset of the data */
-}
-
-static void count_warnings(void *user, const char *text)
-{
-    ++*(int *)user;
-    assert_non_null(strstr(text, "column-major"));
 }
 
 static void test_large_column_major(void **state)
@@ -527,6 +589,8 @@ static void test_netcdf(void **state)
     assert_true(raw[0] == 40 && raw[1] == -999);
     ctn_dataset_free(ds);
     assert_fails(open_one(&ds, "t.nc:/t,w"), CTN_ESHAPE, "w has another shape");
+    write_bytes("t5.nc", hdf5_file, sizeof hdf5_file);
+    assert_fails(open_one(&ds, "t5.nc:/g/x,/c"), CTN_ESHAPE, "/c has another shape");
     assert_fails(open_one(&ds, "t.nc:/t,absent"), CTN_EIO, "t.nc:/t,absent");
     assert_fails(open_one(&ds, "t.nc"), CTN_EFORMAT, "t.nc:/name");
     write_bytes("classic.nc", "CDF\1\0\0\0\0", 8);
@@ -590,7 +654,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),           cmocka_unit_test(test_types),
         cmocka_unit_test(test_fortran_and_f64),  cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_several),          cmocka_unit_test(test_numpy),
+        cmocka_unit_test(test_several),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_dimensions),       cmocka_unit_test(test_numpy),
         cmocka_unit_test(test_no_plugin),        cmocka_unit_test(test_hdf5),
         cmocka_unit_test(test_long_samples),     cmocka_unit_test(test_large_column_major),
         cmocka_unit_test(test_shortened),        cmocka_unit_test(test_netcdf),
