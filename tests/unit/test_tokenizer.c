@@ -6,6 +6,7 @@
  * tests/golden/test_text.c.
  * Labels: threads
  */
+#include <ctype.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -332,6 +333,23 @@ static void text_is_normalised(void **state)
     assert_int_equal(ctn_tokenizer_decode(t, ids, (size_t)n, back, sizeof back), 5);
     assert_string_equal(back, "é\xEF\xBF\xBD");
     ctn_tokenizer_free(t);
+    /* Examples of UAX 15: marks in the order of their classes, also at the beginning of a text;
+     * Hangul; a character that decomposes only; characters of 4 bytes. */
+    static const char *const nfc[][2] = {
+        {"\u0301\u0323", "\u0323\u0301"},  {"q\u0307\u0323", "q\u0323\u0307"},
+        {"D\u0307\u0323", "\u1E0C\u0307"}, {"\u1E9B\u0323", "\u1E9B\u0323"},
+        {"\u1112\u1161\u11AB", "\uD55C"},  {"\u212B", "\u00C5"},
+        {"\u0958", "\u0915\u093C"},        {"\U0001F600\U0001F600", "\U0001F600\U0001F600"},
+    };
+    for (size_t i = 0; i < sizeof nfc / sizeof *nfc; i++) {
+        char *out = NULL;
+        size_t bytes = 0;
+        OK(ctn__nfc(nfc[i][0], strlen(nfc[i][0]), &out, &bytes));
+        assert_non_null(out);
+        assert_int_equal(bytes, strlen(nfc[i][1]));
+        assert_memory_equal(out, nfc[i][1], bytes);
+        ctn__free(out);
+    }
 }
 
 /* ---- WordPiece ------------------------------------------------------------------------------- */
@@ -578,8 +596,9 @@ static void tokens_have_two_or_four_bytes(void **state)
     static char words[(MOST + 1) * 8];
     const char *const path[] = {"odd.in"};
     write_bytes("odd.in", "w1 w65535", 9);
-    for (int more = 0; more < 2; more++) {
-        static const uint8_t two[] = {1, 0, 255, 255}, four[] = {1, 0, 0, 0, 255, 255, 0, 0};
+    for (int more = 0; more < 2; more++) { /* the last token, which ends a document, is 0 */
+        static const uint8_t two[] = {1, 0, 255, 255, 0, 0},
+                             four[] = {1, 0, 0, 0, 255, 255, 0, 0, 0, 0, 0, 0};
         uint8_t got[16];
         ctn_tokenizer *t = NULL;
         int64_t tokens = 0;
@@ -589,8 +608,8 @@ static void tokens_have_two_or_four_bytes(void **state)
         OK(ctn_tokenizer_open(&t, "vocab.txt", NULL));
         assert_int_equal(ctn_tokenizer_tokens(t), MOST + more);
         OK(ctn_tokens_pack(t, 1, path, "out.bin", &tokens,
-                           CTN_OPT(ctn_tokens_pack_opt, .end = "", .threads = 1)));
-        assert_int_equal(tokens, 2);
+                           CTN_OPT(ctn_tokens_pack_opt, .end = "[UNK]", .threads = 1)));
+        assert_int_equal(tokens, 3);
         FILE *f = fopen("out.bin", "rb");
         assert_non_null(f);
         assert_int_equal(fread(got, 1, sizeof got, f), more ? sizeof four : sizeof two);
@@ -598,6 +617,29 @@ static void tokens_have_two_or_four_bytes(void **state)
         assert_memory_equal(got, more ? four : two, more ? sizeof four : sizeof two);
         ctn_tokenizer_free(t);
     }
+}
+
+static void list_progress(void *user, int64_t done, int64_t all)
+{
+    char *text = user;
+    sprintf(text + strlen(text), "%lld/%lld ", (long long)done, (long long)all);
+}
+
+/* Told before each round of four pieces per thread, and at the end. A piece of 16 bytes ends before
+ * its last space that five bytes follow: the first has 11 bytes, the next ones 6. */
+static void progress_is_told(void **state)
+{
+    (void)state;
+    const char *const path[] = {"odd.in", "other.in"};
+    char text[256] = "";
+    ctn_tokenizer *t = open_bpe(GPT2, "");
+    write_bytes("odd.in", "aaaaa bbbbb ccccc aaaaa bbbbb ccccc aaaaa bbbbb", 47);
+    write_bytes("other.in", "abc", 3);
+    OK(ctn_tokens_pack(t, 2, path, "out.bin", NULL,
+                       CTN_OPT(ctn_tokens_pack_opt, .end = "", .threads = 1, .piece = 16,
+                               .progress = list_progress, .user = text)));
+    assert_string_equal(text, "0/50 29/50 50/50 ");
+    ctn_tokenizer_free(t);
 }
 
 static void count_progress(void *user, int64_t done, int64_t all)
@@ -771,8 +813,8 @@ static void utf8_at_the_borders(void **state)
     }
 }
 
-/* The property White_Space of all characters. */
-static void white_space(void **state)
+/* The property White_Space of all characters; classes of ASCII, as those of the C library. */
+static void classes_of_characters(void **state)
 {
     (void)state;
     static const uint32_t range[][2] = {{0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85},
@@ -785,6 +827,16 @@ static void white_space(void **state)
             space = space || (c >= range[i][0] && c <= range[i][1]);
         if (ctn__is_space(c) != space) fail_msg("U+%04X", c);
         if (space) assert_int_equal(ctn__kind_of(c), CTN__SPACE);
+    }
+    for (uint32_t c = 0; c < 0x81; c++) {
+        const bool letter = c < 0x80 && isalpha((int)c), digit = c < 0x80 && isdigit((int)c);
+        const ctn__kind kind = letter             ? CTN__LETTER
+                               : digit            ? CTN__NUMBER
+                               : ctn__is_space(c) ? CTN__SPACE
+                                                  : CTN__OTHER;
+        assert_int_equal(ctn__kind_of(c), kind);
+        assert_int_equal(ctn__is_punct(c), c < 0x80 && ispunct((int)c));
+        assert_int_equal(ctn__is_control(c), c < 32 || c >= 127);
     }
 }
 
@@ -803,11 +855,12 @@ int main(void)
         cmocka_unit_test(wordpiece_of_json),
         cmocka_unit_test(characters_are_not_torn),
         cmocka_unit_test(utf8_at_the_borders),
-        cmocka_unit_test(white_space),
+        cmocka_unit_test(classes_of_characters),
         cmocka_unit_test(other_tokenizers_are_refused_by_name),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(pieces_do_not_matter),
         cmocka_unit_test(tokens_have_two_or_four_bytes),
+        cmocka_unit_test(progress_is_told),
         cmocka_unit_test(packing_fails_cleanly),
         cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(several_threads),
