@@ -326,8 +326,10 @@ typedef struct {
 static ctn_status count(void *user, const ctn_weights_match *m)
 {
     found *f = user;
-    if (!m->problem) f->fit++;
-    else {
+    if (!m->problem) {
+        assert_string_equal(m->name, m->array);
+        f->fit++;
+    } else {
         const size_t n = strlen(f->text);
         f->problems++;
         snprintf(f->text + n, sizeof f->text - n, "%s\n", m->problem);
@@ -360,6 +362,82 @@ static void test_explained(void **state)
                  "linear.weight (10,64), nearest: head.linear.weight (7,64)");
     unlink("changed.safetensors");
     ctn_module_free(other);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+}
+
+/* The map under which the most variables have an array is used, even if some are missing. Without
+ * any, and next to the options rename or map, names stay as they are. */
+static void test_incomplete(void **state)
+{
+    static const char *const rename[] = {"other", "x", NULL};
+    static const pair none[] = {{"vit.layernorm.", "nothing."}, {NULL, NULL}};
+    enum { PAIRS = sizeof timm / sizeof *timm };
+    pair some[PAIRS];
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    memcpy(some, timm, sizeof some);
+    memmove(some + PAIRS - 3, some + PAIRS - 2, 2 * sizeof *some); /* without norm */
+    open_context(&ctx, 1);
+    make_vit(&m, ctx);
+    write_as(m, some, "");
+    assert_fails(ctn_weights_load(m, FILE_NAME, NULL), CTN_ENOTFOUND,
+                 "does not fit the model (names of timm); missing in the file: "
+                 "vit.layernorm.weight (8), vit.layernorm.bias (8); if");
+    write_as(m, none, "");
+    assert_fails(ctn_weights_load(m, FILE_NAME, NULL), CTN_ENOTFOUND,
+                 "does not fit the model; missing in the file: vit.");
+    write_as(m, timm, "");
+    assert_fails(ctn_weights_load(m, FILE_NAME, CTN_OPT(ctn_weights_opt, .rename = rename)),
+                 CTN_ENOTFOUND, "does not fit the model; missing in the file: vit.");
+    ctn_module_free(m);
+    /* A prefix is one, too, and only one of these two needs it. */
+    make_linear(&m, ctx);
+    OK(ctn_weights_load(m, SAVED "training.pt", CTN_OPT(ctn_weights_opt, .rename = rename)));
+    assert_fails(ctn_weights_load(m, SAVED "data_parallel.pt",
+                                  CTN_OPT(ctn_weights_opt, .rename = rename)),
+                 CTN_ENOTFOUND, "does not fit the model; missing");
+    /* A name is renamed by whole parts: f is not fc. */
+    OK(ctn_weights_load(m, SAVED "training.pt",
+                        CTN_OPT(ctn_weights_opt, .rename = (const char *const[]){"f", "x", NULL})));
+    assert_fails(ctn_weights_load(NULL, SAVED "training.pt", NULL), CTN_EARG, "needs a module");
+    assert_fails(ctn_weights_load(m, NULL, NULL), CTN_EARG, "needs a module and a path");
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    unlink(FILE_NAME);
+}
+
+/* A tied variable takes the array of the first of its names that has one. */
+static void test_tied(void **state)
+{
+    static const float zeros[6], ones[6] = {1, 1, 1, 1, 1, 1};
+    ctn_context *ctx = NULL;
+    ctn_module *m = NULL;
+    (void)state;
+    open_context(&ctx, 1);
+    make_linear(&m, ctx);
+    OK(ctn_module_tie(m, "again", ctn_module_find(m, "fc.weight")));
+    const ctn_vars all = ctn_params(m);
+    const bool again_first = strcmp(all.name[0], "again") == 0;
+    for (int files = 0; files < 3; files++) { /* again and fc.weight, and each of them alone */
+        float w[6];
+        ctn__st_writer *out = NULL;
+        OK(ctn__st_begin(&out, FILE_NAME));
+        if (files != 2) OK(ctn__st_add(out, "again", CTN_F32, 2, (int64_t[]){2, 3}));
+        if (files != 1) OK(ctn__st_add(out, "fc.weight", CTN_F32, 2, (int64_t[]){2, 3}));
+        OK(ctn__st_add(out, "fc.bias", CTN_F32, 1, (int64_t[]){2}));
+        if (files != 2) OK(ctn__st_put(out, "again", zeros));
+        if (files != 1) OK(ctn__st_put(out, "fc.weight", ones));
+        OK(ctn__st_put(out, "fc.bias", zeros));
+        OK(ctn__st_finish(out));
+        ctn__st_writer_free(out);
+        OK(ctn_weights_load(m, FILE_NAME, NULL));
+        OK(ctn_var_get(ctn_module_find(m, "fc.weight"), w, sizeof w));
+        const bool zero = files == 1 || (files == 0 && again_first);
+        assert_memory_equal(w, zero ? zeros : ones, sizeof w);
+    }
+    unlink(FILE_NAME);
     ctn_module_free(m);
     ctn_context_free(ctx);
 }
@@ -432,6 +510,17 @@ static void test_nearest(void **state)
         if (far <= MOST) assert_nearest(m, ruler[far], name, ruler[far]);
         if (far < MOST) assert_nearest(m, ruler[far + 1], name, name);
     }
+    ctn_module_free(m);
+    /* An array that another variable has is not offered. */
+    found f = {0};
+    ctn_module *fd = NULL;
+    make_linear(&m, ctx);
+    OK(ctn_linear_new(&fd, ctx, 3, 2, NULL));
+    OK(ctn_module_add(m, "fd", fd));
+    write_two((const char *const[]){"fc.weight", NULL});
+    OK(ctn_weights_compare(m, FILE_NAME, NULL, count, &f));
+    assert_string_equal(f.text, "missing in the file: fd.weight (2,3)\n"
+                                "missing in the file: fd.bias (2)\n");
     unlink(FILE_NAME);
     ctn_module_free(m);
     ctn_context_free(ctx);
@@ -540,6 +629,8 @@ int main(void)
         cmocka_unit_test(test_vit),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_explained),
+        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_tied),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_nearest_limits),
         cmocka_unit_test(test_write),
