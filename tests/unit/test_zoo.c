@@ -567,6 +567,8 @@ static void test_other_modules(void **state)
     call_once(ctx, m, CTN_F32, CTN_SHAPE(2, 4, 5), CTN_SHAPE(2, 4, 5));
     OK(ctn_embedding_new(&m, ctx, 7, 3, NULL));
     call_once(ctx, m, CTN_I64, CTN_SHAPE(2, 4), CTN_SHAPE(2, 4, 3));
+    OK(ctn_embedding_new(&m, ctx, 1, 1, NULL));
+    call_once(ctx, m, CTN_I64, CTN_SHAPE(2, 4), CTN_SHAPE(2, 4, 1));
     OK(ctn_dropout_new(&m, ctx, 0.5));
     call_once(ctx, m, CTN_F32, CTN_SHAPE(2, 4), CTN_SHAPE(2, 4));
     OK(ctn_max_pool_new(&m, ctx, CTN_OPT(ctn_pool_opt, .kernel = {2})));
@@ -577,8 +579,12 @@ static void test_other_modules(void **state)
     call_once(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 4), CTN_SHAPE(2, 12));
     assert_fails(ctn_batch_norm_new(&m, ctx, 0, NULL), CTN_EARG, "0 channels");
     assert_fails(ctn_group_norm_new(&m, ctx, 2, 3, NULL), CTN_EARG, "3 channels in 2 groups");
-    assert_fails(ctn_layer_norm_new(&m, ctx, 0, NULL, NULL), CTN_EARG, "got 0 dimensions");
+    static const int64_t ones[CTN_MAX_DIMS + 1] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    assert_fails(ctn_layer_norm_new(&m, ctx, 0, ones, NULL), CTN_EARG, "got 0 dimensions");
+    assert_fails(ctn_layer_norm_new(&m, ctx, 1, NULL, NULL), CTN_EARG, "got 1 dimensions");
+    assert_fails(ctn_layer_norm_new(&m, ctx, CTN_MAX_DIMS + 1, ones, NULL), CTN_EARG, "1 to 8");
     assert_fails(ctn_embedding_new(&m, ctx, 0, 3, NULL), CTN_EARG, "0 rows");
+    assert_fails(ctn_embedding_new(&m, ctx, 3, 0, NULL), CTN_EARG, "3 rows of 0");
     assert_fails(ctn_dropout_new(&m, ctx, 1), CTN_EARG, "rate is 1");
     assert_fails(ctn_max_pool_new(&m, ctx, NULL), CTN_EARG, "kernel is 0");
     assert_null(m);
@@ -605,7 +611,29 @@ static void test_refusals(void **state)
     assert_fails(ctn_zoo_fno(&m, ctx, CTN_OPT(ctn_fno_opt, .modes = {3, -1})), CTN_EARG,
                  "modes is -1");
     assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .heads = 3)), CTN_EARG, "3 heads");
+    static const ctn_llama_opt llama[] = {
+        {sizeof *llama, .layers = -1},
+        {sizeof *llama, .heads = -1},
+        {sizeof *llama, .heads = 6, .kv_heads = 4},
+        {sizeof *llama, .kv_heads = -1},
+        {sizeof *llama, .width = 24}, /* 3 for each of 8 heads */
+        {sizeof *llama, .width = 7},  /* 0 */
+        {sizeof *llama, .head_width = 3},
+        {sizeof *llama, .window = -1},
+        {sizeof *llama, .rotary_base = -1},
+        {sizeof *llama, .eps = -1e-5},
+    };
+    for (size_t i = 0; i < sizeof llama / sizeof *llama; i++)
+        assert_fails(ctn_zoo_llama(&m, ctx, &llama[i]), CTN_EARG,
+                     i < 4 ? "must divide heads" : "must be even and positive");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = 7)), CTN_EARG, "7 heads");
+    assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = -1)), CTN_EARG, "-1 heads");
+    assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .layers = -1)), CTN_EARG, "-1 layers");
+    assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .eps = -1)), CTN_EARG, "eps is -1");
+    assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .layers = -1)), CTN_EARG, "-1 layers");
+    assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .dropout = 1)), CTN_EARG,
+                 "dropout is 1");
+    assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .dropout = -0.1)), CTN_EARG, "-0.1");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .classes = -1)), CTN_EARG,
                  "classes is -1");
     assert_fails(ctn_zoo_vit(&m, ctx, CTN_OPT(ctn_vit_opt, .image = 8)), CTN_EARG, "patches of 16");
@@ -694,20 +722,27 @@ static void test_failing_allocator(void **state)
 
 /* ---- a loss inside the network -------------------------------------------------------------- */
 
-enum { GPT_WORDS = 11, GPT_WIDTH = 16 };
+enum { WORDS = 11, WIDTH = 16 };
 
-/* The loss of a small GPT and the gradient of its tied matrix, with logits or without. */
-static double gpt_loss(ctn_context *ctx, ctn_module *m, ctn_optim *o, bool inside, float *grad)
+/* The loss of a small GPT or BERT, with logits or without; the gradients of its tied matrix and, of
+ * BERT, of the bias of the logits. */
+static double loss_of(ctn_context *ctx, ctn_module *m, ctn_optim *o, bool bert, bool inside,
+                      float *grad)
 {
     static const int64_t x[2][5] = {{1, 2, 3, 4, 5}, {9, 8, 7, 6, 10}};
     static const int64_t t[2][5] = {{2, 3, 4, 5, 0}, {8, -100, 6, 10, 1}};
+    const char *matrix = bert ? "bert.embeddings.word_embeddings.weight" : "wte.weight";
     OK(ctn_scope_begin(ctx));
     ctn_tensor *in = ctn_input(ctx, x, CTN_I64, CTN_SHAPE(2, 5));
     ctn_tensor *target = ctn_input(ctx, t, CTN_I64, CTN_SHAPE(2, 5));
-    ctn_tensor *y = inside ? ctn_call_multi(m, in, target).t[0]
-                           : ctn_softmax_cross_entropy(ctn_call(m, in), target);
+    ctn_tensor *y = !inside ? ctn_softmax_cross_entropy(ctn_call(m, in), target)
+                    : bert  ? ctn_call_multi(m, in, NULL, NULL, target).t[0]
+                            : ctn_call_multi(m, in, target).t[0];
     OK(ctn_backward(o, y));
-    OK(ctn_var_grad(ctn_module_find(m, "wte.weight"), grad, GPT_WORDS * GPT_WIDTH * sizeof *grad));
+    OK(ctn_var_grad(ctn_module_find(m, matrix), grad, WORDS * WIDTH * sizeof *grad));
+    if (bert)
+        OK(ctn_var_grad(ctn_module_find(m, "cls.predictions.bias"), grad + WORDS * WIDTH,
+                        WORDS * sizeof *grad));
     const double loss = ctn_item(y);
     OK(ctn_optim_step(o));
     OK(ctn_scope_end(ctx));
@@ -717,20 +752,27 @@ static double gpt_loss(ctn_context *ctx, ctn_module *m, ctn_optim *o, bool insid
 static void test_loss_inside(void **state)
 {
     ctn_context *ctx = *state;
-    ctn_module *m = NULL;
-    ctn_optim *o = NULL;
-    float grad[2][GPT_WORDS * GPT_WIDTH];
-    double loss[2];
-    OK(ctn_zoo_gpt(&m, ctx,
-                   CTN_OPT(ctn_gpt_opt, .vocabulary = GPT_WORDS, .block = 8, .width = GPT_WIDTH,
-                           .layers = 2)));
-    OK(ctn_sgd_new(&o, ctn_params(m), CTN_OPT(ctn_sgd_opt, .lr = 1e-30)));
-    for (int i = 0; i < 2; i++) loss[i] = gpt_loss(ctx, m, o, i == 1, grad[i]);
-    assert_true(fabs(loss[0] - loss[1]) < 1e-6);
-    for (int i = 0; i < GPT_WORDS * GPT_WIDTH; i++)
-        assert_true(fabsf(grad[0][i] - grad[1][i]) < 1e-6f);
-    ctn_optim_free(o);
-    ctn_module_free(m);
+    for (int bert = 0; bert < 2; bert++) {
+        ctn_module *m = NULL;
+        ctn_optim *o = NULL;
+        float grad[2][WORDS * WIDTH + WORDS] = {{0}};
+        double loss[2];
+        if (bert)
+            OK(ctn_zoo_bert(&m, ctx,
+                            CTN_OPT(ctn_bert_opt, .vocabulary = WORDS, .block = 8, .width = WIDTH,
+                                    .layers = 2, .heads = 2)));
+        else
+            OK(ctn_zoo_gpt(&m, ctx,
+                           CTN_OPT(ctn_gpt_opt, .vocabulary = WORDS, .block = 8, .width = WIDTH,
+                                   .layers = 2)));
+        OK(ctn_sgd_new(&o, ctn_params(m), CTN_OPT(ctn_sgd_opt, .lr = 1e-30)));
+        for (int i = 0; i < 2; i++) loss[i] = loss_of(ctx, m, o, bert, i == 1, grad[i]);
+        assert_true(fabs(loss[0] - loss[1]) < 1e-6);
+        for (int i = 0; i < WORDS * WIDTH + WORDS; i++)
+            assert_true(fabsf(grad[0][i] - grad[1][i]) < 1e-6f);
+        ctn_optim_free(o);
+        ctn_module_free(m);
+    }
 }
 
 int main(void)
