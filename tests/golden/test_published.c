@@ -186,6 +186,17 @@ static void refusals(void **state)
         assert_null(m);
         ctn_error_clear();
     }
+    static const char *const other[] = {"[1]", "{", ""}; /* no object */
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        ctn_module *m = NULL;
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(other[i], f);
+        fclose(f);
+        assert_int_equal(ctn_zoo_open(&m, ctx, path), CTN_EFORMAT);
+        assert_non_null(strstr(ctn_error_message(), "not a JSON object"));
+        ctn_error_clear();
+    }
     close(fd);
     unlink(path);
 }
