@@ -329,6 +329,10 @@ static void test_crf(void **state)
     (void)ctn_scope_end(ctx);
     ctn_error_clear();
     ctn_module_free(m);
+    OK(ctn_crf_new(&m, ctx, 1, NULL)); /* one label is possible, none is not */
+    ctn_module_free(m);
+    assert_int_equal(ctn_crf_new(&m, ctx, 0, NULL), CTN_EARG);
+    assert_refused(CTN_EARG, "got 0 labels");
     assert_int_equal(ctn_crf_new(&m, ctx, 0, NULL), CTN_EARG);
     ctn_error_clear();
 }
