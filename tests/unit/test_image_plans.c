@@ -307,6 +307,13 @@ static ctn_tensor *bn_read_twice(run *r)
     return loss_of(r, ctn_add(ctn_relu(b), ctn_tanh(b)));
 }
 
+static ctn_tensor *residual_read_twice(run *r)
+{
+    ctn_tensor *t = ctn_tanh(constant(r, CTN_SHAPE(4, 8, 12, 12))); /* no gradient reads it */
+    ctn_tensor *y = ctn_relu(ctn_add(norm(r, conv(r, r->p[0], 1, 1), 2), t));
+    return loss_of(r, ctn_add(y, ctn_exp(t)));
+}
+
 static ctn_tensor *bn_added_to_itself(run *r)
 {
     ctn_tensor *b = norm(r, conv(r, r->p[0], 1, 1), 2);
@@ -475,6 +482,7 @@ static const net nets[] = {
      {16, 8, 1, 1}, {16}, {16}}, {2, 5, 8}},
     {"strided_1x1", strided_1x1, {{3, 8, 12, 12}, {16, 8, 1, 1}, {16}, {16}}, {2}},
     {"bn_read_twice", bn_read_twice, {IMAGES, KERNEL, BN}, {2}},
+    {"residual_read_twice", residual_read_twice, {IMAGES, KERNEL, BN}, {2}},
     {"bn_added_to_itself", bn_added_to_itself, {IMAGES, KERNEL, BN}, {2}},
     {"kept_inside", kept_inside, {IMAGES, KERNEL, BN, KERNEL, KERNEL}, {2}},
     {"kept_relu_of_bn", kept_relu_of_bn, {IMAGES, KERNEL, BN, KERNEL}, {2}},
@@ -553,9 +561,11 @@ static const struct {
     {"norm_act", "conv_bn_relu", "relu", 1, 0},
     {"norm_act", "kept_relu_of_bn", "relu", 1, 0},
     {"norm_act", "block_identity", "relu", 3, 0},
+    {"norm_act", "residual_read_twice", "relu", 1, 0},
     {"norm_act", "block_downsample", "relu", 2, 0},
     {"norm_act", "evaluated", "relu", 2, 0},
     {"norm_grad", "conv_bn_relu", "relu_grad", 1, 0},
+    {"norm_grad", "conv_bn_relu", "batch_norm_grad_x", 0, 1}, /* does not read y */
     {"norm_grad", "kept_relu_of_bn", "relu_grad", 1, 0},
     {"norm_grad", "block_identity", "relu_grad", 3, 0},
     /* residuals and joins are fused, the loss is not */
