@@ -48,7 +48,24 @@ static ctn_status fill_state(void *user, const char *name, ctn_dtype dtype, int 
     return CTN_OK;
 }
 
-/* Frees m. in: its shape, ended by 0. */
+static void compare(const char *name, ctn_module *m, int ndim, const int64_t *in, const float *x,
+                    const double *expected, size_t n)
+{
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *y = ctn_call(m, ctn_input(ctx, x, CTN_F32, ndim, in));
+    const float *found = y ? ctn_data(y) : NULL;
+    if (!found) fail_msg("%s: %s", name, ctn_error_message());
+    assert_int_equal(ctn_count(y), n);
+    double most = 1;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(expected[i]));
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)found[i] - expected[i]) <= 1e-5 * most))
+            fail_msg("%s: number %d of the result is %.9g, expected %.9g", name, (int)i,
+                     (double)found[i], expected[i]);
+    OK(ctn_scope_end(ctx));
+}
+
+/* Frees m. in: the shape of its input, ended by 0. */
 static void check(const char *name, ctn_status made, ctn_module *m, const int64_t *in,
                   const double *expected, size_t n)
 {
@@ -64,18 +81,10 @@ static void check(const char *name, ctn_status made, ctn_module *m, const int64_
     for (uint32_t i = 0; i < count; i++) x[i] = (float)hashed_uniform(key, i);
     hashed_fill(m, NULL);
     OK(ctn_module_visit(m, fill_state, NULL));
-    OK(ctn_scope_begin(ctx));
-    ctn_tensor *y = ctn_call(m, ctn_input(ctx, x, CTN_F32, ndim, in));
-    const float *found = y ? ctn_data(y) : NULL;
-    if (!found) fail_msg("%s: %s", name, ctn_error_message());
-    assert_int_equal(ctn_count(y), n);
-    double most = 1;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(expected[i]));
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)found[i] - expected[i]) <= 1e-5 * most))
-            fail_msg("%s: number %d of the result is %.9g, expected %.9g", name, (int)i,
-                     (double)found[i], expected[i]);
-    OK(ctn_scope_end(ctx));
+    for (int grad = 0; grad < 2; grad++) { /* without gradients, more is fused */
+        ctn_context_set_grad(ctx, grad);
+        compare(name, m, ndim, in, x, expected, n);
+    }
     ctn_module_free(m);
 }
 
