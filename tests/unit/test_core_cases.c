@@ -14,6 +14,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
+#include "support/check.h"
 #include "support/ok.h"
 
 #include <cmocka.h>
@@ -298,6 +299,54 @@ static void half_a_record_does_not_run(void **state)
     setup(state);
 }
 
+/* Refused effects leave the record as it was. After an earlier error, NULL passes that error on. */
+static void refused_effects(void **state)
+{
+    (void)state;
+    static const float three[3] = {1, 2, 3};
+    static const int64_t two[2] = {1, 2}, one = 1;
+    ctn_context *other = NULL;
+    OK(ctn_context_new(&other, CTN_OPT(ctn_context_opt, .threads = 1)));
+    OK(ctn_scope_begin(other));
+    start(1, 2);
+    ctn_tensor *far = ctn_full(other, 1, CTN_F32, CTN_SHAPE(2));
+    ctn_tensor *long_one = ctn_input(ctx, three, CTN_F32, CTN_SHAPE(3));
+    ctn_tensor *whole = ctn_input(ctx, two, CTN_I64, CTN_SHAPE(2));
+    ctn_tensor *x = ctn_use(p), *gx[2] = {x, x};
+    assert_fails(ctn_assign(s, NULL), CTN_EARG, "is NULL");
+    assert_fails(ctn_assign(NULL, x), CTN_EARG, "is NULL");
+    assert_fails(ctn_assign(s, far), CTN_EARG, "another context");
+    assert_fails(ctn_assign(s, long_one), CTN_ESHAPE, "s is f32 (2), but the tensor is f32 (3)");
+    assert_fails(ctn_assign(s, whole), CTN_ESHAPE, "but the tensor is i64 (2)");
+    assert_fails(ctn_backward(opt, NULL), CTN_EARG, "the loss is NULL");
+    assert_fails(ctn_backward(opt, ctn_sum(far, CTN_ALL_AXES, 0)), CTN_EARG, "another context");
+    assert_fails(ctn_backward(opt, x), CTN_ESHAPE, "the loss is f32 (2), expected one float");
+    assert_fails(ctn_backward(opt, ctn_input(ctx, &one, CTN_I64, CTN_SHAPE(1))), CTN_ESHAPE,
+                 "i64 (1)");
+    assert_fails(ctn_backward(opt, square_sum(long_one)), CTN_EGRAD, "no trainable parameter");
+    assert_fails(ctn_optim_step(opt), CTN_ESTATE, "no gradient was contributed");
+    assert_fails(ctn_grad(NULL, 1, &x, gx), CTN_EARG, "needs y");
+    assert_fails(ctn_grad(x, 0, &x, gx), CTN_EARG, "1 to 16 inputs");
+    assert_fails(ctn_grad(x, 2, (ctn_tensor *[]){x, NULL}, gx), CTN_EARG, "x 1 is NULL");
+    assert_fails(ctn_grad(x, 2, (ctn_tensor *[]){x, long_one}, gx), CTN_EGRAD, "x 1, recorded at");
+    assert_true(gx[0] == NULL && gx[1] == NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ctn_fail(CTN_EDTYPE, "earlier"), CTN_EDTYPE);
+        assert_fails(i == 0   ? ctn_assign(s, NULL)
+                     : i == 1 ? ctn_backward(opt, NULL)
+                              : ctn_grad(NULL, 1, &x, gx),
+                     CTN_EDTYPE, "earlier");
+    }
+    OK(ctn_assign(s, ctn_scale(x, 3)));
+    OK(ctn_backward(opt, square_sum(x)));
+    OK(ctn_optim_step(opt));
+    OK(ctn_scope_end(ctx));
+    expect_var(s, 3, 6);
+    expect_var(p, -1, -2); /* p - 2 p */
+    OK(ctn_scope_end(other));
+    ctn_context_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_constant_gradient_can_be_asked_by, setup, teardown),
         cmocka_unit_test_setup_teardown(grad_mode_of_a_gradient_is_hashed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_parameter_is_a_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused_effects, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(half_a_record_does_not_run, setup, teardown),
     };
