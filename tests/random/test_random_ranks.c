@@ -26,7 +26,6 @@
 #include "optim/optim.h"
 #include "random_machine.h"
 #include "support/machine.h"
-#include "support/tsan.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { PROGRAMS = 60 };

@@ -31,7 +31,6 @@
 #include "support/counted.h"
 #include "support/folder.h"
 #include "support/opens.h"
-#include "support/tsan.h"
 
 #ifndef CTN_HAVE_YYJSON
 int main(void)

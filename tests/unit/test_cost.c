@@ -25,7 +25,6 @@
 #include "support/counted.h"
 #include "support/folder.h"
 #include "support/opens.h"
-#include "support/tsan.h"
 
 #if !defined(CTN_HAVE_YYJSON) || !defined(CTN_HAVE_SPNG)
 int main(void)
