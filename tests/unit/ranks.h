@@ -24,7 +24,6 @@
 #include <cmocka.h>
 
 #include "support/ok.h"
-#include "support/tsan.h"
 
 enum { MOST = 4, ROOM = 8 }; /* ranks of most tests, and of any */
 
