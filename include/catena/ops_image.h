@@ -95,7 +95,7 @@ CTN_API ctn_status ctn_max_pool_places_at(const char *at, ctn_tensor *x, const c
 #define ctn_max_pool_places(...) ctn_max_pool_places_at(CTN_HERE, __VA_ARGS__)
 /* Put each element of y where the maximum of its window was, into zeros of the given n spatial
  * sizes; elements that meet are added. opt is that of the pooling. (N,C,...) -> (N,C,size...).
- * Errors: ESHAPE, EDTYPE. */
+ * Errors: ESHAPE, EDTYPE; when it runs, EARG for a place outside of its window. */
 CTN_API ctn_tensor *ctn_max_unpool_at(const char *at, ctn_tensor *y, ctn_tensor *places,
                                       const ctn_pool_opt *opt, int n, const int64_t *size);
 #define ctn_max_unpool(...) ctn_max_unpool_at(CTN_HERE, __VA_ARGS__)

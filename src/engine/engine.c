@@ -166,9 +166,23 @@ dnnl_data_type_t ctn__dnnl_type(ctn_dtype t)
     }
 }
 
+/* Many kernels of oneDNN hold the sizes of matrices and images as int. They divide by the 0 that
+ * 2^32 becomes, and count in blocks up to a size near 2^31, which they never reach. */
+static ctn_status check_sizes(const ctn_desc *d)
+{
+    const int64_t most = INT64_C(1) << 30;
+    for (int i = 0; i < d->ndim && d->ndim > 1; i++)
+        if (d->dim[i] > most)
+            return ctn_fail(CTN_EUNSUPPORTED,
+                            "the size of dimension %d is %lld; oneDNN supports at most %lld", i,
+                            (long long)d->dim[i], (long long)most);
+    return CTN_OK;
+}
+
 ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn__engine *e, const ctn_desc *d)
 {
     dnnl_status_t s;
+    CTN_TRY(check_sizes(d));
     if (d->layout > 0) {
         s = dnnl_memory_desc_clone(md, e->layouts.at[d->layout - 1]);
     } else {
@@ -186,6 +200,7 @@ ctn_status ctn__dnnl_desc(dnnl_memory_desc_t *md, const ctn__engine *e, const ct
 ctn_status ctn__dnnl_grouped(dnnl_memory_desc_t *md, const ctn_desc *d, int64_t groups)
 {
     dnnl_dims_t dims, strides;
+    CTN_TRY(check_sizes(d));
     dims[0] = groups;
     dims[1] = d->dim[0] / groups;
     strides[0] = d->stride[0] * dims[1];

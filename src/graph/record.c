@@ -291,8 +291,9 @@ static ctn_status infer(const char *at, const ctn_op *op, int nin, ctn_tensor *c
     if (st < 0) {
         if (ctn_error_status() == CTN_OK)
             ctn_fail(st, "%s: cannot infer the type and shape of its result", op->name);
-        ctn_error_trace(st, at, 0, op->name);
     }
+    for (int i = 0; i < ia->nout && st >= 0; i++) st = ctn__desc_check(&ia->out[i], op->name);
+    if (st < 0) ctn_error_trace(st, at, 0, op->name);
     return st;
 }
 

@@ -65,7 +65,7 @@ static ctn_status prepare(ctn_prepare_args *a, bool backward)
     t->E = q->dim[3];
     t->F = v->dim[3];
     t->causal = a->attr[CAUSAL] != 0;
-    t->window = a->attr[WINDOW];
+    t->window = a->attr[WINDOW] < CTN__ATTEND_FAR ? a->attr[WINDOW] : CTN__ATTEND_FAR;
     const ctn_status st = ctn__attend_make(t, backward, a->threads);
     if (st < 0) {
         ctn__free(t);
@@ -76,8 +76,9 @@ static ctn_status prepare(ctn_prepare_args *a, bool backward)
     a->priv_bytes = sizeof *t + (size_t)products * 16384;
     a->kernel = ctn__tile_name(t->tile[0]);
     a->scratch = ctn__attend_scratch(t, backward, a->threads);
-    a->flops = 2 * t->N * t->H * t->L * t->M * (t->E + t->F) / (t->causal ? 2 : 1);
-    if (backward) a->flops = a->flops * 5 / 2;
+    const double pairs = (double)t->N * (double)t->H * (double)t->L * (double)t->M;
+    a->flops =
+        ctn__work(pairs * (double)(t->E + t->F) * (t->causal ? 1 : 2) * (backward ? 2.5 : 1));
     for (int i = 0; i < (backward ? 3 : 1); i++) heads_inside(&a->dout[i]);
     if (backward) ctn__plain(&a->din[5]);
     for (int i = backward ? 6 : 3; i < a->nin; i++)

@@ -47,6 +47,9 @@ static ctn_status check(const ctn_infer_args *a, const char *p, const char *q)
             a->attr[CTN__CONV_PAD + i] < 0 || a->attr[CTN__CONV_PAD_END + i] < 0)
             return wrong(a, p, q, "strides and dilations must be at least 1, padding at least 0");
     if (a->attr[CTN__CONV_GROUPS] < 1) return wrong(a, p, q, "groups must be at least 1");
+    for (int i = 0; i < x->ndim; i++)
+        if (x->dim[i] > CTN__CONV_MOST || w->dim[i] > CTN__CONV_MOST)
+            return wrong(a, p, q, "no size may be larger than 1073741824");
     return CTN_OK;
 }
 
@@ -513,6 +516,10 @@ ctn_status ctn__conv_opt(int64_t *attr, ctn_conv_opt *o, const char *who, const 
         if (*end == CTN_PAD_NONE) *end = 0;
     }
     attr[CTN__CONV_GROUPS] = o->groups ? o->groups : 1;
+    for (int i = 0; i < CTN__CONV_NATTR; i++)
+        if (attr[i] > CTN__CONV_MOST || attr[i] < -CTN__CONV_MOST)
+            return ctn_fail(CTN_EARG, "%s: %s is %lld, expected at most %lld", who, attr_names[i],
+                            (long long)attr[i], (long long)CTN__CONV_MOST);
     return CTN_OK;
 }
 
@@ -554,11 +561,12 @@ ctn_tensor *ctn_conv_transpose_at(const char *at, ctn_tensor *x, ctn_tensor *w, 
         return NULL;
     }
     per_axis(extra, o.out_pad, 0);
-    if (x && w) {
-        for (int i = 0; i < CTN_MAX_SPATIAL && i < x->d.ndim - 2 && i < w->d.ndim - 2; i++)
-            attr[CTN__CONV_SIZE + i] = (x->d.dim[2 + i] - 1) * attr[CTN__CONV_STRIDE + i] -
-                                       padding(attr, i) + span(attr, i, w->d.dim[2 + i]) +
-                                       (extra[i] == CTN_PAD_NONE ? 0 : extra[i]);
+    for (int i = 0; x && w && i < CTN_MAX_SPATIAL && i < x->d.ndim - 2 && i < w->d.ndim - 2; i++) {
+        const int64_t n = x->d.dim[2 + i], k = w->d.dim[2 + i];
+        const int64_t more = extra[i] == CTN_PAD_NONE ? 0 : extra[i];
+        if (n > CTN__CONV_MOST || k > CTN__CONV_MOST || more < 0 || more > CTN__CONV_MOST) continue;
+        attr[CTN__CONV_SIZE + i] =
+            (n - 1) * attr[CTN__CONV_STRIDE + i] - padding(attr, i) + span(attr, i, k) + more;
     }
     ctn_tensor *y =
         ctn__apply1(at, NULL, &ctn__op_conv_data, 2, in, CTN__CONV_NATTR, attr, 0, NULL);

@@ -34,7 +34,9 @@ static ctn_status find_sizes(const char *at, ctn_tensor *x, ctn_tensor *offset, 
                         "deform_conv: groups is %lld and pad_mode %d, expected 1 and CTN_PAD_ZEROS "
                         "(%s)",
                         (long long)attr[CTN__CONV_GROUPS], (int)o.pad_mode, at);
-    if (x->d.ndim != 4 || offset->d.ndim != 4 || w->d.ndim != 4) return refuse(at, x, offset, w);
+    if (x->d.ndim != 4 || offset->d.ndim != 4 || w->d.ndim != 4 || w->d.dim[2] > CTN__CONV_MOST ||
+        w->d.dim[3] > CTN__CONV_MOST)
+        return refuse(at, x, offset, w);
     *s = (sizes){.N = x->d.dim[0], .I = x->d.dim[1], .O = w->d.dim[0]};
     bool ok = w->d.dim[1] == s->I && offset->d.dim[0] == s->N &&
               offset->d.dim[1] == 2 * w->d.dim[2] * w->d.dim[3];

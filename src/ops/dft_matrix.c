@@ -14,7 +14,7 @@ static ctn_status dft_matrix_infer(ctn_infer_args *a)
 {
     const int64_t n = a->attr[LENGTH], k = a->attr[KEPT];
     const bool complex = a->attr[COMPLEX] != 0;
-    if (n < 1 || k < 1 || (complex ? 2 * k > n : k > n / 2 + 1))
+    if (n < 1 || k < 1 || n > INT64_C(1) << 40 || (complex ? k > n / 2 : k > n / 2 + 1))
         return ctn_fail(CTN_ESHAPE,
                         "dft_matrix: cannot keep %lld modes of %lld points, at most %lld",
                         (long long)k, (long long)n, (long long)(complex ? n / 2 : n / 2 + 1));

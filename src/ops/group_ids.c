@@ -20,8 +20,8 @@ static ctn_status group_ids_infer(ctn_infer_args *a)
     if (a->in[0]->ndim != 1)
         return ctn_fail(CTN_ESHAPE, "group_ids: ids are %s, expected one dimension",
                         ctn__shape_text(a->in[0], t, sizeof t));
-    if (a->attr[N] < 0)
-        return ctn_fail(CTN_ESHAPE, "group_ids: the number of segments is %lld, expected 0 or more",
+    if (a->attr[N] < 0 || a->attr[N] > INT64_C(1) << 40)
+        return ctn_fail(CTN_ESHAPE, "group_ids: the number of segments is %lld, expected 0 to 2^40",
                         (long long)a->attr[N]);
     CTN_TRY(ctn__desc_set(&a->out[0], a->name, CTN_I64, 1, (const int64_t[]){a->attr[N] + 1}));
     return ctn__desc_set(&a->out[1], a->name, CTN_I64, 1, a->in[0]->dim);

@@ -105,7 +105,7 @@ static ctn_status linear_prepare(ctn_prepare_args *a)
     static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
     for (int i = 0; i < a->nin; i++) ctn__ask_spread(&a->din[i]);
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
-    a->flops = 2 * ctn__count(y) * x->dim[1];
+    a->flops = ctn__work(2.0 * (double)ctn__count(y) * (double)x->dim[1]);
     a->kernel = "empty";
     if (a->nin > 2) ctn__plain(&a->din[2]);
     if (ctn__count(y) == 0 || x->dim[1] == 0) return CTN_OK;

@@ -123,7 +123,7 @@ static ctn_status lce_prepare(ctn_prepare_args *a)
     const int64_t N = a->din[0].dim[0], C = a->din[0].dim[1], V = a->din[1].dim[0];
     size_t at[5];
     a->kernel = "gemm";
-    a->flops = (a->nout > 1 ? 6 : 2) * N * C * V;
+    a->flops = ctn__work((a->nout > 1 ? 6.0 : 2.0) * (double)N * (double)C * (double)V);
     offsets(&a->din[0], &a->din[1], at);
     a->scratch = at[4];
     return CTN_OK;

@@ -96,7 +96,7 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
     for (int i = 0; i < 2; i++) ctn__ask_spread(&a->din[i]);
     const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
     const int64_t K = p.dim[p.ndim - 1];
-    a->flops = 2 * ctn__count(c) * K;
+    a->flops = ctn__work(2.0 * (double)ctn__count(c) * (double)K);
     a->kernel = "empty";
     if (ctn__count(c) == 0 || K == 0) return CTN_OK;
     if (c->dtype == CTN_F64) {

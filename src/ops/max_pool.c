@@ -150,6 +150,56 @@ ctn_op ctn__op_max_pool_grad_grad = {
     .run = max_pool_grad_grad_run,
 };
 
+/* ---- places of the user -> the same, checked ------------------------------------------------- */
+
+/* Is position k of window o of one sample inside x? */
+static bool is_inside(const int64_t *attr, int64_t o, int64_t k)
+{
+    for (int i = CTN_MAX_SPATIAL - 1; i >= 0; i--) {
+        const int64_t K = attr[CTN__P_KERNEL + i], O = attr[CTN__P_OUT + i];
+        const int64_t at = o % O * attr[CTN__P_STRIDE + i] - attr[CTN__P_PAD + i] + k % K;
+        if (at < 0 || at >= attr[CTN__P_IN + i]) return false;
+        o /= O;
+        k /= K;
+    }
+    return k == 0;
+}
+
+/* The kernels of max_pool_grad trust their positions, because max_pool made them. */
+static ctn_status max_unpool_places_run(const ctn_run_args *a)
+{
+    const ctn_desc *d = &a->din[0];
+    const int64_t *O = a->attr + CTN__P_OUT, windows = O[0] * O[1] * O[2];
+    for (int64_t i = 0; i < ctn__count(d); i++) {
+        const int64_t k =
+            d->dtype == CTN_I32 ? ((const int32_t *)a->in[0])[i] : ((const uint8_t *)a->in[0])[i];
+        if (k < 0 || !is_inside(a->attr, i % windows, k))
+            return ctn_fail(CTN_EARG,
+                            "max_unpool: places has %lld at element %lld, which is not a position "
+                            "of that window inside the result",
+                            (long long)k, (long long)i);
+    }
+    if (a->out[0] != a->in[0]) memcpy(a->out[0], a->in[0], ctn__bytes(d));
+    return CTN_OK;
+}
+
+static ctn_status max_unpool_places_infer(ctn_infer_args *a)
+{
+    a->out[0] = *a->in[0];
+    return CTN_OK;
+}
+
+ctn_op ctn__op_max_unpool_places = {
+    .struct_size = sizeof(ctn_op),
+    .name = "max_unpool_places",
+    .nin = 1,
+    .nout = 1,
+    .inplace = CTN_OPERAND(0),
+    .attr_names = attr_names,
+    .infer = max_unpool_places_infer,
+    .run = max_unpool_places_run,
+};
+
 ctn_status ctn_max_pool_places_at(const char *at, ctn_tensor *x, const ctn_pool_opt *opt,
                                   ctn_tensor **y, ctn_tensor **places)
 {
@@ -182,6 +232,7 @@ ctn_tensor *ctn_max_unpool_at(const char *at, ctn_tensor *y, ctn_tensor *places,
     large.d = y->d; /* only its shape is read, to find the windows */
     bool ok = n == y->d.ndim - 2 && ctn__same_shape(&y->d, &places->d);
     for (int i = 0; ok && i < n; i++) large.d.dim[2 + i] = size[i];
+    if (ok && ctn__desc_check(&large.d, "max_unpool") < 0) return NULL;
     if (ok && ctn__pool_windows("max_unpool", at, &large, opt, attr) < 0) return NULL;
     for (int i = 0; ok && i < n; i++)
         ok = attr[CTN__P_OUT + CTN_MAX_SPATIAL - n + i] == y->d.dim[2 + i];
@@ -193,5 +244,7 @@ ctn_tensor *ctn_max_unpool_at(const char *at, ctn_tensor *y, ctn_tensor *places,
                  ctn__shape_text(&places->d, tp, sizeof tp), at);
         return NULL;
     }
+    in[1] = ctn__apply1(at, NULL, &ctn__op_max_unpool_places, 1, &places, CTN__P_WINDOWS, attr, 0,
+                        NULL);
     return ctn__apply1(at, NULL, &ctn__op_max_pool_grad, 2, in, CTN__P_WINDOWS, attr, 0, NULL);
 }

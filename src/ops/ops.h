@@ -44,6 +44,11 @@ ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
 /* For use in a prepare: ask the plan to copy a broadcast operand into memory without strides of 0.
  * The engine has only slow reference kernels for those. */
 void ctn__ask_spread(ctn_desc *d);
+/* A number of operations, as ctn_prepare_args.flops: sizes at the limit do not overflow. */
+static inline int64_t ctn__work(double n)
+{
+    return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
+}
 /* The last call of a prepare: run the node with primitive p. The node takes ownership of p. */
 ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,
                           ctn_status (*run)(const ctn_run_args *a));

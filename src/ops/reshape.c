@@ -17,7 +17,7 @@ static ctn_status reshape_infer(ctn_infer_args *a)
     for (int i = 0; i < a->nattr; i++) {
         dims[i] = a->attr[i];
         if (dims[i] == -1 && hole < 0) hole = i;
-        else known *= dims[i];
+        else if (__builtin_mul_overflow(known, dims[i], &known)) known = 0; /* refused below */
     }
     if (hole >= 0) dims[hole] = known > 0 ? n / known : 0;
     CTN_TRY(ctn__desc_set(&a->out[0], "reshape", x->dtype, a->nattr, dims));

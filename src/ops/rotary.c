@@ -90,6 +90,7 @@ static ctn_status rotary_run(const ctn_run_args *a)
     const ctn_desc *x = &a->din[0];
     const int64_t T = x->dim[x->ndim - 2], E = x->dim[x->ndim - 1], D = a->attr[DIMS];
     const int64_t rows = E > 0 ? ctn__count(x) / E : 0;
+    if (rows == 0) return CTN_OK;
     const int64_t per = rows / samples(a->din, a->nin); /* rows of a sample */
     const double *table = fill_tables(a);
 #pragma omp parallel for schedule(static) if (rows * E > CTN__GRAIN)

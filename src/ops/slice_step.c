@@ -63,7 +63,7 @@ static ctn_status taken(const ctn_run_args *a, ctn_desc *large, int64_t *first)
                             (long long)n);
         *first += d[LENGTH] > 0 ? (int64_t)start * large->stride[i] : 0;
         large->dim[i] = d[LENGTH];
-        large->stride[i] *= d[STEP];
+        large->stride[i] *= d[LENGTH] > 1 ? d[STEP] : 1; /* any step is possible to one element */
     }
     return CTN_OK;
 }

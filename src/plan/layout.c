@@ -234,6 +234,9 @@ static ctn_status choose_kernel(layouter *l, ctn__pnode *n, ctn_desc *din, ctn_d
         n->scratch = a.scratch;
         n->flops = a.flops;
         CTN_TRY(st);
+        if (a.scratch > CTN__MAX_BYTES)
+            return ctn_fail(CTN_ENOMEM, "%s: needs more scratch memory than any machine has (%s)",
+                            n->op->name, n->at);
     }
     if (!n->run)
         return ctn_fail(CTN_EUNSUPPORTED, "%s: there is no kernel for these operands (%s)",

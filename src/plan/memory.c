@@ -114,6 +114,10 @@ static int last_before(const space *s, size_t at)
 static bool take(space *s, size_t bytes, size_t *at)
 {
     const int t = first_fit(s, bytes);
+    if (bytes > CTN__MAX_BYTES || s->top > CTN__MAX_BYTES) { /* so that no sum wraps around */
+        ctn_fail(CTN_ENOMEM, "the plan needs more memory than any machine has");
+        return false;
+    }
     if (t != 0) {
         const range r = s->node.at[t];
         *at = r.at;

@@ -108,26 +108,40 @@ bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b)
     return true;
 }
 
+/* unit: bytes of an element */
+static ctn_status check_dims(const ctn_desc *d, const char *who, size_t unit)
+{
+    char t[192];
+    size_t n = unit;
+    if (d->ndim < 0 || d->ndim > CTN_MAX_DIMS)
+        return ctn_fail(CTN_ESHAPE, "%s: got %d dimensions, expected at most %d", who, d->ndim,
+                        CTN_MAX_DIMS);
+    for (int i = 0; i < d->ndim; i++) {
+        if (d->dim[i] < 0)
+            return ctn_fail(CTN_ESHAPE, "%s: dimension %d is %lld, expected at least 0", who, i,
+                            (long long)d->dim[i]);
+        n = ctn__mul(n, d->dim[i] > 0 ? (size_t)d->dim[i] : 1);
+    }
+    if (n > CTN__MAX_BYTES)
+        return ctn_fail(CTN_ESHAPE, "%s: a tensor of shape %s is too large for this machine", who,
+                        ctn__shape_text(d, t, sizeof t));
+    return CTN_OK;
+}
+
+ctn_status ctn__desc_check(const ctn_desc *d, const char *who)
+{
+    const size_t unit = ctn_dtype_size(d->dtype);
+    if (unit == 0) return ctn_fail(CTN_EDTYPE, "%s: unknown data type %d", who, (int)d->dtype);
+    return check_dims(d, who, unit);
+}
+
 ctn_status ctn__desc_set(ctn_desc *d, const char *who, ctn_dtype t, int ndim, const int64_t *dims)
 {
-    size_t es = ctn_dtype_size(t);
-    if (es == 0) return ctn_fail(CTN_EDTYPE, "%s: unknown data type %d", who, (int)t);
-    if (ndim < 0 || ndim > CTN_MAX_DIMS)
-        return ctn_fail(CTN_ESHAPE, "%s: got %d dimensions, expected at most %d", who, ndim,
-                        CTN_MAX_DIMS);
-    if (ndim > 0 && !dims) return ctn_fail(CTN_EARG, "%s: dims is NULL", who);
-    size_t n = es;
-    for (int i = 0; i < ndim; i++) {
-        if (dims[i] < 0)
-            return ctn_fail(CTN_ESHAPE, "%s: dimension %d is %lld, expected at least 0", who, i,
-                            (long long)dims[i]);
-        n = ctn__mul(n, dims[i] > 0 ? (size_t)dims[i] : 1);
-        d->dim[i] = dims[i];
-    }
-    if (n > PTRDIFF_MAX)
-        return ctn_fail(CTN_ESHAPE, "%s: the tensor is too large for this machine", who);
     d->dtype = t;
     d->ndim = ndim;
+    if (ndim > 0 && !dims) return ctn_fail(CTN_EARG, "%s: dims is NULL", who);
+    for (int i = 0; i < ndim && i < CTN_MAX_DIMS; i++) d->dim[i] = dims[i];
+    CTN_TRY(ctn__desc_check(d, who));
     ctn__plain(d);
     return CTN_OK;
 }
@@ -146,6 +160,7 @@ ctn_status ctn__broadcast(ctn_desc *out, const char *who, const ctn_desc *a, con
         }
         out->dim[nd - i] = x == 1 ? y : x;
     }
+    CTN_TRY(check_dims(out, who, 1)); /* its strides do not overflow */
     ctn__plain(out);
     return CTN_OK;
 }

@@ -24,8 +24,13 @@ bool ctn__is_channels_last(const ctn_desc *d);
 bool ctn__same_shape(const ctn_desc *a, const ctn_desc *b);
 /* Same shape, type and element positions. */
 bool ctn__same_desc(const ctn_desc *a, const ctn_desc *b);
-/* Needs ndim <= CTN_MAX_DIMS, dims >= 0 and a size that fits memory. Errors: EARG, ESHAPE,
- * EDTYPE. */
+/* The most bytes of a tensor, empty dimensions counted as 1: no machine has more memory, and
+ * strides, and sums of a few sizes, cannot overflow. */
+#define CTN__MAX_BYTES ((size_t)1 << 47)
+/* Checks the type, ndim <= CTN_MAX_DIMS, dims >= 0 and the size. Whatever makes a tensor calls it
+ * once, so that nothing after it has to. Errors: ESHAPE, EDTYPE. */
+ctn_status ctn__desc_check(const ctn_desc *d, const char *who);
+/* The same, and sets d with row-major strides. Errors: EARG, ESHAPE, EDTYPE. */
 ctn_status ctn__desc_set(ctn_desc *d, const char *who, ctn_dtype t, int ndim, const int64_t *dims);
 ctn_status ctn__broadcast(ctn_desc *out, const char *who, const ctn_desc *a, const ctn_desc *b);
 /* d viewed with the shape of `to`: stride 0 where it is broadcast. d must be broadcastable. */

@@ -695,6 +695,8 @@ case_table cases_arrange = {
      .in = {{S4(2, 3, 5, 6)}, {.ndim = 6, .dim = {2, 3, 3, 3, 3, 3}}, {S3(2, 3, 3)}}},
     TWO("max_pool", "unpool", max_unpool,
         .in = {DISTINCT(S4(2, 3, 6, 4), .no_grad = 1), {S4(2, 3, 3, 2)}}, .p = {2, 2}, .grad = 2),
+    TWO("max_unpool_places", "of_pooling", max_unpool,
+        .in = {DISTINCT(S4(2, 3, 9, 7), .no_grad = 1), {S4(2, 3, 4, 3)}}, .p = {3, 2}, .grad = 1),
     TWO("max_pool", "unpool_overlapping", max_unpool,
         .in = {DISTINCT(S4(2, 2, 7, 5), .no_grad = 1), {S4(2, 2, 3, 2)}}, .p = {3, 2}, .grad = 1),
     ONE("max_pool", "pyramid", pyramid, .in = {DISTINCT(S4(2, 3, 8, 7))}, .p = {3}, .grad = 2),

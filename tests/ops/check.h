@@ -30,7 +30,8 @@ size_t guard_size(const void *p);
 /* False if a zone of a live block, or of one released since the last call, was overwritten. The
  * zones are restored. */
 bool guard_check(fault *f);
-int64_t guard_blocks(void); /* live */
+int64_t guard_blocks(void);     /* live */
+void guard_limit(size_t bytes); /* of each block from now on */
 
 /* ---- replay of a plan (replay.c) ------------------------------------------------------------ */
 
@@ -48,6 +49,13 @@ double *case_fill(const op_case *c, int input, bool round);
 bool check_case(const op_case *c, fault *f);
 /* Frees what the checks share. False if the library did not free all of its memory. */
 bool check_finish(fault *f);
+
+/* ---- hostile operands (hostile.c) ------------------------------------------------------------ */
+
+/* Around calls of check_hostile. */
+bool hostile_start(fault *f);
+void hostile_finish(void);
+bool check_hostile(const op_case *c, fault *f);
 
 /* ---- cases as ONNX models (onnx.c) ----------------------------------------------------------- */
 

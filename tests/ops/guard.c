@@ -22,7 +22,8 @@ struct block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects everything below */
 static block *blocks;
 static int64_t nblocks;
-static char damage[256]; /* found when a block was released */
+static char damage[256];            /* found when a block was released */
+static size_t limit = SIZE_MAX / 2; /* bytes of a block; the library gets no larger one */
 
 bool fail_case(fault *f, const char *fmt, ...)
 {
@@ -72,6 +73,7 @@ static block *block_of(const void *p)
 static void *take(void *user, size_t bytes, size_t align)
 {
     (void)user;
+    if (bytes > limit) return NULL;
     block *b = malloc(sizeof *b);
     char *start = malloc(bytes + 2 * ZONE + align);
     if (!b || !start) {
@@ -117,6 +119,11 @@ static void give_back(void *user, void *p)
 ctn_status guard_install(void)
 {
     return ctn_set_allocator(&(ctn_allocator){take, give_back, NULL});
+}
+
+void guard_limit(size_t bytes)
+{
+    limit = bytes;
 }
 
 void *guard_new(size_t bytes)

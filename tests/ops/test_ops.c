@@ -2,8 +2,9 @@
  *
  * Every op against its cases: `test_ops`, `test_ops OP`, `test_ops OP/CASE`. Prints one line for
  * each case that fails, with the command that repeats it. `test_ops --list` prints the op of each
- * case. An op of the library without a case is a failure too. Without arguments, the harness itself
- * is tested first, with ops that are wrong on purpose.
+ * case, and `test_ops --hostile [OP]` only tries hostile operands (hostile.c). An op of the library
+ * without a case is a failure too. Without arguments, the harness itself is tested first, with ops
+ * that are wrong on purpose.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +49,23 @@ static void test_cases(void **state)
     }
     if (ran == 0) fail_msg("no case is named %s", wanted);
     if (failed) fail_msg("%d of %d cases failed", failed, ran);
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    int failed = 0;
+    fault f;
+    if (!hostile_start(&f)) fail_msg("%s", f.text);
+    for (int t = 0; t < NTABLES; t++) {
+        for (const op_case *c = tables[t]; c->op; c++) {
+            if (!selected(c) || check_hostile(c, &f)) continue;
+            failed++;
+            print_error("%s\n", f.text);
+        }
+    }
+    hostile_finish();
+    assert_int_equal(failed, 0);
 }
 
 static bool has_case(const char *op, size_t n, int grad)
@@ -146,16 +164,28 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_detach_stops_gradients),
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_memory),
     };
     const struct CMUnitTest some[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_memory),
     };
+    const struct CMUnitTest hostile[] = {
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_memory),
+    };
+    const bool attack = argc > 1 && strcmp(argv[1], "--hostile") == 0;
+    if (attack) {
+        argc--;
+        argv++;
+    }
     if (argc == 3 && strcmp(argv[1], "--onnx") == 0) return write_onnx(argv[2], tables, NTABLES);
     if (argc == 2 && strcmp(argv[1], "--list") == 0) return list_ops();
     if (argc > 2) {
-        print_error("usage: %s [OP | OP/CASE | --list | --onnx FOLDER]\n", argv[0]);
+        print_error("usage: %s [OP | OP/CASE | --hostile [OP] | --list | --onnx FOLDER]\n",
+                    argv[0]);
         return 2;
     }
     if (guard_install() < 0) {
@@ -163,6 +193,7 @@ int main(int argc, char **argv)
         return 1;
     }
     wanted = argc > 1 ? argv[1] : NULL;
+    if (attack) return cmocka_run_group_tests(hostile, NULL, NULL);
     return wanted ? cmocka_run_group_tests(some, NULL, NULL)
                   : cmocka_run_group_tests(all, NULL, NULL);
 }

@@ -280,8 +280,10 @@ static void run_once(machine *m)
         }
         m->r[i->out] = emit(m, at, i, i->cond >> branch(m) & 1 ? i->op : i->other);
         if (!m->r[i->out]) failed(m, at, rp_op_name[i->op]);
+        if (m->hostile && !rm_hostile_call(m, at, m->r[i->out])) longjmp(m->out, 1);
     }
     MUST(ctn_scope_end(m->ctx));
+    if (m->hostile && !rm_hostile_scope(m)) longjmp(m->out, 1);
     for (int v = 0; v < VARS; v++) {
         float *x = rp_note(&m->log, g->n + v, m->run, rp_count(&g->var[v]), true);
         MUST(ctn_var_get(m->var[v], x, bytes_of(&g->var[v])));

@@ -27,6 +27,7 @@ typedef struct {
     double clip;
     ctn_comm *comm; /* NULL: one rank */
     bool twisted;
+    bool hostile; /* calls that must be refused between the instructions (random_hostile.c) */
     /* Called after the optimizers are created; may be NULL. */
     ctn_status (*distribute)(ctn_optim *o, int pool, void *user);
     void *user;
@@ -49,5 +50,9 @@ typedef struct {
 
 /* Executes all runs of the program. */
 void rm_run(machine *m);
+
+/* One call that must be refused, and a scope that must fail. False, with `why` set, if not. */
+bool rm_hostile_call(machine *m, int at, ctn_tensor *x);
+bool rm_hostile_scope(machine *m);
 
 #endif

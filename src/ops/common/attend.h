@@ -63,6 +63,9 @@ typedef struct {
     uint64_t seed, stream;
 } ctn__attend_args;
 
+/* Beyond every key; sums of such positions do not overflow. */
+#define CTN__ATTEND_FAR (INT64_C(1) << 48)
+
 /* Keys [lo,hi). */
 typedef struct {
     int64_t lo, hi;
@@ -90,7 +93,9 @@ static inline int64_t ctn__attend_keys(const ctn__attend *t, const ctn__attend_a
 
 static inline int64_t ctn__attend_first(const ctn__attend_args *a, int64_t n)
 {
-    return a->first ? ctn__index_get(a->first, a->first_type, n) : 0;
+    const int64_t far = CTN__ATTEND_FAR;
+    const int64_t i = a->first ? ctn__index_get(a->first, a->first_type, n) : 0;
+    return i < -far ? -far : i < far ? i : far;
 }
 
 /* to = row i of head h of sample n, times c. */

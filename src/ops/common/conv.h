@@ -22,7 +22,10 @@ enum {
     CTN__CONV_NATTR = CTN__CONV_SIZE + CTN_MAX_SPATIAL
 };
 
-/* The attributes from the options, with their defaults filled in; *o receives a full copy. */
+/* The largest size, stride, padding and dilation: products of two of them do not overflow. */
+#define CTN__CONV_MOST (INT64_C(1) << 30)
+/* The attributes from the options, with their defaults filled in; *o receives a full copy. Errors:
+ * EARG for a number above CTN__CONV_MOST. */
 ctn_status ctn__conv_opt(int64_t *attr, ctn_conv_opt *o, const char *who, const ctn_conv_opt *opt);
 /* x with the padding that attr asks for, made by an op of its own; attr then asks for none. */
 ctn_tensor *ctn__conv_pad(const char *at, ctn_tensor *x, ctn_pad_mode mode, int64_t *attr);

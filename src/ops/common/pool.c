@@ -4,6 +4,9 @@
  */
 #include "ops/common/pool.h"
 
+/* The largest spatial size, kernel and stride: sums of a few cannot overflow. */
+#define MOST (INT64_C(1) << 30)
+
 static ctn_status infer(ctn_infer_args *a, int from, int to)
 {
     const ctn_desc *x = a->in[0];
@@ -42,9 +45,10 @@ static ctn_status check_image(const char *who, const char *at, const ctn_tensor 
                         "%s: x is %s, expected (N,C,...) with 1 to 3 spatial dimensions (%s)", who,
                         ctn__shape_text(&x->d, t, sizeof t), at);
     for (int i = 0; i < n; i++)
-        if (x->d.dim[2 + i] < 1)
-            return ctn_fail(CTN_ESHAPE, "%s: x is %s, no spatial dimension may be empty (%s)", who,
-                            ctn__shape_text(&x->d, t, sizeof t), at);
+        if (x->d.dim[2 + i] < 1 || x->d.dim[2 + i] > MOST)
+            return ctn_fail(CTN_ESHAPE,
+                            "%s: x is %s, expected spatial dimensions of 1 to %lld (%s)", who,
+                            ctn__shape_text(&x->d, t, sizeof t), (long long)MOST, at);
     return CTN_OK;
 }
 
@@ -58,9 +62,9 @@ ctn_status ctn__pool_sizes(const char *who, const char *at, const ctn_tensor *x,
                         ctn__shape_text(&x->d, t, sizeof t), n, at);
     for (int i = 0; i < CTN__P_SIZES; i++) attr[i] = 1;
     for (int i = 0; i < n; i++) {
-        if (size[i] < 1)
-            return ctn_fail(CTN_ESHAPE, "%s: size %d is %lld, it must be positive (%s)", who, i,
-                            (long long)size[i], at);
+        if (size[i] < 1 || size[i] > MOST)
+            return ctn_fail(CTN_ESHAPE, "%s: size %d is %lld, expected 1 to %lld (%s)", who, i,
+                            (long long)size[i], (long long)MOST, at);
         attr[CTN__P_IN + CTN_MAX_SPATIAL - n + i] = x->d.dim[2 + i];
         attr[CTN__P_OUT + CTN_MAX_SPATIAL - n + i] = size[i];
     }
@@ -79,7 +83,6 @@ static int64_t length(int64_t n, int64_t k, int64_t s, int64_t p, bool up)
 ctn_status ctn__pool_windows(const char *who, const char *at, const ctn_tensor *x,
                              const ctn_pool_opt *opt, int64_t *attr)
 {
-    const int64_t most = INT64_C(1) << 30; /* so that sums of a few cannot overflow */
     ctn_pool_opt o;
     int64_t size[CTN_MAX_SPATIAL] = {0};
     size_t volume = 1;
@@ -95,7 +98,7 @@ ctn_status ctn__pool_windows(const char *who, const char *at, const ctn_tensor *
         int64_t s = o.stride[i] ? o.stride[i] : o.stride[0] ? o.stride[0] : k;
         int64_t p = o.pad[i] ? o.pad[i] : o.pad[0], len = x->d.dim[2 + i];
         if (p == CTN_PAD_NONE) p = 0;
-        if (k < 1 || k > most || s < 1 || s > most || p < 0 || p > k / 2)
+        if (k < 1 || k > MOST || s < 1 || s > MOST || p < 0 || p > k / 2)
             return ctn_fail(CTN_ESHAPE,
                             "%s: kernel %lld, stride %lld, padding %lld; kernel and stride must be "
                             "positive, padding at most half the kernel (%s)",
