@@ -145,8 +145,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_shards_pack(const char *dir, const char *o
                                                   int64_t *samples, const ctn_pack_opt *opt);
 
 /* Augment images that are already decoded: field 0 of base must be u8 (C,H,W), as from
- * ctn_cifar10_open with .raw. On success *ds owns base; on failure the caller keeps ownership.
- * Local. Result: *ds, owned, ctn_dataset_free. Errors: EARG, ENOMEM. */
+ * ctn_cifar10_open with .raw. Other fields stay as they are. Image sizes can change from batch to
+ * batch (ctn_loader_opt.sizes) unless one of them has the shape (H,W) of the result. On success
+ * *ds owns base; on failure the caller keeps ownership. Local. Result: *ds, owned, ctn_dataset_free. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_augment_new(ctn_dataset **ds, ctn_dataset *base,
                                                   const ctn_image_opt *opt);
 
