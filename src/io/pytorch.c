@@ -21,6 +21,7 @@ enum {
     DEPTH_MAX = 64,        /* of nested dictionaries */
     NAME_MAX_BYTES = 1000, /* of an array */
     ARRAYS_MAX = 1000000,
+    EXPANDED_MAX = 16 << 20, /* bytes of an array that is larger than its storage */
     PREFIX_MAX = 256 /* of the folder in the archive */
 };
 
@@ -170,7 +171,9 @@ static bool read_sizes(const value *v, int64_t *out, int *n)
     return true;
 }
 
-/* Check that all elements lie in a storage of `elements`, and fill in bytes, begin and span. */
+/* Check that all elements lie in a storage of `elements`, and fill in bytes, begin and span. A view
+ * that has elements more than once may not be much larger than its storage: otherwise a short file
+ * would need any amount of memory. */
 static ctn_status place_view(const ctn__pt_file *f, entry *e, int64_t offset, uint64_t elements)
 {
     const size_t size = ctn_dtype_size(e->view.dtype);
@@ -191,6 +194,10 @@ static ctn_status place_view(const ctn__pt_file *f, entry *e, int64_t offset, ui
                         "has %llu elements",
                         ctn__zip_path(f->zip), e->a.name, e->storage->name,
                         (unsigned long long)elements);
+    if (bytes > EXPANDED_MAX && bytes / size > elements)
+        return wrong(f, e->a.name,
+                     "it is larger than its storage, as after expand(); save it with "
+                     ".contiguous()");
     e->a.bytes = bytes;
     if (bytes == 0) return CTN_OK;
     e->begin = (uint64_t)offset * size;

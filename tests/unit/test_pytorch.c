@@ -359,6 +359,8 @@ static void test_hostile_tensors(void **state)
         {"0", 0, {2, 2}, {INT64_MAX, 1}, "goes beyond the end of its storage"},
         {"0", 0, {INT64_MAX, INT64_MAX}, {1, 1}, "its size overflows"},
         {"0", 0, {INT64_MAX, 0}, {1, INT64_MAX}, "its size overflows"},
+        {"0", 0, {(1 << 22) + 1, 1}, {0, 1}, "is larger than its storage"},
+        {"0", 0, {INT64_C(1) << 33, 1}, {0, 1}, "is larger than its storage"},
         {"0", 0, {-1, 2}, {2, 1}, "its offset, sizes or strides"},
         {"0", -1, {1, 2}, {2, 1}, "its offset, sizes or strides"},
         {"0", 0, {1, 2}, {2, -1}, "its offset, sizes or strides"},
