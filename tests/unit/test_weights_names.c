@@ -120,6 +120,24 @@ static void test_pytorch_folder(void **state)
     ctn_context_free(ctx);
 }
 
+/* The first file of an index that is missing ends it, before its other names are compared. */
+static void test_many_files(void **state)
+{
+    enum { FILES = 1000000 };
+    ctn_weights *w = NULL;
+    (void)state;
+    mkdir("published", 0777);
+    FILE *f = fopen("published/pytorch_model.bin.index.json", "wb");
+    assert_non_null(f);
+    fputs("{\"weight_map\":{", f);
+    for (int i = 0; i < FILES; i++) fprintf(f, "%s\"a%d\":\"file%07d\"", i ? "," : "", i, i);
+    fputs("}}", f);
+    fclose(f);
+    assert_fails(ctn_weights_open(&w, "published"), CTN_EIO, "file0000000");
+    unlink("published/pytorch_model.bin.index.json");
+    rmdir("published");
+}
+
 /* ---- vision transformers -------------------------------------------------------------------- */
 
 enum { WIDTH = 8, HIDDEN = 16 };
@@ -648,17 +666,12 @@ static void test_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pytorch),
-        cmocka_unit_test(test_pytorch_folder),
-        cmocka_unit_test(test_vit),
-        cmocka_unit_test(test_short_parts),
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_explained),
-        cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_tied),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_nearest_limits),
-        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_pytorch),        cmocka_unit_test(test_pytorch_folder),
+        cmocka_unit_test(test_many_files),     cmocka_unit_test(test_vit),
+        cmocka_unit_test(test_short_parts),    cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_explained),      cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_tied),           cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_limits), cmocka_unit_test(test_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
