@@ -352,6 +352,26 @@ static void text_is_normalised(void **state)
     }
 }
 
+/* A million marks that each come before the million marks written first. */
+static void many_marks(void **state)
+{
+    (void)state;
+    enum { MARKS = 1000000 };
+    char *text = malloc(4 * MARKS + 1), *out = NULL;
+    size_t n = 0;
+    assert_non_null(text);
+    text[0] = 'q';
+    for (int i = 0; i < 2 * MARKS; i++)
+        memcpy(text + 1 + 2 * i, i < MARKS ? "\u0307" : "\u0323", 2);
+    OK(ctn__nfc(text, 4 * MARKS + 1, &out, &n));
+    assert_int_equal(n, 4 * MARKS + 1);
+    assert_true(out[0] == 'q');
+    assert_memory_equal(out + 1, text + 1 + 2 * MARKS, 2 * MARKS);
+    assert_memory_equal(out + 1 + 2 * MARKS, text + 1, 2 * MARKS);
+    ctn__free(out);
+    free(text);
+}
+
 /* ---- WordPiece ------------------------------------------------------------------------------- */
 
 static void wordpiece(void **state)
@@ -851,6 +871,7 @@ int main(void)
         cmocka_unit_test(counts_are_those_of_snprintf),
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(text_is_normalised),
+        cmocka_unit_test(many_marks),
         cmocka_unit_test(wordpiece),
         cmocka_unit_test(wordpiece_of_json),
         cmocka_unit_test(characters_are_not_torn),
