@@ -396,6 +396,8 @@ static void test_several(void **state)
     assert_fails(open_shards(&ds, "many/s-{008..012}.tar"), CTN_EIO, "s-012.tar: No such file");
     assert_fails(open_shards(&ds, "many/s-{8..}.tar"), CTN_EARG, "two numbers");
     assert_fails(open_shards(&ds, "many/s-{9..8}.tar"), CTN_EARG, "two numbers");
+    assert_fails(open_shards(&ds, "many/s-{0000001..1000001}.tar"), CTN_EARG,
+                 "names 1000001 shards, at most 1000000");
     assert_fails(open_shards(&ds, "many/s-{8..9.tar"), CTN_EARG, "braces");
     assert_fails(open_shards(&ds, "many/s-}8..9{.tar"), CTN_EARG, "braces");
     mkdir("empty", 0777);
