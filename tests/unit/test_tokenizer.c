@@ -322,6 +322,33 @@ static void special_tokens(void **state)
     ctn_tokenizer_free(t);
 }
 
+/* Tokens that begin like every place of the text. */
+static void many_special_tokens(void **state)
+{
+    (void)state;
+    enum { TOKENS = 200000, BYTES = 2000000 };
+    char *added = malloc(64 * TOKENS), *p = added, *text = malloc(BYTES + 8);
+    assert_true(added && text);
+    for (int i = 0; i < TOKENS; i++)
+        p += sprintf(p, "%s{\"id\":%d,\"content\":\"a%d\"}", i ? "," : "", 300 + i, i);
+    ctn_tokenizer *t = open_bpe(GPT2, added);
+    memset(text, 'a', BYTES);
+    memcpy(text + BYTES, "1234567", 8); /* a1, a12, a123, ... are tokens, a1234567 is none */
+    assert_int_equal(ctn_tokenizer_encode(t, text, BYTES + 7, NULL, 0), BYTES - 1 + 2);
+    assert_string_equal(tokens_of(t, "a1234567"), "a123456|7");
+    ctn_tokenizer_free(t);
+    memset(text, 'x', CTN__SPECIAL_MOST + 1);
+    sprintf(added, "{\"id\":300,\"content\":\"%.*s\"}", CTN__SPECIAL_MOST + 1, text);
+    assert_fails(ctn_tokenizer_open(&t, write_bpe("n.json", GPT2, added, "null", ""), NULL),
+                 CTN_EFORMAT, "has 257 bytes, at most 256 are possible");
+    sprintf(added, "{\"id\":300,\"content\":\"%.*s\"}", CTN__SPECIAL_MOST, text);
+    t = open_bpe(GPT2, added);
+    assert_int_equal(ctn_tokenizer_encode(t, text, CTN__SPECIAL_MOST + 1, NULL, 0), 2);
+    ctn_tokenizer_free(t);
+    free(added);
+    free(text);
+}
+
 static void text_is_normalised(void **state)
 {
     (void)state;
@@ -521,7 +548,7 @@ static void damaged_files(void **state)
     damaged("d.json", "{\"model\":{\"merges\":[[1]],\"vocab\":{\"a\":0}}}", bad, "a pair");
     damaged("d.json", "{\"model\":{\"merges\":[\"a b\"],\"vocab\":{\"a\":0}}}", bad, "the second");
     damaged("d.json", "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", bad, "unknown");
-    damaged("d.json", "{\"model\":{\"max_input_chars_per_word\":9999}}", bad, "1 to 1000");
+    damaged("d.json", "{\"model\":{\"max_input_chars_per_word\":201}}", bad, "1 to 200");
     damaged("d.txt", "a\nb\n", bad, "[UNK]");
     assert_fails(ctn_tokenizer_open(&t, "missing.json", NULL), CTN_EIO, "missing.json");
     mkdir("empty", 0777);
@@ -870,6 +897,7 @@ int main(void)
         cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(counts_are_those_of_snprintf),
         cmocka_unit_test(special_tokens),
+        cmocka_unit_test(many_special_tokens),
         cmocka_unit_test(text_is_normalised),
         cmocka_unit_test(many_marks),
         cmocka_unit_test(wordpiece),
