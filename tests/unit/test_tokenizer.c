@@ -349,6 +349,28 @@ static void many_special_tokens(void **state)
     free(text);
 }
 
+/* Words of 8 bytes that a table would have in one slot if it multiplied them by a known number. */
+static void words_of_one_slot(void **state)
+{
+    (void)state;
+    enum { WORDS = 2000000 };
+    const uint64_t factor = 0x9E3779B97F4A7C15u;
+    uint64_t inverse = factor;
+    for (int i = 0; i < 5; i++) inverse *= 2 - factor * inverse;
+    assert_true(factor * inverse == 1);
+    ctn__vocab v = {0};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < WORDS; i++) {
+            char text[8];
+            const uint64_t word = ((i & 255) << 21 | i >> 8 << 50) * inverse - sizeof text;
+            memcpy(text, &word, sizeof text);
+            if (pass == 0) OK(ctn__vocab_add(&v, (int64_t)i, text, sizeof text, false));
+            else if (ctn__words_find(&v.all, &v, text, sizeof text) != (int32_t)i)
+                fail_msg("word %d is not found", (int)i);
+        }
+    ctn__vocab_free(&v);
+}
+
 static void text_is_normalised(void **state)
 {
     (void)state;
@@ -898,6 +920,7 @@ int main(void)
         cmocka_unit_test(counts_are_those_of_snprintf),
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(many_special_tokens),
+        cmocka_unit_test(words_of_one_slot),
         cmocka_unit_test(text_is_normalised),
         cmocka_unit_test(many_marks),
         cmocka_unit_test(wordpiece),

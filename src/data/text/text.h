@@ -71,6 +71,7 @@ typedef struct {
     ctn__word *at;
     size_t room, n; /* room is 0 or a power of two */
     size_t longest; /* bytes */
+    uint64_t seed;  /* of ctn__table_mix */
 } ctn__words;
 
 typedef struct {
@@ -122,6 +123,7 @@ struct ctn_tokenizer {
     int32_t byte[256]; /* token of each single byte */
     ctn__pair *pair;   /* (pairs), a hash table */
     size_t pairs;
+    uint64_t seed;    /* of ctn__table_mix */
     ctn__words words; /* tokens that merging their own bytes gives */
 
     /* WordPiece */
