@@ -34,8 +34,8 @@ CTN_API void ctn_generator_free(ctn_generator *g);
 
 /* Begin n new sequences with prompts of at least one token: prompt[i] has length[i] tokens. Writes
  * the token that follows each of them to next. Call it between scopes. Local. Errors: EARG (a
- * prompt is empty or longer than the room, or has a token that the model does not have), those of
- * the model. */
+ * prompt is empty or longer than the room, or has a token that the model does not have), EFORMAT
+ * (a token is to be drawn, and the logits are not finite), those of the model. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_generator_start(ctn_generator *g, int64_t n,
                                                       const int32_t *const *prompt,
                                                       const int64_t *length, int32_t *next);

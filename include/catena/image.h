@@ -138,15 +138,18 @@ typedef struct {
     void *user;
 } ctn_pack_opt;
 /* Write an image folder as shards out/shard-000000.tar, ... with their indexes, and finally
- * out/classes.txt. Files are copied unchanged and named by number. Fails (EIO) if `out` already
- * contains shards. Local. Result: *samples, the number of samples; samples may be NULL. Errors:
- * EIO, ENOTFOUND, ENOMEM. */
+ * out/classes.txt. Files are copied unchanged and named by number; a link must lead to a JPEG or
+ * PNG file. Fails (EIO) if `out` already contains shards. Local. Result: *samples, the number of
+ * samples; samples may be NULL. Errors: EIO, ENOTFOUND, EFORMAT or EUNSUPPORTED (a link to another
+ * file), ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_shards_pack(const char *dir, const char *out,
                                                   int64_t *samples, const ctn_pack_opt *opt);
 
 /* Augment images that are already decoded: field 0 of base must be u8 (C,H,W), as from
- * ctn_cifar10_open with .raw. On success *ds owns base; on failure the caller keeps ownership.
- * Local. Result: *ds, owned, ctn_dataset_free. Errors: EARG, ENOMEM. */
+ * ctn_cifar10_open with .raw. Other fields stay as they are. Image sizes can change from batch to
+ * batch (ctn_loader_opt.sizes) unless one of them has the shape (H,W) of the result. On success
+ * *ds owns base; on failure the caller keeps ownership. Local. Result: *ds, owned,
+ * ctn_dataset_free. Errors: EARG, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_augment_new(ctn_dataset **ds, ctn_dataset *base,
                                                   const ctn_image_opt *opt);
 

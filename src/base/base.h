@@ -95,6 +95,16 @@ void ctn__hasher_add(ctn__hasher *h, const void *p, size_t bytes);
 /* The hash of all bytes since the last reset. More bytes may be added afterwards. */
 ctn__hash128 ctn__hasher_value(const ctn__hasher *h);
 ctn__hash128 ctn__hash(const void *p, size_t bytes);
+/* Hash tables whose keys come from files: another function in each process, so that no file can put
+ * all of its keys into one slot. Results must not depend on it. */
+uint64_t ctn__table_hash(const void *p, size_t bytes);
+uint64_t ctn__table_seed(void); /* random, the same during a process */
+/* The same for keys of 8 bytes, as quick as a multiplication. */
+static inline uint64_t ctn__table_mix(uint64_t key, uint64_t seed)
+{
+    const unsigned __int128 p = (unsigned __int128)(key ^ seed) * (seed | 1);
+    return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
 
 /* ---- random (random.c): Philox4x32-10, a pure function of key and counter ------------------- */
 

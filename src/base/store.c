@@ -55,7 +55,7 @@ static void table_free(table *t)
 /* The slot where key is or would be. Needs nslot > 0. */
 static size_t *table_slot(const table *t, const char *key, size_t n)
 {
-    size_t h = (size_t)ctn__hash(key, n).lo & (t->nslot - 1);
+    size_t h = (size_t)ctn__table_hash(key, n) & (t->nslot - 1);
     for (; t->slot[h] > 0; h = (h + 1) & (t->nslot - 1)) {
         const char *k = t->entries.at[t->slot[h] - 1].key;
         if (strncmp(k, key, n) == 0 && k[n] == 0) break;

@@ -7,7 +7,7 @@
  * a class. Bytes stay u8 in memory; images are converted when samples are read. svhn.c has its
  * images here too.
  */
-#include <errno.h>
+#include <unistd.h>
 
 #include "data/source.h"
 
@@ -120,22 +120,16 @@ static ctn_status check_labels(const struct records *c, const char *path, size_t
     return CTN_OK;
 }
 
-static ctn_status read_all(const char *path, FILE *f, struct records *c)
+static ctn_status read_all(const char *path, int fd, size_t bytes, struct records *c)
 {
-    struct stat info;
-    if (fstat(fileno(f), &info) != 0)
-        return ctn_fail(CTN_EIO, "cifar: %s: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return ctn_fail(CTN_EIO, "cifar: %s: is not a regular file", path);
-    const size_t bytes = (size_t)info.st_size, used = (size_t)c->count * c->record;
+    const size_t used = (size_t)c->count * c->record;
     if (bytes == 0 || bytes % c->record)
         return ctn_fail(CTN_EFORMAT, "cifar: %s: has %zu bytes, expected a multiple of %zu", path,
                         bytes, c->record);
     uint8_t *all = ctn__grow(c->at, used, used + bytes);
     if (!all) return CTN_ENOMEM;
     c->at = all;
-    if (fread(all + used, 1, bytes, f) != bytes)
-        return ctn_fail(CTN_EIO, "cifar: %s: %s", path,
-                        ferror(f) ? strerror(errno) : "became shorter while it was read");
+    CTN_TRY(ctn__file_read("cifar", path, fd, all + used, bytes, 0));
     CTN_TRY(check_labels(c, path, used, used + bytes));
     c->count += (int64_t)(bytes / c->record);
     return CTN_OK;
@@ -145,17 +139,15 @@ static ctn_status read_all(const char *path, FILE *f, struct records *c)
 static ctn_status add_file(struct records *c, const char *dir, const char *name)
 {
     ctn_status st = CTN_OK;
-    FILE *f = NULL;
+    struct stat info;
+    int fd = -1;
     ctn__text path = {0};
     ctn__text_add(&path, "%s/%s", dir, name);
-    if (path.failed) {
-        st = CTN_ENOMEM;
-        goto done;
-    }
-    f = fopen(path.s, "rb");
-    st = f ? read_all(path.s, f, c) : ctn_fail(CTN_EIO, "cifar: %s: %s", path.s, strerror(errno));
+    if (path.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    CTN_TRY_GOTO(st, done, ctn__file_open("cifar", path.s, &fd, &info));
+    CTN_TRY_GOTO(st, done, read_all(path.s, fd, (size_t)info.st_size, c));
 done:
-    if (f) fclose(f);
+    if (fd >= 0) close(fd);
     ctn__text_free(&path);
     return st;
 }

@@ -236,6 +236,17 @@ static ctn_status choose_columns(reader *r)
     return ctn_fail(CTN_EARG, "csv: %s: all columns are targets, none is an input", t->path);
 }
 
+/* A cell takes at least one byte, with the separator or the end of the line after it. Where there
+ * are fewer bytes, a row is too short, which must be known before there is memory for all cells. */
+static ctn_status check_rows(reader *r)
+{
+    const int64_t most = (r->end - r->text + 1) / r->columns;
+    int64_t columns = 0;
+    for (int64_t i = 0; (int64_t)r->rows.n > most && i < (int64_t)r->rows.n; i++)
+        CTN_TRY(each_cell(r, i, true, count_cell, &columns));
+    return CTN_OK;
+}
+
 /* ---- kinds of columns ------------------------------------------------------------------------ */
 
 static ctn_status kind_cell(reader *r, int64_t sample, int64_t k, const ctn__cell *c, bool report,
@@ -547,6 +558,7 @@ static ctn_status read_table(reader *r, const char *path)
     CTN_TRY(find_rows(r));
     CTN_TRY(read_names(r));
     CTN_TRY(choose_columns(r));
+    CTN_TRY(check_rows(r));
     CTN_TRY(r->opt.like ? kinds_like(r, like) : find_kinds(r));
     t->classify = t->targets == 1 && (r->opt.classes || t->column[t->inputs].text);
     CTN_TRY(make_room(t));

@@ -117,7 +117,7 @@ static bool same_text(const ctn__cell *a, const ctn__cell *b)
 /* The slot of a text, or the free one where it belongs. */
 static int64_t *slot_of(const ctn__cell_set *s, const ctn__cell *c)
 {
-    size_t at = (size_t)ctn__hash(c->p, c->n).lo & (s->slots - 1);
+    size_t at = (size_t)ctn__table_hash(c->p, c->n) & (s->slots - 1);
     while (s->slot[at] && !same_text(&s->texts.at[s->slot[at] - 1].c, c))
         at = (at + 1) & (s->slots - 1);
     return &s->slot[at];

@@ -13,6 +13,7 @@
 
 #include <catena/image.h>
 #include "base/newfile.h"
+#include "data/image/image.h"
 #include "data/source.h"
 
 enum { BLOCK = 512, PATH = 4096 };
@@ -102,12 +103,22 @@ static ctn_status begin_shard(struct writer *w)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
+/* Data sets may consist of links, but a link in somebody else's folder can lead to any file of the
+ * user, and shards are made to be shared. */
+static ctn_status check_link(const char *path, const char *file, size_t bytes)
+{
+    struct stat info;
+    if (lstat(path, &info) == 0 && !S_ISLNK(info.st_mode)) return CTN_OK;
+    return ctn__file_blame(ctn__image_check(file, bytes), "pack", path);
+}
+
 static ctn_status add_sample(struct writer *w, const ctn__folder *f, int64_t sample, int64_t number)
 {
     char path[PATH], name[64], label[24], *file = NULL;
     size_t bytes = 0;
     CTN_TRY(ctn__folder_load(f, sample, path, sizeof path, &file, &bytes));
     ctn_status st = CTN_OK;
+    CTN_TRY_GOTO(st, done, check_link(path, file, bytes));
     const int64_t need = (int64_t)bytes + 4 * BLOCK; /* upper bound, including the class */
     if (w->file.fd >= 0 && w->bytes + need > w->shard_bytes) CTN_TRY_GOTO(st, done, end_shard(w));
     if (w->file.fd < 0) CTN_TRY_GOTO(st, done, begin_shard(w));

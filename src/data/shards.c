@@ -20,8 +20,9 @@
 
 enum {
     PATH = 4096,
-    KEEP_OPEN = 256, /* shards per dataset; any others are opened for each image */
-    TIME_STEP = 2,   /* seconds; the coarsest time stamps of file systems */
+    PATTERN_MOST = 1000000, /* shards of a pattern; it is short and could name a billion */
+    KEEP_OPEN = 256,        /* shards per dataset; any others are opened for each image */
+    TIME_STEP = 2,          /* seconds; the coarsest time stamps of file systems */
 };
 
 struct shard {
@@ -100,6 +101,9 @@ static ctn_status add_pattern(struct shards *x, const char *path)
     const int64_t from = digits(open + 1, width), to = digits(dots + 2, (size_t)(close - dots - 2));
     if (from < 0 || to < from)
         return ctn_fail(CTN_EARG, "shards: %s: expected two numbers, as in {000..146}", path);
+    if (to - from >= PATTERN_MOST)
+        return ctn_fail(CTN_EARG, "shards: %s: names %lld shards, at most %d are possible", path,
+                        (long long)(to - from) + 1, PATTERN_MOST);
     for (int64_t i = from; i <= to; i++) {
         if (snprintf(full, sizeof full, "%.*s%0*lld%s", (int)(open - path), path, (int)width,
                      (long long)i, close + 1) >= (int)sizeof full)

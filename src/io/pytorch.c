@@ -21,7 +21,9 @@ enum {
     DEPTH_MAX = 64,        /* of nested dictionaries */
     NAME_MAX_BYTES = 1000, /* of an array */
     ARRAYS_MAX = 1000000,
-    PREFIX_MAX = 256 /* of the folder in the archive */
+    EXPANDED_MAX = 16 << 20, /* bytes of an array that is larger than its storage */
+    TENSOR_MIN = 16,         /* bytes that a tensor takes in a pickle, at least */
+    PREFIX_MAX = 256         /* of the folder in the archive */
 };
 
 typedef struct {
@@ -37,6 +39,7 @@ struct ctn__pt_file {
     char folder[PREFIX_MAX]; /* in the archive, with its slash */
     bool swap;               /* the byte order is not that of this machine */
     ctn__arena text;         /* names */
+    uint64_t left;           /* while it is opened: items that may still be visited */
     CTN__VEC(entry) entries;
 };
 
@@ -170,7 +173,9 @@ static bool read_sizes(const value *v, int64_t *out, int *n)
     return true;
 }
 
-/* Check that all elements lie in a storage of `elements`, and fill in bytes, begin and span. */
+/* Check that all elements lie in a storage of `elements`, and fill in bytes, begin and span. A view
+ * that has elements more than once may not be much larger than its storage: otherwise a short file
+ * would need any amount of memory. */
 static ctn_status place_view(const ctn__pt_file *f, entry *e, int64_t offset, uint64_t elements)
 {
     const size_t size = ctn_dtype_size(e->view.dtype);
@@ -191,6 +196,10 @@ static ctn_status place_view(const ctn__pt_file *f, entry *e, int64_t offset, ui
                         "has %llu elements",
                         ctn__zip_path(f->zip), e->a.name, e->storage->name,
                         (unsigned long long)elements);
+    if (bytes > EXPANDED_MAX && bytes / size > elements)
+        return wrong(f, e->a.name,
+                     "it is larger than its storage, as after expand(); save it with "
+                     ".contiguous()");
     e->a.bytes = bytes;
     if (bytes == 0) return CTN_OK;
     e->begin = (uint64_t)offset * size;
@@ -245,6 +254,19 @@ static bool is_container(const value *v)
 
 static ctn_status walk(ctn__pt_file *f, value *v, const char *name, int depth);
 
+/* Count n items. Containers may be shared, so a short pickle can have any number of ways to an
+ * item; all of them together may not be much longer than the pickle. */
+static ctn_status count_items(ctn__pt_file *f, uint64_t n)
+{
+    if (f->left < n)
+        return ctn_fail(CTN_EFORMAT,
+                        "pytorch: %s: the same dictionaries or lists occur too many times; save "
+                        "model.state_dict() alone",
+                        ctn__zip_path(f->zip));
+    f->left -= n;
+    return CTN_OK;
+}
+
 /* Walk the value of a key, or of a number in a list, below `name`. */
 static ctn_status walk_item(ctn__pt_file *f, value *v, const char *name, const value *key,
                             size_t number, int depth)
@@ -267,6 +289,7 @@ static ctn_status walk_item(ctn__pt_file *f, value *v, const char *name, const v
 static ctn_status walk(ctn__pt_file *f, value *v, const char *name, int depth)
 {
     if (is_tensor(v)) {
+        CTN_TRY(count_items(f, TENSOR_MIN));
         char *copy = ctn__arena_str(&f->text, *name ? name : "tensor");
         return copy ? add_tensor(f, v, copy) : CTN_ENOMEM;
     }
@@ -277,6 +300,7 @@ static ctn_status walk(ctn__pt_file *f, value *v, const char *name, int depth)
     for (const cell *c = v->first; c; c = c->next, i++) {
         const value *key = v->kind == CTN__PICKLE_DICT ? c->value : NULL;
         if (key) c = c->next;
+        CTN_TRY(count_items(f, 1));
         CTN_TRY(walk_item(f, c->value, name, key, i, depth));
     }
     v->seen = f->entries.n == before;
@@ -375,6 +399,7 @@ static ctn_status read_tensors(ctn__pt_file *f, const ctn__zip_entry *pickle)
     CTN_TRY_GOTO(st, done, ctn__zip_read(f->zip, pickle, 0, p, n));
     CTN_TRY_GOTO(st, done,
                  ctn__pickle_read(&root, &tree, ctn__zip_path(f->zip), pickle->begin, p, n));
+    f->left = 1000 + 2 * pickle->bytes; /* each item takes at least one byte */
     value *weights = find_weights(root);
     CTN_TRY_GOTO(st, done, walk(f, weights ? weights : root, "", 0));
     if (f->entries.n == 0) CTN_TRY_GOTO(st, done, no_tensors(f, root));

@@ -290,6 +290,7 @@ void ctn__st_writer_free(ctn__st_writer *w)
     for (size_t i = 0; i < w->strings.n; i++) ctn__free(w->strings.at[i]);
     ctn__newfile_close(&w->file);
     ctn__vec_free(&w->slots);
+    ctn__free(w->by_name);
     ctn__vec_free(&w->strings);
     ctn__free(w->path);
     ctn__free(w);
@@ -299,7 +300,7 @@ ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int
                        const int64_t *shape)
 {
     if (!w || !name || (ndim && !shape)) return ctn_fail(CTN_EARG, "safetensors: NULL argument");
-    if (w->file.fd >= 0 || w->finished)
+    if (w->by_name)
         return ctn_fail(CTN_ESTATE, "safetensors: cannot add '%s' after the first put", name);
     if (!*name || !strcmp(name, "__metadata__"))
         return ctn_fail(CTN_EARG, "safetensors: an array cannot be named '%s'", name);
@@ -318,21 +319,12 @@ ctn_status ctn__st_add(ctn__st_writer *w, const char *name, ctn_dtype dtype, int
     }
     if (a.bytes > INT64_MAX)
         return ctn_fail(CTN_EARG, "safetensors: '%s' is too large: %zu bytes", name, a.bytes);
-    for (size_t i = 0; i < w->slots.n; i++)
-        if (!strcmp(w->slots.at[i].a.name, name))
-            return ctn_fail(CTN_EARG, "safetensors: '%s' was already added", name);
     a.name = ctn__strdup(name);
     if (!a.name) return CTN_ENOMEM;
-    if (!ctn__vec_push(&w->slots, (ctn__st_slot){.a = a})) {
-        ctn__free((char *)(uintptr_t)a.name);
-        return CTN_ENOMEM;
-    }
-    /* Move it to its place: larger elements first, so that all are aligned; else as added. */
-    size_t i = w->slots.n - 1;
-    for (; i > 0 && ctn_dtype_size(w->slots.at[i - 1].a.dtype) < ctn_dtype_size(dtype); i--)
-        w->slots.at[i] = w->slots.at[i - 1];
-    w->slots.at[i] = (ctn__st_slot){.a = a};
-    return CTN_OK;
+    const ctn__st_slot slot = {.a = a, .order = w->slots.n};
+    if (ctn__vec_push(&w->slots, slot)) return CTN_OK;
+    ctn__free((char *)(uintptr_t)a.name);
+    return CTN_ENOMEM;
 }
 
 ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *value)
@@ -352,12 +344,48 @@ ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *key, const char *
     return CTN_OK;
 }
 
+/* Larger elements first, so that all are aligned; else as added. */
+static int compare_slots(const void *va, const void *vb)
+{
+    const ctn__st_slot *a = va, *b = vb;
+    const size_t x = ctn_dtype_size(a->a.dtype), y = ctn_dtype_size(b->a.dtype);
+    if (x != y) return x > y ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int compare_slot_names(const void *a, const void *b)
+{
+    return strcmp((*(const ctn__st_slot *const *)a)->a.name,
+                  (*(const ctn__st_slot *const *)b)->a.name);
+}
+
+/* Put the slots into the order of the file and sort their names, once. Nothing is added later. */
+static ctn_status sort_slots(ctn__st_writer *w)
+{
+    const size_t n = w->slots.n;
+    if (w->by_name) return CTN_OK;
+    ctn__st_slot **p = ctn__calloc(n + 1, sizeof *p);
+    if (!p) return CTN_ENOMEM;
+    if (n > 0) qsort(w->slots.at, n, sizeof *w->slots.at, compare_slots);
+    for (size_t i = 0; i < n; i++) p[i] = &w->slots.at[i];
+    qsort(p, n, sizeof *p, compare_slot_names);
+    for (size_t i = 1; i < n; i++) {
+        const char *name = p[i]->a.name;
+        if (strcmp(p[i - 1]->a.name, name) != 0) continue;
+        ctn__free(p);
+        return ctn_fail(CTN_EARG, "safetensors: '%s' was already added", name);
+    }
+    w->by_name = p;
+    return CTN_OK;
+}
+
 /* Write the header, which fixes the place of every array. */
 static ctn_status open_file(ctn__st_writer *w)
 {
     ctn_status st = CTN_OK;
     char *header = NULL;
     size_t bytes = 0;
+    CTN_TRY_GOTO(st, done, sort_slots(w));
     CTN_TRY_GOTO(st, done, ctn__st_json_write(w, &header, &bytes));
     CTN_TRY_GOTO(st, done, ctn__newfile_open(&w->file, w->path));
     if (w->direct) ctn__newfile_direct(&w->file);
@@ -371,16 +399,12 @@ done:
     return st;
 }
 
-/* Start after the slot put last: arrays usually come in the order in which they were added. */
-static ctn__st_slot *find_slot(ctn__st_writer *w, const char *name)
+static ctn__st_slot *find_slot(const ctn__st_writer *w, const char *name)
 {
-    for (size_t k = 0; k < w->slots.n; k++) {
-        const size_t i = (w->next + k) % w->slots.n;
-        if (strcmp(w->slots.at[i].a.name, name) != 0) continue;
-        w->next = i + 1;
-        return &w->slots.at[i];
-    }
-    return NULL;
+    const ctn__st_slot key = {.a.name = name}, *p = &key;
+    ctn__st_slot *const *hit =
+        bsearch(&p, w->by_name, w->slots.n, sizeof *w->by_name, compare_slot_names);
+    return hit ? *hit : NULL;
 }
 
 void ctn__st_direct(ctn__st_writer *w)
@@ -390,6 +414,7 @@ void ctn__st_direct(ctn__st_writer *w)
 
 ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)
 {
+    if (w && !w->finished) CTN_TRY(sort_slots(w));
     ctn__st_slot *s = w && name && !w->finished ? find_slot(w, name) : NULL;
     if (!s || s->put || (!data && s->a.bytes > 0))
         return ctn_fail(CTN_ESTATE, "safetensors: '%s' %s", name ? name : "NULL",

@@ -35,6 +35,7 @@ struct ctn__st_file {
 
 typedef struct {
     ctn__st_array a; /* its name is owned */
+    size_t order;    /* in which it was added */
     uint64_t begin;  /* offset in the file, once that is open */
     bool put;
 } ctn__st_slot;
@@ -42,9 +43,9 @@ typedef struct {
 struct ctn__st_writer {
     char *path;
     ctn__newfile file;            /* open from the first put on */
-    CTN__VEC(ctn__st_slot) slots; /* arrays in the order of the file */
+    CTN__VEC(ctn__st_slot) slots; /* arrays as added; from the first put on, as in the file */
+    ctn__st_slot **by_name;       /* the same by name; NULL: before the first put */
     CTN__VEC(char *) strings;     /* metadata: key, value, key, value, ... */
-    size_t next;                  /* slot after the one put last */
     bool finished;
     bool direct; /* ctn__st_direct */
 };

@@ -68,10 +68,18 @@ static ctn_status add_pytorch(ctn_weights *w, const char *path)
     return CTN_OK;
 }
 
-/* One pair of the index: remember the names of files. */
-static ctn_status add_name(void *user, const char *array, const char *file)
+typedef struct {
+    ctn_weights *w;
+    const char *path; /* of the index */
+} index_reader;
+
+/* One pair of the index. A file is opened when it is first named, so that no more names are
+ * compared than files exist. */
+static ctn_status add_pair(void *user, const char *array, const char *file)
 {
-    ctn_weights *w = user;
+    const index_reader *r = user;
+    ctn_weights *w = r->w;
+    const char *slash = strrchr(r->path, '/');
     if (!*file || strchr(file, '/') || strstr(file, ".."))
         return ctn_fail(CTN_EFORMAT,
                         "weights: '%s' is said to be in '%s', expected the name of a file in the "
@@ -80,9 +88,15 @@ static ctn_status add_name(void *user, const char *array, const char *file)
     for (size_t i = 0; i < w->names.n; i++)
         if (strcmp(w->names.at[i], file) == 0) return CTN_OK;
     char *copy = ctn__strdup(file);
-    if (copy && ctn__vec_push(&w->names, copy)) return CTN_OK;
-    ctn__free(copy);
-    return CTN_ENOMEM;
+    if (!copy || !ctn__vec_push(&w->names, copy)) {
+        ctn__free(copy);
+        return CTN_ENOMEM;
+    }
+    ctn__text full = {0};
+    ctn__text_add(&full, "%.*s%s", slash ? (int)(slash + 1 - r->path) : 0, r->path, file);
+    const ctn_status st = full.failed ? CTN_ENOMEM : add_pytorch(w, full.s);
+    ctn__text_free(&full);
+    return st;
 }
 
 /* pytorch_model.bin.index.json: all files that it names are read as one. */
@@ -90,16 +104,10 @@ static ctn_status open_pytorch_index(ctn_weights *w, const char *path)
 {
     char *json = NULL;
     size_t bytes = 0;
-    const char *slash = strrchr(path, '/');
+    index_reader r = {w, path};
     CTN_TRY(ctn__file_whole("weights", path, CTN__ST_HEADER_MAX, &json, &bytes));
-    ctn_status st = ctn__st_json_index(path, json, bytes, add_name, w);
+    const ctn_status st = ctn__st_json_index(path, json, bytes, add_pair, &r);
     ctn__free(json);
-    for (size_t i = 0; st == CTN_OK && i < w->names.n; i++) {
-        ctn__text file = {0};
-        ctn__text_add(&file, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, w->names.at[i]);
-        st = file.failed ? CTN_ENOMEM : add_pytorch(w, file.s);
-        ctn__text_free(&file);
-    }
     return ctn__file_blame(st, "weights", path);
 }
 

@@ -167,12 +167,13 @@ static void choose_map(ctn__pairs *p)
     skip_counters(p);
 }
 
+/* An array whose rows cannot be divided has no part of any shape, which -1 says. */
 ctn_desc ctn__pairs_desc(const ctn__pairs *p, int i)
 {
     const ctn__source *s = &p->from[i];
     ctn_desc d = desc_of(ctn__weights_at(p->file, s->array));
     const int64_t rows = d.dim[0];
-    if (s->parts > 1 && d.ndim > 0 && rows % s->parts == 0) d.dim[0] = rows / s->parts;
+    if (s->parts > 1) d.dim[0] = rows % s->parts == 0 ? rows / s->parts : -1;
     if (ctn__pairs_turned(p, i) && d.ndim == 2) {
         d.dim[0] = d.dim[1];
         d.dim[1] = rows;
@@ -278,14 +279,19 @@ static int64_t nearest(const ctn__pairs *p, int i)
 static ctn__pairing_kind compare(const ctn__pairs *p, int i, char text[TEXT])
 {
     const ctn_var *v = p->all.var[i];
-    const ctn_desc d = ctn__pairs_desc(p, i);
-    const ctn_dtype dtype = ctn__weights_at(p->file, p->from[i].array)->dtype;
-    char s[128], t[128];
+    const ctn__source *from = &p->from[i];
+    const ctn_weights_array *a = ctn__weights_at(p->file, from->array);
+    const ctn_desc d = ctn__pairs_desc(p, i), whole = desc_of(a);
+    const ctn_dtype dtype = a->dtype;
+    char part[64] = "", s[128], t[128];
     text[0] = 0;
     if (!ctn__same_shape(&d, &v->d)) {
-        snprintf(text, TEXT, "%s is %s in the model and %s in the file", p->all.name[i],
-                 ctn__shape_text(&v->d, s, sizeof s), ctn__shape_text(&d, t, sizeof t));
-        return p->from[i].head ? CTN__NEW_HEAD : CTN__SHAPE_DIFFERS;
+        if (from->parts > 1)
+            snprintf(part, sizeof part, "part %d of %d of ", from->part + 1, from->parts);
+        snprintf(text, TEXT, "%s is %s in the model and %s%s in the file", p->all.name[i],
+                 ctn__shape_text(&v->d, s, sizeof s), part,
+                 ctn__shape_text(from->parts > 1 ? &whole : &d, t, sizeof t));
+        return from->head ? CTN__NEW_HEAD : CTN__SHAPE_DIFFERS;
     }
     if (dtype == v->d.dtype || (ctn__is_float(dtype) && ctn__is_float(v->d.dtype)))
         return CTN__FITS;

@@ -83,23 +83,31 @@ static int64_t left_over(const ctn_generator *g, double all, double *sum)
     return n;
 }
 
-static int32_t choose(ctn_generator *g, const float *logit)
+static ctn_status choose(ctn_generator *g, const float *logit, int32_t *next)
 {
     const int64_t V = g->size.vocabulary;
     const int32_t best = most_likely(logit, V);
+    const float temperature = (float)g->o.temperature; /* 0 if it is too small for a float */
     double all = 0, sum = 0;
-    if (g->o.temperature == 0) return best;
+    *next = best;
+    if (temperature == 0) return CTN_OK;
     for (int64_t i = 0; i < V; i++) {
-        g->share[i] = expf((logit[i] - logit[best]) / (float)g->o.temperature);
+        g->share[i] = expf((logit[i] - logit[best]) / temperature);
         all += (double)g->share[i];
     }
+    /* Shares that are not numbers have no order, and qsort needs one. */
+    if (!isfinite(all))
+        return ctn_fail(CTN_EFORMAT, "generator: the logits of the model are not finite, so no "
+                                     "token can be drawn; are its weights damaged?");
     const int64_t n = left_over(g, all, &sum);
     double at = ctn__uniform(g->o.seed, 0, g->drawn++) * sum;
     for (int64_t i = 0; i < n - 1; i++) {
         at -= (double)g->choices[i].p;
-        if (at < 0) return g->choices[i].token;
+        *next = g->choices[i].token;
+        if (at < 0) return CTN_OK;
     }
-    return g->choices[n - 1].token;
+    *next = g->choices[n - 1].token;
+    return CTN_OK;
 }
 
 /* ---- caches ---------------------------------------------------------------------------------- */
@@ -205,9 +213,11 @@ static ctn_status check_prompts(const ctn_generator *g, int64_t n, const int32_t
     return CTN_OK;
 }
 
-static void choose_all(ctn_generator *g, int32_t *next)
+static ctn_status choose_all(ctn_generator *g, int32_t *next)
 {
-    for (int64_t i = 0; i < g->n; i++) next[i] = choose(g, g->logits + i * g->size.vocabulary);
+    for (int64_t i = 0; i < g->n; i++)
+        CTN_TRY(choose(g, g->logits + i * g->size.vocabulary, &next[i]));
+    return CTN_OK;
 }
 
 ctn_status ctn_generator_start(ctn_generator *g, int64_t n, const int32_t *const *prompt,
@@ -236,8 +246,7 @@ ctn_status ctn_generator_start(ctn_generator *g, int64_t n, const int32_t *const
         g->last[i] = i * T + length[i] - 1;
     }
     CTN_TRY(step(g, T, true));
-    choose_all(g, next);
-    return CTN_OK;
+    return choose_all(g, next);
 }
 
 ctn_status ctn_generator_next(ctn_generator *g, const int32_t *tokens, int32_t *next)
@@ -256,8 +265,7 @@ ctn_status ctn_generator_next(ctn_generator *g, const int32_t *tokens, int32_t *
         g->last[i] = i;
     }
     CTN_TRY(step(g, 1, false));
-    choose_all(g, next);
-    return CTN_OK;
+    return choose_all(g, next);
 }
 
 const float *ctn_generator_logits(const ctn_generator *g)

@@ -21,6 +21,7 @@
 #include <catena/catena.h>
 
 #include "io/checkpoint/checkpoint.h"
+#include "support/check.h"
 
 #ifndef CTN_HAVE_YYJSON
 int main(void)
@@ -415,6 +416,36 @@ static void test_faults(void **state)
     on_ranks(3, CTN_MODE_PLANNED, loads, NULL);
 }
 
+/* Lines cost work: reading a file, and finding the file of an array. */
+static void test_repeated_lines(void **state)
+{
+    static const struct {
+        const char *file[3], *of; /* of: file of an array after the last of them */
+        const char *message;
+    } cases[] = {
+        {{"a", "b"}, "b", NULL},
+        {{"a", "b"}, "a", "has a line that cannot be read"},
+        {{NULL}, "a", "has a line that cannot be read"},
+        {{"a", "b", "a"}, "a", "lists a file twice"},
+    };
+    const ctn__hash128 hash = {1, 2};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ctn__text lines = {0}, all = {0};
+        ctn__manifest m = {0};
+        for (int k = 0; k < 3 && cases[i].file[k]; k++)
+            ctn__manifest_add_file(&lines, cases[i].file[k], 7, hash);
+        ctn__manifest_add_array(&lines, "x", CTN_F32, 1, (int64_t[]){2}, cases[i].of, hash);
+        OK(ctn__manifest_finish(&lines, &all));
+        const ctn_status st = ctn__manifest_parse(&m, "folder", all.s);
+        if (cases[i].message) assert_fails(st, CTN_EFORMAT, cases[i].message);
+        else OK(st);
+        ctn__manifest_free(&m);
+        ctn__text_free(&lines);
+        ctn__text_free(&all);
+    }
+}
+
 static int use_new_folder(void **state)
 {
     static char dir[] = "checkpoint.XXXXXX";
@@ -431,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_cannot_save),
         cmocka_unit_test(test_unusual_names),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_repeated_lines),
     };
     return cmocka_run_group_tests(tests, use_new_folder, NULL);
 }

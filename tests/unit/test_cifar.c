@@ -94,6 +94,7 @@ static void test_hostile(void **state)
     (void)state;
     ctn_dataset *ds = NULL;
     mkdir("h", 0777);
+    remove("h/test_batch.bin"); /* a pipe, if the last run of this test was killed */
     assert_fails(ctn_cifar10_open(&ds, "h", CTN_TEST, NULL), CTN_EIO, "h/test_batch.bin");
     write_records("h/test_batch.bin", 0, 2, 2 * RECORD - 1);
     assert_fails(ctn_cifar10_open(&ds, "h", CTN_TEST, NULL), CTN_EFORMAT, "6145 bytes");
@@ -103,6 +104,9 @@ static void test_hostile(void **state)
     assert_fails(ctn_cifar10_open(&ds, "h", CTN_TEST, NULL), CTN_EFORMAT, "record 1 has label 10");
     remove("h/test_batch.bin");
     mkdir("h/test_batch.bin", 0777);
+    assert_fails(ctn_cifar10_open(&ds, "h", CTN_TEST, NULL), CTN_EIO, "not a regular file");
+    remove("h/test_batch.bin");
+    assert_int_equal(mkfifo("h/test_batch.bin", 0600), 0); /* nobody will ever write to it */
     assert_fails(ctn_cifar10_open(&ds, "h", CTN_TEST, NULL), CTN_EIO, "not a regular file");
     remove("h/test_batch.bin");
     assert_fails(ctn_cifar10_open(&ds, "d", (ctn_split)7, NULL), CTN_EARG, "split is 7");

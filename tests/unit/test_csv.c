@@ -3,6 +3,7 @@
  * Tables of text: columns, numbers, quoted cells, missing values, classes, errors that name the
  * line and the column. Labels: threads
  */
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -494,6 +495,31 @@ static void test_locale(void **state)
 }
 
 /* Every allocation may fail; nothing is lost. */
+static void *no_large_block(void *user, size_t bytes, size_t align)
+{
+    return bytes > (size_t)64 << 20 ? NULL : failing_alloc(user, bytes, align);
+}
+
+/* Wide first rows and many short ones: there is no memory for all cells that there might be. */
+static void test_short_rows(void **state)
+{
+    (void)state;
+    enum { SIDE = 30000 };
+    failing f = {.left = INT_MAX};
+    ctn_dataset *ds = NULL;
+    const ctn_csv_opt o = {.struct_size = sizeof o, .categories = 1};
+    char *text = malloc(6 * SIDE + 1), *p = text;
+    assert_non_null(text);
+    for (int i = 0; i < 2 * SIDE; i++) p += sprintf(p, i % SIDE == SIDE - 1 ? "x\n" : "x,");
+    for (int i = 0; i < SIDE; i++) p += sprintf(p, "x\n");
+    ctn_set_allocator(&(ctn_allocator){no_large_block, failing_release, &f});
+    const ctn_status st = open_text(&ds, text, &o);
+    ctn_set_allocator(NULL);
+    assert_fails(st, CTN_EFORMAT, "line 3 has 1 cells, the first line has 30000");
+    assert_int_equal(f.live, 0);
+    free(text);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -528,7 +554,7 @@ int main(void)
         cmocka_unit_test(test_categories),      cmocka_unit_test(test_errors),
         cmocka_unit_test(test_refused_options), cmocka_unit_test(test_messages),
         cmocka_unit_test(test_large),           cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_short_rows),      cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -366,6 +366,33 @@ static void test_refusals(void **state)
     ctn_module_free(linear);
 }
 
+/* Shares that are not numbers cannot be sorted. The most likely token needs no sorting. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    static const float wrong[] = {NAN, INFINITY, -INFINITY};
+    const int32_t prompt = 0, *const prompts[1] = {&prompt};
+    const int64_t length = 1;
+    int32_t next = 0;
+    for (int i = 0; i < 4; i++) {
+        float logit[5] = {1, 2, 3, 4, 5};
+        for (int k = 0; k < 5 && i < 3; k++)
+            if (i == 2 || k == 1) logit[k] = wrong[i];
+        ctn_module *m = model_of(logit, 5);
+        ctn_generator *g = NULL;
+        OK(ctn_generator_new(&g, m, CTN_OPT(ctn_generator_opt, .temperature = 1, .top_k = 3)));
+        const ctn_status st = ctn_generator_start(g, 1, prompts, &length, &next);
+        if (i < 3) assert_fails(st, CTN_EFORMAT, "not finite");
+        else OK(st);
+        ctn_generator_free(g);
+        OK(ctn_generator_new(&g, m, CTN_OPT(ctn_generator_opt, .temperature = 1e-60, .top_k = 3)));
+        OK(ctn_generator_start(g, 1, prompts, &length, &next));
+        if (i == 3) assert_int_equal(next, 4);
+        ctn_generator_free(g);
+        ctn_module_free(m);
+    }
+}
+
 /* Each allocation fails once when more sequences are begun. After that the generator has none, and
  * can begin again. */
 static void test_no_memory(void **state)
@@ -407,6 +434,7 @@ int main(void)
         TEST(test_choices),
         TEST(test_many_tokens),
         TEST(test_equal_tokens),
+        TEST(test_not_finite),
         TEST(test_cache),
         TEST(test_plans),
         TEST(test_room),

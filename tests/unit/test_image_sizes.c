@@ -233,6 +233,38 @@ static void test_masks(void **state)
     ctn_dataset_free(base);
 }
 
+/* Augmentation leaves masks in full size, so it cannot make images of other sizes next to them. A
+ * field of another shape, or one that the result does not have the size of, does not matter. */
+static void test_masks_of_arrays(void **state)
+{
+    (void)state;
+    static int64_t masks[COUNT][SIDE * SIDE];
+    static const ctn_field field[2] = {{.dtype = CTN_U8, .ndim = 3, .shape = {3, SIDE, SIDE}},
+                                       {.dtype = CTN_I64, .ndim = 2, .shape = {SIDE, SIDE}}};
+    for (int side = SIDE; side >= SIDE - 1; side--) {
+        ctn_dataset *base = NULL, *ds = NULL;
+        ctn_sampler *s = NULL;
+        ctn_loader *l = NULL;
+        ctn_batch b;
+        OK(ctn_arrays_open(&base, COUNT, 2, field, (const void *const[]){pixels, masks}));
+        OK(ctn_augment_new(&ds, base, CTN_OPT(ctn_image_opt, .height = side, .width = side)));
+        OK(ctn_sampler_sequential(&s, COUNT));
+        const ctn_status st =
+            ctn_loader_new(&l, ds, s,
+                           CTN_OPT(ctn_loader_opt, .batch = 4, .sizes = sizes, .nsizes = 1));
+        if (st == CTN_OK) { /* memory that is too small shows when it is filled */
+            for (int i = 0; i < COUNT / 4; i++) OK(ctn_loader_next(l, &b));
+            assert_int_not_equal(side, SIDE);
+        } else {
+            assert_fails(st, CTN_EARG, "cannot change the size");
+            assert_int_equal(side, SIDE);
+        }
+        ctn_loader_free(l);
+        ctn_sampler_free(s);
+        ctn_dataset_free(ds);
+    }
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -353,9 +385,10 @@ static void test_resume(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_ranks),   cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_threads),         cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_ranks),           cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_masks_of_arrays), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_resume),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

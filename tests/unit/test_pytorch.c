@@ -359,6 +359,8 @@ static void test_hostile_tensors(void **state)
         {"0", 0, {2, 2}, {INT64_MAX, 1}, "goes beyond the end of its storage"},
         {"0", 0, {INT64_MAX, INT64_MAX}, {1, 1}, "its size overflows"},
         {"0", 0, {INT64_MAX, 0}, {1, INT64_MAX}, "its size overflows"},
+        {"0", 0, {(1 << 22) + 1, 1}, {0, 1}, "is larger than its storage"},
+        {"0", 0, {INT64_C(1) << 33, 1}, {0, 1}, "is larger than its storage"},
         {"0", 0, {-1, 2}, {2, 1}, "its offset, sizes or strides"},
         {"0", -1, {1, 2}, {2, 1}, "its offset, sizes or strides"},
         {"0", 0, {1, 2}, {2, -1}, "its offset, sizes or strides"},
@@ -480,7 +482,39 @@ static void test_bombs(void **state)
     ADD(&p, "eq\0");
     put_doublings(&p);
     ADD(&p, ".");
-    refuse(&p, CTN_EFORMAT, "the file has too many tensors");
+    refuse(&p, CTN_EFORMAT, "the same dictionaries or lists occur too many times");
+    p.n = 0; /* a long list with one tensor, a thousand times */
+    ADD(&p, "\x80\x02(](");
+    for (int i = 0; i < 10000; i++) ADD(&p, "N");
+    put_tensor(&p, "0", 0, SIZES(1, 4), SIZES(4, 1));
+    ADD(&p, "eq\0");
+    for (int i = 1; i < 1000; i++) ADD(&p, "h\0");
+    ADD(&p, "l.");
+    refuse(&p, CTN_EFORMAT, "the same dictionaries or lists occur too many times");
+}
+
+/* A few names for the same tensors are fine. */
+static void test_shared(void **state)
+{
+    static pickle p;
+    ctn__pt_file *f = NULL;
+    (void)state;
+    p.n = 0;
+    ADD(&p, "\x80\x02}(");
+    put_text(&p, "model_a");
+    ADD(&p, "}q\0");
+    put_text(&p, "w");
+    put_tensor(&p, "0", 0, SIZES(1, 4), SIZES(4, 1));
+    ADD(&p, "s");
+    for (int i = 0; i < 20; i++) {
+        put_text(&p, (const char[]){'m', (char)('b' + i), 0});
+        ADD(&p, "h\0");
+    }
+    ADD(&p, "u.");
+    OK(read_pickle(&p, &f));
+    assert_int_equal(ctn__pt_count(f), 21);
+    assert_string_equal(ctn__pt_at(f, 20)->name, "mu.w");
+    ctn__pt_close(f);
 }
 
 /* ---- archives ------------------------------------------------------------------------------- */
@@ -571,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_hostile_tensors),
         cmocka_unit_test(test_hostile_pickles),
         cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_shared),
         cmocka_unit_test(test_archives),
         cmocka_unit_test(test_no_memory),
     };

@@ -390,7 +390,6 @@ static void test_writer_refuses(void **state)
     assert_fails(ctn__st_add(w, "x", CTN_U8, 1, (int64_t[]){-1}), CTN_EARG, "size -1");
     assert_fails(ctn__st_add(w, "x", CTN_F32, 2, (int64_t[]){INT64_MAX, 9}), CTN_EARG, "'x'");
     OK(ctn__st_add(w, "x", CTN_U8, 0, NULL));
-    assert_fails(ctn__st_add(w, "x", CTN_U8, 0, NULL), CTN_EARG, "already added");
     OK(ctn__st_add_metadata(w, "k", "v"));
     assert_fails(ctn__st_add_metadata(w, "k", "v"), CTN_EARG, "already added");
     assert_fails(ctn__st_put(w, "x", NULL), CTN_ESTATE, "has no data");
@@ -398,6 +397,16 @@ static void test_writer_refuses(void **state)
     assert_fails(ctn__st_put(w, "x", bytes), CTN_EIO, "no/such/folder");
     ctn__st_writer_free(w);
     ctn__st_writer_free(NULL);
+
+    /* Names are compared when the file is begun. */
+    OK(ctn__st_begin(&w, "twice.safetensors"));
+    for (int i = 0; i < 5; i++) OK(ctn__st_add(w, &"abcbd"[i], CTN_U8, 0, NULL));
+    OK(ctn__st_add(w, "cbd", CTN_F32, 0, NULL));
+    for (int i = 0; i < 2; i++)
+        assert_fails(ctn__st_put(w, "d", bytes), CTN_EARG, "'cbd' was already added");
+    assert_fails(ctn__st_finish(w), CTN_ESTATE, "was never put");
+    ctn__st_writer_free(w);
+    assert_int_equal(access("twice.safetensors", F_OK), -1);
 
     /* A name that is not UTF-8 is refused, and the existing file is kept. */
     static unsigned char a[4096], b[4096];
@@ -419,6 +428,24 @@ static void test_writer_refuses(void **state)
     ctn__st_writer_free(w);
     assert_int_equal(access(temporary, F_OK), -1);
     rmdir("folder");
+}
+
+/* Types in the order that needs the most moves, and names that differ at their ends. */
+static void test_many_arrays(void **state)
+{
+    (void)state;
+    enum { ARRAYS = 500000 };
+    ctn__st_writer *w = NULL;
+    char name[64];
+    OK(ctn__st_begin(&w, "many.safetensors"));
+    for (int i = 0; i < ARRAYS; i++) {
+        snprintf(name, sizeof name, "model.encoder.layer.attention.weight%07d", i);
+        OK(ctn__st_add(w, name, i < ARRAYS / 2 ? CTN_U8 : CTN_F32, 1, (int64_t[]){0}));
+    }
+    for (int i = 0; i < ARRAYS; i++)
+        if (ctn__st_put(w, "other", NULL) != CTN_ESTATE) fail_msg("another array was put");
+    ctn_error_clear();
+    ctn__st_writer_free(w);
 }
 
 /* ---- an index of several files --------------------------------------------------------------- */
@@ -592,13 +619,21 @@ static void test_real(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_exact_bytes),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_hostile_headers),
-        cmocka_unit_test(test_odd_but_valid), cmocka_unit_test(test_hostile_length),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_writer_refuses),
-        cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_real),
-        cmocka_unit_test(test_shortened),     cmocka_unit_test(test_index),
-        cmocka_unit_test(test_hostile_index), cmocka_unit_test(test_index_no_memory),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_exact_bytes),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_hostile_headers),
+        cmocka_unit_test(test_odd_but_valid),
+        cmocka_unit_test(test_hostile_length),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_writer_refuses),
+        cmocka_unit_test(test_many_arrays),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_real),
+        cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_hostile_index),
+        cmocka_unit_test(test_index_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

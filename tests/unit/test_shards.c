@@ -396,6 +396,8 @@ static void test_several(void **state)
     assert_fails(open_shards(&ds, "many/s-{008..012}.tar"), CTN_EIO, "s-012.tar: No such file");
     assert_fails(open_shards(&ds, "many/s-{8..}.tar"), CTN_EARG, "two numbers");
     assert_fails(open_shards(&ds, "many/s-{9..8}.tar"), CTN_EARG, "two numbers");
+    assert_fails(open_shards(&ds, "many/s-{0000001..1000001}.tar"), CTN_EARG,
+                 "names 1000001 shards, at most 1000000");
     assert_fails(open_shards(&ds, "many/s-{8..9.tar"), CTN_EARG, "braces");
     assert_fails(open_shards(&ds, "many/s-}8..9{.tar"), CTN_EARG, "braces");
     mkdir("empty", 0777);
@@ -656,7 +658,7 @@ static void test_pack(void **state)
             CTN_OPT(ctn_pack_opt, .shard_bytes = 20 * 2048, .seed = 5, .progress = progress,
                     .user = &told, .keep_order = round == 2);
         told = 0;
-        assert_int_equal(system("rm -rf out"), 0);
+        assert_int_equal(system("rm -rf out out3 secret"), 0);
         assert_int_equal(ctn_shards_pack("f", "out", &n, opt), CTN_OK);
         assert_int_equal(n, IMAGES);
         assert_int_equal(told, IMAGES + 1);
@@ -689,6 +691,16 @@ static void test_pack(void **state)
     assert_int_equal(symlink("nowhere", "f/c/001.png"), 0);
     assert_fails(ctn_shards_pack("f", "out3", NULL, NULL), CTN_EIO, "f/c/001.png");
     assert_int_equal(system("test -z \"$(ls -A out3)\""), 0);
+    /* A link to an image is fine, one to any other file is not. */
+    unlink("f/c/001.png");
+    write_bytes("secret", "-----BEGIN", 10);
+    assert_int_equal(symlink("../../secret", "f/c/001.png"), 0);
+    assert_fails(ctn_shards_pack("f", "out3", NULL, NULL), CTN_EFORMAT,
+                 "f/c/001.png: image: starts with bytes 2d 2d 2d 2d");
+    assert_int_equal(system("test -z \"$(ls -A out3)\""), 0);
+    write_png("secret", 1, 1);
+    assert_int_equal(ctn_shards_pack("f", "out3", NULL, NULL), CTN_OK);
+    assert_int_equal(system("rm -rf out3 secret"), 0);
 }
 
 /* ---- a failing allocator --------------------------------------------------------------------- */

@@ -322,6 +322,55 @@ static void special_tokens(void **state)
     ctn_tokenizer_free(t);
 }
 
+/* Tokens that begin like every place of the text. */
+static void many_special_tokens(void **state)
+{
+    (void)state;
+    enum { TOKENS = 200000, BYTES = 2000000 };
+    char *added = malloc(64 * TOKENS), *p = added, *text = malloc(BYTES + 8);
+    assert_true(added && text);
+    for (int i = 0; i < TOKENS; i++)
+        p += sprintf(p, "%s{\"id\":%d,\"content\":\"a%d\"}", i ? "," : "", 300 + i, i);
+    ctn_tokenizer *t = open_bpe(GPT2, added);
+    memset(text, 'a', BYTES);
+    memcpy(text + BYTES, "1234567", 8); /* a1, a12, a123, ... are tokens, a1234567 is none */
+    assert_int_equal(ctn_tokenizer_encode(t, text, BYTES + 7, NULL, 0), BYTES - 1 + 2);
+    assert_string_equal(tokens_of(t, "a1234567"), "a123456|7");
+    ctn_tokenizer_free(t);
+    memset(text, 'x', CTN__SPECIAL_MOST + 1);
+    sprintf(added, "{\"id\":300,\"content\":\"%.*s\"}", CTN__SPECIAL_MOST + 1, text);
+    assert_fails(ctn_tokenizer_open(&t, write_bpe("n.json", GPT2, added, "null", ""), NULL),
+                 CTN_EFORMAT, "has 257 bytes, at most 256 are possible");
+    sprintf(added, "{\"id\":300,\"content\":\"%.*s\"}", CTN__SPECIAL_MOST, text);
+    t = open_bpe(GPT2, added);
+    assert_int_equal(ctn_tokenizer_encode(t, text, CTN__SPECIAL_MOST + 1, NULL, 0), 2);
+    ctn_tokenizer_free(t);
+    free(added);
+    free(text);
+}
+
+/* Words of 8 bytes that a table would have in one slot if it multiplied them by a known number. */
+static void words_of_one_slot(void **state)
+{
+    (void)state;
+    enum { WORDS = 2000000 };
+    const uint64_t factor = 0x9E3779B97F4A7C15u;
+    uint64_t inverse = factor;
+    for (int i = 0; i < 5; i++) inverse *= 2 - factor * inverse;
+    assert_true(factor * inverse == 1);
+    ctn__vocab v = {0};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < WORDS; i++) {
+            char text[8];
+            const uint64_t word = ((i & 255) << 21 | i >> 8 << 50) * inverse - sizeof text;
+            memcpy(text, &word, sizeof text);
+            if (pass == 0) OK(ctn__vocab_add(&v, (int64_t)i, text, sizeof text, false));
+            else if (ctn__words_find(&v.all, &v, text, sizeof text) != (int32_t)i)
+                fail_msg("word %d is not found", (int)i);
+        }
+    ctn__vocab_free(&v);
+}
+
 static void text_is_normalised(void **state)
 {
     (void)state;
@@ -350,6 +399,26 @@ static void text_is_normalised(void **state)
         assert_memory_equal(out, nfc[i][1], bytes);
         ctn__free(out);
     }
+}
+
+/* A million marks that each come before the million marks written first. */
+static void many_marks(void **state)
+{
+    (void)state;
+    enum { MARKS = 1000000 };
+    char *text = malloc(4 * MARKS + 1), *out = NULL;
+    size_t n = 0;
+    assert_non_null(text);
+    text[0] = 'q';
+    for (int i = 0; i < 2 * MARKS; i++)
+        memcpy(text + 1 + 2 * i, i < MARKS ? "\u0307" : "\u0323", 2);
+    OK(ctn__nfc(text, 4 * MARKS + 1, &out, &n));
+    assert_int_equal(n, 4 * MARKS + 1);
+    assert_true(out[0] == 'q');
+    assert_memory_equal(out + 1, text + 1 + 2 * MARKS, 2 * MARKS);
+    assert_memory_equal(out + 1 + 2 * MARKS, text + 1, 2 * MARKS);
+    ctn__free(out);
+    free(text);
 }
 
 /* ---- WordPiece ------------------------------------------------------------------------------- */
@@ -501,7 +570,7 @@ static void damaged_files(void **state)
     damaged("d.json", "{\"model\":{\"merges\":[[1]],\"vocab\":{\"a\":0}}}", bad, "a pair");
     damaged("d.json", "{\"model\":{\"merges\":[\"a b\"],\"vocab\":{\"a\":0}}}", bad, "the second");
     damaged("d.json", "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", bad, "unknown");
-    damaged("d.json", "{\"model\":{\"max_input_chars_per_word\":9999}}", bad, "1 to 1000");
+    damaged("d.json", "{\"model\":{\"max_input_chars_per_word\":201}}", bad, "1 to 200");
     damaged("d.txt", "a\nb\n", bad, "[UNK]");
     assert_fails(ctn_tokenizer_open(&t, "missing.json", NULL), CTN_EIO, "missing.json");
     mkdir("empty", 0777);
@@ -850,7 +919,10 @@ int main(void)
         cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(counts_are_those_of_snprintf),
         cmocka_unit_test(special_tokens),
+        cmocka_unit_test(many_special_tokens),
+        cmocka_unit_test(words_of_one_slot),
         cmocka_unit_test(text_is_normalised),
+        cmocka_unit_test(many_marks),
         cmocka_unit_test(wordpiece),
         cmocka_unit_test(wordpiece_of_json),
         cmocka_unit_test(characters_are_not_torn),

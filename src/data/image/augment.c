@@ -212,6 +212,19 @@ static int64_t augment_length(void *self, int f, int64_t index)
     return ctn_dataset_length(((struct augment *)self)->base, f, index);
 }
 
+/* Other fields are those of the base, which is read in full size, so a field that would have to
+ * follow the size of the images prevents that it changes. */
+static int augment_resizes(void *self)
+{
+    const struct augment *a = self;
+    for (int f = 1; f < augment_fields(self); f++) {
+        const ctn_field *one = ctn_dataset_field(a->base, f);
+        if (one->ndim == 2 && one->shape[0] == a->opt.height && one->shape[1] == a->opt.width)
+            return 0;
+    }
+    return 1;
+}
+
 static const ctn_dataset_vt augment_vt = {
     .struct_size = sizeof(ctn_dataset_vt),
     .count = augment_count,
@@ -222,7 +235,7 @@ static const ctn_dataset_vt augment_vt = {
     .name = augment_name,
     .class_name = augment_class,
     .length = augment_length,
-    .resizes = ctn__images_resize,
+    .resizes = augment_resizes,
 };
 
 ctn_status ctn_augment_new(ctn_dataset **ds, ctn_dataset *base, const ctn_image_opt *opt)

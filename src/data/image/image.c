@@ -172,6 +172,12 @@ static ctn_status find_kind(const uint8_t *file, size_t bytes, kind *out)
                     file[1], file[2], file[3]);
 }
 
+ctn_status ctn__image_check(const void *file, size_t bytes)
+{
+    kind k;
+    return find_kind(file, bytes, &k);
+}
+
 typedef struct {
     ctn__jpeg *jpeg;
     ctn__png *png;

@@ -2,8 +2,8 @@
  *
  * What the image files share. A picture passes through four stages: a reader (jpeg.c, png.c)
  * reports its size and orientation, augment.c chooses the part to use, the reader decodes only
- * that part, and resample.c turns it into the result in one pass. folder.c, shards.c and list.c use
- * only the first part of this header.
+ * that part, and resample.c turns it into the result in one pass. folder.c, shards.c, list.c and
+ * pack.c use only the first part of this header.
  */
 #ifndef CTN_DATA_IMAGE_IMAGE_H
 #define CTN_DATA_IMAGE_IMAGE_H
@@ -20,6 +20,10 @@ void ctn__image_field(const ctn_image_opt *filled, ctn_field *out);
 /* ctn_image_decode with filled options. */
 ctn_status ctn__image_load(const ctn_image_opt *filled, const void *file, size_t bytes,
                            const ctn_sample *s, void *dst);
+
+/* Do the first bytes of a file say that it is an image that can be decoded? Errors: EFORMAT,
+ * EUNSUPPORTED. */
+ctn_status ctn__image_check(const void *file, size_t bytes);
 
 /* The options for the size that a sample asks for. Errors: EARG (no such size, or pad is
  * too large for it). */

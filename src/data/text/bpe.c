@@ -19,8 +19,7 @@ static ctn__pair *look(const ctn_tokenizer *t, int32_t left, int32_t right)
 {
     const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     const size_t mask = t->pairs - 1;
-    uint64_t h = pair * 0x9E3779B97F4A7C15u;
-    for (size_t i = (size_t)(h >> 24) & mask;; i = (i + 1) & mask) {
+    for (size_t i = ctn__table_mix(pair, t->seed) & mask;; i = (i + 1) & mask) {
         ctn__pair *p = &t->pair[i];
         if (p->pair == pair || p->merge.rank == UINT32_MAX) return p;
     }
@@ -33,6 +32,7 @@ static ctn__merge merge_of(const ctn_tokenizer *t, int32_t left, int32_t right)
 
 ctn_status ctn__bpe_room(ctn_tokenizer *t, size_t merges)
 {
+    t->seed = ctn__table_seed();
     for (t->pairs = 64; t->pairs < 2 * merges;) t->pairs *= 2;
     t->pair = ctn__malloc(ctn__mul(t->pairs, sizeof *t->pair));
     if (!t->pair) return CTN_ENOMEM;

@@ -135,7 +135,7 @@ static ctn_status known_specials(ctn_tokenizer *t)
         const int32_t id = ctn__words_find(&t->vocab.all, &t->vocab, *s, strlen(*s));
         if (id < 0) continue;
         t->vocab.token.at[id].special = true;
-        CTN_TRY(ctn__special_add(t, (ctn__special){.id = id}));
+        CTN_TRY(ctn__special_add(t, id, false, false));
     }
     return CTN_OK;
 }

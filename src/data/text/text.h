@@ -58,6 +58,7 @@ typedef struct {
     uint32_t at, n; /* its bytes in ctn__vocab.text, where a 0 follows */
     bool used;      /* false: no token has this id */
     bool special;
+    bool lstrip, rstrip; /* found in a text, it takes the white space before or after it */
 } ctn__token;
 
 /* Hash table from text to token. key: the text itself if n <= 8, otherwise a hash of it. */
@@ -70,6 +71,7 @@ typedef struct {
     ctn__word *at;
     size_t room, n; /* room is 0 or a power of two */
     size_t longest; /* bytes */
+    uint64_t seed;  /* of ctn__table_mix */
 } ctn__words;
 
 typedef struct {
@@ -93,10 +95,7 @@ ctn_status ctn__words_add(ctn__words *w, const ctn__vocab *v, int32_t id, size_t
 
 /* ---- a tokenizer ----------------------------------------------------------------------------- */
 
-typedef struct {
-    int32_t id;
-    bool lstrip, rstrip; /* white space before or after it belongs to it */
-} ctn__special;
+enum { CTN__SPECIAL_MOST = 256 }; /* bytes of a token that is found in the text first */
 
 typedef struct {
     uint32_t rank; /* UINT32_MAX: no merge */
@@ -111,8 +110,10 @@ typedef enum { CTN__SPLIT_GPT2, CTN__SPLIT_LLAMA3, CTN__SPLIT_QWEN2 } ctn__split
 
 struct ctn_tokenizer {
     ctn__vocab vocab;
-    CTN__VEC(ctn__special) special;
-    bool starts[256]; /* first bytes of special tokens */
+    ctn__words special;                 /* tokens that are found in the text first */
+    uint16_t length[CTN__SPECIAL_MOST]; /* (lengths) different lengths of these, longest first */
+    int lengths;
+    bool starts[256]; /* their first bytes */
     bool edge[256];   /* bytes next to which text must not be cut, see ctn__tokenizer_cut */
     bool wordpiece;
 
@@ -122,6 +123,7 @@ struct ctn_tokenizer {
     int32_t byte[256]; /* token of each single byte */
     ctn__pair *pair;   /* (pairs), a hash table */
     size_t pairs;
+    uint64_t seed;    /* of ctn__table_mix */
     ctn__words words; /* tokens that merging their own bytes gives */
 
     /* WordPiece */
@@ -161,7 +163,8 @@ ctn_status ctn__bpe_ready(ctn_tokenizer *t);
 void ctn__wordpiece(const ctn_tokenizer *t, const char *p, const char *end, ctn__ids *out);
 /* Completes a tokenizer. Errors: EFORMAT (no token `unknown`), ENOMEM. */
 ctn_status ctn__wordpiece_ready(ctn_tokenizer *t, const char *unknown, const char *prefix);
-enum { CTN__WORD_MOST = 1000 }; /* maximum of ctn_tokenizer.longest */
+/* Maximum of ctn_tokenizer.longest; BERT has 100. A word of n characters takes n^2 lookups. */
+enum { CTN__WORD_MOST = 200 };
 
 /* ---- files (files.c, tokenizer_json.c) ------------------------------------------------------- */
 
@@ -173,7 +176,8 @@ ctn_status ctn__tokenizer_json(ctn_tokenizer *t, const char *json, size_t bytes,
 ctn_status ctn__bpe_token(ctn_tokenizer *t, int64_t id, const char *text, size_t n);
 /* Adds a merge that is written in this alphabet: "Ġ t". */
 ctn_status ctn__bpe_line(ctn_tokenizer *t, uint32_t rank, const char *line, size_t n);
-ctn_status ctn__special_add(ctn_tokenizer *t, ctn__special s);
+/* Makes token id one that is found in the text first. Errors: EFORMAT (too long), ENOMEM. */
+ctn_status ctn__special_add(ctn_tokenizer *t, int32_t id, bool lstrip, bool rstrip);
 
 /* The last place where a text can be cut without changing its tokens; 0: none. It is before a
  * single space or after a single newline, between two characters that are not white space. */

@@ -10,10 +10,11 @@
 
 /* White space in or next to a special token restricts where text can be cut: neither between a
  * token and the white space that belongs to it nor within a token. */
-static void mark_edges(ctn_tokenizer *t, ctn__special s, const char *text, size_t n)
+static void mark_edges(ctn_tokenizer *t, const ctn__token *s, const char *text)
 {
-    if (s.lstrip) t->edge[(unsigned char)text[0]] = true;
-    if (s.rstrip) t->edge[(unsigned char)text[n - 1]] = true;
+    const size_t n = s->n;
+    if (s->lstrip) t->edge[(unsigned char)text[0]] = true;
+    if (s->rstrip) t->edge[(unsigned char)text[n - 1]] = true;
     for (size_t i = 0; i < n; i++) {
         if (text[i] != ' ' && text[i] != '\n') continue;
         if (i > 0) t->edge[(unsigned char)text[i - 1]] = true;
@@ -21,51 +22,64 @@ static void mark_edges(ctn_tokenizer *t, ctn__special s, const char *text, size_
     }
 }
 
-ctn_status ctn__special_add(ctn_tokenizer *t, ctn__special s)
+static void add_length(ctn_tokenizer *t, uint16_t n)
 {
-    const char *text = ctn__token_text(&t->vocab, s.id);
-    if (!ctn__vec_push(&t->special, s)) return CTN_ENOMEM;
+    int i = 0;
+    while (i < t->lengths && t->length[i] > n) i++;
+    if (i < t->lengths && t->length[i] == n) return;
+    memmove(t->length + i + 1, t->length + i, (size_t)(t->lengths++ - i) * sizeof *t->length);
+    t->length[i] = n;
+}
+
+/* The first one of several with the same text is found. */
+ctn_status ctn__special_add(ctn_tokenizer *t, int32_t id, bool lstrip, bool rstrip)
+{
+    const char *text = ctn__token_text(&t->vocab, id);
+    ctn__token *s = &t->vocab.token.at[id];
+    if (s->n > CTN__SPECIAL_MOST)
+        return ctn_fail(CTN_EFORMAT, "added token '%.40s' has %lu bytes, at most %d are possible",
+                        text, (unsigned long)s->n, CTN__SPECIAL_MOST);
+    if (ctn__words_find(&t->special, &t->vocab, text, s->n) >= 0) return CTN_OK;
+    CTN_TRY(ctn__words_add(&t->special, &t->vocab, id, s->n, false));
+    s->lstrip = lstrip;
+    s->rstrip = rstrip;
+    add_length(t, (uint16_t)s->n);
     t->starts[(unsigned char)text[0]] = true;
-    mark_edges(t, s, text, t->vocab.token.at[s.id].n);
+    mark_edges(t, s, text);
     return CTN_OK;
 }
 
-/* The longest special token at p; NULL: none. */
-static const ctn__special *special_at(const ctn_tokenizer *t, const char *p, const char *end)
+/* The longest special token at p; -1: none. A file may have any number of them, but few lengths. */
+static int32_t special_at(const ctn_tokenizer *t, const char *p, const char *end)
 {
-    const ctn__special *best = NULL;
-    size_t longest = 0;
-    for (size_t i = 0; i < t->special.n; i++) {
-        const ctn__token *k = &t->vocab.token.at[t->special.at[i].id];
-        if (k->n <= longest || k->n > (size_t)(end - p)) continue;
-        if (memcmp(t->vocab.text.at + k->at, p, k->n) != 0) continue;
-        best = &t->special.at[i];
-        longest = k->n;
-    }
-    return best;
+    int32_t id = -1;
+    for (int i = 0; id < 0 && i < t->lengths; i++)
+        if (t->length[i] <= end - p) id = ctn__words_find(&t->special, &t->vocab, p, t->length[i]);
+    return id;
 }
 
-/* The first special token of a text and where it begins and ends; NULL: none, both are the end. */
-static const ctn__special *next_special(const ctn_tokenizer *t, const char *text, const char *end,
-                                        const char **from, const char **to)
+/* The first special token of a text and where it begins and ends; -1: none, both are the end. */
+static int32_t next_special(const ctn_tokenizer *t, const char *text, const char *end,
+                            const char **from, const char **to)
 {
-    const ctn__special *s = NULL;
-    const char *p = text;
+    int32_t id = -1;
+    const char *p = t->lengths == 0 ? end : text;
     size_t n = 0;
-    if (t->special.n == 0) p = end;
     for (; p < end; p++)
-        if (t->starts[(unsigned char)*p] && (s = special_at(t, p, end)) != NULL) break;
-    *from = p;
-    *to = s ? p + t->vocab.token.at[s->id].n : end;
-    if (s && s->rstrip)
+        if (t->starts[(unsigned char)*p] && (id = special_at(t, p, end)) >= 0) break;
+    *from = *to = p;
+    if (id < 0) return id;
+    const ctn__token *s = &t->vocab.token.at[id];
+    *to = p + s->n;
+    if (s->rstrip)
         while (*to < end && ctn__kind_at(*to, end, &n) == CTN__SPACE) *to += n;
-    while (s && s->lstrip && *from > text) {
+    while (s->lstrip && *from > text) {
         const char *q = *from - 1;
         while (q > text && *from - q < 3 && ((unsigned char)*q & 0xC0) == 0x80) q--;
         if (ctn__kind_at(q, *from, &n) != CTN__SPACE || q + n != *from) break;
         *from = q;
     }
-    return s;
+    return id;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -84,7 +98,7 @@ ctn_status ctn_tokenizer_open(ctn_tokenizer **out, const char *path, const ctn_t
         ctn_tokenizer_free(t);
         return st;
     }
-    if (o.ignore_special) t->special.n = 0;
+    if (o.ignore_special) t->lengths = 0;
     *out = t;
     return CTN_OK;
 }
@@ -93,7 +107,7 @@ void ctn_tokenizer_free(ctn_tokenizer *t)
 {
     if (!t) return;
     ctn__vocab_free(&t->vocab);
-    ctn__vec_free(&t->special);
+    ctn__free(t->special.at);
     ctn__free(t->pair);
     ctn__free(t->words.at);
     ctn__free(t->rest.at);
@@ -139,10 +153,10 @@ int64_t ctn_tokenizer_encode(const ctn_tokenizer *t, const char *text, size_t by
     ctn__ids out = {ids, room, 0};
     if (bytes == 0) return 0;
     for (const char *p = text, *end = text + bytes, *from, *to; p < end; p = to) {
-        const ctn__special *s = next_special(t, p, end, &from, &to);
+        const int32_t id = next_special(t, p, end, &from, &to);
         const ctn_status st = encode_plain(t, p, from, &out);
         if (st < 0) return st;
-        if (s) ctn__ids_put(&out, s->id);
+        if (id >= 0) ctn__ids_put(&out, id);
     }
     return (int64_t)out.n;
 }

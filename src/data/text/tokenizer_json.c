@@ -212,8 +212,7 @@ static ctn_status read_added(ctn_tokenizer *t, yyjson_val *v)
         return ctn_fail(CTN_EFORMAT, "added token '%.40s' has the number %lld of '%.40s'", s,
                         (long long)id, ctn__token_text(w, (int32_t)id));
     t->vocab.token.at[id].special = is_set(v, "special", false);
-    return ctn__special_add(t, (ctn__special){(int32_t)id, is_set(v, "lstrip", false),
-                                              is_set(v, "rstrip", false)});
+    return ctn__special_add(t, (int32_t)id, is_set(v, "lstrip", false), is_set(v, "rstrip", false));
 }
 
 static ctn_status read_all(ctn_tokenizer *t, yyjson_val *root)

@@ -134,15 +134,39 @@ int ctn__decompose(uint32_t c, uint32_t out[CTN__DECOMPOSED])
     return (int)n;
 }
 
-/* Moves the last of n characters before those with a larger combining class. */
-static void order_last(utf8proc_int32_t *c, size_t n)
+static int by_value(const void *a, const void *b)
 {
-    const utf8proc_int32_t last = c[n - 1];
-    const utf8proc_propval_t class = utf8proc_get_property(last)->combining_class;
-    if (class == 0) return;
-    size_t i = n - 1;
-    for (; i > 0 && utf8proc_get_property(c[i - 1])->combining_class > class; i--) c[i] = c[i - 1];
-    c[i] = last;
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Characters in canonical order: the marks after a starter, which may be any number, are sorted by
+ * their combining classes, and those of one class stay in their order. */
+typedef struct {
+    CTN__VEC(utf8proc_int32_t) c;
+    CTN__VEC(uint64_t) marks; /* since the last starter: class, place and character */
+} ordered;
+
+enum { CHAR_BITS = 21, PLACE_BITS = 35 };
+
+static bool order_marks(ordered *o)
+{
+    if (o->marks.n > 1) qsort(o->marks.at, o->marks.n, sizeof *o->marks.at, by_value);
+    for (size_t i = 0; i < o->marks.n; i++) {
+        const uint64_t c = o->marks.at[i] & (((uint64_t)1 << CHAR_BITS) - 1);
+        if (!ctn__vec_push(&o->c, (utf8proc_int32_t)c)) return false;
+    }
+    o->marks.n = 0;
+    return true;
+}
+
+static bool add_ordered(ordered *o, uint32_t c)
+{
+    const uint64_t class = (uint64_t)utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
+    const uint64_t place = o->marks.n;
+    if (class != 0)
+        return ctn__vec_push(&o->marks, class << (PLACE_BITS + CHAR_BITS) | place << CHAR_BITS | c);
+    return order_marks(o) && ctn__vec_push(&o->c, (utf8proc_int32_t)c);
 }
 
 /* Valid text with characters below U+0300 only is in NFC. */
@@ -158,7 +182,8 @@ static bool is_simple(const char *p, const char *end)
 
 ctn_status ctn__nfc(const char *text, size_t bytes, char **out, size_t *n)
 {
-    CTN__VEC(utf8proc_int32_t) c = {0};
+    ordered o = {0};
+    ctn_status st = CTN_OK;
     *out = NULL;
     *n = 0;
     if (is_simple(text, text + bytes)) return CTN_OK;
@@ -166,23 +191,20 @@ ctn_status ctn__nfc(const char *text, size_t bytes, char **out, size_t *n)
         uint32_t one = 0, part[CTN__DECOMPOSED];
         p += ctn__utf8_get(p, end, &one);
         const int parts = ctn__decompose(one, part);
-        for (int i = 0; i < parts; i++) {
-            if (!ctn__vec_push(&c, (utf8proc_int32_t)part[i])) goto failed;
-            order_last(c.at, c.n);
-        }
+        for (int i = 0; i < parts; i++)
+            if (!add_ordered(&o, part[i])) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     }
+    if (!order_marks(&o)) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     const utf8proc_ssize_t k =
-        utf8proc_normalize_utf32(c.at, (utf8proc_ssize_t)c.n,
+        utf8proc_normalize_utf32(o.c.at, (utf8proc_ssize_t)o.c.n,
                                  (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-    *out = ctn__malloc(4 * c.n + 1);
-    if (!*out) goto failed;
-    for (utf8proc_ssize_t i = 0; c.at && i < k; i++)
-        *n += ctn__utf8_put((uint32_t)c.at[i], *out + *n);
-    ctn__vec_free(&c);
-    return CTN_OK;
-failed:
-    ctn__vec_free(&c);
-    return CTN_ENOMEM;
+    *out = ctn__malloc(4 * o.c.n + 1);
+    if (!*out) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    for (utf8proc_ssize_t i = 0; i < k; i++) *n += ctn__utf8_put((uint32_t)o.c.at[i], *out + *n);
+done:
+    ctn__vec_free(&o.c);
+    ctn__vec_free(&o.marks);
+    return st;
 }
 
 #else

@@ -12,20 +12,10 @@ static uint64_t load(const char *p, size_t n)
     return v;
 }
 
-static uint64_t mix(uint64_t v)
-{
-    v *= 0x9E3779B97F4A7C15u;
-    return v ^ v >> 29;
-}
-
 /* n >= 1. The parts of a short word overlap, which is quicker than a loop over its bytes. */
 static uint64_t key_of(const char *p, size_t n)
 {
-    if (n > 8) {
-        uint64_t h = n;
-        for (; n > 8; p += 8, n -= 8) h = mix(h ^ load(p, 8)) + 1;
-        return mix(h ^ load(p + n - 8, 8)); /* the bytes before p are part of the word */
-    }
+    if (n > 8) return ctn__table_hash(p, n);
     if (n == 8) return load(p, 8);
     if (n >= 4) return load(p, 4) | load(p + n - 4, 4) << 8 * (n - 4);
     return (uint64_t)(unsigned char)p[0] | (uint64_t)(unsigned char)p[n / 2] << 8 * (n / 2) |
@@ -37,7 +27,7 @@ static ctn__word *look(const ctn__words *w, const ctn__vocab *v, uint64_t key, c
                        size_t n)
 {
     const size_t mask = w->room - 1;
-    for (size_t i = mix(key + n) & mask;; i = (i + 1) & mask) {
+    for (size_t i = ctn__table_mix(key, w->seed) & mask;; i = (i + 1) & mask) {
         ctn__word *e = &w->at[i];
         if (e->id < 0) return e;
         if (e->key != key || e->n != n) continue;
@@ -58,10 +48,11 @@ static ctn_status grow(ctn__words *w)
     const size_t room = w->room ? 2 * w->room : 64;
     ctn__word *at = ctn__malloc(ctn__mul(room, sizeof *at));
     if (!at) return CTN_ENOMEM;
+    w->seed = ctn__table_seed();
     for (size_t i = 0; i < room; i++) at[i] = (ctn__word){.id = -1};
     for (size_t i = 0; i < w->room; i++) {
         if (w->at[i].id < 0) continue;
-        size_t k = mix(w->at[i].key + w->at[i].n) & (room - 1);
+        size_t k = ctn__table_mix(w->at[i].key, w->seed) & (room - 1);
         while (at[k].id >= 0) k = (k + 1) & (room - 1);
         at[k] = w->at[i];
     }

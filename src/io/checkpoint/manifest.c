@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The manifest of a checkpoint: a text with one line per file and one per array, whose fields are
- * separated by tabs, and a hash of itself in its last line.
+ * The manifest of a checkpoint: a text with one line per file, followed by one for each of its
+ * arrays, whose fields are separated by tabs, and a hash of itself in its last line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,13 +96,6 @@ static ctn_status read_file_line(ctn__manifest *m, char *field[])
     return CTN_ENOMEM;
 }
 
-static int file_number(const ctn__manifest *m, const char *name)
-{
-    for (size_t i = m->file.n; i-- > 0;)
-        if (strcmp(m->file.at[i].name, name) == 0) return (int)i;
-    return -1;
-}
-
 static bool read_shape(ctn__ckpt_array *a, const char *s)
 {
     for (char *end; *s; s = end + (*end == ',')) {
@@ -115,12 +108,12 @@ static bool read_shape(ctn__ckpt_array *a, const char *s)
 
 static ctn_status read_array_line(ctn__manifest *m, char *field[])
 {
-    ctn__ckpt_array a = {0};
+    ctn__ckpt_array a = {.file = (int)m->file.n - 1};
     char *end;
     a.dtype = (ctn_dtype)strtol(field[2], &end, 10);
-    a.file = file_number(m, field[4]);
-    if (*end || !*field[1] || a.file < 0 || ctn_dtype_size(a.dtype) == 0 ||
-        !read_shape(&a, field[3]) || !read_hash(field[5], &a.hash))
+    if (a.file < 0 || strcmp(m->file.at[a.file].name, field[4]) != 0) return CTN_EFORMAT;
+    if (*end || !*field[1] || ctn_dtype_size(a.dtype) == 0 || !read_shape(&a, field[3]) ||
+        !read_hash(field[5], &a.hash))
         return CTN_EFORMAT;
     a.name = ctn__strdup(field[1]);
     if (a.name && ctn__vec_push(&m->array, a)) return CTN_OK;
@@ -168,6 +161,26 @@ static bool whole(const char *text, const char **end)
            same_hash(h, ctn__hash(text, (size_t)(*end - text)));
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every line of a file costs reading it. */
+static ctn_status check_files(const ctn__manifest *m, const char *path)
+{
+    const size_t n = m->file.n;
+    ctn_status st = CTN_OK;
+    const char **name = ctn__calloc(n + 1, sizeof *name);
+    if (!name) return CTN_ENOMEM;
+    for (size_t i = 0; i < n; i++) name[i] = m->file.at[i].name;
+    qsort(name, n, sizeof *name, compare_names);
+    for (size_t i = 1; st == CTN_OK && i < n; i++)
+        if (strcmp(name[i - 1], name[i]) == 0) st = damaged(path, "lists a file twice");
+    ctn__free(name);
+    return st;
+}
+
 ctn_status ctn__manifest_parse(ctn__manifest *m, const char *path, const char *text)
 {
     const char *end = NULL;
@@ -187,6 +200,7 @@ ctn_status ctn__manifest_parse(ctn__manifest *m, const char *path, const char *t
     }
     ctn__free(copy);
     if (st == CTN_EFORMAT) return damaged(path, "has a line that cannot be read");
+    if (st == CTN_OK) st = check_files(m, path);
     if (m->array.n) qsort(m->array.at, m->array.n, sizeof *m->array.at, by_name);
     return st;
 }
