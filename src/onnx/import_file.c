@@ -176,43 +176,47 @@ static void from_raw(void *to, int32_t elem, const uint8_t *raw, int64_t n)
     }
 }
 
-/* Values in the lists of the message; the number of values has been checked. */
-static void from_lists(void *to, const Onnx__TensorProto *t, int64_t n)
+/* The lists that values can be in. */
+enum { FLOATS, DOUBLES, INTS32, INTS64, UNSIGNED64, STRINGS, LISTS };
+
+/* The list that this type uses. */
+static int list_of(int32_t elem)
+{
+    switch (elem) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: return FLOATS;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return DOUBLES;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return INTS64;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return UNSIGNED64;
+    default: return INTS32;
+    }
+}
+
+/* The n values of the list of this type; there are as many (check_values). */
+static void from_list(void *to, const Onnx__TensorProto *t, int64_t n)
 {
     float *f = to;
     int32_t *i32 = to;
     int64_t *i64 = to;
     uint8_t *u8 = to;
-    if (t->n_float_data > 0) memcpy(to, t->float_data, (size_t)n * sizeof(float));
-    else if (t->n_double_data > 0) memcpy(to, t->double_data, (size_t)n * sizeof(double));
-    else if (t->n_int64_data > 0) memcpy(to, t->int64_data, (size_t)n * sizeof(int64_t));
-    else if (t->n_uint64_data > 0)
+    switch (list_of(t->data_type)) {
+    case FLOATS: memcpy(to, t->float_data, (size_t)n * sizeof(float)); return;
+    case DOUBLES: memcpy(to, t->double_data, (size_t)n * sizeof(double)); return;
+    case INTS64: memcpy(to, t->int64_data, (size_t)n * sizeof(int64_t)); return;
+    case UNSIGNED64:
         for (int64_t i = 0; i < n; i++) i64[i] = (int64_t)t->uint64_data[i];
-    else
-        for (int64_t i = 0; i < n; i++) {
-            const int32_t v = t->int32_data[i];
-            switch (t->data_type) {
-            case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: f[i] = ctn__f16_to_f32((uint16_t)v); break;
-            case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
-                f[i] = ctn__bf16_to_f32((uint16_t)v);
-                break;
-            case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: u8[i] = (uint8_t)v; break;
-            case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: u8[i] = v != 0; break;
-            default: i32[i] = v; break;
-            }
+        return;
+    default: break;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t v = t->int32_data[i];
+        switch (t->data_type) {
+        case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: f[i] = ctn__f16_to_f32((uint16_t)v); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16: f[i] = ctn__bf16_to_f32((uint16_t)v); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: u8[i] = (uint8_t)v; break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: u8[i] = v != 0; break;
+        default: i32[i] = v; break;
         }
-}
-
-/* The number of values in the list that this type uses; 0: the type has no list. */
-static size_t list_count(const Onnx__TensorProto *t)
-{
-    switch (t->data_type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: return t->n_float_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return t->n_double_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return t->n_int64_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return t->n_uint64_data;
-    default: return t->n_int32_data;
     }
 }
 
@@ -277,6 +281,38 @@ static ctn_status read_external(uint8_t *to, size_t bytes, const char *path,
 
 /* ---- a tensor -------------------------------------------------------------------------------- */
 
+static bool is_external(const Onnx__TensorProto *t)
+{
+    return t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* The n values must be in exactly one place, and all of them. */
+static ctn_status check_values(const char *path, const Onnx__TensorProto *t, int64_t n)
+{
+    const char *name = t->name ? t->name : "";
+    const size_t lists[LISTS] = {t->n_float_data, t->n_double_data, t->n_int32_data,
+                                 t->n_int64_data, t->n_uint64_data, t->n_string_data};
+    const size_t bytes = ctn__mul((size_t)n, raw_size(t->data_type));
+    const bool external = is_external(t), raw = t->raw_data.len > 0;
+    const int list = list_of(t->data_type);
+    int places = external + raw;
+    bool other = false;
+    for (int i = 0; i < LISTS; i++) {
+        places += lists[i] > 0;
+        other |= lists[i] > 0 && i != list;
+    }
+    if (places > 1 || other)
+        return ctn_fail(CTN_EFORMAT,
+                        "onnx_open: %s: tensor '%s' has values in %d places, expected one: raw "
+                        "data, an external file, or the list of ONNX type %d",
+                        path, name, places, (int)t->data_type);
+    if (!external && (raw ? t->raw_data.len != bytes : lists[list] != (size_t)n))
+        return ctn_fail(CTN_EFORMAT, "onnx_open: %s: tensor '%s' has %lld elements, but %zu %s",
+                        path, name, (long long)n, raw ? t->raw_data.len : lists[list],
+                        raw ? "bytes" : "values");
+    return CTN_OK;
+}
+
 ctn_status ctn__onnx_shape(ctn__onnx_value *v, const char *path, const Onnx__TensorProto *t)
 {
     *v = (ctn__onnx_value){0};
@@ -303,24 +339,15 @@ ctn_status ctn__onnx_load(ctn__onnx_value *v, ctn__arena *arena, const char *pat
 {
     CTN_TRY(ctn__onnx_shape(v, path, t));
     const int64_t n = ctn__onnx_count(v);
-    const size_t bytes = ctn__mul((size_t)n, raw_size(t->data_type));
-    const bool external =
-        t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    const bool raw = external || t->raw_data.len > 0;
-    if (!external && (raw ? t->raw_data.len != bytes : list_count(t) != (size_t)n))
-        return ctn_fail(CTN_EFORMAT, "onnx_open: %s: tensor '%s' has %lld elements, but %zu %s",
-                        path, t->name ? t->name : "", (long long)n,
-                        raw ? t->raw_data.len : list_count(t), raw ? "bytes" : "values");
+    const size_t bytes = (size_t)n * raw_size(t->data_type);
+    CTN_TRY(check_values(path, t, n));
     void *to = ctn__arena_get(arena, ctn__mul((size_t)n, ctn_dtype_size(v->dtype)) + 1);
     if (!to) return CTN_ENOMEM;
     v->host = to;
     if (n == 0) return CTN_OK;
-    if (!raw) {
-        from_lists(to, t, n);
-        return CTN_OK;
-    }
-    if (!external) {
-        from_raw(to, t->data_type, t->raw_data.data, n);
+    if (!is_external(t)) {
+        if (t->raw_data.len > 0) from_raw(to, t->data_type, t->raw_data.data, n);
+        else from_list(to, t, n);
         return CTN_OK;
     }
     uint8_t *buf = ctn__malloc(bytes);
