@@ -18,6 +18,7 @@ typedef struct {
 
 enum { LARGEST = 0x7fffffff }; /* bytes of a file: the limit of protobuf */
 enum { SMALL = 64 };           /* elements of integer inputs that are looked at while recording */
+enum { LEVELS = 32 };          /* of modules in each other, which the parts of a name become */
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
@@ -40,8 +41,10 @@ static ctn_status model_open(ctn__onnx_model **out, const char *path, const void
     m->refs = 1;
     m->frozen = opt->frozen != 0;
     m->path = ctn__strdup(path);
-    ctn_status st = m->path ? ctn__onnx_unpack(&m->proto, path, bytes, n) : CTN_ENOMEM;
-    if (st == CTN_OK) st = ctn__onnx_build(m);
+    ctn__onnx_budget budget;
+    ctn__onnx_budget_begin(&budget, path);
+    ctn_status st = m->path ? ctn__onnx_unpack(&m->proto, &budget, bytes, n) : CTN_ENOMEM;
+    if (st == CTN_OK) st = ctn__onnx_build(m, &budget);
     if (st < 0) model_release(m);
     else *out = m;
     return st;
@@ -71,29 +74,40 @@ static bool taken(const ctn_module *m, const char *name, bool by_child)
 }
 
 /* A part of a name as the module can have it: not empty, and unique. */
-static void free_name(const ctn_module *m, char *name, size_t room, bool last)
+static ctn_status free_name(const ctn_module *m, char *name, size_t room, bool last,
+                            ctn__onnx_budget *budget)
 {
+    enum { NAMES_OF_A_NODE = 256, MODULE = 1024 }; /* what a search and a module take */
+    const int64_t search = (int64_t)((m->own.n + m->children.n) / NAMES_OF_A_NODE);
+    CTN_TRY(ctn__onnx_spend(budget, search, MODULE));
     if (*name == 0) snprintf(name, room, "_");
     for (size_t n = strlen(name); taken(m, name, last) && n + 1 < room; n++) {
+        CTN_TRY(ctn__onnx_spend(budget, search, 0));
         name[n] = '_';
         name[n + 1] = 0;
     }
+    return CTN_OK;
 }
 
 /* The dots of a name separate children, as in other modules. */
 static ctn_status make_variable(ctn_var **v, ctn_module *m, const ctn__onnx_constant *c,
-                                bool frozen)
+                                bool frozen, ctn__onnx_budget *budget)
 {
     char part[512];
     const char *p = c->name;
+    int level = 0;
     for (const char *dot = strchr(p, '.'); dot; p = dot + 1, dot = strchr(p, '.')) {
+        if (++level > LEVELS)
+            return ctn_fail(CTN_EFORMAT,
+                            "onnx_open: %s: the name '%.100s...' has more than %d parts",
+                            budget->path, c->name, LEVELS);
         snprintf(part, sizeof part - 8, "%.*s", (int)(dot - p), p);
-        free_name(m, part, sizeof part, false);
+        CTN_TRY(free_name(m, part, sizeof part, false, budget));
         m = child_of(m, part);
         if (!m) return ctn_error_status();
     }
     snprintf(part, sizeof part - 8, "%s", p);
-    free_name(m, part, sizeof part, true);
+    CTN_TRY(free_name(m, part, sizeof part, true, budget));
     const bool state = c->uses & CTN__ONNX_USE_STATE && !(c->uses & CTN__ONNX_USE_WEIGHT);
     CTN_TRY((state ? ctn_module_state : ctn_module_param)(v, m, part, c->value.dtype, c->value.ndim,
                                                           c->value.dim, NULL));
@@ -166,11 +180,11 @@ static ctn_status run_model(const imported *self, ctn_context *ctx, const char *
     if (ny < 0 || ny > m->graph.nout)
         return ctn_fail(CTN_EARG, "onnx: asked for %d outputs, %s has %d (%s)", ny, m->path,
                         m->graph.nout, at);
-    ctn__onnx_run run = {.model = m, .ctx = ctx, .at = at};
-    const size_t bytes = (size_t)(m->slots + 1) * sizeof *run.values;
-    run.values = ctn__onnx_memory(ctx, bytes);
-    if (!run.values) return CTN_ENOMEM;
-    memset(run.values, 0, bytes);
+    ctn__onnx_run run = {.model = m, .ctx = ctx, .at = at, .recorded = ctx->nodes.n};
+    ctn__onnx_budget_begin(&run.budget, m->path);
+    run.values = ctn__onnx_memory(&run, m->slots + 1, sizeof *run.values);
+    if (!run.values) return ctn_error_status();
+    memset(run.values, 0, (size_t)(m->slots + 1) * sizeof *run.values);
     for (size_t i = 0; i < m->constants.n; i++) {
         const ctn__onnx_constant *c = &m->constants.at[i];
         run.values[c->slot] = c->value;
@@ -241,11 +255,13 @@ static ctn_status make_module(ctn_module **out, ctn_context *ctx, ctn__onnx_mode
         ctn__free(var);
         return st;
     }
+    ctn__onnx_budget budget;
+    ctn__onnx_budget_begin(&budget, model->path);
     *self = (imported){model, var};
     model->refs++;
     for (size_t i = 0; i < model->constants.n && st == CTN_OK; i++) {
         const ctn__onnx_constant *c = &model->constants.at[i];
-        if (c->var >= 0) st = make_variable(&var[c->var], m, c, model->frozen);
+        if (c->var >= 0) st = make_variable(&var[c->var], m, c, model->frozen, &budget);
     }
     if (st == CTN_OK) st = ctn_module_set_copy(m, copy_module);
     if (st < 0) ctn_module_free(m);

@@ -52,15 +52,6 @@ bool ctn__onnx_text_is(const ctn__onnx_call *c, const char *name, const char *te
     return a->s.len == strlen(text) && memcmp(a->s.data, text, a->s.len) == 0;
 }
 
-int ctn__onnx_ints(const ctn__onnx_call *c, const char *name, int64_t *to, int most)
-{
-    const Onnx__AttributeProto *a = ctn__onnx_attr(c->node, name);
-    if (!a) return -1;
-    const int n = a->n_ints > (size_t)most ? most : (int)a->n_ints;
-    for (int i = 0; i < n; i++) to[i] = a->ints[i];
-    return n;
-}
-
 ctn_status ctn__onnx_list(ctn__onnx_call *c, const char *name, int i, int64_t *to, int most, int *n)
 {
     const Onnx__AttributeProto *a = name ? ctn__onnx_attr(c->node, name) : NULL;
@@ -82,6 +73,57 @@ ctn_status ctn__onnx_axis(const ctn__onnx_call *c, int64_t axis, int ndim, int *
     if (axis < -ndim || axis >= ndim)
         return ctn__onnx_fail(c, CTN_ESHAPE, "axis %lld of %d dimensions", (long long)axis, ndim);
     *out = (int)(axis < 0 ? axis + ndim : axis);
+    return CTN_OK;
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+enum { MOST_ATTRS = 256 }; /* of a node; they are searched one by one */
+
+/* Does the attribute have values of another type than it claims? It may have none: writers leave
+ * out zeros. */
+static bool other_values(const Onnx__AttributeProto *a)
+{
+    const struct {
+        Onnx__AttributeProto__AttributeType type;
+        bool given;
+    } all[] = {
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, a->has_f},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, a->has_i},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, a->has_s},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR, a->t},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH, a->g},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS, a->n_floats > 0},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, a->n_ints > 0},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS, a->n_strings > 0},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS, a->n_tensors > 0},
+        {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPHS, a->n_graphs > 0},
+    };
+    const bool claims = a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
+    int given = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        given += all[i].given;
+        if (claims && all[i].given && all[i].type != a->type) return true;
+    }
+    return given > 1;
+}
+
+ctn_status ctn__onnx_check_attrs(const char *path, const char *who, size_t n,
+                                 Onnx__AttributeProto *const *a)
+{
+    if (n > MOST_ATTRS)
+        return ctn_fail(CTN_EFORMAT, "onnx_open: %s: %s has %zu attributes, expected at most %d",
+                        path, who, n, MOST_ATTRS);
+    for (size_t i = 0; i < n; i++) {
+        if (!a[i]->name || !*a[i]->name)
+            return ctn_fail(CTN_EFORMAT, "onnx_open: %s: an attribute of %s has no name", path,
+                            who);
+        if (other_values(a[i]))
+            return ctn_fail(CTN_EFORMAT,
+                            "onnx_open: %s: attribute '%.100s' of %s has values of another type "
+                            "than it says, or of several types",
+                            path, a[i]->name, who);
+    }
     return CTN_OK;
 }
 

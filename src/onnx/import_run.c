@@ -34,11 +34,6 @@ ctn_status(ctn__onnx_fail)(const ctn__onnx_call *c, ctn_status st, const char *f
                     node_name(c->node->proto), text);
 }
 
-void *ctn__onnx_memory(ctn_context *ctx, size_t bytes)
-{
-    return ctn__arena_get(&ctx->arena, bytes < 16 ? 16 : bytes);
-}
-
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 bool ctn__onnx_has(const ctn__onnx_call *c, int i)
@@ -89,14 +84,50 @@ ctn_tensor *ctn__onnx_in(ctn__onnx_call *c, int i)
     return need_input(c, i) < 0 ? NULL : ctn__onnx_record(c->run, c->in[i]);
 }
 
+ctn_status ctn__onnx_read(ctn__onnx_run *run, ctn__onnx_value *v)
+{
+    if (v->host) return CTN_OK;
+    ctn_tensor *t = ctn__onnx_record(run, v);
+    if (!t) return ctn_error_status();
+    CTN_TRY(ctn__onnx_spend_elements(run, ctn__onnx_count(v), ctn_dtype_size(v->dtype)));
+    v->host = ctn_data(t);
+    return v->host ? CTN_OK : ctn_error_status();
+}
+
 ctn_status ctn__onnx_need(ctn__onnx_call *c, int i)
 {
     CTN_TRY(need_input(c, i));
-    ctn__onnx_value *v = c->in[i];
-    if (v->host) return CTN_OK;
-    ctn_tensor *t = ctn__onnx_record(c->run, v);
-    v->host = t ? ctn_data(t) : NULL;
-    return v->host ? CTN_OK : ctn_error_status();
+    return ctn__onnx_read(c->run, c->in[i]);
+}
+
+/* *x is input i, which has one element; NULL: it is left out. */
+static ctn_status need_one(ctn__onnx_call *c, int i, const ctn__onnx_value **x)
+{
+    *x = NULL;
+    if (!ctn__onnx_has(c, i)) return CTN_OK;
+    CTN_TRY(need_input(c, i));
+    const int64_t n = ctn__onnx_count(c->in[i]);
+    if (n != 1)
+        return ctn__onnx_fail(c, CTN_ESHAPE, "input %d has %lld elements, expected one number", i,
+                              (long long)n);
+    *x = c->in[i];
+    return ctn__onnx_need(c, i);
+}
+
+ctn_status ctn__onnx_one_int(ctn__onnx_call *c, int i, int64_t *x)
+{
+    const ctn__onnx_value *v;
+    CTN_TRY(need_one(c, i, &v));
+    if (v) *x = ctn__onnx_int_of(v, 0);
+    return CTN_OK;
+}
+
+ctn_status ctn__onnx_one_number(ctn__onnx_call *c, int i, double *x)
+{
+    const ctn__onnx_value *v;
+    CTN_TRY(need_one(c, i, &v));
+    if (v) *x = ctn__onnx_number_of(v, 0);
+    return CTN_OK;
 }
 
 ctn_status ctn__onnx_need_all(ctn__onnx_call *c)
@@ -123,7 +154,11 @@ int64_t ctn__onnx_int_of(const ctn__onnx_value *v, int64_t i)
     case CTN_BOOL: return ((const uint8_t *)v->host)[i];
     default: break;
     }
-    const double x = ctn__onnx_number_of(v, i);
+    return ctn__onnx_to_int(ctn__onnx_number_of(v, i));
+}
+
+int64_t ctn__onnx_to_int(double x)
+{
     if (!(x > -9.2e18)) return INT64_MIN;
     return x < 9.2e18 ? (int64_t)x : INT64_MAX;
 }
@@ -156,7 +191,7 @@ void *ctn__onnx_set_host(ctn__onnx_call *c, int k, ctn_dtype dtype, int ndim, co
 {
     ctn_desc d;
     if (ctn__desc_set(&d, c->node->proto->op_type, dtype, ndim, dims) < 0) return NULL;
-    void *data = ctn__onnx_memory(c->ctx, ctn__bytes(&d));
+    void *data = ctn__onnx_memory(c->run, ctn__count(&d), ctn_dtype_size(dtype));
     if (!data || k >= c->nout || !c->out[k]) return data;
     ctn__onnx_value *v = c->out[k];
     *v = (ctn__onnx_value){.dtype = dtype, .ndim = ndim, .host = data};
@@ -183,16 +218,20 @@ static ctn_status run_node(ctn__onnx_run *run, const ctn__onnx_node *n)
     ctn__onnx_value *few[32];
     ctn__onnx_value **all = few;
     if (n->nin + n->nout > 32) {
-        all = ctn__onnx_memory(run->ctx, (size_t)(n->nin + n->nout) * sizeof *all);
-        if (!all) return CTN_ENOMEM;
+        all = ctn__onnx_memory(run, (int64_t)n->nin + n->nout, sizeof *all);
+        if (!all) return ctn_error_status();
     }
+    CTN_TRY(ctn__onnx_spend(&run->budget, 1, 0));
     for (int i = 0; i < n->nin + n->nout; i++) {
         const int slot = i < n->nin ? n->in[i] : n->out[i - n->nin];
         all[i] = slot < 0 ? NULL : &run->values[slot];
         if (i >= n->nin && all[i]) *all[i] = (ctn__onnx_value){0};
+        if (i < n->nin && all[i] && ctn__onnx_is_host(all[i]))
+            CTN_TRY(ctn__onnx_spend_elements(run, ctn__onnx_count(all[i]), 0));
     }
     ctn__onnx_call c = {run, run->ctx, run->at, n, n->nin, n->nout, all, all + n->nin};
     ctn_status st = n->op->convert(&c);
+    if (st == CTN_OK) st = ctn__onnx_spend_recorded(run);
     if (st < 0) {
         char where[300];
         snprintf(where, sizeof where, "(%s %s)", n->proto->op_type, node_name(n->proto));

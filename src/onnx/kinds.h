@@ -55,6 +55,10 @@ double ctn__onnx_num_not(double x);
 
 /* Element i of an array becomes x, converted to its type. */
 void ctn__onnx_put_int(void *p, ctn_dtype t, int64_t i, int64_t x);
+void ctn__onnx_put_number(void *p, ctn_dtype t, int64_t i, double x);
+/* The shape that a and b broadcast to. Errors: ESHAPE. */
+ctn_status ctn__onnx_broadcast(const ctn__onnx_call *c, ctn_desc *out, const ctn_desc *a,
+                               const ctn_desc *b);
 /* Where element number i of a row-major array of this shape lies in d. */
 int64_t ctn__onnx_offset(const ctn_desc *d, int64_t i, const ctn_desc *shape);
 /* A row-major description of the value. */

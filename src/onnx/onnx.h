@@ -74,11 +74,17 @@ struct ctn__onnx_node {
     ctn__onnx_graph body[2]; /* of If (then, else), Loop and Scan, or the function */
 };
 
+/* Where the values of a tensor lie: bytes of a file, or an address in the model (file 0). */
+typedef struct {
+    uint64_t device, file, begin, end;
+} ctn__onnx_place;
+
 /* A slot that does not depend on the inputs. */
 typedef struct {
     int slot;
     const char *name;
     Onnx__TensorProto *proto; /* NULL: value has the array from the start */
+    ctn__onnx_place place;    /* of the values of proto */
     ctn__onnx_value value;    /* type and shape; the array unless it is a variable */
     uint32_t uses;            /* CTN__ONNX_USE_ bits of the nodes that read it */
     int var;                  /* number of its variable; -1: none */
@@ -89,6 +95,12 @@ enum {
     CTN__ONNX_USE_HOST = 4,
     CTN__ONNX_USE_STATE = 8
 };
+
+/* What opening a model, or a call of it, may still cost (import_limits.c). */
+typedef struct {
+    const char *path;
+    int64_t nodes, bytes;
+} ctn__onnx_budget;
 
 /* An opened model, shared by a module and its copies. */
 typedef struct {
@@ -110,6 +122,8 @@ typedef struct {
     ctn_context *ctx;
     const char *at;
     ctn__onnx_value *values; /* one per slot */
+    ctn__onnx_budget budget;
+    size_t recorded; /* nodes of the record that are paid for */
 } ctn__onnx_run;
 
 /* One node of it. */
@@ -123,22 +137,41 @@ struct ctn__onnx_call {
     ctn__onnx_value **out; /* NULL: nobody reads it */
 };
 
+/* ---- limits (import_limits.c) ---------------------------------------------------------------- */
+
+void ctn__onnx_budget_begin(ctn__onnx_budget *b, const char *path); /* path is borrowed */
+/* Errors: EUNSUPPORTED, with a message that says how to raise the limit. */
+ctn_status ctn__onnx_spend(ctn__onnx_budget *b, int64_t nodes, size_t bytes);
+/* Pays for work on n elements, and for their memory of `size` bytes each (0: none). */
+ctn_status ctn__onnx_spend_elements(ctn__onnx_run *run, int64_t n, size_t size);
+/* Pays for the ops that have been recorded since the last call. A loop that records, and whose
+ * length comes from the file, calls it at every turn. */
+ctn_status ctn__onnx_spend_recorded(ctn__onnx_run *run);
+/* a b, or INT64_MAX if the product is larger or a factor is negative: more than any budget. */
+int64_t ctn__onnx_times(int64_t a, int64_t b);
+/* Memory for `count` elements that lives as long as the scope. NULL: a negative count, or above the
+ * budget, or ENOMEM. */
+void *ctn__onnx_memory(ctn__onnx_run *run, int64_t count, size_t size);
+
 /* ---- reading a model (import_file.c, import_graph.c) ---------------------------------------- */
 
-/* Unpacks the bytes of a file. Errors: EFORMAT, ENOMEM. */
-ctn_status ctn__onnx_unpack(Onnx__ModelProto **out, const char *path, const void *bytes, size_t n);
+/* Unpacks the bytes of a file. Errors: EFORMAT, EUNSUPPORTED, ENOMEM. */
+ctn_status ctn__onnx_unpack(Onnx__ModelProto **out, ctn__onnx_budget *budget, const void *bytes,
+                            size_t n);
 void ctn__onnx_drop(Onnx__ModelProto *proto); /* NULL is fine */
 /* The type of Catena that stands for an ONNX type; 0: none. */
 ctn_dtype ctn__onnx_dtype(int32_t elem);
 bool ctn__onnx_widened(int32_t elem); /* is that type a wider one? */
-/* The type and shape of a tensor. Errors: EFORMAT, EUNSUPPORTED. */
-ctn_status ctn__onnx_shape(ctn__onnx_value *out, const char *path, const Onnx__TensorProto *t);
+/* The type and shape of a tensor, whose values exist as often as the shape says, and their place
+ * (NULL: not asked for). Errors: EFORMAT, EUNSUPPORTED, EIO. */
+ctn_status ctn__onnx_shape(ctn__onnx_value *out, ctn__onnx_place *place, const char *path,
+                           const Onnx__TensorProto *t);
 /* The same with its values. External files lie in the folder of path. Memory from the arena.
  * Errors: EFORMAT, EIO, EUNSUPPORTED, ENOMEM. */
 ctn_status ctn__onnx_load(ctn__onnx_value *out, ctn__arena *arena, const char *path,
                           const Onnx__TensorProto *t);
 /* Builds the graph from model->proto. Errors: EFORMAT, EUNSUPPORTED, EIO, ENOMEM. */
-ctn_status ctn__onnx_build(ctn__onnx_model *model);
+ctn_status ctn__onnx_build(ctn__onnx_model *model, ctn__onnx_budget *budget);
 const ctn__onnx_op *ctn__onnx_find(const char *domain, const char *name); /* NULL: not supported */
 /* Opens a model whose bytes are in memory; path is for messages and external files. */
 ctn_status ctn__onnx_open_bytes(ctn_module **m, ctn_context *ctx, const char *path,
@@ -155,18 +188,24 @@ bool ctn__onnx_all_host(const ctn__onnx_call *c); /* of all inputs */
 /* Input i, or value v, as a recorded tensor. Result: NULL if it is missing or after an error. */
 ctn_tensor *ctn__onnx_in(ctn__onnx_call *c, int i);
 ctn_tensor *ctn__onnx_record(ctn__onnx_run *run, ctn__onnx_value *v);
-/* Makes sure that input i has an array. Fails if it is missing. */
+/* Makes sure that the value has an array. */
+ctn_status ctn__onnx_read(ctn__onnx_run *run, ctn__onnx_value *v);
+/* The same for input i. Fails if it is missing. */
 ctn_status ctn__onnx_need(ctn__onnx_call *c, int i);
 /* The same for an op that computes its result from the array. Errors: also EGRAD. */
 ctn_status ctn__onnx_need_all(ctn__onnx_call *c);
-int64_t ctn__onnx_int_of(const ctn__onnx_value *v, int64_t i); /* element i of an array */
+/* Element i of an array, which must have more than i elements. */
+int64_t ctn__onnx_int_of(const ctn__onnx_value *v, int64_t i);
 double ctn__onnx_number_of(const ctn__onnx_value *v, int64_t i);
+int64_t ctn__onnx_to_int(double x); /* the nearest int64_t below 2^63 in size */
+/* The only element of input i; *x stays as it is if the input is left out. Errors: ESHAPE (not one
+ * element), those of a read. */
+ctn_status ctn__onnx_one_int(ctn__onnx_call *c, int i, int64_t *x);
+ctn_status ctn__onnx_one_number(ctn__onnx_call *c, int i, double *x);
 /* Sets output k to a recorded tensor (NULL: fails), to a new array, or to another value. */
 ctn_status ctn__onnx_set(ctn__onnx_call *c, int k, ctn_tensor *t);
 void *ctn__onnx_set_host(ctn__onnx_call *c, int k, ctn_dtype dtype, int ndim, const int64_t *dims);
 ctn_status ctn__onnx_set_value(ctn__onnx_call *c, int k, const ctn__onnx_value *v);
-/* Memory that lives as long as the scope. NULL: ENOMEM. */
-void *ctn__onnx_memory(ctn_context *ctx, size_t bytes);
 /* The row-major array as a tensor of the scope; data must come from ctn__onnx_memory. */
 ctn_tensor *ctn__onnx_array(const ctn__onnx_call *c, const void *data, ctn_dtype dtype, int ndim,
                             const int64_t *dims);
@@ -186,12 +225,14 @@ int64_t ctn__onnx_int(const ctn__onnx_call *c, const char *name, int64_t otherwi
 double ctn__onnx_float(const ctn__onnx_call *c, const char *name, double otherwise);
 /* Is the string equal to this text? otherwise: if there is no such attribute. */
 bool ctn__onnx_text_is(const ctn__onnx_call *c, const char *name, const char *text, bool otherwise);
-/* At most `most` numbers of a list; returns their count, or -1 if there is no such attribute. */
-int ctn__onnx_ints(const ctn__onnx_call *c, const char *name, int64_t *to, int most);
-/* The same from attribute `name` (NULL: none) or input i, whichever there is. n is -1 if there is
- * neither. Errors: ESHAPE (too many), those of a read. */
+/* A list of at most `most` integers, from attribute `name` (NULL: none) or input i (-1: none),
+ * whichever there is; n is -1 if there is neither. Errors: ESHAPE (too many), those of a read. */
 ctn_status ctn__onnx_list(ctn__onnx_call *c, const char *name, int i, int64_t *to, int most,
                           int *n);
+/* Refuses attributes without names, too many of them, and values of another type than they claim.
+ * Errors: EFORMAT. */
+ctn_status ctn__onnx_check_attrs(const char *path, const char *who, size_t n,
+                                 Onnx__AttributeProto *const *a);
 /* Axis counted from 0, of ndim. Errors: ESHAPE. */
 ctn_status ctn__onnx_axis(const ctn__onnx_call *c, int64_t axis, int ndim, int *out);
 

@@ -75,15 +75,11 @@ static ctn_tensor *position_mask(const attention *a)
     const ctn_dtype type = a->q->d.dtype;
     const int64_t B = a->lengths ? a->q->d.dim[0] : 1;
     const int64_t L = a->q->d.dim[2], M = a->k->d.dim[2];
-    char *m = ctn__onnx_memory(a->c->ctx, (size_t)(B * L * M) * ctn_dtype_size(type));
-    for (int64_t i = 0; m && i < B * L * M; i++)
+    const int64_t n = ctn__onnx_times(ctn__onnx_times(B, L), M);
+    char *m = ctn__onnx_memory(a->c->run, n, ctn_dtype_size(type));
+    for (int64_t i = 0; m && i < n; i++)
         ctn__elem_set(m, type, i, visible(a, i / M / L, i / M % L, i % M) ? 0 : -INFINITY);
     return ctn__onnx_array(a->c, m, type, CTN_SHAPE(B, 1, L, M));
-}
-
-static ctn_tensor *sum_of(const char *at, ctn_tensor *a, ctn_tensor *b)
-{
-    return a && b ? ctn_add_at(at, a, b) : a ? a : b;
 }
 
 /* Scores and their softmax in full. Output 3 shows them: 0 as products, 1 limited, 2 with the mask,
@@ -149,8 +145,12 @@ ctn_status ctn__onnx_do_attention(ctn__onnx_call *c)
     CTN_TRY(ctn__onnx_set(c, 2, a.v));
     const bool full = a.limit > 0 || (c->nout > 3 && c->out[3]);
     const bool simple = !full && !a.lengths && a.past == 0 && a.left < 0 && a.right < 0;
-    if (!simple && (a.causal || a.lengths || a.left >= 0 || a.right >= 0))
-        a.mask = sum_of(c->at, a.mask, position_mask(&a));
+    if (!simple && (a.causal || a.lengths || a.left >= 0 || a.right >= 0)) {
+        ctn_tensor *hidden = position_mask(&a);
+        if (!hidden) return ctn_error_status();
+        a.mask = a.mask ? ctn_add_at(c->at, a.mask, hidden) : hidden;
+        if (!a.mask) return ctn_error_status();
+    }
     const ctn_attention_opt *opt =
         CTN_OPT(ctn_attention_opt, .scale = a.scale, .causal = simple && a.causal);
     ctn_tensor *y = full ? in_full(&a) : ctn_attention_at(c->at, a.q, a.k, a.v, a.mask, opt);

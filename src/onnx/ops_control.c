@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Control flow, which becomes straight code while it is recorded: If records one branch, Loop and
- * Scan record their body once per iteration. A condition that is a recorded tensor is read.
+ * Scan record their body once per iteration, which counts as a node. A condition that is a recorded
+ * tensor is read.
  */
 #include "onnx/onnx.h"
 
 #ifdef CTN_HAVE_PROTOBUFC
 
 #include "onnx/kinds.h"
-
-enum { ITERATIONS = 100000 }; /* limit of a loop that does not end by itself */
 
 static ctn__onnx_value *slot(ctn__onnx_call *c, int i)
 {
@@ -35,10 +34,10 @@ ctn_status ctn__onnx_do_function(ctn__onnx_call *c)
 
 ctn_status ctn__onnx_do_if(ctn__onnx_call *c)
 {
+    int64_t yes = 0;
     CTN_TRY(ctn__onnx_need(c, 0));
-    if (ctn__onnx_count(c->in[0]) != 1)
-        return ctn__onnx_fail(c, CTN_ESHAPE, "the condition is not one value");
-    const ctn__onnx_graph *g = &c->node->body[ctn__onnx_int_of(c->in[0], 0) == 0];
+    CTN_TRY(ctn__onnx_one_int(c, 0, &yes));
+    const ctn__onnx_graph *g = &c->node->body[yes == 0];
     CTN_TRY(ctn__onnx_graph_run(c->run, g));
     return take_outputs(c, g);
 }
@@ -54,8 +53,8 @@ static ctn_status collect(ctn__onnx_call *c, collected *l, ctn__onnx_value *v)
 {
     if (l->n == l->cap) {
         const int64_t cap = l->cap ? 2 * l->cap : 16;
-        ctn_tensor **at = ctn__onnx_memory(c->ctx, (size_t)cap * sizeof(ctn_tensor *));
-        if (!at) return CTN_ENOMEM;
+        ctn_tensor **at = ctn__onnx_memory(c->run, cap, sizeof(ctn_tensor *));
+        if (!at) return ctn_error_status();
         if (l->n > 0) memcpy(at, l->at, (size_t)l->n * sizeof(ctn_tensor *));
         l->at = at;
         l->cap = cap;
@@ -81,7 +80,7 @@ static ctn_status stack(ctn__onnx_call *c, int k, collected *l, int64_t axis, bo
 
 static collected *new_lists(ctn__onnx_call *c, int n)
 {
-    collected *l = ctn__onnx_memory(c->ctx, (size_t)(n + 1) * sizeof *l);
+    collected *l = ctn__onnx_memory(c->run, (int64_t)n + 1, sizeof *l);
     if (l) memset(l, 0, (size_t)(n + 1) * sizeof *l);
     return l;
 }
@@ -92,11 +91,7 @@ static ctn_status truth(ctn__onnx_call *c, ctn__onnx_value *v, bool *out)
 {
     *out = true;
     if (!v || v->dtype == 0) return CTN_OK;
-    if (!v->host) {
-        ctn_tensor *t = ctn__onnx_record(c->run, v);
-        v->host = t ? ctn_data(t) : NULL;
-    }
-    if (!v->host) return ctn_error_status();
+    CTN_TRY(ctn__onnx_read(c->run, v));
     *out = ctn__onnx_count(v) > 0 && ctn__onnx_int_of(v, 0) != 0;
     return CTN_OK;
 }
@@ -109,20 +104,19 @@ ctn_status ctn__onnx_do_loop(ctn__onnx_call *c)
     bool go = true;
     if (g->nin != carried + 2 || g->nout != c->nout + 1 || scans < 0)
         return ctn__onnx_fail(c, CTN_EFORMAT, "the body does not fit the loop");
-    if (ctn__onnx_has(c, 0)) CTN_TRY(ctn__onnx_need(c, 0));
-    const int64_t trips = ctn__onnx_has(c, 0) ? ctn__onnx_int_of(c->in[0], 0) : INT64_MAX;
+    int64_t trips = INT64_MAX;
+    CTN_TRY(ctn__onnx_one_int(c, 0, &trips));
     if (ctn__onnx_has(c, 1)) CTN_TRY(truth(c, c->in[1], &go));
     collected *lists = new_lists(c, scans);
-    ctn__onnx_value *state =
-        ctn__onnx_memory(c->ctx, (size_t)(carried + 1) * sizeof(ctn__onnx_value));
-    if (!lists || !state) return CTN_ENOMEM;
+    ctn__onnx_value *state = ctn__onnx_memory(c->run, carried + 1, sizeof(ctn__onnx_value));
+    if (!lists || !state) return ctn_error_status();
     for (int i = 0; i < carried; i++)
         state[i] = c->in[2 + i] ? *c->in[2 + i] : (ctn__onnx_value){0};
     for (int64_t k = 0; k < trips && go; k++) {
-        int64_t *count = ctn__onnx_memory(c->ctx, sizeof *count);
-        uint8_t *one = ctn__onnx_memory(c->ctx, 1);
-        if (!count || !one) return CTN_ENOMEM;
-        if (k >= ITERATIONS) return ctn__onnx_fail(c, CTN_EUNSUPPORTED, "too many iterations");
+        CTN_TRY(ctn__onnx_spend(&c->run->budget, 1, 0));
+        int64_t *count = ctn__onnx_memory(c->run, 1, sizeof *count);
+        uint8_t *one = ctn__onnx_memory(c->run, 1, 1);
+        if (!count || !one) return ctn_error_status();
         *count = k;
         *one = 1;
         *slot(c, g->in[0]) = (ctn__onnx_value){.dtype = CTN_I64, .host = count};
@@ -158,7 +152,7 @@ ctn_status ctn__onnx_do_scan(ctn__onnx_call *c)
     const int scanned = (int)given, carried = c->nin - scanned, scans = c->nout - carried;
     if (scans < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "the body does not fit the outputs");
     collected *lists = new_lists(c, scans);
-    if (!lists) return CTN_ENOMEM;
+    if (!lists) return ctn_error_status();
     int64_t T = -1;
     for (int i = 0; i < scanned; i++) {
         const ctn_tensor *x = ctn__onnx_in(c, carried + i);
@@ -174,6 +168,7 @@ ctn_status ctn__onnx_do_scan(ctn__onnx_call *c)
         if (!c->in[i]) return ctn__onnx_fail(c, CTN_EFORMAT, "an initial state is missing");
     for (int i = 0; i < carried; i++) *slot(c, g->in[i]) = *c->in[i];
     for (int64_t t = 0; t < T; t++) {
+        CTN_TRY(ctn__onnx_spend(&c->run->budget, 1, 0));
         for (int i = 0; i < scanned; i++) {
             const bool back = list_item(c, "scan_input_directions", i);
             ctn_tensor *x = ctn_select_at(c->at, ctn__onnx_in(c, carried + i),

@@ -111,34 +111,37 @@ static int64_t next_box(const ctn__onnx_value *scores, int64_t row, int64_t n, d
     return best;
 }
 
-static double option(ctn__onnx_call *c, int i, double otherwise)
-{
-    return ctn__onnx_has(c, i) ? ctn__onnx_number_of(c->in[i], 0) : otherwise;
-}
-
 /* Boxes (B,n,4), scores (B,C,n) -> (selected,3): batch, class, box. */
 ctn_status ctn__onnx_do_non_max_suppression(ctn__onnx_call *c)
 {
-    for (int i = 0; i < c->nin; i++)
-        if (ctn__onnx_has(c, i) || i < 2) CTN_TRY(ctn__onnx_need(c, i));
+    double most = 0, same = 0, limit = -INFINITY;
+    for (int i = 0; i < 2; i++) CTN_TRY(ctn__onnx_need(c, i));
+    CTN_TRY(ctn__onnx_one_number(c, 2, &most));
+    CTN_TRY(ctn__onnx_one_number(c, 3, &same));
+    CTN_TRY(ctn__onnx_one_number(c, 4, &limit));
     const ctn__onnx_value *boxes = c->in[0], *scores = c->in[1];
     if (boxes->ndim != 3 || scores->ndim != 3 || boxes->dim[2] != 4 ||
         boxes->dim[0] != scores->dim[0] || boxes->dim[1] != scores->dim[2])
         return ctn__onnx_fail(c, CTN_ESHAPE, "boxes and scores do not fit");
     const bool centre = ctn__onnx_int(c, "center_point_box", 0);
-    const double most = option(c, 2, 0), same = option(c, 3, 0), limit = option(c, 4, -INFINITY);
-    const int64_t rows = scores->dim[0] * scores->dim[1], n = boxes->dim[1];
+    const int64_t n = boxes->dim[1], rows = ctn__onnx_times(scores->dim[0], scores->dim[1]);
     const int64_t room = most < 0 ? 0 : most < (double)n ? (int64_t)most : n;
-    int64_t *out = ctn__onnx_memory(c->ctx, (size_t)(rows * room * 3 + 1) * sizeof *out), found = 0;
-    uint8_t *seen = ctn__onnx_memory(c->ctx, (size_t)n);
-    if (!out || !seen) return CTN_ENOMEM;
-    for (int64_t row = 0; row < rows; row++) {
+    int64_t *out = ctn__onnx_memory(c->run, ctn__onnx_times(rows, room), 3 * sizeof *out);
+    uint8_t *seen = ctn__onnx_memory(c->run, n, 1);
+    int64_t found = 0, work = 0;
+    if (!out || !seen) return ctn_error_status();
+    for (int64_t row = 0; row < rows && n > 0; row++) {
         const int64_t first = found, batch = row / scores->dim[1];
         memset(seen, 0, (size_t)n);
         for (int64_t k; found - first < room && (k = next_box(scores, row, n, limit, seen)) >= 0;) {
             const box b = box_of(boxes, batch * n + k, centre);
             bool keep = true;
             seen[k] = 1;
+            work += n + found - first;
+            if (work > 4096) {
+                CTN_TRY(ctn__onnx_spend_elements(c->run, work / 4, 0)); /* fast ones */
+                work = 0;
+            }
             for (int64_t i = first; i < found && keep; i++) {
                 const box other = box_of(boxes, batch * n + out[3 * i + 2], centre);
                 keep = overlap(&b, &other) <= same;

@@ -24,7 +24,7 @@ static ctn_tensor *indices(ctn__onnx_call *c, int i, int64_t n)
         return ctn_cast_at(c->at, t, CTN_I64);
     }
     const int64_t count = ctn__onnx_count(v);
-    int64_t *to = ctn__onnx_memory(c->ctx, (size_t)count * sizeof *to);
+    int64_t *to = ctn__onnx_memory(c->run, count, sizeof *to);
     for (int64_t k = 0; k < count && to; k++) {
         const int64_t at = ctn__onnx_int_of(v, k);
         to[k] = at < 0 ? at + n : at;
@@ -44,6 +44,7 @@ static ctn_status host_gather(ctn__onnx_call *c, int axis, int ndim, const int64
     const int64_t k = ctn__onnx_count(index), n = x->dim[axis];
     char *y = ctn__onnx_set_host(c, 0, x->dtype, ndim, dims);
     if (!y) return ctn_error_status();
+    if (unit == 0) return CTN_OK; /* outer is the length of dimensions that are not there */
     for (int64_t i = 0; i < outer * k; i++) {
         int64_t at = ctn__onnx_int_of(index, i % k);
         if (at < 0) at += n;
@@ -99,9 +100,9 @@ static ctn_tensor *tuple_rows(ctn__onnx_call *c, const int64_t *dims, int batch)
 {
     const ctn__onnx_value *v = c->in[1];
     const int64_t k = v->dim[v->ndim - 1], n = k > 0 ? ctn__onnx_count(v) / k : 0;
-    double *size = ctn__onnx_memory(c->ctx, (size_t)(k + 1) * sizeof *size);
-    double *step = ctn__onnx_memory(c->ctx, (size_t)(k + 1) * sizeof *step);
-    double *base = ctn__onnx_memory(c->ctx, (size_t)n * sizeof *base);
+    double *size = ctn__onnx_memory(c->run, k + 1, sizeof *size);
+    double *step = ctn__onnx_memory(c->run, k + 1, sizeof *step);
+    double *base = ctn__onnx_memory(c->run, n, sizeof *base);
     if (!size || !step || !base) return NULL;
     int64_t rows = 1, batches = 1;
     for (int64_t i = k; i-- > 0;) {
@@ -147,7 +148,8 @@ static ctn_status check_tuples(ctn__onnx_call *c, int batch, int64_t *rows, int6
 
 ctn_status ctn__onnx_do_gather_nd(ctn__onnx_call *c)
 {
-    const int batch = (int)ctn__onnx_int(c, "batch_dims", 0);
+    const int64_t given = ctn__onnx_int(c, "batch_dims", 0);
+    const int batch = given < 0 || given > CTN_MAX_DIMS ? -1 : (int)given;
     int64_t rows = 1, rest = 1, dims[2 * CTN_MAX_DIMS];
     CTN_TRY(check_tuples(c, batch, &rows, &rest));
     const ctn__onnx_value *x = c->in[0], *index = c->in[1];
@@ -162,12 +164,24 @@ ctn_status ctn__onnx_do_gather_nd(ctn__onnx_call *c)
 
 /* ---- scattering ------------------------------------------------------------------------------ */
 
-static double combine(ctn__onnx_call *c, double a, double b)
+/* The name is looked up once, not for each element. */
+static int reduction_of(const ctn__onnx_call *c)
 {
-    if (ctn__onnx_text_is(c, "reduction", "mul", false)) return a * b;
-    if (ctn__onnx_text_is(c, "reduction", "max", false)) return a > b ? a : b;
-    if (ctn__onnx_text_is(c, "reduction", "min", false)) return a < b ? a : b;
-    return ctn__onnx_text_is(c, "reduction", "add", false) ? a + b : b;
+    if (ctn__onnx_text_is(c, "reduction", "mul", false)) return CTN__ONNX_MUL;
+    if (ctn__onnx_text_is(c, "reduction", "max", false)) return CTN__ONNX_MAX;
+    if (ctn__onnx_text_is(c, "reduction", "min", false)) return CTN__ONNX_MIN;
+    return ctn__onnx_text_is(c, "reduction", "add", false) ? CTN__ONNX_ADD : -1;
+}
+
+static double combine(int reduction, double a, double b)
+{
+    switch (reduction) {
+    case CTN__ONNX_MUL: return a * b;
+    case CTN__ONNX_MAX: return a > b ? a : b;
+    case CTN__ONNX_MIN: return a < b ? a : b;
+    case CTN__ONNX_ADD: return a + b;
+    default: return b;
+    }
 }
 
 static bool simple_reduction(const ctn__onnx_call *c, bool *add)
@@ -192,6 +206,7 @@ static ctn_status host_scatter(ctn__onnx_call *c, int axis)
     void *y = copied(c);
     if (!y) return ctn_error_status();
     ctn_desc to = ctn__onnx_desc(x), shape = ctn__onnx_desc(index);
+    const int reduction = reduction_of(c);
     const int64_t step = to.stride[axis];
     to.stride[axis] = 0;
     for (int64_t i = 0; i < ctn__count(&shape); i++) {
@@ -200,8 +215,9 @@ static ctn_status host_scatter(ctn__onnx_call *c, int axis)
         if (at < 0 || at >= x->dim[axis])
             return ctn__onnx_fail(c, CTN_EARG, "index %lld is out of range", (long long)at);
         const int64_t p = ctn__onnx_offset(&to, i, &shape) + at * step;
-        ctn__elem_set(y, x->dtype, p,
-                      combine(c, ctn__elem_get(y, x->dtype, p), ctn__onnx_number_of(src, i)));
+        ctn__onnx_put_number(y, x->dtype, p,
+                             combine(reduction, ctn__elem_get(y, x->dtype, p),
+                                     ctn__onnx_number_of(src, i)));
     }
     return CTN_OK;
 }
@@ -237,6 +253,7 @@ static ctn_status host_scatter_nd(ctn__onnx_call *c, int64_t rest)
     CTN_TRY(ctn__onnx_need_all(c));
     const ctn__onnx_value *x = c->in[0], *index = c->in[1], *src = c->in[2];
     const int64_t k = index->dim[index->ndim - 1], n = ctn__onnx_count(index) / k;
+    const int reduction = reduction_of(c);
     void *y = copied(c);
     if (!y) return ctn_error_status();
     for (int64_t i = 0; i < n; i++) {
@@ -250,9 +267,9 @@ static ctn_status host_scatter_nd(ctn__onnx_call *c, int64_t rest)
         }
         for (int64_t j = 0; j < rest; j++) {
             const int64_t p = row * rest + j;
-            ctn__elem_set(y, x->dtype, p,
-                          combine(c, ctn__elem_get(y, x->dtype, p),
-                                  ctn__onnx_number_of(src, i * rest + j)));
+            ctn__onnx_put_number(y, x->dtype, p,
+                                 combine(reduction, ctn__elem_get(y, x->dtype, p),
+                                         ctn__onnx_number_of(src, i * rest + j)));
         }
     }
     return CTN_OK;
@@ -266,7 +283,7 @@ ctn_status ctn__onnx_do_scatter_nd(ctn__onnx_call *c)
     CTN_TRY(check_tuples(c, 0, &rows, &rest));
     const ctn__onnx_value *x = c->in[0], *index = c->in[1];
     const int64_t n = ctn__onnx_count(index) / index->dim[index->ndim - 1];
-    if (!ctn__onnx_has(c, 2) || ctn__onnx_count(c->in[2]) != n * rest)
+    if (!ctn__onnx_has(c, 2) || ctn__onnx_count(c->in[2]) != ctn__onnx_times(n, rest))
         return ctn__onnx_fail(c, CTN_ESHAPE, "the updates do not fit the indices");
     if (ctn__onnx_all_host(c) || !simple_reduction(c, &add)) return host_scatter_nd(c, rest);
     ctn_tensor *t = ctn_reshape_at(at, ctn__onnx_in(c, 0), CTN_SHAPE(rows, rest));
@@ -290,8 +307,8 @@ ctn_status ctn__onnx_do_one_hot(ctn__onnx_call *c)
     int axis;
     for (int i = 0; i < 3; i++)
         if (!ctn__onnx_has(c, i)) return ctn__onnx_fail(c, CTN_EFORMAT, "expected three inputs");
-    CTN_TRY(ctn__onnx_need(c, 1));
-    const int64_t depth = ctn__onnx_int_of(c->in[1], 0);
+    int64_t depth = 0;
+    CTN_TRY(ctn__onnx_one_int(c, 1, &depth));
     const int ndim = c->in[0]->ndim + 1;
     CTN_TRY(ctn__onnx_axis(c, ctn__onnx_int(c, "axis", -1), ndim, &axis));
     ctn_tensor *index = ctn__onnx_real(at, ctn__onnx_in(c, 0)), *values = ctn__onnx_in(c, 2);
@@ -299,8 +316,9 @@ ctn_status ctn__onnx_do_one_hot(ctn__onnx_call *c)
     index = ctn_cast_at(at, index, CTN_F64);
     ctn_tensor *low = ctn_less_at(at, index, ctn__onnx_like(at, index, 0));
     index = ctn_where_at(at, low, ctn_shift_at(at, index, (double)depth), index);
-    double *classes = ctn__onnx_memory(c->ctx, (size_t)(depth > 0 ? depth : 1) * sizeof *classes);
-    if (!classes) return CTN_ENOMEM;
+    if (depth < 0) return ctn__onnx_fail(c, CTN_ESHAPE, "depth %lld", (long long)depth);
+    double *classes = ctn__onnx_memory(c->run, depth, sizeof *classes);
+    if (!classes) return ctn_error_status();
     for (int64_t i = 0; i < depth; i++) classes[i] = (double)i;
     ctn_tensor *is = ctn_equal_at(at, ctn_unsqueeze_at(at, index, -1),
                                   ctn__onnx_array(c, classes, CTN_F64, CTN_SHAPE(depth)));
@@ -349,9 +367,8 @@ ctn_status ctn__onnx_do_topk(ctn__onnx_call *c)
     ctn_tensor *values = NULL, *index = NULL;
     if (!x) return ctn_error_status();
     CTN_TRY(ctn__onnx_axis(c, ctn__onnx_int(c, "axis", -1), x->d.ndim, &axis));
-    if (ctn__onnx_has(c, 1)) CTN_TRY(ctn__onnx_need(c, 1));
-    const int64_t k =
-        ctn__onnx_has(c, 1) ? ctn__onnx_int_of(c->in[1], 0) : ctn__onnx_int(c, "k", 1);
+    int64_t k = ctn__onnx_int(c, "k", 1);
+    CTN_TRY(ctn__onnx_one_int(c, 1, &k));
     const bool largest = ctn__onnx_int(c, "largest", 1);
     if (!largest) x = ctn_neg_at(at, x);
     CTN_TRY(ctn_topk_at(at, x, k, axis, &values, &index));
@@ -368,8 +385,10 @@ ctn_status ctn__onnx_do_cumulate(ctn__onnx_call *c)
     const bool prod = c->node->op->kind == CTN__ONNX_MUL, reverse = ctn__onnx_int(c, "reverse", 0);
     ctn_tensor *given = ctn__onnx_in(c, 0), *x = ctn__onnx_real(at, given);
     if (!x) return ctn_error_status();
+    int64_t given_axis = 0;
     CTN_TRY(ctn__onnx_need(c, 1));
-    CTN_TRY(ctn__onnx_axis(c, ctn__onnx_int_of(c->in[1], 0), x->d.ndim, &axis));
+    CTN_TRY(ctn__onnx_one_int(c, 1, &given_axis));
+    CTN_TRY(ctn__onnx_axis(c, given_axis, x->d.ndim, &axis));
     const int64_t n = x->d.dim[axis];
     if (ctn__onnx_int(c, "exclusive", 0) && n > 0) {
         int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
@@ -412,8 +431,8 @@ ctn_status ctn__onnx_do_compress(ctn__onnx_call *c)
     else x = ctn_reshape_at(c->at, x, CTN_SHAPE(ctn__onnx_count(c->in[0])));
     if (!x) return ctn_error_status();
     const int64_t n = ctn__onnx_count(c->in[1]);
-    int64_t *index = ctn__onnx_memory(c->ctx, (size_t)n * sizeof *index), k = 0;
-    if (!index) return CTN_ENOMEM;
+    int64_t *index = ctn__onnx_memory(c->run, n, sizeof *index), k = 0;
+    if (!index) return ctn_error_status();
     for (int64_t i = 0; i < n && i < x->d.dim[axis]; i++)
         if (ctn__onnx_int_of(c->in[1], i)) index[k++] = i;
     ctn_tensor *t = ctn__onnx_array(c, index, CTN_I64, CTN_SHAPE(k));
@@ -424,17 +443,17 @@ ctn_status ctn__onnx_do_compress(ctn__onnx_call *c)
 
 ctn_status ctn__onnx_do_reverse_sequence(ctn__onnx_call *c)
 {
-    const int time = (int)ctn__onnx_int(c, "time_axis", 0);
-    const int batch = (int)ctn__onnx_int(c, "batch_axis", 1);
+    const int64_t time = ctn__onnx_int(c, "time_axis", 0);
+    const int64_t batch = ctn__onnx_int(c, "batch_axis", 1);
     ctn_tensor *x = ctn__onnx_in(c, 0);
     if (!x) return ctn_error_status();
     CTN_TRY(ctn__onnx_need(c, 1));
-    if (x->d.ndim < 2 || time + batch != 1 || time < 0 || batch < 0 ||
+    if (x->d.ndim < 2 || time < 0 || time > 1 || batch != 1 - time ||
         ctn__onnx_count(c->in[1]) != x->d.dim[batch])
         return ctn__onnx_fail(c, CTN_ESHAPE, "lengths, time and batch axis do not fit");
-    const int64_t T = x->d.dim[time], *d = x->d.dim, n = d[0] * d[1];
-    int64_t *row = ctn__onnx_memory(c->ctx, (size_t)n * sizeof *row);
-    if (!row) return CTN_ENOMEM;
+    const int64_t T = x->d.dim[time], *d = x->d.dim, n = ctn__onnx_times(d[0], d[1]);
+    int64_t *row = ctn__onnx_memory(c->run, n, sizeof *row);
+    if (!row) return ctn_error_status();
     for (int64_t i = 0; i < n; i++) {
         const int64_t t = time == 0 ? i / d[1] : i % d[1], b = time == 0 ? i % d[1] : i / d[1];
         const int64_t length = ctn__onnx_int_of(c->in[1], b);

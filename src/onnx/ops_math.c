@@ -66,7 +66,7 @@ static ctn_status host_unary(ctn__onnx_call *c)
     void *y = ctn__onnx_set_host(c, 0, x->dtype, x->ndim, x->dim);
     if (!y) return ctn_error_status();
     for (int64_t i = 0; i < ctn__onnx_count(x); i++)
-        ctn__elem_set(y, x->dtype, i, c->node->op->number(ctn__onnx_number_of(x, i)));
+        ctn__onnx_put_number(y, x->dtype, i, c->node->op->number(ctn__onnx_number_of(x, i)));
     return CTN_OK;
 }
 
@@ -194,12 +194,9 @@ ctn_status ctn__onnx_do_clip(ctn__onnx_call *c)
 {
     const char *at = c->at;
     ctn_tensor *given = ctn__onnx_in(c, 0), *x = ctn__onnx_real(at, given);
-    if (ctn__onnx_has(c, 1)) CTN_TRY(ctn__onnx_need(c, 1));
-    if (ctn__onnx_has(c, 2)) CTN_TRY(ctn__onnx_need(c, 2));
-    const double lo = ctn__onnx_has(c, 1) ? ctn__onnx_number_of(c->in[1], 0)
-                                          : ctn__onnx_float(c, "min", -INFINITY);
-    const double hi = ctn__onnx_has(c, 2) ? ctn__onnx_number_of(c->in[2], 0)
-                                          : ctn__onnx_float(c, "max", INFINITY);
+    double lo = ctn__onnx_float(c, "min", -INFINITY), hi = ctn__onnx_float(c, "max", INFINITY);
+    CTN_TRY(ctn__onnx_one_number(c, 1, &lo));
+    CTN_TRY(ctn__onnx_one_number(c, 2, &hi));
     if (lo == 0 && hi == INFINITY) return ctn__onnx_set(c, 0, back(at, given, ctn_relu_at(at, x)));
     return ctn__onnx_set(c, 0, back(at, given, ctn_clip_at(at, x, lo, hi)));
 }
@@ -266,6 +263,29 @@ void ctn__onnx_put_int(void *p, ctn_dtype t, int64_t i, int64_t x)
     }
 }
 
+/* Numbers beyond int64_t become the nearest one. */
+void ctn__onnx_put_number(void *p, ctn_dtype t, int64_t i, double x)
+{
+    if (ctn__is_float(t) || t == CTN_BOOL) ctn__elem_set(p, t, i, x);
+    else ctn__onnx_put_int(p, t, i, ctn__onnx_to_int(x));
+}
+
+/* An empty dimension counts as 1, because strides are products of the others. */
+ctn_status ctn__onnx_broadcast(const ctn__onnx_call *c, ctn_desc *out, const ctn_desc *a,
+                               const ctn_desc *b)
+{
+    int64_t n = sizeof(double);
+    for (int i = 1; i <= a->ndim || i <= b->ndim; i++) {
+        const int64_t x = i <= a->ndim ? a->dim[a->ndim - i] : 1;
+        const int64_t y = i <= b->ndim ? b->dim[b->ndim - i] : 1;
+        const int64_t most = x > y ? x : y;
+        n = ctn__onnx_times(n, most > 0 ? most : 1);
+    }
+    if (n == INT64_MAX)
+        return ctn__onnx_fail(c, CTN_ESHAPE, "the result is too large for this machine");
+    return ctn__broadcast(out, c->node->op->name, a, b);
+}
+
 ctn_desc ctn__onnx_desc(const ctn__onnx_value *v)
 {
     ctn_desc d = {.dtype = v->dtype, .ndim = v->ndim};
@@ -289,7 +309,7 @@ static ctn_status host_binary(ctn__onnx_call *c, int kind, const ctn__onnx_value
                               const ctn__onnx_value *b, ctn_dtype out_type)
 {
     ctn_desc da = ctn__onnx_desc(a), db = ctn__onnx_desc(b), out = {0};
-    CTN_TRY(ctn__broadcast(&out, c->node->op->name, &da, &db));
+    CTN_TRY(ctn__onnx_broadcast(c, &out, &da, &db));
     da = ctn__broadcast_view(&da, &out);
     db = ctn__broadcast_view(&db, &out);
     const ctn__onnx_value x = *a, z = *b; /* the output may be one of them */
@@ -300,9 +320,9 @@ static ctn_status host_binary(ctn__onnx_call *c, int kind, const ctn__onnx_value
     for (int64_t i = 0; i < n; i++) {
         const int64_t p = ctn__onnx_offset(&da, i, &out), q = ctn__onnx_offset(&db, i, &out);
         if (real)
-            ctn__elem_set(y, out_type, i,
-                          number_result(kind, ctn__onnx_number_of(&x, p),
-                                        ctn__onnx_number_of(&z, q)));
+            ctn__onnx_put_number(y, out_type, i,
+                                 number_result(kind, ctn__onnx_number_of(&x, p),
+                                               ctn__onnx_number_of(&z, q)));
         else
             ctn__onnx_put_int(y, out_type, i,
                               int_result(kind, ctn__onnx_int_of(&x, p), ctn__onnx_int_of(&z, q)));
@@ -453,8 +473,11 @@ ctn_status ctn__onnx_do_where(ctn__onnx_call *c)
         if (!ctn__onnx_has(c, i)) return ctn__onnx_fail(c, CTN_EFORMAT, "expected three inputs");
         d[i] = ctn__onnx_desc(c->in[i]);
     }
-    CTN_TRY(ctn__broadcast(&values, "Where", &d[1], &d[2]));
-    CTN_TRY(ctn__broadcast(&out, "Where", &d[0], &values));
+    if (d[1].dtype != d[2].dtype)
+        return ctn__onnx_fail(c, CTN_EDTYPE, "the values are %s and %s, expected one type",
+                              ctn_dtype_name(d[1].dtype), ctn_dtype_name(d[2].dtype));
+    CTN_TRY(ctn__onnx_broadcast(c, &values, &d[1], &d[2]));
+    CTN_TRY(ctn__onnx_broadcast(c, &out, &d[0], &values));
     if (!ctn__onnx_all_host(c) || ctn__count(&out) > CTN__ONNX_SMALL)
         return ctn__onnx_set(c, 0,
                              ctn_where_at(c->at, ctn__onnx_in(c, 0), ctn__onnx_in(c, 1),

@@ -61,8 +61,8 @@ ctn_status ctn__onnx_do_einsum(ctn__onnx_call *c)
     const Onnx__AttributeProto *a = ctn__onnx_attr(c->node, "equation");
     char text[256];
     size_t n = 0;
-    ctn_tensor **x = ctn__onnx_memory(c->ctx, (size_t)(c->nin + 1) * sizeof *x);
-    if (!x) return CTN_ENOMEM;
+    ctn_tensor **x = ctn__onnx_memory(c->run, c->nin + 1, sizeof *x);
+    if (!x) return ctn_error_status();
     if (!a || a->s.len >= sizeof text) return ctn__onnx_fail(c, CTN_EFORMAT, "no equation");
     for (size_t i = 0; i < a->s.len; i++)
         if (a->s.data[i] != ' ') text[n++] = (char)a->s.data[i];
@@ -84,12 +84,21 @@ static int64_t pad_of(int64_t n)
     return n > 0 ? n : CTN_PAD_NONE;
 }
 
+static ctn_status window_of(ctn__onnx_call *c, const ctn_tensor *x, const ctn_tensor *weight,
+                            ctn__onnx_window *w)
+{
+    if (weight->d.ndim != x->d.ndim)
+        return ctn__onnx_fail(c, CTN_ESHAPE, "x has %d dimensions, the weight has %d", x->d.ndim,
+                              weight->d.ndim);
+    return ctn__onnx_window_of(c, &x->d, weight->d.dim + 2, w);
+}
+
 ctn_status ctn__onnx_do_conv(ctn__onnx_call *c)
 {
     ctn__onnx_window w;
     ctn_tensor *x = ctn__onnx_in(c, 0), *weight = ctn__onnx_in(c, 1), *bias = optional(c, 2);
     if (!x || !weight || (ctn__onnx_has(c, 2) && !bias)) return ctn_error_status();
-    CTN_TRY(ctn__onnx_window_of(c, &x->d, weight->d.dim + 2, &w));
+    CTN_TRY(window_of(c, x, weight, &w));
     ctn_conv_opt opt = {.struct_size = sizeof opt, .groups = ctn__onnx_int(c, "group", 1)};
     for (int i = 0; i < w.n; i++) {
         opt.stride[i] = w.stride[i];
@@ -106,19 +115,21 @@ static ctn_status transposed_pads(ctn__onnx_call *c, const ctn_tensor *x, ctn__o
                                   int64_t *more)
 {
     int64_t size[CTN_MAX_SPATIAL], extra[CTN_MAX_SPATIAL] = {0};
-    const int n = ctn__onnx_ints(c, "output_shape", size, CTN_MAX_SPATIAL);
+    int n, ne;
+    CTN_TRY(ctn__onnx_list(c, "output_shape", -1, size, CTN_MAX_SPATIAL, &n));
+    CTN_TRY(ctn__onnx_list(c, "output_padding", -1, extra, CTN_MAX_SPATIAL, &ne));
     const bool same = ctn__onnx_text_is(c, "auto_pad", "SAME_UPPER", false) ||
                       ctn__onnx_text_is(c, "auto_pad", "SAME_LOWER", false);
     const bool upper = ctn__onnx_text_is(c, "auto_pad", "SAME_UPPER", false);
-    ctn__onnx_ints(c, "output_padding", extra, CTN_MAX_SPATIAL);
     for (int i = 0; i < w->n; i++) {
         more[i] = extra[i];
-        if (n < w->n && !same) continue;
-        const int64_t in = x->d.dim[2 + i], want = n == w->n ? size[i] : in * w->stride[i];
-        if (want < 0 || want > CTN__ONNX_LARGE)
-            return ctn__onnx_fail(c, CTN_ESHAPE, "output_shape %lld", (long long)want);
         if (extra[i] < 0 || extra[i] > CTN__ONNX_LARGE)
             return ctn__onnx_fail(c, CTN_ESHAPE, "output_padding %lld", (long long)extra[i]);
+        if (n < w->n && !same) continue;
+        const int64_t in = x->d.dim[2 + i], reach = ctn__onnx_times(in, w->stride[i]);
+        const int64_t want = n == w->n ? size[i] : reach;
+        if (want < 0 || want > CTN__ONNX_LARGE || reach > CTN__ONNX_LARGE)
+            return ctn__onnx_fail(c, CTN_ESHAPE, "output_shape %lld", (long long)want);
         const int64_t full =
             (in - 1) * w->stride[i] + extra[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t total = full - want;
@@ -136,7 +147,7 @@ ctn_status ctn__onnx_do_conv_transpose(ctn__onnx_call *c)
     int64_t more[CTN_MAX_SPATIAL] = {0};
     ctn_tensor *x = ctn__onnx_in(c, 0), *weight = ctn__onnx_in(c, 1), *bias = optional(c, 2);
     if (!x || !weight || (ctn__onnx_has(c, 2) && !bias)) return ctn_error_status();
-    CTN_TRY(ctn__onnx_window_of(c, &x->d, weight->d.dim + 2, &w));
+    CTN_TRY(window_of(c, x, weight, &w));
     CTN_TRY(transposed_pads(c, x, &w, more));
     ctn_conv_opt opt = {.struct_size = sizeof opt, .groups = ctn__onnx_int(c, "group", 1)};
     int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
@@ -253,9 +264,8 @@ ctn_status ctn__onnx_do_lrn(ctn__onnx_call *c)
 ctn_status ctn__onnx_do_dropout(ctn__onnx_call *c)
 {
     if (!ctn__onnx_has(c, 0)) return ctn__onnx_fail(c, CTN_EFORMAT, "there is no input");
-    if (ctn__onnx_has(c, 1)) CTN_TRY(ctn__onnx_need(c, 1));
-    const double rate =
-        ctn__onnx_has(c, 1) ? ctn__onnx_number_of(c->in[1], 0) : ctn__onnx_float(c, "ratio", 0.5);
+    double rate = ctn__onnx_float(c, "ratio", 0.5);
+    CTN_TRY(ctn__onnx_one_number(c, 1, &rate));
     const bool active = c->ctx->training && !c->run->model->frozen && rate > 0;
     if (c->nout > 1 && c->out[1]) {
         if (active) return ctn__onnx_fail(c, CTN_EUNSUPPORTED, "the mask is an output");

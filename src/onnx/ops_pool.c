@@ -35,6 +35,16 @@ static ctn_status auto_pads(ctn__onnx_call *c, const ctn_desc *x, ctn__onnx_wind
     return CTN_OK;
 }
 
+/* A list of n numbers, which stay as they are if it is left out. */
+static ctn_status window_list(ctn__onnx_call *c, const char *name, int64_t *to, int n, bool needed)
+{
+    int found;
+    CTN_TRY(ctn__onnx_list(c, name, -1, to, n, &found));
+    if (found == n || (found <= 0 && !needed)) return CTN_OK;
+    return ctn__onnx_fail(c, CTN_EFORMAT, "%s has %d numbers, expected %d", name,
+                          found > 0 ? found : 0, n);
+}
+
 ctn_status ctn__onnx_window_of(ctn__onnx_call *c, const ctn_desc *x, const int64_t *kernel,
                                ctn__onnx_window *w)
 {
@@ -46,14 +56,13 @@ ctn_status ctn__onnx_window_of(ctn__onnx_call *c, const ctn_desc *x, const int64
     fill(w->stride, w->n, 1);
     fill(w->dilation, w->n, 1);
     if (kernel) memcpy(w->kernel, kernel, (size_t)w->n * sizeof *kernel);
-    else if (ctn__onnx_ints(c, "kernel_shape", w->kernel, w->n) != w->n)
-        return ctn__onnx_fail(c, CTN_EFORMAT, "kernel_shape does not fit %d dimensions", w->n);
-    ctn__onnx_ints(c, "strides", w->stride, w->n);
-    ctn__onnx_ints(c, "dilations", w->dilation, w->n);
-    const int np = ctn__onnx_ints(c, "pads", pads, 2 * w->n);
+    else CTN_TRY(window_list(c, "kernel_shape", w->kernel, w->n, true));
+    CTN_TRY(window_list(c, "strides", w->stride, w->n, false));
+    CTN_TRY(window_list(c, "dilations", w->dilation, w->n, false));
+    CTN_TRY(window_list(c, "pads", pads, 2 * w->n, false));
     for (int i = 0; i < w->n; i++) {
-        w->before[i] = np == 2 * w->n ? pads[i] : 0;
-        w->after[i] = np == 2 * w->n ? pads[w->n + i] : 0;
+        w->before[i] = pads[i];
+        w->after[i] = pads[w->n + i];
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || w->before[i] < 0 ||
             w->after[i] < 0 || w->kernel[i] > LARGEST || w->stride[i] > LARGEST ||
             w->dilation[i] > LARGEST || w->before[i] > LARGEST || w->after[i] > LARGEST)
@@ -110,6 +119,7 @@ static ctn_tensor *by_slices(ctn__onnx_call *c, ctn_tensor *x, const pooling *p,
     for (int i = 0; i < p->w.n; i++) taps *= p->w.kernel[i];
     x = padded(c, x, p, max ? -INFINITY : 0);
     for (int64_t k = 0; k < taps && x; k++) {
+        if (ctn__onnx_spend_recorded(c->run) < 0) return NULL;
         ctn_tensor *part = x;
         int64_t left = k;
         for (int i = p->w.n; i-- > 0;) {
@@ -126,10 +136,14 @@ static ctn_tensor *by_slices(ctn__onnx_call *c, ctn_tensor *x, const pooling *p,
 /* The number of elements in each window, of x or with its padding, as (1,1,out...). */
 static ctn_tensor *window_counts(ctn__onnx_call *c, const pooling *p, bool pads, ctn_dtype type)
 {
-    int64_t dims[CTN_MAX_DIMS] = {1, 1}, n = 1;
-    for (int i = 0; i < p->w.n; i++) n *= dims[2 + i] = p->out[i];
-    void *count = ctn__onnx_memory(c->ctx, (size_t)n * ctn_dtype_size(type));
-    for (int64_t o = 0; o < n && count; o++) {
+    int64_t dims[CTN_MAX_DIMS] = {1, 1}, n = 1, edges = 0;
+    for (int i = 0; i < p->w.n; i++) {
+        n = ctn__onnx_times(n, dims[2 + i] = p->out[i]);
+        edges += p->w.kernel[i];
+    }
+    void *count = ctn__onnx_memory(c->run, n, ctn_dtype_size(type));
+    if (!count || ctn__onnx_spend_elements(c->run, ctn__onnx_times(n, edges), 0) < 0) return NULL;
+    for (int64_t o = 0; o < n; o++) {
         int64_t left = o, all = 1;
         for (int i = p->w.n; i-- > 0;) {
             int64_t inside = 0;

@@ -22,7 +22,8 @@ static ctn_dtype asked_type(const ctn__onnx_call *c, const char *name, ctn_dtype
 ctn_status ctn__onnx_do_random(ctn__onnx_call *c)
 {
     int64_t dims[CTN_MAX_DIMS];
-    int n = ctn__onnx_ints(c, "shape", dims, CTN_MAX_DIMS);
+    int n;
+    CTN_TRY(ctn__onnx_list(c, "shape", -1, dims, CTN_MAX_DIMS, &n));
     ctn_dtype type = asked_type(c, "dtype", CTN_F32);
     if (n < 0 && ctn__onnx_has(c, 0)) {
         n = c->in[0]->ndim;
@@ -54,13 +55,15 @@ ctn_status ctn__onnx_do_bernoulli(ctn__onnx_call *c)
 
 ctn_status ctn__onnx_do_window(ctn__onnx_call *c)
 {
-    CTN_TRY(ctn__onnx_need(c, 0));
     static const double pi = 3.14159265358979323846;
-    const int64_t n = ctn__onnx_int_of(c->in[0], 0);
+    int64_t n = 0;
+    CTN_TRY(ctn__onnx_need(c, 0));
+    CTN_TRY(ctn__onnx_one_int(c, 0, &n));
     const int kind = c->node->op->kind;
     const ctn_dtype type = asked_type(c, "output_datatype", CTN_F32);
     if (n < 0 || !type) return ctn__onnx_fail(c, CTN_EARG, "a window of %lld", (long long)n);
     const double period = (double)(ctn__onnx_int(c, "periodic", 1) ? n : n - 1);
+    CTN_TRY(ctn__onnx_spend_elements(c->run, ctn__onnx_times(n, 8), 0)); /* slow ones */
     void *y = ctn__onnx_set_host(c, 0, type, 1, &n);
     if (!y) return ctn_error_status();
     for (int64_t i = 0; i < n; i++) {

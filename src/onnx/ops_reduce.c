@@ -152,7 +152,8 @@ ctn_status ctn__onnx_do_mean_variance(ctn__onnx_call *c)
 {
     int64_t axes[CTN_MAX_DIMS] = {0, 2, 3};
     const char *at = c->at;
-    int n = ctn__onnx_ints(c, "axes", axes, CTN_MAX_DIMS);
+    int n;
+    CTN_TRY(ctn__onnx_list(c, "axes", -1, axes, CTN_MAX_DIMS, &n));
     if (n < 0) n = 3;
     ctn_tensor *x = ctn__onnx_in(c, 0);
     ctn_tensor *mean = ctn_mean_at(at, x, n, axes, 1);

@@ -16,6 +16,7 @@
 enum { HALF_PIXEL, SYMMETRIC, PYTORCH, ALIGN_CORNERS, ASYMMETRIC, CROP };
 enum { NEAREST, LINEAR, CUBIC };
 enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL };
+enum { LONGEST = 1000000000 }; /* axis that is resampled; a product of two fits an int64_t */
 
 typedef struct {
     int mode, coordinates, nearest;
@@ -93,13 +94,24 @@ static double kernel(const method *h, double t)
     return t < 2 ? ((t - 5) * a * t + 8 * a) * t - 4 * a : 0;
 }
 
+/* A small factor widens the kernel, if it is to smooth. */
+static double shrink_of(const method *h, const axis_job *j)
+{
+    return h->antialias && j->scale > 0 && j->scale < 1 ? j->scale : 1;
+}
+
+/* How far from its place an element of the result sees the input. */
+static double reach_of(const method *h, const axis_job *j)
+{
+    return (h->mode == LINEAR ? 1 : 2) / shrink_of(h, j);
+}
+
 /* Row o of the matrix; elements beyond an end count as the element at the end. */
 static void weights(const method *h, const axis_job *j, int64_t o, double *row)
 {
     const double far = 1e9, there = place(h, j, o);
     const double x = there > far ? far : there > -far ? there : -far; /* fits an integer */
-    const double shrink = h->antialias && j->scale < 1 ? j->scale : 1;
-    const double reach = (h->mode == LINEAR ? 1 : 2) / shrink;
+    const double shrink = shrink_of(h, j), reach = reach_of(h, j);
     double sum = 0;
     const int64_t last = (int64_t)ceil(x + reach);
     for (int64_t i = (int64_t)floor(x - reach); i <= last; i++) {
@@ -112,21 +124,19 @@ static void weights(const method *h, const axis_job *j, int64_t o, double *row)
     for (int64_t i = 0; i < j->n && sum != 0; i++) row[i] /= sum;
 }
 
-static bool is_outside(const method *h, const axis_job *j, int64_t o)
-{
-    const double x = place(h, j, o);
-    return h->coordinates == CROP && (x < 0 || x > (double)(j->n - 1));
-}
-
-/* Replaces the elements of an axis of y that lie outside of the input. */
+/* Replaces the elements of an axis of y that lie outside of the input, which only regions have. */
 static ctn_tensor *extrapolate(ctn__onnx_call *c, const method *h, const axis_job *j, int axis,
                                ctn_tensor *y)
 {
-    uint8_t *out = ctn__onnx_memory(c->ctx, (size_t)j->m);
+    if (!y || h->coordinates != CROP) return y;
+    uint8_t *out = ctn__onnx_memory(c->run, j->m, 1);
     int64_t dims[CTN_MAX_DIMS];
     bool any = false;
-    if (!out || !y) return NULL;
-    for (int64_t o = 0; o < j->m; o++) any |= out[o] = is_outside(h, j, o);
+    if (!out) return NULL;
+    for (int64_t o = 0; o < j->m; o++) {
+        const double x = place(h, j, o);
+        any |= out[o] = x < 0 || x > (double)(j->n - 1);
+    }
     if (!any) return y;
     for (int i = 0; i < y->d.ndim; i++) dims[i] = i == axis ? j->m : 1;
     return ctn_masked_fill_at(c->at, y, ctn__onnx_array(c, out, CTN_BOOL, y->d.ndim, dims),
@@ -138,16 +148,18 @@ static ctn_tensor *resample(ctn__onnx_call *c, const method *h, const axis_job *
 {
     const char *at = c->at;
     if (h->mode == NEAREST) {
-        int64_t *from = ctn__onnx_memory(c->ctx, (size_t)j->m * sizeof *from);
+        int64_t *from = ctn__onnx_memory(c->run, j->m, sizeof *from);
         for (int64_t o = 0; o < j->m && from; o++) from[o] = nearest_of(h, j, o);
         ctn_tensor *index = ctn__onnx_array(c, from, CTN_I64, CTN_SHAPE(j->m));
         return extrapolate(c, h, j, axis, ctn_index_select_at(at, x, index, axis));
     }
     if (!x) return NULL;
     const ctn_dtype type = x->d.dtype;
-    void *matrix = ctn__onnx_memory(c->ctx, (size_t)(j->m * j->n) * ctn_dtype_size(type));
-    double *row = ctn__onnx_memory(c->ctx, (size_t)j->n * sizeof *row);
-    if (!matrix || !row) return NULL;
+    void *matrix = ctn__onnx_memory(c->run, ctn__onnx_times(j->m, j->n), ctn_dtype_size(type));
+    double *row = ctn__onnx_memory(c->run, j->n, sizeof *row);
+    const int64_t taps = ctn__onnx_to_int(2 * reach_of(h, j) + 3);
+    if (!matrix || !row || ctn__onnx_spend_elements(c->run, ctn__onnx_times(j->m, taps), 0) < 0)
+        return NULL;
     for (int64_t o = 0; o < j->m; o++) {
         memset(row, 0, (size_t)j->n * sizeof *row);
         weights(h, j, o, row);
@@ -158,7 +170,8 @@ static ctn_tensor *resample(ctn__onnx_call *c, const method *h, const axis_job *
     return extrapolate(c, h, j, axis, ctn_moveaxis_at(at, y, -1, axis));
 }
 
-/* Does ctn_resize compute this? It resamples all dimensions but the first two. */
+/* Does ctn_resize compute this? It resamples all dimensions but the first two. Their lengths are
+ * limited and paid for (check_sizes). */
 static bool ready_made(const method *h, int ndim, const axis_job *j)
 {
     if (ndim < 3 || ndim > 2 + CTN_MAX_SPATIAL || j[0].m != j[0].n || j[1].m != j[1].n)
@@ -172,7 +185,8 @@ static bool ready_made(const method *h, int ndim, const axis_job *j)
             (!exact || h->exclude || (h->antialias && j[i].scale < 1) ||
              !(h->coordinates == HALF_PIXEL || (h->coordinates == PYTORCH && j[i].m > 1))))
             return false;
-        for (int64_t o = 0; o < j[i].m && h->mode == NEAREST; o++)
+        if (h->mode != NEAREST || (j[i].m == j[i].n && j[i].scale == 1)) continue;
+        for (int64_t o = 0; o < j[i].m; o++)
             if (nearest_of(h, &j[i], o) != o * j[i].n / j[i].m) return false;
     }
     return true;
@@ -181,7 +195,7 @@ static bool ready_made(const method *h, int ndim, const axis_job *j)
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* One size for all axes, so that the ratio of their lengths stays. */
-static void keep_ratio(ctn__onnx_call *c, int n, const int *axes, axis_job *j)
+static void keep_ratio(const ctn__onnx_call *c, int n, const int *axes, axis_job *j)
 {
     const bool larger = ctn__onnx_text_is(c, "keep_aspect_ratio_policy", "not_smaller", false);
     if (!larger && !ctn__onnx_text_is(c, "keep_aspect_ratio_policy", "not_larger", false)) return;
@@ -192,8 +206,20 @@ static void keep_ratio(ctn__onnx_call *c, int n, const int *axes, axis_job *j)
     }
     for (int i = 0; i < n; i++) {
         j[axes[i]].scale = scale;
-        j[axes[i]].m = (int64_t)floor(scale * (double)j[axes[i]].n + 0.5);
+        j[axes[i]].m = ctn__onnx_to_int(floor(scale * (double)j[axes[i]].n + 0.5));
     }
+}
+
+static ctn_status check_sizes(ctn__onnx_call *c, int ndim, const axis_job *j)
+{
+    for (int i = 0; i < ndim; i++) {
+        if (j[i].m == j[i].n && j[i].scale == 1) continue;
+        if (j[i].m < 0 || j[i].m >= LONGEST || j[i].n >= LONGEST || (j[i].m > 0 && j[i].n == 0))
+            return ctn__onnx_fail(c, CTN_ESHAPE, "size %lld of an axis of %lld", (long long)j[i].m,
+                                  (long long)j[i].n);
+        CTN_TRY(ctn__onnx_spend_elements(c->run, j[i].m, 0));
+    }
+    return CTN_OK;
 }
 
 static ctn_status axis_jobs(ctn__onnx_call *c, const ctn_desc *x, axis_job *j)
@@ -202,7 +228,8 @@ static ctn_status axis_jobs(ctn__onnx_call *c, const ctn_desc *x, axis_job *j)
     int64_t given[CTN_MAX_DIMS];
     const bool old = c->node->opset < 11 || c->node->op->kind != 0;
     const int roi = 1, scales = old ? 1 : 2, sizes = 3;
-    const int na = ctn__onnx_ints(c, "axes", given, CTN_MAX_DIMS);
+    int na;
+    CTN_TRY(ctn__onnx_list(c, "axes", -1, given, CTN_MAX_DIMS, &na));
     for (int i = 0; i < x->ndim; i++) {
         j[i] = (axis_job){.n = x->dim[i], .m = x->dim[i], .scale = 1, .end = 1};
         axes[i] = i;
@@ -230,13 +257,11 @@ static ctn_status axis_jobs(ctn__onnx_call *c, const ctn_desc *x, axis_job *j)
                                 ? a->end - a->start
                                 : 1;
         const double m = by_size ? v : floor((double)a->n * span * v);
-        if (!(m >= 0 && m < 1e9) || (m > 0 && a->n == 0))
-            return ctn__onnx_fail(c, CTN_ESHAPE, "size %g", m);
-        a->m = (int64_t)m;
+        a->m = ctn__onnx_to_int(m);
         a->scale = by_size ? m / (double)a->n : v;
     }
     if (by_size) keep_ratio(c, n, axes, j);
-    return CTN_OK;
+    return check_sizes(c, x->ndim, j);
 }
 
 ctn_status ctn__onnx_do_resize(ctn__onnx_call *c)

@@ -209,10 +209,11 @@ static ctn_status step_by_step(const layer *l, int d, bool reverse, activation *
     *c = l->kind == LSTM ? initial(l, 6, d) : NULL;
     if (!*h) *h = ctn_full_at(at, l->c->ctx, 0, type, CTN_SHAPE(l->N, l->H));
     if (!*c) *c = ctn_full_at(at, l->c->ctx, 0, type, CTN_SHAPE(l->N, l->H));
-    ctn_tensor **all = ctn__onnx_memory(l->c->ctx, (size_t)(l->T + 1) * sizeof *all);
+    ctn_tensor **all = ctn__onnx_memory(l->c->run, l->T, sizeof *all);
     if (!all || !s.xw) return ctn_error_status();
     for (int64_t k = 0; k < l->T; k++) {
         const int64_t t = reverse ? l->T - 1 - k : k;
+        CTN_TRY(ctn__onnx_spend_recorded(l->c->run));
         ctn_tensor *xw = ctn_select_at(at, s.xw, 0, t);
         if (l->kind == LSTM) lstm_step(l, &s, xw, h, c);
         else if (l->kind == GRU) gru_step(l, &s, xw, h);
@@ -238,7 +239,7 @@ static ctn_status open_layer(ctn__onnx_call *c, layer *l)
     ctn_tensor *r = ctn__onnx_in(c, 2);
     if (!l->x || !r) return ctn_error_status();
     if (l->x->d.ndim != 3 || r->d.ndim != 3 || r->d.dim[0] != l->directions ||
-        r->d.dim[1] != l->gates * r->d.dim[2])
+        r->d.dim[1] != ctn__onnx_times(l->gates, r->d.dim[2]))
         return ctn__onnx_fail(c, CTN_ESHAPE, "x or R has an unexpected shape");
     l->T = l->x->d.dim[0];
     l->N = l->x->d.dim[1];

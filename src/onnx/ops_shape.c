@@ -14,10 +14,11 @@ static ctn_status host_view(ctn__onnx_call *c, int k, const ctn__onnx_value *v, 
                             int64_t offset)
 {
     const size_t es = ctn_dtype_size(v->dtype);
-    const char *from = (const char *)v->host + offset * (int64_t)es;
     char *to = ctn__onnx_set_host(c, k, v->dtype, d->ndim, d->dim);
     if (!to) return ctn_error_status();
     const int64_t n = ctn__count(d);
+    if (n == 0) return CTN_OK; /* the offset may lie outside of an empty array */
+    const char *from = (const char *)v->host + offset * (int64_t)es;
     for (int64_t i = 0; i < n; i++)
         memcpy(to + (size_t)i * es, from + ctn__onnx_offset(d, i, d) * (int64_t)es, es);
     return CTN_OK;
@@ -162,23 +163,25 @@ ctn_status ctn__onnx_do_unsqueeze(ctn__onnx_call *c)
 ctn_status ctn__onnx_do_transpose(ctn__onnx_call *c)
 {
     int64_t perm[CTN_MAX_DIMS];
+    bool used[CTN_MAX_DIMS] = {false};
+    int n, axis;
     CTN_TRY(need_tensor(c, 0));
     const ctn__onnx_value *x = c->in[0];
-    const int n = ctn__onnx_ints(c, "perm", perm, CTN_MAX_DIMS);
+    CTN_TRY(ctn__onnx_list(c, "perm", -1, perm, CTN_MAX_DIMS, &n));
     for (int i = 0; i < x->ndim && n < 0; i++) perm[i] = x->ndim - 1 - i;
     if (n >= 0 && n != x->ndim)
         return ctn__onnx_fail(c, CTN_ESHAPE, "%d axes for %d dimensions", n, x->ndim);
-    if (!ctn__onnx_is_host(x))
-        return ctn__onnx_set(c, 0, ctn_transpose_at(c->at, ctn__onnx_in(c, 0), x->ndim, perm));
     const ctn_desc from = ctn__onnx_desc(x);
     ctn_desc to = from;
     for (int i = 0; i < x->ndim; i++) {
-        int axis;
         CTN_TRY(ctn__onnx_axis(c, perm[i], x->ndim, &axis));
+        if (used[axis]) return ctn__onnx_fail(c, CTN_EFORMAT, "axis %d is given twice", axis);
+        used[axis] = true;
         to.dim[i] = from.dim[axis];
         to.stride[i] = from.stride[axis];
     }
-    return host_view(c, 0, x, &to, 0);
+    if (ctn__onnx_is_host(x)) return host_view(c, 0, x, &to, 0);
+    return ctn__onnx_set(c, 0, ctn_transpose_at(c->at, ctn__onnx_in(c, 0), x->ndim, perm));
 }
 
 ctn_status ctn__onnx_do_expand(ctn__onnx_call *c)
@@ -191,7 +194,7 @@ ctn_status ctn__onnx_do_expand(ctn__onnx_call *c)
     if (n < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "there is no shape");
     const ctn_desc x = ctn__onnx_desc(c->in[0]);
     CTN_TRY(ctn__desc_set(&to, "Expand", x.dtype, n, dims));
-    CTN_TRY(ctn__broadcast(&all, "Expand", &x, &to));
+    CTN_TRY(ctn__onnx_broadcast(c, &all, &x, &to));
     if (ctn__same_shape(&all, &x)) return ctn__onnx_set_value(c, 0, c->in[0]);
     if (!ctn__onnx_is_host(c->in[0]) || ctn__count(&all) > CTN__ONNX_SMALL)
         return ctn__onnx_set(c, 0,
@@ -206,7 +209,15 @@ ctn_status ctn__onnx_do_tile(ctn__onnx_call *c)
     int n;
     CTN_TRY(ctn__onnx_list(c, NULL, 1, reps, CTN_MAX_DIMS, &n));
     if (n < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "there are no repeats");
-    return ctn__onnx_set(c, 0, ctn_tile_at(c->at, ctn__onnx_in(c, 0), n, reps));
+    ctn_tensor *x = ctn__onnx_in(c, 0);
+    if (!x) return ctn_error_status();
+    int64_t all = 1; /* elements of the result, where an empty dimension counts as 1 */
+    for (int i = 0; i < x->d.ndim; i++)
+        all = ctn__onnx_times(all, x->d.dim[i] > 0 ? x->d.dim[i] : 1);
+    for (int i = 0; i < n; i++) all = ctn__onnx_times(all, reps[i] == 0 ? 1 : reps[i]);
+    if (all > INT64_MAX / (int64_t)sizeof(double))
+        return ctn__onnx_fail(c, CTN_ESHAPE, "a repeat is negative or the result too large");
+    return ctn__onnx_set(c, 0, ctn_tile_at(c->at, x, n, reps));
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -285,9 +296,9 @@ ctn_status ctn__onnx_do_split(ctn__onnx_call *c)
     CTN_TRY(need_tensor(c, 0));
     const ctn__onnx_value x = *c->in[0];
     CTN_TRY(ctn__onnx_axis(c, ctn__onnx_int(c, "axis", 0), x.ndim, &axis));
-    int64_t *sizes = ctn__onnx_memory(c->ctx, (size_t)(c->nout + 1) * sizeof *sizes);
-    ctn_tensor **y = ctn__onnx_memory(c->ctx, (size_t)(c->nout + 1) * sizeof(ctn_tensor *));
-    if (!sizes || !y) return CTN_ENOMEM;
+    int64_t *sizes = ctn__onnx_memory(c->run, c->nout + 1, sizeof *sizes);
+    ctn_tensor **y = ctn__onnx_memory(c->run, c->nout + 1, sizeof(ctn_tensor *));
+    if (!sizes || !y) return ctn_error_status();
     CTN_TRY(split_sizes(c, x.dim[axis], sizes));
     if (!ctn__onnx_is_host(&x)) {
         CTN_TRY(ctn_split_at(c->at, ctn__onnx_in(c, 0), axis, c->nout, sizes, y));
@@ -316,7 +327,8 @@ static ctn_status host_concat(ctn__onnx_call *c, int axis)
             if (c->in[i]->ndim != x->ndim || c->in[i]->dtype != x->dtype ||
                 (k != axis && c->in[i]->dim[k] != x->dim[k]))
                 return ctn__onnx_fail(c, CTN_ESHAPE, "input %d does not fit input 0", i);
-        total += c->in[i]->dim[axis];
+        total += c->in[i]->dim[axis]; /* only lengths of empty arrays are that large */
+        if (total > CTN__ONNX_LARGE) return ctn__onnx_fail(c, CTN_ESHAPE, "the result is too long");
     }
     dims[axis] = total;
     for (int k = 0; k < x->ndim; k++) {
@@ -342,8 +354,8 @@ ctn_status ctn__onnx_do_concat(ctn__onnx_call *c)
     for (int i = 0; i < c->nin || i == 0; i++) CTN_TRY(need_tensor(c, i));
     CTN_TRY(ctn__onnx_axis(c, ctn__onnx_int(c, "axis", 1), c->in[0]->ndim, &axis));
     if (ctn__onnx_all_host(c)) return host_concat(c, axis);
-    ctn_tensor **x = ctn__onnx_memory(c->ctx, (size_t)c->nin * sizeof *x);
-    if (!x) return CTN_ENOMEM;
+    ctn_tensor **x = ctn__onnx_memory(c->run, c->nin, sizeof *x);
+    if (!x) return ctn_error_status();
     for (int i = 0; i < c->nin; i++) x[i] = ctn__onnx_in(c, i);
     return ctn__onnx_set(c, 0, ctn_concat_at(c->at, c->nin, x, axis));
 }
@@ -398,9 +410,8 @@ ctn_status ctn__onnx_do_pad(ctn__onnx_call *c)
         x = ctn_pad_by_at(at, ctn__onnx_real(at, x), mode, before, after);
         return ctn__onnx_set(c, 0, x ? ctn_cast_at(at, x, type) : NULL);
     }
-    if (ctn__onnx_has(c, 2)) CTN_TRY(ctn__onnx_need(c, 2));
-    const double value =
-        ctn__onnx_has(c, 2) ? ctn__onnx_number_of(c->in[2], 0) : ctn__onnx_float(c, "value", 0);
+    double value = ctn__onnx_float(c, "value", 0);
+    CTN_TRY(ctn__onnx_one_number(c, 2, &value));
     return ctn__onnx_set(c, 0, ctn_pad_at(at, x, before, after, value));
 }
 
@@ -408,11 +419,11 @@ ctn_status ctn__onnx_do_center_crop_pad(ctn__onnx_call *c)
 {
     int64_t size[CTN_MAX_DIMS], axes[CTN_MAX_DIMS];
     int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
-    int n, axis;
+    int n, na, axis;
     ctn_tensor *x = ctn__onnx_in(c, 0);
     if (!x) return ctn_error_status();
     CTN_TRY(ctn__onnx_list(c, NULL, 1, size, CTN_MAX_DIMS, &n));
-    const int na = ctn__onnx_ints(c, "axes", axes, CTN_MAX_DIMS);
+    CTN_TRY(ctn__onnx_list(c, "axes", -1, axes, CTN_MAX_DIMS, &na));
     if (n != (na < 0 ? x->d.ndim : na)) return ctn__onnx_fail(c, CTN_ESHAPE, "%d sizes", n);
     for (int i = 0; i < n; i++) {
         CTN_TRY(ctn__onnx_axis(c, na < 0 ? i : axes[i], c->in[0]->ndim, &axis));
@@ -441,9 +452,12 @@ ctn_status ctn__onnx_do_constant_of_shape(ctn__onnx_call *c)
     const Onnx__AttributeProto *a = ctn__onnx_attr(c->node, "value");
     CTN_TRY(ctn__onnx_list(c, NULL, 0, dims, CTN_MAX_DIMS, &n));
     if (n < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "there is no shape");
-    if (a && a->t) CTN_TRY(ctn__onnx_load(&v, &c->ctx->arena, c->run->model->path, a->t));
-    if (a && a->t && ctn__onnx_count(&v) != 1)
-        return ctn__onnx_fail(c, CTN_EFORMAT, "the value is not one number");
+    if (a && a->t) {
+        CTN_TRY(ctn__onnx_shape(&v, NULL, c->run->model->path, a->t));
+        if (ctn__onnx_count(&v) != 1)
+            return ctn__onnx_fail(c, CTN_EFORMAT, "the value is not one number");
+        CTN_TRY(ctn__onnx_load(&v, &c->ctx->arena, c->run->model->path, a->t));
+    }
     ctn_desc d;
     CTN_TRY(ctn__desc_set(&d, "ConstantOfShape", v.dtype, n, dims));
     const int64_t count = ctn__count(&d);
@@ -463,17 +477,20 @@ ctn_status ctn__onnx_do_constant_of_shape(ctn__onnx_call *c)
 
 ctn_status ctn__onnx_do_range(ctn__onnx_call *c)
 {
-    for (int i = 0; i < 3; i++) CTN_TRY(ctn__onnx_need(c, i));
+    double given[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        CTN_TRY(ctn__onnx_need(c, i));
+        CTN_TRY(ctn__onnx_one_number(c, i, &given[i]));
+    }
     const ctn_dtype type = c->in[0]->dtype;
-    const double start = ctn__onnx_number_of(c->in[0], 0), end = ctn__onnx_number_of(c->in[1], 0);
-    const double step = ctn__onnx_number_of(c->in[2], 0);
+    const double start = given[0], end = given[1], step = given[2];
     const double count = step != 0 ? (end - start) / step : 0;
     if (!(count < 1e12)) return ctn__onnx_fail(c, CTN_ESHAPE, "the range has no end");
     int64_t n = count > 0 ? (int64_t)count : 0;
     n += (double)n < count;
     void *y = ctn__onnx_set_host(c, 0, type, 1, &n);
     if (!y) return ctn_error_status();
-    for (int64_t i = 0; i < n; i++) ctn__elem_set(y, type, i, start + (double)i * step);
+    for (int64_t i = 0; i < n; i++) ctn__onnx_put_number(y, type, i, start + (double)i * step);
     return CTN_OK;
 }
 
@@ -486,7 +503,7 @@ ctn_status ctn__onnx_do_eye_like(ctn__onnx_call *c)
     if (x.ndim != 2 || type == 0) return ctn__onnx_fail(c, CTN_ESHAPE, "expected a matrix");
     void *y = ctn__onnx_set_host(c, 0, type, 2, x.dim);
     if (!y) return ctn_error_status();
-    for (int64_t i = 0; i < x.dim[0]; i++)
+    for (int64_t i = 0; i < x.dim[0] && x.dim[1] > 0; i++)
         for (int64_t j = 0; j < x.dim[1]; j++)
             ctn__onnx_put_int(y, type, i * x.dim[1] + j, j == i + k);
     return CTN_OK;
@@ -498,8 +515,9 @@ ctn_status ctn__onnx_do_trilu(ctn__onnx_call *c)
 {
     ctn_tensor *x = ctn__onnx_in(c, 0);
     if (!x) return ctn_error_status();
-    if (ctn__onnx_has(c, 1)) CTN_TRY(ctn__onnx_need(c, 1));
-    const int64_t k = ctn__onnx_has(c, 1) ? diagonal(ctn__onnx_int_of(c->in[1], 0)) : 0;
+    int64_t k = 0;
+    CTN_TRY(ctn__onnx_one_int(c, 1, &k));
+    k = diagonal(k);
     if (!ctn__onnx_int(c, "upper", 1)) return ctn__onnx_set(c, 0, ctn_tril_at(c->at, x, k));
     if (x->d.ndim < 2) return ctn__onnx_fail(c, CTN_ESHAPE, "expected matrices");
     const int64_t R = ctn_dim(x, -2), C = ctn_dim(x, -1);
@@ -521,7 +539,10 @@ ctn_status ctn__onnx_do_depth_to_space(ctn__onnx_call *c)
     const int64_t *d = x->d.dim, C = d[1] / (r * r);
     ctn_tensor *y = ctn_reshape_at(c->at, x, CTN_SHAPE(d[0], r, r, C, d[2], d[3]));
     y = ctn_transpose_at(c->at, y, CTN_SHAPE(0, 3, 4, 1, 5, 2));
-    return ctn__onnx_set(c, 0, ctn_reshape_at(c->at, y, CTN_SHAPE(d[0], C, d[2] * r, d[3] * r)));
+    return ctn__onnx_set(c, 0,
+                         ctn_reshape_at(c->at, y,
+                                        CTN_SHAPE(d[0], C, ctn__onnx_times(d[2], r),
+                                                  ctn__onnx_times(d[3], r))));
 }
 
 ctn_status ctn__onnx_do_space_to_depth(ctn__onnx_call *c)
@@ -536,7 +557,9 @@ ctn_status ctn__onnx_do_space_to_depth(ctn__onnx_call *c)
     const int64_t *d = x->d.dim, H = d[2] / r, W = d[3] / r;
     ctn_tensor *y = ctn_reshape_at(c->at, x, CTN_SHAPE(d[0], d[1], H, r, W, r));
     y = ctn_transpose_at(c->at, y, CTN_SHAPE(0, 3, 5, 1, 2, 4));
-    return ctn__onnx_set(c, 0, ctn_reshape_at(c->at, y, CTN_SHAPE(d[0], d[1] * r * r, H, W)));
+    return ctn__onnx_set(c, 0,
+                         ctn_reshape_at(c->at, y,
+                                        CTN_SHAPE(d[0], ctn__onnx_times(d[1], r * r), H, W)));
 }
 
 #endif

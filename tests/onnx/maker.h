@@ -112,6 +112,14 @@ static inline void float_attr(maker *k, Onnx__NodeProto *n, const char *name, fl
     a->f = v;
 }
 
+static inline void text_attr(maker *k, Onnx__NodeProto *n, const char *name, const char *v)
+{
+    Onnx__AttributeProto *a = attr(k, n, name);
+    a->has_s = 1;
+    a->s.data = (uint8_t *)(uintptr_t)v;
+    a->s.len = strlen(v);
+}
+
 static inline void ints_attr(maker *k, Onnx__NodeProto *n, const char *name, int count, int64_t *v)
 {
     Onnx__AttributeProto *a = attr(k, n, name);
