@@ -123,6 +123,19 @@ class Training(unittest.TestCase):
             ct.train.Trainer(opt, loader, loss, epochs=1).run()
         self.assertEqual(ct.current_context().depth, 0)
 
+    def test_nothing_is_closed_while_the_trainer_runs(self):
+        net = ct.nn.Linear(2, 1)
+        opt = ct.optim.SGD(net.parameters(), lr=0.01)
+        loader = ct.data.Loader(ct.data.Arrays(np.ones((8, 2), np.float32)), batch=4)
+
+        def loss(a):
+            opt._handle.close()
+            return ct.sum(net(a))
+
+        with self.assertRaisesRegex(RuntimeError, "close: the library is running"):
+            ct.train.Trainer(opt, loader, loss, net=net, iterations=2).run()
+        opt._handle.close()
+
     def test_stop_and_resume(self):
         net, trainer = make(self.folder, 6)
         trainer.run()

@@ -68,9 +68,9 @@ ctn_status end_scope(context *c)
 {
     ctn_status st;
     if (c->depth == 1 && !PyErr_Occurred() && ctn_error_status() == CTN_OK) fetch_kept(c);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_scope_end(c->c);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (--c->depth > 0) return st;
     while (c->live) detach(c->live);
     if (c->held && PyList_Size(c->held) > 0)
@@ -215,9 +215,9 @@ static PyObject *context_flush(PyObject *self, PyObject *unused)
 {
     ctn_status st;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_flush(((context *)self)->c);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return check(st) ? Py_NewRef(Py_None) : NULL;
 }
 

@@ -249,9 +249,9 @@ static PyObject *dataset_get(PyObject *self, PyObject *args)
         }
     }
     if (!all) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_dataset_get(ds, index, to);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return all;
     Py_DECREF(all);
     return NULL;
@@ -288,9 +288,9 @@ static PyObject *loader_next(PyObject *self, PyObject *args)
     if (!c || !PyArg_ParseTuple(args, "OO", &object, &last) ||
         !to_handle("loader", object, kind_of("loader"), &l) || (last != Py_None && !settle(last)))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_loader_next(l, &b);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (!check(st)) return NULL;
     if (st == CTN_END) return Py_NewRef(Py_None);
     PyObject *all = PyList_New(0);

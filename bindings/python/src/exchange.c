@@ -142,9 +142,9 @@ static PyObject *mpi_init(PyObject *self, PyObject *unused)
     ctn_status st;
     (void)self, (void)unused;
     if (!launched()) return PyBool_FromLong(0);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_mpi_init(NULL, NULL);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return check(st) ? PyBool_FromLong(1) : NULL;
 }
 
@@ -160,9 +160,9 @@ static PyObject *send_bytes(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Oy*i", &o, &bytes, &to)) return NULL;
     const bool known = to_handle("comm", o, kind_of("comm"), &c);
     if (known) {
-        Py_BEGIN_ALLOW_THREADS
+        CALL_BEGIN
             st = ctn_comm_send_bytes(c, bytes.buf, (size_t)bytes.len, to);
-        Py_END_ALLOW_THREADS
+        CALL_END
     }
     PyBuffer_Release(&bytes);
     return known && check(st) ? Py_NewRef(Py_None) : NULL;
@@ -179,16 +179,16 @@ static PyObject *recv_bytes(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "Oi", &o, &from) || !to_handle("comm", o, kind_of("comm"), &c))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_comm_recv_size(c, from, &n);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (!check(st)) return NULL;
     PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n);
     if (!result) return NULL;
     char *at = PyBytes_AsString(result);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_comm_recv_bytes(c, at, n, from);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return result;
     Py_DECREF(result);
     return NULL;

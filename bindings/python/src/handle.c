@@ -7,6 +7,7 @@
 #include "python.h"
 
 PyTypeObject *handle_type;
+int running;
 
 PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses)
 {
@@ -37,6 +38,11 @@ static void release(handle *h)
 static PyObject *handle_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (running > 0)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "close: the library is running and may use this %s: close it afterwards",
+            ((handle *)self)->kind->name);
     release((handle *)self);
     return Py_NewRef(Py_None);
 }

@@ -69,6 +69,15 @@ typedef struct {
 
 extern PyTypeObject *context_type, *tensor_type, *variable_type, *handle_type;
 
+/* Around a call of the library that may run long or call Python: other threads may run. */
+#define CALL_BEGIN \
+    running++;     \
+    Py_BEGIN_ALLOW_THREADS
+#define CALL_END         \
+    Py_END_ALLOW_THREADS \
+    running--;
+extern int running; /* such calls, in all threads (handle.c) */
+
 /* ---- errors (error.c) ------------------------------------------------------------------------ */
 
 /* Raise: something named `what` was made in another context than the current one. Returns NULL. */

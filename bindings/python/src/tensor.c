@@ -169,9 +169,9 @@ bool fetch(tensor *x)
     void *p = PyMem_Malloc(bytes + 1);
     ctn_status st;
     if (!p) return PyErr_NoMemory() != NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_read(x->t, p, bytes);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (!check(st)) {
         PyMem_Free(p);
         return failed(x);
@@ -350,9 +350,9 @@ static bool only(PyObject *self, double *v)
         op_fail(&op);
         return false;
     }
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         *v = ctn_item(t);
-    Py_END_ALLOW_THREADS
+    CALL_END
     const bool ok = ctn_error_status() == CTN_OK;
     if (!ok) {
         raise_error();

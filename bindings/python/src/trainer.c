@@ -104,9 +104,9 @@ static PyObject *lbfgs_step(PyObject *self, PyObject *args)
     if (!c || !PyArg_ParseTuple(args, "OO", &opt, &closure) ||
         !to_handle("optimizer", opt, kind_of("optim"), &o) || !of_context(c, "optimizer", opt))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_lbfgs_step(o, call_closure, closure, &loss);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return st < 0 ? raise_failure() : PyFloat_FromDouble(loss);
 }
 
@@ -188,9 +188,9 @@ static PyObject *trainer_run(PyObject *self, PyObject *object)
     ctn_status st;
     (void)self;
     if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_trainer_run(tr);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return st < 0 ? raise_failure() : Py_NewRef(Py_None);
 }
 

@@ -54,9 +54,9 @@ static PyObject *copy_out(PyObject *self, ctn_status (*get)(ctn_var *v, void *ds
     ctn_status st;
     void *p = PyMem_Malloc(bytes_of(d) + 1);
     if (!p) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = get(x->v, p, bytes_of(d));
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return wrap_memory(x->ctx, p, d);
     PyMem_Free(p);
     return NULL;
