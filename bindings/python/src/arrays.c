@@ -82,7 +82,7 @@ static bool can_show(const tensor *x, int flags)
 int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     tensor *x = (tensor *)self;
-    if (!fetch(x) || !can_show(x, flags)) return -1;
+    if (!fetch_lasting(x) || !can_show(x, flags)) return -1;
     const Py_ssize_t size = (Py_ssize_t)ctn_dtype_size(x->d.dtype);
     Py_ssize_t *shape = PyMem_Malloc(2 * CTN_MAX_DIMS * sizeof *shape);
     if (!shape) {

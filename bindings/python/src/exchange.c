@@ -68,14 +68,14 @@ static void capsule_free(PyObject *capsule)
     if (m) m->deleter(m);
 }
 
-/* to_dlpack(tensor): a capsule that shares the memory of the value. */
+/* to_dlpack(tensor): a capsule that shares the memory of the value, and holds the tensor. */
 static PyObject *to_dlpack(PyObject *self, PyObject *object)
 {
     tensor *x = (tensor *)object;
     (void)self;
     if (!PyObject_TypeCheck(object, tensor_type))
         return PyErr_Format(PyExc_TypeError, "expected a tensor");
-    if (!fetch(x)) return NULL;
+    if (!fetch_lasting(x)) return NULL;
     const size_t n = (size_t)x->d.ndim;
     dl_managed *m = PyMem_Calloc(1, sizeof *m);
     if (!m) return PyErr_NoMemory();

@@ -31,7 +31,8 @@ PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses)
 
 static void release(handle *h)
 {
-    if (h->owned && h->p && h->kind->release) free_later(h->ctx, h->kind->release, h->p);
+    context *c = h->last ? loader_ends(h) : h->ctx;
+    if (h->owned && h->p && h->kind->release) free_later(c, h->kind->release, h->p);
     h->p = NULL;
 }
 

@@ -92,7 +92,7 @@ PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner)
     if (!x) return NULL;
     x->d = desc_of(f);
     x->memory = p;
-    x->view.obj = Py_NewRef(owner);
+    x->view.obj = Py_XNewRef(owner);
     return (PyObject *)x;
 }
 
@@ -109,9 +109,9 @@ bool own_memory(tensor *x)
     void *p = PyMem_Malloc(n + 1);
     if (!p) return PyErr_NoMemory() != NULL;
     memcpy(p, x->memory, n);
-    PyBuffer_Release(&x->view);
     x->memory = p;
     x->own = true;
+    x->lent = false;
     return true;
 }
 
@@ -180,6 +180,11 @@ bool fetch(tensor *x)
     x->own = true;
     x->d = d;
     return true;
+}
+
+bool fetch_lasting(tensor *x)
+{
+    return fetch(x) && (!x->lent || own_memory(x));
 }
 
 /* ---- tensors in ops -------------------------------------------------------------------------- */

@@ -172,7 +172,8 @@ static PyObject *trainer_new(PyObject *self, PyObject *args)
                           &o.seconds, &accumulate, &o.out) ||
         !to_handle("optimizer", opt, kind_of("optim"), &optim) ||
         !to_handle("loader", loader, kind_of("loader"), &data) ||
-        (net != Py_None && !to_handle("net", net, kind_of("module"), &o.net)))
+        (net != Py_None && !to_handle("net", net, kind_of("module"), &o.net)) ||
+        !share_loader(loader))
         return NULL;
     o.epochs = epochs;
     o.iterations = iterations;
@@ -287,7 +288,8 @@ static PyObject *extend_evaluator(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOO", &object, &when, &loader, &loss) ||
         !to_handle("trainer", object, kind_of("trainer"), &tr) ||
-        !to_handle("loader", loader, kind_of("loader"), &data) || !to_trigger(when, &trigger, &t))
+        !to_handle("loader", loader, kind_of("loader"), &data) || !to_trigger(when, &trigger, &t) ||
+        !share_loader(loader))
         return NULL;
     return check(ctn_extend_evaluator(tr, t, data, call_loss, loss)) ? Py_NewRef(Py_None) : NULL;
 }
