@@ -58,20 +58,26 @@ static PyObject *fields_of(context *c, ctn_step *s)
     return all;
 }
 
-/* Call a loss function in a scope that the library has opened. s NULL: without arguments. */
+/* Call a loss function in a scope that the library has opened, and ends before the next call.
+ * s NULL: without arguments. */
 static ctn_tensor *call_function(PyObject *function, ctn_step *s)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
     context *c = current_context();
     ctn_tensor *loss = NULL;
     PyObject *result = NULL;
+    if (c->depth == 0) scopes_ended(c);
     if (c->depth++ == 0) c->serial++;
+    const int was = guard_scopes(c);
     step_now = s;
     PyObject *fields = s ? fields_of(c, s) : PyTuple_New(0);
     if (fields) result = PyObject_CallObject(function, fields);
-    if (result) loss = recorded(c, result);
+    if (result && c->depth > c->floor)
+        PyErr_SetString(PyExc_RuntimeError, "the loss function has left a step open: end it there");
+    else if (result) loss = recorded(c, result);
     if (!loss) (void)stop_run();
     step_now = NULL;
+    unguard_scopes(c, was);
     if (--c->depth == 0)
         while (c->live) detach(c->live);
     Py_XDECREF(result);
@@ -92,6 +98,13 @@ static ctn_tensor *call_closure(void *user, ctn_context *ctx)
     return call_function(user, NULL);
 }
 
+/* What the last step has held is needed no more. */
+static void run_ended(void)
+{
+    context *c = current_context();
+    if (c && c->depth == 0) scopes_ended(c);
+}
+
 /* lbfgs_step(optimizer, closure): the loss before the step. */
 static PyObject *lbfgs_step(PyObject *self, PyObject *args)
 {
@@ -107,6 +120,7 @@ static PyObject *lbfgs_step(PyObject *self, PyObject *args)
     CALL_BEGIN
         st = ctn_lbfgs_step(o, call_closure, closure, &loss);
     CALL_END
+    run_ended();
     return st < 0 ? raise_failure() : PyFloat_FromDouble(loss);
 }
 
@@ -192,6 +206,7 @@ static PyObject *trainer_run(PyObject *self, PyObject *object)
     CALL_BEGIN
         st = ctn_trainer_run(tr);
     CALL_END
+    run_ended();
     return st < 0 ? raise_failure() : Py_NewRef(Py_None);
 }
 
