@@ -196,6 +196,19 @@ class Loading(unittest.TestCase):
         self.assertEqual(sum(len(x) for x, _ in loader), 19)
         self.assertEqual(loader.stats()["skipped"], 1)
 
+    def test_samples_of_another_type(self):
+        class Mixed(Squares):
+            def __getitem__(self, i):
+                return np.full(2, i, np.int32 if i == 3 else np.float32)
+
+        with self.assertRaisesRegex(ct.Error, "sample 3.*type 'i', expected 8 bytes of type f32"):
+            list(ct.data.Loader(Mixed(6), batch=2))
+
+    def test_arrays_that_are_not_stored_row_by_row(self):
+        row = ct.Tensor(np.broadcast_to(np.float32([1, 2]), (100000, 2)))
+        with self.assertRaisesRegex(TypeError, "row by row"):
+            ct._core.arrays_open([row])
+
     def test_stream(self):
         def numbers():
             yield from ((np.float32(i), i) for i in range(10))

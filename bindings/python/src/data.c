@@ -109,12 +109,13 @@ static bool copy_value(PyObject *o, const ctn_field *f, void *to)
         return !PyErr_Occurred();
     }
     if (PyObject_GetBuffer(o, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return false;
-    const bool fits =
-        (size_t)b.len == bytes_of(f) && b.itemsize == (Py_ssize_t)ctn_dtype_size(f->dtype);
+    const bool fits = (size_t)b.len == bytes_of(f) && has_type(&b, f->dtype);
     if (fits) memcpy(to, b.buf, (size_t)b.len);
     else
-        PyErr_Format(PyExc_ValueError, "it has %zd bytes, sample 0 has %zd", b.len,
-                     (Py_ssize_t)bytes_of(f));
+        PyErr_Format(PyExc_ValueError,
+                     "it has %zd bytes of type '%s', expected %zd bytes of type %s as in sample 0",
+                     b.len, b.format ? b.format : "B", (Py_ssize_t)bytes_of(f),
+                     ctn_dtype_name(f->dtype));
     PyBuffer_Release(&b);
     return fits;
 }
@@ -205,9 +206,11 @@ static PyObject *arrays_open(PyObject *self, PyObject *list)
     if (all && !ok) PyErr_Format(PyExc_ValueError, "expected 1 to %d arrays", CTN_DATA_FIELDS);
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         tensor *x = (tensor *)PyTuple_GetItem(all, i);
-        ok = PyObject_TypeCheck((PyObject *)x, tensor_type) && fetch(x) && x->d.ndim > 0;
+        ok = PyObject_TypeCheck((PyObject *)x, tensor_type) && fetch_lasting(x) && x->d.ndim > 0 &&
+             row_major(&x->d);
         if (!ok) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected arrays");
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "expected arrays that are stored row by row");
             break;
         }
         if (i == 0) count = x->d.dim[0];

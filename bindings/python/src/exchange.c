@@ -109,7 +109,9 @@ static PyObject *from_dlpack(PyObject *self, PyObject *capsule)
     if (!m) return NULL;
     const dl_tensor *t = &m->t;
     const ctn_dtype dtype = type_of_dl(t->dtype);
-    if (t->device.type != DL_CPU || dtype == 0 || t->ndim > CTN_MAX_DIMS)
+    bool fits = t->device.type == DL_CPU && dtype != 0 && t->ndim >= 0 && t->ndim <= CTN_MAX_DIMS;
+    for (int i = 0; fits && i < t->ndim; i++) fits = t->shape[i] >= 0;
+    if (!fits)
         return PyErr_Format(PyExc_TypeError,
                             "from_dlpack: expected a tensor in the memory of the CPU with at most "
                             "%d dimensions and a type that Catena has",

@@ -165,6 +165,7 @@ bool own_memory(tensor *x);
 bool take_array(tensor *x, PyObject *o);
 /* Are these elements of type t? */
 bool has_type(const Py_buffer *b, ctn_dtype t);
+bool row_major(const ctn_desc *d);
 /* The buffer protocol of tensors (arrays.c); shape and strides are always given. */
 int get_buffer(PyObject *self, Py_buffer *view, int flags);
 void release_buffer(PyObject *self, Py_buffer *view);
@@ -245,8 +246,8 @@ bool to_text(const char *what, PyObject *o, const char **x);
 /* A dictionary with the fields of ctn_init, such as {"kind": "he_normal"}, or a number. */
 bool to_init(const char *what, PyObject *o, ctn_init *x);
 
-/* Parameters as the library takes them. Call free_variables() after the call, also if to_variables()
- * has failed. */
+/* Parameters as the library takes them. Call free_variables() after the call, also if
+ * to_variables() has failed. */
 typedef struct {
     ctn_vars vars;
     PyObject *all; /* tuple of the parameters */
