@@ -161,7 +161,8 @@ contains
     function array_of(data, dtype, bytes, dims) result(array)
         type(c_ptr), intent(in) :: data
         integer(c_int), intent(in) :: dtype
-        integer, intent(in) :: bytes, dims(:)
+        integer, intent(in) :: bytes
+        integer(c_int64_t), intent(in) :: dims(:)
         type(ctn_array) :: array
         integer :: n
         n = size(dims) - 1
@@ -170,7 +171,7 @@ contains
         array%field%shape(1:n) = dims(n:1:-1)
         array%data = data
         array%count = dims(n + 1)
-        array%bytes = bytes * product(int(dims, c_int64_t))
+        array%bytes = bytes * product(dims)
     end function
 
     ! first: address of the array; second(d): address of its second element along dimension d, or
@@ -178,7 +179,8 @@ contains
     function leaf(ctx, dtype, bytes, dims, first, second, ndim, wanted) result(t)
         type(ctn_context), intent(in) :: ctx
         integer(c_int), intent(in) :: dtype
-        integer, intent(in) :: bytes, dims(:)
+        integer, intent(in) :: bytes
+        integer(c_int64_t), intent(in) :: dims(:)
         integer(c_intptr_t), intent(in) :: first, second(:)
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: wanted
@@ -356,19 +358,20 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(1)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(1), n(1)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F32, 4, shape(a), place_r4(a(1)), [place_r4(a(n(1)))], ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, place_r4(a(1)), [place_r4(a(n(1)))], ndim, dtype)
         end if
     end function
 
     function array_r4_1(a) result(array)
         real(c_float), intent(in), contiguous, target :: a(:)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_F32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_r4_1(t, a, stat, errmsg)
@@ -377,7 +380,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -387,7 +390,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -397,7 +400,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -407,7 +410,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F32), stat, errmsg)
     end subroutine
@@ -419,7 +422,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -430,7 +433,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r4(v, flat, stat, errmsg)
     end subroutine
 
@@ -440,12 +443,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(2)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(2), n(2)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F32, 4, shape(a), place_r4(a(1, 1)), [place_r4(a(n(1), 1)), &
+            t = leaf(ctx, CTN_F32, 4, dims, place_r4(a(1, 1)), [place_r4(a(n(1), 1)), &
                 place_r4(a(1, n(2)))], ndim, dtype)
         end if
     end function
@@ -453,7 +457,7 @@ contains
     function array_r4_2(a) result(array)
         real(c_float), intent(in), contiguous, target :: a(:, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_F32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_r4_2(t, a, stat, errmsg)
@@ -462,7 +466,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -472,7 +476,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -482,7 +486,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -492,7 +496,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F32), stat, errmsg)
     end subroutine
@@ -504,7 +508,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -515,7 +519,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r4(v, flat, stat, errmsg)
     end subroutine
 
@@ -525,12 +529,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(3)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(3), n(3)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F32, 4, shape(a), place_r4(a(1, 1, 1)), [place_r4(a(n(1), 1, 1)), &
+            t = leaf(ctx, CTN_F32, 4, dims, place_r4(a(1, 1, 1)), [place_r4(a(n(1), 1, 1)), &
                 place_r4(a(1, n(2), 1)), place_r4(a(1, 1, n(3)))], ndim, dtype)
         end if
     end function
@@ -538,7 +543,7 @@ contains
     function array_r4_3(a) result(array)
         real(c_float), intent(in), contiguous, target :: a(:, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_F32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_r4_3(t, a, stat, errmsg)
@@ -547,7 +552,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -557,7 +562,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -567,7 +572,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -577,7 +582,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F32), stat, errmsg)
     end subroutine
@@ -589,7 +594,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -600,7 +605,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r4(v, flat, stat, errmsg)
     end subroutine
 
@@ -610,13 +615,14 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(4)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(4), n(4)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F32, 4, shape(a), place_r4(a(1, 1, 1, 1)), [place_r4(a(n(1), 1, 1, &
-                1)), place_r4(a(1, n(2), 1, 1)), place_r4(a(1, 1, n(3), 1)), place_r4(a(1, 1, 1, &
+            t = leaf(ctx, CTN_F32, 4, dims, place_r4(a(1, 1, 1, 1)), [place_r4(a(n(1), 1, 1, 1)), &
+                place_r4(a(1, n(2), 1, 1)), place_r4(a(1, 1, n(3), 1)), place_r4(a(1, 1, 1, &
                 n(4)))], ndim, dtype)
         end if
     end function
@@ -624,7 +630,7 @@ contains
     function array_r4_4(a) result(array)
         real(c_float), intent(in), contiguous, target :: a(:, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_F32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_r4_4(t, a, stat, errmsg)
@@ -633,7 +639,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -643,7 +649,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -653,7 +659,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -663,7 +669,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F32), stat, errmsg)
     end subroutine
@@ -675,7 +681,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -686,7 +692,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r4(v, flat, stat, errmsg)
     end subroutine
 
@@ -696,21 +702,22 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(5)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(5), n(5)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F32, 4, shape(a), place_r4(a(1, 1, 1, 1, 1)), [place_r4(a(n(1), 1, &
-                1, 1, 1)), place_r4(a(1, n(2), 1, 1, 1)), place_r4(a(1, 1, n(3), 1, 1)), &
-                place_r4(a(1, 1, 1, n(4), 1)), place_r4(a(1, 1, 1, 1, n(5)))], ndim, dtype)
+            t = leaf(ctx, CTN_F32, 4, dims, place_r4(a(1, 1, 1, 1, 1)), [place_r4(a(n(1), 1, 1, 1, &
+                1)), place_r4(a(1, n(2), 1, 1, 1)), place_r4(a(1, 1, n(3), 1, 1)), place_r4(a(1, &
+                1, 1, n(4), 1)), place_r4(a(1, 1, 1, 1, n(5)))], ndim, dtype)
         end if
     end function
 
     function array_r4_5(a) result(array)
         real(c_float), intent(in), contiguous, target :: a(:, :, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_F32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_r4_5(t, a, stat, errmsg)
@@ -719,7 +726,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -729,7 +736,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -739,7 +746,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -749,7 +756,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F32), stat, errmsg)
     end subroutine
@@ -761,7 +768,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -772,7 +779,7 @@ contains
         real(c_float), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r4(v, flat, stat, errmsg)
     end subroutine
 
@@ -909,19 +916,20 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(1)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(1), n(1)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F64, 8, shape(a), place_r8(a(1)), [place_r8(a(n(1)))], ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, place_r8(a(1)), [place_r8(a(n(1)))], ndim, dtype)
         end if
     end function
 
     function array_r8_1(a) result(array)
         real(c_double), intent(in), contiguous, target :: a(:)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_F64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_r8_1(t, a, stat, errmsg)
@@ -930,7 +938,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -940,7 +948,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -950,7 +958,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -960,7 +968,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F64), stat, errmsg)
     end subroutine
@@ -972,7 +980,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -983,7 +991,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r8(v, flat, stat, errmsg)
     end subroutine
 
@@ -993,12 +1001,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(2)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(2), n(2)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F64, 8, shape(a), place_r8(a(1, 1)), [place_r8(a(n(1), 1)), &
+            t = leaf(ctx, CTN_F64, 8, dims, place_r8(a(1, 1)), [place_r8(a(n(1), 1)), &
                 place_r8(a(1, n(2)))], ndim, dtype)
         end if
     end function
@@ -1006,7 +1015,7 @@ contains
     function array_r8_2(a) result(array)
         real(c_double), intent(in), contiguous, target :: a(:, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_F64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_r8_2(t, a, stat, errmsg)
@@ -1015,7 +1024,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1025,7 +1034,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1035,7 +1044,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1045,7 +1054,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F64), stat, errmsg)
     end subroutine
@@ -1057,7 +1066,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1068,7 +1077,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r8(v, flat, stat, errmsg)
     end subroutine
 
@@ -1078,12 +1087,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(3)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(3), n(3)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F64, 8, shape(a), place_r8(a(1, 1, 1)), [place_r8(a(n(1), 1, 1)), &
+            t = leaf(ctx, CTN_F64, 8, dims, place_r8(a(1, 1, 1)), [place_r8(a(n(1), 1, 1)), &
                 place_r8(a(1, n(2), 1)), place_r8(a(1, 1, n(3)))], ndim, dtype)
         end if
     end function
@@ -1091,7 +1101,7 @@ contains
     function array_r8_3(a) result(array)
         real(c_double), intent(in), contiguous, target :: a(:, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_F64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_r8_3(t, a, stat, errmsg)
@@ -1100,7 +1110,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1110,7 +1120,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1120,7 +1130,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1130,7 +1140,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F64), stat, errmsg)
     end subroutine
@@ -1142,7 +1152,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1153,7 +1163,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r8(v, flat, stat, errmsg)
     end subroutine
 
@@ -1163,13 +1173,14 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(4)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(4), n(4)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F64, 8, shape(a), place_r8(a(1, 1, 1, 1)), [place_r8(a(n(1), 1, 1, &
-                1)), place_r8(a(1, n(2), 1, 1)), place_r8(a(1, 1, n(3), 1)), place_r8(a(1, 1, 1, &
+            t = leaf(ctx, CTN_F64, 8, dims, place_r8(a(1, 1, 1, 1)), [place_r8(a(n(1), 1, 1, 1)), &
+                place_r8(a(1, n(2), 1, 1)), place_r8(a(1, 1, n(3), 1)), place_r8(a(1, 1, 1, &
                 n(4)))], ndim, dtype)
         end if
     end function
@@ -1177,7 +1188,7 @@ contains
     function array_r8_4(a) result(array)
         real(c_double), intent(in), contiguous, target :: a(:, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_F64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_r8_4(t, a, stat, errmsg)
@@ -1186,7 +1197,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1196,7 +1207,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1206,7 +1217,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1216,7 +1227,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F64), stat, errmsg)
     end subroutine
@@ -1228,7 +1239,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1239,7 +1250,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r8(v, flat, stat, errmsg)
     end subroutine
 
@@ -1249,21 +1260,22 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(5)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(5), n(5)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_F64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_F64, 8, shape(a), place_r8(a(1, 1, 1, 1, 1)), [place_r8(a(n(1), 1, &
-                1, 1, 1)), place_r8(a(1, n(2), 1, 1, 1)), place_r8(a(1, 1, n(3), 1, 1)), &
-                place_r8(a(1, 1, 1, n(4), 1)), place_r8(a(1, 1, 1, 1, n(5)))], ndim, dtype)
+            t = leaf(ctx, CTN_F64, 8, dims, place_r8(a(1, 1, 1, 1, 1)), [place_r8(a(n(1), 1, 1, 1, &
+                1)), place_r8(a(1, n(2), 1, 1, 1)), place_r8(a(1, 1, n(3), 1, 1)), place_r8(a(1, &
+                1, 1, n(4), 1)), place_r8(a(1, 1, 1, 1, n(5)))], ndim, dtype)
         end if
     end function
 
     function array_r8_5(a) result(array)
         real(c_double), intent(in), contiguous, target :: a(:, :, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_F64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_F64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_r8_5(t, a, stat, errmsg)
@@ -1272,7 +1284,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1282,7 +1294,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1292,7 +1304,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_r8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1302,7 +1314,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_F64), stat, errmsg)
     end subroutine
@@ -1314,7 +1326,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1325,7 +1337,7 @@ contains
         real(c_double), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_r8(v, flat, stat, errmsg)
     end subroutine
 
@@ -1462,19 +1474,20 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(1)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(1), n(1)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I32, 4, shape(a), place_i4(a(1)), [place_i4(a(n(1)))], ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, place_i4(a(1)), [place_i4(a(n(1)))], ndim, dtype)
         end if
     end function
 
     function array_i4_1(a) result(array)
         integer(c_int32_t), intent(in), contiguous, target :: a(:)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_I32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_i4_1(t, a, stat, errmsg)
@@ -1483,7 +1496,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1493,7 +1506,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1503,7 +1516,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1513,7 +1526,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I32), stat, errmsg)
     end subroutine
@@ -1525,7 +1538,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1536,7 +1549,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i4(v, flat, stat, errmsg)
     end subroutine
 
@@ -1546,12 +1559,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(2)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(2), n(2)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I32, 4, shape(a), place_i4(a(1, 1)), [place_i4(a(n(1), 1)), &
+            t = leaf(ctx, CTN_I32, 4, dims, place_i4(a(1, 1)), [place_i4(a(n(1), 1)), &
                 place_i4(a(1, n(2)))], ndim, dtype)
         end if
     end function
@@ -1559,7 +1573,7 @@ contains
     function array_i4_2(a) result(array)
         integer(c_int32_t), intent(in), contiguous, target :: a(:, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_I32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_i4_2(t, a, stat, errmsg)
@@ -1568,7 +1582,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1578,7 +1592,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1588,7 +1602,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1598,7 +1612,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I32), stat, errmsg)
     end subroutine
@@ -1610,7 +1624,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1621,7 +1635,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i4(v, flat, stat, errmsg)
     end subroutine
 
@@ -1631,12 +1645,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(3)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(3), n(3)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I32, 4, shape(a), place_i4(a(1, 1, 1)), [place_i4(a(n(1), 1, 1)), &
+            t = leaf(ctx, CTN_I32, 4, dims, place_i4(a(1, 1, 1)), [place_i4(a(n(1), 1, 1)), &
                 place_i4(a(1, n(2), 1)), place_i4(a(1, 1, n(3)))], ndim, dtype)
         end if
     end function
@@ -1644,7 +1659,7 @@ contains
     function array_i4_3(a) result(array)
         integer(c_int32_t), intent(in), contiguous, target :: a(:, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_I32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_i4_3(t, a, stat, errmsg)
@@ -1653,7 +1668,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1663,7 +1678,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1673,7 +1688,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1683,7 +1698,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I32), stat, errmsg)
     end subroutine
@@ -1695,7 +1710,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1706,7 +1721,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i4(v, flat, stat, errmsg)
     end subroutine
 
@@ -1716,13 +1731,14 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(4)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(4), n(4)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I32, 4, shape(a), place_i4(a(1, 1, 1, 1)), [place_i4(a(n(1), 1, 1, &
-                1)), place_i4(a(1, n(2), 1, 1)), place_i4(a(1, 1, n(3), 1)), place_i4(a(1, 1, 1, &
+            t = leaf(ctx, CTN_I32, 4, dims, place_i4(a(1, 1, 1, 1)), [place_i4(a(n(1), 1, 1, 1)), &
+                place_i4(a(1, n(2), 1, 1)), place_i4(a(1, 1, n(3), 1)), place_i4(a(1, 1, 1, &
                 n(4)))], ndim, dtype)
         end if
     end function
@@ -1730,7 +1746,7 @@ contains
     function array_i4_4(a) result(array)
         integer(c_int32_t), intent(in), contiguous, target :: a(:, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_I32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_i4_4(t, a, stat, errmsg)
@@ -1739,7 +1755,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1749,7 +1765,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1759,7 +1775,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1769,7 +1785,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I32), stat, errmsg)
     end subroutine
@@ -1781,7 +1797,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1792,7 +1808,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i4(v, flat, stat, errmsg)
     end subroutine
 
@@ -1802,21 +1818,22 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(5)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(5), n(5)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I32, 4, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I32, 4, shape(a), place_i4(a(1, 1, 1, 1, 1)), [place_i4(a(n(1), 1, &
-                1, 1, 1)), place_i4(a(1, n(2), 1, 1, 1)), place_i4(a(1, 1, n(3), 1, 1)), &
-                place_i4(a(1, 1, 1, n(4), 1)), place_i4(a(1, 1, 1, 1, n(5)))], ndim, dtype)
+            t = leaf(ctx, CTN_I32, 4, dims, place_i4(a(1, 1, 1, 1, 1)), [place_i4(a(n(1), 1, 1, 1, &
+                1)), place_i4(a(1, n(2), 1, 1, 1)), place_i4(a(1, 1, n(3), 1, 1)), place_i4(a(1, &
+                1, 1, n(4), 1)), place_i4(a(1, 1, 1, 1, n(5)))], ndim, dtype)
         end if
     end function
 
     function array_i4_5(a) result(array)
         integer(c_int32_t), intent(in), contiguous, target :: a(:, :, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I32, 4, shape(a))
+        array = array_of(c_loc(a), CTN_I32, 4, shape(a, c_int64_t))
     end function
 
     subroutine read_i4_5(t, a, stat, errmsg)
@@ -1825,7 +1842,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -1835,7 +1852,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1845,7 +1862,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i4(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -1855,7 +1872,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I32), stat, errmsg)
     end subroutine
@@ -1867,7 +1884,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 4 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -1878,7 +1895,7 @@ contains
         integer(c_int32_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i4(v, flat, stat, errmsg)
     end subroutine
 
@@ -2015,19 +2032,20 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(1)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(1), n(1)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I64, 8, shape(a), place_i8(a(1)), [place_i8(a(n(1)))], ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, place_i8(a(1)), [place_i8(a(n(1)))], ndim, dtype)
         end if
     end function
 
     function array_i8_1(a) result(array)
         integer(c_int64_t), intent(in), contiguous, target :: a(:)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_I64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_i8_1(t, a, stat, errmsg)
@@ -2036,7 +2054,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -2046,7 +2064,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2056,7 +2074,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2066,7 +2084,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I64), stat, errmsg)
     end subroutine
@@ -2078,7 +2096,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -2089,7 +2107,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i8(v, flat, stat, errmsg)
     end subroutine
 
@@ -2099,12 +2117,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(2)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(2), n(2)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I64, 8, shape(a), place_i8(a(1, 1)), [place_i8(a(n(1), 1)), &
+            t = leaf(ctx, CTN_I64, 8, dims, place_i8(a(1, 1)), [place_i8(a(n(1), 1)), &
                 place_i8(a(1, n(2)))], ndim, dtype)
         end if
     end function
@@ -2112,7 +2131,7 @@ contains
     function array_i8_2(a) result(array)
         integer(c_int64_t), intent(in), contiguous, target :: a(:, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_I64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_i8_2(t, a, stat, errmsg)
@@ -2121,7 +2140,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -2131,7 +2150,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2141,7 +2160,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2151,7 +2170,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I64), stat, errmsg)
     end subroutine
@@ -2163,7 +2182,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -2174,7 +2193,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i8(v, flat, stat, errmsg)
     end subroutine
 
@@ -2184,12 +2203,13 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(3)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(3), n(3)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I64, 8, shape(a), place_i8(a(1, 1, 1)), [place_i8(a(n(1), 1, 1)), &
+            t = leaf(ctx, CTN_I64, 8, dims, place_i8(a(1, 1, 1)), [place_i8(a(n(1), 1, 1)), &
                 place_i8(a(1, n(2), 1)), place_i8(a(1, 1, n(3)))], ndim, dtype)
         end if
     end function
@@ -2197,7 +2217,7 @@ contains
     function array_i8_3(a) result(array)
         integer(c_int64_t), intent(in), contiguous, target :: a(:, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_I64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_i8_3(t, a, stat, errmsg)
@@ -2206,7 +2226,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -2216,7 +2236,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2226,7 +2246,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2236,7 +2256,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I64), stat, errmsg)
     end subroutine
@@ -2248,7 +2268,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -2259,7 +2279,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i8(v, flat, stat, errmsg)
     end subroutine
 
@@ -2269,13 +2289,14 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(4)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(4), n(4)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I64, 8, shape(a), place_i8(a(1, 1, 1, 1)), [place_i8(a(n(1), 1, 1, &
-                1)), place_i8(a(1, n(2), 1, 1)), place_i8(a(1, 1, n(3), 1)), place_i8(a(1, 1, 1, &
+            t = leaf(ctx, CTN_I64, 8, dims, place_i8(a(1, 1, 1, 1)), [place_i8(a(n(1), 1, 1, 1)), &
+                place_i8(a(1, n(2), 1, 1)), place_i8(a(1, 1, n(3), 1)), place_i8(a(1, 1, 1, &
                 n(4)))], ndim, dtype)
         end if
     end function
@@ -2283,7 +2304,7 @@ contains
     function array_i8_4(a) result(array)
         integer(c_int64_t), intent(in), contiguous, target :: a(:, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_I64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_i8_4(t, a, stat, errmsg)
@@ -2292,7 +2313,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -2302,7 +2323,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2312,7 +2333,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2322,7 +2343,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I64), stat, errmsg)
     end subroutine
@@ -2334,7 +2355,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -2345,7 +2366,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i8(v, flat, stat, errmsg)
     end subroutine
 
@@ -2355,21 +2376,22 @@ contains
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: dtype
         type(ctn_tensor) :: t
-        integer :: n(5)
-        n = min(shape(a), 2)
+        integer(c_int64_t) :: dims(5), n(5)
+        dims = shape(a, c_int64_t)
+        n = min(dims, 2_c_int64_t)
         if (any(n == 0)) then
-            t = leaf(ctx, CTN_I64, 8, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, dtype)
         else
-            t = leaf(ctx, CTN_I64, 8, shape(a), place_i8(a(1, 1, 1, 1, 1)), [place_i8(a(n(1), 1, &
-                1, 1, 1)), place_i8(a(1, n(2), 1, 1, 1)), place_i8(a(1, 1, n(3), 1, 1)), &
-                place_i8(a(1, 1, 1, n(4), 1)), place_i8(a(1, 1, 1, 1, n(5)))], ndim, dtype)
+            t = leaf(ctx, CTN_I64, 8, dims, place_i8(a(1, 1, 1, 1, 1)), [place_i8(a(n(1), 1, 1, 1, &
+                1)), place_i8(a(1, n(2), 1, 1, 1)), place_i8(a(1, 1, n(3), 1, 1)), place_i8(a(1, &
+                1, 1, n(4), 1)), place_i8(a(1, 1, 1, 1, n(5)))], ndim, dtype)
         end if
     end function
 
     function array_i8_5(a) result(array)
         integer(c_int64_t), intent(in), contiguous, target :: a(:, :, :, :, :)
         type(ctn_array) :: array
-        array = array_of(c_loc(a), CTN_I64, 8, shape(a))
+        array = array_of(c_loc(a), CTN_I64, 8, shape(a, c_int64_t))
     end function
 
     subroutine read_i8_5(t, a, stat, errmsg)
@@ -2378,7 +2400,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(TENSOR, t%p, c_dtype_of(t), flat, stat, errmsg)
     end subroutine
 
@@ -2388,7 +2410,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(VARIABLE, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2398,7 +2420,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call copy_i8(GRADIENT, address_of(v), dtype_of_var(v), flat, stat, errmsg)
     end subroutine
 
@@ -2408,7 +2430,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_allreduce(c_comm(address_of(c)), flat, size(flat, kind=c_int64_t), &
                 CTN_I64), stat, errmsg)
     end subroutine
@@ -2420,7 +2442,7 @@ contains
         integer, intent(in) :: root
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call settle(c_comm_broadcast(c_comm(address_of(c)), flat, 8 * size(flat, kind=c_size_t), &
                 root), stat, errmsg)
     end subroutine
@@ -2431,7 +2453,7 @@ contains
         integer(c_int64_t), pointer :: flat(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
-        flat(1:size(a)) => a
+        flat(1:size(a, kind=c_int64_t)) => a
         call store_i8(v, flat, stat, errmsg)
     end subroutine
 end module

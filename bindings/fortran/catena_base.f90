@@ -9,12 +9,13 @@
 ! share objects belong to one thread, like a context.
 module catena_base
     use, intrinsic :: iso_c_binding
-    use catena_c, only: CTN_OK, CTN_EARG, ctn_tensor, c_error_message => ctn_error_message, &
-        c_error_status => ctn_error_status, c_error_clear => ctn_error_clear
+    use catena_c, only: CTN_OK, CTN_EARG, CTN_ESHAPE, ctn_tensor, &
+        c_error_message => ctn_error_message, c_error_status => ctn_error_status, &
+        c_error_clear => ctn_error_clear, c_error_trace => ctn_error_trace
     implicit none
     private
     public :: ctn_ref, address_of, own, borrow, need, give, keep, drop, holder
-    public :: settle, settle_tensor, fail, ctn_error_message, ctn_error_clear
+    public :: settle, settle_tensor, fail, same_length, fill, ctn_error_message, ctn_error_clear
     public :: texts, text_of, chars, set_chars, set_integers, here
 
     type :: link
@@ -58,6 +59,10 @@ module catena_base
     end interface
     interface ctn_error_clear
         module procedure error_clear
+    end interface
+
+    interface fill
+        module procedure fill_integers, fill_reals
     end interface
 
     abstract interface
@@ -252,6 +257,62 @@ contains
         if (c_associated(t%p)) return
         call settle(min(c_error_status(), merge(CTN_EARG, 0, c_error_status() >= 0)), stat, errmsg)
     end subroutine
+
+    ! C reads or writes as many elements as another argument or an object has: an error of the
+    ! library otherwise, which clears ok.
+    subroutine same_length(ok, name, found, expected, why)
+        logical, intent(inout) :: ok
+        character(*), intent(in) :: name, why
+        integer(c_int64_t), intent(in) :: found, expected
+        if (found == expected) return
+        ok = .false.
+        call wrong_length(name, found, 'expected '//number_text(expected)//', '//why)
+    end subroutine
+
+    ! Set the first elements of an option; an error of the same kind if there are more than fit.
+    subroutine fill_integers(ok, name, option, from)
+        logical, intent(inout) :: ok
+        character(*), intent(in) :: name
+        integer(c_int64_t), intent(inout) :: option(:)
+        integer, intent(in) :: from(:)
+        call check_room(ok, name, size(from), size(option))
+        if (size(from) <= size(option)) option(:size(from)) = from
+    end subroutine
+
+    subroutine fill_reals(ok, name, option, from)
+        logical, intent(inout) :: ok
+        character(*), intent(in) :: name
+        real(c_double), intent(inout) :: option(:)
+        real(c_double), intent(in) :: from(:)
+        call check_room(ok, name, size(from), size(option))
+        if (size(from) <= size(option)) option(:size(from)) = from
+    end subroutine
+
+    subroutine check_room(ok, name, found, room)
+        logical, intent(inout) :: ok
+        character(*), intent(in) :: name
+        integer, intent(in) :: found, room
+        if (found <= room) return
+        ok = .false.
+        call wrong_length(name, int(found, c_int64_t), &
+                          'expected at most '//number_text(int(room, c_int64_t)))
+    end subroutine
+
+    subroutine wrong_length(name, found, expected)
+        character(*), intent(in) :: name, expected
+        integer(c_int64_t), intent(in) :: found
+        integer(c_int) :: st
+        st = c_error_trace(CTN_ESHAPE, here, 0_c_int, &
+                           chars(name//' has '//number_text(found)//' elements, '//expected))
+    end subroutine
+
+    function number_text(n) result(text)
+        integer(c_int64_t), intent(in) :: n
+        character(:), allocatable :: text
+        character(20) :: wide
+        write (wide, '(i0)') n
+        text = trim(wide)
+    end function
 
     ! The text of the first error since ctn_error_clear, '' if there is none.
     function error_message() result(text)

@@ -2850,6 +2850,11 @@ module catena_c
             integer(c_int32_t), intent(out) :: next(*)
             integer(c_int) :: res
         end function
+        function ctn_generator_sequences(g) bind(C) result(res)
+            import
+            type(ctn_generator), value :: g
+            integer(c_int64_t) :: res
+        end function
         function ctn_generator_logits(g) bind(C) result(res)
             import
             type(ctn_generator), value :: g

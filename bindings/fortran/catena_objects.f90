@@ -84,14 +84,14 @@ module catena_objects
         c_dist_grid_begin => ctn_dist_grid_begin, c_dist_halo => ctn_dist_halo_at, c_dist_field => &
         ctn_dist_field, c_env_count => ctn_env_count, c_env_get => ctn_env_get, c_generator_new => &
         ctn_generator_new, c_generator_free => ctn_generator_free, c_generator_next => &
-        ctn_generator_next, c_image_folder_open => ctn_image_folder_open, c_image_list_open => &
-        ctn_image_list_open, c_segmentation_open => ctn_segmentation_open, c_shards_open => &
-        ctn_shards_open, c_shards_pack => ctn_shards_pack, c_augment_new => ctn_augment_new, &
-        c_build_count => ctn_build_count, c_build_get => ctn_build_get, c_machine_get => &
-        ctn_machine_get, c_weights_save => ctn_weights_save, c_weights_save_with => &
-        ctn_weights_save_with, c_weights_load => ctn_weights_load, c_weights_open => &
-        ctn_weights_open, c_weights_free => ctn_weights_free, c_weights_format => &
-        ctn_weights_format, c_weights_arrays => ctn_weights_arrays, c_weights_get_array => &
+        ctn_generator_next, c_generator_sequences => ctn_generator_sequences, c_image_folder_open &
+        => ctn_image_folder_open, c_image_list_open => ctn_image_list_open, c_segmentation_open => &
+        ctn_segmentation_open, c_shards_open => ctn_shards_open, c_shards_pack => ctn_shards_pack, &
+        c_augment_new => ctn_augment_new, c_build_count => ctn_build_count, c_build_get => &
+        ctn_build_get, c_machine_get => ctn_machine_get, c_weights_save => ctn_weights_save, &
+        c_weights_save_with => ctn_weights_save_with, c_weights_load => ctn_weights_load, &
+        c_weights_open => ctn_weights_open, c_weights_free => ctn_weights_free, c_weights_format &
+        => ctn_weights_format, c_weights_arrays => ctn_weights_arrays, c_weights_get_array => &
         ctn_weights_get_array, c_weights_find => ctn_weights_find, c_weights_write => &
         ctn_weights_write, c_part_module => ctn_part_module, c_part_optim => ctn_part_optim, &
         c_part_context => ctn_part_context, c_part_loader => ctn_part_loader, c_state_save => &
@@ -249,16 +249,16 @@ module catena_objects
         ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, ctn_dist_chain_add, &
         ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, ctn_dist_grid_new, &
         ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, ctn_dist_field, ctn_env_count, &
-        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_image_folder_open, &
-        ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, ctn_shards_pack, &
-        ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, ctn_weights_save, &
-        ctn_weights_save_with, ctn_weights_load, ctn_weights_open, ctn_weights_format, &
-        ctn_weights_arrays, ctn_weights_get_array, ctn_weights_find, ctn_weights_write, &
-        ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
-        ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
-        ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
-        ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, &
-        ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, &
+        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_generator_sequences, &
+        ctn_image_folder_open, ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, &
+        ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, &
+        ctn_weights_save, ctn_weights_save_with, ctn_weights_load, ctn_weights_open, &
+        ctn_weights_format, ctn_weights_arrays, ctn_weights_get_array, ctn_weights_find, &
+        ctn_weights_write, ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, &
+        ctn_state_save, ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, &
+        ctn_module_add, ctn_module_children, ctn_module_child, ctn_module_context, &
+        ctn_module_predicts, ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, &
+        ctn_call_multi, ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, &
         ctn_module_set_trainable, ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, &
         ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
         ctn_conv_transpose_new, ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
@@ -379,6 +379,7 @@ module catena_objects
     type, extends(ctn_ref) :: ctn_generator
     contains
         procedure :: next => f_generator_next
+        procedure :: sequences => f_generator_sequences
         procedure :: free => f_generator_free
     end type
     type, extends(ctn_ref) :: ctn_weights
@@ -1054,6 +1055,9 @@ module catena_objects
     end interface
     interface ctn_generator_next
         module procedure f_generator_next
+    end interface
+    interface ctn_generator_sequences
+        module procedure f_generator_sequences
     end interface
     interface ctn_image_folder_open
         module procedure f_image_folder_open
@@ -2338,8 +2342,14 @@ contains
         type(ctn_tensor), intent(inout) :: gxs(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_grad(c_loc(here), y, ubound(xs, 1, kind=c_int), xs, gxs)
+        ok_ = .true.
+        call same_length(ok_, 'grad: gxs', &
+            ubound(gxs, 1, c_int64_t), ubound(xs, 1, c_int64_t), &
+            'as many as xs')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_grad(c_loc(here), y, ubound(xs, 1, kind=c_int), xs, gxs)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -2622,12 +2632,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_cifar_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(raw)) opt_%raw = raw
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        ok_ = .true.
+        if (present(mean)) call fill(ok_, 'cifar10_open: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'cifar10_open: std', &
+            opt_%std, std)
         if (present(coarse)) opt_%coarse = coarse
-        st_ = c_cifar10_open(ds_, chars(dir), split, opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_cifar10_open(ds_, chars(dir), split, opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -2646,12 +2661,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_cifar_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(raw)) opt_%raw = raw
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        ok_ = .true.
+        if (present(mean)) call fill(ok_, 'cifar100_open: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'cifar100_open: std', &
+            opt_%std, std)
         if (present(coarse)) opt_%coarse = coarse
-        st_ = c_cifar100_open(ds_, chars(dir), split, opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_cifar100_open(ds_, chars(dir), split, opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -2670,12 +2690,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_cifar_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(raw)) opt_%raw = raw
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        ok_ = .true.
+        if (present(mean)) call fill(ok_, 'svhn_open: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'svhn_open: std', &
+            opt_%std, std)
         if (present(coarse)) opt_%coarse = coarse
-        st_ = c_svhn_open(ds_, chars(dir), split, opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_svhn_open(ds_, chars(dir), split, opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -2843,6 +2868,7 @@ contains
         type(c_loader) :: l_
         type(ctn_loader_opt) :: opt_
         integer(c_int), allocatable, target :: cores_(:)
+        logical :: ok_
         integer(c_int64_t), allocatable, target :: sizes_(:)
         integer(c_int) :: st_
         if (present(batch)) opt_%batch = batch
@@ -2858,7 +2884,9 @@ contains
         end if
         if (present(mix)) opt_%mix = c_loc(mix)
         if (present(pad_multiple)) opt_%pad_multiple = pad_multiple
-        if (present(pad_value)) opt_%pad_value(:ubound(pad_value, 1)) = pad_value
+        ok_ = .true.
+        if (present(pad_value)) call fill(ok_, 'loader_new: pad_value', &
+            opt_%pad_value, pad_value)
         if (present(total)) opt_%total = total
         if (present(block)) opt_%block = block
         if (present(join)) opt_%join = join
@@ -2869,7 +2897,8 @@ contains
             opt_%nsizes = ubound(sizes, 1)
         end if
         if (present(size_every)) opt_%size_every = size_every
-        st_ = c_loader_new(l_, c_dataset(address_of(ds)), c_sampler(address_of(s)), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_loader_new(l_, c_dataset(address_of(ds)), c_sampler(address_of(s)), opt_)
         if (st_ >= 0) then
             call own(l, l_%p, c_funloc(c_loader_free))
             call need(l, ds)
@@ -3196,9 +3225,15 @@ contains
         real(c_double), intent(inout) :: std(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_dataset_moments(c_dataset(address_of(ds)), int(field, c_int), ubound(mean, 1, &
-                kind=c_int64_t), mean, std)
+        ok_ = .true.
+        call same_length(ok_, 'dataset_moments: std', &
+            ubound(std, 1, c_int64_t), ubound(mean, 1, c_int64_t), &
+            'as many as mean')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_dataset_moments(c_dataset(address_of(ds)), int(field, c_int), &
+                ubound(mean, 1, kind=c_int64_t), mean, std)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -3211,8 +3246,14 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_dataset_standardize(ds_, c_dataset(address_of(base)), int(field, c_int), &
+        ok_ = .true.
+        call same_length(ok_, 'dataset_standardize: std', &
+            ubound(std, 1, c_int64_t), ubound(mean, 1, c_int64_t), &
+            'as many as mean')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_dataset_standardize(ds_, c_dataset(address_of(base)), int(field, c_int), &
                 ubound(mean, 1, kind=c_int64_t), mean, std)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
@@ -3316,8 +3357,15 @@ contains
         real(c_double), intent(inout) :: weight(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_dist_mean(c_comm(address_of(c)), ubound(value, 1, kind=c_int), value, weight)
+        ok_ = .true.
+        call same_length(ok_, 'dist_mean: weight', &
+            ubound(weight, 1, c_int64_t), ubound(value, 1, c_int64_t), &
+            'as many as value')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_dist_mean(c_comm(address_of(c)), ubound(value, 1, kind=c_int), value, &
+                weight)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -3694,9 +3742,13 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_dist_halo_opt) :: opt_
-        if (present(before)) opt_%before(:ubound(before, 1)) = before
-        if (present(after)) opt_%after(:ubound(after, 1)) = after
-        res = c_dist_halo(c_loc(here), c_dist_grid(address_of(g)), x, opt_)
+        logical :: ok_
+        ok_ = .true.
+        if (present(before)) call fill(ok_, 'dist_halo: before', &
+            opt_%before, before)
+        if (present(after)) call fill(ok_, 'dist_halo: after', &
+            opt_%after, after)
+        if (ok_) res = c_dist_halo(c_loc(here), c_dist_grid(address_of(g)), x, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -3762,10 +3814,27 @@ contains
         integer(c_int32_t), intent(inout) :: next(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_generator_next(c_generator(address_of(g)), tokens, next)
+        ok_ = .true.
+        call same_length(ok_, 'generator_next: tokens', &
+            ubound(tokens, 1, c_int64_t), int(c_generator_sequences(c_generator(address_of(g))), &
+                c_int64_t), &
+            'one per sequence of g')
+        call same_length(ok_, 'generator_next: next', &
+            ubound(next, 1, c_int64_t), int(c_generator_sequences(c_generator(address_of(g))), &
+                c_int64_t), &
+            'one per sequence of g')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_generator_next(c_generator(address_of(g)), tokens, next)
         call settle(st_, stat, errmsg)
     end subroutine
+
+    recursive function f_generator_sequences(g) result(res)
+        class(ctn_generator), intent(in) :: g
+        integer(c_int64_t) :: res
+        res = c_generator_sequences(c_generator(address_of(g)))
+    end function
 
     recursive subroutine f_image_folder_open(ds, dir, height, width, crop, resize, scale, ratio, &
                 pad, flip, brightness, contrast, saturation, hue, mean, std, raw, channels_last, &
@@ -3795,27 +3864,34 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_image_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(height)) opt_%height = height
         if (present(width)) opt_%width = width
         if (present(crop)) opt_%crop = crop
         if (present(resize)) opt_%resize = resize
-        if (present(scale)) opt_%scale(:ubound(scale, 1)) = scale
-        if (present(ratio)) opt_%ratio(:ubound(ratio, 1)) = ratio
+        ok_ = .true.
+        if (present(scale)) call fill(ok_, 'image_folder_open: scale', &
+            opt_%scale, scale)
+        if (present(ratio)) call fill(ok_, 'image_folder_open: ratio', &
+            opt_%ratio, ratio)
         if (present(pad)) opt_%pad = pad
         if (present(flip)) opt_%flip = flip
         if (present(brightness)) opt_%brightness = brightness
         if (present(contrast)) opt_%contrast = contrast
         if (present(saturation)) opt_%saturation = saturation
         if (present(hue)) opt_%hue = hue
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(mean)) call fill(ok_, 'image_folder_open: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'image_folder_open: std', &
+            opt_%std, std)
         if (present(raw)) opt_%raw = raw
         if (present(channels_last)) opt_%channels_last = channels_last
         if (present(gray)) opt_%gray = gray
         if (present(randaugment)) opt_%randaugment = randaugment
         if (present(magnitude)) opt_%magnitude = magnitude
-        st_ = c_image_folder_open(ds_, chars(dir), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_image_folder_open(ds_, chars(dir), opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -3851,27 +3927,34 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_image_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(height)) opt_%height = height
         if (present(width)) opt_%width = width
         if (present(crop)) opt_%crop = crop
         if (present(resize)) opt_%resize = resize
-        if (present(scale)) opt_%scale(:ubound(scale, 1)) = scale
-        if (present(ratio)) opt_%ratio(:ubound(ratio, 1)) = ratio
+        ok_ = .true.
+        if (present(scale)) call fill(ok_, 'image_list_open: scale', &
+            opt_%scale, scale)
+        if (present(ratio)) call fill(ok_, 'image_list_open: ratio', &
+            opt_%ratio, ratio)
         if (present(pad)) opt_%pad = pad
         if (present(flip)) opt_%flip = flip
         if (present(brightness)) opt_%brightness = brightness
         if (present(contrast)) opt_%contrast = contrast
         if (present(saturation)) opt_%saturation = saturation
         if (present(hue)) opt_%hue = hue
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(mean)) call fill(ok_, 'image_list_open: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'image_list_open: std', &
+            opt_%std, std)
         if (present(raw)) opt_%raw = raw
         if (present(channels_last)) opt_%channels_last = channels_last
         if (present(gray)) opt_%gray = gray
         if (present(randaugment)) opt_%randaugment = randaugment
         if (present(magnitude)) opt_%magnitude = magnitude
-        st_ = c_image_list_open(ds_, chars(list), chars(root), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_image_list_open(ds_, chars(list), chars(root), opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
         end if
@@ -3982,27 +4065,34 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_dataset) :: ds_
         type(ctn_image_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(height)) opt_%height = height
         if (present(width)) opt_%width = width
         if (present(crop)) opt_%crop = crop
         if (present(resize)) opt_%resize = resize
-        if (present(scale)) opt_%scale(:ubound(scale, 1)) = scale
-        if (present(ratio)) opt_%ratio(:ubound(ratio, 1)) = ratio
+        ok_ = .true.
+        if (present(scale)) call fill(ok_, 'augment_new: scale', &
+            opt_%scale, scale)
+        if (present(ratio)) call fill(ok_, 'augment_new: ratio', &
+            opt_%ratio, ratio)
         if (present(pad)) opt_%pad = pad
         if (present(flip)) opt_%flip = flip
         if (present(brightness)) opt_%brightness = brightness
         if (present(contrast)) opt_%contrast = contrast
         if (present(saturation)) opt_%saturation = saturation
         if (present(hue)) opt_%hue = hue
-        if (present(mean)) opt_%mean(:ubound(mean, 1)) = mean
-        if (present(std)) opt_%std(:ubound(std, 1)) = std
+        if (present(mean)) call fill(ok_, 'augment_new: mean', &
+            opt_%mean, mean)
+        if (present(std)) call fill(ok_, 'augment_new: std', &
+            opt_%std, std)
         if (present(raw)) opt_%raw = raw
         if (present(channels_last)) opt_%channels_last = channels_last
         if (present(gray)) opt_%gray = gray
         if (present(randaugment)) opt_%randaugment = randaugment
         if (present(magnitude)) opt_%magnitude = magnitude
-        st_ = c_augment_new(ds_, c_dataset(address_of(base)), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_augment_new(ds_, c_dataset(address_of(base)), opt_)
         if (st_ >= 0) then
             call own(ds, ds_%p, c_funloc(c_dataset_free))
             call give(base, ds)
@@ -4566,19 +4656,27 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_conv_module_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'conv_new: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'conv_new: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'conv_new: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'conv_new: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'conv_new: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(no_bias)) opt_%no_bias = no_bias
         if (present(weight)) opt_%weight = c_loc(weight)
         if (present(bias)) opt_%bias = c_loc(bias)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        st_ = c_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, c_int64_t), &
-                ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
+                c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -4607,19 +4705,27 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_conv_module_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'conv_transpose_new: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'conv_transpose_new: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'conv_transpose_new: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'conv_transpose_new: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'conv_transpose_new: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(no_bias)) opt_%no_bias = no_bias
         if (present(weight)) opt_%weight = c_loc(weight)
         if (present(bias)) opt_%bias = c_loc(bias)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        st_ = c_conv_transpose_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
-                c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_conv_transpose_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), &
+                int(out, c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -4648,19 +4754,27 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_conv_module_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'deform_conv_new: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'deform_conv_new: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'deform_conv_new: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'deform_conv_new: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'deform_conv_new: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(no_bias)) opt_%no_bias = no_bias
         if (present(weight)) opt_%weight = c_loc(weight)
         if (present(bias)) opt_%bias = c_loc(bias)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        st_ = c_deform_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), int(out, &
-                c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_deform_conv_new(m_, c_context(address_of(ctx)), int(in, c_int64_t), &
+                int(out, c_int64_t), ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -5165,13 +5279,19 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_pool_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'max_pool_new: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'max_pool_new: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'max_pool_new: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        st_ = c_max_pool_new(m_, c_context(address_of(ctx)), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_max_pool_new(m_, c_context(address_of(ctx)), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -5192,13 +5312,19 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_pool_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'avg_pool_new: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'avg_pool_new: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'avg_pool_new: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        st_ = c_avg_pool_new(m_, c_context(address_of(ctx)), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_avg_pool_new(m_, c_context(address_of(ctx)), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)
@@ -7724,17 +7850,21 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
         type(ctn_fno_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(spatial)) opt_%spatial = spatial
         if (present(in_channels)) opt_%in_channels = in_channels
         if (present(out_channels)) opt_%out_channels = out_channels
         if (present(width)) opt_%width = width
-        if (present(modes)) opt_%modes(:ubound(modes, 1)) = modes
+        ok_ = .true.
+        if (present(modes)) call fill(ok_, 'zoo_fno: modes', &
+            opt_%modes, modes)
         if (present(layers)) opt_%layers = layers
         if (present(hidden)) opt_%hidden = hidden
         if (present(pad)) opt_%pad = pad
         if (present(no_grid)) opt_%no_grid = no_grid
-        st_ = c_zoo_fno(m_, c_context(address_of(ctx)), opt_)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_zoo_fno(m_, c_context(address_of(ctx)), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))
             call need(m, ctx)

@@ -95,7 +95,7 @@ module catena_ops
         ctn_roll_at, c_repeat => ctn_repeat_at, c_tile => ctn_tile_at, c_moveaxis => &
         ctn_moveaxis_at, c_swapaxes => ctn_swapaxes_at, c_diagonal => ctn_diagonal_at, &
         c_diag_embed => ctn_diag_embed_at, c_einsum => ctn_einsum_at, c_tensordot => &
-        ctn_tensordot_at, c_context => ctn_context, c_var => ctn_var
+        ctn_tensordot_at, c_ndim => ctn_ndim, c_context => ctn_context, c_var => ctn_var
     implicit none
     private
     public :: ctn_apply, ctn_matmul, ctn_linear, ctn_add, ctn_relu, ctn_sum, ctn_reshape, &
@@ -858,9 +858,15 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_context) :: ctx_
+        logical :: ok_
         integer(c_int) :: st_
         if (present(ctx)) ctx_ = c_context(address_of(ctx))
-        st_ = c_apply(c_loc(here), ctx_, op, ubound(in, 1, kind=c_int), in, args, out)
+        ok_ = .true.
+        call same_length(ok_, 'apply: out', &
+            ubound(out, 1, c_int64_t), int(op%nout, c_int64_t), &
+            'op.nout')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_apply(c_loc(here), ctx_, op, ubound(in, 1, kind=c_int), in, args, out)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -1203,15 +1209,22 @@ contains
         type(ctn_tensor) :: res
         type(ctn_tensor) :: b_
         type(ctn_conv_opt) :: opt_
+        logical :: ok_
         if (present(b)) b_ = b
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'conv: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'conv: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'conv: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'conv: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'conv: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        res = c_conv(c_loc(here), x, w, b_, opt_)
+        if (ok_) res = c_conv(c_loc(here), x, w, b_, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1232,15 +1245,22 @@ contains
         type(ctn_tensor) :: res
         type(ctn_tensor) :: b_
         type(ctn_conv_opt) :: opt_
+        logical :: ok_
         if (present(b)) b_ = b
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'conv_transpose: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'conv_transpose: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'conv_transpose: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'conv_transpose: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'conv_transpose: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        res = c_conv_transpose(c_loc(here), x, w, b_, opt_)
+        if (ok_) res = c_conv_transpose(c_loc(here), x, w, b_, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1259,14 +1279,22 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_conv_opt) :: opt_
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        logical :: ok_
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'im2col: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'im2col: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'im2col: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'im2col: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'im2col: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        res = c_im2col(c_loc(here), x, ubound(kernel, 1, kind=c_int), int(kernel, c_int64_t), opt_)
+        if (ok_) res = c_im2col(c_loc(here), x, ubound(kernel, 1, kind=c_int), int(kernel, &
+                c_int64_t), opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1287,15 +1315,22 @@ contains
         type(ctn_tensor) :: res
         type(ctn_tensor) :: b_
         type(ctn_conv_opt) :: opt_
+        logical :: ok_
         if (present(b)) b_ = b
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'local_conv: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'local_conv: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'local_conv: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'local_conv: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'local_conv: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        res = c_local_conv(c_loc(here), x, w, b_, opt_)
+        if (ok_) res = c_local_conv(c_loc(here), x, w, b_, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1319,16 +1354,23 @@ contains
         type(ctn_tensor) :: b_
         type(ctn_tensor) :: mask_
         type(ctn_conv_opt) :: opt_
+        logical :: ok_
         if (present(b)) b_ = b
         if (present(mask)) mask_ = mask
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
-        if (present(pad_end)) opt_%pad_end(:ubound(pad_end, 1)) = pad_end
-        if (present(dilation)) opt_%dilation(:ubound(dilation, 1)) = dilation
+        ok_ = .true.
+        if (present(stride)) call fill(ok_, 'deform_conv: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'deform_conv: pad', &
+            opt_%pad, pad)
+        if (present(pad_end)) call fill(ok_, 'deform_conv: pad_end', &
+            opt_%pad_end, pad_end)
+        if (present(dilation)) call fill(ok_, 'deform_conv: dilation', &
+            opt_%dilation, dilation)
         if (present(groups)) opt_%groups = groups
-        if (present(out_pad)) opt_%out_pad(:ubound(out_pad, 1)) = out_pad
+        if (present(out_pad)) call fill(ok_, 'deform_conv: out_pad', &
+            opt_%out_pad, out_pad)
         if (present(pad_mode)) opt_%pad_mode = pad_mode
-        res = c_deform_conv(c_loc(here), x, offset, w, b_, mask_, opt_)
+        if (ok_) res = c_deform_conv(c_loc(here), x, offset, w, b_, mask_, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1344,12 +1386,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_pool_opt) :: opt_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        logical :: ok_
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'max_pool: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'max_pool: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'max_pool: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        res = c_max_pool(c_loc(here), x, opt_)
+        if (ok_) res = c_max_pool(c_loc(here), x, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1366,13 +1413,19 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_pool_opt) :: opt_
+        logical :: ok_
         integer(c_int) :: st_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'max_pool_places: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'max_pool_places: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'max_pool_places: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        st_ = c_max_pool_places(c_loc(here), x, opt_, y, places)
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_max_pool_places(c_loc(here), x, opt_, y, places)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -1390,13 +1443,18 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_pool_opt) :: opt_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        logical :: ok_
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'max_unpool: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'max_unpool: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'max_unpool: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        res = c_max_unpool(c_loc(here), y, places, opt_, ubound(size, 1, kind=c_int), int(size, &
-                c_int64_t))
+        if (ok_) res = c_max_unpool(c_loc(here), y, places, opt_, ubound(size, 1, kind=c_int), &
+                int(size, c_int64_t))
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1412,12 +1470,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_pool_opt) :: opt_
-        if (present(kernel)) opt_%kernel(:ubound(kernel, 1)) = kernel
-        if (present(stride)) opt_%stride(:ubound(stride, 1)) = stride
-        if (present(pad)) opt_%pad(:ubound(pad, 1)) = pad
+        logical :: ok_
+        ok_ = .true.
+        if (present(kernel)) call fill(ok_, 'avg_pool: kernel', &
+            opt_%kernel, kernel)
+        if (present(stride)) call fill(ok_, 'avg_pool: stride', &
+            opt_%stride, stride)
+        if (present(pad)) call fill(ok_, 'avg_pool: pad', &
+            opt_%pad, pad)
         if (present(ceil)) opt_%ceil = ceil
         if (present(exclude_pad)) opt_%exclude_pad = exclude_pad
-        res = c_avg_pool(c_loc(here), x, opt_)
+        if (ok_) res = c_avg_pool(c_loc(here), x, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1465,13 +1528,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_roi_opt) :: opt_
-        if (present(size)) opt_%size(:ubound(size, 1)) = size
+        logical :: ok_
+        ok_ = .true.
+        if (present(size)) call fill(ok_, 'roi_align: size', &
+            opt_%size, size)
         if (present(scale)) opt_%scale = scale
         if (present(max)) opt_%max = max
-        if (present(sampling)) opt_%sampling(:ubound(sampling, 1)) = sampling
+        if (present(sampling)) call fill(ok_, 'roi_align: sampling', &
+            opt_%sampling, sampling)
         if (present(aligned)) opt_%aligned = aligned
         if (present(inclusive)) opt_%inclusive = inclusive
-        res = c_roi_align(c_loc(here), x, rois, roi_index, opt_)
+        if (ok_) res = c_roi_align(c_loc(here), x, rois, roi_index, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -1490,13 +1557,17 @@ contains
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
         type(ctn_roi_opt) :: opt_
-        if (present(size)) opt_%size(:ubound(size, 1)) = size
+        logical :: ok_
+        ok_ = .true.
+        if (present(size)) call fill(ok_, 'roi_pool: size', &
+            opt_%size, size)
         if (present(scale)) opt_%scale = scale
         if (present(max)) opt_%max = max
-        if (present(sampling)) opt_%sampling(:ubound(sampling, 1)) = sampling
+        if (present(sampling)) call fill(ok_, 'roi_pool: sampling', &
+            opt_%sampling, sampling)
         if (present(aligned)) opt_%aligned = aligned
         if (present(inclusive)) opt_%inclusive = inclusive
-        res = c_roi_pool(c_loc(here), x, rois, roi_index, opt_)
+        if (ok_) res = c_roi_pool(c_loc(here), x, rois, roi_index, opt_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -3524,8 +3595,14 @@ contains
         type(ctn_tensor), intent(inout) :: out(:)
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
+        logical :: ok_
         integer(c_int) :: st_
-        st_ = c_split(c_loc(here), x, int(axis, c_int64_t), ubound(sizes, 1, kind=c_int), &
+        ok_ = .true.
+        call same_length(ok_, 'split: out', &
+            ubound(out, 1, c_int64_t), ubound(sizes, 1, c_int64_t), &
+            'as many as sizes')
+        st_ = CTN_ESHAPE
+        if (ok_) st_ = c_split(c_loc(here), x, int(axis, c_int64_t), ubound(sizes, 1, kind=c_int), &
                 int(sizes, c_int64_t), out)
         call settle(st_, stat, errmsg)
     end subroutine
@@ -3565,8 +3642,13 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
-        res = c_as_strided(c_loc(here), x, ubound(dims, 1, kind=c_int), int(dims, c_int64_t), &
-                int(strides, c_int64_t), int(offset, c_int64_t))
+        logical :: ok_
+        ok_ = .true.
+        call same_length(ok_, 'as_strided: strides', &
+            ubound(strides, 1, c_int64_t), ubound(dims, 1, c_int64_t), &
+            'as many as dims')
+        if (ok_) res = c_as_strided(c_loc(here), x, ubound(dims, 1, kind=c_int), int(dims, &
+                c_int64_t), int(strides, c_int64_t), int(offset, c_int64_t))
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -3602,9 +3684,17 @@ contains
         type(ctn_tensor) :: res
         integer(c_int64_t), allocatable :: before_(:)
         integer(c_int64_t), allocatable :: after_(:)
+        logical :: ok_
         call set_integers(before_, before)
         call set_integers(after_, after)
-        res = c_pad(c_loc(here), x, before_, after_, value)
+        ok_ = .true.
+        if (present(before)) call same_length(ok_, 'pad: before', &
+            ubound(before, 1, c_int64_t), int(c_ndim(x), c_int64_t), &
+            'one per dimension of x')
+        if (present(after)) call same_length(ok_, 'pad: after', &
+            ubound(after, 1, c_int64_t), int(c_ndim(x), c_int64_t), &
+            'one per dimension of x')
+        if (ok_) res = c_pad(c_loc(here), x, before_, after_, value)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -3618,9 +3708,17 @@ contains
         type(ctn_tensor) :: res
         integer(c_int64_t), allocatable :: before_(:)
         integer(c_int64_t), allocatable :: after_(:)
+        logical :: ok_
         call set_integers(before_, before)
         call set_integers(after_, after)
-        res = c_pad_by(c_loc(here), x, mode, before_, after_)
+        ok_ = .true.
+        if (present(before)) call same_length(ok_, 'pad_by: before', &
+            ubound(before, 1, c_int64_t), int(c_ndim(x), c_int64_t), &
+            'one per dimension of x')
+        if (present(after)) call same_length(ok_, 'pad_by: after', &
+            ubound(after, 1, c_int64_t), int(c_ndim(x), c_int64_t), &
+            'one per dimension of x')
+        if (ok_) res = c_pad_by(c_loc(here), x, mode, before_, after_)
         call settle_tensor(res, stat, errmsg)
     end function
 
@@ -3767,7 +3865,12 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_tensor) :: res
-        res = c_tensordot(c_loc(here), a, b, ubound(axes_a, 1, kind=c_int), int(axes_a, &
+        logical :: ok_
+        ok_ = .true.
+        call same_length(ok_, 'tensordot: axes_b', &
+            ubound(axes_b, 1, c_int64_t), ubound(axes_a, 1, c_int64_t), &
+            'as many as axes_a')
+        if (ok_) res = c_tensordot(c_loc(here), a, b, ubound(axes_a, 1, kind=c_int), int(axes_a, &
                 c_int64_t), int(axes_b, c_int64_t))
         call settle_tensor(res, stat, errmsg)
     end function

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One function of C as a function, member or constructor of C++: what a caller passes, what the
 call passes on, and what it returns. The kinds of arguments are those of kinds.py."""
+from . import lengths
 from .cpp_words import bare, class_name, wrapped
 from .kinds import parts
 from .wrong import Wrong
@@ -22,6 +23,7 @@ class Call:
         self.place(members)
         for argument in function["arguments"]:
             self.argument(argument)
+        self.checks = [line for rule in lengths.rules(function) for line in self.check(rule)]
         self.at = any(a["kind"] == "source_line" for a in function["arguments"])
 
     # ---- where it goes
@@ -286,9 +288,28 @@ class Call:
 
     def count(self, argument, size):
         count = argument.get("count")
-        if count in self.arguments:
+        if count in self.arguments and count not in self.passed:
             said = self.arguments[count]["type"]
-            self.passed[count] = size if said == "size_t" else f"static_cast<{said}>({size})"
+            self.passed[count] = size if said == "size_t" else f"detail::length<{said}>({size})"
+
+    def check(self, rule):
+        """That an argument of the caller has the right length, before the call. If it may be NULL,
+        an empty one is."""
+        if self.arguments[rule.name]["kind"] == "out_list":
+            return []  # made here, as long as it must be
+        of = self.passed[rule.of]
+        if rule.call:
+            expected = f"{rule.call}({of})"
+        elif rule.member:
+            expected = f"{of}->{rule.member}"
+        else:
+            expected = f"detail::length<int64_t>({rule.of}.size())"
+        there = ""
+        if self.arguments[rule.name].get("nullable"):
+            there = f"if ({rule.name}.size()) "
+            self.passed[rule.name] = f"{rule.name}.size() ? {rule.name}.data() : nullptr"
+        return [f'{there}detail::same_length("{self.short}: {rule.name}", {rule.name}.size(), '
+                f'{expected}, "{rule.why}");']
 
     # ---- the C++ text
 
@@ -358,6 +379,9 @@ class Call:
         return [*out, "}"]
 
     def body(self):
+        return [*self.checks, *self.called()]
+
+    def called(self):
         call = f"{self.name}({', '.join(self.passed[a] for a in self.arguments)})"
         if self.returned.get("may_end"):
             return [f"const ctn_status status = {call};", "detail::check(status);",

@@ -3,6 +3,7 @@
 what is to be done after it."""
 from .fields import LENGTHS
 from .fortran import NUMBERS, Names
+from .lengths import rules
 from .kinds import parts
 
 SHORT = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "unsigned int"}
@@ -37,10 +38,18 @@ class Call:
 
     def __init__(self):
         self.dummies, self.locals, self.before, self.actual, self.after = [], [], [], [], []
+        self.checked = False  # whether `before` has checks, which clear ok_
         self.made = []    # new objects: (dummy, local, handle, owned, is an array)
         self.needed = []  # handles that the function got: (name, optional, is an array)
         self.taken = []   # handles that belong to the new object afterwards: (name, is an array)
         self.kept = []    # memory that must live as long as the owner: local pointers
+
+    def check(self, line):
+        if not self.checked:
+            self.locals.append("logical :: ok_")
+            self.before.append("ok_ = .true.")
+        self.checked = True
+        self.before.append(line)
 
     def dummy(self, name, declaration, optional=False):
         if any(d.name.lower() == name.lower() for d in self.dummies):
@@ -85,6 +94,30 @@ class Arguments:
                 self.call.actual.append(how(argument))
             else:
                 raise Unwrapped(f"takes `{argument['type']}` {argument['name']}")
+        for rule in rules(function):
+            self.check(rule)
+
+    def called(self, name):
+        """An argument as messages call it."""
+        return f"'{short(self.function['name']).removesuffix('_at')}: {name}'"
+
+    def check(self, rule):
+        """The caller must know the length of what C reads or writes."""
+        of = next(a for a in self.function["arguments"] if a["name"] == rule.of)
+        if rule.call and of["kind"] == "tensor":
+            expected = f"int(c_{short(rule.call)}({rule.of}), c_int64_t)"
+        elif rule.call:
+            handle = short(self.base(of))
+            expected = f"int(c_{short(rule.call)}(c_{handle}(address_of({rule.of}))), c_int64_t)"
+        elif rule.member:
+            expected = f"int({rule.of}%{rule.member}, c_int64_t)"
+        else:
+            expected = f"ubound({rule.of}, 1, c_int64_t)"
+        dummy = next(d for d in self.call.dummies if d.name == rule.name)
+        self.call.check(given(rule.name, dummy.optional,
+                              f"call same_length(ok_, {self.called(rule.name)}, &"))
+        self.call.before += [f"    ubound({rule.name}, 1, c_int64_t), {expected}, &",
+                             f"    '{rule.why}')"]
 
     def filled(self, argument):
         """The value of an argument that follows from another one."""
@@ -376,11 +409,12 @@ class Arguments:
             return
         if "callback" in field and name == "activation":
             declared, set_it = "character(*), intent(in)", "opt_%activation = op_named(activation)"
-        if "length" in field:
-            declared += " :: (:)"
-            set_it = f"opt_%{name}(:ubound({name}, 1)) = {name}"
-        self.call.dummy(name, declared, True)
-        self.call.before.append(f"if (present({name})) {set_it}")
+        self.call.dummy(name, declared + " :: (:)" * ("length" in field), True)
+        if "length" not in field:
+            self.call.before.append(f"if (present({name})) {set_it}")
+            return
+        self.call.check(f"if (present({name})) call fill(ok_, {self.called(name)}, &")
+        self.call.before.append(f"    opt_%{name}, {name})")
 
     def plain_option(self, field):
         spelling, name = field["type"], field["name"]

@@ -103,7 +103,8 @@ COMMON = """
     function array_of(data, dtype, bytes, dims) result(array)
         type(c_ptr), intent(in) :: data
         integer(c_int), intent(in) :: dtype
-        integer, intent(in) :: bytes, dims(:)
+        integer, intent(in) :: bytes
+        integer(c_int64_t), intent(in) :: dims(:)
         type(ctn_array) :: array
         integer :: n
         n = size(dims) - 1
@@ -112,7 +113,7 @@ COMMON = """
         array%field%shape(1:n) = dims(n:1:-1)
         array%data = data
         array%count = dims(n + 1)
-        array%bytes = bytes * product(int(dims, c_int64_t))
+        array%bytes = bytes * product(dims)
     end function
 
     ! first: address of the array; second(d): address of its second element along dimension d, or
@@ -120,7 +121,8 @@ COMMON = """
     function leaf(ctx, dtype, bytes, dims, first, second, ndim, wanted) result(t)
         type(ctn_context), intent(in) :: ctx
         integer(c_int), intent(in) :: dtype
-        integer, intent(in) :: bytes, dims(:)
+        integer, intent(in) :: bytes
+        integer(c_int64_t), intent(in) :: dims(:)
         integer(c_intptr_t), intent(in) :: first, second(:)
         integer, intent(in), optional :: ndim
         integer(c_int), intent(in), optional :: wanted
@@ -192,11 +194,11 @@ def input_procedure(kind, rank):
         ["type(ctn_context), intent(in) :: ctx",
          f"{fortran}, intent(in), target :: a{dimension(rank)}",
          "integer, intent(in), optional :: ndim", "integer(c_int), intent(in), optional :: dtype",
-         "type(ctn_tensor) :: t", f"integer :: n({rank})"],
-        ["n = min(shape(a), 2)", "if (any(n == 0)) then",
-         f"    t = leaf(ctx, {dtype}, {bytes_}, shape(a), 0_c_intptr_t, 0_c_intptr_t * n, ndim, "
+         "type(ctn_tensor) :: t", f"integer(c_int64_t) :: dims({rank}), n({rank})"],
+        ["dims = shape(a, c_int64_t)", "n = min(dims, 2_c_int64_t)", "if (any(n == 0)) then",
+         f"    t = leaf(ctx, {dtype}, {bytes_}, dims, 0_c_intptr_t, 0_c_intptr_t * n, ndim, "
          "dtype)", "else",
-         f"    t = leaf(ctx, {dtype}, {bytes_}, shape(a), place_{suffix}({element(rank)}), "
+         f"    t = leaf(ctx, {dtype}, {bytes_}, dims, place_{suffix}({element(rank)}), "
          f"[{second}], ndim, dtype)", "end if"])
 
 
@@ -204,7 +206,8 @@ def flat(kind, rank, intent):
     """The declarations of an array and of its elements as a list, and the line that sets it."""
     declared = [f"{kind[1]}, intent({intent}), " + ("contiguous, " if rank else "") +
                 f"target :: a{dimension(rank)}", f"{kind[1]}, pointer :: flat(:)"]
-    line = "flat(1:size(a)) => a" if rank else "call c_f_pointer(c_loc(a), flat, [1])"
+    line = "flat(1:size(a, kind=c_int64_t)) => a" if rank else \
+        "call c_f_pointer(c_loc(a), flat, [1])"
     return declared, line
 
 
@@ -240,7 +243,7 @@ def array_procedure(kind, rank):
     return procedure("function", f"array_{suffix}_{rank}(a) result(array)",
                      [f"{fortran}, intent(in), contiguous, target :: a{dimension(rank)}",
                       "type(ctn_array) :: array"],
-                     [f"array = array_of(c_loc(a), {dtype}, {bytes_}, shape(a))"])
+                     [f"array = array_of(c_loc(a), {dtype}, {bytes_}, shape(a, c_int64_t))"])
 
 
 def copy_procedure(kind):

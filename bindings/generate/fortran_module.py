@@ -5,6 +5,7 @@ from . import fortran_arrays, fortran_callbacks
 from .fortran import COLUMNS, Names, wrapped
 from .fortran_arguments import Arguments, Unwrapped, bound_name, short
 from .kinds import parts
+from .wrong import Wrong
 
 HEAD = """! SPDX-License-Identifier: Apache-2.0
 !
@@ -69,6 +70,9 @@ class Wrapper:
             return self.long_text()
         if kind not in writers:
             raise Unwrapped(f"returns `{self.returns['type']}`")
+        if self.call.checked and kind not in ("status", "tensor"):
+            raise Wrong(f"{function['name']}: checks lengths, but returns "
+                        f"`{self.returns['type']}`")
         return writers[kind]()
 
     # ---- the frame
@@ -92,6 +96,11 @@ class Wrapper:
 
     def called(self):
         return f"{self.c_name}({', '.join(self.call.actual)})"
+
+    def guarded(self, result):
+        """The call, unless the checks of arguments have failed."""
+        line = f"{result} = {self.called()}"
+        return f"if (ok_) {line}" if self.call.checked else line
 
     # ---- what follows the call
 
@@ -146,7 +155,7 @@ class Wrapper:
     # ---- one way to return a result each
 
     def action(self):
-        body = [f"st_ = {self.called()}"]
+        body = ["st_ = CTN_ESHAPE"] * self.call.checked + [self.guarded("st_")]
         after = self.afterwards()
         if after:
             body += ["if (st_ >= 0) then", *("    " + line for line in after), "end if"]
@@ -159,7 +168,7 @@ class Wrapper:
         return self.procedure("subroutine", None, body, True, ["integer(c_int) :: st_"])
 
     def expression(self):
-        body = [f"res = {self.called()}", "call settle_tensor(res, stat, errmsg)"]
+        body = [self.guarded("res"), "call settle_tensor(res, stat, errmsg)"]
         return self.procedure("function", ("res", "type(ctn_tensor)"), body, True)
 
     def nothing(self):

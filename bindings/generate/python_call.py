@@ -28,6 +28,7 @@ class Call:
         self.arguments = []
         self.declared, self.converted, self.passed = [], [], []
         self.after, self.results, self.uses = [], [], []
+        self.freed = []  # statements after the call
         self.tensors = []  # results that are tensors
         self.counts = set()  # counts that an array has given
         for a in function["arguments"]:
@@ -165,10 +166,11 @@ class Call:
         if a["type"] != "ctn_vars":
             raise Skip(a["type"])
         i = self.given("parameters", "Sequence[Parameter]")
-        self.declared.append(f"variables {name};")
+        self.declared.append(f"variables {name} = {{{{0}}, NULL}};")
         self.converted.append(f"to_variables({i}, &{name})")
         self.passed.append(f"{name}.vars")
-        self.uses.append(i)
+        self.uses.append(f"{name}.all")
+        self.freed.append(f"    free_variables(&{name});")
 
     def take_out_tensor(self, a, name, default):
         self.declared.append(f"ctn_tensor *{name} = NULL;")
@@ -236,8 +238,11 @@ class Call:
             return lines + self.finish_op()
         lines = ["    context *c = current_context();",
                  "    if (!c || !arguments(&s, args, n, names, in)) return NULL;"]
-        if conversions:
+        if conversions and not self.freed:
             lines.append(f"    if ({conversions})\n        return NULL;")
+        elif conversions:
+            lines += [f"    if ({conversions}) {{", *("    " + s for s in self.freed),
+                      "        return NULL;", "    }"]
         return lines + self.finish()
 
     def finish_op(self):
@@ -256,8 +261,8 @@ class Call:
             return [f"    const ctn_status st = {call};",
                     f"    return op_end_all(&op, st, {count}, {name});"]
         call = f"{self.f['name']}({', '.join(self.passed)})"
-        return ["    const char *at = op.at;", "    ctn_status st;", "    Py_BEGIN_ALLOW_THREADS",
-                f"    st = {call};", "    Py_END_ALLOW_THREADS",
+        return ["    const char *at = op.at;", "    ctn_status st;", "    CALL_BEGIN",
+                f"    st = {call};", "    CALL_END",
                 "    return op_end_none(&op, st);"]
 
     def finish(self):
@@ -266,12 +271,14 @@ class Call:
         if self.tensors:
             raise Skip("out_tensor")
         if kind == "status":
-            lines = ["    ctn_status st;", "    Py_BEGIN_ALLOW_THREADS",
-                     f"    st = {call};", "    Py_END_ALLOW_THREADS",
-                     "    if (!check(st)) return NULL;"]
-            for i, _ in self.after:
-                lines.append(f"    if (!give_to({i}, in[0])) return NULL;")
-            return lines + self.give(self.results)
+            lines = ["    ctn_status st;", "    CALL_BEGIN", f"    st = {call};", "    CALL_END"]
+            given = "".join(f" && give_to({i}, in[0])" for i, _ in self.after)
+            result = f"check(st){given} ? {self.give(self.results)} : NULL"
+            if not self.freed:
+                return [*lines, f"    return {result};"]
+            return [*lines, f"    PyObject *y = {result};", *self.freed, "    return y;"]
+        if self.freed:
+            raise ValueError(f"{self.f['name']}: parameters, but no status")
         if self.results:
             raise Skip("out_value of a function that returns a value")
         if kind == "void":
@@ -308,13 +315,14 @@ class Call:
         return f"PyLong_FromLongLong((long long){name})"
 
     def give(self, results):
+        """The result as an expression."""
         if not results:
-            return ["    return Py_NewRef(Py_None);"]
+            return "Py_NewRef(Py_None)"
         if len(results) > 1:
             raise Skip("several results")
         what, name, base = results[0]
         if what == "value":
-            return [f"    return {self.number(name, base)};"]
+            return self.number(name, base)
         uses = ", ".join(f"{u} ? {u} : Py_None" for u in self.uses)
         held = f"PyTuple_Pack({len(self.uses)}, {uses})" if self.uses else "NULL"
-        return [f"    return wrap_handle(&{short(base)}_kind, {name}, {held});"]
+        return f"wrap_handle(&{short(base)}_kind, {name}, {held})"

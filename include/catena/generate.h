@@ -44,6 +44,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_generator_start(ctn_generator *g, int64_t 
  * if a sequence has no room left. Errors: as ctn_generator_start, ESTATE (no sequence). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_generator_next(ctn_generator *g, const int32_t *tokens,
                                                      int32_t *next);
+/* The number n of sequences, 0 before the first ctn_generator_start. Local. */
+CTN_API int64_t ctn_generator_sequences(const ctn_generator *g);
 /* The logits (n,V) from which the last call chose. NULL before the first call. Local. Result:
  * borrowed until the next call. */
 CTN_API const float *ctn_generator_logits(const ctn_generator *g);

@@ -268,6 +268,11 @@ ctn_status ctn_generator_next(ctn_generator *g, const int32_t *tokens, int32_t *
     return choose_all(g, next);
 }
 
+int64_t ctn_generator_sequences(const ctn_generator *g)
+{
+    return g ? g->n : 0;
+}
+
 const float *ctn_generator_logits(const ctn_generator *g)
 {
     return g ? g->logits : NULL;

@@ -3,6 +3,7 @@
 // Ops, operators, options, shapes and values from C++.
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catena/catena.hpp>
@@ -87,6 +88,78 @@ static void options()
 }
 
 // Texts contain the line of the call, also if an operator made it.
+// f throws because the lengths of its arguments differ.
+template <class F> static bool refused(F &&f, const std::string &message)
+{
+    const Error e = thrown<Error>(f);
+    return e.status() == CTN_ESHAPE && std::string(e.what()).find(message) != std::string::npos;
+}
+
+static void lengths_of_ops()
+{
+    Context ctx;
+    Scope scope(ctx);
+    const std::vector<float> a(6);
+    const Tensor x = input(ctx, a, {2, 3});
+    std::vector<int64_t> none;
+    none.reserve(8);
+    CHECK(pad(x, none, {0, 1}, 0).dim(1) == 4);
+    CHECK(pad(x, {1, 0}, {}, 0).dim(0) == 3);
+    CHECK(refused([&] { static_cast<void>(pad(x, {1}, {}, 0)); },
+                  "pad: before has 1 elements, expected 2, one per dimension of x"));
+    CHECK(refused([&] { static_cast<void>(pad(x, {}, {1, 1, 1}, 0)); }, "pad: after has 3"));
+    CHECK(refused([&] { static_cast<void>(pad_by(x, CTN_PAD_REPLICATE, {1}, {1})); },
+                  "pad_by: before has 1"));
+    CHECK(refused([&] { static_cast<void>(tensordot(x, x, {1}, {0, 1})); },
+                  "tensordot: axes_b has 2 elements, expected 1, as many as axes_a"));
+    CHECK(refused([&] { static_cast<void>(as_strided(x, {2, 2}, {1}, 0)); }, "strides has 1"));
+    CHECK(
+        refused([&] { static_cast<void>(input_strided(ctx, a.data(), CTN_F32, {2, 2}, Shape())); },
+                "strides has 0"));
+    CHECK(refused([] { static_cast<void>(detail::length<int>(std::size_t{1} << 31)); },
+                  "got 2147483648 elements"));
+    CHECK(detail::length<int>(7) == 7);
+}
+
+static void lengths_of_data()
+{
+    const std::vector<float> x(12);
+    const void *const data[] = {x.data(), x.data()};
+    const ctn_field fields[] = {field(CTN_F32, {2}), field(CTN_F32, {2})};
+    CHECK(refused([&] { arrays_open(6, fields, Span<const void *const>(data, 1)); },
+                  "arrays_open: data has 1"));
+    Dataset ds = arrays_open(6, fields, data);
+    std::vector<double> two(2), one(1);
+    ds.moments(0, two, two);
+    CHECK(refused([&] { ds.moments(0, two, one); }, "std has 1"));
+    CHECK(refused([&] { ds.moments(0, one, two); }, "std has 2"));
+    std::vector<float> sample(2);
+    void *const to[] = {sample.data(), sample.data()};
+    ds.sample_at(1, to);
+    CHECK(refused([&] { ds.sample_at(1, Span<void *const>(to, 1)); },
+                  "dst has 1 elements, expected 2, one per field of ds"));
+    CHECK(refused([&] { dataset_standardize(std::move(ds), 0, one, two); }, "std has 2"));
+}
+
+static void lengths_of_sequences()
+{
+    Context ctx;
+    const Module gpt = zoo_gpt(ctx, GptOpt().vocabulary(8).block(8).width(8).layers(1).heads(1));
+    Generator g(gpt);
+    CHECK(g.sequences() == 0);
+    const int32_t prompt[] = {1, 2};
+    const int32_t *const prompts[] = {prompt, prompt};
+    const int64_t lengths[] = {2, 1};
+    std::vector<int32_t> two(2), one(1);
+    CHECK(refused([&] { g.start(prompts, lengths, one); }, "start: next has 1"));
+    CHECK(refused([&] { g.start(prompts, Span<const int64_t>(lengths, 1), two); }, "length has 1"));
+    g.start(prompts, lengths, two);
+    CHECK(g.sequences() == 2 && g.next(two, two));
+    CHECK(refused([&] { g.next(one, two); }, "next: tokens has 1"));
+    CHECK(refused([&] { g.next(two, one); },
+                  "next: next has 1 elements, expected 2, one per sequence of g"));
+}
+
 static void source_lines()
 {
     Context ctx;
@@ -107,5 +180,8 @@ int main()
                       {"values", values},
                       {"gradients", gradients},
                       {"options", options},
+                      {"lengths of ops", lengths_of_ops},
+                      {"lengths of data", lengths_of_data},
+                      {"lengths of sequences", lengths_of_sequences},
                       {"source lines", source_lines}});
 }

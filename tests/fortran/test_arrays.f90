@@ -12,6 +12,8 @@ program test_arrays
     call integers()
     call ranks()
     call late()
+    call large()
+    call lengths()
     call variables()
     call finish('test_arrays')
 
@@ -81,6 +83,38 @@ contains
         a(3, 2) = 5
         call check(abs(ctn_item(t) - 12) < 1e-6, 'no copy')
         call ctn_scope_end(ctx)
+    end subroutine
+
+    ! Extents above 2^31. Nothing reads the elements, which are not there.
+    subroutine large()
+        real(4), target :: memory(8)
+        real(4), pointer, contiguous :: a(:, :)
+        type(ctn_dataset) :: ds
+        type(ctn_tensor) :: t
+        integer(8), parameter :: n = 2_8**32 + 3
+        call c_f_pointer(c_loc(memory), a, [1_8, n])
+        call ctn_scope_begin(ctx)
+        t = ctn_input(ctx, a)
+        call check(ctn_dim(t, 0) == n, 'input')
+        call ctn_scope_end(ctx)
+        call ctn_arrays_open(ds, [ctn_array(a)])
+        call check(ds%count() == n, 'samples')
+    end subroutine
+
+    ! Statistics of a dataset in arrays of different lengths.
+    subroutine lengths()
+        real(4), target :: a(2, 6)
+        real(8) :: one(1), two(2)
+        type(ctn_dataset) :: ds
+        character(300) :: message
+        integer :: st
+        a = 1
+        call ctn_arrays_open(ds, [ctn_array(a)])
+        call ds%moments(0, two, two)
+        message = ''
+        call ds%moments(0, two, one, stat=st, errmsg=message)
+        call check(st == CTN_ESHAPE .and. index(message, 'std has 1 elements, expected 2') > 0, &
+                   'moments: '//trim(message))
     end subroutine
 
     subroutine variables()

@@ -10,6 +10,7 @@ program test_ops
     call arithmetic()
     call options()
     call several()
+    call lengths()
     call errors()
     call finish('test_ops')
 
@@ -79,6 +80,46 @@ contains
         call ctn_read(gradient(1), g)
         call check(all(near(g, 2 * a)), 'gradient')
         call ctn_scope_end(ctx)
+    end subroutine
+
+    ! What the library takes to be of one length must be.
+    subroutine lengths()
+        real(4), target :: a(3, 2)
+        type(ctn_tensor) :: x, t, parts(1)
+        character(300) :: message
+        integer :: st
+        a = 1
+        call ctn_scope_begin(ctx)
+        x = ctn_input(ctx, a)
+        t = ctn_pad(x, 0d0, before=[0, 1])
+        call check(ctn_dim(t, 1) == 4, 'pad')
+        message = ''
+        t = ctn_pad(x, 0d0, before=[1], stat=st, errmsg=message)
+        call check(st == CTN_ESHAPE .and. index(message, 'pad: before has 1 elements, '// &
+                   'expected 2, one per dimension of x') > 0, 'pad before: '//trim(message))
+        t = ctn_pad(x, 0d0, after=[1, 1, 1], stat=st)
+        call check(st == CTN_ESHAPE, 'pad after')
+        t = ctn_pad_by(x, CTN_PAD_REPLICATE, before=[1], stat=st)
+        call check(st == CTN_ESHAPE, 'pad_by')
+        t = ctn_tensordot(x, x, [0, 1], [0], stat=st, errmsg=message)
+        call check(st == CTN_ESHAPE .and. index(message, 'axes_b has 1 elements') > 0, 'tensordot')
+        t = ctn_as_strided(x, [2, 2], [1], 0, stat=st)
+        call check(st == CTN_ESHAPE, 'as_strided')
+        call ctn_split(x, 0, [1, 1], parts, stat=st)
+        call check(st == CTN_ESHAPE, 'split')
+        call ctn_grad(x, [x, x], parts, stat=st)
+        call check(st == CTN_ESHAPE, 'grad')
+        t = ctn_avg_pool(x, kernel=[1, 2, 3, 4, 5, 6, 7, 8, 9], stat=st, errmsg=message)
+        call check(st == CTN_ESHAPE .and. index(message, 'kernel has 9 elements, '// &
+                   'expected at most') > 0, 'an option: '//trim(message))
+        call ctn_scope_end(ctx)
+        ! Without stat, the next action reports it.
+        call ctn_scope_begin(ctx)
+        t = ctn_relu(ctn_pad(ctn_input(ctx, a), 0d0, before=[1]))
+        call ctn_read(t, a, stat=st, errmsg=message)
+        call check(st < 0 .and. index(message, 'pad: before has 1') > 0, 'read: '//trim(message))
+        call ctn_scope_end(ctx, stat=st)
+        call ctn_error_clear()
     end subroutine
 
     subroutine errors()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The Python package: values, operators, steps, training, errors and lifetimes."""
+import ctypes
 import gc
 import os
+import struct
 import tempfile
 import unittest
 
@@ -223,6 +225,28 @@ class Errors(unittest.TestCase):
         opt = ct.optim.SGD(net.parameters())
         with self.assertRaisesRegex(RuntimeError, "needs a step"):
             opt.backward(ct.tensor(1.0))
+
+
+class Capsules(unittest.TestCase):
+    def capsule(self, ndim, *shape):
+        """A DLPack capsule of f32 as another package makes it."""
+        dims = (ctypes.c_int64 * 9)(*shape)
+        data = (ctypes.c_float * 4)()
+        # data, device (2 int32), ndim, type (2 uint8, uint16), shape, strides, offset, owner, ...
+        memory = ctypes.create_string_buffer(struct.pack(
+            "PiiiBBHPPQPP", ctypes.addressof(data), 1, 0, ndim, 2, 32, 1, ctypes.addressof(dims), 0,
+            0, 0, 0))
+        self.kept = dims, data, memory
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p,
+                                                       ctypes.c_void_p]
+        return new(ctypes.addressof(memory), b"dltensor", None)
+
+    def test_shapes(self):
+        self.assertEqual(ct._core.from_dlpack_capsule(self.capsule(2, 2, 2)).shape, (2, 2))
+        for wrong in ((-1, 2), (9, 1, 1, 1, 1, 1, 1, 1, 1, 1), (1, -4)):
+            with self.assertRaisesRegex(TypeError, "from_dlpack: expected a tensor"):
+                ct._core.from_dlpack_capsule(self.capsule(*wrong))
 
 
 class Lifetimes(unittest.TestCase):

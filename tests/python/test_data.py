@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Data sets and loaders from Python: coverage, order, lifetimes of batches, errors, threads."""
+import concurrent.futures
 import gc
 import os
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import zlib
 
@@ -109,13 +111,82 @@ class Loading(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal([x.numpy()[0, 0, 0] for x in kept], [0, 3, 6, 9])
 
-    def test_batch_of_an_open_step(self):
-        batches = iter(ct.data.Loader(Squares(12), batch=3))
-        with self.assertRaisesRegex(RuntimeError, "the open step uses the last batch"):
+    def test_arrays_of_batches_outlive_the_loader(self):
+        def export(how):
+            loader = ct.data.Loader(Squares(12), batch=3, shuffle=False, threads=1)
+            kept = [how(x) for x, _ in loader]
+            last = how(next(iter(loader))[0])
+            del loader
+            return [*kept, last]
+
+        for how in (np.asarray, memoryview, np.from_dlpack, ct.from_dlpack, ct.Tensor):
+            kept = export(how)
+            gc.collect()
+            ct.data.Loader(Squares(50), batch=3, shuffle=False)  # may get the memory that was freed
+            self.assertEqual([np.asarray(x)[0, 0, 0] for x in kept], [0, 3, 6, 9, 0], how)
+
+    def test_batches_outlive_the_loader(self):
+        loader = ct.data.Loader(Squares(6), batch=3, shuffle=False)
+        x, _ = next(iter(loader))
+        del loader
+        gc.collect()
+        self.assertEqual(x.tolist(), [[[i] * 3] * 2 for i in range(3)])
+
+    def test_loader_dropped_in_a_step_that_uses_it(self):
+        for there in (np.asarray, lambda x: x):
+            loader = ct.data.Loader(Squares(6), batch=3, shuffle=False)
             with ct.step():
-                x, _ = next(batches)
-                y = ct.relu(x)
-                next(batches)
+                x, _ = next(iter(loader))
+                y = (x + 1).keep()
+                there(x)
+                del loader
+                gc.collect()
+            self.assertEqual(y.numpy()[:, 0, 0].tolist(), [1, 2, 3])
+            self.assertEqual(x.numpy()[:, 0, 0].tolist(), [0, 1, 2])
+
+    def test_batches_of_a_loader_that_a_trainer_uses(self):
+        x = np.arange(24, dtype=np.float32).reshape(12, 2)
+        net = ct.nn.Linear(2, 1)
+        loader = ct.data.Loader(ct.data.Arrays(x), batch=3, shuffle=False)
+        before = next(iter(loader))[0]
+        trainer = ct.train.Trainer(ct.optim.SGD(net.parameters(), lr=0), loader,
+                                   lambda a: ct.sum(net(a)), net=net, iterations=6)
+        after = next(iter(loader))[0]
+        seen = np.asarray(after).copy()
+        trainer.run()
+        np.testing.assert_array_equal(before.numpy(), x[:3])
+        np.testing.assert_array_equal(after.numpy(), seen)
+
+    def test_threads_that_share_a_loader(self):
+        asked, answer = threading.Event(), threading.Event()
+
+        class Waiting(Squares):
+            def __getitem__(self, i):
+                if i == 4:
+                    asked.set()
+                    answer.wait(60)
+                return super().__getitem__(i)
+
+        loader = ct.data.Loader(Waiting(8), batch=4, shuffle=False, threads=0)
+        next(iter(loader))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            other = pool.submit(next, iter(loader))
+            self.assertTrue(asked.wait(60))
+            try:
+                with self.assertRaisesRegex(RuntimeError, "another thread takes a batch"):
+                    next(iter(loader))
+            finally:
+                answer.set()
+            self.assertEqual(other.result()[1].tolist(), [4, 5, 6, 7])
+
+    def test_batch_of_an_open_step(self):
+        loader = ct.data.Loader(Squares(12), batch=3)
+        with ct.step():
+            x, _ = next(iter(loader))
+            y = ct.relu(x)
+            for _ in range(2):
+                with self.assertRaisesRegex(RuntimeError, "the open step uses the last batch"):
+                    next(iter(loader))
         del y
 
     def test_errors_name_the_sample(self):
@@ -124,6 +195,19 @@ class Loading(unittest.TestCase):
         loader = ct.data.Loader(Squares(20, bad=7), batch=4, skip=0.5)
         self.assertEqual(sum(len(x) for x, _ in loader), 19)
         self.assertEqual(loader.stats()["skipped"], 1)
+
+    def test_samples_of_another_type(self):
+        class Mixed(Squares):
+            def __getitem__(self, i):
+                return np.full(2, i, np.int32 if i == 3 else np.float32)
+
+        with self.assertRaisesRegex(ct.Error, "sample 3.*type 'i', expected 8 bytes of type f32"):
+            list(ct.data.Loader(Mixed(6), batch=2))
+
+    def test_arrays_that_are_not_stored_row_by_row(self):
+        row = ct.Tensor(np.broadcast_to(np.float32([1, 2]), (100000, 2)))
+        with self.assertRaisesRegex(TypeError, "row by row"):
+            ct._core.arrays_open([row])
 
     def test_stream(self):
         def numbers():

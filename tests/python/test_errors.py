@@ -96,6 +96,14 @@ class Contexts(unittest.TestCase):
         np.testing.assert_array_equal(x.numpy(), ones(1, 2))  # a value can always be read
 
 
+class Texts(unittest.TestCase):
+    def test_a_message_that_is_cut(self):
+        for start in ("", "a", "aa"):  # one of them is cut in the middle of a character
+            with self.assertRaises(ct.Error) as raised:
+                ct._core.weights_values(start + 4000 * "é")
+            self.assertIn(100 * "é", str(raised.exception))
+
+
 class NotFinite(unittest.TestCase):
     def test_reading(self):
         self.assertNotEqual((ct.tensor(0.0) / 0).item(), (ct.tensor(0.0) / 0).item())

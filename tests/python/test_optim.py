@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The optimizers of the Python package. Their numbers are compared with PyTorch in tests/golden."""
+import gc
+import sys
 import unittest
 
 import catena as ct
@@ -44,6 +46,15 @@ class Optimizers(unittest.TestCase):
             ct.optim.LBFGS(net.parameters(), iterations=-1)
         opt = ct.optim.LARS(net.parameters(), momentum=0.0)
         self.assertEqual(ct._core.optim_hyper(opt, "momentum"), 0)
+
+    def test_holds_its_parameters(self):
+        parameters = ct.nn.Linear(3, 2).parameters()
+        before = sys.getrefcount(parameters[0])
+        opt = ct._core.sgd_new(p for p in parameters)
+        self.assertGreater(sys.getrefcount(parameters[0]), before)
+        del opt
+        gc.collect()
+        self.assertEqual(sys.getrefcount(parameters[0]), before)
 
     def test_schedule_with_restarts(self):
         opt = ct.optim.SGD(ct.nn.Linear(2, 2).parameters(), lr=1.0)

@@ -7,6 +7,8 @@ import json
 import os
 import tempfile
 import unittest
+import weakref
+from unittest import mock
 
 import numpy as np
 
@@ -122,6 +124,67 @@ class Training(unittest.TestCase):
         with self.assertRaises(ct.ShapeError):
             ct.train.Trainer(opt, loader, loss, epochs=1).run()
         self.assertEqual(ct.current_context().depth, 0)
+
+    def test_arrays_of_a_step_are_let_go(self):
+        net, alive, most = ct.nn.Linear(2, 1), [], []
+        opt = ct.optim.SGD(net.parameters(), lr=0.01)
+
+        def loss(a):
+            most.append(sum(r() is not None for r in alive))
+            more = np.ones((4, 1), np.float32)
+            alive.append(weakref.ref(more))
+            return ct.sum(net(a) + more)
+
+        loader = ct.data.Loader(ct.data.Arrays(np.ones((8, 2), np.float32)), batch=4)
+        ct.train.Trainer(opt, loader, loss, net=net, iterations=10).run()
+        self.assertEqual(max(most), 0)
+        self.assertEqual([r() for r in alive], [None] * 10)
+
+    def test_steps_of_the_trainer_stay_open(self):
+        net = ct.nn.Linear(2, 1)
+        opt = ct.optim.SGD(net.parameters(), lr=0.01)
+        loader = ct.data.Loader(ct.data.Arrays(np.ones((8, 2), np.float32)), batch=4)
+
+        def run(act):
+            def loss(a):
+                y = ct.sum(net(a))
+                act(ct.current_context())
+                return y
+
+            ct.train.Trainer(opt, loader, loss, net=net, iterations=2).run()
+
+        with self.assertRaisesRegex(RuntimeError, "belongs to the caller of this function"):
+            run(lambda context: context.end())
+        with self.assertRaisesRegex(RuntimeError, "has left a step open"):
+            run(lambda context: context.begin())
+        run(lambda context: context.abandon())
+        self.assertEqual(ct.current_context().depth, 0)
+
+    def test_steps_around_a_module_stay_open(self):
+        class Ending(ct.nn.Module):
+            def forward(self, x):
+                ct.current_context().end()
+                return x
+
+        net = Ending()
+        with mock.patch("sys.unraisablehook") as hook, self.assertRaises(ct.Error):
+            with ct.step():
+                ct._core.call(net, np.ones((1, 2), np.float32))
+        self.assertIn("belongs to the caller", str(hook.call_args[0][0].exc_value))
+        self.assertEqual(ct.current_context().depth, 0)
+
+    def test_nothing_is_closed_while_the_trainer_runs(self):
+        net = ct.nn.Linear(2, 1)
+        opt = ct.optim.SGD(net.parameters(), lr=0.01)
+        loader = ct.data.Loader(ct.data.Arrays(np.ones((8, 2), np.float32)), batch=4)
+
+        def loss(a):
+            opt._handle.close()
+            return ct.sum(net(a))
+
+        with self.assertRaisesRegex(RuntimeError, "close: the library is running"):
+            ct.train.Trainer(opt, loader, loss, net=net, iterations=2).run()
+        opt._handle.close()
 
     def test_stop_and_resume(self):
         net, trainer = make(self.folder, 6)

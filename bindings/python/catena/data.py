@@ -119,15 +119,10 @@ class Loader:
                                         drop_last=int(drop_last), skip=skip, **options)
         self.batch = batch
         self.drop_last = drop_last
-        self.last: list[Tensor] | None = None
 
     def __iter__(self) -> Iterator[list[Tensor]]:
-        while True:
-            fields = _core.loader_next(self, self.last)
-            self.last = fields
-            if fields is None:
-                return
-            yield list(fields)
+        while (fields := _core.loader_next(self)) is not None:
+            yield fields
 
     def __len__(self) -> int:
         """Batches per epoch, if no sample is left out."""

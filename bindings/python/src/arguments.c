@@ -286,25 +286,27 @@ bool to_init(const char *what, PyObject *o, ctn_init *x)
 
 bool to_variables(PyObject *o, variables *x)
 {
-    static ctn_var **var;
-    static const char **name;
-    PyObject *all = PySequence_Tuple(o);
-    if (!all) return false;
-    const Py_ssize_t n = PyTuple_Size(all);
-    PyMem_Free(var);
-    PyMem_Free(name);
-    var = PyMem_Calloc((size_t)n + 1, sizeof *var);
-    name = PyMem_Calloc((size_t)n + 1, sizeof *name);
+    x->all = PySequence_Tuple(o);
+    if (!x->all) return false;
+    const Py_ssize_t n = PyTuple_Size(x->all);
+    ctn_var **var = PyMem_Calloc((size_t)n + 1, sizeof *var);
+    const char **name = PyMem_Calloc((size_t)n + 1, sizeof *name);
+    x->vars = (ctn_vars){(int)n, var, name};
     bool ok = var && name;
     if (!ok) PyErr_NoMemory();
     for (Py_ssize_t i = 0; ok && i < n; i++) {
-        PyObject *p = PyTuple_GetItem(all, i);
+        PyObject *p = PyTuple_GetItem(x->all, i);
         ok = to_variable("a parameter", p, &var[i]) &&
              to_text("name", ((variable *)p)->name, &name[i]);
     }
-    x->vars = (ctn_vars){(int)n, var, name};
-    Py_DECREF(all);
     return ok;
+}
+
+void free_variables(variables *x)
+{
+    PyMem_Free((void *)x->vars.var);
+    PyMem_Free((void *)x->vars.name);
+    Py_XDECREF(x->all);
 }
 
 PyObject *list_variables(context *c, ctn_vars v, PyObject *owner)

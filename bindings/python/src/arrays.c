@@ -22,6 +22,12 @@ static ctn_dtype type_of_format(const char *f, Py_ssize_t size)
     }
 }
 
+bool has_type(const Py_buffer *b, ctn_dtype t)
+{
+    if (t == CTN_BF16) return b->format && strcmp(b->format, "H") == 0; /* its bits */
+    return type_of_format(b->format, b->itemsize) == t;
+}
+
 bool take_array(tensor *x, PyObject *o)
 {
     if (PyObject_GetBuffer(o, &x->view, PyBUF_RECORDS_RO) < 0) return false;
@@ -59,7 +65,7 @@ static const char *format_of(ctn_dtype t)
     }
 }
 
-static bool row_major(const ctn_desc *d)
+bool row_major(const ctn_desc *d)
 {
     int64_t n = 1;
     for (int i = d->ndim; i-- > 0; n *= d->dim[i])
@@ -82,7 +88,7 @@ static bool can_show(const tensor *x, int flags)
 int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     tensor *x = (tensor *)self;
-    if (!fetch(x) || !can_show(x, flags)) return -1;
+    if (!fetch_lasting(x) || !can_show(x, flags)) return -1;
     const Py_ssize_t size = (Py_ssize_t)ctn_dtype_size(x->d.dtype);
     Py_ssize_t *shape = PyMem_Malloc(2 * CTN_MAX_DIMS * sizeof *shape);
     if (!shape) {

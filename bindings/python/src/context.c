@@ -68,15 +68,33 @@ ctn_status end_scope(context *c)
 {
     ctn_status st;
     if (c->depth == 1 && !PyErr_Occurred() && ctn_error_status() == CTN_OK) fetch_kept(c);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_scope_end(c->c);
-    Py_END_ALLOW_THREADS
-    if (--c->depth > 0) return st;
-    while (c->live) detach(c->live);
-    if (c->held && PyList_Size(c->held) > 0)
-        (void)PyList_SetSlice(c->held, 0, PyList_Size(c->held), NULL);
-    bury(c);
+    CALL_END
+    if (--c->depth == 0) scopes_ended(c);
     return st;
+}
+
+void scopes_ended(context *c)
+{
+    PyObject *held = c->held;
+    while (c->live) detach(c->live);
+    c->held = NULL;
+    Py_XDECREF(held);
+    bury(c);
+}
+
+int guard_scopes(context *c)
+{
+    const int was = c->floor;
+    c->floor = c->depth;
+    return was;
+}
+
+void unguard_scopes(context *c, int was)
+{
+    while (c->depth > c->floor) (void)end_scope(c);
+    c->floor = was;
 }
 
 bool hold(context *c, PyObject *o)
@@ -196,7 +214,11 @@ static PyObject *context_end(PyObject *self, PyObject *unused)
 {
     context *c = (context *)self;
     (void)unused;
-    if (c->depth == 0) return PyErr_Format(PyExc_RuntimeError, "no step is open");
+    if (c->depth <= c->floor)
+        return PyErr_Format(PyExc_RuntimeError,
+                            c->depth == 0 ? "no step is open"
+                                          : "end: the open step belongs to the caller of this "
+                                            "function, which ends it");
     return check(end_scope(c)) ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -206,7 +228,7 @@ static PyObject *context_abandon(PyObject *self, PyObject *unused)
     context *c = (context *)self;
     (void)unused;
     for (tensor *x = c->live; x; x = x->next) x->kept = false;
-    if (c->depth > 0) (void)end_scope(c);
+    if (c->depth > c->floor) (void)end_scope(c);
     ctn_error_clear();
     return Py_NewRef(Py_None);
 }
@@ -215,9 +237,9 @@ static PyObject *context_flush(PyObject *self, PyObject *unused)
 {
     ctn_status st;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_flush(((context *)self)->c);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return check(st) ? Py_NewRef(Py_None) : NULL;
 }
 

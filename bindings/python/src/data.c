@@ -109,12 +109,13 @@ static bool copy_value(PyObject *o, const ctn_field *f, void *to)
         return !PyErr_Occurred();
     }
     if (PyObject_GetBuffer(o, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return false;
-    const bool fits =
-        (size_t)b.len == bytes_of(f) && b.itemsize == (Py_ssize_t)ctn_dtype_size(f->dtype);
+    const bool fits = (size_t)b.len == bytes_of(f) && has_type(&b, f->dtype);
     if (fits) memcpy(to, b.buf, (size_t)b.len);
     else
-        PyErr_Format(PyExc_ValueError, "it has %zd bytes, sample 0 has %zd", b.len,
-                     (Py_ssize_t)bytes_of(f));
+        PyErr_Format(PyExc_ValueError,
+                     "it has %zd bytes of type '%s', expected %zd bytes of type %s as in sample 0",
+                     b.len, b.format ? b.format : "B", (Py_ssize_t)bytes_of(f),
+                     ctn_dtype_name(f->dtype));
     PyBuffer_Release(&b);
     return fits;
 }
@@ -205,9 +206,11 @@ static PyObject *arrays_open(PyObject *self, PyObject *list)
     if (all && !ok) PyErr_Format(PyExc_ValueError, "expected 1 to %d arrays", CTN_DATA_FIELDS);
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         tensor *x = (tensor *)PyTuple_GetItem(all, i);
-        ok = PyObject_TypeCheck((PyObject *)x, tensor_type) && fetch(x) && x->d.ndim > 0;
+        ok = PyObject_TypeCheck((PyObject *)x, tensor_type) && fetch_lasting(x) && x->d.ndim > 0 &&
+             row_major(&x->d);
         if (!ok) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected arrays");
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "expected arrays that are stored row by row");
             break;
         }
         if (i == 0) count = x->d.dim[0];
@@ -249,9 +252,9 @@ static PyObject *dataset_get(PyObject *self, PyObject *args)
         }
     }
     if (!all) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_dataset_get(ds, index, to);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return all;
     Py_DECREF(all);
     return NULL;
@@ -259,50 +262,108 @@ static PyObject *dataset_get(PyObject *self, PyObject *args)
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Tensors of the last batch that somebody still has get memory of their own. */
-static bool settle(PyObject *last)
+/* A loader lends its memory to the tensors of a batch, and writes the next one there. */
+
+/* Fields of the last batch that somebody still has get memory of their own. reader: the context
+ * whose open step goes on to read the loader's memory, or NULL. */
+static bool settle(handle *loader, context **reader)
 {
-    for (Py_ssize_t i = 0; i < PyList_Size(last); i++) {
-        tensor *x = (tensor *)PyList_GetItem(last, i);
+    const Py_ssize_t n = loader->last ? PyTuple_Size(loader->last) : 0;
+    bool ok = true;
+    *reader = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        tensor *x = (tensor *)PyTuple_GetItem(loader->last, i);
         if (Py_REFCNT((PyObject *)x) < 2) continue;
-        if (x->t) {
-            PyErr_SetString(PyExc_RuntimeError, "the open step uses the last batch: end the step "
-                                                "before the next batch is taken");
-            return false;
-        }
-        if (!x->own && x->memory && !own_memory(x)) return false;
+        if (x->t) *reader = x->ctx;
+        if (x->lent) ok = own_memory(x) && ok;
     }
-    return true;
+    return ok;
 }
 
-/* loader_next(loader, last): the fields of the next batch as a list; None at the end of an epoch.
- * last: the list that the previous call returned, or None. */
-static PyObject *loader_next(PyObject *self, PyObject *args)
+static void forget_last(handle *loader)
 {
-    PyObject *object, *last;
+    PyObject *last = loader->last;
+    loader->last = NULL;
+    Py_XDECREF(last);
+}
+
+/* Raises unless the loader may write the next batch. */
+static bool may_advance(handle *loader)
+{
+    context *reader;
+    if (!settle(loader, &reader)) return false;
+    if (!reader) forget_last(loader);
+    else
+        PyErr_SetString(PyExc_RuntimeError, "the open step uses the last batch: end the step "
+                                            "before the next batch is taken");
+    return !reader;
+}
+
+context *loader_ends(handle *loader)
+{
+    context *reader;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (!settle(loader, &reader)) /* without memory for copies, their values are gone */
+        for (Py_ssize_t i = 0; i < PyTuple_Size(loader->last); i++) {
+            tensor *x = (tensor *)PyTuple_GetItem(loader->last, i);
+            if (x->lent) x->memory = NULL;
+        }
+    PyErr_Restore(type, value, trace);
+    forget_last(loader);
+    return reader ? reader : loader->ctx;
+}
+
+bool share_loader(PyObject *o)
+{
+    handle *loader = (handle *)owner_of(o);
+    loader->shared = true;
+    return may_advance(loader);
+}
+
+/* The fields of a batch as a tuple of tensors. */
+static PyObject *batch_fields(const ctn_batch *b, bool copy)
+{
+    context *c = current_context();
+    PyObject *all = c ? PyTuple_New(b->fields) : NULL;
+    for (int f = 0; all && f < b->fields; f++) {
+        tensor *x = (tensor *)wrap_field(c, &b->field[f], b->data[f], NULL);
+        if (x) x->lent = true;
+        const bool ok = x && (!copy || own_memory(x));
+        if (ok && PyTuple_SetItem(all, f, (PyObject *)x) == 0) continue;
+        if (!ok) Py_XDECREF((PyObject *)x);
+        Py_DECREF(all);
+        return NULL;
+    }
+    return all;
+}
+
+/* loader_next(loader): the fields of the next batch as a list; None at the end of an epoch. */
+static PyObject *loader_next(PyObject *self, PyObject *object)
+{
     ctn_loader *l;
     ctn_batch b;
     ctn_status st;
-    context *c = current_context();
     (void)self;
-    if (!c || !PyArg_ParseTuple(args, "OO", &object, &last) ||
-        !to_handle("loader", object, kind_of("loader"), &l) || (last != Py_None && !settle(last)))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    if (!to_handle("loader", object, kind_of("loader"), &l)) return NULL;
+    handle *loader = (handle *)owner_of(object);
+    if (loader->busy)
+        return PyErr_Format(PyExc_RuntimeError, "another thread takes a batch of this loader: give "
+                                                "each thread a loader of its own");
+    if (!may_advance(loader)) return NULL;
+    loader->busy = true;
+    Py_INCREF((PyObject *)loader);
+    CALL_BEGIN
         st = ctn_loader_next(l, &b);
-    Py_END_ALLOW_THREADS
-    if (!check(st)) return NULL;
-    if (st == CTN_END) return Py_NewRef(Py_None);
-    PyObject *all = PyList_New(0);
-    for (int f = 0; all && f < b.fields; f++) {
-        PyObject *x = wrap_field(c, &b.field[f], b.data[f], owner_of(object));
-        if (!x || PyList_Append(all, x) < 0) {
-            Py_DECREF(all);
-            all = NULL;
-        }
-        Py_XDECREF(x);
-    }
-    return all;
+    CALL_END
+    loader->busy = false;
+    PyObject *fields = NULL;
+    if (!check(st)) fields = NULL;
+    else if (st == CTN_END) fields = Py_NewRef(Py_None);
+    else if ((loader->last = batch_fields(&b, loader->shared)))
+        fields = PySequence_List(loader->last);
+    Py_DECREF((PyObject *)loader);
+    return fields;
 }
 
 static PyObject *loader_stats(PyObject *self, PyObject *object)
@@ -321,7 +382,7 @@ static PyMethodDef functions[] = {
     {"end_threads", end_threads, METH_NOARGS, "Data sets of Python give no more samples."},
     {"arrays_open", arrays_open, METH_O, "A data set of the rows of tensors."},
     {"dataset_get", dataset_get, METH_VARARGS, "One sample of a data set as tensors."},
-    {"loader_next", loader_next, METH_VARARGS, "The next batch of a loader."},
+    {"loader_next", loader_next, METH_O, "The next batch of a loader."},
     {"loader_stats", loader_stats, METH_O, "Counters of a loader."},
     {NULL, NULL, 0, NULL},
 };

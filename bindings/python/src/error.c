@@ -40,7 +40,7 @@ static PyObject *message(void)
 {
     const char *said = ctn_error_message(), *trace = strchr(said, '\n');
     const size_t n = trace ? (size_t)(trace - said) : strlen(said);
-    PyObject *first = PyUnicode_FromStringAndSize(said, (Py_ssize_t)n);
+    PyObject *first = PyUnicode_DecodeUTF8(said, (Py_ssize_t)n, "replace"); /* it may be cut */
     PyObject *prefix = PyUnicode_FromString("ctn_"), *none = PyUnicode_FromString("");
     PyObject *spoken = first && prefix && none ? PyUnicode_Replace(first, prefix, none, -1) : NULL;
     PyObject *text = spoken ? PyUnicode_FromFormat("%U%s", spoken, said + n) : NULL;

@@ -68,14 +68,14 @@ static void capsule_free(PyObject *capsule)
     if (m) m->deleter(m);
 }
 
-/* to_dlpack(tensor): a capsule that shares the memory of the value. */
+/* to_dlpack(tensor): a capsule that shares the memory of the value, and holds the tensor. */
 static PyObject *to_dlpack(PyObject *self, PyObject *object)
 {
     tensor *x = (tensor *)object;
     (void)self;
     if (!PyObject_TypeCheck(object, tensor_type))
         return PyErr_Format(PyExc_TypeError, "expected a tensor");
-    if (!fetch(x)) return NULL;
+    if (!fetch_lasting(x)) return NULL;
     const size_t n = (size_t)x->d.ndim;
     dl_managed *m = PyMem_Calloc(1, sizeof *m);
     if (!m) return PyErr_NoMemory();
@@ -109,7 +109,9 @@ static PyObject *from_dlpack(PyObject *self, PyObject *capsule)
     if (!m) return NULL;
     const dl_tensor *t = &m->t;
     const ctn_dtype dtype = type_of_dl(t->dtype);
-    if (t->device.type != DL_CPU || dtype == 0 || t->ndim > CTN_MAX_DIMS)
+    bool fits = t->device.type == DL_CPU && dtype != 0 && t->ndim >= 0 && t->ndim <= CTN_MAX_DIMS;
+    for (int i = 0; fits && i < t->ndim; i++) fits = t->shape[i] >= 0;
+    if (!fits)
         return PyErr_Format(PyExc_TypeError,
                             "from_dlpack: expected a tensor in the memory of the CPU with at most "
                             "%d dimensions and a type that Catena has",
@@ -142,9 +144,9 @@ static PyObject *mpi_init(PyObject *self, PyObject *unused)
     ctn_status st;
     (void)self, (void)unused;
     if (!launched()) return PyBool_FromLong(0);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_mpi_init(NULL, NULL);
-    Py_END_ALLOW_THREADS
+    CALL_END
     return check(st) ? PyBool_FromLong(1) : NULL;
 }
 
@@ -160,9 +162,9 @@ static PyObject *send_bytes(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Oy*i", &o, &bytes, &to)) return NULL;
     const bool known = to_handle("comm", o, kind_of("comm"), &c);
     if (known) {
-        Py_BEGIN_ALLOW_THREADS
+        CALL_BEGIN
             st = ctn_comm_send_bytes(c, bytes.buf, (size_t)bytes.len, to);
-        Py_END_ALLOW_THREADS
+        CALL_END
     }
     PyBuffer_Release(&bytes);
     return known && check(st) ? Py_NewRef(Py_None) : NULL;
@@ -179,16 +181,16 @@ static PyObject *recv_bytes(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "Oi", &o, &from) || !to_handle("comm", o, kind_of("comm"), &c))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_comm_recv_size(c, from, &n);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (!check(st)) return NULL;
     PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n);
     if (!result) return NULL;
     char *at = PyBytes_AsString(result);
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_comm_recv_bytes(c, at, n, from);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return result;
     Py_DECREF(result);
     return NULL;

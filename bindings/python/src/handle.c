@@ -7,6 +7,7 @@
 #include "python.h"
 
 PyTypeObject *handle_type;
+int running;
 
 PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses)
 {
@@ -30,13 +31,19 @@ PyObject *wrap_handle(const handle_kind *kind, void *p, PyObject *uses)
 
 static void release(handle *h)
 {
-    if (h->owned && h->p && h->kind->release) free_later(h->ctx, h->kind->release, h->p);
+    context *c = h->last ? loader_ends(h) : h->ctx;
+    if (h->owned && h->p && h->kind->release) free_later(c, h->kind->release, h->p);
     h->p = NULL;
 }
 
 static PyObject *handle_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (running > 0)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "close: the library is running and may use this %s: close it afterwards",
+            ((handle *)self)->kind->name);
     release((handle *)self);
     return Py_NewRef(Py_None);
 }

@@ -19,14 +19,18 @@ static ctn_tensor *forward(void *self, ctn_module *m, ctn_tensor *x)
     const PyGILState_STATE gil = PyGILState_Ensure();
     ctn_tensor *result = NULL;
     context *c = current_context();
+    const int was = c ? guard_scopes(c) : 0;
     (void)m;
     PyObject *in = c ? wrap(c, x, here()) : NULL;
     PyObject *y = in ? PyObject_CallFunctionObjArgs(self, in, NULL) : NULL;
-    if (y && c) result = recorded(c, y);
+    if (y && c->depth > c->floor)
+        PyErr_SetString(PyExc_RuntimeError, "the module has left a step open: end it there");
+    else if (y) result = recorded(c, y);
     if (!result && PyErr_Occurred()) {
         ctn_fail(CTN_EARG, "the forward function of a module raised an exception");
         PyErr_WriteUnraisable(self);
     }
+    if (c) unguard_scopes(c, was);
     Py_XDECREF(y);
     Py_XDECREF(in);
     PyGILState_Release(gil);

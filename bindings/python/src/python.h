@@ -25,6 +25,7 @@ typedef struct tensor tensor;
 typedef struct {
     PyObject_HEAD ctn_context *c;
     int depth;             /* open scopes */
+    int floor;             /* of these, scopes that Python's end() must not close */
     uint64_t serial;       /* number of the outermost scope */
     tensor *live;          /* tensors of the open scope */
     PyObject *held;        /* list of objects whose memory the open scope reads */
@@ -39,6 +40,7 @@ struct tensor {
     bool kept;            /* its value is read when the scope ends */
     void *memory;         /* the value; NULL: only in the scope */
     bool own;             /* memory is ours; otherwise it belongs to view */
+    bool lent;            /* memory is a loader's, whose `last` has this tensor */
     const char *at;       /* the source line that recorded it; NULL: made from an array */
     PyObject *failure;    /* the exception of the first read, for NumPy, which asks again */
     Py_buffer view;
@@ -65,9 +67,21 @@ typedef struct {
     bool owned;      /* this object frees p */
     PyObject *owner; /* otherwise: the object that does */
     PyObject *uses;  /* what must live longer; may be NULL */
+    PyObject *last;  /* of a loader: tuple of the fields of the last batch, or NULL */
+    bool shared;     /* of a loader: trainers take batches from it too */
+    bool busy;       /* of a loader: a thread waits for a batch */
 } handle;
 
 extern PyTypeObject *context_type, *tensor_type, *variable_type, *handle_type;
+
+/* Around a call of the library that may run long or call Python: other threads may run. */
+#define CALL_BEGIN \
+    running++;     \
+    Py_BEGIN_ALLOW_THREADS
+#define CALL_END         \
+    Py_END_ALLOW_THREADS \
+    running--;
+extern int running; /* such calls, in all threads (handle.c) */
 
 /* ---- errors (error.c) ------------------------------------------------------------------------ */
 
@@ -94,6 +108,12 @@ ctn_status begin_scope(context *c);
 ctn_status end_scope(context *c);
 /* Let the open scope hold on to an object. */
 bool hold(context *c, PyObject *o);
+/* No scope is open any more: let go of what it held, and free what was to be freed later. */
+void scopes_ended(context *c);
+/* While the library calls Python code, that code must not close the scopes around the call. Returns
+ * what unguard_scopes() needs, which closes those that the code has left open. */
+int guard_scopes(context *c);
+void unguard_scopes(context *c, int was);
 /* Call release(p) as soon as no scope of c is open. */
 void free_later(context *c, void (*release)(void *p), void *p);
 int add_context(PyObject *module);
@@ -119,8 +139,10 @@ PyObject *op_fail(one_op *op);
 
 /* at: the source line that recorded t. */
 PyObject *wrap(context *c, ctn_tensor *t, const char *at);
-/* Give x memory of its own with its value. */
+/* Give x memory with its value. */
 bool fetch(tensor *x);
+/* The same for somebody who keeps the address: the memory lives as long as x. */
+bool fetch_lasting(tensor *x);
 /* Forget that x belongs to a scope. */
 void detach(tensor *x);
 /* The recorded tensor that an object stands for in the open scope: a tensor, a variable, a number
@@ -133,14 +155,17 @@ PyObject *wrap_variable(context *c, ctn_var *v, const char *name, PyObject *owne
 /* A tensor without a scope that owns memory p, made by PyMem_Malloc. */
 PyObject *wrap_memory(context *c, void *p, const ctn_desc *d);
 PyObject *shape_tuple(int n, const int64_t *dims);
-/* A tensor without a scope that shows memory of another object. */
+/* A tensor without a scope that shows memory of another object; owner NULL: of a loader. */
 PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner);
 /* The same with memory of its own, *p, which is not set. */
 PyObject *wrap_new(context *c, const ctn_field *f, void **p);
-/* Copy the memory that x shows. */
+/* Copy the memory that a loader has lent to x. */
 bool own_memory(tensor *x);
 /* Let x show the memory of an array (arrays.c). */
 bool take_array(tensor *x, PyObject *o);
+/* Are these elements of type t? */
+bool has_type(const Py_buffer *b, ctn_dtype t);
+bool row_major(const ctn_desc *d);
 /* The buffer protocol of tensors (arrays.c); shape and strides are always given. */
 int get_buffer(PyObject *self, Py_buffer *view, int flags);
 void release_buffer(PyObject *self, Py_buffer *view);
@@ -221,15 +246,23 @@ bool to_text(const char *what, PyObject *o, const char **x);
 /* A dictionary with the fields of ctn_init, such as {"kind": "he_normal"}, or a number. */
 bool to_init(const char *what, PyObject *o, ctn_init *x);
 
-/* Parameters as the library takes them. The arrays live until the next call of to_variables. */
+/* Parameters as the library takes them. Call free_variables() after the call, also if
+ * to_variables() has failed. */
 typedef struct {
     ctn_vars vars;
+    PyObject *all; /* tuple of the parameters */
 } variables;
 bool to_variables(PyObject *o, variables *x);
+void free_variables(variables *x);
 /* Parameters of an object as a list; raises if there are none because of an error. */
 PyObject *list_variables(context *c, ctn_vars v, PyObject *owner);
 /* The Handle in an object, borrowed. */
 PyObject *owner_of(PyObject *o);
+/* A trainer will take batches from the loader in o. */
+bool share_loader(PyObject *o);
+/* Nothing shows the loader's memory any more, except the open step of the context that is returned,
+ * in which the loader is freed. */
+context *loader_ends(handle *loader);
 
 /* ---- ops (generated) ------------------------------------------------------------------------- */
 

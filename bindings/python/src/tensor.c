@@ -92,7 +92,7 @@ PyObject *wrap_field(context *c, const ctn_field *f, void *p, PyObject *owner)
     if (!x) return NULL;
     x->d = desc_of(f);
     x->memory = p;
-    x->view.obj = Py_NewRef(owner);
+    x->view.obj = Py_XNewRef(owner);
     return (PyObject *)x;
 }
 
@@ -109,9 +109,9 @@ bool own_memory(tensor *x)
     void *p = PyMem_Malloc(n + 1);
     if (!p) return PyErr_NoMemory() != NULL;
     memcpy(p, x->memory, n);
-    PyBuffer_Release(&x->view);
     x->memory = p;
     x->own = true;
+    x->lent = false;
     return true;
 }
 
@@ -169,9 +169,9 @@ bool fetch(tensor *x)
     void *p = PyMem_Malloc(bytes + 1);
     ctn_status st;
     if (!p) return PyErr_NoMemory() != NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_read(x->t, p, bytes);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (!check(st)) {
         PyMem_Free(p);
         return failed(x);
@@ -180,6 +180,11 @@ bool fetch(tensor *x)
     x->own = true;
     x->d = d;
     return true;
+}
+
+bool fetch_lasting(tensor *x)
+{
+    return fetch(x) && (!x->lent || own_memory(x));
 }
 
 /* ---- tensors in ops -------------------------------------------------------------------------- */
@@ -350,9 +355,9 @@ static bool only(PyObject *self, double *v)
         op_fail(&op);
         return false;
     }
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         *v = ctn_item(t);
-    Py_END_ALLOW_THREADS
+    CALL_END
     const bool ok = ctn_error_status() == CTN_OK;
     if (!ok) {
         raise_error();

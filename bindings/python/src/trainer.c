@@ -58,20 +58,26 @@ static PyObject *fields_of(context *c, ctn_step *s)
     return all;
 }
 
-/* Call a loss function in a scope that the library has opened. s NULL: without arguments. */
+/* Call a loss function in a scope that the library has opened, and ends before the next call.
+ * s NULL: without arguments. */
 static ctn_tensor *call_function(PyObject *function, ctn_step *s)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
     context *c = current_context();
     ctn_tensor *loss = NULL;
     PyObject *result = NULL;
+    if (c->depth == 0) scopes_ended(c);
     if (c->depth++ == 0) c->serial++;
+    const int was = guard_scopes(c);
     step_now = s;
     PyObject *fields = s ? fields_of(c, s) : PyTuple_New(0);
     if (fields) result = PyObject_CallObject(function, fields);
-    if (result) loss = recorded(c, result);
+    if (result && c->depth > c->floor)
+        PyErr_SetString(PyExc_RuntimeError, "the loss function has left a step open: end it there");
+    else if (result) loss = recorded(c, result);
     if (!loss) (void)stop_run();
     step_now = NULL;
+    unguard_scopes(c, was);
     if (--c->depth == 0)
         while (c->live) detach(c->live);
     Py_XDECREF(result);
@@ -92,6 +98,13 @@ static ctn_tensor *call_closure(void *user, ctn_context *ctx)
     return call_function(user, NULL);
 }
 
+/* What the last step has held is needed no more. */
+static void run_ended(void)
+{
+    context *c = current_context();
+    if (c && c->depth == 0) scopes_ended(c);
+}
+
 /* lbfgs_step(optimizer, closure): the loss before the step. */
 static PyObject *lbfgs_step(PyObject *self, PyObject *args)
 {
@@ -104,9 +117,10 @@ static PyObject *lbfgs_step(PyObject *self, PyObject *args)
     if (!c || !PyArg_ParseTuple(args, "OO", &opt, &closure) ||
         !to_handle("optimizer", opt, kind_of("optim"), &o) || !of_context(c, "optimizer", opt))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_lbfgs_step(o, call_closure, closure, &loss);
-    Py_END_ALLOW_THREADS
+    CALL_END
+    run_ended();
     return st < 0 ? raise_failure() : PyFloat_FromDouble(loss);
 }
 
@@ -172,7 +186,8 @@ static PyObject *trainer_new(PyObject *self, PyObject *args)
                           &o.seconds, &accumulate, &o.out) ||
         !to_handle("optimizer", opt, kind_of("optim"), &optim) ||
         !to_handle("loader", loader, kind_of("loader"), &data) ||
-        (net != Py_None && !to_handle("net", net, kind_of("module"), &o.net)))
+        (net != Py_None && !to_handle("net", net, kind_of("module"), &o.net)) ||
+        !share_loader(loader))
         return NULL;
     o.epochs = epochs;
     o.iterations = iterations;
@@ -188,9 +203,10 @@ static PyObject *trainer_run(PyObject *self, PyObject *object)
     ctn_status st;
     (void)self;
     if (!to_handle("trainer", object, kind_of("trainer"), &tr)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_trainer_run(tr);
-    Py_END_ALLOW_THREADS
+    CALL_END
+    run_ended();
     return st < 0 ? raise_failure() : Py_NewRef(Py_None);
 }
 
@@ -287,7 +303,8 @@ static PyObject *extend_evaluator(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOO", &object, &when, &loader, &loss) ||
         !to_handle("trainer", object, kind_of("trainer"), &tr) ||
-        !to_handle("loader", loader, kind_of("loader"), &data) || !to_trigger(when, &trigger, &t))
+        !to_handle("loader", loader, kind_of("loader"), &data) || !to_trigger(when, &trigger, &t) ||
+        !share_loader(loader))
         return NULL;
     return check(ctn_extend_evaluator(tr, t, data, call_loss, loss)) ? Py_NewRef(Py_None) : NULL;
 }

@@ -54,9 +54,9 @@ static PyObject *copy_out(PyObject *self, ctn_status (*get)(ctn_var *v, void *ds
     ctn_status st;
     void *p = PyMem_Malloc(bytes_of(d) + 1);
     if (!p) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = get(x->v, p, bytes_of(d));
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return wrap_memory(x->ctx, p, d);
     PyMem_Free(p);
     return NULL;
@@ -85,7 +85,7 @@ static int set_data(PyObject *self, PyObject *array, void *unused)
         return -1;
     }
     if (PyObject_GetBuffer(array, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return -1;
-    bool same = b.ndim == d->ndim && (size_t)b.itemsize == ctn_dtype_size(d->dtype);
+    bool same = b.ndim == d->ndim && has_type(&b, d->dtype);
     for (int i = 0; i < b.ndim && same; i++) same = b.shape[i] == d->dim[i];
     if (!same)
         PyErr_Format(PyExc_ValueError,
@@ -134,6 +134,7 @@ static PyObject *assign(PyObject *self, PyObject *value)
 {
     variable *x = (variable *)self;
     ctn_tensor *t;
+    if (x->ctx != current_context()) return foreign(here(), "parameter");
     if (x->ctx->depth == 0)
         return PyErr_Format(PyExc_RuntimeError,
                             "assign() is recorded in a step; outside of steps, set .data");

@@ -22,9 +22,9 @@ static PyObject *read_array(context *c, const ctn_weights *w, int64_t i, const c
     *name = a.name;
     PyObject *x = wrap_new(c, &f, &to);
     if (!x) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_weights_read(w, i, f.dtype, to, bytes);
-    Py_END_ALLOW_THREADS
+    CALL_END
     if (check(st)) return x;
     Py_DECREF(x);
     return NULL;
@@ -54,9 +54,9 @@ static PyObject *weights_values(PyObject *self, PyObject *object)
     context *c = current_context();
     (void)self;
     if (!c || !to_text("path", object, &path)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    CALL_BEGIN
         st = ctn_weights_open(&w, path);
-    Py_END_ALLOW_THREADS
+    CALL_END
     PyObject *all = check(st) ? read_all(c, w) : NULL;
     ctn_weights_free(w);
     return all;

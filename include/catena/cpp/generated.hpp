@@ -157,6 +157,7 @@ public:
     void start(Span<const int32_t *const> prompt, Span<const int64_t> length,
             Span<int32_t> next) const;
     bool next(Span<const int32_t> tokens, Span<int32_t> next) const;
+    int64_t sequences() const;
     const float *logits() const;
 };
 
@@ -1414,13 +1415,15 @@ inline int ContextRef::training() const
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_input_at(at.text(), ctx.get(), data, dtype,
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor input_strided(ContextRef ctx, const void *data, ctn_dtype dtype,
         Shape dims, Span<const int64_t> strides, Where at = Where::here())
 {
+    detail::same_length("input_strided: strides", strides.size(),
+            detail::length<int64_t>(dims.size()), "as many as dims");
     return Tensor(detail::check(ctn_input_strided_at(at.text(), ctx.get(), data, dtype,
-            static_cast<int>(strides.size()), dims.data(), strides.data())));
+            detail::length<int>(dims.size()), dims.data(), strides.data())));
 }
 [[nodiscard]] inline Tensor number(ContextRef ctx, double value, Where at = Where::here())
 {
@@ -1445,7 +1448,7 @@ inline Tensor RetainedRef::value(Where at) const
 inline std::vector<Tensor> grad(const Tensor &y, Span<const Tensor> xs, Where at = Where::here())
 {
     std::vector<ctn_tensor *> gxs(xs.size());
-    detail::check(ctn_grad_at(at.text(), y.get(), static_cast<int>(xs.size()),
+    detail::check(ctn_grad_at(at.text(), y.get(), detail::length<int>(xs.size()),
             detail::pointers(xs), gxs.data()));
     return detail::objects<Tensor>(gxs);
 }
@@ -1457,7 +1460,7 @@ inline Var::Var(ContextRef ctx, Text name, ctn_var_kind kind, ctn_dtype dtype, S
 {
     ctn_var *v = nullptr;
     detail::check(ctn_var_new(&v, ctx.get(), name.get(), kind, dtype,
-            static_cast<int>(dims.size()), dims.data()));
+            detail::length<int>(dims.size()), dims.data()));
     reset(v);
 }
 inline const char *VarRef::name() const
@@ -1555,10 +1558,14 @@ inline int64_t DatasetRef::length(int f, int64_t index) const
 }
 inline void DatasetRef::sample(const ctn_sample &s, Span<void *const> dst) const
 {
+    detail::same_length("sample: dst", dst.size(), ctn_dataset_fields(get()),
+            "one per field of ds");
     detail::check(ctn_dataset_sample(get(), &s, dst.data()));
 }
 inline void DatasetRef::sample_at(int64_t index, Span<void *const> dst) const
 {
+    detail::same_length("sample_at: dst", dst.size(), ctn_dataset_fields(get()),
+            "one per field of ds");
     detail::check(ctn_dataset_get(get(), index, dst.data()));
 }
 inline std::string DatasetRef::name(int64_t index) const
@@ -1581,16 +1588,22 @@ inline int DatasetRef::resizes() const
 }
 inline Dataset arrays_open(int64_t count, Span<const ctn_field> field, Span<const void *const> data)
 {
+    detail::same_length("arrays_open: data", data.size(), detail::length<int64_t>(field.size()),
+            "as many as field");
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_arrays_open(&ds, count, static_cast<int>(data.size()), field.data(),
+    detail::check(ctn_arrays_open(&ds, count, detail::length<int>(field.size()), field.data(),
             data.data()));
     return Dataset(ds);
 }
 inline Dataset ragged_open(int64_t count, Span<const ctn_field> field,
         Span<const void *const> data, Span<const int64_t *const> offset)
 {
+    detail::same_length("ragged_open: data", data.size(), detail::length<int64_t>(field.size()),
+            "as many as field");
+    detail::same_length("ragged_open: offset", offset.size(),
+            detail::length<int64_t>(field.size()), "as many as field");
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_ragged_open(&ds, count, static_cast<int>(offset.size()), field.data(),
+    detail::check(ctn_ragged_open(&ds, count, detail::length<int>(field.size()), field.data(),
             data.data(), offset.data()));
     return Dataset(ds);
 }
@@ -1639,14 +1652,14 @@ inline Sampler sampler_shuffled(int64_t count, uint64_t seed)
 inline Sampler sampler_weighted(Span<const double> weight, uint64_t seed)
 {
     ctn_sampler *s = nullptr;
-    detail::check(ctn_sampler_weighted(&s, static_cast<int64_t>(weight.size()), weight.data(),
+    detail::check(ctn_sampler_weighted(&s, detail::length<int64_t>(weight.size()), weight.data(),
             seed));
     return Sampler(s);
 }
 inline Sampler sampler_bucketed(Span<const int64_t> length, int64_t batch, uint64_t seed)
 {
     ctn_sampler *s = nullptr;
-    detail::check(ctn_sampler_bucketed(&s, static_cast<int64_t>(length.size()), length.data(),
+    detail::check(ctn_sampler_bucketed(&s, detail::length<int64_t>(length.size()), length.data(),
             batch, seed));
     return Sampler(s);
 }
@@ -1710,7 +1723,7 @@ inline void LoaderRef::set_state(const ctn_sampler_state &state) const
 inline Dataset files_open(Span<const char *const> path, Maybe<ctn_files_opt> opt = {})
 {
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_files_open(&ds, static_cast<int>(path.size()), path.data(), opt.get()));
+    detail::check(ctn_files_open(&ds, detail::length<int>(path.size()), path.data(), opt.get()));
     return Dataset(ds);
 }
 inline void npy_save(Text path, int64_t count, const ctn_field &field, const void *data)
@@ -1736,7 +1749,7 @@ inline Dataset tokens_open(Text path, Maybe<ctn_tokens_opt> opt = {})
 inline Dataset text_lines_open(Span<const char *const> path)
 {
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_text_lines_open(&ds, static_cast<int>(path.size()), path.data()));
+    detail::check(ctn_text_lines_open(&ds, detail::length<int>(path.size()), path.data()));
     return Dataset(ds);
 }
 inline Dataset DatasetRef::slice(int64_t first, int64_t count) const
@@ -1748,7 +1761,8 @@ inline Dataset DatasetRef::slice(int64_t first, int64_t count) const
 inline Dataset DatasetRef::subset(Span<const int64_t> index) const
 {
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_dataset_subset(&ds, get(), static_cast<int64_t>(index.size()), index.data()));
+    detail::check(ctn_dataset_subset(&ds, get(), detail::length<int64_t>(index.size()),
+            index.data()));
     return Dataset(ds);
 }
 inline std::tuple<Dataset, Dataset> dataset_split(DatasetRef base, double share, uint64_t seed)
@@ -1761,7 +1775,7 @@ inline std::tuple<Dataset, Dataset> dataset_split(DatasetRef base, double share,
 inline Dataset dataset_concat(std::vector<Dataset> parts)
 {
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_dataset_concat(&ds, static_cast<int>(parts.size()),
+    detail::check(ctn_dataset_concat(&ds, detail::length<int>(parts.size()),
             detail::pointers(parts).data()));
     detail::release(parts);
     return Dataset(ds);
@@ -1769,7 +1783,7 @@ inline Dataset dataset_concat(std::vector<Dataset> parts)
 inline Dataset dataset_relabel(Dataset base, Span<const char *const> name)
 {
     ctn_dataset *ds = nullptr;
-    detail::check(ctn_dataset_relabel(&ds, base.get(), static_cast<int64_t>(name.size()),
+    detail::check(ctn_dataset_relabel(&ds, base.get(), detail::length<int64_t>(name.size()),
             name.data()));
     static_cast<void>(base.release());
     return Dataset(ds);
@@ -1782,15 +1796,19 @@ inline Dataset DatasetRef::mask(TokenizerRef t, Maybe<ctn_mask_opt> opt) const
 }
 inline void DatasetRef::moments(int field, Span<double> mean, Span<double> std) const
 {
-    detail::check(ctn_dataset_moments(get(), field, static_cast<int64_t>(std.size()), mean.data(),
-            std.data()));
+    detail::same_length("moments: std", std.size(), detail::length<int64_t>(mean.size()),
+            "as many as mean");
+    detail::check(ctn_dataset_moments(get(), field, detail::length<int64_t>(mean.size()),
+            mean.data(), std.data()));
 }
 inline Dataset dataset_standardize(Dataset base, int field, Span<const double> mean,
         Span<const double> std)
 {
+    detail::same_length("dataset_standardize: std", std.size(),
+            detail::length<int64_t>(mean.size()), "as many as mean");
     ctn_dataset *ds = nullptr;
     detail::check(ctn_dataset_standardize(&ds, base.get(), field,
-            static_cast<int64_t>(std.size()), mean.data(), std.data()));
+            detail::length<int64_t>(mean.size()), mean.data(), std.data()));
     static_cast<void>(base.release());
     return Dataset(ds);
 }
@@ -1825,7 +1843,9 @@ inline void dist_sync_batch_norm(ModuleRef m, CommRef c = {})
 }
 inline void dist_mean(CommRef c, Span<double> value, Span<double> weight)
 {
-    detail::check(ctn_dist_mean(c.get(), static_cast<int>(weight.size()), value.data(),
+    detail::same_length("dist_mean: weight", weight.size(), detail::length<int64_t>(value.size()),
+            "as many as value");
+    detail::check(ctn_dist_mean(c.get(), detail::length<int>(value.size()), value.data(),
             weight.data()));
 }
 inline void dist_trainer(TrainerRef tr, CommRef c, Maybe<ctn_trigger> when = {})
@@ -1834,12 +1854,12 @@ inline void dist_trainer(TrainerRef tr, CommRef c, Maybe<ctn_trigger> when = {})
 }
 inline void dist_state_save(CommRef c, Text dir, Span<const ctn_state_part> parts)
 {
-    detail::check(ctn_dist_state_save(c.get(), dir.get(), static_cast<int>(parts.size()),
+    detail::check(ctn_dist_state_save(c.get(), dir.get(), detail::length<int>(parts.size()),
             parts.data()));
 }
 inline void dist_state_load(CommRef c, Text dir, Span<const ctn_state_part> parts)
 {
-    detail::check(ctn_dist_state_load(c.get(), dir.get(), static_cast<int>(parts.size()),
+    detail::check(ctn_dist_state_load(c.get(), dir.get(), detail::length<int>(parts.size()),
             parts.data()));
 }
 inline int dist_timeline_has(int rank, int size, int ranks)
@@ -1924,7 +1944,7 @@ inline void extend_timeline(TrainerRef tr, Text path, int64_t steps, int ranks)
         Shape dims, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_dist_recv_at(at.text(), c.get(), ctx.get(), rank, dtype,
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 inline DistChain::DistChain(ContextRef ctx, CommRef c)
 {
@@ -1939,7 +1959,7 @@ inline void DistChainRef::add(ModuleRef m, Where at) const
 inline void DistChainRef::recv(int rank, ctn_dtype dtype, Shape dims, Where at) const
 {
     detail::check(ctn_dist_chain_recv_at(at.text(), get(), rank, dtype,
-            static_cast<int>(dims.size()), dims.data()));
+            detail::length<int>(dims.size()), dims.data()));
 }
 inline void DistChainRef::send(int rank, Where at) const
 {
@@ -1952,8 +1972,8 @@ inline Tensor DistChainRef::call(const Tensor &x, int64_t rows, Where at) const
 inline DistGrid::DistGrid(CommRef c, Shape ranks, unsigned int periodic)
 {
     ctn_dist_grid *out = nullptr;
-    detail::check(ctn_dist_grid_new(&out, c.get(), static_cast<int>(ranks.size()), ranks.data(),
-            periodic));
+    detail::check(ctn_dist_grid_new(&out, c.get(), detail::length<int>(ranks.size()),
+            ranks.data(), periodic));
     reset(out);
 }
 inline int64_t DistGridRef::length(int dimension, int64_t length) const
@@ -1996,14 +2016,26 @@ inline Generator::Generator(ModuleRef m, Maybe<ctn_generator_opt> opt)
 inline void GeneratorRef::start(Span<const int32_t *const> prompt, Span<const int64_t> length,
         Span<int32_t> next) const
 {
-    detail::check(ctn_generator_start(get(), static_cast<int64_t>(next.size()), prompt.data(),
-            length.data(), next.data()));
+    detail::same_length("start: length", length.size(), detail::length<int64_t>(prompt.size()),
+            "as many as prompt");
+    detail::same_length("start: next", next.size(), detail::length<int64_t>(prompt.size()),
+            "as many as prompt");
+    detail::check(ctn_generator_start(get(), detail::length<int64_t>(prompt.size()),
+            prompt.data(), length.data(), next.data()));
 }
 inline bool GeneratorRef::next(Span<const int32_t> tokens, Span<int32_t> next) const
 {
+    detail::same_length("next: tokens", tokens.size(), ctn_generator_sequences(get()),
+            "one per sequence of g");
+    detail::same_length("next: next", next.size(), ctn_generator_sequences(get()),
+            "one per sequence of g");
     const ctn_status status = ctn_generator_next(get(), tokens.data(), next.data());
     detail::check(status);
     return status != CTN_END;
+}
+inline int64_t GeneratorRef::sequences() const
+{
+    return ctn_generator_sequences(get());
 }
 inline const float *GeneratorRef::logits() const
 {
@@ -2133,7 +2165,7 @@ inline void WeightsRef::read(int64_t i, ctn_dtype dtype, OutBytes dst) const
 }
 inline void weights_write(Text path, Span<const ctn_weights_item> items)
 {
-    detail::check(ctn_weights_write(path.get(), static_cast<int>(items.size()), items.data()));
+    detail::check(ctn_weights_write(path.get(), detail::length<int>(items.size()), items.data()));
 }
 inline ctn_state_part part_module(const char *prefix, ModuleRef m)
 {
@@ -2153,11 +2185,11 @@ inline ctn_state_part part_loader(const char *prefix, LoaderRef l)
 }
 inline void state_save(Text path, Span<const ctn_state_part> parts)
 {
-    detail::check(ctn_state_save(path.get(), static_cast<int>(parts.size()), parts.data()));
+    detail::check(ctn_state_save(path.get(), detail::length<int>(parts.size()), parts.data()));
 }
 inline void state_load(Text path, Span<const ctn_state_part> parts)
 {
-    detail::check(ctn_state_load(path.get(), static_cast<int>(parts.size()), parts.data()));
+    detail::check(ctn_state_load(path.get(), detail::length<int>(parts.size()), parts.data()));
 }
 
 // ---- log.h
@@ -2200,14 +2232,14 @@ inline ctn_predicts ModuleRef::predicts() const
 inline VarRef ModuleRef::param(Text name, ctn_dtype dtype, Shape dims, Maybe<ctn_init> init) const
 {
     ctn_var *v = nullptr;
-    detail::check(ctn_module_param(&v, get(), name.get(), dtype, static_cast<int>(dims.size()),
+    detail::check(ctn_module_param(&v, get(), name.get(), dtype, detail::length<int>(dims.size()),
             dims.data(), init.get()));
     return VarRef(v);
 }
 inline VarRef ModuleRef::state(Text name, ctn_dtype dtype, Shape dims, Maybe<ctn_init> init) const
 {
     ctn_var *v = nullptr;
-    detail::check(ctn_module_state(&v, get(), name.get(), dtype, static_cast<int>(dims.size()),
+    detail::check(ctn_module_state(&v, get(), name.get(), dtype, detail::length<int>(dims.size()),
             dims.data(), init.get()));
     return VarRef(v);
 }
@@ -2262,7 +2294,7 @@ inline Module module_share(ContextRef ctx, ModuleRef m)
 inline Module sequential_new(ContextRef ctx, std::vector<Module> modules)
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_sequential_new(&m, ctx.get(), static_cast<int>(modules.size()),
+    detail::check(ctn_sequential_new(&m, ctx.get(), detail::length<int>(modules.size()),
             detail::pointers(modules).data()));
     detail::release(modules);
     return Module(m);
@@ -2270,7 +2302,7 @@ inline Module sequential_new(ContextRef ctx, std::vector<Module> modules)
 inline Module module_list_new(ContextRef ctx, std::vector<Module> modules)
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_module_list_new(&m, ctx.get(), static_cast<int>(modules.size()),
+    detail::check(ctn_module_list_new(&m, ctx.get(), detail::length<int>(modules.size()),
             detail::pointers(modules).data()));
     detail::release(modules);
     return Module(m);
@@ -2285,7 +2317,7 @@ inline Module conv_new(ContextRef ctx, int64_t in, int64_t out, Shape kernel,
         Maybe<ctn_conv_module_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_conv_new(&m, ctx.get(), in, out, static_cast<int>(kernel.size()),
+    detail::check(ctn_conv_new(&m, ctx.get(), in, out, detail::length<int>(kernel.size()),
             kernel.data(), opt.get()));
     return Module(m);
 }
@@ -2293,15 +2325,15 @@ inline Module conv_transpose_new(ContextRef ctx, int64_t in, int64_t out, Shape 
         Maybe<ctn_conv_module_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_conv_transpose_new(&m, ctx.get(), in, out, static_cast<int>(kernel.size()),
-            kernel.data(), opt.get()));
+    detail::check(ctn_conv_transpose_new(&m, ctx.get(), in, out,
+            detail::length<int>(kernel.size()), kernel.data(), opt.get()));
     return Module(m);
 }
 inline Module deform_conv_new(ContextRef ctx, int64_t in, int64_t out, Shape kernel,
         Maybe<ctn_conv_module_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_deform_conv_new(&m, ctx.get(), in, out, static_cast<int>(kernel.size()),
+    detail::check(ctn_deform_conv_new(&m, ctx.get(), in, out, detail::length<int>(kernel.size()),
             kernel.data(), opt.get()));
     return Module(m);
 }
@@ -2309,7 +2341,7 @@ inline Module spectral_conv_new(ContextRef ctx, int64_t in, int64_t out, Shape m
         Maybe<ctn_spectral_conv_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_spectral_conv_new(&m, ctx.get(), in, out, static_cast<int>(modes.size()),
+    detail::check(ctn_spectral_conv_new(&m, ctx.get(), in, out, detail::length<int>(modes.size()),
             modes.data(), opt.get()));
     return Module(m);
 }
@@ -2348,14 +2380,14 @@ inline Module group_norm_new(ContextRef ctx, int64_t groups, int64_t channels,
 inline Module layer_norm_new(ContextRef ctx, Shape dims, Maybe<ctn_norm_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_layer_norm_new(&m, ctx.get(), static_cast<int>(dims.size()), dims.data(),
+    detail::check(ctn_layer_norm_new(&m, ctx.get(), detail::length<int>(dims.size()), dims.data(),
             opt.get()));
     return Module(m);
 }
 inline Module rms_norm_new(ContextRef ctx, Shape dims, Maybe<ctn_norm_opt> opt = {})
 {
     ctn_module *m = nullptr;
-    detail::check(ctn_rms_norm_new(&m, ctx.get(), static_cast<int>(dims.size()), dims.data(),
+    detail::check(ctn_rms_norm_new(&m, ctx.get(), detail::length<int>(dims.size()), dims.data(),
             opt.get()));
     return Module(m);
 }
@@ -2525,7 +2557,7 @@ inline std::vector<Tensor> onnx_run(ModuleRef m, Span<const Tensor> x, int ny,
         Where at = Where::here())
 {
     std::vector<ctn_tensor *> y(static_cast<std::size_t>(ny));
-    detail::check(ctn_onnx_run_at(at.text(), m.get(), static_cast<int>(x.size()),
+    detail::check(ctn_onnx_run_at(at.text(), m.get(), detail::length<int>(x.size()),
             detail::pointers(x), ny, y.data()));
     return detail::objects<Tensor>(y);
 }
@@ -2539,7 +2571,7 @@ inline void onnx_export(Text path, ctn_tensors inputs, ctn_tensors outputs,
 inline void onnx_export_module(ModuleRef m, Text path, Span<const ctn_field> in,
         Maybe<ctn_onnx_export_opt> opt = {})
 {
-    detail::check(ctn_onnx_export_module(m.get(), path.get(), static_cast<int>(in.size()),
+    detail::check(ctn_onnx_export_module(m.get(), path.get(), detail::length<int>(in.size()),
             in.data(), opt.get()));
 }
 
@@ -2565,29 +2597,29 @@ inline void onnx_export_module(ModuleRef m, Text path, Span<const ctn_field> in,
 [[nodiscard]] inline Tensor sum(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_sum_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_sum_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor reshape(const Tensor &x, Shape dims, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_reshape_at(at.text(), x.get(), static_cast<int>(dims.size()),
-            dims.data())));
+    return Tensor(detail::check(ctn_reshape_at(at.text(), x.get(),
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor transpose(const Tensor &x, Shape axes, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_transpose_at(at.text(), x.get(),
-            static_cast<int>(axes.size()), axes.data())));
+            detail::length<int>(axes.size()), axes.data())));
 }
 [[nodiscard]] inline Tensor broadcast_to(const Tensor &x, Shape dims, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_broadcast_to_at(at.text(), x.get(),
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor full(ContextRef ctx, double value, ctn_dtype dtype, Shape dims,
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_full_at(at.text(), ctx.get(), value, dtype,
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor softmax_cross_entropy(const Tensor &x, const Tensor &t,
         Maybe<ctn_softmax_cross_entropy_opt> opt = {}, Where at = Where::here())
@@ -2606,25 +2638,25 @@ inline void onnx_export_module(ModuleRef m, Text path, Span<const ctn_field> in,
 [[nodiscard]] inline Tensor fft(const Tensor &x, Shape axes, ctn_fft_norm norm,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_fft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_fft_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), norm)));
 }
 [[nodiscard]] inline Tensor ifft(const Tensor &x, Shape axes, ctn_fft_norm norm,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_ifft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_ifft_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), norm)));
 }
 [[nodiscard]] inline Tensor rfft(const Tensor &x, Shape axes, ctn_fft_norm norm,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_rfft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_rfft_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), norm)));
 }
 [[nodiscard]] inline Tensor irfft(const Tensor &x, Shape axes, int64_t n_last, ctn_fft_norm norm,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_irfft_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_irfft_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), n_last, norm)));
 }
 [[nodiscard]] inline Tensor complex_mul(const Tensor &a, const Tensor &b, Where at = Where::here())
@@ -2699,8 +2731,8 @@ inline std::tuple<Tensor, Tensor> group_ids(const Tensor &ids, int64_t segments,
 [[nodiscard]] inline Tensor im2col(const Tensor &x, Shape kernel, Maybe<ctn_conv_opt> opt = {},
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_im2col_at(at.text(), x.get(), static_cast<int>(kernel.size()),
-            kernel.data(), opt.get())));
+    return Tensor(detail::check(ctn_im2col_at(at.text(), x.get(),
+            detail::length<int>(kernel.size()), kernel.data(), opt.get())));
 }
 [[nodiscard]] inline Tensor local_conv(const Tensor &x, const Tensor &w, const Tensor &b = {},
         Maybe<ctn_conv_opt> opt = {}, Where at = Where::here())
@@ -2732,7 +2764,7 @@ inline std::tuple<Tensor, Tensor> max_pool_places(const Tensor &x, Maybe<ctn_poo
         Maybe<ctn_pool_opt> opt, Span<const int64_t> size, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_max_unpool_at(at.text(), y.get(), places.get(), opt.get(),
-            static_cast<int>(size.size()), size.data())));
+            detail::length<int>(size.size()), size.data())));
 }
 [[nodiscard]] inline Tensor avg_pool(const Tensor &x, Maybe<ctn_pool_opt> opt = {},
         Where at = Where::here())
@@ -2747,7 +2779,7 @@ inline std::tuple<Tensor, Tensor> max_pool_places(const Tensor &x, Maybe<ctn_poo
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_adaptive_avg_pool_at(at.text(), x.get(),
-            static_cast<int>(size.size()), size.data())));
+            detail::length<int>(size.size()), size.data())));
 }
 [[nodiscard]] inline Tensor spatial_pyramid_pool(const Tensor &x, int levels,
         Where at = Where::here())
@@ -2819,7 +2851,7 @@ inline std::tuple<Tensor, Tensor> max_pool_places(const Tensor &x, Maybe<ctn_poo
         Span<const int64_t> size, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_resize_at(at.text(), x.get(), kind,
-            static_cast<int>(size.size()), size.data())));
+            detail::length<int>(size.size()), size.data())));
 }
 [[nodiscard]] inline Tensor grid_sample(const Tensor &x, const Tensor &grid, int align_corners,
         Where at = Where::here())
@@ -3028,13 +3060,13 @@ inline std::tuple<Tensor, Tensor, Tensor, Tensor> classification_summary(const T
         ctn_dtype dtype, Shape dims, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_random_normal_at(at.text(), ctx.get(), mean, std, dtype,
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor random_uniform(ContextRef ctx, double lo, double hi, ctn_dtype dtype,
         Shape dims, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_random_uniform_at(at.text(), ctx.get(), lo, hi, dtype,
-            static_cast<int>(dims.size()), dims.data())));
+            detail::length<int>(dims.size()), dims.data())));
 }
 [[nodiscard]] inline Tensor gaussian(const Tensor &mean, const Tensor &ln_var,
         Where at = Where::here())
@@ -3417,7 +3449,7 @@ inline std::tuple<Tensor, Tensor> tree_lstm(Span<const Tensor> c, const Tensor &
 {
     ctn_tensor *h = nullptr;
     ctn_tensor *c_new = nullptr;
-    detail::check(ctn_tree_lstm_at(at.text(), static_cast<int>(c.size()), detail::pointers(c),
+    detail::check(ctn_tree_lstm_at(at.text(), detail::length<int>(c.size()), detail::pointers(c),
             x.get(), &h, &c_new));
     return {Tensor(h), Tensor(c_new)};
 }
@@ -3453,56 +3485,56 @@ inline std::tuple<Tensor, Tensor> crf_decode(const Tensor &cost, const Tensor &x
 [[nodiscard]] inline Tensor mean(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_mean_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_mean_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor max(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_max_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_max_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor min(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_min_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_min_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor prod(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_prod_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_prod_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor logsumexp(const Tensor &x, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
     return Tensor(detail::check(ctn_logsumexp_at(at.text(), x.get(),
-            static_cast<int>(axes.size()), axes.data(), keep)));
+            detail::length<int>(axes.size()), axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor variance(const Tensor &x, Shape axes, int correction, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_variance_at(at.text(), x.get(), static_cast<int>(axes.size()),
-            axes.data(), correction, keep)));
+    return Tensor(detail::check(ctn_variance_at(at.text(), x.get(),
+            detail::length<int>(axes.size()), axes.data(), correction, keep)));
 }
 [[nodiscard]] inline Tensor std(const Tensor &x, Shape axes, int correction, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_std_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_std_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data(), correction, keep)));
 }
 [[nodiscard]] inline Tensor norm(const Tensor &x, double p, Shape axes = {}, int keep = 0,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_norm_at(at.text(), x.get(), p, static_cast<int>(axes.size()),
-            axes.data(), keep)));
+    return Tensor(detail::check(ctn_norm_at(at.text(), x.get(), p,
+            detail::length<int>(axes.size()), axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor average(const Tensor &x, const Tensor &weights = {}, Shape axes = {},
         int keep = 0, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_average_at(at.text(), x.get(), weights.get(),
-            static_cast<int>(axes.size()), axes.data(), keep)));
+            detail::length<int>(axes.size()), axes.data(), keep)));
 }
 [[nodiscard]] inline Tensor argmax(const Tensor &x, int64_t axis, Where at = Where::here())
 {
@@ -3595,19 +3627,19 @@ inline std::tuple<Tensor, Tensor> sort(const Tensor &x, int64_t axis, int descen
 }
 [[nodiscard]] inline Tensor concat(Span<const Tensor> x, int64_t axis, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_concat_at(at.text(), static_cast<int>(x.size()),
+    return Tensor(detail::check(ctn_concat_at(at.text(), detail::length<int>(x.size()),
             detail::pointers(x), axis)));
 }
 [[nodiscard]] inline Tensor stack(Span<const Tensor> x, int64_t axis, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_stack_at(at.text(), static_cast<int>(x.size()),
+    return Tensor(detail::check(ctn_stack_at(at.text(), detail::length<int>(x.size()),
             detail::pointers(x), axis)));
 }
 inline std::vector<Tensor> split(const Tensor &x, int64_t axis, Span<const int64_t> sizes,
         Where at = Where::here())
 {
     std::vector<ctn_tensor *> out(sizes.size());
-    detail::check(ctn_split_at(at.text(), x.get(), axis, static_cast<int>(sizes.size()),
+    detail::check(ctn_split_at(at.text(), x.get(), axis, detail::length<int>(sizes.size()),
             sizes.data(), out.data()));
     return detail::objects<Tensor>(out);
 }
@@ -3625,8 +3657,10 @@ inline std::vector<Tensor> split(const Tensor &x, int64_t axis, Span<const int64
 [[nodiscard]] inline Tensor as_strided(const Tensor &x, Shape dims, Span<const int64_t> strides,
         int64_t offset, Where at = Where::here())
 {
+    detail::same_length("as_strided: strides", strides.size(),
+            detail::length<int64_t>(dims.size()), "as many as dims");
     return Tensor(detail::check(ctn_as_strided_at(at.text(), x.get(),
-            static_cast<int>(strides.size()), dims.data(), strides.data(), offset)));
+            detail::length<int>(dims.size()), dims.data(), strides.data(), offset)));
 }
 [[nodiscard]] inline Tensor select(const Tensor &x, int64_t axis, int64_t index,
         Where at = Where::here())
@@ -3642,14 +3676,23 @@ inline std::vector<Tensor> separate(const Tensor &x, int64_t axis, int n, Where 
 [[nodiscard]] inline Tensor pad(const Tensor &x, Span<const int64_t> before,
         Span<const int64_t> after, double value, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_pad_at(at.text(), x.get(), before.data(), after.data(),
+    if (before.size()) detail::same_length("pad: before", before.size(), ctn_ndim(x.get()),
+            "one per dimension of x");
+    if (after.size()) detail::same_length("pad: after", after.size(), ctn_ndim(x.get()),
+            "one per dimension of x");
+    return Tensor(detail::check(ctn_pad_at(at.text(), x.get(),
+            before.size() ? before.data() : nullptr, after.size() ? after.data() : nullptr,
             value)));
 }
 [[nodiscard]] inline Tensor pad_by(const Tensor &x, ctn_pad_mode mode,
         Span<const int64_t> before = {}, Span<const int64_t> after = {}, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_pad_by_at(at.text(), x.get(), mode, before.data(),
-            after.data())));
+    if (before.size()) detail::same_length("pad_by: before", before.size(), ctn_ndim(x.get()),
+            "one per dimension of x");
+    if (after.size()) detail::same_length("pad_by: after", after.size(), ctn_ndim(x.get()),
+            "one per dimension of x");
+    return Tensor(detail::check(ctn_pad_by_at(at.text(), x.get(), mode,
+            before.size() ? before.data() : nullptr, after.size() ? after.data() : nullptr)));
 }
 [[nodiscard]] inline Tensor tril(const Tensor &x, int64_t diagonal = 0, Where at = Where::here())
 {
@@ -3670,7 +3713,7 @@ inline std::vector<Tensor> separate(const Tensor &x, int64_t axis, int n, Where 
 }
 [[nodiscard]] inline Tensor flip(const Tensor &x, Shape axes = {}, Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_flip_at(at.text(), x.get(), static_cast<int>(axes.size()),
+    return Tensor(detail::check(ctn_flip_at(at.text(), x.get(), detail::length<int>(axes.size()),
             axes.data())));
 }
 [[nodiscard]] inline Tensor roll(const Tensor &x, int64_t axis, int64_t shift,
@@ -3686,7 +3729,7 @@ inline std::vector<Tensor> separate(const Tensor &x, int64_t axis, int n, Where 
 [[nodiscard]] inline Tensor tile(const Tensor &x, Span<const int64_t> reps,
         Where at = Where::here())
 {
-    return Tensor(detail::check(ctn_tile_at(at.text(), x.get(), static_cast<int>(reps.size()),
+    return Tensor(detail::check(ctn_tile_at(at.text(), x.get(), detail::length<int>(reps.size()),
             reps.data())));
 }
 [[nodiscard]] inline Tensor moveaxis(const Tensor &x, int64_t from, int64_t to,
@@ -3710,13 +3753,15 @@ inline std::vector<Tensor> separate(const Tensor &x, int64_t axis, int n, Where 
 [[nodiscard]] inline Tensor einsum(Text equation, Span<const Tensor> x, Where at = Where::here())
 {
     return Tensor(detail::check(ctn_einsum_at(at.text(), equation.get(),
-            static_cast<int>(x.size()), detail::pointers(x))));
+            detail::length<int>(x.size()), detail::pointers(x))));
 }
 [[nodiscard]] inline Tensor tensordot(const Tensor &a, const Tensor &b,
         Span<const int64_t> axes_a, Span<const int64_t> axes_b, Where at = Where::here())
 {
+    detail::same_length("tensordot: axes_b", axes_b.size(),
+            detail::length<int64_t>(axes_a.size()), "as many as axes_a");
     return Tensor(detail::check(ctn_tensordot_at(at.text(), a.get(), b.get(),
-            static_cast<int>(axes_b.size()), axes_a.data(), axes_b.data())));
+            detail::length<int>(axes_a.size()), axes_a.data(), axes_b.data())));
 }
 
 // ---- optim.h
@@ -3969,8 +4014,8 @@ inline int64_t tokens_pack(TokenizerRef t, Span<const char *const> path, Text ou
         Maybe<ctn_tokens_pack_opt> opt = {})
 {
     int64_t tokens = 0;
-    detail::check(ctn_tokens_pack(t.get(), static_cast<int>(path.size()), path.data(), out.get(),
-            &tokens, opt.get()));
+    detail::check(ctn_tokens_pack(t.get(), detail::length<int>(path.size()), path.data(),
+            out.get(), &tokens, opt.get()));
     return tokens;
 }
 

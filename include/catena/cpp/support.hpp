@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,24 @@ template <class T, std::size_t N> void fill(T (&array)[N], Span<const T> values)
         throw Error(CTN_EARG, "got " + std::to_string(values.size()) + " values, at most " +
                                   std::to_string(N) + " are possible");
     for (std::size_t i = 0; i < values.size(); i++) array[i] = values[i];
+}
+
+// A length as C takes it.
+template <class T> T length(std::size_t n)
+{
+    if (n > static_cast<std::size_t>(std::numeric_limits<T>::max()))
+        throw Error(CTN_ESHAPE, "got " + std::to_string(n) + " elements, at most " +
+                                    std::to_string(std::numeric_limits<T>::max()) +
+                                    " are possible");
+    return static_cast<T>(n);
+}
+
+// C reads or writes as many elements as another argument or an object has.
+inline void same_length(const char *name, std::size_t found, std::int64_t expected, const char *why)
+{
+    if (static_cast<std::int64_t>(found) != expected)
+        throw Error(CTN_ESHAPE, std::string(name) + " has " + std::to_string(found) +
+                                    " elements, expected " + std::to_string(expected) + ", " + why);
 }
 
 // The base of a class of options: the struct of C with its size filled in.
