@@ -78,6 +78,11 @@ typedef struct {
 } ctn__text;
 void ctn__text_add(ctn__text *t, const char *fmt, ...) CTN_PRINTF(2, 3);
 void ctn__text_free(ctn__text *t);
+/* Length in bytes of the UTF-8 character at s; 0: it is invalid or a control character. */
+int ctn__character(const char *s);
+/* Replaces, in place, every byte of control characters and of invalid UTF-8 by a question mark:
+ * names from files must not control a terminal. Line ends and tabs stay. */
+void ctn__text_clean(char *s);
 bool ctn__match(const char *pattern, const char *s); /* shell pattern: * and ? */
 /* Does the pattern match a dotted name, or its beginning up to a dot? "fc" matches "fc.weight". */
 bool ctn__match_below(const char *pattern, const char *name);
