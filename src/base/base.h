@@ -245,3 +245,10 @@ void ctn__own_folder(ctn__text *out);
 uint64_t ctn__now_ns(void); /* monotonic */
 
 #endif
+/* ---- removing (remove.c) --------------------------------------------------------------------- */
+
+/* Removes a folder that the library has made: the file `first`, then those whose names are ours,
+ * then the folder, unless it contains anything else. Follows no link: one is left alone. Returns
+ * whether the folder is gone. */
+bool ctn__remove_folder(const char *path, const char *first, bool (*ours)(const char *name));
+
