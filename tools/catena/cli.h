@@ -10,6 +10,7 @@
 #ifndef CATENA_CLI_H
 #define CATENA_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -180,6 +181,14 @@ int report_error(const char *name);
 int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 void report_notice(void *unused, const char *message);  /* another */
+/* Print to a terminal or a log: like fprintf, but control characters and invalid UTF-8, which names
+ * from files may contain, become \x1b and so on. Line ends and tabs stay. All that the command
+ * prints goes this way (dev/layers checks it), except JSON. */
+void say(FILE *f, const char *fmt, ...) CTN_PRINTF(2, 3);
+void vsay(FILE *f, const char *fmt, va_list ap);
+/* The same to stdout for text that comes in pieces: `part`, zero at first, keeps the beginning of a
+ * character until the rest comes, or until there is no more: n 0. */
+void say_piece(char part[5], const char *text, size_t n);
 /* Count the slow reference kernels in the last plan; warns about them once (slow.c). */
 ctn_status slow_kernels(ctn_context *ctx, int64_t *count);
 /* Print a line to stderr with the UTC time, the rank and the host. log_stamped: warnings and

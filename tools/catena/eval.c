@@ -24,7 +24,7 @@ static void value(values *v, const char *name, double x)
 {
     if (v->silent) return;
     if (v->j) json_real(v->j, name, x);
-    else printf("  %-16s %.6g\n", name, x);
+    else say(stdout, "  %-16s %.6g\n", name, x);
 }
 
 /* A name is either "loss" or "val/loss". */
@@ -137,7 +137,7 @@ static void head(values *v, const args *a, int64_t samples)
         json_text(v->j, "precision", args_text(a, "precision"));
         json_int(v->j, "samples", samples);
     } else {
-        printf("%s, %lld samples\n", a->operand, (long long)samples);
+        say(stdout, "%s, %lld samples\n", a->operand, (long long)samples);
     }
 }
 

@@ -175,8 +175,8 @@ static void show(const task *t, const char *to, int64_t length)
                  (long long)t->input.shape[i]);
     if (length > 0) snprintf(shape, sizeof shape, ",length");
     if (!args_flag(a, "json")) {
-        printf("%s: %s, input %s (%s%s)\n", to, a->operand, ctn_dtype_name(t->input.dtype),
-               args_int(a, "batch") ? args_text(a, "batch") : "batch", shape);
+        say(stdout, "%s: %s, input %s (%s%s)\n", to, a->operand, ctn_dtype_name(t->input.dtype),
+            args_int(a, "batch") ? args_text(a, "batch") : "batch", shape);
         return;
     }
     json_open(&j, NULL, '{');

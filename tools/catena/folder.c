@@ -183,8 +183,7 @@ static int refuse(const char *text, bool silent)
             ". It holds its lock but has shown no sign of life for %d s: if you are sure that it "
             "is gone, remove %s",
             LEASE_S, mine.path);
-    fprintf(
-        stderr,
+    say(stderr,
         "catena train: another job is running in %s (%s): wait until it ends, stop it, or choose "
         "another folder with --out%s\n",
         mine.out, who(text, name, sizeof name), last);
@@ -220,7 +219,7 @@ static int await_folder(void)
         memcpy(was, text, sizeof was);
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
         if (!stop_asked()) continue;
-        fprintf(stderr, "catena train: stopped by a signal while waiting for %s\n", mine.out);
+        say(stderr, "catena train: stopped by a signal while waiting for %s\n", mine.out);
         return EXIT_ENVIRONMENT;
     }
 }
@@ -259,7 +258,7 @@ static void remove_folders(void)
 
 static int cannot(const char *what)
 {
-    fprintf(stderr, "catena train: cannot %s %s: %s\n", what, mine.path, strerror(errno));
+    say(stderr, "catena train: cannot %s %s: %s\n", what, mine.path, strerror(errno));
     return EXIT_ENVIRONMENT;
 }
 
@@ -276,7 +275,7 @@ int folder_take(const launch *l, const char *out)
     int code = -1;
     snprintf(mine.out, sizeof mine.out, "%s", out);
     if (!join(mine.path, sizeof mine.path, out, JOB_FILE)[0]) {
-        fprintf(stderr, "catena train: the path of --out is too long\n");
+        say(stderr, "catena train: the path of --out is too long\n");
         return EXIT_USAGE;
     }
     name_job(l->host);

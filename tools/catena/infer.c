@@ -72,7 +72,7 @@ static int settings(args *a)
 {
     if (weights_of(a)[0]) return task_inherit(a);
     if (is_onnx(a->operand)) return -1; /* the model contains its weights */
-    fprintf(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
+    say(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
     return EXIT_USAGE;
 }
 

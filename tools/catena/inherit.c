@@ -54,10 +54,10 @@ bool task_trained_as(const char *weights, char *name, size_t n)
 
 static int no_network(const args *a)
 {
-    fprintf(stderr,
-            "catena %s: which network? No config.yaml beside %s names it: give it as in "
-            "catena %s resnet50 --weights ...\n",
-            a->cmd->name, args_text(a, "weights"), a->cmd->name);
+    say(stderr,
+        "catena %s: which network? No config.yaml beside %s names it: give it as in "
+        "catena %s resnet50 --weights ...\n",
+        a->cmd->name, args_text(a, "weights"), a->cmd->name);
     return EXIT_USAGE;
 }
 

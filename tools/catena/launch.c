@@ -73,10 +73,10 @@ static announced look(void)
 static int refuse_many(const command *cmd, const announced *by)
 {
     if (by->rank == 0)
-        fprintf(stderr,
-                "catena %s: %s started %lld tasks, but this command runs as a single task: start "
-                "only one\n",
-                cmd->name, by->name, (long long)by->size);
+        say(stderr,
+            "catena %s: %s started %lld tasks, but this command runs as a single task: start "
+            "only one\n",
+            cmd->name, by->name, (long long)by->size);
     return EXIT_ENVIRONMENT;
 }
 
@@ -169,8 +169,8 @@ static int connect_ranks(launch *l, const command *cmd, const announced *by)
     }
     if (l->size == 1) {
         if (by->rank == 0)
-            fprintf(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
-                    by->name, (long long)by->size, ctn_comm_transport(l->comm), by->fix);
+            say(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
+                by->name, (long long)by->size, ctn_comm_transport(l->comm), by->fix);
         return EXIT_ENVIRONMENT;
     }
     log_rank = l->rank;

@@ -107,7 +107,7 @@ static void show_tail(FILE *log)
     while (fgets(line, sizeof line, log)) lines++;
     if (fseek(log, 0, SEEK_SET) != 0) return;
     while (fgets(line, sizeof line, log))
-        if (at++ >= lines - LOG_LINES) fprintf(stderr, "  | %s", line);
+        if (at++ >= lines - LOG_LINES) say(stderr, "  | %s", line);
 }
 
 /* Whether the compiler's output complains about a missing <mpi.h> (as gcc and clang write it) or
@@ -174,7 +174,7 @@ static ctn_status compile(const setup *s)
                       "another compiler with --mpicc",
                       s->mpicc);
     } else if (st == CTN_OK && code != 0) {
-        fprintf(stderr, "catena mpi-setup: %s ended with code %d:\n", s->mpicc, code);
+        say(stderr, "catena mpi-setup: %s ended with code %d:\n", s->mpicc, code);
         show_tail(log);
         st = ctn_fail(CTN_EUNSUPPORTED, "%s could not compile %s", s->mpicc, file);
     }
@@ -281,9 +281,10 @@ static int run(args *a)
         json_close(&j, '}');
         return EXIT_DONE;
     }
-    printf("Plug-in: %s\nFor:     %s (%s)\n", s.path, s.library[0] ? s.library : "MPI", s.kind);
+    say(stdout, "Plug-in: %s\nFor:     %s (%s)\n", s.path, s.library[0] ? s.library : "MPI",
+        s.kind);
     if (args_given(a, "out"))
-        printf("Programs find it if CATENA_PLUGIN_DIR=%s is set.\n", s.folder);
+        say(stdout, "Programs find it if CATENA_PLUGIN_DIR=%s is set.\n", s.folder);
     return EXIT_DONE;
 }
 

@@ -192,8 +192,8 @@ int args_set(args *a, int k, const char *value, source from, const char *where)
     const option *o = &a->cmd->options[k];
     char why[512];
     if (!option_accepts(o, value, why, sizeof why)) {
-        fprintf(stderr, "catena %s: %s%s%s must be %s, not '%s'\n", a->cmd->name, where,
-                from == FROM_FLAG ? "--" : "", o->name, why, value);
+        say(stderr, "catena %s: %s%s%s must be %s, not '%s'\n", a->cmd->name, where,
+            from == FROM_FLAG ? "--" : "", o->name, why, value);
         return EXIT_USAGE;
     }
     if (a->from[k] > from) return -1;
@@ -313,10 +313,10 @@ static int unknown_option(const command *cmd, const char *word)
         if (o && option_find(cmd, o, strlen(o)) >= 0) near = o;
         if (habits[i].instead) instead = habits[i].instead;
     }
-    fprintf(stderr, "catena %s: unknown option '%s'", cmd->name, word);
-    if (instead) fprintf(stderr, "; %s", instead);
-    else if (near) fprintf(stderr, "; did you mean --%s?", near);
-    fprintf(stderr, " (catena %s --help all lists them)\n", cmd->name);
+    say(stderr, "catena %s: unknown option '%s'", cmd->name, word);
+    if (instead) say(stderr, "; %s", instead);
+    else if (near) say(stderr, "; did you mean --%s?", near);
+    say(stderr, " (catena %s --help all lists them)\n", cmd->name);
     return EXIT_USAGE;
 }
 
@@ -332,12 +332,12 @@ static int unknown_word(const command *cmd, const char *word)
     const char *near = nearest(word, cmd->words());
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(word, renamed[i][0]) == 0) near = renamed[i][1];
-    fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
-    if (near) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (known:");
-    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    if (cmd->paths) fprintf(stderr, ", or %s", cmd->paths);
-    fprintf(stderr, ")\n");
+    say(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
+    if (near) say(stderr, "; did you mean %s?", near);
+    say(stderr, " (known:");
+    for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
+    if (cmd->paths) say(stderr, ", or %s", cmd->paths);
+    say(stderr, ")\n");
     return EXIT_USAGE;
 }
 
@@ -356,8 +356,8 @@ static int set_operand(args *a, const char *word)
         return -1;
     }
     if (!cmd->words || a->operand) {
-        fprintf(stderr, "catena %s: unexpected argument '%s' (see catena %s --help)\n", cmd->name,
-                word, cmd->name);
+        say(stderr, "catena %s: unexpected argument '%s' (see catena %s --help)\n", cmd->name, word,
+            cmd->name);
         return EXIT_USAGE;
     }
     for (const char *const *w = cmd->words(); *w; w++)
@@ -380,12 +380,12 @@ static int set_option(args *a, int argc, char **argv, int *i)
     const option *o = &cmd->options[k];
     const char *value = name[n] == '=' ? name + n + 1 : NULL;
     if (!o->arg && value) {
-        fprintf(stderr, "catena %s: --%s takes no value\n", cmd->name, o->name);
+        say(stderr, "catena %s: --%s takes no value\n", cmd->name, o->name);
         return EXIT_USAGE;
     }
     if (o->arg && !value && *i + 1 < argc) value = argv[++*i];
     if (o->arg && !value) {
-        fprintf(stderr, "catena %s: --%s needs a value (%s)\n", cmd->name, o->name, o->arg);
+        say(stderr, "catena %s: --%s needs a value (%s)\n", cmd->name, o->name, o->arg);
         return EXIT_USAGE;
     }
     return args_set(a, k, o->arg ? value : "1", FROM_FLAG, "");
@@ -395,14 +395,14 @@ static int missing(const args *a)
 {
     const command *cmd = a->cmd;
     if (cmd->free_words && (!a->operand || (cmd->free_words > 1 && !a->operand2))) {
-        fprintf(stderr, "catena %s: expected %s (see catena %s --help)\n", cmd->name, cmd->operands,
-                cmd->name);
+        say(stderr, "catena %s: expected %s (see catena %s --help)\n", cmd->name, cmd->operands,
+            cmd->name);
         return EXIT_USAGE;
     }
     if (!cmd->words || a->operand || cmd->optional) return -1;
-    fprintf(stderr, "catena %s: give one of:", cmd->name);
-    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, " (see catena %s --help)\n", cmd->name);
+    say(stderr, "catena %s: give one of:", cmd->name);
+    for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
+    say(stderr, " (see catena %s --help)\n", cmd->name);
     return EXIT_USAGE;
 }
 

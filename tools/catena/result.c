@@ -16,10 +16,10 @@ static int refuse_full(const args *a)
 {
     const char *out = args_text(a, "out");
     if (args_flag(a, "resume") || args_flag(a, "force") || folder_empty(out)) return -1;
-    fprintf(stderr,
-            "catena train: %s is not empty: use --resume to continue it, --force to start over in "
-            "it, or --out for another folder\n",
-            out);
+    say(stderr,
+        "catena train: %s is not empty: use --resume to continue it, --force to start over in "
+        "it, or --out for another folder\n",
+        out);
     return EXIT_USAGE;
 }
 
@@ -28,7 +28,7 @@ int result_check(const args *a)
     char path[4096];
     const char *out = args_text(a, "out");
     if (!out[0]) {
-        fprintf(stderr, "catena train: --out must name a folder\n");
+        say(stderr, "catena train: --out must name a folder\n");
         return EXIT_USAGE;
     }
     int code = refuse_full(a); /* a refused folder is not touched */
@@ -199,9 +199,10 @@ static void print_saves(const training *r, const ctn_progress *p)
 {
     const double noticed = 0.1; /* seconds */
     if (p->saves == 0 || p->pause_s < noticed) return;
-    printf("Saving a checkpoint costs %.1f s: if a job fails every %g hours (--mtbf), save every "
-           "%.0f minutes (--save-minutes).\n",
-           save_cost(p), args_real(r->t.a, "mtbf"), ceil(save_interval(r, p) / 60));
+    say(stdout,
+        "Saving a checkpoint costs %.1f s: if a job fails every %g hours (--mtbf), save every "
+        "%.0f minutes (--save-minutes).\n",
+        save_cost(p), args_real(r->t.a, "mtbf"), ceil(save_interval(r, p) / 60));
 }
 
 void result_print(const training *r, const char *stopped)
@@ -214,12 +215,13 @@ void result_print(const training *r, const char *stopped)
         print_json(r, &p, stopped);
         return;
     }
-    printf("%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
-           stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
-           (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
+    say(stdout,
+        "%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
+        stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
+        (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
     print_saves(r, &p);
     const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
-        if (ctn_trainer_value(r->trainer, name, &v)) printf("  %-24s %.6g\n", name, v);
-    printf("The folder %s contains the weights, the log, report.html and more.\n", r->out);
+        if (ctn_trainer_value(r->trainer, name, &v)) say(stdout, "  %-24s %.6g\n", name, v);
+    say(stdout, "The folder %s contains the weights, the log, report.html and more.\n", r->out);
 }
