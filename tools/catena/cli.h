@@ -228,11 +228,23 @@ enum { SHAPE_TEXT = CTN_MAX_DIMS * 21 + 3 };
 const char *shape_text(int ndim, const int64_t *dim, char buf[SHAPE_TEXT]); /* (2,3) */
 /* Of n values. Sorts x. */
 void best_and_median(double *x, int64_t n, double *best, double *median);
+
+/* ---- files.c --------------------------------------------------------------------------------- */
+
 /* Write a file atomically: until file_close, the old content stays in place. Errors: EIO. */
 ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);
-/* Remove a file or a folder with all that is in it, as far as possible. */
+/* Remove a folder that this process has made, with all that is in it, as far as possible. */
 void remove_tree(const char *path);
+/* Remove all saved states in a folder, which need not exist. Errors: EARG (one is a link or has
+ * other files), ENOMEM. */
+ctn_status remove_states(const char *path);
+bool ends_with(const char *s, const char *end);
+/* Whether a file that nobody has named lies here. A pipe would block, and a huge file is no
+ * configuration and no list of names. */
+bool is_found(const char *path);
+bool is_onnx_name(const char *path);
+bool names_array(const char *path); /* a file of arrays, or an array in a file */
 /* folder/name; "" if it does not fit. */
 const char *join(char *buf, size_t n, const char *folder, const char *name);
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output that all subcommands share: errors and warnings on stderr, exit codes, JSON, atomic
- * files; and the context that they work in.
+ * Output that all subcommands share: errors and warnings on stderr, exit codes and JSON; and the
+ * context that they work in.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* nftw */
-#endif
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -370,50 +366,4 @@ const char *utc_now(char buf[UTC])
     buf[0] = 0;
     if (gmtime_r(&t, &tm)) strftime(buf, UTC, "%Y-%m-%dT%H:%M:%SZ", &tm);
     return buf;
-}
-
-const char *join(char *buf, size_t n, const char *folder, const char *name)
-{
-    int k = snprintf(buf, n, "%s/%s", folder, name);
-    if (!folder[0] || k < 0 || (size_t)k >= n) buf[0] = 0;
-    return buf;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static const char *unfinished(char *buf, size_t n, const char *path)
-{
-    snprintf(buf, n, "%s.part", path);
-    return buf;
-}
-
-ctn_status file_open(FILE **f, const char *path)
-{
-    char part[PATH_MAX];
-    *f = fopen(unfinished(part, sizeof part, path), "w");
-    return *f ? CTN_OK : ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-}
-
-ctn_status file_close(FILE *f, const char *path)
-{
-    char part[PATH_MAX];
-    unfinished(part, sizeof part, path);
-    bool bad = fflush(f) != 0 || fsync(fileno(f)) != 0 || ferror(f);
-    if (fclose(f) != 0 || bad || rename(part, path) != 0) {
-        ctn_status st = ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-        remove(part);
-        return st;
-    }
-    return CTN_OK;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info, (void)kind, (void)at;
-    return remove(path);
-}
-
-void remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

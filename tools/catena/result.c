@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "training.h"
 
@@ -23,6 +25,22 @@ static int refuse_full(const args *a)
     return EXIT_USAGE;
 }
 
+/* Saving a state removes older ones beside it. In a folder that a link of somebody else leads to,
+ * these would be the states of another training. */
+static int check_states(const char *path)
+{
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        say(stderr,
+            "catena train: %s is a symbolic link, expected a folder: states of another "
+            "training could be lost; remove the link, or let --out name the folder that the "
+            "states belong to\n",
+            path);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
 int result_check(const args *a)
 {
     char path[4096];
@@ -35,10 +53,8 @@ int result_check(const args *a)
     if (code < 0) code = folder_take(a->job, out);
     if (code < 0) code = refuse_full(a); /* another job may have ended there in the meantime */
     if (code >= 0) return code;
-    remove(join(path, sizeof path, out, UNFINISHED));
-    /* A later --resume must not find the state of an earlier training. */
-    if (!args_flag(a, "resume")) remove_tree(join(path, sizeof path, out, "state"));
-    return -1;
+    unlink(join(path, sizeof path, out, UNFINISHED));
+    return check_states(join(path, sizeof path, out, "state"));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -68,6 +84,10 @@ ctn_status result_begin(training *r)
 {
     char path[4096];
     if (r->t.a->job->rank != 0) return CTN_OK;
+    /* A later --resume must not find the state of an earlier training. Data and network are fine
+     * by now, so a mistake in an option costs no state. */
+    if (!args_flag(r->t.a, "resume") && r->lives == 0)
+        CTN_TRY(remove_states(join(path, sizeof path, r->out, "state")));
     CTN_TRY(
         config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
                      "resolved configuration; to repeat: catena train --config FILE --out OTHER"));
@@ -124,7 +144,7 @@ void result_mark(const args *a, int code)
 {
     char path[4096];
     if (a->job->rank != 0 || code == EXIT_REQUEUE || code == EXIT_OTHER_RANK) return;
-    remove(join(path, sizeof path, args_text(a, "out"), UNFINISHED));
+    unlink(join(path, sizeof path, args_text(a, "out"), UNFINISHED));
 }
 
 ctn_status result_extend(training *r)

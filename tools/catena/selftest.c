@@ -283,7 +283,7 @@ static finding check_locks(selftest *s)
     if (c && ctn_comm_broadcast(c, &pid, sizeof pid, 0) < 0) return failed();
     snprintf(name, sizeof name, ".catena-selftest.%ld", pid);
     join(path, sizeof path, args_text(s->a, "out"), name);
-    if (s->l->rank == 0 && (f = fopen(path, "w"))) {
+    if (s->l->rank == 0 && (f = fopen(path, "wx"))) {
         fputs("0\n", f);
         fclose(f);
     }
@@ -295,7 +295,7 @@ static finding check_locks(selftest *s)
     if (s->l->rank == 0 && f && (f = fopen(path, "r"))) {
         if (fscanf(f, "%ld", &sum) != 1) sum = -1;
         fclose(f);
-        remove(path);
+        unlink(path);
         if (r.verdict == WELL && sum != (long)ROUNDS * s->l->size)
             r = wrong("only %ld of %ld increments arrived: locks do not work across ranks", sum,
                       (long)ROUNDS * s->l->size);

@@ -262,6 +262,5 @@ bool is_folder(const char *path);
 bool is_small(data_kind kind);
 /* A folder with a config.json, or such a file: a model as Hugging Face publishes it. */
 bool is_published(const char *path);
-bool ends_with(const char *s, const char *end);
 
 #endif

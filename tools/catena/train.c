@@ -320,7 +320,7 @@ static int check_resumed(args *a)
     const char *then = NULL;
     args saved = {.cmd = a->cmd};
     join(path, sizeof path, args_text(a, "out"), "config.yaml");
-    if (!args_flag(a, "resume") || access(path, R_OK) != 0) return -1;
+    if (!args_flag(a, "resume") || !is_found(path)) return -1;
     int code = config_read(&saved, path, FROM_CONFIG);
     for (size_t i = 0; code < 0 && i < sizeof fixed / sizeof *fixed; i++) {
         if (!flag_differs(a, &saved, fixed[i], &then)) continue;
