@@ -104,7 +104,7 @@ static ctn_status show_errors(values *v, task *t)
     errors e = {.outputs = t->target.ndim > 0 ? t->target.shape[0] : 1};
     if (e.outputs > MOST_OUTPUTS) e.outputs = 1;
     CTN_TRY(units_get(&e.u, t));
-    ctn_status st = infer(t, add_errors, &e);
+    ctn_status st = infer(t, field_elements(&t->target), add_errors, &e);
     if (st == CTN_OK) st = join_errors(&e, t->a->job->comm);
     if (st == CTN_OK) print_errors(v, &e);
     units_free(&e.u);

@@ -398,6 +398,11 @@ static ctn_tensor *class_loss(const ctn_tensors *y, ctn_tensor *target, double s
 static ctn_tensor *relative_l2(ctn_tensor *y, ctn_tensor *target)
 {
     if (!y || !target) return NULL;
+    if (ctn_count(y) != ctn_count(target)) {
+        ctn_fail(CTN_ESHAPE, "relative-l2: got %lld values for %lld targets, expected as many",
+                 (long long)ctn_count(y), (long long)ctn_count(target));
+        return NULL;
+    }
     const int64_t n = ctn_dim(y, 0), rest[] = {1};
     y = ctn_reshape(y, CTN_SHAPE(n, -1));
     target = ctn_reshape(target, CTN_SHAPE(n, -1));
