@@ -15,7 +15,7 @@
 
 #include "cli.h"
 
-enum { MAX_WORD = 64 };
+enum { MAX_WORD = 64, MAX_LIST = 64, HASH_DIGITS = 16 };
 
 /* ---- suggestions ----------------------------------------------------------------------------- */
 
@@ -109,13 +109,14 @@ static bool is_choice(const char *choices, const char *word)
     return false;
 }
 
-/* Numbers separated by commas; an empty list is valid. */
-static bool is_list(const char *s)
+/* Numbers separated by commas; an empty list is valid. Sizes are integers and must fit an int. */
+static bool is_list(const char *s, bool sizes)
 {
-    while (*s) {
+    for (int n = 0; *s; n++) {
         char *end = NULL;
         double v = strtod(s, &end);
-        if (end == s || !isfinite(v)) return false;
+        if (end == s || !isfinite(v) || n == MAX_LIST) return false;
+        if (sizes && (v != floor(v) || v < 0 || v > INT32_MAX)) return false;
         end += strspn(end, " ");
         if (*end != 0 && *end != ',') return false;
         s = *end == ',' ? end + 1 + strspn(end + 1, " ") : end;
@@ -137,8 +138,16 @@ bool option_accepts(const option *o, const char *text, char *why, size_t n)
         return whole_number(text, &w);
     case TYPE_NUMBER: snprintf(why, n, "a number"); return number(text, &v);
     case TYPE_CHOICE: snprintf(why, n, "one of %s", o->arg); return is_choice(o->arg, text);
-    case TYPE_LIST: snprintf(why, n, "numbers separated by commas"); return is_list(text);
-    default: return true;
+    case TYPE_LIST: {
+        const bool sizes = o->arg[0] == 'N';
+        snprintf(why, n, "at most %d numbers separated by commas%s", MAX_LIST,
+                 sizes ? ", each an integer from 0 to 2147483647" : "");
+        return is_list(text, sizes);
+    }
+    default:
+        if (strcmp(o->arg, "HASH") != 0) return true;
+        snprintf(why, n, "%d hexadecimal digits", HASH_DIGITS);
+        return strlen(text) == HASH_DIGITS && strspn(text, "0123456789abcdef") == HASH_DIGITS;
     }
 }
 

@@ -163,6 +163,9 @@ struct task {
 /* Whether the incomplete batch at the end of an epoch is dropped. */
 bool drops_last(const args *a);
 int64_t field_elements(const ctn_field *f); /* in one sample */
+/* Whether sizes that an option or a configuration gives are positive, and their product fits an
+ * int. Errors: EARG. */
+ctn_status check_sizes(const char *name, const ctn_field *f);
 
 /* Class names in order, as the training wrote them beside its weights; n 0: there are none. */
 typedef struct {

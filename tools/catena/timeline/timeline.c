@@ -114,7 +114,12 @@ static ctn_status prepare(rank_spans *r)
             if (!spans_add(&r->of[SPAN_COMPUTE], r->of[more[k]].at[i]))
                 return ctn_fail(CTN_ENOMEM, "no memory for the spans");
     for (int k = 0; k < SPAN_STEP; k++) unite(&r->of[k]);
-    qsort(r->of[SPAN_STEP].at, r->of[SPAN_STEP].n, sizeof(span), by_begin);
+    spans *step = &r->of[SPAN_STEP];
+    if (step->n > 0) qsort(step->at, step->n, sizeof(span), by_begin);
+    for (size_t i = 1; i < step->n; i++) { /* each span counts for one step only */
+        step->at[i].t0 = fmax(step->at[i].t0, step->at[i - 1].t1);
+        step->at[i].t1 = fmax(step->at[i].t1, step->at[i].t0);
+    }
     return CTN_OK;
 }
 
