@@ -99,6 +99,7 @@ struct args {
     const char *value[MAX_OPTIONS]; /* indexed as cmd->options, with defaults; flags: NULL or "1" */
     source from[MAX_OPTIONS];
     const char *operand, *operand2; /* NULL: not given */
+    const char *operand_from;       /* the file or variable that gave it; NULL: the command line */
     char **extra;                   /* further words of the command line: command.more, .after */
     int nextra;
     void *owned;        /* strings that values point to, see args_own */
@@ -134,6 +135,8 @@ void args_settle(args *a, const char *name, const char *fmt, ...) CTN_PRINTF(3, 
 const char *args_own(args *a, const char *s);
 int option_find(const command *cmd, const char *name, size_t n); /* -1: none */
 option_type option_type_of(const option *o);
+/* Whether a value of the option is a path. --target may be one, or names of columns. */
+bool option_is_path(const option *o, const char *value);
 /* Whether text is a valid value of the option. Describes a valid value in `why`. */
 bool option_accepts(const option *o, const char *text, char *why, size_t n);
 /* Set option k. Ignored if a source of higher precedence has set it. Returns -1 to continue,
@@ -159,8 +162,8 @@ int print_completion(const char *shell, const command *const *all, int n);
 
 /* ---- config.c -------------------------------------------------------------------------------- */
 
-/* Read values from a YAML file, or from n bytes of one that messages call `path`. Returns -1 to
- * continue, else the exit code. */
+/* Read values from a YAML file, or from n bytes of one that messages call `path`. Relative paths
+ * in it start from the folder of the file. Returns -1 to continue, else the exit code. */
 int config_read(args *a, const char *path, source from);
 int config_parse(args *a, const char *path, const char *text, size_t n, source from);
 /* Read the installation's site file, if there is one, and the environment variables. */
@@ -168,7 +171,7 @@ int config_site(args *a);
 int config_environment(args *a);
 /* The name of the environment variable for option k; false: it has none. */
 bool config_variable(const command *cmd, int k, char *name, size_t n);
-/* Write all values to a file that config_read can read. Errors: EIO. */
+/* Write all values, paths as absolute ones, to a file that config_read can read. Errors: EIO. */
 ctn_status config_write(const args *a, const char *path, const char *comment);
 
 /* ---- report.c -------------------------------------------------------------------------------- */

@@ -69,11 +69,23 @@ static int take_key(reader *r, const yaml_event_t *e)
     return EXIT_USAGE;
 }
 
+/* A relative path starts from the folder of the file, wherever the command runs. */
+static const char *path_of(const reader *r, char buf[PATH_MAX])
+{
+    const char *slash = strrchr(r->path, '/');
+    if (!slash || r->value[0] == '/' || !r->value[0]) return r->value;
+    if (!option_is_path(&r->a->cmd->options[r->key], r->value)) return r->value;
+    const int n = snprintf(buf, PATH_MAX, "%.*s/%s", (int)(slash - r->path), r->path, r->value);
+    return n < PATH_MAX ? buf : NULL;
+}
+
 static int end_value(reader *r, const yaml_event_t *e)
 {
-    char where[PATH_MAX + 64];
+    char where[PATH_MAX + 64], path[PATH_MAX];
+    const char *value = path_of(r, path);
+    if (!value) return refuse(r, &e->start_mark, "the path is too long:", r->value);
     snprintf(where, sizeof where, "%s, line %zu: ", r->path, e->start_mark.line + 1);
-    int code = args_set(r->a, r->key, r->value, r->from, where);
+    int code = args_set(r->a, r->key, value, r->from, where);
     r->key = -1;
     return code;
 }
@@ -266,9 +278,19 @@ static void quoted(FILE *f, const char *s)
     fputc('"', f);
 }
 
+/* Absolute, so that the file means the same wherever it is moved to. */
+static const char *absolute(const option *o, const char *value, char buf[2 * PATH_MAX])
+{
+    char here[PATH_MAX];
+    if (value[0] == '/' || !option_is_path(o, value) || !getcwd(here, sizeof here)) return value;
+    while (strncmp(value, "./", 2) == 0) value += 2;
+    return join(buf, 2 * PATH_MAX, here, value);
+}
+
 ctn_status config_write(const args *a, const char *path, const char *comment)
 {
     FILE *f = NULL;
+    char full[2 * PATH_MAX];
     CTN_TRY(file_open(&f, path));
     fprintf(f, "# %s\n", comment);
     for (int k = 0; a->cmd->options[k].name; k++) {
@@ -279,7 +301,7 @@ ctn_status config_write(const args *a, const char *path, const char *comment)
         switch (option_type_of(o)) {
         case TYPE_FLAG: fputs(v ? "true" : "false", f); break;
         case TYPE_LIST: fprintf(f, "[%s]", v); break;
-        case TYPE_TEXT: quoted(f, v); break;
+        case TYPE_TEXT: quoted(f, absolute(o, v, full)); break;
         default: fputs(v, f); break;
         }
         fputc('\n', f);

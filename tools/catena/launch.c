@@ -266,6 +266,7 @@ static ctn_status pack(const args *a, int code, char **out, size_t *n)
     fwrite(&code, sizeof code, 1, f);
     put_text(f, a->operand);
     put_text(f, a->operand2);
+    put_text(f, a->operand_from);
     for (int k = 0; a->cmd->options[k].name; k++) {
         fputc((int)a->from[k], f);
         put_text(f, a->value[k]);
@@ -292,6 +293,7 @@ static ctn_status unpack(args *a, int *code, const char *at)
     at += sizeof *code;
     a->operand = take_text(a, &at, &bad);
     a->operand2 = take_text(a, &at, &bad);
+    a->operand_from = take_text(a, &at, &bad);
     for (int k = 0; a->cmd->options[k].name; k++) {
         a->from[k] = (source)*at++;
         a->value[k] = take_text(a, &at, &bad);

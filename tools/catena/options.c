@@ -80,6 +80,15 @@ option_type option_type_of(const option *o)
     return strstr(o->arg, ",...") ? TYPE_LIST : TYPE_TEXT;
 }
 
+bool option_is_path(const option *o, const char *value)
+{
+    if (!o->arg) return false;
+    if (strcmp(o->name, "target") == 0 || strcmp(o->name, "val-target") == 0)
+        return names_array(value);
+    if (strcmp(o->name, "model") == 0) return strchr(value, '/') || is_onnx_name(value);
+    return strcmp(o->arg, "PATH") == 0 || strcmp(o->arg, "FILE") == 0 || strcmp(o->arg, "DIR") == 0;
+}
+
 static bool number(const char *s, double *out)
 {
     char *end = NULL;
@@ -350,12 +359,6 @@ static int unknown_word(const command *cmd, const char *word)
     return EXIT_USAGE;
 }
 
-static bool is_onnx_name(const char *word)
-{
-    const size_t n = strlen(word);
-    return n > 5 && strcmp(word + n - 5, ".onnx") == 0;
-}
-
 static int set_operand(args *a, const char *word)
 {
     const command *cmd = a->cmd;
@@ -415,22 +418,36 @@ static int missing(const args *a)
     return EXIT_USAGE;
 }
 
+/* A result folder from somebody else must not choose a file that --timeline overwrites, nor another
+ * result folder: only the command line and --config can. */
+static void forget_places(args *a, const char *file, const char *out)
+{
+    const int t = option_find(a->cmd, "timeline", 8), o = option_find(a->cmd, "out", 3);
+    if (o >= 0) a->value[o] = out;
+    if (t < 0 || a->from[t] != FROM_CONFIG || !a->value[t] || !a->value[t][0]) return;
+    say(stderr,
+        "catena %s: no timeline is written: to write the one that %s names, add "
+        "--timeline %s\n",
+        a->cmd->name, file, a->value[t]);
+    a->value[t] = "";
+}
+
 /* Read the sources that flags override: the site file, the environment, and --config or, with
  * --resume, the config.yaml of the result folder. */
 static int configure(args *a)
 {
     char path[4096];
+    bool found = false;
     int code = config_site(a);
     if (code < 0) code = config_environment(a);
     const char *file = args_text(a, "config"), *out = args_text(a, "out");
-    if (!file[0] && args_flag(a, "resume") && join(path, sizeof path, out, "config.yaml")[0]) {
-        FILE *f = fopen(path, "r");
-        if (f) {
-            fclose(f);
-            file = path;
-        }
+    if (!file[0] && args_flag(a, "resume") && join(path, sizeof path, out, "config.yaml")[0] &&
+        is_found(path)) {
+        file = path;
+        found = true;
     }
     if (code < 0 && file[0]) code = config_read(a, file, FROM_CONFIG);
+    if (code < 0 && found) forget_places(a, file, out);
     int k = option_find(a->cmd, "model", 5);
     if (code >= 0 || k < 0) return code;
     /* The network is an operand on the command line and a key in a file. */
@@ -439,6 +456,10 @@ static int configure(args *a)
         a->from[k] = FROM_FLAG;
     } else if (a->value[k] && a->value[k][0]) {
         code = set_operand(a, a->value[k]);
+        a->operand_from = a->from[k] == FROM_CONFIG ? args_own(a, file)
+                          : a->from[k] == FROM_SITE ? "etc/catena.yaml of the installation"
+                                                    : "a variable of the environment";
+        if (!a->operand_from) code = EXIT_MEMORY;
     }
     return code;
 }
