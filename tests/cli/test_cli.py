@@ -1836,8 +1836,8 @@ def test_size_of_results():
     rng = np.random.default_rng(3)
     for name, n in (("x", 16), ("y", 16), ("large", 32)):
         np.save(f"{name}.npy", rng.normal(size=(8, 1, n, n)).astype("f4"))
-    train("unet", "--data", "x.npy", "--target", "y.npy", "--depth", "1", "--width", "2", "--epochs",
-          "1", "--batch", "4", "--loss", "relative-l2", "--out", "r")
+    train("unet", "--data", "x.npy", "--target", "y.npy", "--depth", "1", "--width", "2",
+          "--epochs", "1", "--batch", "4", "--loss", "relative-l2", "--out", "r")
     weights = ["--weights", "r/weights.safetensors"]
     run("predict", *weights, "--data", "large.npy", "--out", "p.npy")
     assert np.load("p.npy").shape == (8, 1, 32, 32)
