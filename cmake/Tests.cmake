@@ -194,8 +194,8 @@ endforeach()
 # Configuration files are read by the command, not by the library.
 if(TARGET fuzz_yaml)
     target_include_directories(fuzz_yaml PRIVATE tools/catena)
-    foreach(name config options help report memory watchdog/watchdog watchdog/hub watchdog/join
-            watchdog/net)
+    foreach(name config options help report files memory watchdog/watchdog watchdog/hub
+            watchdog/join watchdog/net)
         target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
     endforeach()
     if(CATENA_YAML_FOUND)

@@ -78,6 +78,11 @@ typedef struct {
 } ctn__text;
 void ctn__text_add(ctn__text *t, const char *fmt, ...) CTN_PRINTF(2, 3);
 void ctn__text_free(ctn__text *t);
+/* Length in bytes of the UTF-8 character at s; 0: it is invalid or a control character. */
+int ctn__character(const char *s);
+/* Replaces, in place, every byte of control characters and of invalid UTF-8 by a question mark:
+ * names from files must not control a terminal. Line ends and tabs stay. */
+void ctn__text_clean(char *s);
 bool ctn__match(const char *pattern, const char *s); /* shell pattern: * and ? */
 /* Does the pattern match a dotted name, or its beginning up to a dot? "fc" matches "fc.weight". */
 bool ctn__match_below(const char *pattern, const char *name);
@@ -237,13 +242,29 @@ ctn_status ctn__store_replace(ctn__store *s, const char *text, size_t n);
 void ctn__store_close(ctn__store *s); /* entries not saved are lost */
 /* Makes a folder and its parents. Errors: ENOMEM; EIO, with errno set and no message. */
 ctn_status ctn__make_folder(const char *path, unsigned mode);
-/* Appends the path of the cache folder, or nothing if the environment names none. The folder may
- * not exist yet. */
+/* Appends the path of the cache folder, or nothing if the environment names none, or one that
+ * others can change; CATENA_CACHE_DIR may name a folder that users share. The folder may not exist
+ * yet. */
 void ctn__cache_folder(ctn__text *out);
+
+/* ---- folders that nobody else can change (private.c) ----------------------------------------- */
+
+struct stat;
+bool ctn__is_private(const struct stat *info); /* belongs to the user, and nobody else can write */
+bool ctn__private_folder(const char *path);    /* and is a folder; false: it does not exist */
+/* Makes it if it does not exist. Errors: EIO (cannot, or others can change it), ENOMEM. */
+CTN_MUST_CHECK ctn_status ctn__need_private(const char *who, const char *path);
 
 /* Appends the folder of the shared library that contains Catena, with a trailing slash. Appends
  * nothing if Catena is linked into the program or the folder is unknown. */
 void ctn__own_folder(ctn__text *out);
+
+/* ---- removing (remove.c) --------------------------------------------------------------------- */
+
+/* Removes a folder that the library has made: the file `first`, then those whose names are ours,
+ * then the folder, unless it contains anything else. Follows no link: one is left alone. Returns
+ * whether the folder is gone. */
+bool ctn__remove_folder(const char *path, const char *first, bool (*ours)(const char *name));
 
 /* ---- clock ---------------------------------------------------------------------------------- */
 

@@ -44,7 +44,9 @@ static void tell(const sink *s, const char *fmt, va_list args)
     pthread_mutex_unlock(&lock);
     if (to.fn == NULL) return;
     char text[2048]; /* longer messages are cut, because a warning must not allocate */
-    if (vsnprintf(text, sizeof text, fmt, args) >= 0) to.fn(to.user, text);
+    if (vsnprintf(text, sizeof text, fmt, args) < 0) return;
+    ctn__text_clean(text); /* it may contain names from files */
+    to.fn(to.user, text);
 }
 
 void ctn__warn(const char *fmt, ...)

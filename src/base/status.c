@@ -51,20 +51,23 @@ void ctn_error_clear(void)
     error.text[0] = 0;
 }
 
-/* Append to the record, never beyond `limit` bytes; a text that does not fit ends in "...". */
+/* Append to the record, never beyond `limit` bytes; a text that does not fit ends in "...".
+ * Messages contain names from files, so this is where they become safe to print. */
 static void append(size_t limit, const char *fmt, va_list args)
 {
     if (error.n + 1 >= limit) return;
     size_t room = limit - error.n;
-    int k = vsnprintf(error.text + error.n, room, fmt, args);
+    char *from = error.text + error.n;
+    int k = vsnprintf(from, room, fmt, args);
     if (k < 0) {
-        error.text[error.n] = 0;
+        from[0] = 0;
     } else if ((size_t)k < room) {
         error.n += (size_t)k;
     } else {
         error.n = limit - 1;
         memcpy(error.text + error.n - 3, "...", 3);
     }
+    ctn__text_clean(from);
 }
 
 ctn_status(ctn_fail)(ctn_status st, const char *fmt, ...)

@@ -203,7 +203,11 @@ void ctn__cache_folder(ctn__text *out)
     for (size_t i = 0; i < sizeof fallback / sizeof *fallback; i++) {
         s = getenv(fallback[i].variable);
         if (s == NULL || s[0] != '/') continue; /* the XDG rules ignore relative paths */
+        const size_t from = out->n;
         ctn__text_add(out, "%s/%s", s, fallback[i].below);
+        /* below TMPDIR, for example, anybody can make the folder first */
+        if (!out->failed && access(out->s + from, F_OK) == 0 && !ctn__private_folder(out->s + from))
+            out->s[out->n = from] = 0;
         return;
     }
 }
@@ -500,7 +504,8 @@ ctn_status ctn__store_save(ctn__store *s)
     if (s->path.n == 0) {
         if (strcmp(ctn__env_str(CTN__ENV_CACHE_DIR), "none") == 0) return CTN_OK;
         snprintf(s->problem, sizeof s->problem,
-                 "tuning results are kept in memory only: set CATENA_CACHE_DIR to a folder");
+                 "tuning results are kept in memory only: there is no cache folder that only you "
+                 "can change; set CATENA_CACHE_DIR to a folder");
         return CTN_OK;
     }
     table t = {0};

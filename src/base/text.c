@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing text buffer, used to print plans and tensors, and shell patterns.
+ * A growing text buffer, used to print plans and tensors; text from outside made
+ * safe for terminals; and shell patterns.
  *
  * Invariant: after a failed allocation the text keeps its contents, still 0-terminated, and ignores
  * further additions, so a writer needs to check `failed` only once, at the end.
@@ -43,6 +44,30 @@ void ctn__text_free(ctn__text *t)
 {
     ctn__free(t->s);
     memset(t, 0, sizeof *t);
+}
+
+int ctn__character(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+    int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
+    unsigned long code = n > 0 ? s[0] & (0x7fu >> n) : 0;
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* no C1 controls */
+    bool fits = n > 0 && s[0] < 0xf8 && code >= least[n] && code <= 0x10ffff;
+    return fits && (code & 0xfffe) != 0xfffe && (code < 0xd800 || code > 0xdfff) ? n : 0;
+}
+
+void ctn__text_clean(char *s)
+{
+    while (*s != 0) {
+        const int n = ctn__character(s);
+        if (n == 0 && *s != '\n' && *s != '\t') *s = '?';
+        s += n > 0 ? n : 1;
+    }
 }
 
 bool ctn__match(const char *pattern, const char *s)

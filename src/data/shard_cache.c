@@ -70,12 +70,15 @@ static bool place(ctn__text *out, int k, const char *path, const char *index_dir
     return out->n > 0 && !out->failed;
 }
 
-/* A missing or invalid index is not an error. */
-static bool load(ctn__shard_index *x, const char *at, const struct stat *info)
+/* A missing or invalid index is not an error. The one next to the tar file belongs to whoever owns
+ * the data; in a cache folder, which users may share, it must be this user's or root's. */
+static bool load(ctn__shard_index *x, const char *at, const struct stat *info, bool cached)
 {
     char *all = NULL;
     size_t n = 0;
-    if (access(at, R_OK) != 0) return false;
+    struct stat own;
+    if (access(at, R_OK) != 0 || stat(at, &own) != 0) return false;
+    if (cached && own.st_uid != 0 && own.st_uid != geteuid()) return false;
     /* An image takes at least 512 bytes in the tar file and fewer in the index, so the index is
      * smaller than the tar file. */
     const bool read = ctn__file_whole("shards", at, (size_t)info->st_size, &all, &n) >= 0;
@@ -127,7 +130,7 @@ ctn_status ctn__shard_index_get(ctn__shard_index *x, const char *path, int fd,
     ctn__text at = {0};
     bool found = false;
     for (int k = 0; k < 2 && !found; k++)
-        found = place(&at, k, path, index_dir) && load(x, at.s, info);
+        found = place(&at, k, path, index_dir) && load(x, at.s, info, index_dir || k > 0);
     const bool failed = at.failed;
     ctn__text_free(&at);
     if (failed) return CTN_ENOMEM;

@@ -3,7 +3,8 @@
  * Copies shards to node-local storage. A copy is recognised by the size and time of its original,
  * and is written atomically. One process of a node copies a shard while the others wait. A
  * process that got the size and time from another rank does not access the original if there is a
- * copy.
+ * copy. A copy is believed, so it lies in a folder that only this user can change, and must itself
+ * be the user's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,8 @@ static ctn_status copy(const char *from, const char *to, int fd, const struct st
     char *piece = ctn__malloc(PIECE);
     if (!piece) return CTN_ENOMEM;
     CTN_TRY_GOTO(st, done, ctn__newfile_open(&f, to));
+    if (fchmod(f.fd, 0600) != 0) /* whatever the umask is, see `same` */
+        CTN_TRY_GOTO(st, done, ctn_fail(CTN_EIO, "stage: %s: %s", to, strerror(errno)));
     for (uint64_t at = 0, all = (uint64_t)info->st_size; at < all;) {
         const size_t n = all - at < PIECE ? (size_t)(all - at) : PIECE;
         CTN_TRY_GOTO(st, done, ctn__file_read("stage", from, fd, piece, n, at));
@@ -41,9 +44,19 @@ done:
 static bool same(const char *path, const struct stat *info)
 {
     struct stat there;
-    return lstat(path, &there) == 0 && S_ISREG(there.st_mode) && there.st_size == info->st_size &&
-           there.st_mtim.tv_sec == info->st_mtim.tv_sec &&
+    return lstat(path, &there) == 0 && S_ISREG(there.st_mode) && ctn__is_private(&there) &&
+           there.st_size == info->st_size && there.st_mtim.tv_sec == info->st_mtim.tv_sec &&
            there.st_mtim.tv_nsec == info->st_mtim.tv_nsec;
+}
+
+/* A folder that others can change, such as /tmp or one for all users of a site, gets a folder
+ * below it for each user. */
+static ctn_status private_in(ctn__arena *mem, const char *dir, const char **own)
+{
+    *own = dir;
+    if (access(dir, F_OK) == 0 && !ctn__private_folder(dir))
+        *own = ctn__arena_printf(mem, "%s/catena-%ld", dir, (long)geteuid());
+    return *own ? ctn__need_private("stage", *own) : CTN_ENOMEM;
 }
 
 /* dir/HASH-NAME, so that files of the same name in different folders do not collide. Links in the
@@ -66,6 +79,7 @@ ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
     ctn_status st = CTN_OK;
     struct stat info = {0};
     int fd = -1, lock = -1;
+    CTN_TRY(private_in(mem, dir, &dir));
     const char *to = local_name(mem, path, dir);
     const char *lock_path = to ? ctn__arena_printf(mem, "%s.lock", to) : NULL;
     if (!lock_path) return CTN_ENOMEM;
@@ -75,10 +89,6 @@ ctn_status ctn__stage(ctn__arena *mem, const char *path, const char *dir,
         info.st_mtim = (struct timespec){(time_t)known->tar_s, (long)known->tar_ns};
         if (same(to, &info)) return CTN_OK;
     }
-    st = ctn__make_folder(dir, 0777);
-    if (st == CTN_EIO)
-        return ctn_fail(st, "stage: cannot create the folder %s: %s", dir, strerror(errno));
-    CTN_TRY(st);
     CTN_TRY(ctn__file_open("stage", path, &fd, &info));
     if (!same(to, &info)) {
         /* If locks do not work, every process copies for itself, which is harmless. */

@@ -244,7 +244,8 @@ static ctn_status start(void *self, ctn_trainer *tr)
     char *text = NULL;
     if (!ctn__writes(tr)) return CTN_OK;
     if (j->fd >= 0 && j->position == j->end) return CTN_OK; /* a second run of this trainer */
-    if (j->fd < 0) j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (j->fd < 0)
+        j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (j->fd < 0) return problem(j, "open");
     CTN_TRY(read_file(j, &text));
     ctn_status st = read_rows(tr, text);

@@ -54,6 +54,14 @@ static columns_used choose(const char *const *names, int n, int columns)
     return u;
 }
 
+/* The names of a resumed training come from its files. */
+static void add_name(ctn__text *out, int width, int n, const char *name)
+{
+    const size_t from = out->n;
+    ctn__text_add(out, "%*.*s", width, n, name);
+    if (!out->failed) ctn__text_clean(out->s + from);
+}
+
 /* Prints the first part of the names above their columns, once for adjacent columns that share
  * it: "train" above all of its values. */
 static void add_groups(ctn__text *out, const char *const *names, int n, const columns_used *u)
@@ -81,7 +89,8 @@ static void add_groups(ctn__text *out, const char *const *names, int n, const co
         int text = length - 1 < wide - GAP ? length - 1 : wide - GAP;
         /* aligned with the right edge of the group's first column */
         int first = GAP + width_of(names[from]), before = text < first ? first - text : GAP;
-        ctn__text_add(out, "%*s%.*s", pad + before, "", text, names[from]);
+        ctn__text_add(out, "%*s", pad + before, "");
+        add_name(out, 0, text, names[from]);
         pad = wide - before - text;
     }
     if (any) ctn__text_add(out, "\n");
@@ -96,8 +105,7 @@ void ctn__table_header(ctn__text *out, const char *const *names, int n, const ct
     ctn__text_add(out, "%*s", EPOCH, "epoch");
     if (u.step) ctn__text_add(out, "%*s", GAP + STEP, "step");
     for (int i = 0; i < n; i++)
-        if (used(&u, i))
-            ctn__text_add(out, "%*s", GAP + width_of(names[i]), ctn__show_last(names[i]));
+        if (used(&u, i)) add_name(out, GAP + width_of(names[i]), -1, ctn__show_last(names[i]));
     if (u.time) ctn__text_add(out, "%*s", GAP + TIME, "time");
     ctn__text_add(out, "%s\n", s->colour ? "\x1b[0m" : "");
 }

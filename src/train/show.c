@@ -132,26 +132,11 @@ const char *ctn__show_last(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-/* Length of the UTF-8 character at s; 0 if it is invalid or a control character. */
-static int character(const unsigned char *s)
-{
-    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
-    int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
-    unsigned long code = n > 0 ? s[0] & (0x7fu >> n) : 0;
-    for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* no C1 controls */
-    bool fits = n > 0 && s[0] < 0xf8 && code >= least[n] && code <= 0x10ffff;
-    return fits && (code & 0xfffe) != 0xfffe && (code < 0xd800 || code > 0xdfff) ? n : 0;
-}
-
 void ctn__show_text(ctn__text *out, const char *s, bool markup)
 {
     while (*s != 0) {
         const char *escape = NULL;
-        int n = character((const unsigned char *)s);
+        int n = ctn__character(s);
         if (n == 0) escape = "?";
         else if (markup && *s == '&') escape = "&amp;";
         else if (markup && *s == '<') escape = "&lt;";

@@ -1285,13 +1285,13 @@ def test_resume():
         found = json.loads(done.stdout)
         assert found["stopped"] == number.name and found["iterations"] == steps, found
         assert "Z rank 0 " in done.stderr and "--resume" in done.stderr, done.stderr
-    train("--out", "parts", "--resume")
+    train(words[0], "--out", "parts", "--resume")
     assert same("whole/weights.safetensors", "parts/weights.safetensors")
     assert same("whole/best.safetensors", "parts/best.safetensors")
-    done = run("train", "--out", "parts", "--resume", "--lr", "0.5", code=2)
+    done = run("train", words[0], "--out", "parts", "--resume", "--lr", "0.5", code=2)
     assert "--lr is 0.5, but parts was started with" in done.stderr, done.stderr
     # Resuming a complete training does nothing.
-    assert train("--out", "parts", "--resume")["epochs"] == 6
+    assert train(words[0], "--out", "parts", "--resume")["epochs"] == 6
     assert same("whole/weights.safetensors", "parts/weights.safetensors")
     drop = ("seconds", "_s", "per_s")
     rows = [[{k: v for k, v in json.loads(line).items() if not k.endswith(drop)}
@@ -1300,9 +1300,9 @@ def test_resume():
     assert rows[0] == rows[1]
     # A refused resume changes nothing, so the training can still be resumed.
     before = Path("parts/config.yaml").read_text()
-    done = run("train", "--out", "parts", "--resume", "--model-args", "32", code=4)
+    done = run("train", words[0], "--out", "parts", "--resume", "--model-args", "32", code=4)
     assert Path("parts/config.yaml").read_text() == before, done.stderr
-    train("--out", "parts", "--resume", "--epochs", "7")
+    train(words[0], "--out", "parts", "--resume", "--epochs", "7")
 
 
 def test_shorter_than_an_epoch():
@@ -1637,6 +1637,243 @@ def test_own_model():
     assert "catena_model" in run("train", "./code/empty.so", *words, *one, code=2).stderr
     run("train", "./code/missing.so", *words, *one, code=2)
     assert not Path("x").exists()
+
+
+# ---- files of somebody else
+
+
+def test_code_in_configuration():
+    """A configuration, wherever it is found, does not decide what code runs."""
+    make_arrays()
+    os.mkdir("code")
+    Path("code/evil.c").write_text("#include <stdio.h>\n__attribute__((constructor)) static void "
+                                   "go(void) { fclose(fopen(\"PWNED\", \"w\")); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "code/evil.c", "-o", "code/evil.so"], check=True)
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r")
+    config = Path("r/config.yaml")
+    right = config.read_text()
+    evil = Path("code/evil.so").resolve()
+    config.write_text(right.replace('"mlp"', f'"{evil}"'))
+    data = ["--data", "x.npy", "--target", "y.npy"]
+    weights = ["--weights", "r/weights.safetensors"]
+    tries = [["eval", *weights, *data], ["predict", *weights, *data[:2], "--out", "p.npy"],
+             ["export", "./r", "--to", "m.onnx"],
+             ["train", "--resume", "--out", "r", "--epochs", "2"],
+             ["train", "--config", "r/config.yaml", "--out", "other"]]
+    for words in tries:
+        done = run(*words, code=2)
+        assert f"use catena {words[0]} {evil}" in done.stderr, (words, done.stderr)
+        assert not Path("PWNED").exists(), words
+    run("generate", *weights, "--prompt", "a", code=4)
+    env = {"CATENA_TRAIN_MODEL": str(evil)}
+    assert "is only loaded if" in run("train", *data, "--out", "other", env=env, code=2).stderr
+    assert not Path("PWNED").exists()
+    # Named on the command line, it is loaded.
+    assert "catena_model" in run("eval", "./code/evil.so", *weights, *data, code=2).stderr
+    assert Path("PWNED").exists()
+    # Other values of the file are data, and are checked.
+    for key, value, part in (("model-hash", '"\\e[2J"', "16 hexadecimal digits"),
+                             ("hidden", "[1e30]", "each an integer"), ("lr", "'1", "not YAML")):
+        config.write_text(re.sub(f"^{key}:.*\n", "", right, flags=re.M) + f"{key}: {value}\n")
+        done = run("eval", *weights, *data, code=2)
+        assert part in done.stderr and "\x1b" not in done.stderr, (key, done.stderr)
+
+
+def test_paths_in_configuration():
+    """Relative paths start from the folder of the file; what is written is absolute."""
+    os.makedirs("project/data")
+    os.chdir("project/data")
+    make_arrays()
+    os.chdir("../..")
+    Path("project/c.yaml").write_text("model: mlp\ndata: data/x.npy\ntarget: data/y.npy\n"
+                                      "hidden: [8]\nepochs: 1\nout: made\n")
+    train("--config", "project/c.yaml")
+    c = resolved("project/made")
+    assert c["data"] == f'"{os.getcwd()}/project/data/x.npy"', c
+    assert c["model"] == '"mlp"' and c["out"] == f'"{os.getcwd()}/project/made"', c
+    os.rename("project/made", "moved")
+    train("--resume", "--out", "moved", "--epochs", "2")
+    # The names of columns are no paths.
+    Path("project/t.csv").write_text("a,b,c\n" + "1,2,3\n4,5,7\n" * 8)
+    Path("project/t.yaml").write_text("model: mlp\ndata: t.csv\ntarget: c\nepochs: 1\n")
+    train("--config", "project/t.yaml", "--out", "t")
+    assert resolved("t")["target"] == '"c"'
+    # A result folder does not choose a file that is overwritten.
+    Path("moved/config.yaml").write_text(Path("moved/config.yaml").read_text()
+                                         + f"timeline: {os.getcwd()}/precious\n")
+    Path("precious").write_text("mine")
+    done = run("train", "--resume", "--out", "moved", "--epochs", "3", "--quiet")
+    assert "--timeline" in done.stderr and Path("precious").read_text() == "mine", done.stderr
+
+
+def test_links_in_results():
+    """Nothing is removed or overwritten through links in a result folder."""
+    make_arrays()
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r")
+    os.mkdir("victim")
+    for name in ("manifest.txt", "a.txt", "b.bin"):
+        Path("victim", name).write_text("mine")
+    shutil.copytree("r/state/000000000", "archive")
+    before = sorted(os.listdir("archive"))
+    for name in ("unfinished-1", "removed-000000000"):
+        os.symlink("../../victim", f"r/state/{name}")
+    os.rename("r/state/000000000", "r/state/000000005")
+    os.symlink("../../archive", "r/state/000000000")
+    os.mkdir("r/state/unfinished-mine")
+    Path("r/state/unfinished-mine/a.txt").write_text("mine")
+    for name in ("config.yaml.part", "machine.json.part", "failures.txt"):
+        os.symlink("../victim/a.txt", f"r/{name}")
+    for epochs in (2, 3, 4):
+        train("--resume", "--out", "r", "--epochs", epochs)
+    assert sorted(os.listdir("archive")) == before
+    assert all(Path("victim", n).read_text() == "mine" for n in ("manifest.txt", "a.txt", "b.bin"))
+    assert Path("r/state/unfinished-mine/a.txt").exists()
+    # Starting over removes states, but neither a link nor what is not a state's.
+    done = run("train", "mlp", *ARRAYS, "--epochs", "1", "--out", "r", "--force", code=2)
+    assert "000000000" in done.stderr and "no link" in done.stderr, done.stderr
+    os.unlink("r/state/000000000")
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r", "--force")
+    assert sorted(os.listdir("archive")) == before and Path("victim/b.bin").exists()
+    for name in ("job.txt", "log.jsonl"):
+        Path("r", name).unlink()
+        os.symlink("../victim/a.txt", f"r/{name}")
+        run("train", "--resume", "--out", "r", "--epochs", "5", "--quiet", code=3)
+        os.unlink(f"r/{name}")
+    assert Path("victim/a.txt").read_text() == "mine"
+    # The states of another folder are not pruned.
+    os.rename("r/state", "states")
+    os.symlink("../states", "r/state")
+    done = run("train", "--resume", "--out", "r", "--epochs", "6", code=2)
+    assert "symbolic link" in done.stderr, done.stderr
+
+
+def array_file(path, names):
+    head = {n: {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]}
+            for i, n in enumerate(names)}
+    text = json.dumps(head).encode()
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + bytes(4 * len(names)))
+
+
+def test_names_with_escapes():
+    """Names from files do not control the terminal, and are the same in JSON."""
+    names = ["\x1b[2J\x1b]0;title\x07", "c1\u009b31m", "caf\u00e9", "line\rstart", "del\x7f"]
+    array_file("a.safetensors", names)
+    array_file("b.safetensors", names[2:3])
+    def harmless(done):
+        for text in (done.stdout, done.stderr):
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), repr(text)
+        return done.stdout + done.stderr
+    text = harmless(run("weights", "a.safetensors"))
+    assert "\\x1b[2J" in text and "caf\u00e9" in text, text
+    found = json.loads(run("weights", "a.safetensors", "--json").stdout)
+    assert names[0] in json.dumps(found, ensure_ascii=False).encode().decode("unicode_escape") or \
+        any(a["name"] == names[0] for a in found["arrays"]), found
+    harmless(run("weights", "a.safetensors", "--json"))
+    harmless(run("weights", "a.safetensors", "b.safetensors", code=None))
+    harmless(run("weights", "a.safetensors", "--model", "mlp", code=None))
+    harmless(run("eval", "mlp", "--weights", "a.safetensors", "--data", "\x1b[2J", code=None))
+    harmless(run("train", "\x1b[2J", code=2))
+    make_arrays()
+    Path("bad.yaml").write_text('"\\e[2J": 1\n')
+    harmless(run("train", "mlp", *ARRAYS, "--config", "bad.yaml", code=2))
+    Path("t.csv").write_text("a,b,\x1b[31m\n1,2,<b>x\n3,4,\x1b[2Jy\n")
+    harmless(run("train", "mlp", "--data", "t.csv", "--target", "\x1b[31m", "--epochs", "1",
+                 "--out", "t\x1b[2J<b>", code=0))
+    text = Path("t\x1b[2J<b>/report.html").read_text()
+    assert "\x1b" not in text and "<b>" not in re.sub("<b>[-0-9.]", "", text), text
+
+
+def test_sizes_from_outside():
+    """Sizes are limited where they enter, so neither time nor memory is spent on them."""
+    def refused(*words, code=(2, 4, 5), part=""):
+        began = time.time()
+        done = run(*words, code=None)
+        assert done.returncode in code and part in done.stderr, (words, done)
+        assert time.time() - began < 60, words
+
+    os.mkdir("m")
+    array_file("w.safetensors", ["a"])
+    base = {"gpt2": {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 8, "vocab_size": 16},
+            "llama": {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
+                      "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 16,
+                      "max_position_embeddings": 8, "head_dim": 4},
+            "bert": {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
+                     "num_attention_heads": 2, "max_position_embeddings": 8, "vocab_size": 16,
+                     "type_vocab_size": 2}}
+    wrong = {"n_layer": ((1 << 31) - 1, "expected 1 to 4096"), "n_embd": (1 << 32, "too large"),
+             "num_hidden_layers": ((1 << 32) + 1, "too large"), "head_dim": (-4, "negative"),
+             "intermediate_size": ((1 << 31) - 1, ""), "vocab_size": ((1 << 31) - 1, ""),
+             "num_attention_heads": (1 << 63, "too large")}
+    for kind, sizes in base.items():
+        for key, (value, part) in wrong.items():
+            if key not in sizes or key == "vocab_size" and kind != "gpt2":
+                continue
+            Path("m/config.json").write_text(json.dumps({"model_type": kind, **sizes, key: value}))
+            refused("weights", "w.safetensors", "--model", "m", part=part)
+    Path("m/config.json").write_text("[" * 5000000)
+    refused("weights", "w.safetensors", "--model", "m", part="not a JSON object")
+    make_arrays()
+    arrays = [*ARRAYS[:4], "--epochs", "1", "--out", "x"]
+    refused("train", "mlp", *arrays, "--hidden", "1e30", part="integer")
+    refused("train", "mlp", *arrays, "--hidden", "2147483647,2147483647")
+    refused("train", "mlp", *arrays, "--hidden", ",".join(["8"] * 65), part="at most 64")
+    Path("text.txt").write_text("words " * 1000)
+    text = ["--data", "text.txt", "--epochs", "1", "--out", "x", "--length", "16"]
+    refused("train", "gpt", *text, "--depth", "2147483647", part="expected 1 to 4096")
+    refused("train", "gpt", *text, "--width", "2147483644", part="parameters")
+    for line in ("hidden: " + "[" * 100000, "&a [" * 1000, "? " * 100000):
+        Path("deep.yaml").write_text(line + "\n")
+        refused("train", "mlp", *arrays, "--config", "deep.yaml")
+    Path("r").mkdir()
+    shutil.copy("w.safetensors", "r")
+    Path("r/config.yaml").write_text('model: mlp\ntarget-shape: [2147483647, 2147483647]\n')
+    refused("predict", "--weights", "r/w.safetensors", "--data", "x.npy", "--out", "p.npy",
+            part="expected at most")
+
+
+def test_size_of_results():
+    """The room for results follows what the network returns, not what config.yaml says."""
+    rng = np.random.default_rng(3)
+    for name, n in (("x", 16), ("y", 16), ("large", 32)):
+        np.save(f"{name}.npy", rng.normal(size=(8, 1, n, n)).astype("f4"))
+    train("unet", "--data", "x.npy", "--target", "y.npy", "--depth", "1", "--width", "2",
+          "--epochs", "1", "--batch", "4", "--loss", "relative-l2", "--out", "r")
+    weights = ["--weights", "r/weights.safetensors"]
+    run("predict", *weights, "--data", "large.npy", "--out", "p.npy")
+    assert np.load("p.npy").shape == (8, 1, 32, 32)
+    done = run("eval", *weights, "--data", "large.npy", "--target", "y.npy", code=4)
+    assert "relative-l2" in done.stderr, done.stderr
+
+
+def test_recorded_step():
+    """The numbers of a recorded step and of a timeline are checked where they are read."""
+    right = ("name mlp\nbatch 4\nmemory 1000 1000\nelements 1600\nupdate 0.001\nparam 0\n"
+             "param 800\nkernel 0.002\nready 800 1600\nneed 800\nready 0 800\nstep\n")
+    Path("s").write_text(right)
+    run("plan", "./s", "--ranks", "4")
+    for old, new in (("need 800", "need 99999999999999"), ("need 800", "need -1"),
+                     ("ready 0 800", "ready 800 0"), ("ready 0 800", "ready 0 1601"),
+                     ("elements 1600", "elements 9223372036854775807"),
+                     ("elements 1600", "elements 99999999999999999999999"),
+                     ("batch 4", "batch -4"), ("batch 4", "batch 0"), ("batch 4", "batch 4 4"),
+                     ("param 800", "param 1600"), ("param 800", "param 0"),
+                     ("memory 1000", "memory -1"), ("kernel 0.002", "kernel nan"),
+                     ("kernel 0.002", "kernel 1e300"), ("kernel 0.002", "kernel -1"),
+                     ("update 0.001", "update inf"), ("name mlp", "name <script>"),
+                     ("name mlp", "name \x1b[2J"), ("step\n", "step\n" * 70000)):
+        assert old in right
+        Path("s").write_text(right.replace(old, new, 1))
+        for command in ("plan", "scale") if "need" in new else ("plan",):
+            done = run(command, "./s", "--ranks", "4", code=None)
+            assert done.returncode in (3, 4), (command, new, done)
+            assert "recorded step" in done.stderr and "\x1b" not in done.stderr, done.stderr
+    span = {"ph": "X", "cat": "step", "pid": 0, "ts": 0, "dur": 5, "name": "step"}
+    for key, value in (("ts", "1e999"), ("ts", "nan"), ("pid", "-1"), ("pid", "1e300"),
+                       ("dur", "0x1p2000")):
+        event = json.dumps({**span, key: "@"}).replace('"@"', value)
+        facts = '{"catena_timeline": 1, "lost_spans": [1e17, 9e17, 9e17]}'
+        Path("t.json").write_text(f'{{"otherData": {facts}, "traceEvents": [{event}]}}')
+        assert run("timeline", "t.json", code=None).returncode in (0, 4), (key, value)
 
 
 def main():

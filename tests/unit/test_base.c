@@ -104,6 +104,18 @@ static void test_error_record(void **state)
     assert_string_equal(ctn_version_text(), "0.1.0");
 }
 
+/* Names from files must not control a terminal. */
+static void test_error_clean(void **state)
+{
+    (void)state;
+    ctn_error_clear();
+    ctn_fail(CTN_EARG, "%s",
+             "a\x1b[2Jb\x07\rc\x7f\xc2\x9b"
+             "d\xff\xc3\xa9\n\te\xe2\x82");
+    assert_string_equal(ctn_error_message(), "a?[2Jb??c???d?\xc3\xa9\n\te??");
+    ctn_error_clear();
+}
+
 static void test_error_overflow(void **state)
 {
     (void)state;
@@ -416,9 +428,11 @@ static void test_env(void **state)
     ctn__env_check();
     assert_int_equal(c.calls, 2);
     assert_has(c.text, "CATENA_TREADS is set");
+    ctn__warn("%s", "\x1b[31mred");
+    assert_has(c.text, "?[31mred");
     ctn_set_log(NULL, NULL);
     ctn__warn("dropped");
-    assert_int_equal(c.calls, 2);
+    assert_int_equal(c.calls, 3);
     unsetenv("CATENA_TREADS");
     unsetenv("CATENA_PLANS");
     unsetenv("CATENA_DATA");
@@ -631,21 +645,14 @@ static void test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_record),
-        cmocka_unit_test(test_error_overflow),
-        cmocka_unit_test(test_error_per_thread),
-        cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_vec),
-        cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_philox_known_answers),
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_env),
-        cmocka_unit_test(test_topology),
-        cmocka_unit_test(test_fpmode),
-        cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_error_record),   cmocka_unit_test(test_error_clean),
+        cmocka_unit_test(test_error_overflow), cmocka_unit_test(test_error_per_thread),
+        cmocka_unit_test(test_alloc),          cmocka_unit_test(test_vec),
+        cmocka_unit_test(test_arena),          cmocka_unit_test(test_text),
+        cmocka_unit_test(test_hash),           cmocka_unit_test(test_philox_known_answers),
+        cmocka_unit_test(test_distributions),  cmocka_unit_test(test_env),
+        cmocka_unit_test(test_topology),       cmocka_unit_test(test_fpmode),
+        cmocka_unit_test(test_cores),          cmocka_unit_test(test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -437,6 +437,38 @@ static void test_stage(void **state)
                  CTN_EIO, "file/x");
 }
 
+/* Copies that somebody else could have put there are not read, although size and time match. */
+static void test_stage_of_others(void **state)
+{
+    (void)state;
+    ctn_dataset *ds = NULL;
+    char own[64], command[256];
+    snprintf(own, sizeof own, "stage/catena-%ld", (long)geteuid());
+    assert_int_equal(system("rm -rf stage s.tar*"), 0);
+    write_numbered("s.tar", 1);
+    write_numbered("other.tar", 2);
+    const ctn_shards_opt *opt = CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = "stage");
+    const ctn_shards_opt *below = CTN_OPT(ctn_shards_opt, .image = SMALL, .stage = own);
+    assert_int_equal(system("touch -r s.tar other.tar && mkdir -m 777 stage"), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ctn_shards_open(&ds, "s.tar", i ? below : opt), CTN_OK);
+        assert_int_equal(get(ds, 0).r, 101);
+        ctn_dataset_free(ds);
+        snprintf(command, sizeof command, "cp -p other.tar %s/*-s.tar && chmod 666 %s/*-s.tar", own,
+                 own);
+        assert_int_equal(system(command), 0);
+    }
+    snprintf(command, sizeof command, "rm -r %s && mkdir -m 777 %s", own, own);
+    assert_int_equal(system(command), 0);
+    assert_fails(ctn_shards_open(&ds, "s.tar", opt), CTN_EIO, "others can change");
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(own, 0755), 0);
+        assert_int_equal(chown(own, 65534, 65534), 0);
+        assert_fails(ctn_shards_open(&ds, "s.tar", opt), CTN_EIO, "belongs to you");
+    }
+    assert_int_equal(system("rm -rf stage"), 0);
+}
+
 static int open_files(void)
 {
     int n = 0;
@@ -830,6 +862,7 @@ int main(void)
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_stage),
+        cmocka_unit_test(test_stage_of_others),
         cmocka_unit_test(test_given_index),
         cmocka_unit_test(test_given_index_staged),
         cmocka_unit_test(test_folder),

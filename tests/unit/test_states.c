@@ -237,6 +237,30 @@ static void test_prune(void **state)
     train_case_free(&c);
 }
 
+/* Names of states that lead elsewhere: neither the link nor what it leads to is removed. */
+static void test_prune_links(void **state)
+{
+    (void)state;
+    train_case c;
+    ctn_trainer *tr = NULL;
+    make_states("links", &c);
+    assert_int_equal(rename(state_path("links", 0), "archive"), 0);
+    assert_int_equal(symlink("../archive", state_path("links", 0)), 0);
+    assert_int_equal(symlink("../archive", "links/unfinished-1"), 0);
+    assert_int_equal(symlink("../archive", "links/removed-000000007"), 0);
+    assert_int_equal(mkdir("links/unfinished-notes", 0777), 0);
+    OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
+                       CTN_OPT(ctn_trainer_opt, .net = c.net, .iterations = STEPS)));
+    OK(ctn_trainer_save(tr, "links"));
+    ctn_trainer_free(tr);
+    FAILS(ctn_states_prune("links", 1), CTN_EIO, "and no link");
+    OK(ctn_state_verify("archive", NULL, NULL));
+    assert_true(access("links/unfinished-1", F_OK) == 0 &&
+                access(state_path("links", 0), F_OK) == 0);
+    assert_int_equal(access("links/unfinished-notes", F_OK), 0);
+    train_case_free(&c);
+}
+
 /* What killed processes leave behind has no number, and the next save removes it. */
 static void test_leftovers(void **state)
 {
@@ -388,10 +412,11 @@ static int use_new_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_visit),          cmocka_unit_test(test_verify),
-        cmocka_unit_test(test_arrays),         cmocka_unit_test(test_prune),
-        cmocka_unit_test(test_leftovers),      cmocka_unit_test(test_export),
-        cmocka_unit_test(test_export_damaged), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_visit),       cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_arrays),      cmocka_unit_test(test_prune),
+        cmocka_unit_test(test_prune_links), cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_export),      cmocka_unit_test(test_export_damaged),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, use_new_folder, NULL);
 }

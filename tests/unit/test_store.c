@@ -504,6 +504,19 @@ static void folder_by_the_environment(void **state)
     assert_null(ctn__store_problem(s));
     ctn__store_close(s);
     assert_true(there(file_of(below("xdg/catena"), "m")));
+    /* a folder that others can write to, as anybody could make below TMPDIR */
+    environment(NULL, NULL, below("shared"));
+    assert_int_equal(mkdir(below("shared"), 0777), 0);
+    assert_int_equal(mkdir(below("shared/catena"), 0700), 0);
+    assert_int_equal(chmod(below("shared/catena"), 0777), 0);
+    assert_folder("");
+    OK(ctn__store_open(&s, "m", NULL));
+    OK(ctn__store_put(s, "k", "v"));
+    OK(ctn__store_save(s));
+    assert_non_null(strstr(ctn__store_problem(s), "only you can change"));
+    ctn__store_close(s);
+    assert_int_equal(rmdir(below("shared/catena")), 0);
+    assert_int_equal(rmdir(below("shared")), 0);
     environment(below("xdg/catena/nothing/here"), NULL, NULL);
     OK(ctn_tune_visit(nothing, NULL));
     environment(file_of(below("xdg/catena"), "m"), NULL, NULL); /* a file */

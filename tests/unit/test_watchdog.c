@@ -99,6 +99,14 @@ void log_line_of(FILE *f, int rank, const char *host, const char *text)
     pthread_mutex_unlock(&board->lock);
 }
 
+void say(FILE *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(f, fmt, ap);
+    va_end(ap);
+}
+
 void log_line(const char *fmt, ...)
 {
     char line[1024];
@@ -329,7 +337,7 @@ static void idle_strangers(void **state)
     close_board();
 }
 
-static void say(message m, size_t bytes)
+static void send_text(message m, size_t bytes)
 {
     int fd = connect_to(&board->v.at[0]);
     m.bytes = m.bytes ? m.bytes : (uint32_t)(offsetof(message, text) + strlen(m.text) + 1);
@@ -345,24 +353,24 @@ static void lie(void)
     snprintf(right.text, sizeof right.text, "%s", board->v.token);
     m = right;
     m.text[0] = m.text[0] == 'a' ? 'b' : 'a';
-    say(m, 0); /* a wrong token, a part of the token, none */
+    send_text(m, 0); /* a wrong token, a part of the token, none */
     m = right;
     m.text[8] = 0;
-    say(m, 0);
+    send_text(m, 0);
     m.text[0] = 0;
-    say(m, 0);
+    send_text(m, 0);
     m = right;
     m.rank = RANKS; /* no such rank; rank 0 itself; not a hello */
-    say(m, 0);
+    send_text(m, 0);
     m.rank = 0;
-    say(m, 0);
+    send_text(m, 0);
     m.rank = 1;
     m.kind = MSG_FAILED;
-    say(m, 0);
+    send_text(m, 0);
     m = right;
     m.bytes = 0x7fffffff; /* a length that no message can have */
-    say(m, sizeof m);
-    say(right, 10); /* only the beginning, then closed */
+    send_text(m, sizeof m);
+    send_text(right, 10); /* only the beginning, then closed */
 }
 
 static void wrong_tokens(void **state)

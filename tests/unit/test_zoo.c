@@ -422,6 +422,19 @@ static void test_train_others(void **state)
     OK(ctn_zoo_unet(&m, ctx, CTN_OPT(ctn_unet_opt, .spatial = 1, .width = 1, .depth = 8)));
     assert_shape(m, "enc.8.conv2.weight", CTN_SHAPE(256, 256, 3));
     ctn_module_free(m);
+    const int many[] = {-1, 4097, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .layers = many[i])), CTN_EARG,
+                     "expected 1 to 4096");
+        assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .layers = many[i])), CTN_EARG,
+                     "expected 1 to 4096");
+        assert_fails(ctn_zoo_llama(&m, ctx, CTN_OPT(ctn_llama_opt, .layers = many[i])), CTN_EARG,
+                     "expected 1 to 4096");
+    }
+    assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .layers = 4096, .width = INT32_MAX - 3)),
+                 CTN_ENOMEM, "check the sizes");
+    assert_fails(ctn_zoo_gpt(&m, ctx, CTN_OPT(ctn_gpt_opt, .width = (int64_t)1 << 31)), CTN_EARG,
+                 "width is 2147483648");
     const int wrong[][2] = {{-1, 2}, {4, 2}, {2, -1}, {2, 100}}; /* spatial, depth */
     for (int i = 0; i < 4; i++)
         assert_fails(ctn_zoo_unet(&m, ctx,
@@ -625,7 +638,9 @@ static void test_refusals(void **state)
     };
     for (size_t i = 0; i < sizeof llama / sizeof *llama; i++)
         assert_fails(ctn_zoo_llama(&m, ctx, &llama[i]), CTN_EARG,
-                     i < 4 ? "must divide heads" : "must be even and positive");
+                     llama[i].layers < 0 ? "expected 1 to 4096"
+                     : i < 4             ? "must divide heads"
+                                         : "must be even and positive");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = 7)), CTN_EARG, "7 heads");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .heads = -1)), CTN_EARG, "-1 heads");
     assert_fails(ctn_zoo_bert(&m, ctx, CTN_OPT(ctn_bert_opt, .layers = -1)), CTN_EARG, "-1 layers");

@@ -10,6 +10,7 @@
 #ifndef CATENA_CLI_H
 #define CATENA_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -98,6 +99,7 @@ struct args {
     const char *value[MAX_OPTIONS]; /* indexed as cmd->options, with defaults; flags: NULL or "1" */
     source from[MAX_OPTIONS];
     const char *operand, *operand2; /* NULL: not given */
+    const char *operand_from;       /* the file or variable that gave it; NULL: the command line */
     char **extra;                   /* further words of the command line: command.more, .after */
     int nextra;
     void *owned;        /* strings that values point to, see args_own */
@@ -133,6 +135,8 @@ void args_settle(args *a, const char *name, const char *fmt, ...) CTN_PRINTF(3, 
 const char *args_own(args *a, const char *s);
 int option_find(const command *cmd, const char *name, size_t n); /* -1: none */
 option_type option_type_of(const option *o);
+/* Whether a value of the option is a path. --target may be one, or names of columns. */
+bool option_is_path(const option *o, const char *value);
 /* Whether text is a valid value of the option. Describes a valid value in `why`. */
 bool option_accepts(const option *o, const char *text, char *why, size_t n);
 /* Set option k. Ignored if a source of higher precedence has set it. Returns -1 to continue,
@@ -158,8 +162,8 @@ int print_completion(const char *shell, const command *const *all, int n);
 
 /* ---- config.c -------------------------------------------------------------------------------- */
 
-/* Read values from a YAML file, or from n bytes of one that messages call `path`. Returns -1 to
- * continue, else the exit code. */
+/* Read values from a YAML file, or from n bytes of one that messages call `path`. Relative paths
+ * in it start from the folder of the file. Returns -1 to continue, else the exit code. */
 int config_read(args *a, const char *path, source from);
 int config_parse(args *a, const char *path, const char *text, size_t n, source from);
 /* Read the installation's site file, if there is one, and the environment variables. */
@@ -167,7 +171,7 @@ int config_site(args *a);
 int config_environment(args *a);
 /* The name of the environment variable for option k; false: it has none. */
 bool config_variable(const command *cmd, int k, char *name, size_t n);
-/* Write all values to a file that config_read can read. Errors: EIO. */
+/* Write all values, paths as absolute ones, to a file that config_read can read. Errors: EIO. */
 ctn_status config_write(const args *a, const char *path, const char *comment);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
@@ -180,6 +184,14 @@ int report_error(const char *name);
 int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 void report_notice(void *unused, const char *message);  /* another */
+/* Print to a terminal or a log: like fprintf, but control characters and invalid UTF-8, which names
+ * from files may contain, become \x1b and so on. Line ends and tabs stay. All that the command
+ * prints goes this way (dev/layers checks it), except JSON. */
+void say(FILE *f, const char *fmt, ...) CTN_PRINTF(2, 3);
+void vsay(FILE *f, const char *fmt, va_list ap);
+/* The same to stdout for text that comes in pieces: `part`, zero at first, keeps the beginning of a
+ * character until the rest comes, or until there is no more: n 0. */
+void say_piece(char part[5], const char *text, size_t n);
 /* Count the slow reference kernels in the last plan; warns about them once (slow.c). */
 ctn_status slow_kernels(ctn_context *ctx, int64_t *count);
 /* Print a line to stderr with the UTC time, the rank and the host. log_stamped: warnings and
@@ -219,11 +231,23 @@ enum { SHAPE_TEXT = CTN_MAX_DIMS * 21 + 3 };
 const char *shape_text(int ndim, const int64_t *dim, char buf[SHAPE_TEXT]); /* (2,3) */
 /* Of n values. Sorts x. */
 void best_and_median(double *x, int64_t n, double *best, double *median);
+
+/* ---- files.c --------------------------------------------------------------------------------- */
+
 /* Write a file atomically: until file_close, the old content stays in place. Errors: EIO. */
 ctn_status file_open(FILE **f, const char *path);
 ctn_status file_close(FILE *f, const char *path);
-/* Remove a file or a folder with all that is in it, as far as possible. */
+/* Remove a folder that this process has made, with all that is in it, as far as possible. */
 void remove_tree(const char *path);
+/* Remove all saved states in a folder, which need not exist. Errors: EARG (one is a link or has
+ * other files), ENOMEM. */
+ctn_status remove_states(const char *path);
+bool ends_with(const char *s, const char *end);
+/* Whether a file that nobody has named lies here. A pipe would block, and a huge file is no
+ * configuration and no list of names. */
+bool is_found(const char *path);
+bool is_onnx_name(const char *path);
+bool names_array(const char *path); /* a file of arrays, or an array in a file */
 /* folder/name; "" if it does not fit. */
 const char *join(char *buf, size_t n, const char *folder, const char *name);
 

@@ -69,7 +69,7 @@ static const char *command_after(const command *cmd)
 static void print_words(const command *cmd)
 {
     if (!cmd->words) return;
-    for (const char *const *w = cmd->words(); *w; w++) printf(" %s", *w);
+    for (const char *const *w = cmd->words(); *w; w++) say(stdout, " %s", *w);
 }
 
 /* The values of a choice with blanks between them. */
@@ -83,7 +83,7 @@ static void print_choices(const option *o)
 static void print_quoted(const char *s, const char *special)
 {
     for (const char *end = s + strcspn(s, ";"); s < end; s++) {
-        if (*s == '\'') printf("'\\'");
+        if (*s == '\'') say(stdout, "'\\'");
         else if (strchr(special, *s)) putchar('\\');
         putchar(*s);
     }
@@ -97,29 +97,29 @@ static void bash_values(const command *cmd)
     for (const option *o = cmd->options; o->name; o++) {
         const value_kind kind = value_of(o);
         if (kind != VALUE_CHOICE && kind != VALUE_FILE && kind != VALUE_FOLDER) continue;
-        printf("    '%s --%s') ", cmd->name, o->name);
+        say(stdout, "    '%s --%s') ", cmd->name, o->name);
         if (kind == VALUE_CHOICE) {
-            printf("words='");
+            say(stdout, "words='");
             print_choices(o);
-            printf("' ;;\n");
+            say(stdout, "' ;;\n");
         } else {
-            printf("%s=1 ;;\n", kind == VALUE_FILE ? "files" : "folders");
+            say(stdout, "%s=1 ;;\n", kind == VALUE_FILE ? "files" : "folders");
         }
     }
 }
 
 static void bash_command(const command *cmd)
 {
-    printf("    %s)\n        words='", cmd->name);
+    say(stdout, "    %s)\n        words='", cmd->name);
     print_words(cmd);
-    printf("' options='");
-    for (const option *o = cmd->options; o->name; o++) printf(" --%s", o->name);
-    printf(" --help'\n        valued='%s", cmd->dash_n ? " -n -np" : "");
+    say(stdout, "' options='");
+    for (const option *o = cmd->options; o->name; o++) say(stdout, " --%s", o->name);
+    say(stdout, " --help'\n        valued='%s", cmd->dash_n ? " -n -np" : "");
     for (const option *o = cmd->options; o->name; o++)
-        if (o->arg) printf(" --%s", o->name);
+        if (o->arg) say(stdout, " --%s", o->name);
     const char *after = command_after(cmd);
     if (after && !after[0]) after = "*";
-    printf(" ' files=%d after='%s' ;;\n", file_operands(cmd), after ? after : "");
+    say(stdout, " ' files=%d after='%s' ;;\n", file_operands(cmd), after ? after : "");
 }
 
 static const char bash_function[] =
@@ -166,17 +166,17 @@ static const char bash_function[] =
 static void print_bash(void)
 {
     const command *cmd;
-    printf("# shellcheck shell=bash disable=SC2034,SC2154,SC2207\n"
-           "# What a command expects: its operands, all options, and those with a value.\n"
-           "_catena_command()\n{\n    words='' options='' valued='' files=0 after=''\n"
-           "    case $command in\n    '')\n        words='");
-    for (int i = 0; (cmd = command_at(i)); i++) printf(" %s", cmd->name);
-    printf("' options='--help --version' ;;\n");
+    say(stdout, "# shellcheck shell=bash disable=SC2034,SC2154,SC2207\n"
+                "# What a command expects: its operands, all options, and those with a value.\n"
+                "_catena_command()\n{\n    words='' options='' valued='' files=0 after=''\n"
+                "    case $command in\n    '')\n        words='");
+    for (int i = 0; (cmd = command_at(i)); i++) say(stdout, " %s", cmd->name);
+    say(stdout, "' options='--help --version' ;;\n");
     for (int i = 0; (cmd = command_at(i)); i++) bash_command(cmd);
-    printf("    esac\n}\n\n# What an option expects.\n_catena_value()\n{\n"
-           "    case \"$command $option\" in\n");
+    say(stdout, "    esac\n}\n\n# What an option expects.\n_catena_value()\n{\n"
+                "    case \"$command $option\" in\n");
     for (int i = 0; (cmd = command_at(i)); i++) bash_values(cmd);
-    printf("    esac\n}\n\n%s", bash_function);
+    say(stdout, "    esac\n}\n\n%s", bash_function);
 }
 
 /* ---- zsh ------------------------------------------------------------------------------------- */
@@ -184,37 +184,37 @@ static void print_bash(void)
 static void zsh_option(const option *o)
 {
     const value_kind kind = value_of(o);
-    printf("            '--%s%s[", o->name, kind == VALUE_NONE ? "" : "=");
+    say(stdout, "            '--%s%s[", o->name, kind == VALUE_NONE ? "" : "=");
     print_quoted(o->help, "[]\\");
-    printf("]");
-    if (kind != VALUE_NONE) printf(":%s:", kind == VALUE_CHOICE ? "value" : o->arg);
+    say(stdout, "]");
+    if (kind != VALUE_NONE) say(stdout, ":%s:", kind == VALUE_CHOICE ? "value" : o->arg);
     if (kind == VALUE_CHOICE) {
-        printf("(");
+        say(stdout, "(");
         print_choices(o);
-        printf(")");
+        say(stdout, ")");
     }
-    if (kind == VALUE_FILE) printf("_files");
-    if (kind == VALUE_FOLDER) printf("_files -/");
-    printf("' \\\n");
+    if (kind == VALUE_FILE) say(stdout, "_files");
+    if (kind == VALUE_FOLDER) say(stdout, "_files -/");
+    say(stdout, "' \\\n");
 }
 
 static void zsh_command(const command *cmd)
 {
     const char *after = command_after(cmd);
     const int files = file_operands(cmd);
-    printf("    %s)\n        _arguments -S \\\n", cmd->name);
+    say(stdout, "    %s)\n        _arguments -S \\\n", cmd->name);
     for (const option *o = cmd->options; o->name; o++) zsh_option(o);
     if (cmd->words) {
-        printf("            '1: :_alternative \"words:word:(");
+        say(stdout, "            '1: :_alternative \"words:word:(");
         print_words(cmd);
-        printf(")\"%s' \\\n", cmd->paths ? " \"files:file:_files\"" : "");
+        say(stdout, ")\"%s' \\\n", cmd->paths ? " \"files:file:_files\"" : "");
     }
-    if (files > 0 && !cmd->paths) printf("            '*:file:_files' \\\n");
+    if (files > 0 && !cmd->paths) say(stdout, "            '*:file:_files' \\\n");
     for (int i = 0; cmd->dash_n && i < 2; i++)
-        printf("            '-n%s[the same as --%s]:N:' \\\n", i ? "p" : "", cmd->dash_n);
+        say(stdout, "            '-n%s[the same as --%s]:N:' \\\n", i ? "p" : "", cmd->dash_n);
     /* A blank before the function keeps _arguments from adding words of its own. */
-    if (after) printf("            '*:: : _catena_after %s' \\\n", after);
-    printf("            '--help[describe the command]' ;;\n");
+    if (after) say(stdout, "            '*:: : _catena_after %s' \\\n", after);
+    say(stdout, "            '--help[describe the command]' ;;\n");
 }
 
 static const char zsh_functions[] =
@@ -250,65 +250,66 @@ static const char zsh_functions[] =
 static void print_zsh(void)
 {
     const command *cmd;
-    printf("#compdef catena\n\n_catena_names()\n{\n    local -a names=(\n");
+    say(stdout, "#compdef catena\n\n_catena_names()\n{\n    local -a names=(\n");
     for (int i = 0; (cmd = command_at(i)); i++) {
-        printf("        '%s:", cmd->name);
+        say(stdout, "        '%s:", cmd->name);
         print_quoted(cmd->summary, "\\:");
-        printf("'\n");
+        say(stdout, "'\n");
     }
-    printf("    )\n    _describe command names\n}\n\n"
-           "# words[1] is the command.\n"
-           "_catena_options()\n{\n    case $words[1] in\n");
+    say(stdout, "    )\n    _describe command names\n}\n\n"
+                "# words[1] is the command.\n"
+                "_catena_options()\n{\n    case $words[1] in\n");
     for (int i = 0; (cmd = command_at(i)); i++) zsh_command(cmd);
-    printf("    esac\n}\n\n%s", zsh_functions);
+    say(stdout, "    esac\n}\n\n%s", zsh_functions);
 }
 
 /* ---- fish ------------------------------------------------------------------------------------ */
 
 static void fish_option(const command *cmd, const option *o)
 {
-    printf("complete -c catena -n '__catena_is %s' -l %s", cmd->name, o->name);
+    say(stdout, "complete -c catena -n '__catena_is %s' -l %s", cmd->name, o->name);
     switch (value_of(o)) {
     case VALUE_NONE: break;
-    case VALUE_ANY: printf(" -x"); break;
-    case VALUE_FILE: printf(" -r -F"); break;
-    case VALUE_FOLDER: printf(" -x -a '(__fish_complete_directories)'"); break;
+    case VALUE_ANY: say(stdout, " -x"); break;
+    case VALUE_FILE: say(stdout, " -r -F"); break;
+    case VALUE_FOLDER: say(stdout, " -x -a '(__fish_complete_directories)'"); break;
     case VALUE_CHOICE:
-        printf(" -x -a '");
+        say(stdout, " -x -a '");
         print_choices(o);
-        printf("'");
+        say(stdout, "'");
         break;
     }
-    printf(" -d '");
+    say(stdout, " -d '");
     print_quoted(o->help, "\\");
-    printf("'\n");
+    say(stdout, "'\n");
 }
 
 static void fish_command(const command *cmd)
 {
-    printf("\ncomplete -c catena -n __catena_first -a %s -d '", cmd->name);
+    say(stdout, "\ncomplete -c catena -n __catena_first -a %s -d '", cmd->name);
     print_quoted(cmd->summary, "\\");
-    printf("'\n");
+    say(stdout, "'\n");
     if (cmd->words) {
-        printf("complete -c catena -n '__catena_is %s' -a '", cmd->name);
+        say(stdout, "complete -c catena -n '__catena_is %s' -a '", cmd->name);
         print_words(cmd);
-        printf("'\n");
+        say(stdout, "'\n");
     }
-    if (file_operands(cmd) > 0) printf("complete -c catena -n '__catena_is %s' -F\n", cmd->name);
+    if (file_operands(cmd) > 0)
+        say(stdout, "complete -c catena -n '__catena_is %s' -F\n", cmd->name);
     for (const option *o = cmd->options; o->name; o++) fish_option(cmd, o);
     for (int i = 0; cmd->dash_n && i < 2; i++)
-        printf("complete -c catena -n '__catena_is %s' -%s -x -d 'the same as --%s'\n", cmd->name,
-               i ? "o np" : "s n", cmd->dash_n);
+        say(stdout, "complete -c catena -n '__catena_is %s' -%s -x -d 'the same as --%s'\n",
+            cmd->name, i ? "o np" : "s n", cmd->dash_n);
     const char *after = command_after(cmd);
     if (after)
-        printf("complete -c catena -n '__catena_after %s' -a '(__catena_rest %s)'\n", cmd->name,
-               after);
+        say(stdout, "complete -c catena -n '__catena_after %s' -a '(__catena_rest %s)'\n",
+            cmd->name, after);
 }
 
 static void print_fish(void)
 {
     const command *cmd;
-    printf(
+    say(stdout,
         "# The words before the cursor: __catena_first: none; __catena_is NAME: this command;\n"
         "# __catena_after NAME: this command and `--`. __catena_rest [NAME] completes the words\n"
         "# after `--` as a command, or as options of NAME.\n"
@@ -342,13 +343,14 @@ int print_completion(const char *shell, const command *const *all, int n)
     commands = all;
     ncommands = n;
     if (!shell || !option_accepts(&shells, shell, why, sizeof why)) {
-        fprintf(stderr, "catena help: --completion needs the name of a shell (%s)\n",
-                COMPLETION_SHELLS);
+        say(stderr, "catena help: --completion needs the name of a shell (%s)\n",
+            COMPLETION_SHELLS);
         return EXIT_USAGE;
     }
     if (strcmp(shell, "zsh") != 0)
-        printf("# Completion of the command catena, printed by `catena help --completion %s`.\n",
-               shell);
+        say(stdout,
+            "# Completion of the command catena, printed by `catena help --completion %s`.\n",
+            shell);
     if (strcmp(shell, "bash") == 0) print_bash();
     else if (strcmp(shell, "zsh") == 0) print_zsh();
     else print_fish();

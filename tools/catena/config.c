@@ -42,10 +42,10 @@ typedef struct {
 
 static int refuse(const reader *r, const yaml_mark_t *at, const char *fmt, const char *word)
 {
-    fprintf(stderr, "catena %s: %s, line %zu: ", r->a->cmd->name, r->path, at->line + 1);
-    fprintf(stderr, "%s", fmt);
-    if (word) fprintf(stderr, " '%s'", word);
-    fprintf(stderr, "\n");
+    say(stderr, "catena %s: %s, line %zu: ", r->a->cmd->name, r->path, at->line + 1);
+    say(stderr, "%s", fmt);
+    if (word) say(stderr, " '%s'", word);
+    say(stderr, "\n");
     return EXIT_USAGE;
 }
 
@@ -62,18 +62,30 @@ static int take_key(reader *r, const yaml_event_t *e)
     if (r->key >= 0)
         return refuse(r, &e->start_mark, "only allowed as a flag, not in a file:", name);
     const char *near = nearest_option(cmd, name);
-    fprintf(stderr, "catena %s: %s, line %zu: unknown key '%s'", cmd->name, r->path,
-            e->start_mark.line + 1, name);
-    if (near && in_files(cmd, near)) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (catena %s --help all lists the keys)\n", cmd->name);
+    say(stderr, "catena %s: %s, line %zu: unknown key '%s'", cmd->name, r->path,
+        e->start_mark.line + 1, name);
+    if (near && in_files(cmd, near)) say(stderr, "; did you mean %s?", near);
+    say(stderr, " (catena %s --help all lists the keys)\n", cmd->name);
     return EXIT_USAGE;
+}
+
+/* A relative path starts from the folder of the file, wherever the command runs. */
+static const char *path_of(const reader *r, char buf[PATH_MAX])
+{
+    const char *slash = strrchr(r->path, '/');
+    if (!slash || r->value[0] == '/' || !r->value[0]) return r->value;
+    if (!option_is_path(&r->a->cmd->options[r->key], r->value)) return r->value;
+    const int n = snprintf(buf, PATH_MAX, "%.*s/%s", (int)(slash - r->path), r->path, r->value);
+    return n < PATH_MAX ? buf : NULL;
 }
 
 static int end_value(reader *r, const yaml_event_t *e)
 {
-    char where[PATH_MAX + 64];
+    char where[PATH_MAX + 64], path[PATH_MAX];
+    const char *value = path_of(r, path);
+    if (!value) return refuse(r, &e->start_mark, "the path is too long:", r->value);
     snprintf(where, sizeof where, "%s, line %zu: ", r->path, e->start_mark.line + 1);
-    int code = args_set(r->a, r->key, r->value, r->from, where);
+    int code = args_set(r->a, r->key, value, r->from, where);
     r->key = -1;
     return code;
 }
@@ -154,14 +166,14 @@ int config_parse(args *a, const char *path, const char *text, size_t n, source f
     int code = -1, documents = 0;
     bool more = true;
     if (!yaml_parser_initialize(&parser)) {
-        fprintf(stderr, "catena %s: no memory to read %s\n", a->cmd->name, path);
+        say(stderr, "catena %s: no memory to read %s\n", a->cmd->name, path);
         return EXIT_MEMORY;
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     while (more && code < 0) {
         if (!yaml_parser_parse(&parser, &e)) {
-            fprintf(stderr, "catena %s: %s, line %zu: not YAML: %s\n", a->cmd->name, path,
-                    parser.problem_mark.line + 1, parser.problem ? parser.problem : "no memory");
+            say(stderr, "catena %s: %s, line %zu: not YAML: %s\n", a->cmd->name, path,
+                parser.problem_mark.line + 1, parser.problem ? parser.problem : "no memory");
             code = EXIT_USAGE;
             break;
         }
@@ -177,9 +189,8 @@ int config_parse(args *a, const char *path, const char *text, size_t n, source f
 int config_parse(args *a, const char *path, const char *text, size_t n, source from)
 {
     (void)text, (void)n, (void)from;
-    fprintf(stderr,
-            "catena %s: %s: this build cannot read YAML because it was made without libyaml\n",
-            a->cmd->name, path);
+    say(stderr, "catena %s: %s: this build cannot read YAML because it was made without libyaml\n",
+        a->cmd->name, path);
     return EXIT_ENVIRONMENT;
 }
 
@@ -191,15 +202,15 @@ int config_read(args *a, const char *path, source from)
     FILE *f = fopen(path, "rb");
     char *text = f ? malloc(MAX_FILE + 1) : NULL;
     if (!f || !text) {
-        fprintf(stderr, "catena %s: cannot read %s: %s\n", a->cmd->name, path,
-                f ? "no memory" : strerror(errno));
+        say(stderr, "catena %s: cannot read %s: %s\n", a->cmd->name, path,
+            f ? "no memory" : strerror(errno));
         code = f ? EXIT_MEMORY : EXIT_USAGE;
         goto done;
     }
     size_t n = fread(text, 1, MAX_FILE + 1, f);
     if (ferror(f) || n > MAX_FILE) {
-        fprintf(stderr, "catena %s: %s: %s\n", a->cmd->name, path,
-                ferror(f) ? "cannot be read" : "larger than 1 MB, which is no configuration file");
+        say(stderr, "catena %s: %s: %s\n", a->cmd->name, path,
+            ferror(f) ? "cannot be read" : "larger than 1 MB, which is no configuration file");
         code = EXIT_USAGE;
         goto done;
     }
@@ -267,9 +278,19 @@ static void quoted(FILE *f, const char *s)
     fputc('"', f);
 }
 
+/* Absolute, so that the file means the same wherever it is moved to. */
+static const char *absolute(const option *o, const char *value, char buf[2 * PATH_MAX])
+{
+    char here[PATH_MAX];
+    if (value[0] == '/' || !option_is_path(o, value) || !getcwd(here, sizeof here)) return value;
+    while (strncmp(value, "./", 2) == 0) value += 2;
+    return join(buf, 2 * PATH_MAX, here, value);
+}
+
 ctn_status config_write(const args *a, const char *path, const char *comment)
 {
     FILE *f = NULL;
+    char full[2 * PATH_MAX];
     CTN_TRY(file_open(&f, path));
     fprintf(f, "# %s\n", comment);
     for (int k = 0; a->cmd->options[k].name; k++) {
@@ -280,7 +301,7 @@ ctn_status config_write(const args *a, const char *path, const char *comment)
         switch (option_type_of(o)) {
         case TYPE_FLAG: fputs(v ? "true" : "false", f); break;
         case TYPE_LIST: fprintf(f, "[%s]", v); break;
-        case TYPE_TEXT: quoted(f, v); break;
+        case TYPE_TEXT: quoted(f, absolute(o, v, full)); break;
         default: fputs(v, f); break;
         }
         fputc('\n', f);

@@ -108,22 +108,22 @@ static void refuse(const launch *l, const args *a, const core_report *r)
     set_text(&r->one.cpus, one, sizeof one);
     set_text(&r->other.cpus, other, sizeof other);
     if (r->kind == CORES_OVERLAP)
-        fprintf(stderr,
-                "catena %s: the launcher bound rank %d to CPUs %s and rank %d to CPUs %s of %s, "
-                "which overlap but are not the same: give each rank its own cores (mpirun "
-                "--bind-to core --map-by slot:pe=N, srun --cpus-per-task=N); or bind several ranks "
-                "to the same cores (mpirun --bind-to numa) or none of them (--bind-to none, "
-                "--cpu-bind=none), and Catena divides the cores among them; --oversubscribe "
-                "runs with this binding anyway\n",
-                a->cmd->name, r->one.rank, one, r->other.rank, other, l->hosts[r->one.rank]);
+        say(stderr,
+            "catena %s: the launcher bound rank %d to CPUs %s and rank %d to CPUs %s of %s, "
+            "which overlap but are not the same: give each rank its own cores (mpirun "
+            "--bind-to core --map-by slot:pe=N, srun --cpus-per-task=N); or bind several ranks "
+            "to the same cores (mpirun --bind-to numa) or none of them (--bind-to none, "
+            "--cpu-bind=none), and Catena divides the cores among them; --oversubscribe "
+            "runs with this binding anyway\n",
+            a->cmd->name, r->one.rank, one, r->other.rank, other, l->hosts[r->one.rank]);
     else
-        fprintf(stderr,
-                "catena %s: %d ranks share %d core%s (CPUs %s) of %s and would wait for each "
-                "other: start fewer ranks there (mpirun --map-by ppr:%d:node, srun "
-                "--ntasks-per-node=%d) or request more cores (--cpus-per-task); --oversubscribe "
-                "runs anyway\n",
-                a->cmd->name, r->ranks, r->one.cores, r->one.cores == 1 ? "" : "s", one,
-                l->hosts[r->one.rank], r->room, r->room);
+        say(stderr,
+            "catena %s: %d ranks share %d core%s (CPUs %s) of %s and would wait for each "
+            "other: start fewer ranks there (mpirun --map-by ppr:%d:node, srun "
+            "--ntasks-per-node=%d) or request more cores (--cpus-per-task); --oversubscribe "
+            "runs anyway\n",
+            a->cmd->name, r->ranks, r->one.cores, r->one.cores == 1 ? "" : "s", one,
+            l->hosts[r->one.rank], r->room, r->room);
 }
 
 static void warn(const launch *l, const core_report *r)
@@ -281,11 +281,11 @@ ctn_status cores_show(launch *l, int threads, int loaders)
     CTN_TRY_GOTO(st, done, ctn_comm_gather(l->comm, &me, sizeof me, rows, 0));
     log_line("%d ranks started by %s, communicating over %s", l->size, l->launcher,
              ctn_comm_transport(l->comm));
-    fprintf(stderr, "  %5s  %-20s %-20s %8s %8s\n", "rank", "host", "cores", "threads", "loader");
+    say(stderr, "  %5s  %-20s %-20s %8s %8s\n", "rank", "host", "cores", "threads", "loader");
     for (int i = 0; i < l->size; i++) {
         set_text(&rows[i].cpus, text, sizeof text);
-        fprintf(stderr, "  %5d  %-20s %-20s %8d %8d\n", i, l->hosts[i], text, rows[i].threads,
-                rows[i].loaders);
+        say(stderr, "  %5d  %-20s %-20s %8d %8d\n", i, l->hosts[i], text, rows[i].threads,
+            rows[i].loaders);
     }
 done:
     free(rows);

@@ -24,7 +24,7 @@ static void value(values *v, const char *name, double x)
 {
     if (v->silent) return;
     if (v->j) json_real(v->j, name, x);
-    else printf("  %-16s %.6g\n", name, x);
+    else say(stdout, "  %-16s %.6g\n", name, x);
 }
 
 /* A name is either "loss" or "val/loss". */
@@ -104,7 +104,7 @@ static ctn_status show_errors(values *v, task *t)
     errors e = {.outputs = t->target.ndim > 0 ? t->target.shape[0] : 1};
     if (e.outputs > MOST_OUTPUTS) e.outputs = 1;
     CTN_TRY(units_get(&e.u, t));
-    ctn_status st = infer(t, add_errors, &e);
+    ctn_status st = infer(t, field_elements(&t->target), add_errors, &e);
     if (st == CTN_OK) st = join_errors(&e, t->a->job->comm);
     if (st == CTN_OK) print_errors(v, &e);
     units_free(&e.u);
@@ -137,7 +137,7 @@ static void head(values *v, const args *a, int64_t samples)
         json_text(v->j, "precision", args_text(a, "precision"));
         json_int(v->j, "samples", samples);
     } else {
-        printf("%s, %lld samples\n", a->operand, (long long)samples);
+        say(stdout, "%s, %lld samples\n", a->operand, (long long)samples);
     }
 }
 

@@ -21,7 +21,7 @@ static ctn_status print_plan(ctn_context *ctx)
     char *text = malloc((size_t)n + 1);
     if (!text) return ctn_fail(CTN_ENOMEM, "no memory for the text of the plan");
     int got = ctn_context_plan_text(ctx, text, (size_t)n + 1);
-    if (got >= 0) fputs(text, stdout);
+    if (got >= 0) say(stdout, "%s", text);
     free(text);
     return got < 0 ? (ctn_status)got : CTN_OK;
 }
@@ -137,8 +137,8 @@ static const char *layout_text(int bits, char *buf, size_t n)
 
 static void cell(double v, int width, int digits)
 {
-    if (isfinite(v)) printf(" %*.*f", width, digits, v);
-    else printf(" %*s", width, "-");
+    if (isfinite(v)) say(stdout, " %*.*f", width, digits, v);
+    else say(stdout, " %*s", width, "-");
 }
 
 static void print_rates(const report *r, const work *w)
@@ -153,31 +153,32 @@ static void print_rates(const report *r, const work *w)
 static void print_node(const report *r, const ctn_plan_node *n, const work *w)
 {
     char layout[64];
-    printf("%4d %-28s", n->index, n->op);
+    say(stdout, "%4d %-28s", n->index, n->op);
     cell(w->ms * 1e3, 10, 1);
     cell(of_step(r, w), 5, 1);
     print_rates(r, w);
-    printf(" %8d  %-23s %s", n->reordered, layout_text(n->layouts, layout, sizeof layout),
-           n->kernel);
-    if (n->slow) printf("  SLOW: %s", n->slow);
-    printf("\n");
+    say(stdout, " %8d  %-23s %s", n->reordered, layout_text(n->layouts, layout, sizeof layout),
+        n->kernel);
+    if (n->slow) say(stdout, "  SLOW: %s", n->slow);
+    say(stdout, "\n");
 }
 
 static void print_head(const machine_peak *m)
 {
-    printf("\nThis machine, measured now: %.1f GFLOP/s in f32", m->f32_gflops);
-    if (m->low) printf(", %.1f in %s", m->low_gflops, m->low);
-    printf(", %.1f GB/s. A bandwidth share above 100 %% means that operands were in a cache.\n\n",
-           m->stream_gbps);
-    printf("%4s %-28s %10s %5s %8s %6s %9s %7s %6s %8s  %-23s %s\n", "", "op", "us", "step%",
-           "GFLOP/s", "peak%", "MB", "GB/s", "strm%", "reorders", "layout", "kernel");
+    say(stdout, "\nThis machine, measured now: %.1f GFLOP/s in f32", m->f32_gflops);
+    if (m->low) say(stdout, ", %.1f in %s", m->low_gflops, m->low);
+    say(stdout,
+        ", %.1f GB/s. A bandwidth share above 100 %% means that operands were in a cache.\n\n",
+        m->stream_gbps);
+    say(stdout, "%4s %-28s %10s %5s %8s %6s %9s %7s %6s %8s  %-23s %s\n", "", "op", "us", "step%",
+        "GFLOP/s", "peak%", "MB", "GB/s", "strm%", "reorders", "layout", "kernel");
 }
 
 static void print_memory(const report *r)
 {
-    printf("\n%d kernels of the forward pass and the update, %d of the backward pass\n", r->forward,
-           r->backward);
-    printf(
+    say(stdout, "\n%d kernels of the forward pass and the update, %d of the backward pass\n",
+        r->forward, r->backward);
+    say(stdout,
         "memory: %.1f MB of activations and copies of weights, %.1f MB of parameters, %.1f MB of "
         "gradients and optimizer state\n",
         r->activations_mb, r->parameters_mb, r->trained_mb);
@@ -185,17 +186,17 @@ static void print_memory(const report *r)
 
 static void print_ops(const report *r)
 {
-    printf("\n%-33s %10s %5s %8s %6s %9s %7s %6s %6s\n", "by op", "ms", "step%", "GFLOP/s", "peak%",
-           "MB", "GB/s", "strm%", "slow");
+    say(stdout, "\n%-33s %10s %5s %8s %6s %9s %7s %6s %6s\n", "by op", "ms", "step%", "GFLOP/s",
+        "peak%", "MB", "GB/s", "strm%", "slow");
     for (int i = 0; i < r->nop; i++) {
         const work *w = &r->op[i];
-        printf("%4lld %-28s", (long long)w->count, w->op);
+        say(stdout, "%4lld %-28s", (long long)w->count, w->op);
         cell(w->ms, 10, 3);
         cell(of_step(r, w), 5, 1);
         print_rates(r, w);
-        printf(" %6lld\n", (long long)w->slow);
+        say(stdout, " %6lld\n", (long long)w->slow);
     }
-    printf("     %-28s %10.3f\n", "all", r->total_ms);
+    say(stdout, "     %-28s %10.3f\n", "all", r->total_ms);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -451,7 +452,7 @@ done:
 static int run(args *a)
 {
     if (args_int(a, "steps") < 1) {
-        fprintf(stderr, "catena explain: --steps must be at least 1\n");
+        say(stderr, "catena explain: --steps must be at least 1\n");
         return EXIT_USAGE;
     }
     int code = check_threads(a);

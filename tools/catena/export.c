@@ -49,7 +49,7 @@ static int64_t columns_of(const char *header, const char *name)
     snprintf(quoted, sizeof quoted, "\"%s\":", name);
     const char *at = strstr(header, quoted), *shape = at ? strstr(at, "\"shape\":") : NULL;
     if (!shape || sscanf(shape, "\"shape\":[%lld,%lld]", &rows, &columns) != 2) return 0;
-    return columns;
+    return columns > 0 && columns <= INT32_MAX ? columns : 0;
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -62,11 +62,8 @@ static ctn_status settle_input(task *t, const char *header)
     const int given = args_list(t->a, "input", CTN_MAX_DIMS - 1, shape);
     model_usual(t->zoo ? t->zoo : "", &channels, &size, &classes);
     t->input = (ctn_field){.dtype = t->net_is == NET_TOKENS ? CTN_I64 : CTN_F32, .ndim = given};
-    for (int i = 0; i < given; i++) {
-        t->input.shape[i] = (int64_t)shape[i];
-        if (shape[i] < 1) return ctn_fail(CTN_EARG, "--input: sizes must be at least 1");
-    }
-    if (given > 0) return CTN_OK;
+    for (int i = 0; i < given; i++) t->input.shape[i] = (int64_t)shape[i];
+    if (given > 0) return check_sizes("input", &t->input);
     if (args_int(t->a, "size") > 0) size = args_int(t->a, "size");
     switch (t->net_is) {
     case NET_TOKENS:
@@ -175,8 +172,8 @@ static void show(const task *t, const char *to, int64_t length)
                  (long long)t->input.shape[i]);
     if (length > 0) snprintf(shape, sizeof shape, ",length");
     if (!args_flag(a, "json")) {
-        printf("%s: %s, input %s (%s%s)\n", to, a->operand, ctn_dtype_name(t->input.dtype),
-               args_int(a, "batch") ? args_text(a, "batch") : "batch", shape);
+        say(stdout, "%s: %s, input %s (%s%s)\n", to, a->operand, ctn_dtype_name(t->input.dtype),
+            args_int(a, "batch") ? args_text(a, "batch") : "batch", shape);
         return;
     }
     json_open(&j, NULL, '{');

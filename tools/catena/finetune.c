@@ -97,6 +97,6 @@ bool finetune_possible(const args *a)
     else if (later && args_flag(a, "shard"))
         why = "--unfreeze-at cannot be combined with --shard, which divides the optimizer state "
               "once at the start";
-    if (why) fprintf(stderr, "catena train: %s\n", why);
+    if (why) say(stderr, "catena train: %s\n", why);
     return !why;
 }

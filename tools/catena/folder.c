@@ -99,12 +99,23 @@ static const char *value(const char *text, const char *key, char *buf, size_t n)
     return buf;
 }
 
+/* In a folder from somebody else, the name may be a link to any file of the user, or a pipe. */
+static int open_job(void)
+{
+    struct stat info;
+    const int fd = open(mine.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink < 2)) return fd;
+    close(fd);
+    errno = EMLINK;
+    return -1;
+}
+
 /* Opens the file anew each time, because that is when an NFS client asks its server for changes.
  * False: it cannot be read. */
 static bool read_job(char text[TEXT])
 {
     memset(text, 0, TEXT);
-    int fd = open(mine.path, O_RDONLY | O_CLOEXEC);
+    int fd = open(mine.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, text, TEXT - 1) : -1;
     if (fd >= 0) close(fd);
     return n >= 0;
@@ -183,8 +194,7 @@ static int refuse(const char *text, bool silent)
             ". It holds its lock but has shown no sign of life for %d s: if you are sure that it "
             "is gone, remove %s",
             LEASE_S, mine.path);
-    fprintf(
-        stderr,
+    say(stderr,
         "catena train: another job is running in %s (%s): wait until it ends, stop it, or choose "
         "another folder with --out%s\n",
         mine.out, who(text, name, sizeof name), last);
@@ -220,7 +230,7 @@ static int await_folder(void)
         memcpy(was, text, sizeof was);
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
         if (!stop_asked()) continue;
-        fprintf(stderr, "catena train: stopped by a signal while waiting for %s\n", mine.out);
+        say(stderr, "catena train: stopped by a signal while waiting for %s\n", mine.out);
         return EXIT_ENVIRONMENT;
     }
 }
@@ -259,7 +269,7 @@ static void remove_folders(void)
 
 static int cannot(const char *what)
 {
-    fprintf(stderr, "catena train: cannot %s %s: %s\n", what, mine.path, strerror(errno));
+    say(stderr, "catena train: cannot %s %s: %s\n", what, mine.path, strerror(errno));
     return EXIT_ENVIRONMENT;
 }
 
@@ -276,14 +286,14 @@ int folder_take(const launch *l, const char *out)
     int code = -1;
     snprintf(mine.out, sizeof mine.out, "%s", out);
     if (!join(mine.path, sizeof mine.path, out, JOB_FILE)[0]) {
-        fprintf(stderr, "catena train: the path of --out is too long\n");
+        say(stderr, "catena train: the path of --out is too long\n");
         return EXIT_USAGE;
     }
     name_job(l->host);
     make_folders();
     do {
         if (mine.fd >= 0) close(mine.fd);
-        mine.fd = open(mine.path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        mine.fd = open_job();
         if (mine.fd < 0) code = cannot("write");
         if (code < 0) code = await_folder();
     } while (code < 0 && replaced());
@@ -299,7 +309,7 @@ int folder_inherit(const launch *l, const char *out)
     snprintf(mine.out, sizeof mine.out, "%s", out);
     join(mine.path, sizeof mine.path, out, JOB_FILE);
     name_job(l->host);
-    mine.fd = open(mine.path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    mine.fd = open_job();
     if (mine.fd < 0) return cannot("write");
     (void)try_lock(); /* its file server may keep the lock of a lost host for a while */
     if (!write_job(JOB_RUNNING)) return cannot("write");

@@ -33,7 +33,9 @@ typedef struct {
     ctn_generator *generator;
     sequence s[PROMPTS];
     int n;
-    bool stream; /* print while generating */
+    bool stream;   /* print while generating */
+    bool terminal; /* to a terminal, which the text must not control */
+    char part[5];  /* see say_piece */
     ctn_decode_state decoding;
     double seconds;
     int64_t made;
@@ -109,15 +111,13 @@ static ctn_status take_prompts(job *j)
 
 static ctn_status print_token(job *j, int32_t token)
 {
-    char text[1024];
-    if (!j->tokenizer) {
-        if (token >= 0) putchar(token);
-    } else {
-        const int64_t n =
-            ctn_tokenizer_decode_next(j->tokenizer, &j->decoding, token, text, sizeof text);
-        if (n < 0) return (ctn_status)n;
-        if (n > 0) fwrite(text, 1, (size_t)n, stdout);
-    }
+    char text[1024] = {(char)token};
+    int64_t n = token >= 0;
+    if (j->tokenizer)
+        n = ctn_tokenizer_decode_next(j->tokenizer, &j->decoding, token, text, sizeof text);
+    if (n < 0) return (ctn_status)n;
+    if (!j->terminal) fwrite(text, 1, (size_t)n, stdout);
+    else say_piece(j->part, text, (size_t)n);
     return fflush(stdout) == 0 ? CTN_OK : ctn_fail(CTN_EIO, "cannot write: %s", strerror(errno));
 }
 
@@ -161,7 +161,7 @@ static ctn_status generate(job *j)
     j->seconds = now_s() - start;
     if (j->stream) {
         CTN_TRY(print_token(j, -1));
-        putchar('\n');
+        say(stdout, "\n");
     }
     return st == CTN_END ? CTN_OK : st;
 }
@@ -249,7 +249,7 @@ static ctn_status print_texts(const job *j)
     for (int i = 0; i < j->n; i++) {
         char *text = NULL;
         CTN_TRY(text_of(j, &j->s[i], 0, &text));
-        printf("%s%s\n", i ? "\n" : "", text);
+        say(stdout, "%s%s\n", i ? "\n" : "", text);
         free(text);
     }
     return CTN_OK;
@@ -271,6 +271,7 @@ static ctn_status work(job *j, doing *now)
                                       .top_k = args_int(a, "top-k"), .top_p = args_real(a, "top-p"),
                                       .seed = (uint64_t)args_int(a, "seed"))));
     j->stream = j->n == 1 && !args_flag(a, "json");
+    j->terminal = isatty(STDOUT_FILENO);
     CTN_TRY(generate(j));
     if (args_flag(a, "json")) return print_json(j);
     return j->stream ? CTN_OK : print_texts(j);
@@ -290,13 +291,13 @@ static int check_args(args *a)
 {
     const bool one = args_given(a, "prompt"), file = args_given(a, "prompts");
     if (one == file) {
-        fprintf(stderr, "catena generate: give --prompt TEXT or --prompts FILE%s\n",
-                one ? ", not both" : "");
+        say(stderr, "catena generate: give --prompt TEXT or --prompts FILE%s\n",
+            one ? ", not both" : "");
         return EXIT_USAGE;
     }
     if (weights_of(a)[0]) return task_inherit(a);
-    fprintf(stderr, "catena generate: no weights given: use --weights FILE, or name the folder of "
-                    "a published model\n");
+    say(stderr, "catena generate: no weights given: use --weights FILE, or name the folder of "
+                "a published model\n");
     return EXIT_USAGE;
 }
 

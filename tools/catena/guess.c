@@ -10,12 +10,6 @@
 
 #include "task.h"
 
-bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 bool is_image(const char *path)
 {
     static const char *const ends[] = {".jpg", ".jpeg", ".png", NULL};
@@ -75,12 +69,7 @@ data_kind guess_kind(const char *path, const char *format)
                                         "table", "list",  "masks",  "cifar100", "svhn"};
     for (int i = 0; i <= DATA_SVHN; i++)
         if (strcmp(format, names[i]) == 0) return (data_kind)i;
-    static const char *const arrays[] = {".npy", ".npz", ".h5", ".hdf5", ".nc", ".nc4"};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (ends_with(path, arrays[i])) return DATA_ARRAYS;
-    static const char *const parts[] = {".h5:", ".hdf5:", ".nc:", ".nc4:"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(path, parts[i])) return DATA_ARRAYS;
+    if (names_array(path)) return DATA_ARRAYS;
     if (ends_with(path, ".csv") || ends_with(path, ".tsv")) return DATA_TABLE;
     if (is_image(path)) return DATA_IMAGES;
     if (ends_with(path, ".tar")) return DATA_SHARDS;

@@ -17,10 +17,10 @@ static void wrapped(const char *help, int left)
         /* Not after a colon: "0: off" and "(default: 1)" stay together. */
         while (n > 0 && (help[n] != ' ' || help[n - 1] == ':')) n--;
         if (n == 0) n = room;
-        printf("%.*s\n%*s", (int)n, help, left, "");
+        say(stdout, "%.*s\n%*s", (int)n, help, left, "");
         help += n + strspn(help + n, " ");
     }
-    printf("%s\n", help);
+    say(stdout, "%s\n", help);
 }
 
 static void option_help(const option *o)
@@ -30,8 +30,8 @@ static void option_help(const option *o)
     bool def = o->def && o->def[0];
     snprintf(text, sizeof text, "%s%s%s%s", o->help, def ? " (default: " : "", def ? o->def : "",
              def ? ")" : "");
-    if (strlen(left) > LEFT) printf("  %s\n  %*s ", left, LEFT, "");
-    else printf("  %-*s ", LEFT, left);
+    if (strlen(left) > LEFT) say(stdout, "  %s\n  %*s ", left, LEFT, "");
+    else say(stdout, "  %-*s ", LEFT, left);
     wrapped(text, LEFT + 3);
 }
 
@@ -68,7 +68,7 @@ static void group_help(const command *cmd, option_group g)
 {
     const option *help = help_of(cmd);
     if (!has_group(cmd, g) && help->group != g) return;
-    printf("\n%s:\n", headings[g]);
+    say(stdout, "\n%s:\n", headings[g]);
     for (const option *o = cmd->options; o->name; o++)
         if (o->group == g) option_help(o);
     if (help->group == g) option_help(help);
@@ -85,16 +85,17 @@ static void short_end(const command *cmd)
         n += snprintf(rest + n, sizeof rest - (size_t)n, "%s%s", between, headings[g]);
         between = "; ";
     }
-    printf("\nExample:\n%.*s\n", (int)strcspn(cmd->examples, "\n"), cmd->examples);
-    printf("\n");
+    say(stdout, "\nExample:\n%.*s\n", (int)strcspn(cmd->examples, "\n"), cmd->examples);
+    say(stdout, "\n");
     wrapped(rest, 0);
 }
 
 void command_help(const command *cmd, bool all)
 {
-    printf("Usage: catena %s%s%s [options]", cmd->name, cmd->operands[0] ? " " : "", cmd->operands);
-    if (cmd->after) printf(" [-- %s]", cmd->after);
-    printf("\n\n%s\n", cmd->summary);
+    say(stdout, "Usage: catena %s%s%s [options]", cmd->name, cmd->operands[0] ? " " : "",
+        cmd->operands);
+    if (cmd->after) say(stdout, " [-- %s]", cmd->after);
+    say(stdout, "\n\n%s\n", cmd->summary);
     if (cmd->words) {
         char names[4096];
         const char *word = cmd->operands + strspn(cmd->operands, "[");
@@ -104,7 +105,7 @@ void command_help(const command *cmd, bool all)
         if (cmd->paths)
             snprintf(names + n, sizeof names - (size_t)n, ", or a path with a slash to %s",
                      cmd->paths);
-        printf("\n");
+        say(stdout, "\n");
         wrapped(names, 0);
     }
     if (!all && has_group(cmd, GROUP_COMMON)) {
@@ -114,10 +115,10 @@ void command_help(const command *cmd, bool all)
     }
     for (option_group g = GROUP_NONE; g < GROUPS; g++) group_help(cmd, g);
     if (cmd->configure)
-        printf("\nFlags override --config FILE (YAML; its keys are the names above), which "
-               "overrides environment\nvariables (CATENA_TRAIN_NAME), which override "
-               "etc/catena.yaml of the installation.\n");
-    printf("\nExamples:\n%s", cmd->examples);
+        say(stdout, "\nFlags override --config FILE (YAML; its keys are the names above), which "
+                    "overrides environment\nvariables (CATENA_TRAIN_NAME), which override "
+                    "etc/catena.yaml of the installation.\n");
+    say(stdout, "\nExamples:\n%s", cmd->examples);
 }
 
 /* ---- troff ----------------------------------------------------------------------------------- */
@@ -125,38 +126,38 @@ void command_help(const command *cmd, bool all)
 /* Running text, with the characters escaped that are special to troff. */
 static void troff(const char *s)
 {
-    if (*s == '.' || *s == '\'') printf("\\&");
+    if (*s == '.' || *s == '\'') say(stdout, "\\&");
     for (; *s; s++) {
-        if (*s == '\\') printf("\\e");
-        else if (*s == '-') printf("\\-");
+        if (*s == '\\') say(stdout, "\\e");
+        else if (*s == '-') say(stdout, "\\-");
         else putchar(*s);
     }
 }
 
 static void troff_option(const option *o)
 {
-    printf(".TP\n.B \\-\\-");
+    say(stdout, ".TP\n.B \\-\\-");
     troff(o->name);
     if (o->arg) {
-        printf(" \\fI");
+        say(stdout, " \\fI");
         troff(o->arg);
-        printf("\\fR");
+        say(stdout, "\\fR");
     }
-    printf("\n");
+    say(stdout, "\n");
     troff(o->help);
     if (o->def && o->def[0]) {
-        printf(" (default: ");
+        say(stdout, " (default: ");
         troff(o->def);
-        printf(")");
+        say(stdout, ")");
     }
-    printf("\n");
+    say(stdout, "\n");
 }
 
 static void troff_group(const command *cmd, option_group g)
 {
     const option *help = help_of(cmd);
     if (!has_group(cmd, g) && help->group != g) return;
-    if (g != GROUP_NONE) printf(".SS %s\n", headings[g]);
+    if (g != GROUP_NONE) say(stdout, ".SS %s\n", headings[g]);
     for (const option *o = cmd->options; o->name; o++)
         if (o->group == g) troff_option(o);
     if (help->group == g) troff_option(help);
@@ -175,53 +176,55 @@ static void troff_exit_codes(void)
         {"70", "internal error"},
         {"85", "stopped early; the state was saved: run again with --resume"},
     };
-    printf(".SH EXIT STATUS\n");
+    say(stdout, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        printf(".TP\n.B %s\n", codes[i][0]);
+        say(stdout, ".TP\n.B %s\n", codes[i][0]);
         troff(codes[i][1]);
-        printf("\n");
+        say(stdout, "\n");
     }
 }
 
 void command_man(const command *cmd)
 {
-    printf(".TH CATENA-%s 1 \"\" \"catena %s\"\n.SH NAME\ncatena\\-%s \\- ", cmd->name,
-           ctn_version_text(), cmd->name);
+    say(stdout, ".TH CATENA-%s 1 \"\" \"catena %s\"\n.SH NAME\ncatena\\-%s \\- ", cmd->name,
+        ctn_version_text(), cmd->name);
     troff(cmd->summary);
-    printf("\n.SH SYNOPSIS\n.B catena %s\n", cmd->name);
-    if (cmd->operands[0]) printf(".I %s\n", cmd->operands);
-    printf("[options]\n");
-    if (cmd->after) printf("[\\-\\- %s]\n", cmd->after);
+    say(stdout, "\n.SH SYNOPSIS\n.B catena %s\n", cmd->name);
+    if (cmd->operands[0]) say(stdout, ".I %s\n", cmd->operands);
+    say(stdout, "[options]\n");
+    if (cmd->after) say(stdout, "[\\-\\- %s]\n", cmd->after);
     if (cmd->words) {
-        printf(".SH DESCRIPTION\n%.*s is one of:", (int)strcspn(cmd->operands, " "), cmd->operands);
+        say(stdout, ".SH DESCRIPTION\n%.*s is one of:", (int)strcspn(cmd->operands, " "),
+            cmd->operands);
         for (const char *const *w = cmd->words(); *w; w++) {
-            printf(" ");
+            say(stdout, " ");
             troff(*w);
         }
         if (cmd->paths) {
-            printf(", or a path with a slash to ");
+            say(stdout, ", or a path with a slash to ");
             troff(cmd->paths);
         }
-        printf("\n");
+        say(stdout, "\n");
     }
-    printf(".SH OPTIONS\n");
+    say(stdout, ".SH OPTIONS\n");
     for (option_group g = GROUP_NONE; g < GROUPS; g++) troff_group(cmd, g);
-    printf(".SH EXAMPLES\n.nf\n");
+    say(stdout, ".SH EXAMPLES\n.nf\n");
     troff(cmd->examples);
-    printf(".fi\n");
+    say(stdout, ".fi\n");
     troff_exit_codes();
-    printf(".SH SEE ALSO\n.BR catena (1)\n");
+    say(stdout, ".SH SEE ALSO\n.BR catena (1)\n");
 }
 
 void overview_man(const command *const *all, int n)
 {
-    printf(".TH CATENA 1 \"\" \"catena %s\"\n.SH NAME\ncatena \\- train neural networks on CPUs\n"
-           ".SH SYNOPSIS\n.B catena\n.I command\n[options]\n.SH COMMANDS\n",
-           ctn_version_text());
+    say(stdout,
+        ".TH CATENA 1 \"\" \"catena %s\"\n.SH NAME\ncatena \\- train neural networks on CPUs\n"
+        ".SH SYNOPSIS\n.B catena\n.I command\n[options]\n.SH COMMANDS\n",
+        ctn_version_text());
     for (int i = 0; i < n; i++) {
-        printf(".TP\n.BR catena\\-%s (1)\n", all[i]->name);
+        say(stdout, ".TP\n.BR catena\\-%s (1)\n", all[i]->name);
         troff(all[i]->summary);
-        printf("\n");
+        say(stdout, "\n");
     }
     troff_exit_codes();
 }

@@ -10,8 +10,11 @@
 /* One batch of results: y (b->n, per), row-major, for the samples first, first + 1, ... */
 typedef ctn_status (*infer_fn)(void *user, const ctn_batch *b, const float *y, int64_t per,
                                int64_t first);
-/* Runs set[0] in order and calls fn for each batch; stops at the first call that fails. */
-ctn_status infer(task *t, infer_fn fn, void *user);
+/* Runs set[0] in order and calls fn for each batch; stops at the first call that fails. expected:
+ * values of a sample, which fn relies on; 0: any number. Errors: ESHAPE, those of fn. */
+ctn_status infer(task *t, int64_t expected, infer_fn fn, void *user);
+/* Room for so many results of `per` values; NULL: no memory, or more than there can be. */
+void *room_for(int64_t count, int64_t per, size_t bytes);
 
 /* The frame of a subcommand that needs --weights: checks, settings from beside the weights, and
  * error reporting. Returns the exit code. */

@@ -123,32 +123,33 @@ static ctn_status print_text(const machine *k)
 {
     ctn_build_entry b;
     ctn_env_entry e;
-    printf("catena %s\n\nBuilt with\n", ctn_version_text());
+    say(stdout, "catena %s\n\nBuilt with\n", ctn_version_text());
     for (int i = 0; i < ctn_build_count(); i++) {
         CTN_TRY(ctn_build_get(i, &b));
-        printf("  %-24s %-24s %s\n", b.name, b.value[0] ? b.value : "no", b.help);
+        say(stdout, "  %-24s %-24s %s\n", b.name, b.value[0] ? b.value : "no", b.help);
     }
-    printf("  %-24s %-24s %s\n", "libyaml", CTN_YAML_VERSION[0] ? CTN_YAML_VERSION : "no",
-           "configuration files of the command");
-    printf("\nMachine\n  %-24s %s\n", "cpu", k->model);
-    printf("  %-24s %d on %d cores, %d NUMA node%s\n", "usable CPUs", k->m.cpus, k->m.cores,
-           k->m.numa, k->m.numa == 1 ? "" : "s");
-    printf("  %-24s %s\n", "cpuset", k->cpuset);
-    printf("\nCore plan\n  %-24s %d, from %s\n", "compute threads", k->threads,
-           k->m.threads_source);
+    say(stdout, "  %-24s %-24s %s\n", "libyaml", CTN_YAML_VERSION[0] ? CTN_YAML_VERSION : "no",
+        "configuration files of the command");
+    say(stdout, "\nMachine\n  %-24s %s\n", "cpu", k->model);
+    say(stdout, "  %-24s %d on %d cores, %d NUMA node%s\n", "usable CPUs", k->m.cpus, k->m.cores,
+        k->m.numa, k->m.numa == 1 ? "" : "s");
+    say(stdout, "  %-24s %s\n", "cpuset", k->cpuset);
+    say(stdout, "\nCore plan\n  %-24s %d, from %s\n", "compute threads", k->threads,
+        k->m.threads_source);
     if (k->m.numa > 1)
-        printf("  %-24s %d, one per NUMA node, with %d threads each (mpirun --map-by numa "
-               "--bind-to numa)\n",
-               "ranks per node", k->m.numa, k->m.cores / k->m.numa);
-    printf("\nVariables\n");
+        say(stdout,
+            "  %-24s %d, one per NUMA node, with %d threads each (mpirun --map-by numa "
+            "--bind-to numa)\n",
+            "ranks per node", k->m.numa, k->m.cores / k->m.numa);
+    say(stdout, "\nVariables\n");
     for (int i = 0; i < ctn_env_count(); i++) {
         CTN_TRY(ctn_env_get(i, &e));
-        printf("  %-24s %-24s %s\n", e.name, e.value[0] ? e.value : "\"\"", e.source);
-        printf("  %-24s %s\n", "", e.help);
+        say(stdout, "  %-24s %-24s %s\n", e.name, e.value[0] ? e.value : "\"\"", e.source);
+        say(stdout, "  %-24s %s\n", "", e.help);
     }
     for (int i = 0; omp_names[i]; i++) {
         const char *value = getenv(omp_names[i]);
-        if (value) printf("  %-24s %-24s environment\n", omp_names[i], value);
+        if (value) say(stdout, "  %-24s %-24s environment\n", omp_names[i], value);
     }
     return CTN_OK;
 }

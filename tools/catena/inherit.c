@@ -4,7 +4,6 @@
  * beside the weights names the network and has its sizes and the preparation of its data.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "task.h"
 
@@ -25,7 +24,7 @@ static bool config_beside(const char *weights, char *path, size_t n)
 {
     const char *slash = strrchr(weights, '/');
     snprintf(path, n, "%.*sconfig.yaml", slash ? (int)(slash + 1 - weights) : 0, weights);
-    return access(path, R_OK) == 0;
+    return is_found(path);
 }
 
 const char *weights_of(const args *a)
@@ -54,10 +53,10 @@ bool task_trained_as(const char *weights, char *name, size_t n)
 
 static int no_network(const args *a)
 {
-    fprintf(stderr,
-            "catena %s: which network? No config.yaml beside %s names it: give it as in "
-            "catena %s resnet50 --weights ...\n",
-            a->cmd->name, args_text(a, "weights"), a->cmd->name);
+    say(stderr,
+        "catena %s: which network? No config.yaml beside %s names it: give it as in "
+        "catena %s resnet50 --weights ...\n",
+        a->cmd->name, args_text(a, "weights"), a->cmd->name);
     return EXIT_USAGE;
 }
 
@@ -69,7 +68,11 @@ int task_inherit(args *a)
         return a->operand ? -1 : no_network(a);
     args trained = {.cmd = &cmd_train};
     int code = config_read(&trained, path, FROM_CONFIG);
-    if (code < 0 && !a->operand) a->operand = args_own(a, network_of(&trained));
+    if (code < 0 && !a->operand) {
+        a->operand = args_own(a, network_of(&trained));
+        a->operand_from = args_own(a, path);
+        if (!a->operand || !a->operand_from) code = EXIT_MEMORY;
+    }
     if (code < 0 && (!a->operand || !a->operand[0])) code = no_network(a);
     for (int k = 0; code < 0 && a->cmd->options[k].name; k++) {
         const char *name = a->cmd->options[k].name;

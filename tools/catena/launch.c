@@ -73,10 +73,10 @@ static announced look(void)
 static int refuse_many(const command *cmd, const announced *by)
 {
     if (by->rank == 0)
-        fprintf(stderr,
-                "catena %s: %s started %lld tasks, but this command runs as a single task: start "
-                "only one\n",
-                cmd->name, by->name, (long long)by->size);
+        say(stderr,
+            "catena %s: %s started %lld tasks, but this command runs as a single task: start "
+            "only one\n",
+            cmd->name, by->name, (long long)by->size);
     return EXIT_ENVIRONMENT;
 }
 
@@ -169,8 +169,8 @@ static int connect_ranks(launch *l, const command *cmd, const announced *by)
     }
     if (l->size == 1) {
         if (by->rank == 0)
-            fprintf(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
-                    by->name, (long long)by->size, ctn_comm_transport(l->comm), by->fix);
+            say(stderr, "catena %s: %s started %lld tasks but MPI (%s) sees 1: %s\n", cmd->name,
+                by->name, (long long)by->size, ctn_comm_transport(l->comm), by->fix);
         return EXIT_ENVIRONMENT;
     }
     log_rank = l->rank;
@@ -266,6 +266,7 @@ static ctn_status pack(const args *a, int code, char **out, size_t *n)
     fwrite(&code, sizeof code, 1, f);
     put_text(f, a->operand);
     put_text(f, a->operand2);
+    put_text(f, a->operand_from);
     for (int k = 0; a->cmd->options[k].name; k++) {
         fputc((int)a->from[k], f);
         put_text(f, a->value[k]);
@@ -292,6 +293,7 @@ static ctn_status unpack(args *a, int *code, const char *at)
     at += sizeof *code;
     a->operand = take_text(a, &at, &bad);
     a->operand2 = take_text(a, &at, &bad);
+    a->operand_from = take_text(a, &at, &bad);
     for (int k = 0; a->cmd->options[k].name; k++) {
         a->from[k] = (source)*at++;
         a->value[k] = take_text(a, &at, &bad);

@@ -21,14 +21,15 @@ enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(void)
 {
-    printf("Usage: catena COMMAND [options]\n\n"
-           "Catena trains neural networks on CPUs.\n\n"
-           "Commands:\n");
+    say(stdout, "Usage: catena COMMAND [options]\n\n"
+                "Catena trains neural networks on CPUs.\n\n"
+                "Commands:\n");
     for (int i = 0; i < NCOMMANDS; i++)
-        printf("  %-13s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\nOptions:\n  --version     print the version\n  --help        this text\n\n"
-           "catena COMMAND --help describes a command; catena help --man COMMAND prints its man "
-           "page;\ncatena help --completion " COMPLETION_SHELLS " prints a completion script.\n");
+        say(stdout, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
+    say(stdout,
+        "\nOptions:\n  --version     print the version\n  --help        this text\n\n"
+        "catena COMMAND --help describes a command; catena help --man COMMAND prints its man "
+        "page;\ncatena help --completion " COMPLETION_SHELLS " prints a completion script.\n");
 }
 
 const command *command_find(const char *name)
@@ -45,9 +46,9 @@ static int unknown(const char *word)
     names[NCOMMANDS] = "--help";
     names[NCOMMANDS + 1] = "--version";
     const char *near = nearest(word, names);
-    fprintf(stderr, "catena: unknown %s '%s'", word[0] == '-' ? "option" : "command", word);
-    if (near) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (catena --help lists them)\n");
+    say(stderr, "catena: unknown %s '%s'", word[0] == '-' ? "option" : "command", word);
+    if (near) say(stderr, "; did you mean %s?", near);
+    say(stderr, " (catena --help lists them)\n");
     return EXIT_USAGE;
 }
 
@@ -66,7 +67,7 @@ static int run_command(const command *cmd, int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "catena: no command given (catena --help lists them)\n");
+        say(stderr, "catena: no command given (catena --help lists them)\n");
         return EXIT_USAGE;
     }
     const char *word = argv[1];
@@ -76,11 +77,11 @@ static int dispatch(int argc, char **argv)
     bool completion = help && argc > 2 && strcmp(argv[2], "--completion") == 0;
     int most = version ? 2 : help ? 3 + (man || completion) : argc;
     if (argc > most) {
-        fprintf(stderr, "catena: unexpected argument '%s' after %s\n", argv[most], argv[most - 1]);
+        say(stderr, "catena: unexpected argument '%s' after %s\n", argv[most], argv[most - 1]);
         return EXIT_USAGE;
     }
     if (version) {
-        printf("catena %s\n", ctn_version_text());
+        say(stdout, "catena %s\n", ctn_version_text());
         return EXIT_DONE;
     }
     if (help && argc == 2) {
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
     int code = dispatch(argc, argv);
     /* Buffered output may fail as late as here, and a full disk must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
-        fprintf(stderr, "catena: could not write to standard output\n");
+        say(stderr, "catena: could not write to standard output\n");
         code = EXIT_ENVIRONMENT;
     }
     return code;

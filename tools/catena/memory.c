@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An allocator for the library that refuses what the host cannot hold. When a large block is
- * requested, the memory that the process uses plus that block, times the ranks on the host, is
- * compared with the cgroup limits (v2 and v1, at every level) and with the free memory of the
- * machine. Pages of files do not count, because the system can reclaim them.
+ * requested, or many small ones together are, the memory that the process uses plus that block,
+ * times the ranks on the host, is compared with the cgroup limits (v2 and v1, at every level) and
+ * with the free memory of the machine. Pages of files do not count, because the system can reclaim
+ * them.
  *
  * The library soon touches every page of its blocks, so a refusal is no false alarm. Memory that
  * others (MPI, oneDNN) allocate later is not taken into account.
@@ -12,6 +13,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -152,9 +154,13 @@ static bool fits(double more)
 static void *get(void *user, size_t bytes, size_t align)
 {
     (void)user;
+    static _Atomic size_t since; /* bytes of small blocks since the last check */
     void *p = NULL;
     bool huge = bytes >= HUGE;
-    if (bytes >= LARGE && !fits((double)bytes)) return NULL;
+    if (bytes >= LARGE || atomic_fetch_add(&since, bytes) + bytes >= LARGE) {
+        atomic_store(&since, 0);
+        if (!fits((double)bytes)) return NULL;
+    }
     if (posix_memalign(&p, huge ? HUGE : align, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
     if (huge) (void)madvise(p, bytes & ~((size_t)HUGE - 1), MADV_HUGEPAGE);

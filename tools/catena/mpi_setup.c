@@ -28,6 +28,7 @@ extern char **environ;
 typedef struct {
     char source[PATH_MAX];               /* folder of mpi.c and the headers it includes */
     char folder[PATH_MAX];               /* of the result */
+    char made[PATH_MAX];                 /* folder for the result before the check; "": none yet */
     char part[PATH_MAX], path[PATH_MAX]; /* the result before and after the check */
     char kind[64], library[256];         /* the MPI it is for, according to the plug-in and MPI */
     const char *mpicc;
@@ -93,9 +94,15 @@ static ctn_status find_folder(setup *s, const char *out)
         return ctn_fail(CTN_EARG,
                         "neither XDG_DATA_HOME nor HOME is set: give a folder with --out");
     CTN_TRY(make_folders(s->folder));
-    char name[64];
-    snprintf(name, sizeof name, "/libcatena_mpi.%ld.part", (long)getpid());
-    return format(s->part, s->folder, name, "");
+    /* Where others may write to the folder, they must not change what is compiled and loaded. */
+    CTN_TRY(format(s->made, s->folder, "/.libcatena_mpi.XXXXXX", ""));
+    if (!mkdtemp(s->made)) {
+        const ctn_status st =
+            ctn_fail(CTN_EIO, "cannot make the folder %s: %s", s->made, strerror(errno));
+        s->made[0] = 0;
+        return st;
+    }
+    return format(s->part, s->made, "/plugin.so", "");
 }
 
 /* Print the last lines of the compiler's output. */
@@ -107,7 +114,7 @@ static void show_tail(FILE *log)
     while (fgets(line, sizeof line, log)) lines++;
     if (fseek(log, 0, SEEK_SET) != 0) return;
     while (fgets(line, sizeof line, log))
-        if (at++ >= lines - LOG_LINES) fprintf(stderr, "  | %s", line);
+        if (at++ >= lines - LOG_LINES) say(stderr, "  | %s", line);
 }
 
 /* Whether the compiler's output complains about a missing <mpi.h> (as gcc and clang write it) or
@@ -174,7 +181,7 @@ static ctn_status compile(const setup *s)
                       "another compiler with --mpicc",
                       s->mpicc);
     } else if (st == CTN_OK && code != 0) {
-        fprintf(stderr, "catena mpi-setup: %s ended with code %d:\n", s->mpicc, code);
+        say(stderr, "catena mpi-setup: %s ended with code %d:\n", s->mpicc, code);
         show_tail(log);
         st = ctn_fail(CTN_EUNSUPPORTED, "%s could not compile %s", s->mpicc, file);
     }
@@ -260,10 +267,10 @@ static ctn_status check(setup *s)
 static ctn_status build(setup *s, const char *out)
 {
     CTN_TRY(find_source(s));
-    CTN_TRY(find_folder(s, out));
-    ctn_status st = compile(s);
+    ctn_status st = find_folder(s, out);
+    if (st == CTN_OK) st = compile(s);
     if (st == CTN_OK) st = check(s);
-    if (st < 0) unlink(s->part);
+    if (s->made[0]) remove_tree(s->made);
     return st;
 }
 
@@ -281,9 +288,10 @@ static int run(args *a)
         json_close(&j, '}');
         return EXIT_DONE;
     }
-    printf("Plug-in: %s\nFor:     %s (%s)\n", s.path, s.library[0] ? s.library : "MPI", s.kind);
+    say(stdout, "Plug-in: %s\nFor:     %s (%s)\n", s.path, s.library[0] ? s.library : "MPI",
+        s.kind);
     if (args_given(a, "out"))
-        printf("Programs find it if CATENA_PLUGIN_DIR=%s is set.\n", s.folder);
+        say(stdout, "Programs find it if CATENA_PLUGIN_DIR=%s is set.\n", s.folder);
     return EXIT_DONE;
 }
 

@@ -15,7 +15,7 @@
 
 #include "cli.h"
 
-enum { MAX_WORD = 64 };
+enum { MAX_WORD = 64, MAX_LIST = 64, HASH_DIGITS = 16 };
 
 /* ---- suggestions ----------------------------------------------------------------------------- */
 
@@ -80,6 +80,15 @@ option_type option_type_of(const option *o)
     return strstr(o->arg, ",...") ? TYPE_LIST : TYPE_TEXT;
 }
 
+bool option_is_path(const option *o, const char *value)
+{
+    if (!o->arg) return false;
+    if (strcmp(o->name, "target") == 0 || strcmp(o->name, "val-target") == 0)
+        return names_array(value);
+    if (strcmp(o->name, "model") == 0) return strchr(value, '/') || is_onnx_name(value);
+    return strcmp(o->arg, "PATH") == 0 || strcmp(o->arg, "FILE") == 0 || strcmp(o->arg, "DIR") == 0;
+}
+
 static bool number(const char *s, double *out)
 {
     char *end = NULL;
@@ -109,13 +118,14 @@ static bool is_choice(const char *choices, const char *word)
     return false;
 }
 
-/* Numbers separated by commas; an empty list is valid. */
-static bool is_list(const char *s)
+/* Numbers separated by commas; an empty list is valid. Sizes are integers and must fit an int. */
+static bool is_list(const char *s, bool sizes)
 {
-    while (*s) {
+    for (int n = 0; *s; n++) {
         char *end = NULL;
         double v = strtod(s, &end);
-        if (end == s || !isfinite(v)) return false;
+        if (end == s || !isfinite(v) || n == MAX_LIST) return false;
+        if (sizes && (v != floor(v) || v < 0 || v > INT32_MAX)) return false;
         end += strspn(end, " ");
         if (*end != 0 && *end != ',') return false;
         s = *end == ',' ? end + 1 + strspn(end + 1, " ") : end;
@@ -137,8 +147,16 @@ bool option_accepts(const option *o, const char *text, char *why, size_t n)
         return whole_number(text, &w);
     case TYPE_NUMBER: snprintf(why, n, "a number"); return number(text, &v);
     case TYPE_CHOICE: snprintf(why, n, "one of %s", o->arg); return is_choice(o->arg, text);
-    case TYPE_LIST: snprintf(why, n, "numbers separated by commas"); return is_list(text);
-    default: return true;
+    case TYPE_LIST: {
+        const bool sizes = o->arg[0] == 'N';
+        snprintf(why, n, "at most %d numbers separated by commas%s", MAX_LIST,
+                 sizes ? ", each an integer from 0 to 2147483647" : "");
+        return is_list(text, sizes);
+    }
+    default:
+        if (strcmp(o->arg, "HASH") != 0) return true;
+        snprintf(why, n, "%d hexadecimal digits", HASH_DIGITS);
+        return strlen(text) == HASH_DIGITS && strspn(text, "0123456789abcdef") == HASH_DIGITS;
     }
 }
 
@@ -192,8 +210,8 @@ int args_set(args *a, int k, const char *value, source from, const char *where)
     const option *o = &a->cmd->options[k];
     char why[512];
     if (!option_accepts(o, value, why, sizeof why)) {
-        fprintf(stderr, "catena %s: %s%s%s must be %s, not '%s'\n", a->cmd->name, where,
-                from == FROM_FLAG ? "--" : "", o->name, why, value);
+        say(stderr, "catena %s: %s%s%s must be %s, not '%s'\n", a->cmd->name, where,
+            from == FROM_FLAG ? "--" : "", o->name, why, value);
         return EXIT_USAGE;
     }
     if (a->from[k] > from) return -1;
@@ -313,10 +331,10 @@ static int unknown_option(const command *cmd, const char *word)
         if (o && option_find(cmd, o, strlen(o)) >= 0) near = o;
         if (habits[i].instead) instead = habits[i].instead;
     }
-    fprintf(stderr, "catena %s: unknown option '%s'", cmd->name, word);
-    if (instead) fprintf(stderr, "; %s", instead);
-    else if (near) fprintf(stderr, "; did you mean --%s?", near);
-    fprintf(stderr, " (catena %s --help all lists them)\n", cmd->name);
+    say(stderr, "catena %s: unknown option '%s'", cmd->name, word);
+    if (instead) say(stderr, "; %s", instead);
+    else if (near) say(stderr, "; did you mean --%s?", near);
+    say(stderr, " (catena %s --help all lists them)\n", cmd->name);
     return EXIT_USAGE;
 }
 
@@ -332,19 +350,13 @@ static int unknown_word(const command *cmd, const char *word)
     const char *near = nearest(word, cmd->words());
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(word, renamed[i][0]) == 0) near = renamed[i][1];
-    fprintf(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
-    if (near) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (known:");
-    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    if (cmd->paths) fprintf(stderr, ", or %s", cmd->paths);
-    fprintf(stderr, ")\n");
+    say(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
+    if (near) say(stderr, "; did you mean %s?", near);
+    say(stderr, " (known:");
+    for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
+    if (cmd->paths) say(stderr, ", or %s", cmd->paths);
+    say(stderr, ")\n");
     return EXIT_USAGE;
-}
-
-static bool is_onnx_name(const char *word)
-{
-    const size_t n = strlen(word);
-    return n > 5 && strcmp(word + n - 5, ".onnx") == 0;
 }
 
 static int set_operand(args *a, const char *word)
@@ -356,8 +368,8 @@ static int set_operand(args *a, const char *word)
         return -1;
     }
     if (!cmd->words || a->operand) {
-        fprintf(stderr, "catena %s: unexpected argument '%s' (see catena %s --help)\n", cmd->name,
-                word, cmd->name);
+        say(stderr, "catena %s: unexpected argument '%s' (see catena %s --help)\n", cmd->name, word,
+            cmd->name);
         return EXIT_USAGE;
     }
     for (const char *const *w = cmd->words(); *w; w++)
@@ -380,12 +392,12 @@ static int set_option(args *a, int argc, char **argv, int *i)
     const option *o = &cmd->options[k];
     const char *value = name[n] == '=' ? name + n + 1 : NULL;
     if (!o->arg && value) {
-        fprintf(stderr, "catena %s: --%s takes no value\n", cmd->name, o->name);
+        say(stderr, "catena %s: --%s takes no value\n", cmd->name, o->name);
         return EXIT_USAGE;
     }
     if (o->arg && !value && *i + 1 < argc) value = argv[++*i];
     if (o->arg && !value) {
-        fprintf(stderr, "catena %s: --%s needs a value (%s)\n", cmd->name, o->name, o->arg);
+        say(stderr, "catena %s: --%s needs a value (%s)\n", cmd->name, o->name, o->arg);
         return EXIT_USAGE;
     }
     return args_set(a, k, o->arg ? value : "1", FROM_FLAG, "");
@@ -395,15 +407,29 @@ static int missing(const args *a)
 {
     const command *cmd = a->cmd;
     if (cmd->free_words && (!a->operand || (cmd->free_words > 1 && !a->operand2))) {
-        fprintf(stderr, "catena %s: expected %s (see catena %s --help)\n", cmd->name, cmd->operands,
-                cmd->name);
+        say(stderr, "catena %s: expected %s (see catena %s --help)\n", cmd->name, cmd->operands,
+            cmd->name);
         return EXIT_USAGE;
     }
     if (!cmd->words || a->operand || cmd->optional) return -1;
-    fprintf(stderr, "catena %s: give one of:", cmd->name);
-    for (const char *const *w = cmd->words(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, " (see catena %s --help)\n", cmd->name);
+    say(stderr, "catena %s: give one of:", cmd->name);
+    for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
+    say(stderr, " (see catena %s --help)\n", cmd->name);
     return EXIT_USAGE;
+}
+
+/* A result folder from somebody else must not choose a file that --timeline overwrites, nor another
+ * result folder: only the command line and --config can. */
+static void forget_places(args *a, const char *file, const char *out)
+{
+    const int t = option_find(a->cmd, "timeline", 8), o = option_find(a->cmd, "out", 3);
+    if (o >= 0) a->value[o] = out;
+    if (t < 0 || a->from[t] != FROM_CONFIG || !a->value[t] || !a->value[t][0]) return;
+    say(stderr,
+        "catena %s: no timeline is written: to write the one that %s names, add "
+        "--timeline %s\n",
+        a->cmd->name, file, a->value[t]);
+    a->value[t] = "";
 }
 
 /* Read the sources that flags override: the site file, the environment, and --config or, with
@@ -411,17 +437,17 @@ static int missing(const args *a)
 static int configure(args *a)
 {
     char path[4096];
+    bool found = false;
     int code = config_site(a);
     if (code < 0) code = config_environment(a);
     const char *file = args_text(a, "config"), *out = args_text(a, "out");
-    if (!file[0] && args_flag(a, "resume") && join(path, sizeof path, out, "config.yaml")[0]) {
-        FILE *f = fopen(path, "r");
-        if (f) {
-            fclose(f);
-            file = path;
-        }
+    if (!file[0] && args_flag(a, "resume") && join(path, sizeof path, out, "config.yaml")[0] &&
+        is_found(path)) {
+        file = path;
+        found = true;
     }
     if (code < 0 && file[0]) code = config_read(a, file, FROM_CONFIG);
+    if (code < 0 && found) forget_places(a, file, out);
     int k = option_find(a->cmd, "model", 5);
     if (code >= 0 || k < 0) return code;
     /* The network is an operand on the command line and a key in a file. */
@@ -430,6 +456,10 @@ static int configure(args *a)
         a->from[k] = FROM_FLAG;
     } else if (a->value[k] && a->value[k][0]) {
         code = set_operand(a, a->value[k]);
+        a->operand_from = a->from[k] == FROM_CONFIG ? args_own(a, file)
+                          : a->from[k] == FROM_SITE ? "etc/catena.yaml of the installation"
+                                                    : "a variable of the environment";
+        if (!a->operand_from) code = EXIT_MEMORY;
     }
     return code;
 }

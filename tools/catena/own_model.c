@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the user's own network from a shared object. It runs with the user's rights, so it must
- * be given as a path with a slash and is never searched for, and files that others could have
- * replaced are refused.
+ * Loads the user's own network from a shared object. It runs with the user's rights, so the
+ * command line must name it, as a path with a slash: a configuration, such as the one in a
+ * colleague's result folder, is data and never decides what code runs. Nothing is searched for,
+ * and files that others could have replaced are refused.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,9 +58,20 @@ static ctn_status record_hash(task *t, const char *path)
     return CTN_OK;
 }
 
+static ctn_status refuse_unnamed(const args *a, const char *path)
+{
+    if (!a->operand_from) return CTN_OK;
+    return ctn_fail(CTN_EARG,
+                    "%s names the network %s, whose code would run with your rights, so it is only "
+                    "loaded if the command line names it: if you trust it, use catena %s %s with "
+                    "the same options",
+                    a->operand_from, path, a->cmd->name, path);
+}
+
 ctn_status own_open(task *t, const char *path)
 {
     ctn_status st = CTN_OK;
+    CTN_TRY(refuse_unnamed(t->a, path));
     char *real = realpath(path, NULL);
     if (!real) return ctn_fail(CTN_EARG, "%s: %s", path, strerror(errno));
     CTN_TRY_GOTO(st, done, refuse_writable(real, "the file"));

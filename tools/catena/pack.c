@@ -20,7 +20,8 @@ static void progress(void *user, int64_t done, int64_t all)
     double *last = user;
     if (done < all && now_s() - *last < 0.5) return;
     *last = now_s();
-    fprintf(stderr, "\r%lld of %lld%s", (long long)done, (long long)all, done < all ? "" : "\n");
+    fputs("\r", stderr);
+    say(stderr, "%lld of %lld%s", (long long)done, (long long)all, done < all ? "" : "\n");
     fflush(stderr);
 }
 
@@ -85,9 +86,9 @@ static void text_result(const args *a, const ctn_tokenizer *t, int files, int64_
         json_real(&j, "seconds", seconds);
         json_close(&j, '}');
     } else {
-        printf("%lld tokens of %d bytes in %s, from %d file%s; the vocabulary has %lld\n",
-               (long long)tokens, bytes, a->operand2, files, files == 1 ? "" : "s",
-               (long long)ctn_tokenizer_tokens(t));
+        say(stdout, "%lld tokens of %d bytes in %s, from %d file%s; the vocabulary has %lld\n",
+            (long long)tokens, bytes, a->operand2, files, files == 1 ? "" : "s",
+            (long long)ctn_tokenizer_tokens(t));
     }
 }
 
@@ -139,7 +140,7 @@ static int run_images(args *a, bool shown)
         json_real(&j, "seconds", now_s() - start);
         json_close(&j, '}');
     } else {
-        printf("%lld samples in %s\n", (long long)samples, a->operand2);
+        say(stdout, "%lld samples in %s\n", (long long)samples, a->operand2);
     }
     return EXIT_DONE;
 }

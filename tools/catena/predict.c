@@ -38,9 +38,10 @@ static ctn_status predict_numbers(task *t, const char *out)
 {
     ctn_status st = CTN_OK;
     numbers r = {.field = t->target};
-    r.field.dtype = t->f64 ? CTN_F64 : CTN_F32; /* as in the input file */
-    int64_t count = ctn_dataset_count(t->set[0]), per = 1;
-    for (int i = 0; i < r.field.ndim; i++) per *= r.field.shape[i];
+    r.field.dtype = t->f64 ? CTN_F64 : CTN_F32;                  /* as in the input file */
+    if (t->net_is == NET_FIELD && r.field.ndim == t->input.ndim) /* it takes fields of any size */
+        for (int i = 1; i < r.field.ndim; i++) r.field.shape[i] = t->input.shape[i];
+    const int64_t count = ctn_dataset_count(t->set[0]), per = field_elements(&r.field);
     if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == t->input.ndim - 1 &&
         args_given(t->a, "spatial") && r.field.shape[0] == 1) {
         memmove(r.field.shape, r.field.shape + 1, sizeof *r.field.shape * (CTN_MAX_DIMS - 1));
@@ -52,9 +53,9 @@ static ctn_status predict_numbers(task *t, const char *out)
                         out);
     }
     CTN_TRY(units_get(&r.u, t));
-    r.all = malloc((size_t)(count * per) * ctn_dtype_size(r.field.dtype));
+    r.all = room_for(count, per, ctn_dtype_size(r.field.dtype));
     if (!r.all) st = ctn_fail(CTN_ENOMEM, "no memory for %lld results", (long long)count);
-    if (st == CTN_OK) st = infer(t, take_numbers, &r);
+    if (st == CTN_OK) st = infer(t, per, take_numbers, &r);
     if (st == CTN_OK) st = ctn_npy_save(out, count, &r.field, r.all);
     units_free(&r.u);
     free(r.all);
@@ -81,9 +82,9 @@ static ctn_status predict_probabilities(task *t, const char *out)
 {
     const int64_t count = ctn_dataset_count(t->set[0]);
     const ctn_field field = {.dtype = CTN_F32, .ndim = 1, .shape = {t->classes}};
-    float *all = malloc((size_t)(count * t->classes + 1) * sizeof *all);
+    float *all = room_for(count, t->classes, sizeof *all);
     if (!all) return ctn_fail(CTN_ENOMEM, "no memory for %lld results", (long long)count);
-    ctn_status st = infer(t, take_probabilities, all);
+    ctn_status st = infer(t, t->classes, take_probabilities, all);
     if (st == CTN_OK) st = ctn_npy_save(out, count, &field, all);
     free(all);
     return st;
@@ -157,7 +158,7 @@ static ctn_status predict_classes(task *t, const char *out)
     if (!l.to) return ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
     ctn_status st = class_names_read(&l.known, t->a->job, args_text(t->a, "weights"));
     if (l.csv) fprintf(l.to, "sample,class,name,probability\n");
-    if (st == CTN_OK) st = infer(t, take_classes, &l);
+    if (st == CTN_OK) st = infer(t, 0, take_classes, &l);
     if (out[0] && fclose(l.to) != 0 && st == CTN_OK)
         st = ctn_fail(CTN_EIO, "cannot write %s: %s", out, strerror(errno));
     class_names_free(&l.known);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output that all subcommands share: errors and warnings on stderr, exit codes, JSON, atomic
- * files; and the context that they work in.
+ * Output that all subcommands share: errors and warnings on stderr, exit codes and JSON; and the
+ * context that they work in.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* nftw */
-#endif
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -20,6 +16,79 @@
 
 #include "memory.h"
 #include "watchdog/watchdog.h"
+
+/* ---- text from outside ----------------------------------------------------------------------- */
+
+/* Length of the UTF-8 character at s; 0: it is invalid or a control character. */
+static int character(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* no C1 controls */
+    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+    const int n = s[0] >= 0xf8 ? 0 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
+    unsigned long code = n > 0 ? s[0] & (0x7fu >> n) : 0;
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    const bool fits = n > 0 && code >= least[n] && code <= 0x10ffff;
+    return fits && (code < 0xd800 || code > 0xdfff) ? n : 0;
+}
+
+static void put_clean(FILE *f, const char *s)
+{
+    const char *from = s;
+    for (int n; *s; s += n) {
+        n = *s == '\n' || *s == '\t' ? 1 : character(s);
+        if (n > 0) continue;
+        fwrite(from, 1, (size_t)(s - from), f);
+        fprintf(f, "\\x%02x", (unsigned char)*s);
+        from = s + 1;
+        n = 1;
+    }
+    fwrite(from, 1, (size_t)(s - from), f);
+}
+
+void vsay(FILE *f, const char *fmt, va_list ap)
+{
+    char buf[4096], *text = buf; /* cut only if there is no memory */
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(buf, sizeof buf, fmt, ap);
+    if (n >= (int)sizeof buf) text = malloc((size_t)n + 1);
+    if (text && text != buf) vsnprintf(text, (size_t)n + 1, fmt, again);
+    va_end(again);
+    if (n >= 0) put_clean(f, text ? text : buf);
+    if (text != buf) free(text);
+}
+
+void say(FILE *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsay(f, fmt, ap);
+    va_end(ap);
+}
+
+void say_piece(char part[5], const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool more = ((unsigned char)text[i] & 0xc0) == 0x80;
+        size_t have = strlen(part);
+        if (!more || have == 4) {
+            put_clean(stdout, part);
+            have = 0;
+        }
+        part[have] = text[i];
+        part[have + 1] = 0;
+        if ((unsigned char)text[i] >= 0x80 && character(part) == 0) continue;
+        put_clean(stdout, part);
+        part[0] = 0;
+    }
+    if (n > 0) return;
+    put_clean(stdout, part);
+    part[0] = 0;
+}
 
 /* ---- exit codes ------------------------------------------------------------------------------ */
 
@@ -61,7 +130,7 @@ static int tell_error(const char *name, int code, const char *text)
     }
     if (watchdog_runs()) return watchdog_failed(ctn_error_status(), code, text);
     if (log_stamped) log_line("error: %s", text);
-    else fprintf(stderr, "catena %s: %s\n", name, text);
+    else say(stderr, "catena %s: %s\n", name, text);
     return code;
 }
 
@@ -110,7 +179,7 @@ int log_rank;
 void log_line_of(FILE *f, int rank, const char *host, const char *text)
 {
     char when[UTC];
-    fprintf(f, "%s rank %d %s: %s\n", utc_now(when), rank, host, text);
+    say(f, "%s rank %d %s: %s\n", utc_now(when), rank, host, text);
 }
 
 void log_line(const char *fmt, ...)
@@ -131,7 +200,7 @@ void report_warning(void *unused, const char *message)
     snprintf(line, sizeof line, "warning: %s", message);
     if (watchdog_line(line)) return;
     if (log_stamped) log_line("warning: %s", message);
-    else fprintf(stderr, "catena: warning: %s\n", message);
+    else say(stderr, "catena: warning: %s\n", message);
 }
 
 void report_notice(void *unused, const char *message)
@@ -139,7 +208,7 @@ void report_notice(void *unused, const char *message)
     (void)unused;
     if (log_rank != 0) return;
     if (log_stamped) log_line("%s", message);
-    else fprintf(stderr, "catena: %s\n", message);
+    else say(stderr, "catena: %s\n", message);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -152,11 +221,14 @@ static FILE *to(const json *j)
 void json_quoted(FILE *f, const char *s)
 {
     fputc('"', f);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    for (int n; *s; s += n > 0 ? n : 1) {
+        const unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+        n = character(s);
         if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-        else if (c < 0x20) fprintf(f, "\\u%04x", c);
-        else fputc(c, f);
+        else if (n > 0) fwrite(s, 1, (size_t)n, f);
+        else if (c < 0x80) fprintf(f, "\\u%04x", c);
+        else if (c == 0xc2 && (next & 0xc0) == 0x80) fprintf(f, "\\u%04x", next), n = 2;
+        else fputs("\\ufffd", f); /* invalid UTF-8 */
     }
     fputc('"', f);
 }
@@ -223,8 +295,7 @@ int check_threads(const args *a)
     ctn_machine_get(&m);
     int64_t asked = args_int(a, "threads"), n = asked > 0 ? asked : m.threads;
     if (n <= m.cpus) return -1;
-    fprintf(
-        stderr,
+    say(stderr,
         "catena %s: %lld compute threads (from %s) on %d CPUs would wait for each other: use at "
         "most %d, or give the process more CPUs (taskset, cpuset)\n",
         a->cmd->name, (long long)n, asked > 0 ? "--threads" : m.threads_source, m.cpus, m.cpus);
@@ -244,8 +315,8 @@ static int precision_of(const args *a)
 int check_precision(const args *a)
 {
     if (precision_of(a) >= 0) return -1;
-    fprintf(stderr, "catena %s: --precision must be f32, bf16, f16 or f64, not %s\n", a->cmd->name,
-            args_text(a, "precision"));
+    say(stderr, "catena %s: --precision must be f32, bf16, f16 or f64, not %s\n", a->cmd->name,
+        args_text(a, "precision"));
     return EXIT_USAGE;
 }
 
@@ -295,50 +366,4 @@ const char *utc_now(char buf[UTC])
     buf[0] = 0;
     if (gmtime_r(&t, &tm)) strftime(buf, UTC, "%Y-%m-%dT%H:%M:%SZ", &tm);
     return buf;
-}
-
-const char *join(char *buf, size_t n, const char *folder, const char *name)
-{
-    int k = snprintf(buf, n, "%s/%s", folder, name);
-    if (!folder[0] || k < 0 || (size_t)k >= n) buf[0] = 0;
-    return buf;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static const char *unfinished(char *buf, size_t n, const char *path)
-{
-    snprintf(buf, n, "%s.part", path);
-    return buf;
-}
-
-ctn_status file_open(FILE **f, const char *path)
-{
-    char part[PATH_MAX];
-    *f = fopen(unfinished(part, sizeof part, path), "w");
-    return *f ? CTN_OK : ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-}
-
-ctn_status file_close(FILE *f, const char *path)
-{
-    char part[PATH_MAX];
-    unfinished(part, sizeof part, path);
-    bool bad = fflush(f) != 0 || fsync(fileno(f)) != 0 || ferror(f);
-    if (fclose(f) != 0 || bad || rename(part, path) != 0) {
-        ctn_status st = ctn_fail(CTN_EIO, "cannot write %s: %s", path, strerror(errno));
-        remove(part);
-        return st;
-    }
-    return CTN_OK;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info, (void)kind, (void)at;
-    return remove(path);
-}
-
-void remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

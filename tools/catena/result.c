@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "training.h"
 
@@ -16,11 +18,27 @@ static int refuse_full(const args *a)
 {
     const char *out = args_text(a, "out");
     if (args_flag(a, "resume") || args_flag(a, "force") || folder_empty(out)) return -1;
-    fprintf(stderr,
-            "catena train: %s is not empty: use --resume to continue it, --force to start over in "
-            "it, or --out for another folder\n",
-            out);
+    say(stderr,
+        "catena train: %s is not empty: use --resume to continue it, --force to start over in "
+        "it, or --out for another folder\n",
+        out);
     return EXIT_USAGE;
+}
+
+/* Saving a state removes older ones beside it. In a folder that a link of somebody else leads to,
+ * these would be the states of another training. */
+static int check_states(const char *path)
+{
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        say(stderr,
+            "catena train: %s is a symbolic link, expected a folder: states of another "
+            "training could be lost; remove the link, or let --out name the folder that the "
+            "states belong to\n",
+            path);
+        return EXIT_USAGE;
+    }
+    return -1;
 }
 
 int result_check(const args *a)
@@ -28,17 +46,15 @@ int result_check(const args *a)
     char path[4096];
     const char *out = args_text(a, "out");
     if (!out[0]) {
-        fprintf(stderr, "catena train: --out must name a folder\n");
+        say(stderr, "catena train: --out must name a folder\n");
         return EXIT_USAGE;
     }
     int code = refuse_full(a); /* a refused folder is not touched */
     if (code < 0) code = folder_take(a->job, out);
     if (code < 0) code = refuse_full(a); /* another job may have ended there in the meantime */
     if (code >= 0) return code;
-    remove(join(path, sizeof path, out, UNFINISHED));
-    /* A later --resume must not find the state of an earlier training. */
-    if (!args_flag(a, "resume")) remove_tree(join(path, sizeof path, out, "state"));
-    return -1;
+    unlink(join(path, sizeof path, out, UNFINISHED));
+    return check_states(join(path, sizeof path, out, "state"));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -68,6 +84,10 @@ ctn_status result_begin(training *r)
 {
     char path[4096];
     if (r->t.a->job->rank != 0) return CTN_OK;
+    /* A later --resume must not find the state of an earlier training. Data and network are fine
+     * by now, so a mistake in an option costs no state. */
+    if (!args_flag(r->t.a, "resume") && r->lives == 0)
+        CTN_TRY(remove_states(join(path, sizeof path, r->out, "state")));
     CTN_TRY(
         config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
                      "resolved configuration; to repeat: catena train --config FILE --out OTHER"));
@@ -124,7 +144,7 @@ void result_mark(const args *a, int code)
 {
     char path[4096];
     if (a->job->rank != 0 || code == EXIT_REQUEUE || code == EXIT_OTHER_RANK) return;
-    remove(join(path, sizeof path, args_text(a, "out"), UNFINISHED));
+    unlink(join(path, sizeof path, args_text(a, "out"), UNFINISHED));
 }
 
 ctn_status result_extend(training *r)
@@ -199,9 +219,10 @@ static void print_saves(const training *r, const ctn_progress *p)
 {
     const double noticed = 0.1; /* seconds */
     if (p->saves == 0 || p->pause_s < noticed) return;
-    printf("Saving a checkpoint costs %.1f s: if a job fails every %g hours (--mtbf), save every "
-           "%.0f minutes (--save-minutes).\n",
-           save_cost(p), args_real(r->t.a, "mtbf"), ceil(save_interval(r, p) / 60));
+    say(stdout,
+        "Saving a checkpoint costs %.1f s: if a job fails every %g hours (--mtbf), save every "
+        "%.0f minutes (--save-minutes).\n",
+        save_cost(p), args_real(r->t.a, "mtbf"), ceil(save_interval(r, p) / 60));
 }
 
 void result_print(const training *r, const char *stopped)
@@ -214,12 +235,13 @@ void result_print(const training *r, const char *stopped)
         print_json(r, &p, stopped);
         return;
     }
-    printf("%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
-           stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
-           (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
+    say(stdout,
+        "%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
+        stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
+        (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
     print_saves(r, &p);
     const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
-        if (ctn_trainer_value(r->trainer, name, &v)) printf("  %-24s %.6g\n", name, v);
-    printf("The folder %s contains the weights, the log, report.html and more.\n", r->out);
+        if (ctn_trainer_value(r->trainer, name, &v)) say(stdout, "  %-24s %.6g\n", name, v);
+    say(stdout, "The folder %s contains the weights, the log, report.html and more.\n", r->out);
 }

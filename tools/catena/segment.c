@@ -71,7 +71,7 @@ ctn_status exact_iou(task *t, double *mean, double *each)
     c.weight = calloc((size_t)(n * n), sizeof *c.weight);
     if (!c.count || !c.weight)
         CTN_TRY_GOTO(st, done, ctn_fail(CTN_ENOMEM, "no memory for %lld classes", (long long)n));
-    CTN_TRY_GOTO(st, done, infer(t, add_pixels, &c));
+    CTN_TRY_GOTO(st, done, infer(t, n * field_elements(&t->target), add_pixels, &c));
     /* Means over ranks have the same ratios as the sums. */
     for (int64_t i = 0; i < n * n; i++) c.weight[i] = 1;
     if (comm) CTN_TRY_GOTO(st, done, ctn_dist_mean(comm, (int)(n * n), c.count, c.weight));
@@ -112,9 +112,10 @@ ctn_status predict_masks(task *t, const char *out)
                         "masks of at most 256 classes are written as .npy: use --out masks.npy");
     }
     for (int i = 0; i < field.ndim; i++) field.shape[i] = t->input.shape[i + 1];
-    masks m = {.classes = t->classes, .all = malloc((size_t)(count * field_elements(&field)) + 1)};
+    const int64_t area = field_elements(&field);
+    masks m = {.classes = t->classes, .all = room_for(count, area, 1)};
     if (!m.all) return ctn_fail(CTN_ENOMEM, "no memory for %lld masks", (long long)count);
-    ctn_status st = infer(t, take_masks, &m);
+    ctn_status st = infer(t, t->classes * area, take_masks, &m);
     if (st == CTN_OK) st = ctn_npy_save(out, count, &field, m.all);
     free(m.all);
     return st;

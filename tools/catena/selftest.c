@@ -283,7 +283,7 @@ static finding check_locks(selftest *s)
     if (c && ctn_comm_broadcast(c, &pid, sizeof pid, 0) < 0) return failed();
     snprintf(name, sizeof name, ".catena-selftest.%ld", pid);
     join(path, sizeof path, args_text(s->a, "out"), name);
-    if (s->l->rank == 0 && (f = fopen(path, "w"))) {
+    if (s->l->rank == 0 && (f = fopen(path, "wx"))) {
         fputs("0\n", f);
         fclose(f);
     }
@@ -295,7 +295,7 @@ static finding check_locks(selftest *s)
     if (s->l->rank == 0 && f && (f = fopen(path, "r"))) {
         if (fscanf(f, "%ld", &sum) != 1) sum = -1;
         fclose(f);
-        remove(path);
+        unlink(path);
         if (r.verdict == WELL && sum != (long)ROUNDS * s->l->size)
             r = wrong("only %ld of %ld increments arrived: locks do not work across ranks", sum,
                       (long)ROUNDS * s->l->size);
@@ -383,14 +383,14 @@ static void show(selftest *s, const char *name, const finding *all)
         json_close(s->j, '}');
         return;
     }
-    printf("%-24s %-8s ", name, verdicts[all[worst].verdict]);
-    if (same || s->l->size == 1) printf("%s\n", all[0].text);
+    say(stdout, "%-24s %-8s ", name, verdicts[all[worst].verdict]);
+    if (same || s->l->size == 1) say(stdout, "%s\n", all[0].text);
     else if (all[worst].verdict == WRONG)
-        printf("rank %d on %s: %s\n", worst, s->l->hosts[worst], all[worst].text);
+        say(stdout, "rank %d on %s: %s\n", worst, s->l->hosts[worst], all[worst].text);
     else {
-        printf("\n");
+        say(stdout, "\n");
         for (int i = 0; i < s->l->size; i++)
-            printf("  rank %-4d %-16s %s\n", i, s->l->hosts[i], all[i].text);
+            say(stdout, "  rank %-4d %-16s %s\n", i, s->l->hosts[i], all[i].text);
     }
     fflush(stdout);
 }
@@ -440,9 +440,10 @@ static void begin(selftest *s)
     const char *by = l->launcher ? l->launcher : "no launcher";
     const char *over = l->comm ? ctn_comm_transport(l->comm) : "nothing";
     if (!s->j) {
-        printf("catena %s, %d rank%s on %d host%s, started by %s, over %s\n", ctn_version_text(),
-               l->size, l->size == 1 ? "" : "s", l->comm ? ctn_comm_nodes(l->comm) : 1,
-               l->comm && ctn_comm_nodes(l->comm) > 1 ? "s" : "", by, over);
+        say(stdout, "catena %s, %d rank%s on %d host%s, started by %s, over %s\n",
+            ctn_version_text(), l->size, l->size == 1 ? "" : "s",
+            l->comm ? ctn_comm_nodes(l->comm) : 1,
+            l->comm && ctn_comm_nodes(l->comm) > 1 ? "s" : "", by, over);
         return;
     }
     json_open(s->j, NULL, '{');
@@ -479,7 +480,8 @@ static int run(args *a)
         json_real(s.j, "seconds", now_s() - t0);
         json_close(s.j, '}');
     } else {
-        printf("%s, %.1f s\n", s.wrong ? "some checks FAILED" : "all checks passed", now_s() - t0);
+        say(stdout, "%s, %.1f s\n", s.wrong ? "some checks FAILED" : "all checks passed",
+            now_s() - t0);
     }
     return code;
 }

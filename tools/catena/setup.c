@@ -102,10 +102,11 @@ static ctn_status add_schedule(training *r)
 
 /* ---- extensions ------------------------------------------------------------------------------ */
 
+/* The library's progress bars, which move the cursor; it has cleaned the names in them. */
 static void show(void *user, const char *text)
 {
     (void)user;
-    fputs(text, stderr);
+    fwrite(text, 1, strlen(text), stderr);
     fflush(stderr);
 }
 

@@ -70,6 +70,17 @@ int64_t field_elements(const ctn_field *f)
     return n;
 }
 
+ctn_status check_sizes(const char *name, const ctn_field *f)
+{
+    double n = 1;
+    for (int i = 0; i < f->ndim; i++) {
+        n *= (double)f->shape[i];
+        if (f->shape[i] < 1) return ctn_fail(CTN_EARG, "--%s: sizes must be at least 1", name);
+    }
+    if (n <= INT32_MAX) return CTN_OK;
+    return ctn_fail(CTN_EARG, "--%s: %g values, expected at most %d", name, n, INT32_MAX);
+}
+
 /* The shape of a result: from the target if there is one, else from --target-shape. */
 static ctn_status settle_target(task *t)
 {
@@ -79,6 +90,7 @@ static ctn_status settle_target(task *t)
         t->target = (ctn_field){.dtype = CTN_F32};
         t->target.ndim = args_list(t->a, "target-shape", CTN_MAX_DIMS - 1, shape);
         for (int i = 0; i < t->target.ndim; i++) t->target.shape[i] = (int64_t)shape[i];
+        CTN_TRY(check_sizes("target-shape", &t->target));
         if (t->target.ndim == 0)
             return ctn_fail(CTN_EARG,
                             "the shape of a result is unknown: use --target-shape, or keep "
@@ -398,6 +410,11 @@ static ctn_tensor *class_loss(const ctn_tensors *y, ctn_tensor *target, double s
 static ctn_tensor *relative_l2(ctn_tensor *y, ctn_tensor *target)
 {
     if (!y || !target) return NULL;
+    if (ctn_count(y) != ctn_count(target)) {
+        ctn_fail(CTN_ESHAPE, "relative-l2: got %lld values for %lld targets, expected as many",
+                 (long long)ctn_count(y), (long long)ctn_count(target));
+        return NULL;
+    }
     const int64_t n = ctn_dim(y, 0), rest[] = {1};
     y = ctn_reshape(y, CTN_SHAPE(n, -1));
     target = ctn_reshape(target, CTN_SHAPE(n, -1));

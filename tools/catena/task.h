@@ -163,6 +163,9 @@ struct task {
 /* Whether the incomplete batch at the end of an epoch is dropped. */
 bool drops_last(const args *a);
 int64_t field_elements(const ctn_field *f); /* in one sample */
+/* Whether sizes that an option or a configuration gives are positive, and their product fits an
+ * int. Errors: EARG. */
+ctn_status check_sizes(const char *name, const ctn_field *f);
 
 /* Class names in order, as the training wrote them beside its weights; n 0: there are none. */
 typedef struct {
@@ -262,6 +265,5 @@ bool is_folder(const char *path);
 bool is_small(data_kind kind);
 /* A folder with a config.json, or such a file: a model as Hugging Face publishes it. */
 bool is_published(const char *path);
-bool ends_with(const char *s, const char *end);
 
 #endif

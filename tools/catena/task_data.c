@@ -421,7 +421,7 @@ ctn_status class_names_read(class_names *c, launch *l, const char *weights)
     size_t n = 0; /* including the final 0; 0: there is no such file */
     *c = (class_names){0};
     snprintf(path, sizeof path, "%.*sclasses.txt", slash ? (int)(slash + 1 - weights) : 0, weights);
-    FILE *f = l->rank == 0 && weights[0] ? fopen(path, "r") : NULL;
+    FILE *f = l->rank == 0 && weights[0] && is_found(path) ? fopen(path, "r") : NULL;
     if (f) {
         size_t room = 0;
         const ssize_t got = getdelim(&c->text, &room, 0, f); /* the whole file */

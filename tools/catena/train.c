@@ -279,12 +279,12 @@ static int keep_step(args *a, const args *saved)
     if (by_flag(a, "total-batch")) now = args_int(a, "total-batch");
     const int64_t made = now * accumulate, each = (now + size - 1) / size;
     if (made != step || now < size) {
-        fprintf(stderr,
-                "catena train: %s has %lld samples in a step of all ranks, which cannot change; "
-                "%lld ranks with %lld samples x --accumulate %lld have %lld: leave out --batch, or "
-                "use another --accumulate or fewer ranks\n",
-                args_text(a, "out"), (long long)step, (long long)size, (long long)now,
-                (long long)accumulate, (long long)made);
+        say(stderr,
+            "catena train: %s has %lld samples in a step of all ranks, which cannot change; "
+            "%lld ranks with %lld samples x --accumulate %lld have %lld: leave out --batch, or "
+            "use another --accumulate or fewer ranks\n",
+            args_text(a, "out"), (long long)step, (long long)size, (long long)now,
+            (long long)accumulate, (long long)made);
         return EXIT_USAGE;
     }
     divide_step(a, now);
@@ -320,14 +320,14 @@ static int check_resumed(args *a)
     const char *then = NULL;
     args saved = {.cmd = a->cmd};
     join(path, sizeof path, args_text(a, "out"), "config.yaml");
-    if (!args_flag(a, "resume") || access(path, R_OK) != 0) return -1;
+    if (!args_flag(a, "resume") || !is_found(path)) return -1;
     int code = config_read(&saved, path, FROM_CONFIG);
     for (size_t i = 0; code < 0 && i < sizeof fixed / sizeof *fixed; i++) {
         if (!flag_differs(a, &saved, fixed[i], &then)) continue;
-        fprintf(stderr,
-                "catena train: --%s is %s, but %s was started with %s, which is part of the saved "
-                "state: remove the option, or start a new training with --weights\n",
-                fixed[i], args_text(a, fixed[i]), args_text(a, "out"), then);
+        say(stderr,
+            "catena train: --%s is %s, but %s was started with %s, which is part of the saved "
+            "state: remove the option, or start a new training with --weights\n",
+            fixed[i], args_text(a, fixed[i]), args_text(a, "out"), then);
         code = EXIT_USAGE;
     }
     if (code < 0) code = keep_step(a, &saved);
@@ -340,8 +340,7 @@ static bool share(const args *a, const char *name, double end)
 {
     const double x = args_real(a, name);
     if (x >= 0 && x < end) return true;
-    fprintf(stderr, "catena train: --%s is %g, expected a number from 0 to below %g\n", name, x,
-            end);
+    say(stderr, "catena train: --%s is %g, expected a number from 0 to below %g\n", name, x, end);
     return false;
 }
 
@@ -355,16 +354,15 @@ static int check_reproducible(args *a)
                                                         : NULL;
     const int64_t total = args_int(a, "total-batch"), blocks = args_int(a, "blocks");
     if (!args_flag(a, "reproducible")) return -1;
-    if (not) fprintf(stderr, "catena train: --reproducible cannot be combined with %s\n", not);
+    if (not) say(stderr, "catena train: --reproducible cannot be combined with %s\n", not);
     else if (total <= 0)
-        fprintf(stderr,
-                "catena train: --reproducible needs --total-batch, the samples of all ranks "
-                "in a step\n");
+        say(stderr, "catena train: --reproducible needs --total-batch, the samples of all ranks "
+                    "in a step\n");
     else if (blocks < a->job->size || blocks > total)
-        fprintf(stderr,
-                "catena train: --blocks is %lld, it must be from the number of ranks (%d) to "
-                "--total-batch (%lld)\n",
-                (long long)blocks, a->job->size, (long long)total);
+        say(stderr,
+            "catena train: --blocks is %lld, it must be from the number of ranks (%d) to "
+            "--total-batch (%lld)\n",
+            (long long)blocks, a->job->size, (long long)total);
     else {
         args_settle(a, "threads", "1"); /* kernels divide their sums among threads */
         return -1;
@@ -378,8 +376,8 @@ static int check_build(void)
     ctn_build_entry b;
     for (int i = 0; i < ctn_build_count(); i++) {
         if (ctn_build_get(i, &b) < 0 || strcmp(b.name, "yyjson") != 0 || b.value[0]) continue;
-        fprintf(stderr, "catena train: this build is without yyjson and cannot save a training: "
-                        "install yyjson (Debian: libyyjson-dev), then configure and build again\n");
+        say(stderr, "catena train: this build is without yyjson and cannot save a training: "
+                    "install yyjson (Debian: libyyjson-dev), then configure and build again\n");
         return EXIT_ENVIRONMENT;
     }
     return -1;
@@ -399,16 +397,16 @@ static int check(args *a)
         return EXIT_USAGE;
     if (args_int(a, "epochs") == 0 && args_int(a, "iterations") == 0 &&
         args_real(a, "hours") <= 0) {
-        fprintf(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
+        say(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
         return EXIT_USAGE;
     }
     if (!(args_real(a, "mtbf") > 0)) {
-        fprintf(stderr, "catena train: --mtbf is %g, expected a number of hours above 0\n",
-                args_real(a, "mtbf"));
+        say(stderr, "catena train: --mtbf is %g, expected a number of hours above 0\n",
+            args_real(a, "mtbf"));
         return EXIT_USAGE;
     }
     if (args_int(a, "lora") > 0 && (args_flag(a, "shard") || args_real(a, "ema") > 0)) {
-        fprintf(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
+        say(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
         return EXIT_USAGE;
     }
     if (!finetune_possible(a)) return EXIT_USAGE;

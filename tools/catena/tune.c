@@ -44,9 +44,10 @@ static void file_text(const ctn_tune_file *f)
     time_t t = (time_t)f->modified;
     struct tm tm;
     if (localtime_r(&t, &tm)) strftime(date, sizeof date, "%Y-%m-%d %H:%M", &tm);
-    printf("\n%s\n  %s\n", f->path,
-           f->machine ? f->machine : "damaged or from another version: not used");
-    printf("  %lld entries, %lld bytes, %s\n", (long long)f->entries, (long long)f->bytes, date);
+    say(stdout, "\n%s\n  %s\n", f->path,
+        f->machine ? f->machine : "damaged or from another version: not used");
+    say(stdout, "  %lld entries, %lld bytes, %s\n", (long long)f->entries, (long long)f->bytes,
+        date);
 }
 
 static ctn_status look(void *user, const ctn_tune_file *f, const char *key, const char *value)
@@ -61,7 +62,7 @@ static ctn_status look(void *user, const ctn_tune_file *f, const char *key, cons
     } else if (v->show && v->j) {
         json_text(v->j, key, value);
     } else if (v->show) {
-        printf("    %s  ->  %s\n", key, value);
+        say(stdout, "    %s  ->  %s\n", key, value);
     }
     return CTN_OK;
 }
@@ -74,7 +75,7 @@ static ctn_status list(const char *folder, bool show, json *j)
         json_text(j, "folder", folder[0] ? folder : NULL);
         json_open(j, "files", '[');
     } else {
-        printf("Folder: %s\n", folder[0] ? folder : "none (set CATENA_CACHE_DIR)");
+        say(stdout, "Folder: %s\n", folder[0] ? folder : "none (set CATENA_CACHE_DIR)");
     }
     ctn_status st = ctn_tune_visit(look, &v);
     if (j) {
@@ -82,8 +83,8 @@ static ctn_status list(const char *folder, bool show, json *j)
         json_close(j, ']');
         json_close(j, '}');
     } else if (st == CTN_OK) {
-        printf("%s%lld files, %lld entries, %lld bytes\n", v.files ? "\n" : "", (long long)v.files,
-               (long long)v.entries, (long long)v.bytes);
+        say(stdout, "%s%lld files, %lld entries, %lld bytes\n", v.files ? "\n" : "",
+            (long long)v.files, (long long)v.entries, (long long)v.bytes);
     }
     return st;
 }
@@ -98,7 +99,8 @@ static ctn_status clear(const char *folder, json *j)
         json_int(j, "removed", files);
         json_close(j, '}');
     } else {
-        printf("Removed %lld files from %s\n", (long long)files, folder[0] ? folder : "nowhere");
+        say(stdout, "Removed %lld files from %s\n", (long long)files,
+            folder[0] ? folder : "nowhere");
     }
     return CTN_OK;
 }
@@ -108,7 +110,7 @@ static int run(args *a)
     json out = {0}, *j = args_flag(a, "json") ? &out : NULL;
     bool show = args_flag(a, "show"), remove = args_flag(a, "clear");
     if (args_flag(a, "list") + show + remove > 1) {
-        fprintf(stderr, "catena tune: give only one of --list, --show and --clear\n");
+        say(stderr, "catena tune: give only one of --list, --show and --clear\n");
         return EXIT_USAGE;
     }
     int n = ctn_tune_folder(NULL, 0);

@@ -37,9 +37,10 @@ ctn_status ctn__numbered_begin(ctn__text *path, const char *dir);
  * last `keep` stay. *number: the one it got. */
 ctn_status ctn__numbered_publish(const char *path, const char *dir, const ctn__text *manifest,
                                  int64_t keep, int64_t *number);
-void ctn__numbered_drop(const char *path); /* removes it; NULL is fine */
+/* Removes it, but neither what a link points to nor files that are not a state's; NULL is fine. */
+void ctn__numbered_drop(const char *path);
 /* Removes a folder with a number. A process killed meanwhile leaves none that looks damaged.
- * Errors: EIO, ENOMEM. */
+ * Errors: EIO (also for a link, which is left alone), ENOMEM. */
 ctn_status ctn__numbered_remove(const char *dir, int64_t number);
 /* The largest number below `below`; -1: none. */
 int64_t ctn__numbered_below(const char *dir, int64_t below);

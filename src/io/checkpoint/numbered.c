@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/newfile.h"
@@ -15,7 +16,7 @@
 
 #define UNFINISHED "unfinished-"
 #define REMOVED "removed-"
-enum { DIGITS = 9, TEXT_MOST = 1 << 30 };
+enum { DIGITS = 9, TEXT_MOST = 1 << 30, NUMBER_MOST = 999999999 };
 
 static ctn_status failed(const char *what, const char *path)
 {
@@ -92,22 +93,40 @@ static ctn_status sync_folder(const char *path)
 
 /* ---- making and removing --------------------------------------------------------------------- */
 
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool digits(const char *s)
+{
+    return s[0] != 0 && s[strspn(s, "0123456789")] == 0;
+}
+
+/* Files of a state (checkpoint.h), complete or with the temporary name of newfile.c. */
+static bool is_file_of_state(const char *name)
+{
+    static const char *const ends[] = {".safetensors", ".json", ".txt"};
+    const char *tmp = strstr(name, ".tmp-");
+    const size_t n = tmp ? (size_t)(tmp - name) : strlen(name);
+    if (tmp && tmp[5 + strspn(tmp + 5, "0123456789-")] != 0) return false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t m = strlen(ends[i]);
+        if (n > m && memcmp(name + n - m, ends[i], m) == 0) return true;
+    }
+    return false;
+}
+
+/* The manifest goes first, so that the rest never looks like a checkpoint. */
 void ctn__numbered_drop(const char *path)
 {
-    ctn__text full = {0};
-    DIR *d = path ? opendir(path) : NULL;
-    if (!d) return;
-    ctn__text_add(&full, "%s/" CTN__CKPT_MANIFEST, path);
-    if (!full.failed) unlink(full.s); /* first, so that the rest never looks like a checkpoint */
-    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        full.n = 0;
-        ctn__text_add(&full, "%s/%s", path, e->d_name);
-        if (!full.failed) unlink(full.s);
-    }
-    closedir(d);
-    rmdir(path);
-    ctn__text_free(&full);
+    if (path) (void)ctn__remove_folder(path, CTN__CKPT_MANIFEST, is_file_of_state);
+}
+
+static bool is_real_folder(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* Without its number the folder cannot be taken for a damaged checkpoint, should this process be
@@ -118,17 +137,23 @@ ctn_status ctn__numbered_remove(const char *dir, int64_t number)
     ctn_status st = ctn__numbered_path(&from, dir, number);
     ctn__text_add(&to, "%s/" REMOVED "%0*lld", dir, DIGITS, (long long)number);
     if (to.failed) st = CTN_ENOMEM;
-    if (st == CTN_OK) ctn__numbered_drop(rename(from.s, to.s) == 0 ? to.s : from.s);
+    if (st == CTN_OK && is_real_folder(from.s))
+        ctn__numbered_drop(rename(from.s, to.s) == 0 ? to.s : from.s);
     if (st == CTN_OK && access(from.s, F_OK) == 0)
-        st = ctn_fail(CTN_EIO, "checkpoint: cannot remove %s", from.s);
+        st = ctn_fail(CTN_EIO,
+                      "checkpoint: cannot remove %s: expected a folder with the files of a state, "
+                      "and no link",
+                      from.s);
     ctn__text_free(&from);
     ctn__text_free(&to);
     return st;
 }
 
-static bool begins(const char *name, const char *with)
+/* Whether a killed process left this name behind. */
+static bool is_left(const char *name)
 {
-    return strncmp(name, with, strlen(with)) == 0;
+    return (begins(name, UNFINISHED) && digits(name + strlen(UNFINISHED))) ||
+           (begins(name, REMOVED) && number_of(name + strlen(REMOVED)) >= 0);
 }
 
 /* Removes what killed processes left behind, and folders with numbers up to `last`. */
@@ -139,7 +164,7 @@ static void prune(const char *dir, int64_t last)
     for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
         const int64_t n = number_of(e->d_name);
         if (n >= 0 && n <= last && ctn__numbered_remove(dir, n) < 0) ctn_error_clear();
-        if (!begins(e->d_name, UNFINISHED) && !begins(e->d_name, REMOVED)) continue;
+        if (!is_left(e->d_name)) continue;
         full.n = 0;
         ctn__text_add(&full, "%s/%s", dir, e->d_name);
         if (!full.failed) ctn__numbered_drop(full.s);
@@ -175,6 +200,11 @@ ctn_status ctn__numbered_publish(const char *path, const char *dir, const ctn__t
     ctn_status st = CTN_OK;
     ctn__text to = {0};
     *number = ctn__numbered_below(dir, INT64_MAX) + 1;
+    if (*number > NUMBER_MOST)
+        CTN_TRY_GOTO(st, done,
+                     ctn_fail(CTN_EIO,
+                              "checkpoint: %s has the state %d, and no number after it: remove it",
+                              dir, (int)NUMBER_MOST));
     CTN_TRY_GOTO(st, done, ctn__numbered_write(path, CTN__CKPT_MANIFEST, manifest));
     CTN_TRY_GOTO(st, done, sync_folder(path));
     CTN_TRY_GOTO(st, done, ctn__numbered_path(&to, dir, *number));

@@ -2,7 +2,13 @@
  *
  * Helpers shared by the families of the zoo; see zoo.h.
  */
+#include <unistd.h>
+
 #include "nn/zoo/zoo.h"
+
+/* Sizes come from files too (config.c), so they are limited: far more layers than any published
+ * network has still make a network within a second, and products of two sizes do not overflow. */
+enum { LAYERS_MOST = 4096, SIZE_MOST = INT32_MAX };
 
 ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes,
                           size_t refs)
@@ -58,9 +64,29 @@ ctn_status ctn__zoo_norm(ctn_module **child, ctn_module *m, const char *name, in
 
 ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual)
 {
-    if (*v < 0)
-        return ctn_fail(CTN_EARG, "%s: %s is %lld, it must be positive (0: the default, %lld)", who,
-                        what, (long long)*v, (long long)usual);
+    if (*v < 0 || *v > SIZE_MOST)
+        return ctn_fail(CTN_EARG, "%s: %s is %lld, expected 1 to %d (0: the default, %lld)", who,
+                        what, (long long)*v, (int)SIZE_MOST, (long long)usual);
     if (*v == 0) *v = usual;
     return CTN_OK;
+}
+
+ctn_status ctn__zoo_layers(const char *who, int *layers, int usual)
+{
+    if (*layers < 0 || *layers > LAYERS_MOST)
+        return ctn_fail(CTN_EARG, "%s: got %d layers, expected 1 to %d (0: the default, %d)", who,
+                        *layers, (int)LAYERS_MOST, usual);
+    if (*layers == 0) *layers = usual;
+    return CTN_OK;
+}
+
+ctn_status ctn__zoo_fits(const char *who, double parameters)
+{
+    const double pages = (double)sysconf(_SC_PHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
+    const double bytes = parameters * sizeof(float), gb = 1e9;
+    if (!(pages > 0 && page > 0) || bytes <= pages * page) return CTN_OK;
+    return ctn_fail(CTN_ENOMEM,
+                    "%s: a network of these sizes has %.3g parameters, which take %.3g GB; this "
+                    "machine has %.3g GB of memory: check the sizes",
+                    who, parameters, bytes / gb, pages * page / gb);
 }

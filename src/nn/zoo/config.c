@@ -13,14 +13,23 @@
 typedef struct {
     const char *path;
     yyjson_val *root;
+    bool *wrong; /* a size was out of range, and the error is recorded */
 } config;
 
 /* ---- reading keys ---------------------------------------------------------------------------- */
 
+/* A size, which fits an int. */
 static int64_t whole(const config *c, const char *key, int64_t usual)
 {
     yyjson_val *v = yyjson_obj_get(c->root, key);
-    return yyjson_is_int(v) ? yyjson_get_sint(v) : usual;
+    if (!yyjson_is_int(v)) return usual;
+    const bool big = yyjson_is_uint(v) && yyjson_get_uint(v) > INT32_MAX;
+    if (!big && yyjson_get_sint(v) >= 0) return yyjson_get_sint(v);
+    if (!*c->wrong)
+        ctn_fail(CTN_EFORMAT, "zoo_open: %s: '%s' is %s, expected an integer from 0 to %d", c->path,
+                 key, big ? "too large" : "negative", INT32_MAX);
+    *c->wrong = true;
+    return -1; /* which no network takes */
 }
 
 static double real(const config *c, const char *key, double usual)
@@ -75,7 +84,7 @@ static ctn_status open_gpt2(ctn_module **m, ctn_context *ctx, const config *c)
 /* The base of the rotary embedding, which newer files have in an object of its own. */
 static ctn_status rotary_base(const config *c, double *base)
 {
-    config in = {c->path, yyjson_obj_get(c->root, "rope_parameters")};
+    config in = {c->path, yyjson_obj_get(c->root, "rope_parameters"), c->wrong};
     if (!in.root) in.root = yyjson_obj_get(c->root, "rope_scaling");
     *base = real(c, "rope_theta", 10000);
     if (!yyjson_is_obj(in.root)) return CTN_OK;
@@ -212,6 +221,7 @@ ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
     size_t n = 0;
     struct stat info;
     yyjson_doc *doc = NULL;
+    bool wrong = false;
     if (!m || !ctx || !path) return ctn_fail(CTN_EARG, "zoo_open: NULL argument");
     *m = NULL;
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -223,7 +233,9 @@ ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
     else if (!doc || !yyjson_is_obj(yyjson_doc_get_root(doc)))
         st = ctn_fail(CTN_EFORMAT, "zoo_open: %s is not a JSON object: %s at byte %zu", file,
                       doc ? "another value" : err.msg, doc ? (size_t)0 : err.pos);
-    if (st == CTN_OK) st = open_kind(m, ctx, &(config){file, yyjson_doc_get_root(doc)});
+    if (st == CTN_OK) st = open_kind(m, ctx, &(config){file, yyjson_doc_get_root(doc), &wrong});
+    if (wrong) st = CTN_EFORMAT;
+    if (wrong) ctn_module_free(*m), *m = NULL;
     yyjson_doc_free(doc);
     ctn__free(text);
     return st;

@@ -122,7 +122,7 @@ ctn_status ctn__zoo_encoder(ctn_module **layers, ctn_module *m, const ctn__encod
 
 ctn_status ctn__zoo_check_encoder(const char *who, ctn__encoder_opt *o)
 {
-    if (o->layers == 0) o->layers = 12;
+    CTN_TRY(ctn__zoo_layers(who, &o->layers, 12));
     if (o->heads == 0) o->heads = 12;
     if (o->eps == 0) o->eps = 1e-12;
     CTN_TRY(ctn__zoo_default(who, "width", &o->width, 768));
@@ -132,5 +132,6 @@ ctn_status ctn__zoo_check_encoder(const char *who, ctn__encoder_opt *o)
                         "%s: %d layers and %d heads of width %lld, eps is %g; all must be "
                         "positive, and heads must divide width",
                         who, o->layers, o->heads, (long long)o->width, o->eps);
-    return CTN_OK;
+    const double C = (double)o->width;
+    return ctn__zoo_fits(who, o->layers * C * (4 * C + 2.0 * (double)o->hidden));
 }

@@ -159,7 +159,7 @@ ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx, const ctn_gpt_opt *opt)
     if (!m) return ctn_fail(CTN_EARG, "gpt: NULL argument");
     *m = NULL;
     CTN_TRY(ctn__opt("gpt", &o, sizeof o, opt));
-    if (o.layers == 0) o.layers = 4;
+    CTN_TRY(ctn__zoo_layers("gpt", &o.layers, 4));
     if (o.heads == 0) o.heads = 4;
     CTN_TRY(ctn__zoo_default("gpt", "vocabulary", &o.vocabulary, 256));
     CTN_TRY(ctn__zoo_default("gpt", "block", &o.block, 128));
@@ -173,6 +173,8 @@ ctn_status ctn_zoo_gpt(ctn_module **m, ctn_context *ctx, const ctn_gpt_opt *opt)
     if (!(o.dropout >= 0 && o.dropout < 1))
         return ctn_fail(CTN_EARG, "gpt: dropout is %g, expected 0 or more and less than 1",
                         o.dropout);
+    const double C = (double)o.width, rows = (double)o.vocabulary * (o.untied ? 2 : 1);
+    CTN_TRY(ctn__zoo_fits("gpt", C * (rows + (double)o.block) + o.layers * 12.0 * C * C));
     CTN_TRY(ctn__zoo_begin(m, ctx, NULL, sizeof(gpt), CTN__REFS(gpt, block)));
     (*m)->forward_multi = gpt_forward;
     (*m)->published = &published;

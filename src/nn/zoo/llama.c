@@ -149,7 +149,7 @@ static const ctn__published published = {
 
 static ctn_status set_defaults(ctn_llama_opt *o)
 {
-    if (o->layers == 0) o->layers = 8;
+    CTN_TRY(ctn__zoo_layers("llama", &o->layers, 8));
     if (o->heads == 0) o->heads = 8;
     if (o->kv_heads == 0) o->kv_heads = o->heads;
     if (o->rotary_base == 0) o->rotary_base = 10000;
@@ -168,7 +168,10 @@ static ctn_status set_defaults(ctn_llama_opt *o)
                         "llama: head_width is %lld, window is %lld, rotary_base is %g, eps is %g; "
                         "head_width must be even and positive, the others must not be negative",
                         (long long)o->head_width, (long long)o->window, o->rotary_base, o->eps);
-    return CTN_OK;
+    const double C = (double)o->width, heads = 2.0 * o->heads + 2.0 * o->kv_heads;
+    return ctn__zoo_fits("llama", C * ((double)o->vocabulary * (o->untied ? 2 : 1) +
+                                       o->layers * (heads * (double)o->head_width +
+                                                    3.0 * (double)o->hidden)));
 }
 
 ctn_status ctn_zoo_llama(ctn_module **m, ctn_context *ctx, const ctn_llama_opt *opt)

@@ -83,5 +83,9 @@ ctn_tensor *ctn__zoo_encode(const char *at, const ctn_module *layers, ctn_tensor
 
 /* Replace 0, an option that was not given, by `usual`. Errors: EARG if it is negative. */
 ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64_t usual);
+/* The same for a number of layers, whose limit is lower. Errors: EARG. */
+ctn_status ctn__zoo_layers(const char *who, int *layers, int usual);
+/* Whether the machine can hold so many parameters, before any of them is made. Errors: ENOMEM. */
+ctn_status ctn__zoo_fits(const char *who, double parameters);
 
 #endif

@@ -130,10 +130,11 @@ static void print(const args *a, const figures *f, ctn_comm *c, int64_t n, const
         json_close(&j, '}');
         return;
     }
-    printf("sum of %lld %s over %d ranks on %d nodes by %s (%s)\n"
-           "  %.2f ms best, %.2f ms median of %d rounds; rank 0 sent %.1f MB per round\n",
-           (long long)n, dtype, ctn_comm_size(c), ctn_comm_nodes(c), f->algorithm, f->transport,
-           f->best_ms, f->median_ms, f->rounds, f->sent / 1e6);
+    say(stdout,
+        "sum of %lld %s over %d ranks on %d nodes by %s (%s)\n"
+        "  %.2f ms best, %.2f ms median of %d rounds; rank 0 sent %.1f MB per round\n",
+        (long long)n, dtype, ctn_comm_size(c), ctn_comm_nodes(c), f->algorithm, f->transport,
+        f->best_ms, f->median_ms, f->rounds, f->sent / 1e6);
 }
 
 int bench_allreduce(const args *a)
@@ -141,9 +142,8 @@ int bench_allreduce(const args *a)
     int t = find_dtype(args_text(a, "dtype"));
     int64_t n = args_int(a, "count");
     if (t < 0 || n < 1) {
-        fprintf(stderr,
-                "catena bench allreduce: --dtype must be f32, bf16, f16, f64, i32 or i64, and "
-                "--count at least 1\n");
+        say(stderr, "catena bench allreduce: --dtype must be f32, bf16, f16, f64, i32 or i64, and "
+                    "--count at least 1\n");
         return EXIT_USAGE;
     }
     ctn_comm *c = NULL;

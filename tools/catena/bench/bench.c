@@ -169,14 +169,14 @@ static ctn_status bench_dynamic(figures *f, model *m, bool as_json)
         json_close(&j, '}');
         return CTN_OK;
     }
-    printf("%s, %lld steps of changing batch and size: %.1f s, %.1f items/s\n", f->name,
-           (long long)f->steps, seconds, (double)items / seconds);
-    printf("  %-32s %llu built, %llu evicted, %.1f MB\n", "plans",
-           (unsigned long long)f->stats.misses, (unsigned long long)f->stats.evictions,
-           (double)f->stats.plan_bytes / 1e6);
-    printf("  %-32s %.0f, %.0f, %.0f, %.0f MB (arena %.0f)\n", "resident after each quarter",
-           (double)resident[0] / 1e6, (double)resident[1] / 1e6, (double)resident[2] / 1e6,
-           (double)resident[3] / 1e6, (double)f->stats.arena_bytes / 1e6);
+    say(stdout, "%s, %lld steps of changing batch and size: %.1f s, %.1f items/s\n", f->name,
+        (long long)f->steps, seconds, (double)items / seconds);
+    say(stdout, "  %-32s %llu built, %llu evicted, %.1f MB\n", "plans",
+        (unsigned long long)f->stats.misses, (unsigned long long)f->stats.evictions,
+        (double)f->stats.plan_bytes / 1e6);
+    say(stdout, "  %-32s %.0f, %.0f, %.0f, %.0f MB (arena %.0f)\n", "resident after each quarter",
+        (double)resident[0] / 1e6, (double)resident[1] / 1e6, (double)resident[2] / 1e6,
+        (double)resident[3] / 1e6, (double)f->stats.arena_bytes / 1e6);
     return CTN_OK;
 }
 
@@ -298,34 +298,35 @@ static const char *progress_name(const figures *f)
 
 static void print_text(const figures *f, bool first_only)
 {
-    printf("%s, batch %lld, %s, %d thread%s\n", f->name, (long long)f->batch, f->precision,
-           f->threads, f->threads == 1 ? "" : "s");
-    printf("  %-32s %.1f ms after main began\n", "first step done", f->first_step_ms);
+    say(stdout, "%s, batch %lld, %s, %d thread%s\n", f->name, (long long)f->batch, f->precision,
+        f->threads, f->threads == 1 ? "" : "s");
+    say(stdout, "  %-32s %.1f ms after main began\n", "first step done", f->first_step_ms);
     if (!first_only) {
-        printf("  %-32s %.3f ms best, %.3f ms median of %lld\n", "step", f->best_ms, f->median_ms,
-               (long long)f->steps);
-        printf("  %-32s %.0f items/s\n", "throughput",
-               (double)(f->batch * f->ranks) * 1e3 / f->median_ms);
+        say(stdout, "  %-32s %.3f ms best, %.3f ms median of %lld\n", "step", f->best_ms,
+            f->median_ms, (long long)f->steps);
+        say(stdout, "  %-32s %.0f items/s\n", "throughput",
+            (double)(f->batch * f->ranks) * 1e3 / f->median_ms);
         if (f->exchange.buckets > 0) {
-            printf(
+            say(stdout,
                 "  %-32s %.1f ms exposed, %.1f ms overlapped with kernels, per step of %d ranks\n",
                 "exchange", f->exposed_ms, f->hidden_ms, f->ranks);
-            printf("  %-32s buckets of %.1f MB, progressed by %s\n", "",
-                   (double)f->exchange.bucket * 1e-6, progress_name(f));
+            say(stdout, "  %-32s buckets of %.1f MB, progressed by %s\n", "",
+                (double)f->exchange.bucket * 1e-6, progress_name(f));
         }
-        printf("  %-32s %.0f ns per op\n", "recording", f->record_ns);
-        printf("  %-32s %.0f ns per op\n", "recording, hash, lookup", f->record_hash_lookup_ns);
-        printf("  %-32s %g per step\n", "allocations by Catena", f->allocations);
+        say(stdout, "  %-32s %.0f ns per op\n", "recording", f->record_ns);
+        say(stdout, "  %-32s %.0f ns per op\n", "recording, hash, lookup",
+            f->record_hash_lookup_ns);
+        say(stdout, "  %-32s %g per step\n", "allocations by Catena", f->allocations);
         if (!isnan(f->heap_own))
-            printf("  %-32s %g by libcatena, %g by others, per step\n", "heap calls (preload)",
-                   f->heap_own, f->heap_other);
-        printf("  %-32s %llu hits, %llu misses\n", "plans", (unsigned long long)f->stats.hits,
-               (unsigned long long)f->stats.misses);
-        printf("  %-32s %llu of %llu\n", "runs with underflow",
-               (unsigned long long)f->stats.underflow_runs, (unsigned long long)f->stats.runs);
+            say(stdout, "  %-32s %g by libcatena, %g by others, per step\n", "heap calls (preload)",
+                f->heap_own, f->heap_other);
+        say(stdout, "  %-32s %llu hits, %llu misses\n", "plans", (unsigned long long)f->stats.hits,
+            (unsigned long long)f->stats.misses);
+        say(stdout, "  %-32s %llu of %llu\n", "runs with underflow",
+            (unsigned long long)f->stats.underflow_runs, (unsigned long long)f->stats.runs);
     }
-    printf("  %-32s %.1f MB\n", "peak memory", (double)peak_rss_bytes() / 1e6);
-    printf("  %-32s %.6f\n", "loss of the last step", f->loss);
+    say(stdout, "  %-32s %.1f MB\n", "peak memory", (double)peak_rss_bytes() / 1e6);
+    say(stdout, "  %-32s %.6f\n", "loss of the last step", f->loss);
 }
 
 /* ---- the subcommand -------------------------------------------------------------------------- */
@@ -409,14 +410,14 @@ done:
 static int run(args *a)
 {
     if (args_int(a, "steps") < 1) {
-        fprintf(stderr, "catena bench: --steps must be at least 1\n");
+        say(stderr, "catena bench: --steps must be at least 1\n");
         return EXIT_USAGE;
     }
     if (!a->job->comm && args_is(a, "exchange", "all")) {
-        fprintf(stderr,
-                "catena bench: --exchange all needs several ranks: mpirun -np 2 catena bench %s "
-                "--exchange all\n",
-                a->operand);
+        say(stderr,
+            "catena bench: --exchange all needs several ranks: mpirun -np 2 catena bench %s "
+            "--exchange all\n",
+            a->operand);
         return EXIT_USAGE;
     }
     int code = check_threads(a);

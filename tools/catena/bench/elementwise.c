@@ -161,11 +161,11 @@ static void print(const args *a, const figure *f, double copy_ms, int threads)
         json_close(&j, '}');
         return;
     }
-    printf("elementwise chains on %d floats, %d thread%s; a copy takes %.1f ms\n", COUNT, threads,
-           threads == 1 ? "" : "s", copy_ms);
+    say(stdout, "elementwise chains on %d floats, %d thread%s; a copy takes %.1f ms\n", COUNT,
+        threads, threads == 1 ? "" : "s", copy_ms);
     for (int c = 0; c < CHAINS; c++)
-        printf("  %2d ops: %7.1f ms; a loop written for them: %7.1f ms (%.2f of its speed)\n",
-               lengths[c], f[c].ms, f[c].loop_ms, f[c].loop_ms / f[c].ms);
+        say(stdout, "  %2d ops: %7.1f ms; a loop written for them: %7.1f ms (%.2f of its speed)\n",
+            lengths[c], f[c].ms, f[c].loop_ms, f[c].loop_ms / f[c].ms);
 }
 
 int bench_elementwise(const args *a)

@@ -90,13 +90,13 @@ static double hidden(const figures *f, int way)
 static void print(const args *a, const figures *f, const model *m, ctn_comm *c)
 {
     if (!args_flag(a, "json")) {
-        printf("%s, batch %lld on each of %d ranks, %d steps per way\n", m->name,
-               (long long)m->batch, ctn_comm_size(c), f->steps);
+        say(stdout, "%s, batch %lld on each of %d ranks, %d steps per way\n", m->name,
+            (long long)m->batch, ctn_comm_size(c), f->steps);
         for (int w = 0; w < WAYS; w++)
-            printf("  %-16s %9.1f ms best, %9.1f ms median\n", ways[w], f->best_ms[w],
-                   f->median_ms[w]);
-        printf("  hidden: %.0f %%, %.0f %% with sharded updates\n", 100 * hidden(f, OVERLAP),
-               100 * hidden(f, SHARD));
+            say(stdout, "  %-16s %9.1f ms best, %9.1f ms median\n", ways[w], f->best_ms[w],
+                f->median_ms[w]);
+        say(stdout, "  hidden: %.0f %%, %.0f %% with sharded updates\n", 100 * hidden(f, OVERLAP),
+            100 * hidden(f, SHARD));
         return;
     }
     json j = {0};

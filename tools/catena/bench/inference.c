@@ -53,13 +53,13 @@ static void print(const args *a, const network *net, double best, double median)
         json_close(&j, '}');
         return;
     }
-    printf("%s, inference, batch %lld, %s, %d thread%s\n", a->operand, (long long)net->m.batch,
-           args_text(a, "precision"), ctn_context_threads(net->ctx),
-           ctn_context_threads(net->ctx) == 1 ? "" : "s");
-    printf("  %-32s %.3f ms best, %.3f ms median of %lld\n", "forward pass", best, median,
-           (long long)args_int(a, "steps"));
-    printf("  %-32s %.1f items/s\n", "throughput", rate);
-    printf("  %-32s %.1f MB\n", "activations and kept weights", (double)s.arena_bytes / 1e6);
+    say(stdout, "%s, inference, batch %lld, %s, %d thread%s\n", a->operand, (long long)net->m.batch,
+        args_text(a, "precision"), ctn_context_threads(net->ctx),
+        ctn_context_threads(net->ctx) == 1 ? "" : "s");
+    say(stdout, "  %-32s %.3f ms best, %.3f ms median of %lld\n", "forward pass", best, median,
+        (long long)args_int(a, "steps"));
+    say(stdout, "  %-32s %.1f items/s\n", "throughput", rate);
+    say(stdout, "  %-32s %.1f MB\n", "activations and kept weights", (double)s.arena_bytes / 1e6);
 }
 
 ctn_status bench_inference(const args *a)

@@ -134,18 +134,19 @@ static void print(const args *a, const rates *r, int64_t n, int threads)
         json_close(&j, '}');
         return;
     }
-    printf("%lld photos, %d thread%s\n"
-           "  loaded as 224 px crops  %8.1f /s, %.3f ms of CPU each\n"
-           "  decoded only, full size %8.1f /s, %.3f ms of CPU each\n"
-           "  ratio                   %8.2f\n",
-           (long long)n, threads, threads == 1 ? "" : "s", 1 / r->loaded, 1e3 * r->loaded_cpu,
-           1 / r->decoded, 1e3 * r->decoded_cpu, r->decoded / r->loaded);
+    say(stdout,
+        "%lld photos, %d thread%s\n"
+        "  loaded as 224 px crops  %8.1f /s, %.3f ms of CPU each\n"
+        "  decoded only, full size %8.1f /s, %.3f ms of CPU each\n"
+        "  ratio                   %8.2f\n",
+        (long long)n, threads, threads == 1 ? "" : "s", 1 / r->loaded, 1e3 * r->loaded_cpu,
+        1 / r->decoded, 1e3 * r->decoded_cpu, r->decoded / r->loaded);
 }
 
 int bench_loader(const args *a)
 {
     if (!args_text(a, "data")[0]) {
-        fprintf(stderr, "catena bench loader: --data must name a folder of photos\n");
+        say(stderr, "catena bench loader: --data must name a folder of photos\n");
         return EXIT_USAGE;
     }
     ctn_status st = CTN_OK;

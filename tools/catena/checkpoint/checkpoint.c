@@ -114,8 +114,8 @@ static ctn_status prune_place(const place *p, int64_t keep, json *j)
         json_int(j, "kept", after);
         json_close(j, '}');
     } else {
-        printf("%s: removed %lld states, kept %lld\n", p->path, (long long)(before - after),
-               (long long)after);
+        say(stdout, "%s: removed %lld states, kept %lld\n", p->path, (long long)(before - after),
+            (long long)after);
     }
     return CTN_OK;
 }
@@ -145,7 +145,7 @@ static ctn_status export(args *a, json *j, int *code)
         json_text(j, "file", file);
         json_close(j, '}');
     } else {
-        printf("wrote the weights of %s to %s\n", p.path, file);
+        say(stdout, "wrote the weights of %s to %s\n", p.path, file);
     }
     return CTN_OK;
 }
@@ -176,17 +176,17 @@ static int wrong_use(const struct action *x, const args *a)
 {
     static const char *const options[] = {"keep", "out"};
     if (a->nextra < x->least || (x->most > 0 && a->nextra > x->most)) {
-        fprintf(stderr,
-                "catena checkpoint %s: got %d folders, expected %s%d (see catena checkpoint "
-                "--help)\n",
-                x->name, a->nextra, x->most == 0 ? "at least " : "", x->least);
+        say(stderr,
+            "catena checkpoint %s: got %d folders, expected %s%d (see catena checkpoint "
+            "--help)\n",
+            x->name, a->nextra, x->most == 0 ? "at least " : "", x->least);
         return EXIT_USAGE;
     }
     for (int i = 0; i < 2; i++) {
         const bool needed = x->option && strcmp(x->option, options[i]) == 0;
         if (args_given(a, options[i]) == needed) continue;
-        fprintf(stderr, "catena checkpoint %s: %s --%s (see catena checkpoint --help)\n", x->name,
-                needed ? "give" : "remove", options[i]);
+        say(stderr, "catena checkpoint %s: %s --%s (see catena checkpoint --help)\n", x->name,
+            needed ? "give" : "remove", options[i]);
         return EXIT_USAGE;
     }
     return -1;

@@ -98,7 +98,7 @@ static ctn_status show(void *user, const difference *d)
     view *v = user;
     v->n++;
     if (!v->j) {
-        printf("%s %s\n", d->name, d->what);
+        say(stdout, "%s %s\n", d->name, d->what);
         return CTN_OK;
     }
     json_open(v->j, NULL, '{');
@@ -118,7 +118,7 @@ ctn_status diff_places(const place *a, const place *b, json *j, int64_t *differe
         json_text(j, "second", b->path);
         json_open(j, "differences", '[');
     } else {
-        printf("first:  %s\nsecond: %s\n", a->path, b->path);
+        say(stdout, "first:  %s\nsecond: %s\n", a->path, b->path);
     }
     const ctn_status st = states_compare(a->path, b->path, &count, show, &v);
     if (j) {
@@ -127,7 +127,7 @@ ctn_status diff_places(const place *a, const place *b, json *j, int64_t *differe
         json_bool(j, "identical", st == CTN_OK && v.n == 0);
         json_close(j, '}');
     } else if (st == CTN_OK) {
-        printf("%lld of %lld arrays differ\n", (long long)v.n, (long long)count);
+        say(stdout, "%lld of %lld arrays differ\n", (long long)v.n, (long long)count);
     }
     *differences = v.n;
     return st;

@@ -36,13 +36,13 @@ static ctn_status show_state(void *user, const ctn_state_info *s)
         return CTN_OK;
     }
     if (v->n++ == 0)
-        printf("%9s %10s %6s %11s %6s %7s %6s %13s\n", "number", "iteration", "epoch", "samples",
-               "ranks", "arrays", "files", "bytes");
-    if (s->problem) printf("%9lld %s\n", (long long)s->number, s->problem);
+        say(stdout, "%9s %10s %6s %11s %6s %7s %6s %13s\n", "number", "iteration", "epoch",
+            "samples", "ranks", "arrays", "files", "bytes");
+    if (s->problem) say(stdout, "%9lld %s\n", (long long)s->number, s->problem);
     else
-        printf("%9lld %10lld %6lld %11lld %6lld %7lld %6lld %13lld\n", (long long)s->number,
-               (long long)s->iteration, (long long)s->epoch, (long long)s->samples,
-               (long long)s->ranks, (long long)s->arrays, (long long)s->files, (long long)s->bytes);
+        say(stdout, "%9lld %10lld %6lld %11lld %6lld %7lld %6lld %13lld\n", (long long)s->number,
+            (long long)s->iteration, (long long)s->epoch, (long long)s->samples,
+            (long long)s->ranks, (long long)s->arrays, (long long)s->files, (long long)s->bytes);
     return CTN_OK;
 }
 
@@ -71,7 +71,7 @@ static ctn_status show_array(void *user, const ctn_state_array *a)
         n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%lld", i ? "," : "",
                       (long long)a->shape[i]);
     snprintf(shape + n, sizeof shape - (size_t)n, ")");
-    printf("%s  %-4s %-14s %s\n", a->hash, ctn_dtype_name(a->dtype), shape, a->name);
+    say(stdout, "%s  %-4s %-14s %s\n", a->hash, ctn_dtype_name(a->dtype), shape, a->name);
     return CTN_OK;
 }
 
@@ -83,7 +83,7 @@ ctn_status list_place(const place *p, json *j)
         json_text(j, "folder", p->path);
         json_open(j, p->one ? "arrays" : "states", '[');
     } else {
-        printf("%s\n", p->path);
+        say(stdout, "%s\n", p->path);
     }
     const ctn_status st = p->one ? ctn_state_arrays(p->path, show_array, &v)
                                  : ctn_states_visit(p->path, show_state, &v);
@@ -91,7 +91,7 @@ ctn_status list_place(const place *p, json *j)
         json_close(j, ']');
         json_close(j, '}');
     } else if (st == CTN_OK && !p->one && v.n == 0) {
-        printf("no states\n");
+        say(stdout, "no states\n");
     }
     return st;
 }

@@ -14,7 +14,7 @@ static ctn_status show_damage(void *user, const char *text)
 {
     const view *v = user;
     if (v->j) json_text(v->j, NULL, text);
-    else printf("  %s\n", text);
+    else say(stdout, "  %s\n", text);
     return CTN_OK;
 }
 
@@ -25,7 +25,7 @@ static ctn_status verify_state(view *v, const char *path)
         json_text(v->j, "path", path);
         json_open(v->j, "damage", '[');
     } else {
-        printf("%s\n", path);
+        say(stdout, "%s\n", path);
     }
     ctn_status st = ctn_state_verify(path, show_damage, v);
     const bool damaged = st == CTN_EFORMAT;
@@ -38,7 +38,7 @@ static ctn_status verify_state(view *v, const char *path)
         json_bool(v->j, "intact", !damaged);
         json_close(v->j, '}');
     } else if (st == CTN_OK && !damaged) {
-        printf("  intact\n");
+        say(stdout, "  intact\n");
     }
     v->states++;
     v->damaged += damaged;

@@ -30,19 +30,19 @@ static int wrong_use(const args *a, const trainings *t)
 {
     const char *out = args_text(a, "out");
     if (t->rounds < 1 || t->ranks < 1 || t->ranks > MOST_RANKS || t->seconds <= 0) {
-        fprintf(stderr,
-                "catena verify-resume: --rounds and --seconds must be positive, and --ranks from 1 "
-                "to %d\n",
-                MOST_RANKS);
+        say(stderr,
+            "catena verify-resume: --rounds and --seconds must be positive, and --ranks from 1 "
+            "to %d\n",
+            MOST_RANKS);
         return EXIT_USAGE;
     }
     if (has_option(t, "hours")) {
-        fprintf(stderr, "catena verify-resume: --hours ends every training after another number of "
-                        "steps: use --seconds before --, or --iterations after it\n");
+        say(stderr, "catena verify-resume: --hours ends every training after another number of "
+                    "steps: use --seconds before --, or --iterations after it\n");
         return EXIT_USAGE;
     }
     if (out[0] && !folder_empty(out)) {
-        fprintf(stderr, "catena verify-resume: %s is not empty: use another --out\n", out);
+        say(stderr, "catena verify-resume: %s is not empty: use another --out\n", out);
         return EXIT_USAGE;
     }
     return -1;
@@ -73,8 +73,9 @@ static ctn_status prepare_folder(const args *a, trainings *t)
 static void show(const trainings *t)
 {
     if (!isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r%lld of %lld kills%s", (long long)t->kills, (long long)t->rounds,
-            t->kills < t->rounds ? "" : "\n");
+    fputs("\r", stderr);
+    say(stderr, "%lld of %lld kills%s", (long long)t->kills, (long long)t->rounds,
+        t->kills < t->rounds ? "" : "\n");
 }
 
 static void print_json(const trainings *t, char *lines)
@@ -102,14 +103,14 @@ static void print_json(const trainings *t, char *lines)
 
 static void print_text(const trainings *t, const char *lines)
 {
-    printf("%s on %lld rank%s: %lld steps, %.1f s without interruption\n", t->network,
-           (long long)t->ranks, t->ranks == 1 ? "" : "s", (long long)t->iterations, t->length);
-    printf("kills: %lld, while a state was written: %lld, trainings compared: %lld\n",
-           (long long)t->kills, (long long)t->during_save, (long long)t->trainings);
-    fputs(lines, stdout);
+    say(stdout, "%s on %lld rank%s: %lld steps, %.1f s without interruption\n", t->network,
+        (long long)t->ranks, t->ranks == 1 ? "" : "s", (long long)t->iterations, t->length);
+    say(stdout, "kills: %lld, while a state was written: %lld, trainings compared: %lld\n",
+        (long long)t->kills, (long long)t->during_save, (long long)t->trainings);
+    say(stdout, "%s", lines);
     if (t->wrong)
-        printf("%lld differences: the trainings are in %s\n", (long long)t->wrong, t->folder);
-    else printf("identical: all %lld arrays of the final states\n", (long long)t->arrays);
+        say(stdout, "%lld differences: the trainings are in %s\n", (long long)t->wrong, t->folder);
+    else say(stdout, "identical: all %lld arrays of the final states\n", (long long)t->arrays);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

@@ -11,6 +11,13 @@
 
 enum { MOST = 1 << 16 }; /* parameters, and events */
 
+/* What a recorded step may contain at most: elements, bytes and seconds. */
+#define MOST_ELEMENTS 100000000000
+#define MOST_BYTES 1e15
+#define MOST_SECONDS 1e6
+/* A name is also drawn into pictures, where others would be markup. */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
 ctn_status events_new(events *s)
 {
     *s = (events){.param = calloc(MOST + 1, sizeof *s->param),
@@ -42,22 +49,80 @@ void events_scale(events *s, double seconds)
     s->compute_s = seconds;
 }
 
-static bool parse(events *s, const char *line)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The next integer from 0 to `most`, after a space. */
+static bool take(const char **at, double most, int64_t *out)
 {
-    long long a, b;
-    double x;
-    if (sscanf(line, "name %63s", s->name) == 1) return true;
-    if (sscanf(line, "batch %lld", &a) == 1) s->batch = a;
-    else if (sscanf(line, "memory %lld %lld", &a, &b) == 2) s->results = a, s->state = b;
-    else if (sscanf(line, "elements %lld", &a) == 1) s->elements = a;
-    else if (sscanf(line, "update %lf", &x) == 1) s->compute_s += s->update_s = x;
-    else if (sscanf(line, "param %lld", &a) == 1) events_param(s, a);
-    else if (sscanf(line, "kernel %lf", &x) == 1) events_add(s, (event){KERNEL, x, 0, 0});
-    else if (sscanf(line, "ready %lld %lld", &a, &b) == 2) events_add(s, (event){READY, 0, a, b});
-    else if (sscanf(line, "need %lld", &a) == 1) events_add(s, (event){NEED, 0, 0, a});
-    else if (strcmp(line, "step\n") == 0) events_add(s, (event){.kind = STEP});
-    else return false;
+    char *end = NULL;
+    if (**at != ' ' || (*at)[1] < '0' || (*at)[1] > '9') return false;
+    errno = 0;
+    *out = strtoll(*at + 1, &end, 10);
+    *at = end;
+    return errno == 0 && (double)*out <= most;
+}
+
+static bool take_seconds(const char **at, double *out)
+{
+    char *end = NULL;
+    if (**at != ' ') return false;
+    *out = strtod(*at + 1, &end);
+    if (end == *at + 1) return false;
+    *at = end;
+    return *out >= 0 && *out <= MOST_SECONDS; /* not NaN either */
+}
+
+static bool push(events *s, event e)
+{
+    if (s->n == MOST) return false;
+    events_add(s, e);
     return true;
+}
+
+/* The rest of a line after its word. Elements lie in the pool, and parameters ascend in it. */
+static bool parse(events *s, const char *word, const char *at)
+{
+    const double most = (double)s->elements;
+    event e = {.kind = KERNEL};
+    bool ok = false;
+    if (strcmp(word, "batch") == 0) {
+        ok = take(&at, INT32_MAX, &s->batch) && s->batch > 0;
+    } else if (strcmp(word, "memory") == 0) {
+        ok = take(&at, MOST_BYTES, &s->results) && take(&at, MOST_BYTES, &s->state);
+    } else if (strcmp(word, "elements") == 0) {
+        ok = s->elements == 0 && take(&at, MOST_ELEMENTS, &s->elements) && s->elements > 0;
+    } else if (strcmp(word, "update") == 0) {
+        ok = s->update_s == 0 && take_seconds(&at, &s->update_s);
+        s->compute_s += s->update_s;
+    } else if (strcmp(word, "param") == 0) {
+        ok = take(&at, most, &e.begin) && e.begin < s->elements && s->params < MOST &&
+             (s->params == 0 || e.begin > s->param[s->params - 1]);
+        if (ok) events_param(s, e.begin);
+    } else if (strcmp(word, "kernel") == 0) {
+        ok = take_seconds(&at, &e.seconds) && push(s, e);
+    } else if (strcmp(word, "ready") == 0) {
+        e.kind = READY;
+        ok = take(&at, most, &e.begin) && take(&at, most, &e.end) && e.begin <= e.end && push(s, e);
+    } else if (strcmp(word, "need") == 0) {
+        e.kind = NEED;
+        ok = take(&at, most, &e.end) && push(s, e);
+    } else if (strcmp(word, "step") == 0) {
+        e.kind = STEP;
+        ok = push(s, e);
+    }
+    return ok && *at == 0;
+}
+
+static bool read_line(events *s, char *line)
+{
+    const size_t n = strcspn(line, "\n"), word = strcspn(line, " \n");
+    char first[16];
+    if (line[n] != '\n' || word >= sizeof first) return false;
+    line[n] = 0;
+    snprintf(first, sizeof first, "%.*s", (int)word, line);
+    if (strcmp(first, "name") != 0) return parse(s, first, line + word);
+    snprintf(s->name, sizeof s->name, "%s", line + word + (line[word] == ' '));
+    return s->name[0] && s->name[strspn(s->name, NAME_CHARACTERS)] == 0;
 }
 
 ctn_status events_read(events *s, const char *path)
@@ -67,14 +132,20 @@ ctn_status events_read(events *s, const char *path)
     FILE *f = st == CTN_OK ? fopen(path, "r") : NULL;
     if (st == CTN_OK && !f) st = ctn_fail(CTN_EIO, "cannot open %s: %s", path, strerror(errno));
     for (int n = 1; f && st == CTN_OK && fgets(line, sizeof line, f); n++)
-        if (!parse(s, line))
-            st = ctn_fail(CTN_EFORMAT, "%s: line %d does not belong to a recorded step", path, n);
+        if (!read_line(s, line))
+            st = ctn_fail(CTN_EFORMAT,
+                          "%s: line %d does not belong to a recorded step: a number is missing or "
+                          "out of range, or there are too many lines; record the step again "
+                          "(catena scale --save)",
+                          path, n);
     if (f) fclose(f);
-    if (st == CTN_OK && (s->elements <= 0 || s->compute_s <= 0))
+    if (st == CTN_OK && !(s->elements > 0 && s->batch > 0 && s->compute_s > 0))
         st = ctn_fail(CTN_EFORMAT, "%s contains no recorded step", path);
     if (st < 0) events_free(s);
     return st;
 }
+
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void write_event(FILE *f, const event *e)
 {

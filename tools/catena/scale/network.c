@@ -24,15 +24,16 @@ ctn_status scale_links(const args *a, const platform *p, int n, const int64_t *r
     const bool as_json = args_flag(a, "json");
     if (as_json) json_open(&j, NULL, '[');
     else
-        printf("%s (%s)\n%7s %12s %12s %22s\n", p->name, p->source, "ranks", "latency us", "GB/s",
-               "GB/s each, bisection");
+        say(stdout, "%s (%s)\n%7s %12s %12s %22s\n", p->name, p->source, "ranks", "latency us",
+            "GB/s", "GB/s each, bisection");
     for (int i = 0; i < n; i++) {
         CTN_TRY(measure(p, ranks[i], folder, "ping", text));
         const double us = simulated_number(text, "latency_us");
         const double rate = simulated_number(text, "gb_per_s");
         CTN_TRY(measure(p, ranks[i], folder, "bisection", text));
         const double each = simulated_number(text, "gb_per_s_each");
-        if (!as_json) printf("%7lld %12.2f %12.2f %22.2f\n", (long long)ranks[i], us, rate, each);
+        if (!as_json)
+            say(stdout, "%7lld %12.2f %12.2f %22.2f\n", (long long)ranks[i], us, rate, each);
         if (!as_json) continue;
         json_open(&j, NULL, '{');
         json_text(&j, "platform", p->name);
@@ -57,8 +58,8 @@ static void print_sum(json *j, bool as_json, const char *line)
     simulated_word(line, "chosen", chosen, sizeof chosen);
     if (!as_json) {
         const bool chose = strcmp(name, chosen) != 0;
-        printf("%7lld %12lld  %-13s %12.1f%s%s\n", (long long)ranks, (long long)bytes, name,
-               seconds * 1e6, chose ? "  " : "", chose ? chosen : "");
+        say(stdout, "%7lld %12lld  %-13s %12.1f%s%s\n", (long long)ranks, (long long)bytes, name,
+            seconds * 1e6, chose ? "  " : "", chose ? chosen : "");
         return;
     }
     json_open(j, NULL, '{');
@@ -94,8 +95,8 @@ ctn_status scale_allreduce(const args *a, const platform *p, int n, const int64_
     }
     if (as_json) json_open(&j, NULL, '[');
     else
-        printf("%s (%s)\n%7s %12s  %-13s %12s\n", p->name, p->source, "ranks", "bytes", "algorithm",
-               "us");
+        say(stdout, "%s (%s)\n%7s %12s  %-13s %12s\n", p->name, p->source, "ranks", "bytes",
+            "algorithm", "us");
     for (int i = 0; i < n; i++) {
         CTN_TRY(simulate(p, ranks[i], folder, own + lengths, words, text, sizeof text));
         for (char *at = strstr(text, "{\""), *end; at; at = end ? strstr(end, "{\"") : NULL) {

@@ -111,39 +111,41 @@ static void print_json(const job *j, double memory)
 static void print_text(const job *j)
 {
     const double mb = 1e-6;
-    printf("%s, batch %lld per rank, %lld ranks, one on each node of %s\n\n", j->e.name,
-           (long long)j->e.batch, (long long)j->ranks, j->machine);
-    printf("memory of a rank  %9.0f MB   parameters %.0f, gradients %.0f, optimizer %.0f, "
-           "results %.0f\n",
-           j->total * mb, j->parameters * mb, j->gradients * mb, j->state * mb, j->results * mb);
-    printf(
+    say(stdout, "%s, batch %lld per rank, %lld ranks, one on each node of %s\n\n", j->e.name,
+        (long long)j->e.batch, (long long)j->ranks, j->machine);
+    say(stdout,
+        "memory of a rank  %9.0f MB   parameters %.0f, gradients %.0f, optimizer %.0f, "
+        "results %.0f\n",
+        j->total * mb, j->parameters * mb, j->gradients * mb, j->state * mb, j->results * mb);
+    say(stdout,
         "step              %9.2f ms   kernels and update %.2f, efficiency %.1f %%, %.0f items/s\n",
         j->step_s * 1e3, j->e.compute_s * 1e3, 100 * j->e.compute_s / j->step_s,
         (double)(j->e.batch * j->ranks) / j->step_s);
     if (j->ranks > 1)
-        printf("network           %9.0f MB   per rank and step: --allreduce %s --wire %s "
-               "--bucket-mb %lld\n",
-               2e-6 * j->way.wire * (double)j->e.elements, j->way.algorithm,
-               j->way.wire == 2 ? "bf16" : "f32", (long long)j->way.bucket >> 20);
-    printf("start             %9.2f s    and %.2f s to choose the algorithm once\n", j->start_s,
-           j->tuning_s);
-    printf("checkpoint        %9.0f MB   pause %.3f s, written in %.1f s\n", j->checkpoint * mb,
-           j->pause_s, j->write_s);
-    printf("lost nodes        %9.2f %%    of the time, with a checkpoint every %.0f s\n",
-           100 * j->lost, j->interval_s);
+        say(stdout,
+            "network           %9.0f MB   per rank and step: --allreduce %s --wire %s "
+            "--bucket-mb %lld\n",
+            2e-6 * j->way.wire * (double)j->e.elements, j->way.algorithm,
+            j->way.wire == 2 ? "bf16" : "f32", (long long)j->way.bucket >> 20);
+    say(stdout, "start             %9.2f s    and %.2f s to choose the algorithm once\n",
+        j->start_s, j->tuning_s);
+    say(stdout, "checkpoint        %9.0f MB   pause %.3f s, written in %.1f s\n",
+        j->checkpoint * mb, j->pause_s, j->write_s);
+    say(stdout, "lost nodes        %9.2f %%    of the time, with a checkpoint every %.0f s\n",
+        100 * j->lost, j->interval_s);
 }
 
 static int refuse(const job *j, double memory)
 {
     const double fixed = j->total - j->results;
     const double samples = floor((memory - fixed) / j->results * (double)j->e.batch);
-    fprintf(stderr, "catena plan: a rank needs %.0f MB, %.0f MB more than --memory allows",
-            j->total * 1e-6, (j->total - memory) * 1e-6);
-    if (samples >= 1) fprintf(stderr, "; a batch of %.0f would fit", samples);
+    say(stderr, "catena plan: a rank needs %.0f MB, %.0f MB more than --memory allows",
+        j->total * 1e-6, (j->total - memory) * 1e-6);
+    if (samples >= 1) say(stderr, "; a batch of %.0f would fit", samples);
     else if (!j->way.shard && fixed > memory)
-        fprintf(stderr, "; try --shard, which divides the %.0f MB of the optimizer among the ranks",
-                j->state * 1e-6);
-    fprintf(stderr, "\n");
+        say(stderr, "; try --shard, which divides the %.0f MB of the optimizer among the ranks",
+            j->state * 1e-6);
+    say(stderr, "\n");
     return EXIT_MEMORY;
 }
 
@@ -154,14 +156,14 @@ static int plan_sums(const args *a, const char *machine, int64_t ranks)
     const int n = args_list(a, "bytes", 32, bytes);
     const bool as_json = args_flag(a, "json");
     if (as_json) json_open(&j, NULL, '[');
-    else printf("%7s %12s  %-13s %12s\n", "ranks", "bytes", "algorithm", "us");
+    else say(stdout, "%7s %12s  %-13s %12s\n", "ranks", "bytes", "algorithm", "us");
     for (int i = 0; i < n; i++)
         for (const fitted *f = fitted_costs; f->platform; f++) {
             if (strcmp(f->platform, machine) != 0) continue;
             const double s = estimate_sum(machine, f->algorithm, ranks, bytes[i]);
             if (!as_json)
-                printf("%7lld %12.0f  %-13s %12.1f\n", (long long)ranks, bytes[i], f->algorithm,
-                       s * 1e6);
+                say(stdout, "%7lld %12.0f  %-13s %12.1f\n", (long long)ranks, bytes[i],
+                    f->algorithm, s * 1e6);
             if (!as_json) continue;
             json_open(&j, NULL, '{');
             json_int(&j, "ranks", ranks);
@@ -181,8 +183,7 @@ static int run(args *a)
     const double gb = args_real(a, "memory"), memory = gb > 0 ? gb * 1e9 : HUGE_VAL;
     j = (job){.machine = args_text(a, "platform"), .ranks = args_int(a, "ranks")};
     if (j.ranks < 1 || args_real(a, "disk-gb-per-s") <= 0 || args_real(a, "mtbf-hours") <= 0) {
-        fprintf(stderr,
-                "catena plan: --ranks, --disk-gb-per-s and --mtbf-hours must be positive\n");
+        say(stderr, "catena plan: --ranks, --disk-gb-per-s and --mtbf-hours must be positive\n");
         return EXIT_USAGE;
     }
     if (strcmp(a->operand, ALLREDUCE) == 0) return plan_sums(a, j.machine, j.ranks);
@@ -199,10 +200,10 @@ static int run(args *a)
     j.step_s = j.ranks > 1 ? estimate_best(&j.e, j.machine, j.ranks, &j.way) : j.e.compute_s;
     if (j.step_s < 0) {
         events_free(&j.e);
-        fprintf(stderr,
-                "catena plan: the model does not know the algorithm %s (catena plan allreduce "
-                "lists those it knows)\n",
-                algorithm);
+        say(stderr,
+            "catena plan: the model does not know the algorithm %s (catena plan allreduce "
+            "lists those it knows)\n",
+            algorithm);
         return EXIT_USAGE;
     }
     plan_memory(&j);

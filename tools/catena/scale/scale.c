@@ -52,19 +52,19 @@ static double hidden(const simulated *r)
 
 static void print_text(const scaling *x)
 {
-    printf("%s, batch %lld per node, kernels %.3f ms, update %.3f ms, on %s\n(%s)\n\n", x->s.name,
-           (long long)x->s.batch, (x->s.compute_s - x->s.update_s) * 1e3, x->s.update_s * 1e3,
-           x->p.name, x->p.source);
-    printf("%7s %9s %10s %9s %10s %11s  %-12s %7s %7s %7s\n", "ranks", "step ms", "exposed ms",
-           "hidden ms", "efficiency", "items/s", "algorithm", "grid", "buckets", "MB/link");
+    say(stdout, "%s, batch %lld per node, kernels %.3f ms, update %.3f ms, on %s\n(%s)\n\n",
+        x->s.name, (long long)x->s.batch, (x->s.compute_s - x->s.update_s) * 1e3,
+        x->s.update_s * 1e3, x->p.name, x->p.source);
+    say(stdout, "%7s %9s %10s %9s %10s %11s  %-12s %7s %7s %7s\n", "ranks", "step ms", "exposed ms",
+        "hidden ms", "efficiency", "items/s", "algorithm", "grid", "buckets", "MB/link");
     for (int i = 0; i < x->n; i++) {
         const simulated *r = &x->result[i];
         char grid[48];
         snprintf(grid, sizeof grid, "%lldx%lld", (long long)r->rows, (long long)r->cols);
-        printf("%7lld %9.3f %10.3f %9.3f %9.1f%% %11.0f  %-12s %7s %7lld %7.1f\n",
-               (long long)x->ranks[i], r->step_s * 1e3, exposed(r) * 1e3, hidden(r) * 1e3,
-               100 * efficiency(r), (double)(x->s.batch * x->ranks[i]) / r->step_s, r->algorithm,
-               grid, (long long)r->buckets, r->link * 1e-6);
+        say(stdout, "%7lld %9.3f %10.3f %9.3f %9.1f%% %11.0f  %-12s %7s %7lld %7.1f\n",
+            (long long)x->ranks[i], r->step_s * 1e3, exposed(r) * 1e3, hidden(r) * 1e3,
+            100 * efficiency(r), (double)(x->s.batch * x->ranks[i]) / r->step_s, r->algorithm, grid,
+            (long long)r->buckets, r->link * 1e-6);
     }
 }
 
@@ -191,7 +191,7 @@ static int run(args *a)
     for (int i = 0; i < x.n; i++)
         if (x.ranks[i] < 1) x.n = 0;
     if (x.n < 1 || args_int(a, "steps") < 1 || args_int(a, "record-steps") < 1) {
-        fprintf(stderr, "catena scale: --ranks, --steps and --record-steps must be positive\n");
+        say(stderr, "catena scale: --ranks, --steps and --record-steps must be positive\n");
         return EXIT_USAGE;
     }
     int code = check_threads(a);
@@ -199,7 +199,7 @@ static int run(args *a)
     if (code >= 0) return code;
     snprintf(x.folder, sizeof x.folder, "/tmp/catena-scale.XXXXXX");
     if (!mkdtemp(x.folder)) {
-        fprintf(stderr, "catena scale: cannot make a folder in /tmp\n");
+        say(stderr, "catena scale: cannot make a folder in /tmp\n");
         return EXIT_ENVIRONMENT;
     }
     const ctn_status st =

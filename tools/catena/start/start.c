@@ -70,11 +70,11 @@ static int refuse(const char *fmt, ...) CTN_PRINTF(1, 2);
 static int refuse(const char *fmt, ...)
 {
     va_list ap;
-    fputs("catena launch: ", stderr);
+    say(stderr, "catena launch: ");
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vsay(stderr, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    say(stderr, "\n");
     return EXIT_USAGE;
 }
 
@@ -84,11 +84,11 @@ static void tell(const char *fmt, ...)
 {
     char when[UTC];
     va_list ap;
-    fprintf(stderr, "%s catena launch: ", utc_now(when));
+    say(stderr, "%s catena launch: ", utc_now(when));
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vsay(stderr, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    say(stderr, "\n");
 }
 
 /* ---- setup ----------------------------------------------------------------------------------- */
@@ -181,15 +181,16 @@ static void print_quoted(const char *s)
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "-_=+./,:@%";
     if (s[0] && s[strspn(s, plain)] == 0) {
-        fputs(s, stdout);
+        say(stdout, "%s", s);
         return;
     }
-    putchar('\'');
-    for (; *s; s++) {
-        if (*s == '\'') fputs("'\\''", stdout);
-        else putchar(*s);
+    say(stdout, "'");
+    for (; *s; s += *s == '\'') {
+        const int n = (int)strcspn(s, "'");
+        say(stdout, "%.*s%s", n, s, s[n] ? "'\\''" : "");
+        s += n;
     }
-    putchar('\'');
+    say(stdout, "'");
 }
 
 static int print_command(const job *j)
@@ -210,10 +211,10 @@ static int print_command(const job *j)
         json_close(&out, '}');
     } else {
         for (int i = 0; i < w.n; i++) {
-            if (i) putchar(' ');
+            if (i) say(stdout, " ");
             print_quoted(w.word[i]);
         }
-        putchar('\n');
+        say(stdout, "\n");
     }
     words_free(&w);
     return EXIT_DONE;

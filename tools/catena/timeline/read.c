@@ -7,10 +7,11 @@
 #include "timeline/timeline.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 1 << 20 };
+enum { MOST_RANKS = 1 << 20, MOST_BYTES = 1 << 30 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -56,7 +57,7 @@ static double number(scan *s)
     blank(s);
     char *end = NULL;
     double v = s->bad ? 0 : strtod(s->p, &end);
-    if (s->bad || end == s->p) s->bad = true;
+    if (s->bad || end == s->p || !(fabs(v) < 1e18)) s->bad = true;
     else s->p = end;
     return v;
 }
@@ -207,7 +208,7 @@ static bool read_facts(scan *s, timeline *t)
     while (member(s, '{', &inside, key, sizeof key)) {
         if (strcmp(key, "clock_within_ns") == 0) t->clock_within_us = numbers(s, false) * 1e-3;
         else if (strcmp(key, "lost_spans") == 0 && (blank(s), *s->p == '['))
-            t->lost = (int64_t)numbers(s, true);
+            t->lost = (int64_t)fmin(fmax(numbers(s, true), 0), 1e18);
         else if (strcmp(key, "catena_timeline") == 0) ours = number(s) == 1;
         else if (strcmp(key, "ranks") == 0) t->job_ranks = read_count(s);
         else skip(s, 0);
@@ -251,7 +252,7 @@ static ctn_status load(char **out, const char *path)
     FILE *f = fopen(path, "rb");
     if (!f) return ctn_fail(CTN_EIO, "cannot open %s: %s", path, strerror(errno));
     char *p = malloc(room);
-    while (p && !feof(f) && !ferror(f)) {
+    while (p && !feof(f) && !ferror(f) && n < MOST_BYTES) {
         k = fread(p + n, 1, room - n - 1, f);
         n += k;
         if (n + 1 < room) continue;
@@ -261,6 +262,11 @@ static ctn_status load(char **out, const char *path)
     }
     if (!p) st = ctn_fail(CTN_ENOMEM, "no memory for %s", path);
     else if (ferror(f)) st = ctn_fail(CTN_EIO, "cannot read %s: %s", path, strerror(errno));
+    else if (n >= MOST_BYTES)
+        st = ctn_fail(CTN_EUNSUPPORTED,
+                      "%s is larger than %d bytes: record fewer steps (--timeline-steps) or ranks "
+                      "(--timeline-ranks)",
+                      path, (int)MOST_BYTES);
     else p[n] = 0;
     fclose(f);
     *out = p;

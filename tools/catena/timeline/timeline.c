@@ -114,7 +114,12 @@ static ctn_status prepare(rank_spans *r)
             if (!spans_add(&r->of[SPAN_COMPUTE], r->of[more[k]].at[i]))
                 return ctn_fail(CTN_ENOMEM, "no memory for the spans");
     for (int k = 0; k < SPAN_STEP; k++) unite(&r->of[k]);
-    qsort(r->of[SPAN_STEP].at, r->of[SPAN_STEP].n, sizeof(span), by_begin);
+    spans *step = &r->of[SPAN_STEP];
+    if (step->n > 0) qsort(step->at, step->n, sizeof(span), by_begin);
+    for (size_t i = 1; i < step->n; i++) { /* each span counts for one step only */
+        step->at[i].t0 = fmax(step->at[i].t0, step->at[i - 1].t1);
+        step->at[i].t1 = fmax(step->at[i].t1, step->at[i].t0);
+    }
     return CTN_OK;
 }
 
@@ -163,29 +168,29 @@ static double hidden_share(const split *s)
 
 static void print_row(const char *name, const split *s)
 {
-    printf("%-20s", name);
-    for (int i = 0; i < PARTS; i++) printf(" %10.3f", s->ms[i]);
-    printf("\n");
+    say(stdout, "%-20s", name);
+    for (int i = 0; i < PARTS; i++) say(stdout, " %10.3f", s->ms[i]);
+    say(stdout, "\n");
 }
 
 static void print_text(const result *s, const timeline *t, const char *path)
 {
     const double step = s->mean.ms[STEP];
-    printf("%s: %d", path, s->ranks);
-    if (t->job_ranks > s->ranks) printf(" of %d", t->job_ranks);
-    printf(" rank%s, %zu steps of %.3f ms", t->job_ranks == 1 ? "" : "s", s->steps, step);
-    if (t->clock_within_us > 0) printf(", clocks accurate to %.1f us", t->clock_within_us);
-    printf("\n\n%-20s", "ms per step");
-    for (int i = 0; i < PARTS; i++) printf(" %10s", parts[i]);
-    printf("\n");
+    say(stdout, "%s: %d", path, s->ranks);
+    if (t->job_ranks > s->ranks) say(stdout, " of %d", t->job_ranks);
+    say(stdout, " rank%s, %zu steps of %.3f ms", t->job_ranks == 1 ? "" : "s", s->steps, step);
+    if (t->clock_within_us > 0) say(stdout, ", clocks accurate to %.1f us", t->clock_within_us);
+    say(stdout, "\n\n%-20s", "ms per step");
+    for (int i = 0; i < PARTS; i++) say(stdout, " %10s", parts[i]);
+    say(stdout, "\n");
     for (int r = 0; r < s->ranks; r++) print_row(t->rank[r].name, &s->rank[r]);
     if (s->ranks > 1) print_row("mean", &s->mean);
-    printf("%-20s", "percent");
-    for (int i = 0; i < PARTS; i++) printf(" %10.1f", 100 * s->mean.ms[i] / step);
-    printf("\n\nA step is the sum of compute, exposed, progress, input and other; hidden and "
-           "optimizer are parts of compute.\n");
+    say(stdout, "%-20s", "percent");
+    for (int i = 0; i < PARTS; i++) say(stdout, " %10.1f", 100 * s->mean.ms[i] / step);
+    say(stdout, "\n\nA step is the sum of compute, exposed, progress, input and other; hidden and "
+                "optimizer are parts of compute.\n");
     if (s->ranks > 1 && isfinite(hidden_share(&s->mean)))
-        printf(
+        say(stdout,
             "Communication: %.1f %% is overlapped with compute.\n"
             "Imbalance: waiting times differ by %.3f ms (%.1f %%) per step; %s waits least, so the "
             "other ranks wait for it.\n",

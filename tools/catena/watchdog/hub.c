@@ -295,13 +295,13 @@ static void print_member(const hub *h, int rank)
 {
     const member *r = &h->r[rank];
     if (!r->answered)
-        fprintf(stderr, "  rank %d on %s: %s\n", rank, dog.l->hosts[rank],
-                r->fd >= 0 ? "does not answer" : "has no connection");
+        say(stderr, "  rank %d on %s: %s\n", rank, dog.l->hosts[rank],
+            r->fd >= 0 ? "does not answer" : "has no connection");
     else
-        fprintf(stderr, "  rank %d on %s: step %lld, %s, collective %llu (%llu done)%s\n", rank,
-                dog.l->hosts[rank], (long long)r->step, activity_name(r->activity),
-                (unsigned long long)r->started, (unsigned long long)r->finished,
-                r->waiting ? ", waiting for other ranks" : "");
+        say(stderr, "  rank %d on %s: step %lld, %s, collective %llu (%llu done)%s\n", rank,
+            dog.l->hosts[rank], (long long)r->step, activity_name(r->activity),
+            (unsigned long long)r->started, (unsigned long long)r->finished,
+            r->waiting ? ", waiting for other ranks" : "");
 }
 
 /* Whether other ranks wait for this one: it does not answer, or it has started fewer collectives
@@ -355,7 +355,7 @@ static void report_stall(const hub *h, double limit)
         print_member(h, i);
         lines++;
     }
-    if (lines < h->size) fprintf(stderr, "  %d other ranks are not listed\n", h->size - lines);
+    if (lines < h->size) say(stderr, "  %d other ranks are not listed\n", h->size - lines);
     if (s.missing) log_line("warning: missing: rank %s", list);
     else if (s.odd)
         log_line("warning: all ranks wait, but not in the same collective: check rank %s", list);

@@ -11,6 +11,7 @@
  */
 #include "watchdog/watchdog.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -103,7 +104,9 @@ void watchdog_file(const char *path)
 void watchdog_record(const char *text)
 {
     log_line_of(stderr, dog.l->rank, dog.l->host, text);
-    FILE *f = dog.file[0] ? fopen(dog.file, "a") : NULL;
+    const int to = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    const int fd = dog.file[0] ? open(dog.file, to, 0666) : -1;
+    FILE *f = fd >= 0 ? fdopen(fd, "a") : NULL;
     if (!f) return;
     log_line_of(f, dog.l->rank, dog.l->host, text);
     fclose(f);

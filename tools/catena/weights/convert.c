@@ -141,7 +141,8 @@ ctn_status weights_convert(const args *a, int n, const char *const *path, json *
         json_int(j, "bytes", (int64_t)o.bytes);
         json_close(j, '}');
     } else if (st == CTN_OK) {
-        printf("wrote %d arrays, %s, to %s\n", o.n, bytes_text(o.bytes, total), args_text(a, "to"));
+        say(stdout, "wrote %d arrays, %s, to %s\n", o.n, bytes_text(o.bytes, total),
+            args_text(a, "to"));
     }
     for (int i = 0; i < o.n; i++) free(o.name[i]);
     for (int i = 0; o.file && i < n; i++) ctn_weights_free(o.file[i]);

@@ -88,8 +88,9 @@ static void show(view *v, const char *name, const char *what, const distance *d)
     v->differences++;
     if (!v->j) {
         if (d)
-            printf("%s differs by at most %.3g, relatively %.3g\n", name, d->absolute, d->relative);
-        else printf("%s %s\n", name, what);
+            say(stdout, "%s differs by at most %.3g, relatively %.3g\n", name, d->absolute,
+                d->relative);
+        else say(stdout, "%s %s\n", name, what);
         return;
     }
     json_open(v->j, NULL, '{');
@@ -151,7 +152,7 @@ static ctn_status diff(view *v, const char *first, const char *second)
         json_text(v->j, "second", second);
         json_open(v->j, "differences", '[');
     } else {
-        printf("first:  %s\nsecond: %s\n", first, second);
+        say(stdout, "first:  %s\nsecond: %s\n", first, second);
     }
     ctn_status st = walk(v, 0);
     if (st == CTN_OK) st = walk(v, 1);
@@ -161,8 +162,8 @@ static ctn_status diff(view *v, const char *first, const char *second)
         json_bool(v->j, "identical", st == CTN_OK && v->differences == 0);
         json_close(v->j, '}');
     } else if (st == CTN_OK) {
-        printf("%lld differences, %lld arrays are in both\n", (long long)v->differences,
-               (long long)v->compared);
+        say(stdout, "%lld differences, %lld arrays are in both\n", (long long)v->differences,
+            (long long)v->compared);
     }
     return st;
 }

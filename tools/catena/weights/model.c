@@ -23,7 +23,7 @@ static ctn_status show(void *user, const ctn_weights_match *m)
     }
     v->problems++;
     if (!v->j) {
-        printf("%s\n", m->problem);
+        say(stdout, "%s\n", m->problem);
         return CTN_OK;
     }
     json_open(v->j, NULL, '{');
@@ -56,9 +56,9 @@ static ctn_status compare(view *v, const args *a, ctn_module *net, const char *p
         json_int(v->j, "fit", v->fit);
         json_close(v->j, '}');
     } else if (st == CTN_OK) {
-        if (v->map[0]) printf("the file has other names: %s\n", v->map);
-        printf("%lld arrays fit %s, %lld problems\n", (long long)v->fit, args_text(a, "model"),
-               (long long)v->problems);
+        if (v->map[0]) say(stdout, "the file has other names: %s\n", v->map);
+        say(stdout, "%lld arrays fit %s, %lld problems\n", (long long)v->fit, args_text(a, "model"),
+            (long long)v->problems);
     }
     return st;
 }

@@ -49,8 +49,8 @@ static ctn_status list_arrays(const ctn_weights *w, json *j, int64_t *values, do
         *bytes += (double)a.bytes;
         if (j) list_json(j, &a);
         else
-            printf("%-4s %-18s %12zu  %s\n", ctn_dtype_name(a.dtype),
-                   shape_text(a.ndim, a.shape, shape), a.bytes, a.name);
+            say(stdout, "%-4s %-18s %12zu  %s\n", ctn_dtype_name(a.dtype),
+                shape_text(a.ndim, a.shape, shape), a.bytes, a.name);
     }
     return CTN_OK;
 }
@@ -68,7 +68,7 @@ static ctn_status list(const char *path, json *j)
         json_text(j, "format", ctn_weights_format(w));
         json_open(j, "arrays", '[');
     } else {
-        printf("%-4s %-18s %12s  %s\n", "type", "shape", "bytes", "name");
+        say(stdout, "%-4s %-18s %12s  %s\n", "type", "shape", "bytes", "name");
     }
     const ctn_status st = list_arrays(w, j, &values, &bytes);
     if (j) {
@@ -77,8 +77,8 @@ static ctn_status list(const char *path, json *j)
         json_int(j, "bytes", (int64_t)bytes);
         json_close(j, '}');
     } else if (st == CTN_OK) {
-        printf("%lld arrays, %lld values, %s (%s)\n", (long long)ctn_weights_arrays(w),
-               (long long)values, bytes_text(bytes, total), ctn_weights_format(w));
+        say(stdout, "%lld arrays, %lld values, %s (%s)\n", (long long)ctn_weights_arrays(w),
+            (long long)values, bytes_text(bytes, total), ctn_weights_format(w));
     }
     ctn_weights_free(w);
     return st;
@@ -102,11 +102,11 @@ static bool are_pairs(const char *s)
 static int unknown_model(const char *name)
 {
     const char *near = nearest(name, ctn_zoo_names());
-    fprintf(stderr, "catena weights: --model: no network is called '%s'", name);
-    if (near) fprintf(stderr, "; did you mean %s?", near);
-    fprintf(stderr, " (known:");
-    for (const char *const *w = ctn_zoo_names(); *w; w++) fprintf(stderr, " %s", *w);
-    fprintf(stderr, ", or a folder with config.json)\n");
+    say(stderr, "catena weights: --model: no network is called '%s'", name);
+    if (near) say(stderr, "; did you mean %s?", near);
+    say(stderr, " (known:");
+    for (const char *const *w = ctn_zoo_names(); *w; w++) say(stderr, " %s", *w);
+    say(stderr, ", or a folder with config.json)\n");
     return EXIT_USAGE;
 }
 
@@ -133,7 +133,7 @@ static int wrong_use(const args *a, int files)
     if (!problem && model && !is_network(args_text(a, "model")))
         return unknown_model(args_text(a, "model"));
     if (!problem) return -1;
-    fprintf(stderr, "catena weights: %s (see catena weights --help)\n", problem);
+    say(stderr, "catena weights: %s (see catena weights --help)\n", problem);
     return EXIT_USAGE;
 }
 
