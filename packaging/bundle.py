@@ -105,7 +105,8 @@ def add_compat(lib):
     """{name: symbols} of the libraries with the functions of newer systems."""
     result = {}
     for name, (source, *compiler) in COMPAT.items():
-        run(*compiler, "-O2", "-fPIC", "-shared", "-s", f"-Wl,-soname,{name}",
+        run(*compiler, "-O2", "-fPIC", "-shared", "-s", "-fstack-protector-strong",
+            "-fcf-protection", f"-Wl,-z,relro,-z,now,-soname,{name}",
             TOP / "packaging" / "compat" / source, "-o", lib / name, inside=True)
         symbols = run("nm", "-D", "--defined-only", lib / name, inside=True)
         result[name] = set(re.findall(r" [BDT] (\S+)$", symbols, re.M))
