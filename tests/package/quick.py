@@ -6,6 +6,7 @@ without making a package. BUILD is the folder of the release build. Runs in dev/
 
   versions   what the portable archive and the wheel contain can be adapted to glibc 2.28
   hardening  run paths, stack protector, RELRO and the like in the build and an installation
+  pinned     what is fetched from PyPI and GitHub is named by its hash
   debian     every installed file is in a Debian package, and catena.pc fits these packages
   folders    absolute and unusual folders of the installation
   options    options that cannot be met, what is missing, and README.md's list of packages
@@ -71,6 +72,24 @@ def hardening(build, work):
     built = elf.check(build)
     run("cmake", "--install", build, "--prefix", work / "prefix")
     return f"{built} files of the build, {elf.check(work / 'prefix')} installed"
+
+
+# Text for people, and a test that installs what users get.
+UNPINNED = ("dev/performance.py", "dev/published", "dev/tokens", "dev/wheel-check")
+
+
+def pinned(*_):
+    """No command of the project takes what an index or a tag names today."""
+    count = 0
+    for file in run("git", "-c", "safe.directory=*", "ls-files", "dev", "packaging", ".github",
+                    ".ci", cwd=TOP).split():
+        text = (TOP / file).read_text(encoding="utf-8", errors="ignore")
+        found = re.findall(r'.*\bpip"?,? "?install\b.*|.*\buses: .*', text)
+        loose = [line.strip() for line in found if file not in UNPINNED
+                 and not re.search(r"--require-hashes|uses: \S+@[0-9a-f]{40} ", line)]
+        expect(f"what {file} takes unpinned", loose, [])
+        count += len(found)
+    return f"{count} commands"
 
 
 def copy_built(build, tree):
@@ -292,7 +311,7 @@ def minimal(_, work):
     return "built, training refused, static link"
 
 
-CHECKS = {f.__name__: f for f in (versions, hardening, debian, folders, options, compilers,
+CHECKS = {f.__name__: f for f in (versions, hardening, pinned, debian, folders, options, compilers,
                                   readme, inside, minimal)}
 
 
