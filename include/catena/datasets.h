@@ -33,12 +33,13 @@ typedef struct {
  * whose first dimension, usually time, counts the samples. Its scale_factor and add_offset are
  * applied, and _FillValue and missing_value mark missing values. `weather.nc:/t2m,u10,v10` is one
  * field with several variables of the same shape, (3,lat,lon). Dimension 0 counts the samples and
- * must be the same in all files. f64 and f16 are converted to f32; i32, u8 and bool are kept; other
- * integers become i64. Column-major and big-endian files are supported. Samples are read on
- * demand, so files may be larger than memory; .npy files of up to 256 MiB with samples below 64
- * KiB are read once, when they are opened. A read error (EIO) names the file and the offset.
- * Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ESHAPE (different sample
- * counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
+ * must be the same in all files. HDF5 files that refer to other files or need filter plug-ins are
+ * refused (EUNSUPPORTED) unless CATENA_HDF5_TRUST is set. f64 and f16 are converted to f32; i32, u8
+ * and bool are kept; other integers become i64. Column-major and big-endian files are supported.
+ * Samples are read on demand, so files may be larger than memory; .npy files of up to 256 MiB with
+ * samples below 64 KiB are read once, when they are opened. A read error (EIO) names the file and
+ * the offset. Local. Result: *ds, owned, ctn_dataset_free. Errors: EIO, EFORMAT, ESHAPE (different
+ * sample counts), EDTYPE, EUNSUPPORTED, ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_files_open(ctn_dataset **ds, int fields,
                                                  const char *const *path, const ctn_files_opt *opt);
 

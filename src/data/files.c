@@ -122,7 +122,8 @@ static ctn_status open_variable(struct files *x, struct column *c, const char *f
 {
     char why[256] = "";
     struct variable *v = &c->variable[c->variables], *first = c->variable;
-    const int st = x->hdf5->open(&v->array, file, name, &v->info, why, sizeof why);
+    const int st = x->hdf5->open(&v->array, file, name, ctn__env_bool(CTN__ENV_HDF5_TRUST),
+                                 &v->info, why, sizeof why);
     if (st < 0) return cannot_open(c, file, (ctn_status)st, why);
     c->variables++;
     if (!netcdf) v->info.packed = v->info.nfill = 0;

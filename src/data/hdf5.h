@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTN__HDF5_ABI 2 /* incremented with every change below */
+#define CTN__HDF5_ABI 3 /* incremented with every change below */
 #define CTN__HDF5_DIMS 8
 
 typedef struct {
@@ -38,8 +38,10 @@ typedef enum {
  * All of them may be called from several threads at once. */
 typedef struct {
     uint32_t abi; /* CTN__HDF5_ABI; checked before anything else is used */
-    int (*open)(void **array, const char *file, const char *path, ctn__hdf5_info *info, char *error,
-                size_t n);
+    /* Unless `trust`, refuses what lies in other files, filters that HDF5 would load, and sizes
+     * that the file cannot have. */
+    int (*open)(void **array, const char *file, const char *path, int trust, ctn__hdf5_info *info,
+                char *error, size_t n);
     /* Reads sample `index` in row-major order, converted to `type`. */
     int (*read)(void *array, int64_t index, ctn__hdf5_type type, void *dst, char *error, size_t n);
     void (*close)(void *array);

@@ -4,6 +4,10 @@
  * Loaded by data/hdf5.c when a path names an HDF5 file. No other file includes hdf5.h.
  *
  * The HDF5 library is usually built without thread safety, so one lock guards every call to it.
+ *
+ * A file can make HDF5 read other files and load code, and can claim sizes that it does not have.
+ * What a file may do is checked when it is opened, before any memory depends on it. The parsing of
+ * the file is HDF5's own.
  */
 #include <hdf5.h>
 #include <pthread.h>
@@ -45,6 +49,94 @@ static int fail(int status, const char *otherwise, char *error, size_t n)
     H5Eclear2(H5E_DEFAULT);
     return status;
 }
+
+/* ---- what a file may ask for ----------------------------------------------------------------- */
+
+#define TRUST "; set CATENA_HDF5_TRUST=1 if you trust this file"
+
+/* Refuses a file that names another one. The name comes from the file: a terminal must not obey
+ * it. */
+static void refuse_other(const char *what, const char *other, char *error, size_t n)
+{
+    snprintf(error, n, "%s (%.100s)" TRUST, what, other);
+    for (char *p = error; *p; p++)
+        if (*p < ' ' || *p > '~') *p = '?';
+}
+
+/* HDF5 calls this before it opens the file that an external link names. */
+static herr_t refuse_link(const char *parent, const char *group, const char *other,
+                          const char *object, unsigned *flags, hid_t how, void *to)
+{
+    const struct reason *r = to;
+    (void)parent, (void)group, (void)object, (void)flags, (void)how;
+    refuse_other("is a link into another file", other, r->text, r->n);
+    return -1;
+}
+
+/* Filters that are not part of HDF5 are code, which HDF5 loads from a folder of plug-ins. */
+static int check_filters(hid_t plist, char *error, size_t n)
+{
+    const int filters = H5Pget_nfilters(plist);
+    for (int i = 0; i < filters; i++) {
+        unsigned flags = 0;
+        size_t values = 0;
+        const int id = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
+        if (id >= 0 && H5Zfilter_avail(id) > 0) continue;
+        snprintf(error, n, "needs filter %d, which HDF5 would load from a plug-in" TRUST, id);
+        return CTN_EUNSUPPORTED;
+    }
+    return CTN_OK;
+}
+
+/* The bytes of a box of elements; UINT64_MAX if they do not fit. */
+static uint64_t box_bytes(int ndim, const hsize_t *shape, size_t element)
+{
+    uint64_t bytes = element;
+    for (int d = 0; d < ndim; d++)
+        if (__builtin_mul_overflow(bytes, (uint64_t)shape[d], &bytes)) return UINT64_MAX;
+    return bytes;
+}
+
+/* The memory of samples follows from the shape, and a whole chunk is decompressed at once. Deflate
+ * makes at most 1032 bytes of one, so a file that claims more contains no such data. */
+static int check_size(const struct array *a, uint64_t bytes, const char *what, char *error,
+                      size_t n)
+{
+    enum { SMALL = 64 << 20, RATIO = 1032 };
+    hsize_t file = 0;
+    if (bytes <= SMALL) return CTN_OK;
+    if (H5Fget_filesize(a->file, &file) < 0) return fail(CTN_EIO, NULL, error, n);
+    if (bytes / RATIO <= file) return CTN_OK;
+    snprintf(error, n, "%s of %llu bytes cannot come from a file of %llu bytes" TRUST, what,
+             (unsigned long long)bytes, (unsigned long long)file);
+    return CTN_EFORMAT;
+}
+
+/* Comes before HDF5 is asked for the shape: for that of a virtual dataset it opens other files. */
+static int check_origin(const struct array *a, hid_t plist, size_t element, char *error, size_t n)
+{
+    const H5D_layout_t layout = H5Pget_layout(plist);
+    hsize_t chunk[H5S_MAX_RANK];
+    char other[256] = "";
+    if (layout == H5D_VIRTUAL) {
+        snprintf(error, n, "is a virtual dataset, made of others in any file" TRUST);
+        return CTN_EUNSUPPORTED;
+    }
+    if (H5Pget_external_count(plist) != 0) {
+        H5Pget_external(plist, 0, sizeof other - 1, other, NULL, NULL);
+        refuse_other("has its elements in another file", other, error, n);
+        return CTN_EUNSUPPORTED;
+    }
+    if (layout == H5D_CHUNKED) {
+        const int ndim = H5Pget_chunk(plist, H5S_MAX_RANK, chunk);
+        if (ndim < 0) return fail(CTN_EFORMAT, NULL, error, n);
+        int st = check_size(a, box_bytes(ndim, chunk, element), "a chunk", error, n);
+        if (st < 0) return st;
+    }
+    return check_filters(plist, error, n);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void release(struct array *a)
 {
@@ -95,7 +187,7 @@ static int number_attribute(hid_t set, const char *name, double *value)
     hid_t type = H5Aget_type(a), space = H5Aget_space(a);
     const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
     if (space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-        (class == H5T_FLOAT || class == H5T_INTEGER))
+        (class == H5T_FLOAT || class == H5T_INTEGER) && H5Tget_size(type) <= 16)
         good = H5Aread(a, H5T_NATIVE_DOUBLE, value) >= 0;
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
@@ -126,21 +218,44 @@ static hid_t open_file(const char *file)
     return f;
 }
 
-static int open_locked(struct array **out, const char *file, const char *path, ctn__hdf5_info *info,
-                       char *error, size_t n)
+static int open_set(struct array *a, const char *path, int trust, char *error, size_t n)
+{
+    struct reason r = {error, n};
+    int st = CTN_OK;
+    hid_t how = H5Pcreate(H5P_DATASET_ACCESS);
+    if (how >= 0 && (trust || H5Pset_elink_cb(how, refuse_link, &r) >= 0))
+        a->set = H5Dopen2(a->file, path, how);
+    if (a->set < 0) st = error[0] ? CTN_EUNSUPPORTED : fail(CTN_EIO, NULL, error, n);
+    if (how >= 0) H5Pclose(how); /* this forgets HDF5's reasons */
+    return st;
+}
+
+static int describe(struct array *a, int trust, ctn__hdf5_info *info, char *error, size_t n)
+{
+    int st = describe_type(a->set, info, error, n);
+    hid_t plist = st == CTN_OK ? H5Dget_create_plist(a->set) : -1;
+    if (st == CTN_OK && plist < 0) st = fail(CTN_EFORMAT, NULL, error, n);
+    if (st == CTN_OK && !trust) st = check_origin(a, plist, (size_t)info->bytes, error, n);
+    if (plist >= 0) H5Pclose(plist);
+    if (st == CTN_OK) st = describe_shape(a, info, error, n);
+    if (st == CTN_OK && !trust) {
+        const uint64_t bytes = box_bytes(a->ndim, a->shape, (size_t)info->bytes);
+        st = check_size(a, bytes, "an array", error, n);
+    }
+    if (st == CTN_OK) describe_packing(a->set, info);
+    return st;
+}
+
+static int open_locked(struct array **out, const char *file, const char *path, int trust,
+                       ctn__hdf5_info *info, char *error, size_t n)
 {
     struct array *a = calloc(1, sizeof *a);
     if (!a) return CTN_ENOMEM;
     a->set = -1;
     a->file = open_file(file);
     int st = a->file < 0 ? fail(CTN_EIO, NULL, error, n) : CTN_OK;
-    if (st == CTN_OK) {
-        a->set = H5Dopen2(a->file, path, H5P_DEFAULT);
-        if (a->set < 0) st = fail(CTN_EIO, NULL, error, n);
-    }
-    if (st == CTN_OK) st = describe_type(a->set, info, error, n);
-    if (st == CTN_OK) st = describe_shape(a, info, error, n);
-    if (st == CTN_OK) describe_packing(a->set, info);
+    if (st == CTN_OK) st = open_set(a, path, trust, error, n);
+    if (st == CTN_OK) st = describe(a, trust, info, error, n);
     if (st < 0) {
         release(a);
         a = NULL;
@@ -178,19 +293,37 @@ static int read_locked(const struct array *a, int64_t index, ctn__hdf5_type type
     return st;
 }
 
+/* Which plug-ins HDF5 may load is a state of the process, which the host may have set. No filter is
+ * loaded when samples are read: this has refused those that are not there yet. */
+static int open_untrusted(struct array **out, const char *file, const char *path,
+                          ctn__hdf5_info *info, char *error, size_t n)
+{
+    unsigned before = 0;
+    if (H5PLget_loading_state(&before) < 0 ||
+        H5PLset_loading_state(before & ~(unsigned)H5PL_FILTER_PLUGIN) < 0)
+        return fail(CTN_EUNSUPPORTED, NULL, error, n);
+    int st = open_locked(out, file, path, 0, info, error, n);
+    H5PLset_loading_state(before);
+    return st;
+}
+
 /* HDF5 prints its errors unless told otherwise; H5E_BEGIN_TRY restores what the host had set. */
 
-static int plugin_open(void **array, const char *file, const char *path, ctn__hdf5_info *info,
-                       char *error, size_t n)
+static int plugin_open(void **array, const char *file, const char *path, int trust,
+                       ctn__hdf5_info *info, char *error, size_t n)
 {
+    struct array *a = NULL;
     int st = CTN_OK;
+    error[0] = 0;
     pthread_mutex_lock(&lock);
     H5E_BEGIN_TRY
     {
-        st = open_locked((struct array **)array, file, path, info, error, n);
+        if (trust) st = open_locked(&a, file, path, 1, info, error, n);
+        else st = open_untrusted(&a, file, path, info, error, n);
     }
     H5E_END_TRY;
     pthread_mutex_unlock(&lock);
+    *array = a;
     return st;
 }
 

@@ -5,6 +5,8 @@ without making a package. BUILD is the folder of the release build. Runs in dev/
 `dev/check install` calls it. Checks (default: all):
 
   versions   what the portable archive and the wheel contain can be adapted to glibc 2.28
+  hardening  run paths, stack protector, RELRO and the like in the build and an installation
+  pinned     what is fetched from PyPI and GitHub is named by its hash
   debian     every installed file is in a Debian package, and catena.pc fits these packages
   folders    absolute and unusual folders of the installation
   options    options that cannot be met, what is missing, and README.md's list of packages
@@ -27,6 +29,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "packaging"))
 import bundle  # noqa: E402
+import hardening as elf  # noqa: E402
 
 
 def run(*command, code=0, **options):
@@ -54,6 +57,39 @@ def versions(build, work):
     for file in files:
         found |= set().union(*bundle.find_homes(file, compat).values())
     return f"{len(files)} files, {len(found)} functions have a home on older systems"
+
+
+def hardening(build, work):
+    """Every file of the build, tests included, and every installed one. The check itself finds a
+    file that is at fault."""
+    weak = ("-no-pie", "-Wl,-z,norelro,-z,lazy,-z,execstack", "-Wl,-rpath,/usr/lib:")
+    source = work / "weak.c"
+    source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    run("gcc", *weak, source, "-o", work / "catena")
+    expect("what is wrong with a weak program", [
+        text.split(": ", 1)[1].split(" ")[0] for text in elf.faults(work / "catena")],
+        ["RUNPATH", "executable", "not", "not", "no", "no"])
+    built = elf.check(build)
+    run("cmake", "--install", build, "--prefix", work / "prefix")
+    return f"{built} files of the build, {elf.check(work / 'prefix')} installed"
+
+
+# Text for people, and a test that installs what users get.
+UNPINNED = ("dev/performance.py", "dev/published", "dev/tokens", "dev/wheel-check")
+
+
+def pinned(*_):
+    """No command of the project takes what an index or a tag names today."""
+    count = 0
+    for file in run("git", "-c", "safe.directory=*", "ls-files", "dev", "packaging", ".github",
+                    ".ci", cwd=TOP).split():
+        text = (TOP / file).read_text(encoding="utf-8", errors="ignore")
+        found = re.findall(r'.*\bpip"?,? "?install\b.*|.*\buses: .*', text)
+        loose = [line.strip() for line in found if file not in UNPINNED
+                 and not re.search(r"--require-hashes|uses: \S+@[0-9a-f]{40} ", line)]
+        expect(f"what {file} takes unpinned", loose, [])
+        count += len(found)
+    return f"{count} commands"
 
 
 def copy_built(build, tree):
@@ -275,8 +311,8 @@ def minimal(_, work):
     return "built, training refused, static link"
 
 
-CHECKS = {f.__name__: f for f in (versions, debian, folders, options, compilers, readme, inside,
-                                  minimal)}
+CHECKS = {f.__name__: f for f in (versions, hardening, pinned, debian, folders, options, compilers,
+                                  readme, inside, minimal)}
 
 
 def main():
