@@ -14,7 +14,7 @@ from pathlib import Path
 
 OWN = re.compile(r"(lib)?catena\b|libcatena_\w+\.so|_core\.abi3\.so")
 # These contain arrays on the stack and copies of known size.
-LARGE = re.compile(r"catena|libcatena\.so.*")
+LARGE = re.compile(r"catena|libcatena\.so[.][\d.]+")
 
 
 def elf_files(folder):
