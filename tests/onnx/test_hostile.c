@@ -92,7 +92,8 @@ static void test_lists(void **state)
 static void test_overflow(void **state)
 {
     (void)state;
-    static int64_t depth = VAST + 1, large[1] = {VAST}, column[2] = {VAST, 1}, three[1] = {3};
+    static int64_t depth = VAST + 1, large[1] = {(int64_t)1 << 46}, three[1] = {3};
+    static int64_t column[2] = {(int64_t)1 << 46, 1}; /* tensors have at most 2^47 bytes */
     static int64_t steps[3] = {VAST - 1, 1, 1}, image[5] = {1, 1, 1, 1, 1};
     static int64_t heads[4] = {1, 1, (int64_t)1 << 31, 1}, tall[2] = {1 << 17, 1};
     static int64_t sizes[2] = {1 << 17, 1 << 28}, taps[3] = {1, 1, 1};
@@ -182,8 +183,8 @@ static void test_overflow(void **state)
 static void test_empty(void **state)
 {
     (void)state;
-    static int64_t wide[2] = {(int64_t)1 << 50, 0}, reps[2] = {VAST, 1};
-    static int64_t other[3] = {(int64_t)1 << 50, 1, 0}, many[3] = {(int64_t)1 << 40, 2, 0};
+    static int64_t wide[2] = {(int64_t)1 << 44, 0}, reps[2] = {VAST, 1};
+    static int64_t other[3] = {(int64_t)1 << 44, 1, 0}, many[3] = {(int64_t)1 << 40, 2, 0};
     static int64_t index[2] = {0, 1};
 
     char shape[] = "s x", eye[] = "x y";
