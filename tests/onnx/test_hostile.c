@@ -94,7 +94,7 @@ static void test_overflow(void **state)
     (void)state;
     static int64_t depth = VAST + 1, large[1] = {(int64_t)1 << 46}, three[1] = {3};
     static int64_t column[2] = {(int64_t)1 << 46, 1}; /* tensors have at most 2^47 bytes */
-    static int64_t steps[3] = {VAST - 1, 1, 1}, image[5] = {1, 1, 1, 1, 1};
+    static int64_t steps[3] = {((int64_t)1 << 44) - 1, 1, 1}, image[5] = {1, 1, 1, 1, 1};
     static int64_t heads[4] = {1, 1, (int64_t)1 << 31, 1}, tall[2] = {1 << 17, 1};
     static int64_t sizes[2] = {1 << 17, 1 << 28}, taps[3] = {1, 1, 1};
     static int64_t pads[6] = {0, 0, 0, (1 << 20) - 1, (1 << 21) - 1, (1 << 21) - 1};
