@@ -129,6 +129,14 @@ if(CMAKE_CROSSCOMPILING)
     endforeach()
 endif()
 
+# Hostile operands, where a sanitizer sees what they do.
+if(CATENA_SANITIZE MATCHES "address")
+    add_test(NAME ops.hostile COMMAND ops_test_ops --hostile)
+    set_tests_properties(ops.hostile PROPERTIES LABELS ops TIMEOUT ${test_timeout}
+        ENVIRONMENT "${test_environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
+endif()
+
 # The C++ interface: every tests/cpp/test_*.cpp is one program without cmocka, in strict C++17.
 if(CMAKE_CXX_COMPILER)
     file(GLOB programs CONFIGURE_DEPENDS tests/cpp/test_*.cpp)

@@ -164,12 +164,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_detach_stops_gradients),
         cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_memory),
     };
     const struct CMUnitTest some[] = {
         cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_memory),
     };
     const struct CMUnitTest hostile[] = {
