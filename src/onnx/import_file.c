@@ -310,8 +310,8 @@ static bool is_external(const Onnx__TensorProto *t)
 static ctn_status read_external(uint8_t *to, size_t bytes, const char *path,
                                 const Onnx__TensorProto *t)
 {
-    int fd;
-    ctn__onnx_place at;
+    int fd = -1;
+    ctn__onnx_place at = {0};
     CTN_TRY(open_external(&fd, &at, bytes, path, t));
     const ctn_status st =
         ctn__file_read("onnx_open", entry(t, "location"), fd, to, bytes, at.begin);

@@ -24,7 +24,7 @@ ctn_tensor *ctn_affine_grid_at(const char *at, ctn_tensor *theta, int64_t height
     char t[128];
     if (!theta) return ctn_reshape_at(at, theta, 0, NULL);
     if (theta->d.ndim != 3 || theta->d.dim[1] != 2 || theta->d.dim[2] != 3 || height < 1 ||
-        width < 1) {
+        width < 1 || height > INT32_MAX || width > INT32_MAX) {
         ctn_fail(
             CTN_ESHAPE,
             "affine_grid: theta is %s, the image is %lld x %lld; expected (N,2,3) and positive "

@@ -136,6 +136,7 @@ static bool is_list(const char *s, bool sizes)
 
 bool option_accepts(const option *o, const char *text, char *why, size_t n)
 {
+    const char *arg = o->arg ? o->arg : "";
     int64_t w;
     double v;
     switch (option_type_of(o)) {
@@ -146,15 +147,15 @@ bool option_accepts(const option *o, const char *text, char *why, size_t n)
         snprintf(why, n, "an integer from 0 to %d", INT32_MAX);
         return whole_number(text, &w);
     case TYPE_NUMBER: snprintf(why, n, "a number"); return number(text, &v);
-    case TYPE_CHOICE: snprintf(why, n, "one of %s", o->arg); return is_choice(o->arg, text);
+    case TYPE_CHOICE: snprintf(why, n, "one of %s", arg); return is_choice(arg, text);
     case TYPE_LIST: {
-        const bool sizes = o->arg[0] == 'N';
+        const bool sizes = arg[0] == 'N';
         snprintf(why, n, "at most %d numbers separated by commas%s", MAX_LIST,
                  sizes ? ", each an integer from 0 to 2147483647" : "");
         return is_list(text, sizes);
     }
     default:
-        if (strcmp(o->arg, "HASH") != 0) return true;
+        if (strcmp(arg, "HASH") != 0) return true;
         snprintf(why, n, "%d hexadecimal digits", HASH_DIGITS);
         return strlen(text) == HASH_DIGITS && strspn(text, "0123456789abcdef") == HASH_DIGITS;
     }

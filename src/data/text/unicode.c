@@ -200,7 +200,8 @@ ctn_status ctn__nfc(const char *text, size_t bytes, char **out, size_t *n)
                                  (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     *out = ctn__malloc(4 * o.c.n + 1);
     if (!*out) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
-    for (utf8proc_ssize_t i = 0; i < k; i++) *n += ctn__utf8_put((uint32_t)o.c.at[i], *out + *n);
+    for (utf8proc_ssize_t i = 0; o.c.at && i < k; i++)
+        *n += ctn__utf8_put((uint32_t)o.c.at[i], *out + *n);
 done:
     ctn__vec_free(&o.c);
     ctn__vec_free(&o.marks);

@@ -29,14 +29,14 @@ ctn_status events_new(events *s)
 
 void events_add(events *s, event e)
 {
-    if (s->n == MOST) return;
+    if (!s->event || s->n == MOST) return;
     s->event[s->n++] = e;
     s->compute_s += e.seconds;
 }
 
 void events_param(events *s, int64_t begin)
 {
-    if (s->params == MOST) return;
+    if (!s->param || s->params == MOST) return;
     s->param[s->params++] = begin;
     s->param[s->params] = s->elements;
 }
