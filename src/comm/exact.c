@@ -2,8 +2,8 @@
  *
  * Sums of gradients that do not depend on their order, and so neither on the number of ranks nor on
  * the algorithm. Each contribution is rounded to a multiple of 2^-BITS and added as an integer,
- * which is exact. A gradient that is not finite, or too large for the sum to fit, makes all sums
- * NaN on all ranks.
+ * which is exact. A gradient that is not finite, or too large for the sum to fit, makes the first
+ * sum and all others that are not 0 NaN, on all ranks.
  *
  * Contributions are weighted by their samples, so that for a step of 128 samples the mean is
  * rounded to a multiple of 2^-47, and may be as large as 2^15.
@@ -80,7 +80,10 @@ ctn_status ctn__exact_sum(ctn__exchange *x)
     CTN_TRY(ctn__coll_start(x->comm, &sum, NULL, x->exact, n + 1, CTN_I64, CTN_I64));
     CTN_TRY(ctn__coll_wait(sum));
     const double unit = x->exact[n] == 0 ? ldexp(1, -BITS) : NAN;
-    for (int64_t i = 0; i < n; i++) g[i] = (float)((double)x->exact[i] * unit);
+    /* Padding, whose sums are 0, stays 0, because nothing else would clear it. */
+    for (int64_t i = 0; i < n; i++)
+        g[i] = x->exact[i] == 0 ? 0 : (float)((double)x->exact[i] * unit);
+    if (x->exact[n] != 0) g[0] = NAN;
     memset(x->exact, 0, ((size_t)n + 1) * sizeof *x->exact);
     return CTN_OK;
 }
