@@ -347,6 +347,57 @@ static void refused_effects(void **state)
     ctn_context_free(other);
 }
 
+/* Two contributions before a step, in the type of the pool. */
+static void contributions_add_up(void **state)
+{
+    (void)state;
+    const struct {
+        ctn_precision policy;
+        ctn_dtype type;
+    } kinds[] = {{CTN_PRECISION_F32, CTN_F32},
+                 {CTN_PRECISION_BF16, CTN_F32},
+                 {CTN_PRECISION_F64, CTN_F64},
+                 {CTN_PRECISION_F32, CTN_F64}};
+    for (size_t k = 0; k < 2 * sizeof kinds / sizeof *kinds; k++) {
+        const ctn_dtype t = kinds[k / 2].type;
+        const size_t bytes = 4 * ctn_dtype_size(t);
+        const double wide[4] = {1, 2, 3, 4};
+        const float narrow[4] = {1, 2, 3, 4};
+        ctn_context *c = NULL;
+        ctn_var *w = NULL;
+        ctn_optim *o = NULL;
+        const ctn_status st =
+            ctn_context_new(&c,
+                            CTN_OPT(ctn_context_opt, .threads = 1, .precision = kinds[k / 2].policy,
+                                    .mode = k % 2 ? CTN_MODE_EAGER : CTN_MODE_PLANNED));
+        ctn_error_clear();
+        if (st == CTN_EUNSUPPORTED) continue; /* a CPU without bf16 */
+        OK(st);
+        OK(ctn_var_new(&w, c, "w", CTN_PARAM, t, CTN_SHAPE(4)));
+        OK(ctn_var_set(w, t == CTN_F64 ? (const void *)wide : narrow, bytes));
+        OK(ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+        for (int later = 0; later < 2; later++) { /* in one plan, in two */
+            double gd[4];
+            float gf[4];
+            OK(ctn_scope_begin(c));
+            OK(ctn_backward(o, square_sum(ctn_use(w))));
+            if (later) OK(ctn_flush(c));
+            OK(ctn_backward(o, ctn_sum(ctn_scale(ctn_use(w), 3), CTN_ALL_AXES, 0)));
+            OK(ctn_var_grad(w, t == CTN_F64 ? (void *)gd : gf, bytes));
+            for (int i = 0; i < 4; i++)
+                assert_true((t == CTN_F64 ? gd[i] : (double)gf[i]) == 2 * wide[i] + 3);
+            OK(ctn_scope_end(c));
+            OK(ctn_scope_begin(c)); /* the optimizer starts anew */
+            OK(ctn_optim_step(o));
+            OK(ctn_var_set(w, t == CTN_F64 ? (const void *)wide : narrow, bytes));
+            OK(ctn_scope_end(c));
+        }
+        ctn_optim_free(o);
+        ctn_var_free(w);
+        ctn_context_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_constant_gradient_can_be_asked_by, setup, teardown),
         cmocka_unit_test_setup_teardown(grad_mode_of_a_gradient_is_hashed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_parameter_is_a_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(contributions_add_up, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_effects, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(half_a_record_does_not_run, setup, teardown),
