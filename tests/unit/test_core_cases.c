@@ -14,6 +14,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
+#include "graph/graph.h"
 #include "support/check.h"
 #include "support/ok.h"
 
@@ -398,6 +399,48 @@ static void contributions_add_up(void **state)
     }
 }
 
+/* Another type of a variable makes other plans, also of later segments, which do not read it. */
+static void plans_depend_on_types_of_variables(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4; run++) {
+        OK(ctn__var_convert(s, CTN_F32));
+        OK(ctn_var_set(s, (float[]){1, 2}, 8));
+        if (run % 2) OK(ctn__var_convert(s, CTN_F64));
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *x = ctn_flip(ctn_use(s), 1, (const int64_t[]){0});
+        OK(ctn_flush(ctx));
+        assert_true(ctn_item(ctn_sum(ctn_scale(x, 3), CTN_ALL_AXES, 0)) == 9);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+/* What a failed scope has left pending does not change the plans of the next one. */
+static void a_failed_run_leaves_no_pending_writes(void **state)
+{
+    (void)state;
+    ctn_plan_stats before, after;
+    for (int run = 0; run < 4; run++) {
+        if (run % 2) {
+            start(1, 2);
+            OK(ctn_assign(s, ctn_scale(ctn_use(s), 5)));
+            ctn_tensor *bad = ctn_slice(ctn_use(p), 0, 2, 1);
+            float v;
+            assert_int_equal(ctn_read(bad, &v, 4), CTN_EARG);
+            assert_int_equal(ctn_scope_end(ctx), CTN_EARG);
+            ctn_error_clear();
+        }
+        ctn_context_get_stats(ctx, &before);
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *x = ctn_use(s);
+        OK(ctn_assign(s, ctn_input(ctx, (float[]){7, 8}, CTN_F32, CTN_SHAPE(2))));
+        expect(x, run == 0 ? 0 : run == 2 ? 7 : 1, run == 0 ? 0 : run == 2 ? 8 : 2);
+        OK(ctn_scope_end(ctx));
+        ctn_context_get_stats(ctx, &after);
+        if (run > 0) assert_int_equal(after.misses, before.misses);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +454,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(grad_mode_of_a_gradient_is_hashed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_parameter_is_a_loss, setup, teardown),
         cmocka_unit_test_setup_teardown(contributions_add_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(plans_depend_on_types_of_variables, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_run_leaves_no_pending_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_effects, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(half_a_record_does_not_run, setup, teardown),
