@@ -21,6 +21,7 @@ static void reset_scope(ctn_context *ctx)
     if (ctx->flushed_tape > 0 || ctx->broken < 0) ctn__hasher_reset(ctx->hasher);
     ctx->broken = CTN_OK;
     ctx->flushed_nodes = ctx->flushed_tensors = ctx->flushed_tape = 0;
+    ctx->flushes++; /* what a failed run has left is pending no more */
     ctx->scope_id++;
 }
 

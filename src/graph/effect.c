@@ -93,6 +93,16 @@ ctn_status ctn__record_backward(const char *at, ctn__pool *pool, ctn_tensor *los
     return ctn__after_record(ctx);
 }
 
+/* A number for the set of frozen variables in the pool. The step does not write them, so its plan
+ * treats them differently. 0: none is frozen. */
+static uint64_t frozen_in(const ctn__pool *pool)
+{
+    uint64_t set = 0;
+    for (int i = 0; i < pool->nvar; i++)
+        if (pool->var[i] && !pool->var[i]->trainable) set = ctn__mix(set, pool->var[i]->uid + 1);
+    return set;
+}
+
 ctn_status ctn__record_step(const char *at, ctn__pool *pool)
 {
     ctn_context *ctx = pool->ctx;
@@ -104,7 +114,7 @@ ctn_status ctn__record_step(const char *at, ctn__pool *pool)
                         "(%s)",
                         at);
     ctn__node *n = ctn__node_new(ctx, CTN__EV_STEP, at, 0, NULL, 0);
-    if (!n || !ctn__tape_add(ctx, CTN__EV_STEP, pool->uid, 0)) return CTN_ENOMEM;
+    if (!n || !ctn__tape_add(ctx, CTN__EV_STEP, pool->uid, frozen_in(pool))) return CTN_ENOMEM;
     n->op = pool->step_op;
     n->pool = pool;
     for (int i = 0; i < pool->nvar; i++)

@@ -145,7 +145,8 @@ struct ctn__pool {
     ctn_var **var;
     ctn_var **parked; /* frozen parameters of the optimizer, kept outside the pool */
     int nparked;
-    /* called between scopes after trainable flags have changed */
+    /* called between scopes after trainable flags have changed; sets ctx->regroup to be called
+     * again */
     ctn_status (*arrange)(void *owner);
     int64_t *begin;   /* element offset of each variable, a multiple of 16; begin[nvar] = count */
     int64_t count;    /* number of elements, including padding */
@@ -298,8 +299,8 @@ static inline void *ctn__pool_at(const ctn__pool *p, const void *array, int64_t 
 }
 /* Number of elements, including padding, of a pool with these variables. */
 int64_t ctn__pool_length(int n, ctn_var *const *vars);
-/* Rebuild the pool with `vars` in it and `parked` outside. It gets new memory, a new uid and zero
- * gradients; plans that use it are dropped. */
+/* Rebuild the pool with `vars` in it and `parked` outside. It gets new memory and a new uid; plans
+ * that use it are dropped. Pending gradients stay, those of new variables are zero. */
 ctn_status ctn__pool_remake(ctn__pool *pool, int n, ctn_var *const *vars, int nparked,
                             ctn_var *const *parked);
 /* Let optimizers rearrange their pools if variables were frozen or unfrozen. Between scopes. */

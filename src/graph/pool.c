@@ -104,7 +104,7 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
     if (!slab || !g) goto nomem;
     ctn__plan_runner.forget(ctx, p);
     ctn__zero(g, bytes, ctx->threads);
-    ctn__free(p->g);
+    void *old_g = p->g;
     ctn__free(p->var);
     ctn__free(p->parked);
     ctn__free(p->begin);
@@ -122,13 +122,16 @@ ctn_status ctn__pool_remake(ctn__pool *p, int n, ctn_var *const *vars, int npark
     p->uid = ctx->next_uid++;
     for (int i = 0; i < n; i++) {
         ctn_var *v = in[i] = vars[i];
+        void *to = ctn__pool_at(p, g, begin[i]);
+        if (v->pool == p && p->contributions > 0) memcpy(to, v->grad, ctn__bytes(&v->d));
+        v->grad = to;
         move(v, slab, ctn__pool_at(p, p->w, begin[i]));
-        v->grad = ctn__pool_at(p, g, begin[i]);
         v->pool = p;
         v->parked = NULL;
     }
     for (int i = 0; i < nparked; i++)
         if ((out[i] = parked[i])) park(p, out[i]);
+    ctn__free(old_g);
     ctn__slab_release(old);
     return CTN_OK;
 nomem:
@@ -170,9 +173,12 @@ ctn_status ctn__pool_new(ctn__pool **out, ctn_context *ctx, int n, ctn_var *cons
 ctn_status ctn__pools_arrange(ctn_context *ctx)
 {
     if (!ctx->regroup) return CTN_OK;
-    for (ctn__pool *p = ctx->pools; p; p = p->next)
-        if (p->arrange) CTN_TRY(p->arrange(p->owner));
-    ctx->regroup = false;
+    ctx->regroup = false; /* an owner that has to wait sets it again */
+    for (ctn__pool *p = ctx->pools; p; p = p->next) {
+        const ctn_status st = p->arrange ? p->arrange(p->owner) : CTN_OK;
+        ctx->regroup |= st < 0;
+        CTN_TRY(st);
+    }
     return CTN_OK;
 }
 

@@ -161,8 +161,8 @@ ctn_tensor *ctn__leaf(const char *at, ctn_var *v)
     t->version = v->version;
     if (grad) t->flags |= CTN__T_GRAD;
     /* the uid stands for the shape too, which never changes */
-    if (!ctn__tape_add(ctx, CTN__EV_VAR, v->uid << 1 | grad, v->version - v->base_version))
-        return NULL;
+    const uint64_t writes = v->version - v->base_version, type = (uint64_t)v->d.dtype << 56;
+    if (!ctn__tape_add(ctx, CTN__EV_VAR, v->uid << 1 | grad, writes | type)) return NULL;
     v->leaf = t;
     v->leaf_grad = grad;
     return t;

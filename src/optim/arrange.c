@@ -4,7 +4,8 @@
  * pool. There it needs no memory for gradients or state and takes no part in an exchange. When it
  * is trained again, it returns to the pool with zero state, and an exchange continues with the new
  * pool. A parameter that is frozen after its first step keeps its place in the pool, because its
- * state must be kept.
+ * state must be kept. One that is frozen while gradients are pending keeps its place until the
+ * step, because its gradient must be kept; with an exchange, its gradient is dropped.
  *
  * The optimizer's arrays `name` and `group` have the same order: first the variables of the pool,
  * then the parked ones, each in the order in which they were given to the optimizer.
@@ -120,12 +121,15 @@ ctn_status ctn__optim_arrange(ctn_optim *o)
     int active = 0;
     bool differs = false;
     ctn_status st = CTN_OK;
-    if (o->pool->contributions > 0) return CTN_OK;
+    /* A rank may have no samples and hence no pending gradients, but all ranks need one order. */
+    const bool pending = o->pool->contributions > 0, waits = pending && !o->pool->exchange;
     param *at = ctn__calloc((size_t)all, sizeof *at);
     if (!at) return CTN_ENOMEM;
     for (int i = 0; i < all; i++) {
         ctn_var *v = ctn__optim_var(o, i);
-        const bool in = i < o->pool->nvar, wants = v && (v->trainable || (in && has_state(o, i)));
+        const bool in = i < o->pool->nvar, stays = in && (has_state(o, i) || waits);
+        const bool wants = v && (v->trainable || stays);
+        if (wants && !v->trainable && !has_state(o, i)) o->ctx->regroup = true;
         at[i] = (param){v, o->name[i], o->group[i], in ? i : -1, wants};
         active += wants;
         differs |= v && wants != in;
@@ -135,6 +139,11 @@ ctn_status ctn__optim_arrange(ctn_optim *o)
                           "before ctn_dist_optim",
                           o->name[i]);
     }
+    if (st == CTN_OK && differs && pending && o->pool->exchange &&
+        ctn__exchange_is_exact(o->pool->exchange))
+        st = ctn_fail(CTN_ESTATE,
+                      "optimizer: parameters were frozen or unfrozen while gradients that are "
+                      "summed exactly are pending; take the step first");
     if (st == CTN_OK && differs && active > 0 && !ctn__optim_sharded(o)) {
         qsort(at, (size_t)all, sizeof *at, by_place);
         st = o->pool->exchange ? place_exchanged(o, at, active) : place(o, at, active);

@@ -87,13 +87,21 @@ static ctn_status reorder_prepare(ctn_prepare_args *a)
 ctn_op ctn__op_reorder = {
     sizeof(ctn_op), "reorder", 1, 1, CTN_OP_STRIDED, .prepare = reorder_prepare};
 
+/* A pool is f32 or f64, whatever the policy. */
 static ctn_status accumulate_run(const ctn_run_args *a)
 {
-    int64_t n = ctn__count(&a->dout[0]);
-    const float *restrict x = a->in[0];
-    float *restrict y = a->out[0];
-#pragma omp parallel for simd schedule(static) if (n > 16384)
-    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    const int64_t n = ctn__count(&a->dout[0]);
+    if (a->dout[0].dtype == CTN_F64) {
+        const double *restrict x = a->in[0];
+        double *restrict y = a->out[0];
+#pragma omp parallel for simd schedule(static) if (n > CHUNK)
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    } else {
+        const float *restrict x = a->in[0];
+        float *restrict y = a->out[0];
+#pragma omp parallel for simd schedule(static) if (n > CHUNK)
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    }
     return CTN_OK;
 }
 

@@ -14,6 +14,7 @@
 #include <catena/ops.h>
 #include <catena/optim.h>
 
+#include "graph/graph.h"
 #include "support/check.h"
 #include "support/ok.h"
 
@@ -347,6 +348,99 @@ static void refused_effects(void **state)
     ctn_context_free(other);
 }
 
+/* Two contributions before a step, in the type of the pool. */
+static void contributions_add_up(void **state)
+{
+    (void)state;
+    const struct {
+        ctn_precision policy;
+        ctn_dtype type;
+    } kinds[] = {{CTN_PRECISION_F32, CTN_F32},
+                 {CTN_PRECISION_BF16, CTN_F32},
+                 {CTN_PRECISION_F64, CTN_F64},
+                 {CTN_PRECISION_F32, CTN_F64}};
+    for (size_t k = 0; k < 2 * sizeof kinds / sizeof *kinds; k++) {
+        const ctn_dtype t = kinds[k / 2].type;
+        const size_t bytes = 4 * ctn_dtype_size(t);
+        const double wide[4] = {1, 2, 3, 4};
+        const float narrow[4] = {1, 2, 3, 4};
+        ctn_context *c = NULL;
+        ctn_var *w = NULL;
+        ctn_optim *o = NULL;
+        const ctn_status st =
+            ctn_context_new(&c,
+                            CTN_OPT(ctn_context_opt, .threads = 1, .precision = kinds[k / 2].policy,
+                                    .mode = k % 2 ? CTN_MODE_EAGER : CTN_MODE_PLANNED));
+        ctn_error_clear();
+        if (st == CTN_EUNSUPPORTED) continue; /* a CPU without bf16 */
+        OK(st);
+        OK(ctn_var_new(&w, c, "w", CTN_PARAM, t, CTN_SHAPE(4)));
+        OK(ctn_var_set(w, t == CTN_F64 ? (const void *)wide : narrow, bytes));
+        OK(ctn_sgd_new(&o, (ctn_vars){1, &w, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+        for (int later = 0; later < 2; later++) { /* in one plan, in two */
+            double gd[4];
+            float gf[4];
+            OK(ctn_scope_begin(c));
+            OK(ctn_backward(o, square_sum(ctn_use(w))));
+            if (later) OK(ctn_flush(c));
+            OK(ctn_backward(o, ctn_sum(ctn_scale(ctn_use(w), 3), CTN_ALL_AXES, 0)));
+            OK(ctn_var_grad(w, t == CTN_F64 ? (void *)gd : gf, bytes));
+            for (int i = 0; i < 4; i++)
+                assert_true((t == CTN_F64 ? gd[i] : (double)gf[i]) == 2 * wide[i] + 3);
+            OK(ctn_scope_end(c));
+            OK(ctn_scope_begin(c)); /* the optimizer starts anew */
+            OK(ctn_optim_step(o));
+            OK(ctn_var_set(w, t == CTN_F64 ? (const void *)wide : narrow, bytes));
+            OK(ctn_scope_end(c));
+        }
+        ctn_optim_free(o);
+        ctn_var_free(w);
+        ctn_context_free(c);
+    }
+}
+
+/* Another type of a variable makes other plans, also of later segments, which do not read it. */
+static void plans_depend_on_types_of_variables(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4; run++) {
+        OK(ctn__var_convert(s, CTN_F32));
+        OK(ctn_var_set(s, (float[]){1, 2}, 8));
+        if (run % 2) OK(ctn__var_convert(s, CTN_F64));
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *x = ctn_flip(ctn_use(s), 1, (const int64_t[]){0});
+        OK(ctn_flush(ctx));
+        assert_true(ctn_item(ctn_sum(ctn_scale(x, 3), CTN_ALL_AXES, 0)) == 9);
+        OK(ctn_scope_end(ctx));
+    }
+}
+
+/* What a failed scope has left pending does not change the plans of the next one. */
+static void a_failed_run_leaves_no_pending_writes(void **state)
+{
+    (void)state;
+    ctn_plan_stats before, after;
+    for (int run = 0; run < 4; run++) {
+        if (run % 2) {
+            start(1, 2);
+            OK(ctn_assign(s, ctn_scale(ctn_use(s), 5)));
+            ctn_tensor *bad = ctn_slice(ctn_use(p), 0, 2, 1);
+            float v;
+            assert_int_equal(ctn_read(bad, &v, 4), CTN_EARG);
+            assert_int_equal(ctn_scope_end(ctx), CTN_EARG);
+            ctn_error_clear();
+        }
+        ctn_context_get_stats(ctx, &before);
+        OK(ctn_scope_begin(ctx));
+        ctn_tensor *x = ctn_use(s);
+        OK(ctn_assign(s, ctn_input(ctx, (float[]){7, 8}, CTN_F32, CTN_SHAPE(2))));
+        expect(x, run == 0 ? 0 : run == 2 ? 7 : 1, run == 0 ? 0 : run == 2 ? 8 : 2);
+        OK(ctn_scope_end(ctx));
+        ctn_context_get_stats(ctx, &after);
+        if (run > 0) assert_int_equal(after.misses, before.misses);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +453,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_constant_gradient_can_be_asked_by, setup, teardown),
         cmocka_unit_test_setup_teardown(grad_mode_of_a_gradient_is_hashed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_parameter_is_a_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(contributions_add_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(plans_depend_on_types_of_variables, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_run_leaves_no_pending_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_effects, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(half_a_record_does_not_run, setup, teardown),

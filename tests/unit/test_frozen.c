@@ -201,13 +201,113 @@ static void is_not_exchanged(void **state)
     ctn_comm_free(c);
 }
 
+static void backward(model *m)
+{
+    OK(ctn_scope_begin(m->c));
+    ctn_tensor *l = ctn_mul(ctn_use(m->v[0]), ctn_use(m->v[0]));
+    l = ctn_add(ctn_sum(l, CTN_ALL_AXES, 0), ctn_sum(ctn_use(m->v[2]), CTN_ALL_AXES, 0));
+    OK(ctn_backward(m->o, l));
+}
+
+static float first(ctn_var *v, int grad)
+{
+    float x[H * H];
+    const size_t bytes = (size_t)(v->d.dim[0] * v->d.dim[1]) * sizeof *x;
+    if (grad) OK(ctn_var_grad(v, x, bytes));
+    else OK(ctn_var_get(v, x, bytes));
+    return x[0];
+}
+
+/* Freezing and thawing between two contributions keeps what is pending, and what is contributed to
+ * a thawed parameter counts from then on. An exchange continues with the new order. */
+static void gradients_stay(void **state)
+{
+    (void)state;
+    ctn_comm *c;
+    OK(ctn_comm_loopback(&c, 1, NULL));
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        model m;
+        open_model(&m, 1);
+        ctn_optim_free(m.o);
+        OK(ctn_sgd_new(&m.o, (ctn_vars){3, m.v, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 0.5)));
+        ctn_var_set_trainable(m.v[0], 0);
+        if (exchanged) OK(ctn_dist_optim(m.o, c, NULL));
+        const float w = first(m.v[0], 0), head = first(m.v[2], 0);
+        backward(&m);
+        OK(ctn_scope_end(m.c));
+        ctn_var_set_trainable(m.v[0], 1);
+        backward(&m);
+        assert_float_equal(first(m.v[0], 1), 2 * w, 0);
+        assert_float_equal(first(m.v[2], 1), 2, 0);
+        OK(ctn_scope_end(m.c));
+        ctn_var_set_trainable(m.v[2], 0); /* keeps its gradient until the step */
+        backward(&m);
+        assert_float_equal(first(m.v[0], 1), 4 * w, 0);
+        OK(ctn_scope_end(m.c));
+        ctn_var_set_trainable(m.v[2], 1);
+        backward(&m);
+        assert_float_equal(first(m.v[0], 1), 6 * w, 0);
+        assert_float_equal(first(m.v[2], 1), exchanged ? 1 : 3, 0);
+        OK(ctn_optim_step(m.o));
+        OK(ctn_scope_end(m.c));
+        assert_float_equal(first(m.v[0], 0), w - 3 * w, 1e-6);
+        assert_float_equal(first(m.v[2], 0), head - (exchanged ? 0.5f : 1.5f), 1e-6);
+        close_model(&m);
+    }
+    ctn_comm_free(c);
+}
+
+/* It was frozen while gradients were pending and leaves the pool after the step. */
+static void is_parked_after_the_step(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 0);
+    OK(ctn_optim_group(m.o, "between", CTN_OPT(ctn_group_opt, .freeze = 1)) > 0 ? CTN_OK
+                                                                                : CTN_EARG);
+    backward(&m);
+    OK(ctn_scope_end(m.c));
+    ctn_var_set_trainable(m.v[0], 0);
+    OK(ctn_scope_begin(m.c));
+    assert_int_equal(m.o->pool->count, H * I + O * H);
+    OK(ctn_optim_step(m.o));
+    OK(ctn_scope_end(m.c));
+    OK(ctn_scope_begin(m.c));
+    assert_int_equal(m.o->pool->count, O * H);
+    OK(ctn_scope_end(m.c));
+    close_model(&m);
+}
+
+static void exact_sums_refuse(void **state)
+{
+    (void)state;
+    ctn_comm *c;
+    model m;
+    OK(ctn_comm_loopback(&c, 1, NULL));
+    open_model(&m, 0);
+    ctn_var_set_trainable(m.v[0], 0);
+    OK(ctn_dist_optim(m.o, c, CTN_OPT(ctn_dist_opt, .exact = 4)));
+    backward(&m);
+    OK(ctn_scope_end(m.c));
+    ctn_var_set_trainable(m.v[0], 1);
+    assert_int_equal(ctn_scope_begin(m.c), CTN_ESTATE);
+    assert_non_null(strstr(ctn_error_message(), "take the step first"));
+    ctn_error_clear();
+    ctn_var_set_trainable(m.v[0], 0);
+    OK(ctn_scope_begin(m.c));
+    OK(ctn_optim_step(m.o));
+    OK(ctn_scope_end(m.c));
+    close_model(&m);
+    ctn_comm_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_no_memory),
-        cmocka_unit_test(others_train_the_same),
-        cmocka_unit_test(a_parked_one_may_go),
-        cmocka_unit_test(is_not_exchanged),
+        cmocka_unit_test(takes_no_memory),     cmocka_unit_test(others_train_the_same),
+        cmocka_unit_test(a_parked_one_may_go), cmocka_unit_test(is_not_exchanged),
+        cmocka_unit_test(gradients_stay),      cmocka_unit_test(is_parked_after_the_step),
+        cmocka_unit_test(exact_sums_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,6 @@ typedef struct {
     ctn_context *c;
     ctn_var *v[VARS];
     ctn_optim *o;
-    int pending;
     float seen[256]; /* one loss of each run */
     int runs;
 } model;
@@ -89,7 +88,22 @@ static void write_all(model *m)
     }
 }
 
-enum { EVALUATE, ACCUMULATE, STEP, WRITE, FREEZE, ASSIGN, ACTIONS };
+/* Two more steps: one parameter is frozen between backward and step, or is a constant of the loss. */
+enum { EVALUATE, ACCUMULATE, STEP, WRITE, FREEZE, ASSIGN, FREEZE_STEP, CONSTANT_STEP, ACTIONS };
+
+/* The loss, with parameter i read while gradients are off. */
+static ctn_tensor *loss_without(model *m, int i)
+{
+    ctn_context_set_grad(m->c, 0);
+    ctn_tensor *w = ctn_mean(ctn_square(ctn_use(m->v[i])), CTN_ALL_AXES, 0);
+    ctn_tensor *x = ctn_input(m->c, image, CTN_F32, CTN_SHAPE(N, C, SIDE, SIDE));
+    if (i < 3)
+        x = ctn_conv(x, ctn_use(m->v[i]), NULL, CTN_OPT(ctn_conv_opt, .pad = {i == 1 ? 0 : 1}));
+    w = ctn_add(w, ctn_mean(x, CTN_ALL_AXES, 0));
+    ctn_context_set_grad(m->c, 1);
+    const int k = (i + 1) % VARS;
+    return ctn_add(w, ctn_mean(ctn_square(ctn_use(m->v[k])), CTN_ALL_AXES, 0));
+}
 
 static void act(model *m, int what, uint32_t seed)
 {
@@ -101,22 +115,25 @@ static void act(model *m, int what, uint32_t seed)
         OK(ctn_var_set(m->v[i], w, bytes_of(i)));
         return;
     case FREEZE:
-        if (m->pending == 0 && i < 3) ctn_var_set_trainable(m->v[i], !ctn_var_trainable(m->v[i]));
+        if (i < 3) ctn_var_set_trainable(m->v[i], !ctn_var_trainable(m->v[i]));
         return;
     default: break;
     }
+    const bool steps = what == STEP || what == FREEZE_STEP || what == CONSTANT_STEP;
+    const int trained = ctn_var_trainable(m->v[i]);
+    if (what == CONSTANT_STEP) ctn_var_set_trainable(m->v[(i + 1) % VARS], 1);
     OK(ctn_scope_begin(m->c));
-    ctn_tensor *l = loss_of(m);
+    ctn_tensor *l = what == CONSTANT_STEP ? loss_without(m, i) : loss_of(m);
     if (what == ASSIGN) {
         OK(ctn_assign(m->v[i], ctn_scale(ctn_use(m->v[i]), 0.9)));
         l = ctn_add(l, loss_of(m)); /* before and after the assign */
     }
-    if (what == ACCUMULATE || what == STEP) OK(ctn_backward(m->o, l));
-    m->pending += what == ACCUMULATE || what == STEP;
-    if (what == STEP) OK(ctn_optim_step(m->o));
-    if (what == STEP) m->pending = 0;
+    if (what == ACCUMULATE || steps) OK(ctn_backward(m->o, l));
+    if (what == FREEZE_STEP) ctn_var_set_trainable(m->v[i], 0);
+    if (steps) OK(ctn_optim_step(m->o));
     m->seen[m->runs++] = (float)ctn_item(l);
     OK(ctn_scope_end(m->c));
+    if (what == FREEZE_STEP) ctn_var_set_trainable(m->v[i], trained);
 }
 
 static void the_same_as_without(void **state)
