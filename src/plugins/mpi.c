@@ -69,10 +69,10 @@ extern int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 #pragma weak MPIX_Comm_agree
 #endif
 
-/* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; TARGET is 1 +
- * the rank of a put. */
-enum { REQUEST, COUNT, TARGET, KIND };
-enum { OTHER, RECEIVE }; /* KIND */
+/* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; PEER is 1 + the
+ * rank that is written to or received from; 0: none. KIND is 1 + the bytes that are expected. */
+enum { REQUEST, COUNT, PEER, KIND };
+enum { OTHER, RECEIVE }; /* KIND; RECEIVE and more: a receive */
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request must fit a word");
 
 static ctn__net_fail *fail;
@@ -164,8 +164,7 @@ static ctn_status post(mpi_net *n, bool send, void *buf, size_t bytes, int peer,
                  : MPI_Irecv(buf, count, type, peer, tag, n->comm, &q);
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, call, peer);
-    keep(r, q, -1);
-    if (!send) r->word[KIND] = RECEIVE;
+    keep(r, q, send ? -1 : peer, send ? OTHER : RECEIVE + (uint64_t)bytes);
     return CTN_OK;
 }
 
@@ -181,36 +180,56 @@ static ctn_status mpi_recv(ctn__net *net, void *buf, size_t bytes, int from, int
     return post((mpi_net *)net, false, buf, bytes, from, tag, r);
 }
 
-/* *done: all are complete and freed. */
-static int test_all(MPI_Request *q, int n, int *done)
+/* *done: all are complete and freed. status: of one request. */
+static int test_all(MPI_Request *q, int n, int *done, MPI_Status *status)
 {
-    return n == 1 ? MPI_Test(q, done, MPI_STATUS_IGNORE)
-                  : MPI_Testall(n, q, done, MPI_STATUSES_IGNORE);
+    return n == 1 ? MPI_Test(q, done, status) : MPI_Testall(n, q, done, MPI_STATUSES_IGNORE);
+}
+
+/* A receive has ended. MPI takes a message that is shorter than expected for a success. */
+static ctn_status received(const mpi_net *n, int error, const MPI_Status *status, int from,
+                           uint64_t expected)
+{
+    MPI_Count bytes = 0;
+    int class = MPI_SUCCESS;
+    if (error != MPI_SUCCESS && MPI_Error_class(error, &class) == MPI_SUCCESS &&
+        class == MPI_ERR_TRUNCATE)
+        return ctn__net_length(fail, from, n->net.rank, (size_t)expected, true);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Test of a message from", from);
+    MPI_TRY(MPI_Get_elements_x, status, MPI_BYTE, &bytes);
+    if ((uint64_t)bytes == expected) return CTN_OK;
+    return ctn__net_length(fail, from, n->net.rank, (size_t)expected, false);
 }
 
 static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
 {
     mpi_net *n = (mpi_net *)net;
-    const int count = (int)r->word[COUNT], target = (int)r->word[TARGET] - 1;
+    const int count = (int)r->word[COUNT], peer = (int)r->word[PEER] - 1;
+    const uint64_t kind = r->word[KIND];
+    MPI_Status status;
     *done = true;
     if (count == 0) return CTN_OK;
     MPI_Request one;
     memcpy(&one, &r->word[REQUEST], sizeof one);
     MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
     int flag = 0;
-    const int error = test_all(all, count, &flag);
+    const int error = test_all(all, count, &flag, &status);
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one); /* freed, even on an error */
+    if (kind >= RECEIVE && (flag || error != MPI_SUCCESS)) {
+        if (error == MPI_SUCCESS) *r = nothing;
+        return received(n, error, &status, peer, kind - RECEIVE);
+    }
     if (error != MPI_SUCCESS)
-        return wrong(error, target < 0 ? "MPI_Test" : "MPI_Test of a put to", target);
+        return wrong(error, peer < 0 ? "MPI_Test" : "MPI_Test of a put to", peer);
     *done = flag;
     if (!flag) return CTN_OK;
     if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* a prepared request is kept */
     if (count > 1) free(all);
     *r = nothing;
-    if (target < 0) return CTN_OK;
+    if (peer < 0) return CTN_OK;
     /* The bytes have left. MPI has no non-blocking test for whether they have arrived. */
-    const int flushed = MPI_Win_flush(target, n->window);
-    return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
+    const int flushed = MPI_Win_flush(peer, n->window);
+    return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", peer);
 }
 
 /* A receive can be cancelled if no part of it has arrived. Sends, puts and sums cannot be
@@ -224,11 +243,11 @@ static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
     memcpy(&one, &r->word[REQUEST], sizeof one);
     MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
     int done = 0;
-    if (r->word[KIND] == RECEIVE) {
+    if (r->word[KIND] >= RECEIVE) {
         MPI_Cancel(&one);
         r->word[KIND] = OTHER; /* cancel only once */
     }
-    if (test_all(all, count, &done) != MPI_SUCCESS) return false;
+    if (test_all(all, count, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
     if (!done) return false;
     if (count > 1) free(all);
@@ -335,7 +354,7 @@ static ctn_status start_prepared(mpi_net *n, void *buf, int count, MPI_Datatype 
                 &s->request);
     MPI_TRY(MPI_Start, &s->request);
     n->active++;
-    keep(r, s->request, -1);
+    keep(r, s->request, -1, OTHER);
     return CTN_OK;
 }
 
@@ -380,7 +399,7 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
         if (error != MPI_SUCCESS) return wrong(error, "MPI_Iallreduce", -1);
     }
     if (parts == 1) {
-        keep(r, one, -1);
+        keep(r, one, -1, OTHER);
     } else {
         r->word[REQUEST] = (uint64_t)(uintptr_t)q;
         r->word[COUNT] = (uint64_t)parts;
@@ -413,7 +432,7 @@ static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, 
     error = MPI_Rput(buf, count, type, to, (MPI_Aint)offset, count, type, n->window, &q);
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, "MPI_Rput to", to);
-    keep(r, q, to);
+    keep(r, q, to, OTHER);
     return CTN_OK;
 }
 
