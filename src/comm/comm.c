@@ -33,12 +33,12 @@ static ctn_status post(ctn_comm *c, parcel *m, const void *out, void *in, size_t
     m->copy = ctn__malloc(bytes);
     if (!m->copy) return CTN_ENOMEM;
     if (out) memcpy(m->copy, out, bytes);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = out ? net->vt->send(net, m->copy, bytes, peer, tag, &m->req)
                         : net->vt->recv(net, m->copy, bytes, peer, tag, &m->req);
     c->messages += out != NULL;
     c->sent_small += out ? bytes : 0;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     if (st < 0) {
         ctn__free(m->copy);
         m->copy = NULL;
@@ -63,9 +63,9 @@ static void take(ctn_comm *c, parcel *m)
     if (!m->copy) return;
     if (m->done && m->to) memcpy(m->to, m->copy, m->bytes);
     if (!m->done) { /* the group has failed */
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         m->done = c->net->vt->cancel(c->net, &m->req);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
     }
     if (m->done) ctn__free(m->copy);
 }
@@ -78,10 +78,10 @@ static ctn_status wait_for(ctn_comm *c, parcel *a, parcel *b)
     const ctn__coreset *cores = ctn__cores_pause();
     c->waiting++;
     while (st == CTN_OK && !(over(a) && over(b))) {
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         st = look(c, a);
         if (st == CTN_OK) st = look(c, b);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
         if (st == CTN_OK) st = ctn__comm_poll(c);
         if (st == CTN_OK && !(over(a) && over(b))) st = ctn__comm_turn(c, &turns);
     }
@@ -240,7 +240,8 @@ ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
         return CTN_ENOMEM;
     }
     c->net = net;
-    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->own_lock, NULL);
+    c->lock = net->lock ? net->lock : &c->own_lock;
     pthread_cond_init(&c->begun, NULL);
     CTN_TRY_GOTO(st, fail, ctn__opt("comm", &c->opt, sizeof c->opt, opt));
     CTN_TRY_GOTO(st, fail, check_options(&c->opt));
@@ -359,7 +360,7 @@ void ctn_comm_free(ctn_comm *c)
     ctn__free(c->coming);
     ctn__free(c->tables);
     pthread_cond_destroy(&c->begun);
-    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->own_lock);
     ctn__free(c);
 }
 
@@ -371,15 +372,15 @@ void ctn_comm_break(ctn_comm *c, const char *message)
 {
     if (!c || c->heard || c->told[0]) return;
     if (c->failed && c->net->survives) { /* ranks are lost: messages may not arrive */
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         c->net->vt->revoke(c->net);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
         return;
     }
     char *text = c->told; /* must stay while it is being sent */
     ctn_comm_fail(c, message);
     snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     for (int r = 0; r < c->place.size; r++) {
         ctn__net_req q; /* never waited for: short messages need no further call */
         bool done;
@@ -387,7 +388,7 @@ void ctn_comm_break(ctn_comm *c, const char *message)
         if (c->net->vt->send(c->net, text, FAILED_BYTES, r, CTN__TAG_FAILED, &q) == CTN_OK)
             (void)c->net->vt->test(c->net, &q, &done);
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
 }
 
 /* First spin, then yield, then sleep, because ranks may share a core. */
@@ -406,9 +407,9 @@ ctn_status ctn__comm_listen(ctn_comm *c)
     char text[FAILED_BYTES];
     bool got = false;
     CTN_TRY(check(c));
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     if (st == CTN_OK && got) {
         text[sizeof text - 1] = 0;
         c->heard = true;
@@ -485,7 +486,7 @@ bool ctn__comm_abandon(ctn_comm *c)
      * on a communicator of a lost rank can crash (Open MPI 5.0.7). */
     const bool meet = c->net->vt->drop != NULL && !c->net->survives && (c->heard || c->told[0]);
     c->abandoned = true;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     c->stuck = !abandon_requests(c);
     if (meet) begin_farewell(c, f);
     while (meet && (c->stuck || !over_farewell(f)) && ctn__now_ns() < until) {
@@ -498,7 +499,7 @@ bool ctn__comm_abandon(ctn_comm *c)
     bool open = false;
     for (int k = 0; k < f->rounds; k++)
         open |= !f->came[k] && !c->net->vt->cancel(c->net, &f->in[k]);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     ctn__cores_resume(cores);
     if (!open) ctn__free(f);
     return c->stuck;
