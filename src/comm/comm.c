@@ -368,6 +368,33 @@ void ctn_comm_free(ctn_comm *c)
 
 enum { FAILED_BYTES = sizeof((ctn_comm *)0)->told, QUIET = 256 };
 
+/* Under the lock. The request is never waited for: short messages need no further call. */
+static void tell_rank(ctn_comm *c, int to)
+{
+    ctn__net_req q;
+    bool done;
+    if (c->net->vt->send(c->net, c->told, FAILED_BYTES, to, CTN__TAG_FAILED, &q) < 0) return;
+    c->messages++;
+    (void)c->net->vt->test(c->net, &q, &done);
+}
+
+/* Sends c->told to the ranks 1, 2, 4, ... further on and back. Each of them passes on the first
+ * such message that it receives. So all ranks together send at most 2 p log2 p messages, however
+ * many of them fail, and the ranks that are left reach each other in many ways if some are gone. */
+static void tell_ranks(ctn_comm *c)
+{
+    const int size = c->place.size, rank = c->place.rank;
+    pthread_mutex_lock(c->lock);
+    for (int d = 1; d < size; d <<= 1) {
+        const int on = (rank + d) % size, back = (rank - d + size) % size;
+        tell_rank(c, on);
+        /* The ranks that are d back may be those that are another power of two on. */
+        const int far = size - d;
+        if ((far & (far - 1)) != 0) tell_rank(c, back);
+    }
+    pthread_mutex_unlock(c->lock);
+}
+
 void ctn_comm_break(ctn_comm *c, const char *message)
 {
     if (!c || c->heard || c->told[0]) return;
@@ -377,18 +404,9 @@ void ctn_comm_break(ctn_comm *c, const char *message)
         pthread_mutex_unlock(c->lock);
         return;
     }
-    char *text = c->told; /* must stay while it is being sent */
     ctn_comm_fail(c, message);
-    snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
-    pthread_mutex_lock(c->lock);
-    for (int r = 0; r < c->place.size; r++) {
-        ctn__net_req q; /* never waited for: short messages need no further call */
-        bool done;
-        if (r == c->place.rank) continue;
-        if (c->net->vt->send(c->net, text, FAILED_BYTES, r, CTN__TAG_FAILED, &q) == CTN_OK)
-            (void)c->net->vt->test(c->net, &q, &done);
-    }
-    pthread_mutex_unlock(c->lock);
+    snprintf(c->told, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
+    tell_ranks(c);
 }
 
 /* First spin, then yield, then sleep, because ranks may share a core. */
@@ -410,13 +428,12 @@ ctn_status ctn__comm_listen(ctn_comm *c)
     pthread_mutex_lock(c->lock);
     ctn_status st = c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got);
     pthread_mutex_unlock(c->lock);
-    if (st == CTN_OK && got) {
-        text[sizeof text - 1] = 0;
-        c->heard = true;
-        ctn_comm_fail(c, text);
-        st = check(c);
-    }
-    return st;
+    if (st < 0 || !got) return st;
+    c->heard = true;
+    snprintf(c->told, sizeof c->told, "%.*s", (int)sizeof text - 1, text);
+    ctn_comm_fail(c, c->told);
+    tell_ranks(c);
+    return check(c);
 }
 
 ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
