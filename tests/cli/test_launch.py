@@ -307,6 +307,28 @@ def elsewhere():
     return ["sh", "rank", "train"]
 
 
+def test_stop_while_mpi_starts():
+    """Rank 0 gets SIGUSR1 while it waits in MPI_Init for rank 1, and saves all the same."""
+    make_arrays()
+    Path("rank").write_text('while [ "$OMPI_COMM_WORLD_RANK" = 1 ] && [ ! -e go ]; do sleep 0.05; '
+                            f'done\necho $$ > pid.$OMPI_COMM_WORLD_RANK\nexec "{CATENA}" "$@"\n')
+    job = start(MPIRUN, "--oversubscribe", "-np", 2, "sh", "rank", "train", *ARRAYS, "--epochs", 0,
+                "--iterations", 10 ** 9, "--save-iterations", 10 ** 9)
+
+    def waits():
+        try:
+            pid = int(Path("pid.0").read_text())
+            return "catena_mpi" in Path(f"/proc/{pid}/maps").read_text() and pid
+        except (OSError, ValueError):
+            return 0
+    wait_for(waits, "MPI to start")
+    os.kill(waits(), signal.SIGUSR1)
+    Path("go").touch()
+    _, text = job.communicate(timeout=LIMIT)
+    assert job.returncode == 85 and "stopped (SIGUSR1)" in text, (job.returncode, text)
+    assert Path("result/unfinished").exists()
+
+
 def test_resume_where_one_rank_sees_nothing():
     """Rank 0 reads the state and sends it to the other ranks, which need no result folder."""
     make_arrays()

@@ -188,6 +188,8 @@ int launch_begin(launch *l, const command *cmd)
     if (!several) return -1;
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
+    log_rank = (int)by.rank; /* until MPI says it */
+    if (cmd->prepare) cmd->prepare();
     if (!set_variables()) return connect_ranks(l, cmd, &by);
     signal(SIGPIPE, SIG_IGN); /* Open MPI may be sending to the lost rank */
     limit_start(true);
