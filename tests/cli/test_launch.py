@@ -199,6 +199,16 @@ def test_singletons_are_stopped():
     assert not Path("result").exists()
     done = run("pack", "a", "b", code=3, env={**step, "SLURM_PROCID": "0"})
     assert "runs as a single task" in done.stderr, done.stderr
+    done = run("train", *ARRAYS, code=3, env={**step, "SLURM_PROCID": "0", "PMIX_RANK": "0"})
+    assert "srun --mpi=pmi2" in done.stderr and "--mpi=pmix" not in done.stderr, done.stderr
+
+
+def test_nested_launchers():
+    inner = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}
+    done = run("selftest", code=3, env={**inner, "PMI_RANK": "1", "PMI_SIZE": "2"})
+    assert "use only one launcher" in done.stderr, done.stderr
+    run("info", env={**inner, "PMI_RANK": "1", "PMI_SIZE": "2"})
+    run("selftest", env={**inner, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"})
 
 
 def test_memory():

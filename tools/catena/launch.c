@@ -30,16 +30,15 @@ static const struct {
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_RANK",
      "this mpiexec does not belong to the MPI that Catena loads: use the mpiexec of that MPI, or "
      "build the plug-in for this one (catena mpi-setup)"},
-    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
-     "use srun --mpi=pmix (srun --mpi=list shows the choices), or mpirun inside sbatch"},
+    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL},
     {"mpiexec", "PMIX_RANK", "PJM_MPI_PROC", "PMIX_RANK",
      "Catena loads an MPI other than this system's: build the plug-in for the system's MPI (catena "
      "mpi-setup)"},
 };
 
 typedef struct {
-    const char *name, *fix;
-    int64_t size, rank; /* size 0: unknown */
+    const char *name, *outer, *fix; /* outer: it started several launchers; NULL: none did */
+    int64_t size, rank;             /* size 0: unknown */
 } announced;
 
 static int64_t number_of(const char *name)
@@ -56,15 +55,30 @@ static bool slurm_gives_pmi(void)
            number_of("SLURM_PROCID") == number_of("PMI_RANK");
 }
 
+/* Open MPI finds the tasks of srun through PMIx, and MPICH through PMI-2. */
+static const char *slurm_fix(void)
+{
+    return getenv("PMIX_RANK")
+               ? "it does not use PMIx, which srun offers: use srun --mpi=pmi2 (srun --mpi=list "
+                 "shows the choices), an MPI with PMIx, or mpirun inside sbatch"
+               : "use srun --mpi=pmix (srun --mpi=list shows the choices), or mpirun inside sbatch";
+}
+
 static announced look(void)
 {
+    announced a = {0};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const char *mark = getenv(launchers[i].mark);
+        const char *mark = getenv(launchers[i].mark), *fix = launchers[i].fix;
         if (!mark || !mark[0] || (i == 1 && slurm_gives_pmi())) continue;
-        return (announced){launchers[i].name, launchers[i].fix, number_of(launchers[i].size),
-                           number_of(launchers[i].rank)};
+        const int64_t size = number_of(launchers[i].size);
+        /* Not so for Slurm, whose tasks may be the daemons by which mpirun starts ranks, and for
+         * variables of a job script. */
+        if (i == 1 && a.name && a.size == 1 && size > 1) a.outer = launchers[i].name;
+        if (a.name) continue;
+        a = (announced){launchers[i].name, NULL, fix ? fix : slurm_fix(), size,
+                        number_of(launchers[i].rank)};
     }
-    return (announced){0};
+    return a;
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -77,6 +91,16 @@ static int refuse_many(const command *cmd, const announced *by)
             "catena %s: %s started %lld tasks, but this command runs as a single task: start "
             "only one\n",
             cmd->name, by->name, (long long)by->size);
+    return EXIT_ENVIRONMENT;
+}
+
+/* Each of them would work alone, although somebody has asked for several ranks. */
+static int refuse_nested(const command *cmd, const announced *by)
+{
+    say(stderr,
+        "catena %s: %s started one task, and %s started several of these launchers, whose tasks "
+        "cannot find each other: use only one launcher\n",
+        cmd->name, by->name, by->outer);
     return EXIT_ENVIRONMENT;
 }
 
@@ -185,6 +209,7 @@ int launch_begin(launch *l, const command *cmd)
     announced by = look();
     const bool several = by.name && (by.size > 1 || by.rank > 0 || by.size == 0);
     l->launcher = by.name;
+    if (by.outer && cmd->ranks != RANKS_ANY) return refuse_nested(cmd, &by);
     if (!several) return -1;
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
