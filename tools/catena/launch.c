@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "start/verdict.h"
 #include "watchdog/watchdog.h"
 
 /* ---- who launched us ------------------------------------------------------------------------- */
@@ -104,10 +105,13 @@ static int refuse_nested(const command *cmd, const announced *by)
     return EXIT_ENVIRONMENT;
 }
 
-static int told(const command *cmd, const announced *by)
+/* MPI does not always say that the cause of an error is a lost rank. perhaps_lost: MPI itself
+ * works, or leaves it to the other ranks what to do. */
+static int told(const command *cmd, bool print, bool perhaps_lost)
 {
-    if (by->rank != 0) return EXIT_ENVIRONMENT;
-    return report_failure(cmd->name, DOING_SETUP);
+    const ctn_status st = ctn_error_status();
+    const int code = print ? report_failure(cmd->name, DOING_SETUP) : EXIT_ENVIRONMENT;
+    return perhaps_lost && (st == CTN_EPEER || st == CTN_EENGINE) ? EXIT_OTHER_RANK : code;
 }
 
 /* Settings of Open MPI, unless the user has chosen others. Returns whether ranks can survive the
@@ -179,17 +183,18 @@ static ctn_status learn_hosts(launch *l)
 }
 
 /* Starts MPI and the watchdog. */
-static int connect_ranks(launch *l, const command *cmd, const announced *by)
+static int connect_ranks(launch *l, const command *cmd, const announced *by, bool survives)
 {
     ctn_comm_opt opt = {.struct_size = sizeof opt};
-    if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, by);
+    if (ctn_mpi_init(NULL, NULL) < 0) return told(cmd, by->rank == 0, survives);
+    if (ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, by->rank == 0, true);
     l->rank = ctn_comm_rank(l->comm);
     l->size = ctn_comm_size(l->comm);
     l->survives = ctn_comm_survives(l->comm);
     if (l->size == 1 && by->size == 0 && by->rank == 0) { /* it is one task after all */
         ctn_comm_free(l->comm);
         l->comm = NULL;
-        return ctn_mpi_finalize() < 0 ? told(cmd, by) : -1;
+        return ctn_mpi_finalize() < 0 ? told(cmd, by->rank == 0, false) : -1;
     }
     if (l->size == 1) {
         if (by->rank == 0)
@@ -198,13 +203,13 @@ static int connect_ranks(launch *l, const command *cmd, const announced *by)
         return EXIT_ENVIRONMENT;
     }
     log_rank = l->rank;
-    if (learn_hosts(l) < 0) return report_failure(cmd->name, DOING_SETUP);
-    return watchdog_begin(l) < 0 ? report_failure(cmd->name, DOING_SETUP) : -1;
+    return learn_hosts(l) < 0 || watchdog_begin(l) < 0 ? told(cmd, true, true) : -1;
 }
 
 int launch_begin(launch *l, const command *cmd)
 {
     *l = (launch){.size = 1, .machine_ranks = 1};
+    verdict_begin();
     gethostname(l->host, sizeof l->host - 1);
     announced by = look();
     const bool several = by.name && (by.size > 1 || by.rank > 0 || by.size == 0);
@@ -213,12 +218,12 @@ int launch_begin(launch *l, const command *cmd)
     if (!several) return -1;
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
-    log_rank = (int)by.rank; /* until MPI says it */
+    l->rank = log_rank = (int)by.rank; /* until MPI says it */
     if (cmd->prepare) cmd->prepare();
-    if (!set_variables()) return connect_ranks(l, cmd, &by);
+    if (!set_variables()) return connect_ranks(l, cmd, &by, false);
     signal(SIGPIPE, SIG_IGN); /* Open MPI may be sending to the lost rank */
     limit_start(true);
-    const int code = connect_ranks(l, cmd, &by);
+    const int code = connect_ranks(l, cmd, &by, true);
     limit_start(false);
     return code;
 }
@@ -416,6 +421,7 @@ int launch_args(launch *l, args *a, const command *cmd, int argc, char **argv)
 int launch_end(launch *l, int code)
 {
     if (!l->comm) {
+        if (l->rank == 0) verdict_send(code);
         cores_free(l);
         return code;
     }
@@ -425,6 +431,7 @@ int launch_end(launch *l, int code)
     if (well) well = ctn_comm_barrier(l->comm) >= 0;
     if (!well) code = watchdog_leave(code);
     else watchdog_end();
+    if (l->rank == 0) verdict_send(well ? code : watchdog_verdict(code));
     /* MPI_Finalize would wait for lost ranks, also for one that is lost at that moment. */
     if (!well || l->survives) {
         fflush(stdout);
