@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs tests/mpi under mpirun on this machine as "mpi.<kind>.<program>.<ranks>". The programs
-# world, train and parts work with every MPI; guest and net are compiled with each. If an MPI or its
-# launcher is missing, one skipped test reports it. There are no MPI tests with sanitizers, which
-# would report errors in MPI itself; the same algorithms run there on threads (unit.comm).
+# world, train and parts work with every MPI; guest, net, serial and solver are compiled with each.
+# If an MPI or its launcher is missing, one skipped test reports it. There are no MPI tests with
+# sanitizers, which would report errors in MPI itself; the same algorithms run there on threads
+# (unit.comm).
 if(CATENA_SANITIZE OR NOT CATENA_MPI)
     return()
 endif()
@@ -32,10 +33,11 @@ foreach(kind openmpi mpich)
         math(EXPR catena_test_count "${catena_test_count} + 1")
         continue()
     endif()
-    foreach(name guest net solver)
+    foreach(name guest net serial solver)
         add_mpi_program(mpi_${name}_${kind} ${name})
         use_mpi(mpi_${name}_${kind} ${kind})
     endforeach()
+    set_target_properties(mpi_serial_${kind} PROPERTIES ENABLE_EXPORTS TRUE) # wraps MPI's functions
     target_include_directories(mpi_net_${kind} PRIVATE src)
     # Simulates a large machine: messages that must be split, and nodes of two ranks.
     add_mpi_plugin(mpi_small_${kind} ${kind} "${dir}/small"
@@ -72,6 +74,13 @@ foreach(kind openmpi mpich)
             ENVIRONMENT "${test_environment};OMP_NUM_THREADS=1")
         math(EXPR catena_test_count "${catena_test_count} + 1")
     endforeach()
+    add_test(NAME mpi.${kind}.serial
+        COMMAND ${launch} -n 2 $<TARGET_FILE:mpi_serial_${kind}>)
+    set(environment ${test_environment} OMP_NUM_THREADS=1
+        CATENA_MPI=$<TARGET_FILE:mpi_plugin_${kind}>)
+    set_tests_properties(mpi.${kind}.serial PROPERTIES
+        LABELS "mpi" TIMEOUT ${test_timeout} PROCESSORS 2 ENVIRONMENT "${environment}")
+    math(EXPR catena_test_count "${catena_test_count} + 1")
     # Random programs with processes as ranks.
     foreach(ranks 2 3)
         add_test(NAME mpi.${kind}.random.${ranks}

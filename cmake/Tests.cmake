@@ -190,7 +190,7 @@ endforeach()
 
 # Unit tests of parts of the command: the test, then the files of tools/catena that it needs.
 foreach(test "cores;cores_plan"
-        "watchdog;watchdog/watchdog;watchdog/hub;watchdog/join;watchdog/net")
+        "watchdog;watchdog/watchdog;watchdog/hub;watchdog/join;watchdog/net;start/verdict")
     list(POP_FRONT test name)
     if(TARGET unit_test_${name})
         list(TRANSFORM test REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tools/catena/\\1.c")
@@ -203,7 +203,7 @@ endforeach()
 if(TARGET fuzz_yaml)
     target_include_directories(fuzz_yaml PRIVATE tools/catena)
     foreach(name config options help report files memory watchdog/watchdog watchdog/hub
-            watchdog/join watchdog/net)
+            watchdog/join watchdog/net start/verdict)
         target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
     endforeach()
     if(CATENA_YAML_FOUND)

@@ -33,12 +33,12 @@ static ctn_status post(ctn_comm *c, parcel *m, const void *out, void *in, size_t
     m->copy = ctn__malloc(bytes);
     if (!m->copy) return CTN_ENOMEM;
     if (out) memcpy(m->copy, out, bytes);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = out ? net->vt->send(net, m->copy, bytes, peer, tag, &m->req)
                         : net->vt->recv(net, m->copy, bytes, peer, tag, &m->req);
     c->messages += out != NULL;
     c->sent_small += out ? bytes : 0;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     if (st < 0) {
         ctn__free(m->copy);
         m->copy = NULL;
@@ -63,9 +63,9 @@ static void take(ctn_comm *c, parcel *m)
     if (!m->copy) return;
     if (m->done && m->to) memcpy(m->to, m->copy, m->bytes);
     if (!m->done) { /* the group has failed */
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         m->done = c->net->vt->cancel(c->net, &m->req);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
     }
     if (m->done) ctn__free(m->copy);
 }
@@ -78,10 +78,10 @@ static ctn_status wait_for(ctn_comm *c, parcel *a, parcel *b)
     const ctn__coreset *cores = ctn__cores_pause();
     c->waiting++;
     while (st == CTN_OK && !(over(a) && over(b))) {
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         st = look(c, a);
         if (st == CTN_OK) st = look(c, b);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
         if (st == CTN_OK) st = ctn__comm_poll(c);
         if (st == CTN_OK && !(over(a) && over(b))) st = ctn__comm_turn(c, &turns);
     }
@@ -240,7 +240,8 @@ ctn_status ctn__comm_new(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
         return CTN_ENOMEM;
     }
     c->net = net;
-    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->own_lock, NULL);
+    c->lock = net->lock ? net->lock : &c->own_lock;
     pthread_cond_init(&c->begun, NULL);
     CTN_TRY_GOTO(st, fail, ctn__opt("comm", &c->opt, sizeof c->opt, opt));
     CTN_TRY_GOTO(st, fail, check_options(&c->opt));
@@ -359,7 +360,7 @@ void ctn_comm_free(ctn_comm *c)
     ctn__free(c->coming);
     ctn__free(c->tables);
     pthread_cond_destroy(&c->begun);
-    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->own_lock);
     ctn__free(c);
 }
 
@@ -367,27 +368,45 @@ void ctn_comm_free(ctn_comm *c)
 
 enum { FAILED_BYTES = sizeof((ctn_comm *)0)->told, QUIET = 256 };
 
+/* Under the lock. The request is never waited for: short messages need no further call. */
+static void tell_rank(ctn_comm *c, int to)
+{
+    ctn__net_req q;
+    bool done;
+    if (c->net->vt->send(c->net, c->told, FAILED_BYTES, to, CTN__TAG_FAILED, &q) < 0) return;
+    c->messages++;
+    (void)c->net->vt->test(c->net, &q, &done);
+}
+
+/* Sends c->told to the ranks 1, 2, 4, ... further on and back. Each of them passes on the first
+ * such message that it receives. So all ranks together send at most 2 p log2 p messages, however
+ * many of them fail, and the ranks that are left reach each other in many ways if some are gone. */
+static void tell_ranks(ctn_comm *c)
+{
+    const int size = c->place.size, rank = c->place.rank;
+    pthread_mutex_lock(c->lock);
+    for (int d = 1; d < size; d <<= 1) {
+        const int on = (rank + d) % size, back = (rank - d + size) % size;
+        tell_rank(c, on);
+        /* The ranks that are d back may be those that are another power of two on. */
+        const int far = size - d;
+        if ((far & (far - 1)) != 0) tell_rank(c, back);
+    }
+    pthread_mutex_unlock(c->lock);
+}
+
 void ctn_comm_break(ctn_comm *c, const char *message)
 {
     if (!c || c->heard || c->told[0]) return;
     if (c->failed && c->net->survives) { /* ranks are lost: messages may not arrive */
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         c->net->vt->revoke(c->net);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
         return;
     }
-    char *text = c->told; /* must stay while it is being sent */
     ctn_comm_fail(c, message);
-    snprintf(text, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
-    pthread_mutex_lock(&c->lock);
-    for (int r = 0; r < c->place.size; r++) {
-        ctn__net_req q; /* never waited for: short messages need no further call */
-        bool done;
-        if (r == c->place.rank) continue;
-        if (c->net->vt->send(c->net, text, FAILED_BYTES, r, CTN__TAG_FAILED, &q) == CTN_OK)
-            (void)c->net->vt->test(c->net, &q, &done);
-    }
-    pthread_mutex_unlock(&c->lock);
+    snprintf(c->told, FAILED_BYTES, "rank %d: %.480s", c->place.rank, c->why);
+    tell_ranks(c);
 }
 
 /* First spin, then yield, then sleep, because ranks may share a core. */
@@ -406,16 +425,15 @@ ctn_status ctn__comm_listen(ctn_comm *c)
     char text[FAILED_BYTES];
     bool got = false;
     CTN_TRY(check(c));
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got);
-    pthread_mutex_unlock(&c->lock);
-    if (st == CTN_OK && got) {
-        text[sizeof text - 1] = 0;
-        c->heard = true;
-        ctn_comm_fail(c, text);
-        st = check(c);
-    }
-    return st;
+    pthread_mutex_unlock(c->lock);
+    if (st < 0 || !got) return st;
+    c->heard = true;
+    snprintf(c->told, sizeof c->told, "%.*s", (int)sizeof text - 1, text);
+    ctn_comm_fail(c, c->told);
+    tell_ranks(c);
+    return check(c);
 }
 
 ctn_status ctn__comm_turn(ctn_comm *c, int *turns)
@@ -485,7 +503,7 @@ bool ctn__comm_abandon(ctn_comm *c)
      * on a communicator of a lost rank can crash (Open MPI 5.0.7). */
     const bool meet = c->net->vt->drop != NULL && !c->net->survives && (c->heard || c->told[0]);
     c->abandoned = true;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     c->stuck = !abandon_requests(c);
     if (meet) begin_farewell(c, f);
     while (meet && (c->stuck || !over_farewell(f)) && ctn__now_ns() < until) {
@@ -498,7 +516,7 @@ bool ctn__comm_abandon(ctn_comm *c)
     bool open = false;
     for (int k = 0; k < f->rounds; k++)
         open |= !f->came[k] && !c->net->vt->cancel(c->net, &f->in[k]);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     ctn__cores_resume(cores);
     if (!open) ctn__free(f);
     return c->stuck;

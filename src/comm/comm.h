@@ -178,12 +178,13 @@ struct ctn_comm {
     const ctn__algorithm *alg; /* NULL: one for each length of vector, in `choice` */
     const ctn__algorithm *choice[32];
     const ctn__algorithm *latest; /* the last one that was chosen */
-    int64_t bucket;          /* best length in bytes for cutting long vectors; 0: not measured */
-    pthread_mutex_t lock;    /* guards everything below except the atomics */
-    ctn__coll *first, *last; /* in flight, oldest first */
-    ctn__coll *spare;        /* for reuse */
-    int active;              /* pieces in flight */
-    ctn__piece *piece;       /* [window] */
+    int64_t bucket;           /* best length in bytes for cutting long vectors; 0: not measured */
+    pthread_mutex_t own_lock; /* used if the transport has none for all communicators */
+    pthread_mutex_t *lock;    /* guards everything below except the atomics */
+    ctn__coll *first, *last;  /* in flight, oldest first */
+    ctn__coll *spare;         /* for reuse */
+    int active;               /* pieces in flight */
+    ctn__piece *piece;        /* [window] */
     int window;
     uint64_t next_piece; /* number of the next piece */
     uint64_t vectors;    /* numbers handed out for vectors that are summed repeatedly */
@@ -194,7 +195,7 @@ struct ctn_comm {
     bool abandoned; /* ctn__comm_abandon was called */
     bool stuck;     /* the transport may still use memory of abandoned operations */
     char why[1024]; /* set before failed */
-    char told[512]; /* what this rank, having failed, told the other ranks; empty: nothing */
+    char told[512]; /* what this rank told others about a failure; empty: nothing */
     _Atomic uint64_t started, finished, sent, moves; /* moves: rounds completed */
     /* Messages handed to the transport; bytes of those that do not belong to pieces. */
     _Atomic uint64_t messages, sent_small;

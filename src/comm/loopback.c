@@ -117,8 +117,7 @@ static ctn_status receive(loop *l, request *q)
                         q->from, l->net.rank);
     if (m == NULL) return CTN_OK;
     if (m->bytes != q->bytes)
-        return ctn_fail(CTN_EENGINE, "rank %d sent %zu bytes to rank %d, which expected %zu",
-                        q->from, m->bytes, l->net.rank, q->bytes);
+        return ctn__net_length(ctn_fail, q->from, l->net.rank, q->bytes, m->bytes > q->bytes);
     if (m->bytes > 0) memcpy(q->buf, m->data, m->bytes);
     *at = m->next;
     ctn__free(m);

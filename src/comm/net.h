@@ -5,18 +5,20 @@
  * separately, also on site, so this header includes only public headers. CTN__NET_ABI changes
  * with it.
  *
- * A rank calls from one thread at a time. Sends and receives between two ranks match by tag, in the
- * order in which they are posted. Nothing blocks unless noted.
+ * A rank calls from one thread at a time, and if the transport has a lock, holds it during every
+ * call that does not block. Those that block take it themselves. Sends and receives between two
+ * ranks match by tag, in the order in which they are posted. Nothing blocks unless noted.
  */
 #ifndef CTN_COMM_NET_H
 #define CTN_COMM_NET_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <catena/base.h>
 #include <catena/tensor.h>
 
-#define CTN__NET_ABI 6
+#define CTN__NET_ABI 7
 #define CTN__NET_TAGS 32768 /* tags are smaller than this */
 
 typedef struct ctn__net ctn__net;
@@ -77,10 +79,22 @@ struct ctn__net {
     int *node; /* for each rank, the lowest rank of its node; the transport owns it */
     char name[128];
     bool survives; /* the loss of ranks; allreduce, put and region must not be used then */
+    /* For all communicators of the process; NULL: several may be used at the same time. */
+    pthread_mutex_t *lock;
 };
 
 /* The type of ctn_fail. */
 typedef ctn_status ctn__net_fail(ctn_status st, const char *fmt, ...) CTN_PRINTF(2, 3);
+
+/* Fails because a message is not as long as the receiver expects. */
+static inline ctn_status ctn__net_length(ctn__net_fail *fail, int from, int to, size_t expected,
+                                         bool longer)
+{
+    return fail(CTN_EENGINE,
+                "rank %d expected %zu bytes from rank %d, which sent %s: all ranks must pass the "
+                "same shape",
+                to, expected, from, longer ? "more" : "less");
+}
 
 /* What a plug-in exports as `catena_net`. */
 typedef struct {

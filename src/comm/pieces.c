@@ -465,10 +465,10 @@ static ctn_status poll_locked(ctn_comm *c)
 ctn_status ctn__comm_poll(ctn_comm *c)
 {
     if (c->failed) return broken(c);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = poll_locked(c);
     if (st == CTN_OK && c->outgoing) st = ctn__parcels_look(c);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     if (st < 0) ctn_comm_fail(c, ctn_error_message());
     return st;
 }
@@ -488,10 +488,10 @@ static int64_t piece_length(const ctn_comm *c, const ctn__algorithm *alg, ctn_dt
 
 static ctn__coll *take_coll(ctn_comm *c)
 {
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn__coll *x = c->spare;
     if (x) c->spare = x->next;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     return x ? x : ctn__malloc(sizeof *x);
 }
 
@@ -505,9 +505,9 @@ uint64_t ctn__coll_numbers(ctn_comm *c, int n)
 void ctn__coll_forget(ctn_comm *c, uint64_t first, int n)
 {
     if (!first || !c->net->vt->forget) return;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     c->net->vt->forget(c->net, again_of(first), again_of(first + (uint64_t)n));
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
 }
 
 ctn_status ctn__coll_start(ctn_comm *c, ctn__coll **out, const ctn__algorithm *alg, void *buf,
@@ -544,12 +544,12 @@ ctn_status ctn__coll_again(ctn_comm *c, ctn__coll **out, const ctn__algorithm *a
         x->done = true;
         return CTN_OK;
     }
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     if (c->last) c->last->next = x;
     else c->first = x;
     c->last = x;
     pthread_cond_signal(&c->begun);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     return ctn__comm_poll(c);
 }
 
@@ -566,9 +566,9 @@ void ctn__coll_times(const ctn__coll *x, uint64_t *start, uint64_t *end)
 
 static bool busy(ctn_comm *c)
 {
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     const bool any = c->first != NULL;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     return any;
 }
 
@@ -596,7 +596,7 @@ ctn_status ctn__coll_await(ctn__coll *x)
 void ctn__coll_release(ctn__coll *x)
 {
     ctn_comm *c = x->c;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn__coll **p = &c->first;
     while (*p && *p != x) p = &(*p)->next;
     if (*p) *p = x->next; /* done, but after one that is not */
@@ -604,7 +604,7 @@ void ctn__coll_release(ctn__coll *x)
     while (c->last && c->last->next) c->last = c->last->next;
     x->next = c->spare;
     c->spare = x;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
 }
 
 ctn_status ctn__coll_wait(ctn__coll *x)
@@ -676,13 +676,13 @@ ctn_status ctn__regions_make(ctn_comm *c)
     if (!region) return CTN_ENOMEM;
     /* Making regions blocks, and other ranks may be waiting for operations in flight. */
     ctn_status st = await(c, NULL);
-    pthread_mutex_lock(&c->lock);
     if (st == CTN_OK) st = c->net->vt->region(c->net, slot_offset(c, c->window), region);
+    pthread_mutex_lock(c->lock);
     if (st == CTN_OK) {
         c->region = region;
         set_counters(c);
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     if (st < 0) ctn__free(region);
     return st;
 }

@@ -4,8 +4,9 @@
  * may run longer than the network has data in its buffers. The thread sleeps until an operation
  * starts, then polls. It backs off while it finds nothing, because every poll takes the core from a
  * kernel. It does not poll while another thread waits and polls, and it ends when the group fails.
- * It shares the lock of pieces.c, so MPI_THREAD_SERIALIZED is enough if only Catena calls MPI. A
- * program that calls MPI itself needs MPI_THREAD_MULTIPLE.
+ * It shares the lock of pieces.c, and with MPI_THREAD_SERIALIZED all communicators have the same
+ * lock, so that is enough if only Catena calls MPI. A program that calls MPI itself needs
+ * MPI_THREAD_MULTIPLE.
  */
 #include <time.h>
 
@@ -16,9 +17,9 @@ enum { SHORTEST = 50000, LONGEST = 1000000 }; /* ns between two polls */
 /* Waits until there is something to do; false: stop. */
 static bool called(ctn_comm *c)
 {
-    pthread_mutex_lock(&c->lock);
-    while ((!c->first || c->parked) && !c->stop) pthread_cond_wait(&c->begun, &c->lock);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_lock(c->lock);
+    while ((!c->first || c->parked) && !c->stop) pthread_cond_wait(&c->begun, c->lock);
+    pthread_mutex_unlock(c->lock);
     return !c->stop;
 }
 
@@ -49,19 +50,19 @@ ctn_status ctn__progress_start(ctn_comm *c)
 
 void ctn__progress_park(ctn_comm *c, bool parked)
 {
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     c->parked = parked;
     if (!parked) pthread_cond_signal(&c->begun);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
 }
 
 void ctn__progress_stop(ctn_comm *c)
 {
     if (!c->threaded) return;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     c->stop = true;
     pthread_cond_signal(&c->begun);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     pthread_join(c->thread, NULL);
     c->threaded = false;
 }

@@ -35,7 +35,7 @@ ctn_status ctn__comm_send(ctn_comm *c, int tag, const void *buf, size_t bytes, i
     ctn__parcel *p = ctn__malloc(sizeof *p + bytes);
     if (!p) return CTN_ENOMEM;
     if (bytes > 0) memcpy(p->data, buf, bytes);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(c->lock);
     ctn_status st = ctn__parcels_look(c);
     if (st == CTN_OK) st = c->net->vt->send(c->net, p->data, bytes, to, tag, &p->req);
     if (st == CTN_OK) {
@@ -46,7 +46,7 @@ ctn_status ctn__comm_send(ctn_comm *c, int tag, const void *buf, size_t bytes, i
         p = NULL;
         st = ctn__parcels_look(c); /* a transport that copies is done already */
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(c->lock);
     ctn__free(p);
     if (st < 0) ctn_comm_fail(c, ctn_error_message());
     return st;
@@ -57,9 +57,9 @@ void ctn__parcels_finish(ctn_comm *c)
     const ctn__coreset *cores = ctn__cores_pause();
     ctn_status st = c->failed ? CTN_EPEER : CTN_OK;
     for (int turns = 0; st == CTN_OK && c->outgoing;) {
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(c->lock);
         st = ctn__parcels_look(c);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(c->lock);
         if (st == CTN_OK && c->outgoing) st = ctn__comm_turn(c, &turns);
     }
     ctn__cores_resume(cores);

@@ -7,7 +7,8 @@
 
 static ctn_status allgather_run(const ctn_run_args *a)
 {
-    return ctn_comm_allgather(ctn__dist_comm(a->attr), a->in[0], ctn__bytes(&a->din[0]), a->out[0]);
+    return ctn__dist_ran(a, ctn_comm_allgather(ctn__dist_comm(a->attr), a->in[0],
+                                               ctn__bytes(&a->din[0]), a->out[0]));
 }
 
 static ctn_status allgather_grad(const ctn_grad_args *a)

@@ -16,7 +16,7 @@ static ctn_status alltoall_infer(ctn_infer_args *a)
 static ctn_status alltoall_run(const ctn_run_args *a)
 {
     const size_t part = ctn__bytes(&a->dout[0]) / (size_t)a->attr[CTN__DIST_SIZE];
-    return ctn__comm_alltoall(ctn__dist_comm(a->attr), a->in[0], part, a->out[0]);
+    return ctn__dist_ran(a, ctn__comm_alltoall(ctn__dist_comm(a->attr), a->in[0], part, a->out[0]));
 }
 
 static ctn_status alltoall_grad(const ctn_grad_args *a)

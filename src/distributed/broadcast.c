@@ -11,8 +11,9 @@ static ctn_op op_broadcast, op_reduce;
 static ctn_status broadcast_run(const ctn_run_args *a)
 {
     ctn__dist_copy(a);
-    return ctn_comm_broadcast(ctn__dist_comm(a->attr), a->out[0], ctn__bytes(&a->dout[0]),
-                              (int)a->attr[CTN__DIST_ROOT]);
+    return ctn__dist_ran(a,
+                         ctn_comm_broadcast(ctn__dist_comm(a->attr), a->out[0],
+                                            ctn__bytes(&a->dout[0]), (int)a->attr[CTN__DIST_ROOT]));
 }
 
 static ctn_status broadcast_grad(const ctn_grad_args *a)

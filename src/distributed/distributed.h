@@ -20,10 +20,11 @@ enum { CTN__DIST_COMM, CTN__DIST_RANK, CTN__DIST_SIZE, CTN__DIST_ROOT, CTN__DIST
 extern const char *const ctn__dist_attr_names[];
 
 /* The fields that all communicating ops have in common: one input, one result, and gradients of any
- * order. */
-#define CTN__DIST_FIELDS                                                                      \
-    .struct_size = sizeof(ctn_op), .nin = 1, .nout = 1, .flags = CTN_OP_ORDERED, .order = -1, \
-    .prec = CTN_PREC_F32, .attr_names = ctn__dist_attr_names
+ * order. All ranks take part in the gradient, including those whose input is a constant, because
+ * the input of another rank may lead to parameters. */
+#define CTN__DIST_FIELDS                                                                         \
+    .struct_size = sizeof(ctn_op), .nin = 1, .nout = 1, .flags = CTN_OP_ORDERED | CTN_OP_REMOTE, \
+    .order = -1, .prec = CTN_PREC_F32, .attr_names = ctn__dist_attr_names
 extern ctn_op ctn__dist_allgather, ctn__dist_reduce_scatter; /* each is the gradient of the other */
 
 static inline ctn_comm *ctn__dist_comm(const int64_t *attr)
@@ -33,6 +34,11 @@ static inline ctn_comm *ctn__dist_comm(const int64_t *attr)
 
 /* Fills in attr. Errors: EARG (no communicator, or root is not one of its ranks). */
 ctn_status ctn__dist_attr(const char *who, ctn_comm *c, int root, int64_t *attr);
+/* What `run` returns: tells the other ranks of a failure that only this one has seen. */
+static inline ctn_status ctn__dist_ran(const ctn_run_args *a, ctn_status st)
+{
+    return ctn__comm_alone(ctn__dist_comm(a->attr), st);
+}
 /* Record one call of a communicating op. */
 ctn_tensor *ctn__dist_apply(const char *at, ctn_op *op, ctn_comm *c, ctn_tensor *x, int root);
 /* grad: gx = op(gy), with the communicator and the root of the op that is differentiated. */

@@ -13,8 +13,8 @@ static ctn_status run_extreme(const ctn_run_args *a, bool max)
 {
     const ctn_desc *d = &a->dout[0];
     ctn__dist_copy(a);
-    return ctn__comm_extreme(ctn__dist_comm(a->attr), max, a->out[0], ctn__count(d), d->dtype,
-                             a->scratch);
+    return ctn__dist_ran(a, ctn__comm_extreme(ctn__dist_comm(a->attr), max, a->out[0],
+                                              ctn__count(d), d->dtype, a->scratch));
 }
 
 static ctn_status max_run(const ctn_run_args *a)

@@ -12,8 +12,9 @@ static ctn_status gather_run(const ctn_run_args *a)
 {
     const bool is_root = a->attr[CTN__DIST_RANK] == a->attr[CTN__DIST_ROOT];
     if (!is_root) memset(a->out[0], 0, ctn__bytes(&a->dout[0]));
-    return ctn_comm_gather(ctn__dist_comm(a->attr), a->in[0], ctn__bytes(&a->din[0]),
-                           is_root ? a->out[0] : NULL, (int)a->attr[CTN__DIST_ROOT]);
+    return ctn__dist_ran(a,
+                         ctn_comm_gather(ctn__dist_comm(a->attr), a->in[0], ctn__bytes(&a->din[0]),
+                                         is_root ? a->out[0] : NULL, (int)a->attr[CTN__DIST_ROOT]));
 }
 
 static ctn_status gather_grad(const ctn_grad_args *a)
@@ -31,8 +32,9 @@ static ctn_op op_gather = {
 
 static ctn_status scatter_run(const ctn_run_args *a)
 {
-    return ctn_comm_scatter(ctn__dist_comm(a->attr), a->in[0], ctn__bytes(&a->dout[0]), a->out[0],
-                            (int)a->attr[CTN__DIST_ROOT]);
+    return ctn__dist_ran(a, ctn_comm_scatter(ctn__dist_comm(a->attr), a->in[0],
+                                             ctn__bytes(&a->dout[0]), a->out[0],
+                                             (int)a->attr[CTN__DIST_ROOT]));
 }
 
 static ctn_status scatter_grad(const ctn_grad_args *a)

@@ -254,7 +254,9 @@ ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx, ctn_loader *loader, 
                              void *self, ctn_value_fn fn, void *user)
 {
     if (!c) return ctn_fail(CTN_EARG, "dist_evaluate: no communicator");
-    return ctn__evaluate(ctx, loader, loss, self, fn, user, &(ctn__merge){merge, c, merge_metrics});
+    /* A loss, a loader or fn can fail on one rank. */
+    return ctn__comm_alone(c, ctn__evaluate(ctx, loader, loss, self, fn, user,
+                                            &(ctn__merge){merge, c, merge_metrics}));
 }
 
 static ctn_status take_mean(void *user, const ctn__weighted *all)

@@ -103,5 +103,6 @@ ctn_status ctn__dist_sum(const ctn_run_args *a)
 {
     const ctn_desc *d = &a->dout[0];
     ctn__dist_copy(a);
-    return ctn__comm_sum(ctn__dist_comm(a->attr), a->out[0], ctn__count(d), d->dtype, a->scratch);
+    return ctn__dist_ran(a, ctn__comm_sum(ctn__dist_comm(a->attr), a->out[0], ctn__count(d),
+                                          d->dtype, a->scratch));
 }

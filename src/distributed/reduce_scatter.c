@@ -26,7 +26,8 @@ static ctn_status reduce_scatter_run(const ctn_run_args *a)
     char *sum = a->scratch;
     const size_t bytes = ctn__bytes(&a->din[0]);
     memcpy(sum, a->in[0], bytes);
-    CTN_TRY(ctn__comm_sum_scatter(c, sum, ctn__count(&a->din[0]), a->din[0].dtype, sum + bytes));
+    CTN_TRY(ctn__dist_ran(a, ctn__comm_sum_scatter(c, sum, ctn__count(&a->din[0]), a->din[0].dtype,
+                                                   sum + bytes)));
     memcpy(a->out[0], sum + (size_t)a->attr[CTN__DIST_RANK] * part, part);
     return CTN_OK;
 }

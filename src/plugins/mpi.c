@@ -2,7 +2,8 @@
  *
  * libcatena_mpi_<kind>.so: messages by MPI. One source file, built once for each kind of MPI, with
  * Catena or on site by `catena mpi-setup`. No other file includes mpi.h. Loaded by comm/plugin.c.
- * MPI 3.1 and MPI_THREAD_FUNNELED are enough.
+ * MPI 3.1 and MPI_THREAD_FUNNELED are enough. With MPI_THREAD_SERIALIZED all communicators share
+ * one lock, because each may have a thread.
  *
  * Invariant (rule 16): everything uses a duplicate of the caller's communicator, whose errors are
  * returned as statuses. MPI is started and finalised only when init and finalize are called.
@@ -69,10 +70,10 @@ extern int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 #pragma weak MPIX_Comm_agree
 #endif
 
-/* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; TARGET is 1 +
- * the rank of a put. */
-enum { REQUEST, COUNT, TARGET, KIND };
-enum { OTHER, RECEIVE }; /* KIND */
+/* Words of a ctn__net_req: one request or a pointer to an array of COUNT requests; PEER is 1 + the
+ * rank that is written to or received from; 0: none. KIND is 1 + the bytes that are expected. */
+enum { REQUEST, COUNT, PEER, KIND };
+enum { OTHER, RECEIVE }; /* KIND; RECEIVE and more: a receive */
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request must fit a word");
 
 static ctn__net_fail *fail;
@@ -117,15 +118,55 @@ static ctn_status wrong(int error, const char *call, int rank)
 /* A request lives in its ctn__net_req until mpi_test; clang's checker cannot follow that.
  * NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
+/* ---- one thread at a time -------------------------------------------------------------------- */
+
+static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; /* to call MPI, if it asks for that */
+
+static bool take_turns(void)
+{
+    int level = MPI_THREAD_SINGLE;
+    return MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_SERIALIZED;
+}
+
+static void lock_calls(void)
+{
+    if (take_turns()) pthread_mutex_lock(&turns);
+}
+
+static void unlock_calls(void)
+{
+    if (take_turns()) pthread_mutex_unlock(&turns);
+}
+
+/* Before a call that blocks under the lock: waits without it until all ranks are here. Otherwise a
+ * rank could wait in MPI for one that waits for a message from another thread of this rank. */
+static int meet(MPI_Comm comm)
+{
+    MPI_Request q;
+    int there = 0;
+    if (!take_turns()) return MPI_SUCCESS;
+    pthread_mutex_lock(&turns);
+    int error = MPI_Ibarrier(comm, &q);
+    if (error == MPI_SUCCESS) error = MPI_Test(&q, &there, MPI_STATUS_IGNORE);
+    while (error == MPI_SUCCESS && !there) {
+        pthread_mutex_unlock(&turns);
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        pthread_mutex_lock(&turns);
+        error = MPI_Test(&q, &there, MPI_STATUS_IGNORE);
+    }
+    pthread_mutex_unlock(&turns);
+    return error;
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void keep(ctn__net_req *r, MPI_Request q, int target)
+static void keep(ctn__net_req *r, MPI_Request q, int peer, uint64_t kind)
 {
     r->word[REQUEST] = 0;
     memcpy(&r->word[REQUEST], &q, sizeof q);
     r->word[COUNT] = 1;
-    r->word[TARGET] = (uint64_t)target + 1;
-    r->word[KIND] = OTHER;
+    r->word[PEER] = (uint64_t)peer + 1;
+    r->word[KIND] = kind;
 }
 
 static const ctn__net_req nothing;
@@ -164,8 +205,7 @@ static ctn_status post(mpi_net *n, bool send, void *buf, size_t bytes, int peer,
                  : MPI_Irecv(buf, count, type, peer, tag, n->comm, &q);
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, call, peer);
-    keep(r, q, -1);
-    if (!send) r->word[KIND] = RECEIVE;
+    keep(r, q, send ? -1 : peer, send ? OTHER : RECEIVE + (uint64_t)bytes);
     return CTN_OK;
 }
 
@@ -181,36 +221,56 @@ static ctn_status mpi_recv(ctn__net *net, void *buf, size_t bytes, int from, int
     return post((mpi_net *)net, false, buf, bytes, from, tag, r);
 }
 
-/* *done: all are complete and freed. */
-static int test_all(MPI_Request *q, int n, int *done)
+/* *done: all are complete and freed. status: of one request. */
+static int test_all(MPI_Request *q, int n, int *done, MPI_Status *status)
 {
-    return n == 1 ? MPI_Test(q, done, MPI_STATUS_IGNORE)
-                  : MPI_Testall(n, q, done, MPI_STATUSES_IGNORE);
+    return n == 1 ? MPI_Test(q, done, status) : MPI_Testall(n, q, done, MPI_STATUSES_IGNORE);
+}
+
+/* A receive has ended. MPI takes a message that is shorter than expected for a success. */
+static ctn_status received(const mpi_net *n, int error, const MPI_Status *status, int from,
+                           uint64_t expected)
+{
+    MPI_Count bytes = 0;
+    int class = MPI_SUCCESS;
+    if (error != MPI_SUCCESS && MPI_Error_class(error, &class) == MPI_SUCCESS &&
+        class == MPI_ERR_TRUNCATE)
+        return ctn__net_length(fail, from, n->net.rank, (size_t)expected, true);
+    if (error != MPI_SUCCESS) return wrong(error, "MPI_Test of a message from", from);
+    MPI_TRY(MPI_Get_elements_x, status, MPI_BYTE, &bytes);
+    if ((uint64_t)bytes == expected) return CTN_OK;
+    return ctn__net_length(fail, from, n->net.rank, (size_t)expected, false);
 }
 
 static ctn_status mpi_test(ctn__net *net, ctn__net_req *r, bool *done)
 {
     mpi_net *n = (mpi_net *)net;
-    const int count = (int)r->word[COUNT], target = (int)r->word[TARGET] - 1;
+    const int count = (int)r->word[COUNT], peer = (int)r->word[PEER] - 1;
+    const uint64_t kind = r->word[KIND];
+    MPI_Status status;
     *done = true;
     if (count == 0) return CTN_OK;
     MPI_Request one;
     memcpy(&one, &r->word[REQUEST], sizeof one);
     MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
     int flag = 0;
-    const int error = test_all(all, count, &flag);
+    const int error = test_all(all, count, &flag, &status);
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one); /* freed, even on an error */
+    if (kind >= RECEIVE && (flag || error != MPI_SUCCESS)) {
+        if (error == MPI_SUCCESS) *r = nothing;
+        return received(n, error, &status, peer, kind - RECEIVE);
+    }
     if (error != MPI_SUCCESS)
-        return wrong(error, target < 0 ? "MPI_Test" : "MPI_Test of a put to", target);
+        return wrong(error, peer < 0 ? "MPI_Test" : "MPI_Test of a put to", peer);
     *done = flag;
     if (!flag) return CTN_OK;
     if (count == 1 && one != MPI_REQUEST_NULL) n->active--; /* a prepared request is kept */
     if (count > 1) free(all);
     *r = nothing;
-    if (target < 0) return CTN_OK;
+    if (peer < 0) return CTN_OK;
     /* The bytes have left. MPI has no non-blocking test for whether they have arrived. */
-    const int flushed = MPI_Win_flush(target, n->window);
-    return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", target);
+    const int flushed = MPI_Win_flush(peer, n->window);
+    return flushed == MPI_SUCCESS ? CTN_OK : wrong(flushed, "MPI_Win_flush to", peer);
 }
 
 /* A receive can be cancelled if no part of it has arrived. Sends, puts and sums cannot be
@@ -224,11 +284,11 @@ static bool mpi_cancel(ctn__net *net, ctn__net_req *r)
     memcpy(&one, &r->word[REQUEST], sizeof one);
     MPI_Request *all = count == 1 ? &one : (MPI_Request *)(uintptr_t)r->word[REQUEST];
     int done = 0;
-    if (r->word[KIND] == RECEIVE) {
+    if (r->word[KIND] >= RECEIVE) {
         MPI_Cancel(&one);
         r->word[KIND] = OTHER; /* cancel only once */
     }
-    if (test_all(all, count, &done) != MPI_SUCCESS) return false;
+    if (test_all(all, count, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (count == 1) memcpy(&r->word[REQUEST], &one, sizeof one);
     if (!done) return false;
     if (count > 1) free(all);
@@ -335,7 +395,7 @@ static ctn_status start_prepared(mpi_net *n, void *buf, int count, MPI_Datatype 
                 &s->request);
     MPI_TRY(MPI_Start, &s->request);
     n->active++;
-    keep(r, s->request, -1);
+    keep(r, s->request, -1, OTHER);
     return CTN_OK;
 }
 
@@ -380,7 +440,7 @@ static ctn_status mpi_allreduce(ctn__net *net, void *buf, int64_t count, ctn_dty
         if (error != MPI_SUCCESS) return wrong(error, "MPI_Iallreduce", -1);
     }
     if (parts == 1) {
-        keep(r, one, -1);
+        keep(r, one, -1, OTHER);
     } else {
         r->word[REQUEST] = (uint64_t)(uintptr_t)q;
         r->word[COUNT] = (uint64_t)parts;
@@ -413,7 +473,7 @@ static ctn_status mpi_put(ctn__net *net, const void *buf, size_t bytes, int to, 
     error = MPI_Rput(buf, count, type, to, (MPI_Aint)offset, count, type, n->window, &q);
     if (made) MPI_Type_free(&type);
     if (error != MPI_SUCCESS) return wrong(error, "MPI_Rput to", to);
-    keep(r, q, to);
+    keep(r, q, to, OTHER);
     return CTN_OK;
 }
 
@@ -441,9 +501,9 @@ static ctn_status share(mpi_net *n, size_t bytes, char **mine)
     return CTN_OK;
 }
 
-static ctn_status mpi_region(ctn__net *net, size_t bytes, void **at)
+static ctn_status region(mpi_net *n, size_t bytes, void **at)
 {
-    mpi_net *n = (mpi_net *)net;
+    ctn__net *net = &n->net;
     if (n->at) return fail(CTN_ESTATE, "region: it was already made");
     if (!(n->at = calloc((size_t)net->size, sizeof *n->at)))
         return fail(CTN_ENOMEM, "out of memory for %d addresses", net->size);
@@ -467,6 +527,16 @@ static ctn_status mpi_region(ctn__net *net, size_t bytes, void **at)
     return CTN_OK;
 }
 
+static ctn_status mpi_region(ctn__net *net, size_t bytes, void **at)
+{
+    mpi_net *n = (mpi_net *)net;
+    MPI_TRY(meet, n->comm);
+    lock_calls();
+    const ctn_status st = region(n, bytes, at);
+    unlock_calls();
+    return st;
+}
+
 /* ---- communicators --------------------------------------------------------------------------- */
 
 static bool mpi_threads(const ctn__net *net)
@@ -477,8 +547,11 @@ static bool mpi_threads(const ctn__net *net)
 static void mpi_free(ctn__net *net)
 {
     mpi_net *n = (mpi_net *)net;
+    const bool runs = running();
+    if (runs) (void)meet(n->comm);
+    if (runs) lock_calls();
     mpi_forget(net, 0, UINT64_MAX);
-    if (running()) {
+    if (runs) {
         if (n->window_made) {
             MPI_Win_unlock_all(n->window);
             MPI_Win_free(&n->window);
@@ -491,6 +564,7 @@ static void mpi_free(ctn__net *net)
         if (n->f16 != MPI_OP_NULL) MPI_Op_free(&n->f16);
         MPI_Comm_free(&n->node);
         MPI_Comm_free(&n->comm);
+        unlock_calls();
     }
     free(n->at);
     free(n->sums);
@@ -517,6 +591,18 @@ static ctn_status make(ctn__net **out, MPI_Comm from);
  * threads take part in that, and the thread that waits moves the heartbeat itself. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
+static void begin_making(void)
+{
+    lock_calls();
+    pthread_mutex_lock(&making);
+}
+
+static void end_making(void)
+{
+    pthread_mutex_unlock(&making);
+    unlock_calls();
+}
+
 static ctn_status mpi_again(ctn__net *net, ctn__net **out)
 {
     return make(out, ((mpi_net *)net)->comm);
@@ -525,16 +611,21 @@ static ctn_status mpi_again(ctn__net *net, ctn__net **out)
 static ctn_status mpi_split(ctn__net *net, int color, int key, ctn__net **out)
 {
     MPI_Comm part = MPI_COMM_NULL;
-    pthread_mutex_lock(&making);
+    MPI_TRY(meet, ((mpi_net *)net)->comm);
+    begin_making();
     const int error =
         MPI_Comm_split(((mpi_net *)net)->comm, color < 0 ? MPI_UNDEFINED : color, key, &part);
-    pthread_mutex_unlock(&making);
+    end_making();
     if (error != MPI_SUCCESS) return wrong(error, "MPI_Comm_split", -1);
     *out = NULL;
     if (part == MPI_COMM_NULL) return CTN_OK;
     ctn_status st = make(out, part); /* duplicates it */
-    if (st == CTN_OK) MPI_Comm_free(&part);
-    return st;
+    if (st < 0) return st;
+    (void)meet(part);
+    lock_calls();
+    MPI_Comm_free(&part);
+    unlock_calls();
+    return CTN_OK;
 }
 
 static bool survives(void)
@@ -566,18 +657,18 @@ enum { SHRINKS = 8 }; /* attempts; each one finds at least one more rank lost */
 static ctn_status shrink_once(MPI_Comm *comm, ctn__net **out, bool *sound)
 {
     MPI_Comm left = MPI_COMM_NULL;
-    pthread_mutex_lock(&making);
+    begin_making();
     const int error = MPIX_Comm_shrink(*comm, &left);
-    pthread_mutex_unlock(&making);
+    end_making();
     *comm = left;
     if (error != MPI_SUCCESS) return wrong(error, "MPIX_Comm_shrink", -1);
     MPI_TRY(MPI_Comm_set_errhandler, left, MPI_ERRORS_RETURN);
     const ctn_status st = make(out, left);
     int made = st == CTN_OK;
-    pthread_mutex_lock(&making);
+    begin_making();
     if (!made) MPIX_Comm_revoke(left); /* other ranks may wait there */
     const bool agreed = MPIX_Comm_agree(left, &made) == MPI_SUCCESS;
-    pthread_mutex_unlock(&making);
+    end_making();
     *sound = agreed && made;
     return *sound ? CTN_OK : st;
 }
@@ -691,14 +782,16 @@ static ctn_status make(ctn__net **out, MPI_Comm from)
     if (from == MPI_COMM_NULL) return fail(CTN_EARG, "the communicator is MPI_COMM_NULL");
     MPI_TRY(MPI_Comm_test_inter, from, &inter);
     if (inter) return fail(CTN_EARG, "got an intercommunicator, expected an intracommunicator");
+    MPI_TRY(meet, from);
     mpi_net *n = calloc(1, sizeof *n);
     if (!n) return fail(CTN_ENOMEM, "out of memory for a communicator");
     n->net.vt = &vt;
     n->bf16 = n->f16 = MPI_OP_NULL;
     n->comm = n->node = MPI_COMM_NULL;
-    pthread_mutex_lock(&making);
+    if (take_turns()) n->net.lock = &turns;
+    begin_making();
     ctn_status st = fill(n, from);
-    pthread_mutex_unlock(&making);
+    end_making();
     if (st < 0) {
         /* Do not free MPI's part: that is collective, and other ranks may not have failed. If they
          * wait for this one, they must learn of it. */

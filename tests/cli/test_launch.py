@@ -199,6 +199,16 @@ def test_singletons_are_stopped():
     assert not Path("result").exists()
     done = run("pack", "a", "b", code=3, env={**step, "SLURM_PROCID": "0"})
     assert "runs as a single task" in done.stderr, done.stderr
+    done = run("train", *ARRAYS, code=3, env={**step, "SLURM_PROCID": "0", "PMIX_RANK": "0"})
+    assert "srun --mpi=pmi2" in done.stderr and "--mpi=pmix" not in done.stderr, done.stderr
+
+
+def test_nested_launchers():
+    inner = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}
+    done = run("selftest", code=3, env={**inner, "PMI_RANK": "1", "PMI_SIZE": "2"})
+    assert "use only one launcher" in done.stderr, done.stderr
+    run("info", env={**inner, "PMI_RANK": "1", "PMI_SIZE": "2"})
+    run("selftest", env={**inner, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"})
 
 
 def test_memory():
@@ -305,6 +315,28 @@ def elsewhere():
     Path("other").mkdir()
     Path("rank").write_text(f'[ "$OMPI_COMM_WORLD_RANK" != 1 ] || cd other\nexec "{CATENA}" "$@"\n')
     return ["sh", "rank", "train"]
+
+
+def test_stop_while_mpi_starts():
+    """Rank 0 gets SIGUSR1 while it waits in MPI_Init for rank 1, and saves all the same."""
+    make_arrays()
+    Path("rank").write_text('while [ "$OMPI_COMM_WORLD_RANK" = 1 ] && [ ! -e go ]; do sleep 0.05; '
+                            f'done\necho $$ > pid.$OMPI_COMM_WORLD_RANK\nexec "{CATENA}" "$@"\n')
+    job = start(MPIRUN, "--oversubscribe", "-np", 2, "sh", "rank", "train", *ARRAYS, "--epochs", 0,
+                "--iterations", 10 ** 9, "--save-iterations", 10 ** 9)
+
+    def waits():
+        try:
+            pid = int(Path("pid.0").read_text())
+            return "catena_mpi" in Path(f"/proc/{pid}/maps").read_text() and pid
+        except (OSError, ValueError):
+            return 0
+    wait_for(waits, "MPI to start")
+    os.kill(waits(), signal.SIGUSR1)
+    Path("go").touch()
+    _, text = job.communicate(timeout=LIMIT)
+    assert job.returncode == 85 and "stopped (SIGUSR1)" in text, (job.returncode, text)
+    assert Path("result/unfinished").exists()
 
 
 def test_resume_where_one_rank_sees_nothing():

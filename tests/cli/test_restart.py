@@ -227,6 +227,73 @@ def test_survive():
     assert "done: 5 iterations" in Path("out").read_text()
 
 
+def script(name, text):
+    """A launcher that is not quite what it seems to be."""
+    path = Path(name)
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec {MPIRUN} --version\n{text}\n')
+    path.chmod(0o755)
+    return path.resolve()
+
+
+def test_never_ran():
+    """A launcher that starts nothing and returns 0, as Open MPI's does with --survive if all ranks
+    are killed at the start."""
+    make_arrays()
+    nothing = script("nothing", "exit 0")
+    for words in ([*TRAIN, "--iterations", 5], ["selftest"]):
+        for options in ([], ["--survive"]):
+            text = finish(launch("-n", 2, *options, "--json", "--", *words, mpirun=nothing), code=7)
+            assert ending()["end"] == "lost", ending()
+            assert "rank 0 has not reported a result" in text, text
+    assert not Path("result").exists()
+    waits = script("waits", 'trap "exit 0" USR1\ntouch waiting\nwhile :; do sleep 0.1; done')
+    job = launch("-n", 2, "--survive", "--json", "--", *TRAIN, "--iterations", 5, mpirun=waits)
+    wait_for(lambda: Path("waiting").exists(), "the launcher")
+    job.send_signal(signal.SIGTERM)
+    finish(job, code=128 + signal.SIGTERM)
+    assert ending()["end"] == "stopped", ending()
+
+
+def test_lost_exit_codes():
+    """A launcher that always returns 0, as MPICH's does after some failures."""
+    make_arrays()
+    for number, real in enumerate(filter(None, (MPIRUN, MPICH))):
+        for mpirun in script("zero", f'{real} "$@"\nexit 0'), script("one", f'{real} "$@"\nexit 1'):
+            out = f"{mpirun.name}{number}"
+            finish(launch("-n", 2, "--", *TRAIN, "--iterations", 9, "--out", out, mpirun=mpirun))
+            text = finish(launch("-n", 2, "--restarts", 3, "--json", "--", *TRAIN, "--target",
+                                 "none.npy", "--iterations", 9, "--out", f"{out}b", mpirun=mpirun),
+                          code=4)
+            assert ending()["end"] == "failed" and "not started again" in text, (ending(), text)
+
+
+def test_lost_at_start():
+    """A rank that dies while MPI starts is a reason to start again, also with --survive."""
+    make_arrays()
+    if not shutil.which("cc"):
+        print("  no cc: not checked")
+        return
+    Path("dies.c").write_text("""
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int MPI_Comm_dup(void *from, void *to) {
+            (void)from, (void)to;
+            const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+            if (rank && rank[0] == '1') kill(getpid(), SIGKILL);
+            return 13; /* the others find that it is gone, and say so in their way */
+        }""")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "dies.so", "dies.c"], check=True)
+    once = script("once", f"""if mkdir first; then export LD_PRELOAD=$PWD/dies.so; fi
+exec {MPIRUN} "$@\"""")
+    for options in ([], ["--survive"]):
+        shutil.rmtree("first", ignore_errors=True)
+        shutil.rmtree("result", ignore_errors=True)
+        text = finish(launch("-n", 2, *options, "--restarts", 2, "--json", "--", *TRAIN,
+                             "--iterations", 5, mpirun=once))
+        assert ending()["end"] == "done" and ending()["restarts"] == 1, (ending(), text)
+
+
 def test_killed_rank():
     """The job is started again, resumes, and ends with the same bits as without the loss."""
     make_arrays()

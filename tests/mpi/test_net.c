@@ -48,6 +48,26 @@ static void messages(size_t bytes)
     }
 }
 
+/* A message that is shorter or longer than expected is an error, and not the data of a success. */
+static void lengths(void)
+{
+    static const size_t sent[] = {400, 16, 1600}, expected[] = {800, 1600, 800};
+    const int to = (net->rank + 1) % net->size, from = (net->rank + net->size - 1) % net->size;
+    char out[1600] = {0}, in[1600], want[128];
+    for (int k = 0; k < 3; k++) {
+        ctn__net_req s, r;
+        ctn_status st = CTN_OK;
+        DONE(net->vt->recv(net, in, expected[k], from, 3, &r));
+        DONE(net->vt->send(net, out, sent[k], to, 3, &s));
+        for (bool done = false; st == CTN_OK && !done;) st = net->vt->test(net, &r, &done);
+        snprintf(want, sizeof want, "rank %d expected %zu bytes from rank %d, which sent %s",
+                 net->rank, expected[k], from, sent[k] > expected[k] ? "more" : "less");
+        CHECK(st == CTN_EENGINE && strstr(ctn_error_message(), want));
+        ctn_error_clear();
+        wait_for(&s);
+    }
+}
+
 static void put_value(void *buf, int64_t i, ctn_dtype type, int v)
 {
     switch (type) {
@@ -171,6 +191,7 @@ int main(int argc, char **argv)
     if (net->rank == 0) printf("%s, %d ranks, nodes of %d\n", net->name, net->size, per);
     static const size_t sizes[] = {0, 1, 999, 1000, 1001, 65536, 3000000};
     for (int i = 0; i < 7; i++) messages(sizes[i]);
+    lengths();
     static const ctn_dtype types[] = {CTN_F32, CTN_F64, CTN_I32, CTN_I64, CTN_BF16, CTN_F16};
     for (int t = 0; t < 6; t++)
         for (int i = 0; i < 6; i++) sums((int64_t)sizes[i], types[t]);

@@ -735,6 +735,45 @@ static void a_failure_ends_waits(void **state)
     }
 }
 
+/* Messages about a failure that have arrived at a rank and were not read by it. */
+static int unread(ctn_comm *c)
+{
+    char text[sizeof c->told];
+    int n = 0;
+    for (bool got = true; got; n += got)
+        OK(c->net->vt->heard(c->net, CTN__TAG_FAILED, text, sizeof text, &got));
+    return n;
+}
+
+/* If all ranks fail, each tells a few others. If one fails, all that are alive learn of it. */
+static void a_failure_is_passed_on(void **state)
+{
+    (void)state;
+    enum { RANKS = 32, SENDS = 10 }; /* 2 log2 RANKS */
+    static const uint32_t dead[] = {0, 0x50, 0xffff0000, 0x0ff00ff0, 0xaaaaaa8a};
+    ctn_comm *c[RANKS];
+    int all = 0;
+    OK(ctn_comm_loopback(c, RANKS, NULL));
+    for (int r = 0; r < RANKS; r++) ctn_comm_break(c[r], "all of us");
+    for (int r = 0; r < RANKS; r++) all += unread(c[r]);
+    assert_in_range(all, 1, RANKS * SENDS);
+    free_all(c, RANKS);
+    for (size_t k = 0; k < sizeof dead / sizeof *dead; k++) {
+        OK(ctn_comm_loopback(c, RANKS, NULL));
+        ctn_comm_break(c[2], "only me");
+        for (int turn = 0; turn < RANKS; turn++)
+            for (int r = 0; r < RANKS; r++)
+                if (!(dead[k] >> r & 1) && ctn__comm_listen(c[r]) < 0) ctn_error_clear();
+        all = 0;
+        for (int r = 0; r < RANKS; r++) {
+            if (!(dead[k] >> r & 1)) assert_string_equal(c[r]->why + (r == 2 ? 0 : 8), "only me");
+            all += unread(c[r]);
+        }
+        assert_in_range(all, 1, RANKS * SENDS);
+        free_all(c, RANKS);
+    }
+}
+
 static void a_rank_that_leaves_is_missed(void **state)
 {
     (void)state;
@@ -850,6 +889,7 @@ int main(void)
         cmocka_unit_test(messages_of_unknown_length),
         cmocka_unit_test(cost_of_gather),
         cmocka_unit_test(a_failure_ends_waits),
+        cmocka_unit_test(a_failure_is_passed_on),
         cmocka_unit_test(a_rank_that_leaves_is_missed),
         cmocka_unit_test(every_algorithm_and_type),
         cmocka_unit_test(every_algorithm_with_16_bits_on_the_wire),

@@ -164,6 +164,44 @@ static void test_ops(void **state)
             }
 }
 
+/* Only one rank has a gradient to ask for before the op. The others take part in its gradient all
+ * the same, because their own loss depends on the op. */
+static void run_constants(job *j)
+{
+    const int kind = ((const op_case *)j->arg)->kind, root = j->size - 1;
+    const int64_t rows = 2 * j->size, n = rows * ROW, ny = rows_of_y(j, kind, rows) * ROW;
+    float x[X_MOST], w[Y_MOST], g[Y_MOST];
+    for (int64_t i = 0; i < n; i++) x[i] = number(0, j->rank, i);
+    for (int64_t i = 0; i < ny; i++) w[i] = number(1, j->rank, i);
+    for (int step = 0; step < 2; step++) {
+        ctn_tensor *gx = NULL;
+        TRY(j, ctn_scope_begin(j->ctx));
+        ctn_tensor *tx = ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(rows, ROW));
+        ctn_tensor *tw = ctn_with_grad(ctn_input(j->ctx, w, CTN_F32, CTN_SHAPE(ny / ROW, ROW)));
+        if (j->rank == root) tx = ctn_with_grad(tx);
+        ctn_tensor *to = j->rank == root ? tx : tw;
+        ctn_tensor *ty = apply(j, kind, tx);
+        TRY(j, ctn_grad(ctn_sum(ctn_mul(ty, tw), CTN_ALL_AXES, 0), 1, &to, &gx));
+        TRY(j, ctn_read(gx, g, (size_t)(j->rank == root ? n : ny) * sizeof *g));
+        TRY(j, ctn_scope_end(j->ctx));
+        for (int64_t i = 0; j->rank == root && i < n; i++)
+            CHECK(j, g[i] == want_gx(j, kind, n, i), "op %d: gx[%d] is %g, %g expected", kind,
+                  (int)i, (double)g[i], (double)want_gx(j, kind, n, i));
+        for (int64_t i = 0; j->rank != root && i < ny; i++)
+            CHECK(j, g[i] == want_y(j, kind, n, i), "op %d: gw[%d] is %g", kind, (int)i,
+                  (double)g[i]);
+    }
+}
+
+static void test_constants(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 3; size++)
+        for (int m = 0; m < 2; m++)
+            for (int kind = 0; kind < KINDS; kind++)
+                on_ranks(size, modes[m], run_constants, &(op_case){kind, 0});
+}
+
 /* f = sum over ranks of sum(tanh(y)^2 w), in f64, so that second derivatives go through the op
  * twice. */
 static double curve(job *j, int kind, const double *x, double *gx, double *ggx, int64_t rows)
@@ -267,9 +305,32 @@ static void run_special(job *j)
           (double)y[0][1], (double)y[1][1]);
 }
 
+/* Rank 0 has more rows than the others, or fewer. All ranks report it, and none waits. */
+static void run_uneven_rows(job *j)
+{
+    const op_case *o = j->arg;
+    float x[2 * X_MOST * ROW] = {0}, y[2 * Y_MOST * ROW];
+    const int64_t rows = (j->rank == 0) == o->long_x ? 2 * j->size : 4 * j->size;
+    ctn_tensor *ty = NULL;
+    ctn_status st = CTN_OK;
+    TRY(j, ctn_scope_begin(j->ctx));
+    ty = apply(j, o->kind, ctn_input(j->ctx, x, CTN_F32, CTN_SHAPE(rows, ROW)));
+    st = ctn_read(ty, y, (size_t)rows_of_y(j, o->kind, rows) * ROW * sizeof *y);
+    if (st == CTN_OK) st = ctn_comm_barrier(j->c); /* it only sends */
+    CHECK(j, st < 0 && strstr(ctn_error_message(), "all ranks must pass the same shape"),
+          "op %d: %s", o->kind, st < 0 ? ctn_error_message() : "no error");
+    ctn_error_clear();
+    (void)ctn_scope_end(j->ctx);
+    ctn_error_clear();
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int more = 0; more < 2; more++)
+            for (int size = 2; size <= 3; size++)
+                on_ranks(size, CTN_MODE_PLANNED, run_uneven_rows, &(op_case){kind, more});
     for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, run_special, NULL);
     on_ranks(2, CTN_MODE_PLANNED, run_refusals, NULL);
 }
@@ -471,6 +532,41 @@ static void test_evaluation(void **state)
     }
 }
 
+static ctn_tensor *loss_fails(void *self, ctn_step *s)
+{
+    (void)s;
+    (void)ctn_fail(CTN_EARG, "%s", (const char *)self);
+    return NULL;
+}
+
+/* If a rank fails, the others do not wait for its sums. */
+static void run_evaluate_fails(job *j)
+{
+    ctn_dataset *ds = NULL;
+    ctn_loader *l = NULL;
+    ctn_var *w = NULL;
+    evaluated got = {0};
+    const bool mine = j->rank == j->size - 1;
+    TRY(j, open_part(j, &ds, &l, DATA));
+    TRY(j, ctn_var_new(&w, j->ctx, "w", CTN_PARAM, CTN_F32, CTN_SCALAR_SHAPE));
+    const ctn_status st =
+        mine ? ctn_dist_evaluate(j->c, j->ctx, l, loss_fails, "no such loss", take, &got)
+             : ctn_dist_evaluate(j->c, j->ctx, l, loss_of, w, take, &got);
+    CHECK(j, st == (mine ? CTN_EARG : CTN_EPEER) && strstr(ctn_error_message(), "no such loss"),
+          "%d: %s", st, ctn_error_message());
+    ctn_error_clear();
+    ctn_var_free(w);
+    ctn_loader_free(l);
+    ctn_dataset_free(ds);
+}
+
+static void test_evaluation_fails(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= MOST; size++)
+        on_ranks(size, CTN_MODE_PLANNED, run_evaluate_fails, NULL);
+}
+
 /* ---- a stop ---------------------------------------------------------------------------------- */
 
 enum { STEPS = 2 * ((DATA + 2 * BATCH - 1) / (2 * BATCH)) }; /* of two ranks in two epochs */
@@ -561,11 +657,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ops),
+        cmocka_unit_test(test_constants),
         cmocka_unit_test(test_second_derivatives),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_vars_and_means),
         cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_evaluation_fails),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_one_fails),
     };

@@ -78,6 +78,8 @@ typedef struct {
     const option *options;
     const char *examples; /* commands, one per line, each with what it does */
     int (*run)(args *a);
+    /* Called before MPI starts, which takes long. NULL: there is nothing to do. */
+    void (*prepare)(void);
     int free_words; /* number of required operands that may be any text */
     bool optional;  /* the operand may be missing: the command finds it by itself */
     /* Besides `words`, the operand may be a path, which must contain a slash, to what this says,

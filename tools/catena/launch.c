@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "start/verdict.h"
 #include "watchdog/watchdog.h"
 
 /* ---- who launched us ------------------------------------------------------------------------- */
@@ -30,16 +31,15 @@ static const struct {
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_RANK",
      "this mpiexec does not belong to the MPI that Catena loads: use the mpiexec of that MPI, or "
      "build the plug-in for this one (catena mpi-setup)"},
-    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
-     "use srun --mpi=pmix (srun --mpi=list shows the choices), or mpirun inside sbatch"},
+    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL},
     {"mpiexec", "PMIX_RANK", "PJM_MPI_PROC", "PMIX_RANK",
      "Catena loads an MPI other than this system's: build the plug-in for the system's MPI (catena "
      "mpi-setup)"},
 };
 
 typedef struct {
-    const char *name, *fix;
-    int64_t size, rank; /* size 0: unknown */
+    const char *name, *outer, *fix; /* outer: it started several launchers; NULL: none did */
+    int64_t size, rank;             /* size 0: unknown */
 } announced;
 
 static int64_t number_of(const char *name)
@@ -56,15 +56,30 @@ static bool slurm_gives_pmi(void)
            number_of("SLURM_PROCID") == number_of("PMI_RANK");
 }
 
+/* Open MPI finds the tasks of srun through PMIx, and MPICH through PMI-2. */
+static const char *slurm_fix(void)
+{
+    return getenv("PMIX_RANK")
+               ? "it does not use PMIx, which srun offers: use srun --mpi=pmi2 (srun --mpi=list "
+                 "shows the choices), an MPI with PMIx, or mpirun inside sbatch"
+               : "use srun --mpi=pmix (srun --mpi=list shows the choices), or mpirun inside sbatch";
+}
+
 static announced look(void)
 {
+    announced a = {0};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const char *mark = getenv(launchers[i].mark);
+        const char *mark = getenv(launchers[i].mark), *fix = launchers[i].fix;
         if (!mark || !mark[0] || (i == 1 && slurm_gives_pmi())) continue;
-        return (announced){launchers[i].name, launchers[i].fix, number_of(launchers[i].size),
-                           number_of(launchers[i].rank)};
+        const int64_t size = number_of(launchers[i].size);
+        /* Not so for Slurm, whose tasks may be the daemons by which mpirun starts ranks, and for
+         * variables of a job script. */
+        if (i == 1 && a.name && a.size == 1 && size > 1) a.outer = launchers[i].name;
+        if (a.name) continue;
+        a = (announced){launchers[i].name, NULL, fix ? fix : slurm_fix(), size,
+                        number_of(launchers[i].rank)};
     }
-    return (announced){0};
+    return a;
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -80,10 +95,23 @@ static int refuse_many(const command *cmd, const announced *by)
     return EXIT_ENVIRONMENT;
 }
 
-static int told(const command *cmd, const announced *by)
+/* Each of them would work alone, although somebody has asked for several ranks. */
+static int refuse_nested(const command *cmd, const announced *by)
 {
-    if (by->rank != 0) return EXIT_ENVIRONMENT;
-    return report_failure(cmd->name, DOING_SETUP);
+    say(stderr,
+        "catena %s: %s started one task, and %s started several of these launchers, whose tasks "
+        "cannot find each other: use only one launcher\n",
+        cmd->name, by->name, by->outer);
+    return EXIT_ENVIRONMENT;
+}
+
+/* MPI does not always say that the cause of an error is a lost rank. perhaps_lost: MPI itself
+ * works, or leaves it to the other ranks what to do. */
+static int told(const command *cmd, bool print, bool perhaps_lost)
+{
+    const ctn_status st = ctn_error_status();
+    const int code = print ? report_failure(cmd->name, DOING_SETUP) : EXIT_ENVIRONMENT;
+    return perhaps_lost && (st == CTN_EPEER || st == CTN_EENGINE) ? EXIT_OTHER_RANK : code;
 }
 
 /* Settings of Open MPI, unless the user has chosen others. Returns whether ranks can survive the
@@ -155,17 +183,18 @@ static ctn_status learn_hosts(launch *l)
 }
 
 /* Starts MPI and the watchdog. */
-static int connect_ranks(launch *l, const command *cmd, const announced *by)
+static int connect_ranks(launch *l, const command *cmd, const announced *by, bool survives)
 {
     ctn_comm_opt opt = {.struct_size = sizeof opt};
-    if (ctn_mpi_init(NULL, NULL) < 0 || ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, by);
+    if (ctn_mpi_init(NULL, NULL) < 0) return told(cmd, by->rank == 0, survives);
+    if (ctn_comm_open(&l->comm, &opt) < 0) return told(cmd, by->rank == 0, true);
     l->rank = ctn_comm_rank(l->comm);
     l->size = ctn_comm_size(l->comm);
     l->survives = ctn_comm_survives(l->comm);
     if (l->size == 1 && by->size == 0 && by->rank == 0) { /* it is one task after all */
         ctn_comm_free(l->comm);
         l->comm = NULL;
-        return ctn_mpi_finalize() < 0 ? told(cmd, by) : -1;
+        return ctn_mpi_finalize() < 0 ? told(cmd, by->rank == 0, false) : -1;
     }
     if (l->size == 1) {
         if (by->rank == 0)
@@ -174,24 +203,27 @@ static int connect_ranks(launch *l, const command *cmd, const announced *by)
         return EXIT_ENVIRONMENT;
     }
     log_rank = l->rank;
-    if (learn_hosts(l) < 0) return report_failure(cmd->name, DOING_SETUP);
-    return watchdog_begin(l) < 0 ? report_failure(cmd->name, DOING_SETUP) : -1;
+    return learn_hosts(l) < 0 || watchdog_begin(l) < 0 ? told(cmd, true, true) : -1;
 }
 
 int launch_begin(launch *l, const command *cmd)
 {
     *l = (launch){.size = 1, .machine_ranks = 1};
+    verdict_begin();
     gethostname(l->host, sizeof l->host - 1);
     announced by = look();
     const bool several = by.name && (by.size > 1 || by.rank > 0 || by.size == 0);
     l->launcher = by.name;
+    if (by.outer && cmd->ranks != RANKS_ANY) return refuse_nested(cmd, &by);
     if (!several) return -1;
     if (cmd->ranks == RANKS_ONE && by.size != 0) return refuse_many(cmd, &by);
     if (cmd->ranks != RANKS_JOB) return -1;
-    if (!set_variables()) return connect_ranks(l, cmd, &by);
+    l->rank = log_rank = (int)by.rank; /* until MPI says it */
+    if (cmd->prepare) cmd->prepare();
+    if (!set_variables()) return connect_ranks(l, cmd, &by, false);
     signal(SIGPIPE, SIG_IGN); /* Open MPI may be sending to the lost rank */
     limit_start(true);
-    const int code = connect_ranks(l, cmd, &by);
+    const int code = connect_ranks(l, cmd, &by, true);
     limit_start(false);
     return code;
 }
@@ -389,6 +421,7 @@ int launch_args(launch *l, args *a, const command *cmd, int argc, char **argv)
 int launch_end(launch *l, int code)
 {
     if (!l->comm) {
+        if (l->rank == 0) verdict_send(code);
         cores_free(l);
         return code;
     }
@@ -398,6 +431,7 @@ int launch_end(launch *l, int code)
     if (well) well = ctn_comm_barrier(l->comm) >= 0;
     if (!well) code = watchdog_leave(code);
     else watchdog_end();
+    if (l->rank == 0) verdict_send(well ? code : watchdog_verdict(code));
     /* MPI_Finalize would wait for lost ranks, also for one that is lost at that moment. */
     if (!well || l->survives) {
         fflush(stdout);

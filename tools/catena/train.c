@@ -79,6 +79,7 @@ static long hasty_mpirun(void)
 
 static void prepare_answers(void)
 {
+    if (answer[0][0]) return;
     mpirun = hasty_mpirun();
     const int terminal = mpirun ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
     if (terminal >= 0) listener = terminal; /* a dying mpirun forwards no output */
@@ -102,9 +103,10 @@ static void tell_how_to_stop(void)
                  mpirun);
 }
 
-/* A second SIGINT has its default effect. SIGTERM does not, because queues and timeout(1) send
- * it twice, to the process and to its group. The handlers stay installed until the process ends,
- * so a late signal changes nothing. */
+/* In a job this is done before MPI starts, and again afterwards, because some MPI libraries install
+ * handlers. A second SIGINT has its default effect. SIGTERM does not, because queues and timeout(1)
+ * send it twice, to the process and to its group. The handlers stay installed until the process
+ * ends, so a late signal changes nothing. */
 static void watch_signals(void)
 {
     prepare_answers();
@@ -615,6 +617,7 @@ const command cmd_train = {
         "  mpirun -np 4 catena train mlp --data mnist --out digits      the same on four ranks\n"
         "  srun --mpi=pmix catena train resnet50 --data imagenet --shard\n",
     .run = run,
+    .prepare = watch_signals,
     .paths = OWN_NETWORK,
     .ranks = RANKS_JOB,
     .configure = " config resume force quiet json ",

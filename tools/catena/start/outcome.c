@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the end of a job means: complete, stopped on request, failed for a reason that will not go
- * away, or lost, so that starting it again makes sense. The result folder of a training knows more
- * than the exit code, which launchers may lose: the file `unfinished` exists while there is work
- * left, job.txt says whether the training is complete, and failures.txt has the cause. If the
- * folder is on the disk of another host, only the exit code is known.
+ * away, or lost, so that starting it again makes sense. It is complete only if rank 0 has said so
+ * (verdict.h). The result folder of a training knows more, unless it is on the disk of another
+ * host: the file `unfinished` exists while there is work left, job.txt says whether the training is
+ * complete, and failures.txt has the cause.
  */
 #include <string.h>
 #include <unistd.h>
@@ -46,8 +46,9 @@ static bool job_says(const outcome *o, const char *what)
     return strncmp(text, what, strlen(what)) == 0 && strcmp(text, o->job) != 0;
 }
 
-void outcome_begin(outcome *o)
+void outcome_begin(outcome *o, bool local)
 {
+    verdict_open(&o->said, local);
     o->failures = o->seen = failures_size(o);
     o->cause[0] = 0;
     read_job(o, o->job, sizeof o->job);
@@ -68,9 +69,16 @@ static double wait_for_survivors(const outcome *o)
     return wait;
 }
 
+/* If ranks survive, one that fails may be cut off from those that continue. */
+static bool has_ended(outcome *o)
+{
+    if (!verdict_read(&o->said)) return job_says(o, JOB_COMPLETE);
+    return !o->survives || o->said.code == EXIT_DONE || o->said.code == EXIT_REQUEUE;
+}
+
 bool outcome_over(outcome *o)
 {
-    if (job_says(o, JOB_COMPLETE)) return true;
+    if (has_ended(o)) return true;
     const long size = failures_size(o);
     if (size <= o->failures) return false;
     if (!o->survives) return true;
@@ -131,21 +139,35 @@ void outcome_stop(outcome *o, int asked)
     o->code = work_left(o) ? EXIT_REQUEUE : 128 + asked;
 }
 
+/* Whether rank 0 has said how the job ended; its exit code then replaces that of mpirun, which may
+ * be that of a lost rank, or 0 after a failure, or mpirun had to be killed. */
+static bool read_verdict(outcome *o)
+{
+    if (verdict_read(&o->said)) o->code = o->said.code;
+    else if (job_says(o, JOB_COMPLETE)) o->code = EXIT_DONE; /* it could not reach this host */
+    else return false;
+    return true;
+}
+
+static void guess_cause(outcome *o, bool said)
+{
+    if (!said && o->code == EXIT_DONE)
+        snprintf(o->cause, sizeof o->cause,
+                 "the job ended, but its rank 0 has not reported a result");
+    else if (o->code == EXIT_OTHER_RANK) snprintf(o->cause, sizeof o->cause, "a rank is lost");
+    else snprintf(o->cause, sizeof o->cause, "the job ended with exit code %d", o->code);
+}
+
 job_end outcome_of(outcome *o, const child *c, int asked, bool first)
 {
-    const bool left = work_left(o), complete = job_says(o, JOB_COMPLETE);
     o->code = process_code(c);
-    /* mpirun's exit code may be that of a lost rank, or mpirun had to be killed. */
-    if (o->survives && complete) o->code = EXIT_DONE;
-    const bool known = read_cause(o);
-    if (!known && o->code == EXIT_DONE) /* the launcher has lost the exit code */
-        snprintf(o->cause, sizeof o->cause, "the job ended before the training was complete");
-    else if (!known)
-        snprintf(o->cause, sizeof o->cause, "the job ended with exit code %d", o->code);
-    if (o->code == EXIT_DONE && !left && !job_says(o, JOB_RUNNING)) return JOB_DONE;
-    if (asked && left) o->code = EXIT_REQUEUE;
+    const bool left = work_left(o), said = read_verdict(o), known = read_cause(o);
+    verdict_close(&o->said);
+    if (!known) guess_cause(o, said);
+    if (said && o->code == EXIT_DONE) return JOB_DONE;
+    if (asked && (left || !said)) outcome_stop(o, asked);
     if (asked || o->code == EXIT_REQUEUE) return JOB_STOPPED;
     if (repeats(o->code, first) && !(known && is_loss(o->cause))) return JOB_FAILED;
-    if (o->code == EXIT_DONE) o->code = EXIT_REQUEUE;
+    if (o->code == EXIT_DONE) o->code = left ? EXIT_REQUEUE : EXIT_OTHER_RANK;
     return JOB_LOST;
 }

@@ -294,11 +294,13 @@ static ctn_status run_once(job *j, job_end *end)
 {
     child c = {.ended = true};
     words w = {0};
-    outcome_begin(&j->o);
+    outcome_begin(&j->o, j->p.local);
     ctn_status st = job_words(&w, j);
     if (st == CTN_OK)
         st = process_start(&c, w.word, args_flag(j->a, "json") ? OUTPUT_STDERR : OUTPUT_SAME);
+    verdict_hide();
     words_free(&w);
+    if (st < 0) verdict_close(&j->o.said);
     CTN_TRY(st);
     const int asked = process_wait(&c, args_real(j->a, "stop-seconds"), &j->o);
     const int left = process_sweep();

@@ -2,7 +2,8 @@
  *
  * What the files of `catena launch` share. start.c is the command, mpirun.c finds the launcher of
  * the MPI and makes its command line, hosts.c knows the hosts of the job and which of them answer,
- * process.c runs and ends processes, and outcome.c decides what the end of a job means.
+ * process.c runs and ends processes, verdict.c hears from rank 0 that the job has ended, and
+ * outcome.c decides what that means.
  */
 #ifndef CATENA_START_H
 #define CATENA_START_H
@@ -10,6 +11,7 @@
 #include <limits.h>
 
 #include "child.h"
+#include "start/verdict.h"
 
 /* ---- hosts.c --------------------------------------------------------------------------------- */
 
@@ -74,6 +76,7 @@ typedef enum { JOB_DONE, JOB_STOPPED, JOB_FAILED, JOB_LOST } job_end;
 
 typedef struct {
     const char *out; /* result folder; NULL: not a training */
+    verdict said;    /* what rank 0 of this start has said */
     bool survives;   /* a failure of a rank is not the end */
     long failures;   /* size of its failures.txt when the job was started */
     long seen;       /* its size when it was last looked at, and */
@@ -83,9 +86,9 @@ typedef struct {
     char cause[512]; /* of its failure */
 } outcome;
 
-void outcome_begin(outcome *o); /* before each start */
-/* Whether this start has ended, even if mpirun does not know: the training is complete, or a rank
- * has reported a failure and the others do not continue. */
+void outcome_begin(outcome *o, bool local); /* before each start; local: all ranks are here */
+/* Whether this start has ended, even if mpirun does not know: rank 0 has said so, or a rank has
+ * reported a failure and the others do not continue. */
 bool outcome_over(outcome *o);
 /* asked: the signal that asked to stop; first: the job was not restarted before. */
 job_end outcome_of(outcome *o, const child *c, int asked, bool first);

@@ -148,7 +148,10 @@ static void take(hub *h, int rank, const message *m)
         log_line_of(stderr, rank, dog.l->hosts[rank], m->text);
     if (m->kind != MSG_FAILED) return;
     goes(h, r);
-    if (watchdog_cause(m->text, false, false)) h->first = rank;
+    if (watchdog_cause(m->text, false, false)) {
+        h->first = rank;
+        atomic_store(&dog.first_code, m->code);
+    }
     (void)message_send(r->fd, &answer);
 }
 

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "start/verdict.h"
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 void message_fill(message *m)
@@ -92,6 +94,7 @@ bool watchdog_listen(int fd, uint64_t name)
 
 void end_process(int code)
 {
+    if (dog.l->rank == 0) verdict_send(watchdog_verdict(code));
     _exit(code);
 }
 

@@ -81,6 +81,7 @@ typedef struct {
     atomic_bool lost;           /* the root cause is that a rank is gone */
     atomic_bool failing, taken; /* this rank sent its error; rank 0 acknowledged it */
     atomic_int code;            /* exit code of this rank's error */
+    atomic_int first_code;      /* rank 0: that of the rank that failed first; 0: none said it */
     atomic_bool told;           /* rank 0: the other ranks know the cause or are gone */
     ctn_comm *also;             /* guarded by lock */
     char cause[TEXT];

@@ -57,6 +57,12 @@ int watchdog_code(void)
     return watchdog_broken() ? EXIT_OTHER_RANK : 0;
 }
 
+int watchdog_verdict(int code)
+{
+    const int first = atomic_load(&dog.first_code);
+    return first ? first : code;
+}
+
 void watchdog_agree(void)
 {
     atomic_store(&dog.agreed, true);
@@ -158,8 +164,10 @@ int watchdog_failed(ctn_status st, int code, const char *text)
 {
     char line[TEXT];
     const int64_t step = atomic_load(&dog.step);
-    /* A broken exchange is only the symptom of another rank's failure; wait for the cause. */
-    if (st == CTN_EPEER) await(&dog.broken, cause_s(dog.l->size));
+    /* A broken exchange is only the symptom of another rank's failure; wait for the cause. If a
+     * rank is lost and MPI goes on, it does not always say that this is why it fails. */
+    if (st == CTN_EPEER || (st == CTN_EENGINE && dog.l->survives))
+        await(&dog.broken, cause_s(dog.l->size));
     if (watchdog_broken()) return EXIT_OTHER_RANK;
     snprintf(line, sizeof line, "rank %d on %s, step %lld: %s", dog.l->rank, dog.l->host,
              (long long)step, text);
@@ -211,6 +219,7 @@ void watchdog_reset(void)
     watchdog_end();
     atomic_bool *flags[] = {&dog.broken, &dog.lost, &dog.stop, &dog.told, &dog.taken, &dog.joined};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) atomic_store(flags[i], false);
+    atomic_store(&dog.first_code, 0);
     dog.also = NULL;
     dog.stepped = 0;
 }

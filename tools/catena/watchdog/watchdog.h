@@ -40,6 +40,9 @@ bool watchdog_broken(void); /* some rank failed */
 /* The exit code of this rank if it has to end now; 0: nothing is broken. Safe in a signal
  * handler. */
 int watchdog_code(void);
+/* What rank 0 tells `catena launch`: the exit code of the rank that failed first, if that is known,
+ * else `code`, its own. */
+int watchdog_verdict(int code);
 /* After an exchange failed: whether the cause is a lost rank. Waits for the cause. */
 bool watchdog_lost(void);
 /* Forget the lost rank and end the watchdog. Begin it again with the ranks that are left. */

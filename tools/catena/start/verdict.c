@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One line over TCP, "token code", on a connection of its own: the ranks may be on other hosts,
+ * whose files `catena launch` does not see. It listens on every address of its host and rank 0 uses
+ * all of them, since nobody knows which one works. The line is in the buffer of the other host's
+ * kernel when rank 0 goes on, so nobody waits for `catena launch` to read it. What comes without
+ * the token is ignored.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* accept4 */
+#endif
+#include "start/verdict.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define VARIABLE "CATENA_LAUNCHED_BY" /* "token port address address ..." */
+#define CONNECT_S 2.0                 /* for all addresses together */
+enum { ADDRESSES = 16, LINE = 64, TEXT = 512 };
+
+/* ---- in catena launch ------------------------------------------------------------------------ */
+
+static bool is_offered(const struct ifaddrs *i, bool local)
+{
+    if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) return false;
+    return ((i->ifa_flags & IFF_LOOPBACK) != 0) == local;
+}
+
+/* Appends the addresses of this host. */
+static void add_addresses(char *text, size_t room, bool local)
+{
+    struct ifaddrs *all = NULL;
+    int n = 0;
+    if (getifaddrs(&all) != 0) return;
+    for (const struct ifaddrs *i = all; i && n < ADDRESSES; i = i->ifa_next) {
+        struct sockaddr_in a;
+        char name[INET_ADDRSTRLEN];
+        const size_t used = strlen(text);
+        if (!is_offered(i, local)) continue;
+        memcpy(&a, i->ifa_addr, sizeof a);
+        if (!inet_ntop(AF_INET, &a.sin_addr, name, sizeof name)) continue;
+        n += snprintf(text + used, room - used, " %s", name) > 0;
+    }
+    freeifaddrs(all);
+}
+
+static bool make_token(verdict *v)
+{
+    unsigned char random[(sizeof v->token - 1) / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(v->token + 2 * i, sizeof v->token - 2 * i, "%02x", random[i]);
+    return true;
+}
+
+void verdict_open(verdict *v, bool local)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t n = sizeof a;
+    char text[TEXT];
+    a.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
+    *v = (verdict){.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (v->door < 0) return;
+    if (!make_token(v) || bind(v->door, (struct sockaddr *)&a, sizeof a) != 0 ||
+        listen(v->door, SOMAXCONN) != 0 || getsockname(v->door, (struct sockaddr *)&a, &n) != 0) {
+        verdict_close(v);
+        return;
+    }
+    snprintf(text, sizeof text, "%s %d", v->token, ntohs(a.sin_port));
+    add_addresses(text, sizeof text, local);
+    setenv(VARIABLE, text, 1);
+}
+
+void verdict_hide(void)
+{
+    unsetenv(VARIABLE);
+}
+
+/* Success is the last word: whoever says something else has lost the others. */
+static void hear(verdict *v, int fd)
+{
+    const struct timeval patience = {.tv_sec = 1};
+    char line[LINE] = "", token[LINE];
+    size_t n = 0;
+    int code = 0;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    for (ssize_t k; n < sizeof line - 1 && (k = read(fd, line + n, sizeof line - 1 - n)) > 0;)
+        n += (size_t)k;
+    if (sscanf(line, "%40s %d", token, &code) != 2 || strcmp(token, v->token) != 0) return;
+    if (v->known && v->code == EXIT_DONE) return;
+    v->known = true;
+    v->code = code;
+}
+
+bool verdict_read(verdict *v)
+{
+    for (int fd; v->door >= 0 && (fd = accept4(v->door, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
+        hear(v, fd);
+        close(fd);
+    }
+    return v->known;
+}
+
+void verdict_close(verdict *v)
+{
+    if (v->door >= 0) close(v->door);
+    v->door = -1;
+}
+
+/* ---- in the ranks ---------------------------------------------------------------------------- */
+
+static char where[TEXT]; /* the value of VARIABLE; "": not started by catena launch */
+
+void verdict_begin(void)
+{
+    const char *s = getenv(VARIABLE);
+    snprintf(where, sizeof where, "%s", s ? s : "");
+    unsetenv(VARIABLE); /* the library would warn about it */
+}
+
+static int begin_connect(const char *address, uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (inet_pton(AF_INET, address, &a.sin_addr) != 1) return -1;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0) (void)connect(fd, (struct sockaddr *)&a, sizeof a); /* poll says how it went */
+    return fd;
+}
+
+/* Closing waits until the other host's kernel has the line. */
+static void finish(int fd, const char *line)
+{
+    const struct linger linger = {.l_onoff = 1, .l_linger = (int)CONNECT_S};
+    int error = 0;
+    socklen_t n = sizeof error;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0 &&
+        send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line)) {
+        (void)fcntl(fd, F_SETFL, 0);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    }
+    close(fd);
+}
+
+void verdict_send(int code)
+{
+    struct pollfd p[ADDRESSES];
+    char text[sizeof where], line[LINE], *rest = NULL;
+    int n = 0, open = 0;
+    snprintf(text, sizeof text, "%s", where);
+    const char *token = strtok_r(text, " ", &rest), *port = strtok_r(NULL, " ", &rest);
+    if (!token || !port) return;
+    snprintf(line, sizeof line, "%.40s %d\n", token, code);
+    for (const char *s; n < ADDRESSES && (s = strtok_r(NULL, " ", &rest)) != NULL; n++)
+        p[n] = (struct pollfd){.fd = begin_connect(s, (uint16_t)atoi(port)), .events = POLLOUT};
+    for (int i = 0; i < n; i++) open += p[i].fd >= 0;
+    for (double end = now_s() + CONNECT_S; open > 0 && now_s() < end;) {
+        if (poll(p, (nfds_t)n, 50) <= 0) continue;
+        for (int i = 0; i < n; i++) {
+            if (p[i].fd < 0 || !p[i].revents) continue;
+            finish(p[i].fd, line);
+            p[i].fd = -1;
+            open--;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        if (p[i].fd >= 0) close(p[i].fd);
+}
