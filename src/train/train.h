@@ -19,6 +19,8 @@
 #include "graph/graph.h"
 #include "io/checkpoint/checkpoint.h"
 
+struct ctn__other;
+
 #define CTN__REPORTS 32 /* maximum number of names that a loss function may report */
 
 /* ---- one batch (report.c) -------------------------------------------------------------------- */
@@ -255,6 +257,13 @@ ctn_status ctn__group_values(ctn_trainer *tr);
 /* Copies rank 0's states of the net (running statistics) to all ranks. Collective. */
 ctn_status ctn__group_states(ctn_trainer *tr);
 
+/* ---- ranks without samples (empty.c) --------------------------------------------------------- */
+
+/* Do the passes of other ranks need one of a rank that has no samples? */
+bool ctn__empty_joins(const ctn_trainer *tr);
+/* That pass, for the loss of one optimizer. It contributes nothing. */
+ctn_status ctn__empty_pass(ctn_trainer *tr, const struct ctn__other *o);
+
 /* ---- the same bits on any number of ranks (exact.c) ------------------------------------------ */
 
 /* Does the loader deliver blocks, whose gradients are summed exactly? */
@@ -386,7 +395,7 @@ typedef struct {
 double ctn__trainer_loss(const ctn_trainer *tr, int64_t *iteration);
 
 /* An optimizer that the trainer trains besides its own (trainer.c). */
-typedef struct {
+typedef struct ctn__other {
     char *name; /* of its loss */
     ctn_optim *optim;
     ctn_loss_fn loss;

@@ -398,14 +398,22 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double weight, 
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
+/* The same without samples. */
+static ctn_status run_empty(ctn_trainer *tr, const ctn__other *o, bool step)
+{
+    if (ctn__empty_joins(tr)) CTN_TRY(ctn__empty_pass(tr, o));
+    return step ? step_late(tr, o->optim) : CTN_OK;
+}
+
 static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
 {
-    ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
-    if (tr->batch.n == 0) return step ? all_step_late(tr) : CTN_OK;
-    CTN_TRY(run_loss(tr, &own, weight, step));
+    const ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
+    const bool empty = tr->batch.n == 0;
     if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
-    for (size_t i = 0; i < tr->others.n; i++)
-        CTN_TRY(run_loss(tr, &tr->others.at[i], weight, step));
+    for (size_t i = 0; i <= tr->others.n; i++) {
+        const ctn__other *o = i == 0 ? &own : &tr->others.at[i - 1];
+        CTN_TRY(empty ? run_empty(tr, o, step) : run_loss(tr, o, weight, step));
+    }
     return CTN_OK;
 }
 
