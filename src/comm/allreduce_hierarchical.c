@@ -19,8 +19,9 @@
  * step 4 a rank writes only where nobody reads in step 2, so nobody waits for a slow sum. A slice
  * has the same bits on all its owners.
  *
- * Cost, n bytes, M ranks on the own node. Lanes run at the same time but share the node's link, so
- * beta counts the bytes of the node, not of the rank; passes over memory count as sums:
+ * Cost, n bytes, M ranks on the node that has the most. Lanes run at the same time but share the
+ * node's link, so beta counts the bytes of the node, not of the rank; passes over memory count as
+ * sums:
  *     2(N-1) alpha + 2 (N-1)/N n beta + (N-1)/N n/L gamma    [+ (2 + (M-2)/L) n gamma if M > 1]
  */
 #include "comm/ring.h"
@@ -53,10 +54,19 @@ static bool hierarchical_round(const ctn__place *me, int64_t n, int k, ctn__roun
     return true;
 }
 
+/* The slowest node decides, and all ranks must get the same cost. */
+static int most_ranks(const ctn__place *me)
+{
+    int most = 0;
+    for (int n = 0; n < me->nodes; n++)
+        if (me->first[n + 1] - me->first[n] > most) most = me->first[n + 1] - me->first[n];
+    return most;
+}
+
 static double hierarchical_cost(const ctn__place *me, double bytes, double alpha, double beta,
                                 double gamma)
 {
-    double N = me->nodes, L = me->lanes, M = me->locals;
+    double N = me->nodes, L = me->lanes, M = most_ranks(me);
     double most = bytes * (N - 1) / N;
     double cost = 2 * (N - 1) * alpha + 2 * most * beta + most / L * gamma;
     if (M > 1) cost += (2 + (M - 2) / L) * bytes * gamma;

@@ -100,11 +100,12 @@ static bool usable(const bench *b, const ctn__algorithm *a)
     return !a->native || !b->c->guest; /* it cannot be cancelled when a rank fails */
 }
 
-static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
+/* Algorithms worth a measurement, as bits: rank 0's list, because a measurement is collective. */
+static ctn_status choose_candidates(const bench *b, int64_t bytes, uint32_t *list)
 {
     const ctn__algorithm *a;
-    double ms = 0, best = 1e30, least = 1e30, alpha, message;
-    double cost[CTN__ALGORITHMS] = {0};
+    double least = 1e30, alpha, message, cost[CTN__ALGORITHMS] = {0};
+    *list = 0;
     CTN_TRY(time_message(b, 1, &alpha));
     CTN_TRY(time_message(b, MESSAGE, &message));
     const double beta = message > alpha ? (message - alpha) / MESSAGE : 0;
@@ -113,9 +114,20 @@ static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
         cost[i] = usable(b, a) ? a->cost(&b->c->place, sent, alpha, beta, ADDING) : 1e30;
         if (cost[i] < least) least = cost[i];
     }
+    for (int i = 0; (a = ctn__algorithm_at(i));
+         i++) /* how the transport's own one works is unknown */
+        if (usable(b, a) && (cost[i] <= SLOW * least || a->native)) *list |= 1u << i;
+    return ctn_comm_broadcast(b->c, list, sizeof *list, 0);
+}
+
+static ctn_status fastest(const bench *b, int64_t bytes, int *algorithm)
+{
+    const ctn__algorithm *a;
+    uint32_t list;
+    double ms = 0, best = 1e30;
+    CTN_TRY(choose_candidates(b, bytes, &list));
     for (int i = 0; (a = ctn__algorithm_at(i)); i++) {
-        /* What the transport's own one does is not known. */
-        if (!usable(b, a) || (cost[i] > SLOW * least && !a->native)) continue;
+        if (!(list >> i & 1)) continue;
         CTN_TRY(time_vector(b, a, bytes, &ms));
         if (ms >= best) continue;
         best = ms;

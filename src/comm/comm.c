@@ -349,11 +349,23 @@ done:
     return st;
 }
 
+/* A rank that has failed does not take part in the collective end of the transport. This rank must
+ * know before it waits there: the barrier can still hear of the failure. Without regions nothing
+ * waits, and a look is enough. */
+static void hear_before_end(ctn_comm *c)
+{
+    const bool had_error = ctn_error_status() < 0;
+    if (c->failed || !c->net->vt->together || c->place.size < 2) return;
+    const ctn_status st = c->region ? ctn_comm_barrier(c) : ctn__comm_listen(c);
+    if (st < 0 && !had_error) ctn_error_clear();
+}
+
 void ctn_comm_free(ctn_comm *c)
 {
     if (!c) return;
     ctn__progress_stop(c);
     ctn__parcels_finish(c);
+    hear_before_end(c);
     (void)ctn__comm_abandon(c);
     if (!c->failed || !c->net->vt->together) c->net->vt->free(c->net);
     ctn__pieces_free(c);

@@ -485,6 +485,23 @@ ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b)
     return st;
 }
 
+void ctn__loader_no_rows(const ctn_loader *l, ctn_batch *b)
+{
+    static const double nothing = 0; /* an address to read nothing from */
+    const uint64_t at = l->next.position, step = (uint64_t)l->step;
+    *b = (ctn_batch){.fields = l->fields};
+    for (int f = 0; f < l->fields; f++) {
+        b->data[f] = (void *)(uintptr_t)&nothing;
+        b->field[f] = l->field[f];
+        if (ctn__sized(l, f))
+            ctn__sizes_apply(&b->field[f],
+                             ctn__sizes_draw(l, l->next.epoch, at > step ? at - step : 0));
+        b->field[f].shape[0] = 0;
+        if (l->lengths[f] && !(l->join && l->longest[f] >= 0))
+            b->field[f].shape[1] = ctn__padded(l, 1);
+    }
+}
+
 void ctn_loader_get_stats(const ctn_loader *l, ctn_loader_stats *out)
 {
     if (!out) return;

@@ -93,6 +93,9 @@ struct ctn_loader {
  * result CTN_OK) if only other ranks have samples left or if all of this rank's were left out. All
  * ranks get CTN_END after the same number of batches. */
 ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b);
+/* A batch without samples, whose fields have zero rows and the shapes of the last batch that was
+ * delivered or skipped. */
+void ctn__loader_no_rows(const ctn_loader *l, ctn_batch *b);
 
 /* The multiple of l->pad_multiple that holds n rows, at least 1 row. */
 int64_t ctn__padded(const ctn_loader *l, int64_t n);

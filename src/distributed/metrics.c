@@ -259,24 +259,10 @@ ctn_status ctn_dist_evaluate(ctn_comm *c, ctn_context *ctx, ctn_loader *loader, 
                                             &(ctn__merge){merge, c, merge_metrics}));
 }
 
-static ctn_status take_mean(void *user, const ctn__weighted *all)
-{
-    ctn__observed *v = NULL;
-    ctn_status st = ctn__value_get(user, all->name, &v);
-    if (!v) return st;
-    v->value = all->sum / all->weight;
-    v->sum = v->weight = 0;
-    v->count++;
-    v->fresh = v->reported = true;
-    return CTN_OK;
-}
-
-/* Replaces what was reported since the last call by its mean over all ranks, also on a rank that
- * had no samples. */
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     (void)self;
-    return ctn__values_merge(tr, take_mean, tr);
+    return ctn__values_publish(tr);
 }
 
 ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c, const ctn_trigger *when)

@@ -75,6 +75,14 @@ void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user)
     b->user = user;
 }
 
+bool ctn__batch_norm_is_set(const ctn_module *m)
+{
+    bool any = ctn__is_batch_norm(m) && ((const batch_norm *)m->self)->train != NULL;
+    for (size_t i = 0; i < m->children.n && !any; i++)
+        any = ctn__batch_norm_is_set(m->children.at[i]);
+    return any;
+}
+
 static ctn_status add_vars(ctn_module *m, batch_norm *b, const ctn_batch_norm_module_opt *o,
                            int64_t channels)
 {

@@ -125,6 +125,9 @@ typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor
  * user is borrowed. */
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 
+/* Does a batch normalisation of m or of a module in it use such a function? */
+bool ctn__batch_norm_is_set(const ctn_module *m);
+
 bool ctn__is_batch_norm(const ctn_module *m);
 /* Of a batch normalisation: whether it keeps and uses its running statistics in training. */
 void ctn__batch_norm_freeze(ctn_module *m, bool on);

@@ -23,8 +23,11 @@ struct ctn__average {
     ctn_module *net;
 };
 
-void ctn__average_swap(ctn__average *a)
+/* An update that arrived after the swap would change the average. */
+ctn_status ctn__average_swap(ctn_trainer *tr)
 {
+    ctn__average *a = tr->average;
+    if (a) CTN_TRY(ctn__trainer_settle(tr));
     for (size_t k = 0; a && k < a->at.n; k++) {
         char *w = a->at.at[k].var->data, *avg = a->at.at[k].avg, part[4096];
         const size_t bytes = ctn__bytes(&a->at.at[k].var->d);
@@ -36,12 +39,13 @@ void ctn__average_swap(ctn__average *a)
         }
         a->at.at[k].var->version++;
     }
+    return CTN_OK;
 }
 
 static ctn_status start(void *self, ctn_trainer *tr)
 {
     ctn__average *a = self;
-    (void)tr;
+    CTN_TRY(ctn__trainer_settle(tr));
     for (size_t k = 0; !a->filled && k < a->at.n; k++)
         memcpy(a->at.at[k].avg, a->at.at[k].var->data, ctn__bytes(&a->at.at[k].var->d));
     a->filled = true;
@@ -73,7 +77,7 @@ static ctn_status call(void *self, ctn_trainer *tr)
     if (tr->skipped) return CTN_OK;
     const double rest = share(a, tr->optim->t);
     if (rest == 0) return CTN_OK;
-    CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    CTN_TRY(ctn__trainer_settle(tr));
     for (size_t k = 0; k < a->at.n; k++) {
         const ctn_var *v = a->at.at[k].var;
         void *avg = a->at.at[k].avg;
@@ -90,14 +94,17 @@ static ctn_status finish(void *self, ctn_trainer *tr)
 {
     ctn__text path = {0};
     if (!tr->o.out || tr->status < 0) return CTN_OK;
-    CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    (void)self;
+    CTN_TRY(ctn__trainer_settle(tr));
     if (!ctn__writes(tr)) return CTN_OK;
     ctn__text_add(&path, "%s/average.safetensors", tr->o.out);
     ctn_status st = CTN_ENOMEM;
     if (!path.failed) {
-        ctn__average_swap(self);
-        st = ctn_weights_save(tr->o.net, path.s);
-        ctn__average_swap(self);
+        st = ctn__average_swap(tr);
+        if (st == CTN_OK) {
+            st = ctn_weights_save(tr->o.net, path.s);
+            (void)ctn__average_swap(tr); /* cannot fail: nothing is in flight */
+        }
     }
     ctn__text_free(&path);
     return st;

@@ -130,6 +130,13 @@ static ctn_status begin(void *self, ctn_trainer *tr)
     return ctn__state_check(tr, k->saver);
 }
 
+/* Only rank 0 knows whether a state was published that was not waited for. */
+static ctn_status share_failure(const ctn_trainer *tr, checkpointer *k)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    return c ? ctn_comm_broadcast(c, &k->failed, sizeof k->failed, 0) : CTN_OK;
+}
+
 /* The last state must be on disk before the run ends. */
 static ctn_status finish(void *self, ctn_trainer *tr)
 {
@@ -138,6 +145,7 @@ static ctn_status finish(void *self, ctn_trainer *tr)
     const bool busy = ctn__saver_busy(k->saver);
     ctn_status st = ctn__state_finish(k->saver);
     if (st == CTN_OK && busy) tr->saves++;
+    CTN_TRY(share_failure(tr, k));
     if (st == CTN_OK && !k->failed && k->iteration == tr->iteration) {
         tr->saved = tr->iteration;
         return CTN_OK;

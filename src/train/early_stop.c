@@ -79,6 +79,7 @@ typedef struct {
 static ctn_status start(void *self, ctn_trainer *tr)
 {
     const stopper *s = self;
+    CTN_TRY(ctn__values_common(tr, "early_stop", s->p.o.key));
     /* true if the loaded state was saved after the training had stopped early */
     if (s->p.bad >= s->p.o.patience) ctn__trainer_end(tr, s->why);
     return CTN_OK;

@@ -159,9 +159,9 @@ static ctn_status call(void *self, ctn_trainer *tr)
 {
     const evaluator *v = self;
     CTN_TRY(ctn__group_states(tr));
-    ctn__average_swap(tr->average);
+    CTN_TRY(ctn__average_swap(tr));
     ctn_status st = ctn__evaluate(tr->ctx, v->loader, v->loss, v->self, observe, tr, &tr->merge);
-    ctn__average_swap(tr->average);
+    (void)ctn__average_swap(tr); /* cannot fail: nothing is in flight */
     return st;
 }
 

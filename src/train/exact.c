@@ -54,6 +54,10 @@ ctn_status ctn__exact_check(const ctn_trainer *tr)
     if (tr->o.accumulate > 1)
         return ctn_fail(CTN_EARG, "trainer: a loader with blocks does not accumulate; increase its "
                                   "total");
+    if (ctn__empty_joins(tr))
+        return ctn_fail(CTN_EARG,
+                        "trainer: a loader with blocks normalises each block by itself; turn off "
+                        "ctn_dist_sync_batch_norm");
     if (tr->ctx->threads > 1)
         return ctn_fail(CTN_EARG,
                         "trainer: a loader with blocks needs a context with one thread, "

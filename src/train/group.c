@@ -100,26 +100,88 @@ static void add_setup(const ctn_trainer *tr, ctn__text *t)
                   l->drop_last ? ", dropping a smaller last one" : "", (long long)tr->o.accumulate);
 }
 
-/* The state of a sharded optimizer differs between ranks by design. */
-static void add_weights(const ctn_trainer *tr, ctn__text *t)
+/* " of optimizer generator", nothing for the trainer's own. */
+static const char *of_optim(const ctn_trainer *tr, int i, char *out, size_t room)
 {
-    const ctn_optim *o = tr->optim;
+    out[0] = 0;
+    if (i > 0) snprintf(out, room, " of optimizer %s", tr->others.at[i - 1].name);
+    return out;
+}
+
+/* The state of a sharded optimizer differs between ranks by design. */
+static void add_optim(const ctn_trainer *tr, int i, ctn__text *t)
+{
+    const ctn_optim *o = ctn__trainer_optim(tr, i);
     const size_t bytes = (size_t)o->pool->count * o->pool->unit;
-    ctn__hash128 h[4] = {ctn__hash(o->pool->w, bytes)};
-    ctn__text_add(t, "weights with the hash %016llx\n", (unsigned long long)h[0].lo);
-    if (ctn__exchange_sharded(exchange(tr))) return;
-    for (int k = 0; k < o->nstates; k++) h[k + 1] = ctn__hash(o->state[k], bytes);
-    ctn__text_add(t, "an optimizer state with the hash %016llx\n",
+    char whose[160];
+    ctn__hash128 h[3] = {{0}};
+    of_optim(tr, i, whose, sizeof whose);
+    ctn__text_add(t, "the optimizer %s%s with learning rate %.9g after %lld steps\n",
+                  o->step_op.name, whose, ctn_optim_lr(o), (long long)ctn_optim_steps(o));
+    if (ctn__optim_sharded(o)) return;
+    for (int k = 0; k < o->nstates; k++) h[k] = ctn__hash(o->state[k], bytes);
+    ctn__text_add(t, "a state%s with the hash %016llx\n", i ? whose : " of the optimizer",
                   (unsigned long long)ctn__hash(h, sizeof h).lo);
 }
 
-static void add_place(const ctn_trainer *tr, ctn__text *t)
+/* One line for the parameters of each optimizer, and one for those of none. */
+static ctn_status add_weights(const ctn_trainer *tr, ctn__text *t)
+{
+    ctn__common_params all = {0};
+    char whose[160];
+    const ctn_status st = ctn__trainer_params(tr, &all);
+    for (size_t i = 0, end; st == CTN_OK && i < all.n; i = end) {
+        ctn__hash128 h[2] = {{0}};
+        for (end = i; end < all.n && all.at[end].optim == all.at[i].optim; end++) {
+            h[1].lo = ctn__common_hash(&all.at[end]);
+            h[0] = ctn__hash(h, sizeof h);
+        }
+        ctn__text_add(t, "%sweights%s with the hash %016llx\n", all.at[i].optim < 0 ? "other " : "",
+                      of_optim(tr, all.at[i].optim, whose, sizeof whose),
+                      (unsigned long long)h[0].lo);
+    }
+    ctn__vec_free(&all);
+    return st;
+}
+
+/* When it runs, as " every 4 iterations". */
+static void add_trigger(const ctn_trigger *g, ctn__text *t)
+{
+    static const char *const often[] = {[CTN_EVERY_EPOCHS] = "every %g epochs",
+                                        [CTN_EVERY_ITERATIONS] = "every %g iterations",
+                                        [CTN_EVERY_SECONDS] = "every %g seconds",
+                                        [CTN_ONCE] = "once at iteration %g",
+                                        [CTN_SHARE_OF_TIME] = "in %g percent of the time"};
+    const char *how = g->kind <= CTN_SHARE_OF_TIME ? often[g->kind] : NULL;
+    ctn__text_add(t, " ");
+    if (how) ctn__text_add(t, how, g->n);
+    else if (g->key)
+        ctn__text_add(t, "at the %s %s", g->kind == CTN_WHEN_MAX ? "largest" : "smallest", g->key);
+    else
+        ctn__text_add(t, "at %s",
+                      g->kind == CTN_AT_EPOCHS       ? "epochs"
+                      : g->kind == CTN_AT_ITERATIONS ? "iterations"
+                                                     : "the end");
+    for (int k = 0; k < CTN_TRIGGER_AT && g->at[k] > 0; k++) ctn__text_add(t, " %g", g->at[k]);
+}
+
+/* Those of the library may be collective when they are called. */
+static void add_extensions(const ctn_trainer *tr, ctn__text *t)
+{
+    for (size_t i = 0; i < tr->ext.n; i++) {
+        const ctn__extended *x = tr->ext.at[i];
+        if (!x->built_in || x->e.rank0_only) continue;
+        ctn__text_add(t, "the extension %s", x->e.name);
+        add_trigger(&x->trigger.t, t);
+        ctn__text_add(t, "\n");
+    }
+}
+
+static ctn_status add_place(const ctn_trainer *tr, ctn__text *t)
 {
     const ctn_sampler_state s = ctn_loader_get_state(tr->loader);
     const ctn_trainer_opt *o = &tr->o;
-    ctn__text_add(t, "the optimizer %s with learning rate %.9g after %lld steps\n",
-                  tr->optim->step_op.name, ctn_optim_lr(tr->optim),
-                  (long long)ctn_optim_steps(tr->optim));
+    for (int i = 0; i < ctn__trainer_optims(tr); i++) add_optim(tr, i, t);
     ctn__text_add(t, "limits of %lld epochs, %lld iterations and %g seconds (0: none)\n",
                   (long long)o->epochs, (long long)o->iterations, o->seconds);
     ctn__text_add(t, "%lld iterations, %lld epochs and %lld samples done\n",
@@ -128,7 +190,9 @@ static void add_place(const ctn_trainer *tr, ctn__text *t)
         ctn__text_add(t, "samples in the order of seed %llu, epoch %llu, from position %llu\n",
                       (unsigned long long)s.seed, (unsigned long long)s.epoch,
                       (unsigned long long)s.position);
-    add_weights(tr, t);
+    CTN_TRY(add_weights(tr, t));
+    add_extensions(tr, t);
+    return CTN_OK;
 }
 
 static int64_t own_batches(const ctn_loader *l)
@@ -168,16 +232,49 @@ static ctn_status find_most(ctn_trainer *tr)
     return CTN_OK;
 }
 
+/* Either all optimizers exchange their gradients, or none does. */
+static ctn_status check_optims(const ctn_trainer *tr)
+{
+    ctn_comm *c[2] = {NULL}; /* of the trainer's own optimizer, and of another */
+    for (int i = 0; i < ctn__trainer_optims(tr); i++) {
+        const ctn__exchange *x = ctn__trainer_optim(tr, i)->pool->exchange;
+        c[i > 0] = x ? ctn__exchange_comm(x) : NULL;
+        if (i == 0 || (!c[0] && !c[1])) continue;
+        const int size[2] = {c[0] ? ctn_comm_size(c[0]) : 1, c[1] ? ctn_comm_size(c[1]) : 1};
+        if (size[0] == size[1]) continue;
+        const char *name = tr->others.at[i - 1].name;
+        const ctn_status st =
+            !c[1] ? ctn_fail(CTN_ESTATE,
+                             "trainer: optimizer %s is not distributed, but the trainer's own is: "
+                             "call ctn_dist_optim for it too",
+                             name)
+            : !c[0]
+                ? ctn_fail(CTN_ESTATE,
+                           "trainer: the trainer's own optimizer is not distributed, but optimizer "
+                           "%s is: call ctn_dist_optim for it too",
+                           name)
+                : ctn_fail(CTN_ESTATE,
+                           "trainer: optimizer %s is distributed over %d ranks, the trainer's own "
+                           "over %d: use one communicator",
+                           name, size[1], size[0]);
+        return ctn__comm_alone(c[0], ctn__comm_alone(c[1], st));
+    }
+    return CTN_OK;
+}
+
 ctn_status ctn__group_agree(ctn_trainer *tr, bool state)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
     ctn__text t = {0};
+    CTN_TRY(check_optims(tr));
     if (!c) return CTN_OK;
-    if (state) CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    if (state) CTN_TRY(ctn__trainer_settle(tr));
     add_setup(tr, &t);
-    if (state) add_place(tr, &t);
-    ctn_status st = t.failed ? CTN_ENOMEM : ctn_comm_agree(c, t.s);
-    if (t.failed) ctn_comm_break(c, ctn_error_message());
+    ctn_status st = state ? add_place(tr, &t) : CTN_OK;
+    if (t.failed) st = CTN_ENOMEM;
+    CTN_TRY_GOTO(st, done, ctn__comm_alone(c, st));
+    st = ctn_comm_agree(c, t.s);
+done:
     ctn__text_free(&t);
     if (st == CTN_OK && state && ctn__group_apart(tr)) st = find_most(tr);
     return st;

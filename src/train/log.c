@@ -66,12 +66,6 @@ static ctn__row *close_row(ctn_trainer *tr)
     ctn_trainer_progress(tr, &r->progress);
     for (size_t i = 0; i < tr->values.n; i++) {
         ctn__observed *v = &tr->values.at[i];
-        if (v->weight > 0) {
-            v->value = v->sum / v->weight;
-            v->sum = v->weight = 0;
-            v->count++;
-            v->fresh = true;
-        }
         if (v->fresh) r->v[i] = v->value;
         v->fresh = false;
     }
@@ -259,6 +253,7 @@ static ctn_status start(void *self, ctn_trainer *tr)
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     ctn__text t = {0};
+    CTN_TRY(ctn__values_publish(tr));
     const ctn__row *r = close_row(tr);
     if (!r) return CTN_ENOMEM;
     if (!ctn__writes(tr)) return CTN_OK;

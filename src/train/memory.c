@@ -153,7 +153,7 @@ static ctn_status take(void *self, ctn_trainer *tr)
     s->size = c ? ctn_comm_size(c) : 1;
     CTN_TRY(ctn__state_copy(tr, &s->own));
     CTN_TRY(keep_texts(tr, s));
-    if (s->size > 1 && ctn__optim_sharded(tr->optim)) CTN_TRY(share_slices(s, c));
+    if (s->size > 1 && ctn__trainer_sharded(tr)) CTN_TRY(share_slices(s, c));
     s->iteration = tr->iteration;
     return CTN_OK;
 }
@@ -272,8 +272,10 @@ static ctn_status recall_array(void *user, const char *name, ctn_dtype dtype, in
                                               "another size there: was it made by another trainer?",
                                               full));
     memcpy(data, r->state->own.memory + a->at, bytes);
-    if (!r->c || ctn__optim_same(r->tr->optim, data)) return CTN_OK;
-    return ctn_comm_broadcast(r->c, data, bytes, 0);
+    bool same = false;
+    for (int i = 0; i < ctn__trainer_optims(r->tr); i++)
+        same |= ctn__optim_same(ctn__trainer_optim(r->tr, i), data);
+    return r->c && !same ? ctn_comm_broadcast(r->c, data, bytes, 0) : CTN_OK;
 }
 
 static ctn_status load(void *self, int n, const ctn_state_part *parts)

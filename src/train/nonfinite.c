@@ -40,7 +40,7 @@ static ctn_status find(ctn_trainer *tr, const char **name, const char **kind)
     bool pool;
     *name = NULL;
     if (!tr->o.net) return CTN_OK;
-    CTN_TRY(ctn__pool_settle(o->pool));
+    CTN_TRY(ctn__trainer_settle(tr));
     CTN_TRY(ctn__module_vars(tr->o.net, &all));
     (void)ctn__optim_norm2(o, o->pool->w, 0, o->pool->count, tr->ctx->threads, &pool);
     for (int i = 0; i < all.n && !*name; i++) {

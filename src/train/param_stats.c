@@ -40,7 +40,7 @@ static ctn_status observe_one(ctn_trainer *tr, const char *name, const ctn_var *
 
 static ctn_status call(void *self, ctn_trainer *tr)
 {
-    CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    CTN_TRY(ctn__trainer_settle(tr));
     const ctn_vars p = ctn_params(tr->o.net);
     for (int i = 0; i < p.n; i++)
         if (ctn__match(self, p.name[i]) && ctn__count(&p.var[i]->d) > 0)

@@ -247,6 +247,38 @@ ctn_status ctn__values_merge(ctn_trainer *tr, ctn__weighted_fn to, void *user)
     return st;
 }
 
+static ctn_status take_mean(void *user, const ctn__weighted *all)
+{
+    ctn__observed *v = NULL;
+    ctn_status st = ctn__value_get(user, all->name, &v);
+    if (!v) return st;
+    v->value = all->sum / all->weight;
+    v->sum = v->weight = 0;
+    v->count++;
+    v->fresh = v->reported = true;
+    return CTN_OK;
+}
+
+ctn_status ctn__values_publish(ctn_trainer *tr)
+{
+    if (tr->merge.fn) return ctn__values_merge(tr, take_mean, tr);
+    for (size_t i = 0; i < tr->values.n; i++) {
+        const ctn__observed *v = &tr->values.at[i];
+        if (v->weight > 0) CTN_TRY(take_mean(tr, &(ctn__weighted){v->name, v->sum, v->weight}));
+    }
+    return CTN_OK;
+}
+
+ctn_status ctn__values_common(const ctn_trainer *tr, const char *who, const char *key)
+{
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    if (!c || ctn_comm_size(c) == 1 || tr->merge.fn) return CTN_OK;
+    return ctn_fail(CTN_ESTATE,
+                    "%s: it watches %s, of which each rank has its own value: call "
+                    "ctn_dist_trainer, so that all ranks decide by the same one",
+                    who, key);
+}
+
 int ctn_trainer_value(const ctn_trainer *tr, const char *name, double *value)
 {
     const ctn__observed *v = tr && name ? ctn__value_find(tr, name) : NULL;

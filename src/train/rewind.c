@@ -56,7 +56,7 @@ ctn_status ctn__rewind(ctn_trainer *tr)
     const double compute = tr->compute_s, input = tr->input_s, other = tr->other_s;
     tr->rewind = false;
     ctn_error_clear();
-    CTN_TRY(ctn__pool_settle(tr->optim->pool));
+    CTN_TRY(ctn__trainer_settle(tr));
     CTN_TRY(ctn__checkpoint_settle(tr));
     /* Other states in the folder belong to another training. */
     if (!tr->resumed && tr->saves == 0) return no_state(x);

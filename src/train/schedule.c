@@ -96,6 +96,12 @@ typedef struct {
     ctn__patience p;
 } plateau;
 
+static ctn_status plateau_start(void *self, ctn_trainer *tr)
+{
+    const plateau *x = self;
+    return ctn__values_common(tr, "plateau", x->p.o.key);
+}
+
 static ctn_status lower(void *self, ctn_trainer *tr)
 {
     plateau *x = self;
@@ -136,6 +142,7 @@ ctn_status ctn_extend_plateau(ctn_trainer *tr, const ctn_trigger *when, const ch
     return ctn__extend(tr,
                        &(ctn_extension){.name = name,
                                         .priority = CTN_PRIORITY_CHANGE,
+                                        .start = plateau_start,
                                         .call = lower,
                                         .visit = plateau_visit,
                                         .release = plateau_release,

@@ -302,19 +302,12 @@ ctn_status ctn__state_texts(const ctn_trainer *tr, ctn__ckpt_text text[CTN__CKPT
     return text[0].text.failed || text[1].text.failed ? CTN_ENOMEM : CTN_OK;
 }
 
-static ctn_status bring_values(ctn_trainer *tr)
-{
-    CTN_TRY(ctn__shard_values(tr->optim));
-    for (size_t i = 0; i < tr->others.n; i++) CTN_TRY(ctn__shard_values(tr->others.at[i].optim));
-    return CTN_OK;
-}
-
 ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s)
 {
     part_list parts = {0};
     ctn__ckpt_text text[CTN__CKPT_TEXTS] = {{0}};
     const int n = ctn__writes(tr) ? CTN__CKPT_TEXTS : 0; /* rank 0 has the texts */
-    CTN_TRY(bring_values(tr));
+    CTN_TRY(ctn__trainer_values(tr));
     CTN_TRY(ctn__group_values(tr));
     ctn_status st = make_parts(&parts, tr);
     if (st == CTN_OK && n > 0) st = ctn__state_texts(tr, text);
@@ -329,7 +322,7 @@ ctn_status ctn__state_begin(ctn_trainer *tr, ctn__saver *s)
 ctn_status ctn__state_copy(ctn_trainer *tr, ctn__snapshot *s)
 {
     part_list parts = {0};
-    CTN_TRY(bring_values(tr));
+    CTN_TRY(ctn__trainer_values(tr));
     CTN_TRY(ctn__group_values(tr));
     ctn_status st = make_parts(&parts, tr);
     if (st == CTN_OK)

@@ -19,6 +19,8 @@
 #include "graph/graph.h"
 #include "io/checkpoint/checkpoint.h"
 
+struct ctn__other;
+
 #define CTN__REPORTS 32 /* maximum number of names that a loss function may report */
 
 /* ---- one batch (report.c) -------------------------------------------------------------------- */
@@ -122,6 +124,12 @@ typedef struct {
 /* Sums over all ranks of what was reported since the last log, computed by tr->merge (report.c).
  * Collective. */
 ctn_status ctn__values_merge(ctn_trainer *tr, ctn__weighted_fn to, void *user);
+/* Replaces what was reported since the last call by its mean, with tr->merge over all ranks, also
+ * on a rank that had no samples. This is the only way for reported values to become visible to
+ * triggers and schedules. Collective. */
+ctn_status ctn__values_publish(ctn_trainer *tr);
+/* ESTATE if a decision by the value `key` could differ between ranks. */
+ctn_status ctn__values_common(const ctn_trainer *tr, const char *who, const char *key);
 /* ctn_evaluate over several ranks; over this rank only if m is NULL or has no function. */
 ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss, void *self,
                          ctn_value_fn fn, void *user, const ctn__merge *m);
@@ -161,6 +169,7 @@ void ctn__triggers_set(ctn_trainer *tr, double due);
 typedef struct {
     ctn_extension e; /* name is owned */
     ctn__trigger trigger;
+    bool built_in; /* may be collective: all ranks must have it */
 } ctn__extended;
 
 /* ctn_trainer_extend for the built-in extensions; `usual` is the default if `when` is NULL. Takes
@@ -195,6 +204,28 @@ void ctn__patience_free(ctn__patience *p);
 bool ctn__patience_ends(ctn__patience *p, const ctn_trainer *tr);
 ctn_status ctn__patience_visit(ctn__patience *p, ctn_state_fn fn, void *user);
 
+/* ---- what is trained (params.c) -------------------------------------------------------------- */
+
+int ctn__trainer_optims(const ctn_trainer *tr);
+/* 0: the trainer's own; others follow in the order in which they were added. */
+ctn_optim *ctn__trainer_optim(const ctn_trainer *tr, int i);
+bool ctn__trainer_sharded(const ctn_trainer *tr); /* any of the optimizers */
+/* Waits until no value of the net is in flight. Call it before values are read or written outside
+ * of plans. It may wait for the other ranks to make progress, but not for a call. */
+ctn_status ctn__trainer_settle(const ctn_trainer *tr);
+/* The same, and restores f32 values that are sent in 16 bits. Collective. */
+ctn_status ctn__trainer_values(const ctn_trainer *tr);
+/* A parameter that all ranks have, trained or frozen. */
+typedef struct {
+    int optim; /* number of its optimizer; -1: none has it */
+    const char *name;
+    const ctn_var *var;
+} ctn__common_param;
+typedef CTN__VEC(ctn__common_param) ctn__common_params;
+/* All of them, by optimizer. The caller frees the list, also on failure. Errors: ENOMEM. */
+ctn_status ctn__trainer_params(const ctn_trainer *tr, ctn__common_params *out);
+uint64_t ctn__common_hash(const ctn__common_param *p); /* of its values */
+
 /* ---- steps of several ranks (group.c) -------------------------------------------------------- */
 
 ctn_comm *ctn__trainer_comm(const ctn_trainer *tr); /* NULL: one rank */
@@ -225,6 +256,13 @@ ctn_status ctn__group_resume(ctn_trainer *tr, const uint64_t shift[2]);
 ctn_status ctn__group_values(ctn_trainer *tr);
 /* Copies rank 0's states of the net (running statistics) to all ranks. Collective. */
 ctn_status ctn__group_states(ctn_trainer *tr);
+
+/* ---- ranks without samples (empty.c) --------------------------------------------------------- */
+
+/* Do the passes of other ranks need one of a rank that has no samples? */
+bool ctn__empty_joins(const ctn_trainer *tr);
+/* That pass, for the loss of one optimizer. It contributes nothing. */
+ctn_status ctn__empty_pass(ctn_trainer *tr, const struct ctn__other *o);
 
 /* ---- the same bits on any number of ranks (exact.c) ------------------------------------------ */
 
@@ -340,8 +378,9 @@ typedef struct ctn__unfreeze ctn__unfreeze;
 ctn_status ctn__unfreeze_at(ctn_trainer *tr, int64_t epoch);
 
 typedef struct ctn__average ctn__average;
-/* Swaps the weights with their moving average; a second call swaps them back. NULL: no effect. */
-void ctn__average_swap(ctn__average *a);
+/* Swaps the weights with their moving average; a second call swaps them back, and cannot fail if
+ * no step was taken in between. Without an average it has no effect. Errors: ENOMEM, EPEER. */
+ctn_status ctn__average_swap(ctn_trainer *tr);
 
 /* Sums over samples of the loss, for the mean over all ranks (group.c, spike.c). */
 typedef struct {
@@ -356,7 +395,7 @@ typedef struct {
 double ctn__trainer_loss(const ctn_trainer *tr, int64_t *iteration);
 
 /* An optimizer that the trainer trains besides its own (trainer.c). */
-typedef struct {
+typedef struct ctn__other {
     char *name; /* of its loss */
     ctn_optim *optim;
     ctn_loss_fn loss;

@@ -140,7 +140,8 @@ static ctn_status check_extension(const ctn_trainer *tr, const ctn_extension *e)
     return CTN_OK;
 }
 
-static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_trigger *when)
+static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_trigger *when,
+                      bool built_in)
 {
     ctn_status st = CTN_OK;
     ctn_extension e = {0};
@@ -150,6 +151,7 @@ static ctn_status add(ctn_trainer *tr, const ctn_extension *given, const ctn_tri
     CTN_TRY(check_extension(tr, &e));
     ctn__extended *x = ctn__calloc(1, sizeof *x);
     if (!x) return CTN_ENOMEM;
+    x->built_in = built_in;
     x->e.name = ctn__strdup(e.name);
     if (!x->e.name) CTN_TRY_GOTO(st, fail, CTN_ENOMEM);
     CTN_TRY_GOTO(st, fail, ctn__trigger_init(&x->trigger, when, e.trigger));
@@ -169,7 +171,7 @@ fail:
 
 ctn_status ctn_trainer_extend(ctn_trainer *tr, const ctn_extension *e)
 {
-    return add(tr, e, NULL);
+    return add(tr, e, NULL, false);
 }
 
 ctn_status ctn__extend(ctn_trainer *tr, const ctn_extension *e, const ctn_trigger *when,
@@ -178,7 +180,7 @@ ctn_status ctn__extend(ctn_trainer *tr, const ctn_extension *e, const ctn_trigge
     ctn_extension full = *e;
     full.struct_size = sizeof full;
     full.trigger = usual;
-    ctn_status st = add(tr, &full, when);
+    ctn_status st = add(tr, &full, when, true);
     if (st < 0 && e->release) e->release(e->self);
     return st;
 }
@@ -396,14 +398,22 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double weight, 
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
+/* The same without samples. */
+static ctn_status run_empty(ctn_trainer *tr, const ctn__other *o, bool step)
+{
+    if (ctn__empty_joins(tr)) CTN_TRY(ctn__empty_pass(tr, o));
+    return step ? step_late(tr, o->optim) : CTN_OK;
+}
+
 static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
 {
-    ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
-    if (tr->batch.n == 0) return step ? all_step_late(tr) : CTN_OK;
-    CTN_TRY(run_loss(tr, &own, weight, step));
+    const ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
+    const bool empty = tr->batch.n == 0;
     if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
-    for (size_t i = 0; i < tr->others.n; i++)
-        CTN_TRY(run_loss(tr, &tr->others.at[i], weight, step));
+    for (size_t i = 0; i <= tr->others.n; i++) {
+        const ctn__other *o = i == 0 ? &own : &tr->others.at[i - 1];
+        CTN_TRY(empty ? run_empty(tr, o, step) : run_loss(tr, o, weight, step));
+    }
     return CTN_OK;
 }
 
@@ -502,6 +512,7 @@ static ctn_status start_extensions(ctn_trainer *tr, bool again, size_t *started)
         ctn__extended *x = tr->ext.at[*started];
         x->trigger.fired = again ? ctn__trainer_clock(tr) : 0;
         if (x->e.rank0_only && !ctn__writes(tr)) continue;
+        if (x->trigger.t.key) CTN_TRY(ctn__values_common(tr, x->e.name, x->trigger.t.key));
         if (x->e.start) CTN_TRY(x->e.start(x->e.self, tr));
     }
     return CTN_OK;

@@ -117,8 +117,8 @@ ctn_status ctn_extend_unfreeze(ctn_trainer *tr, int64_t epoch, const char *patte
                         (long long)epoch);
     if (tr->running)
         return ctn_fail(CTN_ESTATE, "extend_unfreeze: cannot add it while the trainer is running");
-    if (ctn__optim_sharded(tr->optim))
-        return ctn_fail(CTN_ESTATE, "extend_unfreeze: the optimizer is sharded and cannot take in "
+    if (ctn__trainer_sharded(tr))
+        return ctn_fail(CTN_ESTATE, "extend_unfreeze: an optimizer is sharded and cannot take in "
                                     "parameters later");
     CTN_TRY(make(tr));
     CTN_TRY(add_params(tr->unfreeze, tr->o.net, epoch, pattern));

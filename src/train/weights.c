@@ -17,11 +17,11 @@ static ctn_status call(void *self, ctn_trainer *tr)
 {
     keeper *k = self;
     k->saved = tr->iteration;
-    CTN_TRY(ctn__shard_values(tr->optim));
+    CTN_TRY(ctn__trainer_values(tr));
     if (!ctn__writes(tr)) return CTN_OK;
-    if (k->best) ctn__average_swap(tr->average);
+    if (k->best) CTN_TRY(ctn__average_swap(tr));
     ctn_status st = ctn_weights_save(tr->o.net, k->path.s);
-    if (k->best) ctn__average_swap(tr->average);
+    if (k->best) (void)ctn__average_swap(tr); /* cannot fail: nothing is in flight */
     return st;
 }
 

@@ -912,7 +912,7 @@ def test_selftest():
     checks = {c["check"]: c["result"] for c in both["checks"]}
     assert both["ranks"] == 2 and both["failed"] == 0 and both["seconds"] > 0
     for name in ("binding", "convolution", "training step", "allreduce ring", "allreduce flat",
-                 "allreduce hierarchical", "clock", "file locks"):
+                 "allreduce hierarchical", "allreduce auto", "clock", "file locks"):
         assert checks[name] == "ok", (name, checks)
     assert "all checks passed" in ranks(2, CATENA, "selftest").stdout
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What measurement chooses on two ranks. The clock stands still except for messages of pieces,
- * which take a latency and a time per byte, so every choice follows from these two numbers.
+ * which take a latency and a time per byte, so every choice follows from these two numbers. Nodes
+ * with different numbers of ranks measure the same algorithms.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,7 +18,13 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 2, MB = 1 << 20 };
+enum { MOST = 8, MB = 1 << 20 };
+
+/* The ranks, and the lowest rank of each one's node. */
+static struct {
+    int size;
+    int node[MOST];
+} job = {2, {0, 1}};
 
 static struct {
     const ctn__net_vt *real;
@@ -74,14 +81,14 @@ static void *choose(void *arg)
 
 static void open_ranks(rank *k)
 {
-    ctn__net *net[RANKS];
-    OK(ctn__net_loopback_nodes(net, RANKS, (const int[]){0, 1}));
+    ctn__net *net[MOST];
+    OK(ctn__net_loopback_nodes(net, job.size, job.node));
     slow.real = net[0]->vt;
     slow.vt = *net[0]->vt;
     slow.vt.send = slow_send;
     slow.vt.allreduce = slow_allreduce;
-    slow.vt.region = no_region;
-    for (int i = 0; i < RANKS; i++) {
+    if (job.size == 2) slow.vt.region = no_region;
+    for (int i = 0; i < job.size; i++) {
         net[i]->vt = &slow.vt;
         k[i] = (rank){0};
         /* A vector is one message. */
@@ -89,31 +96,31 @@ static void open_ranks(rank *k)
     }
 }
 
-static void choose_on_both(rank *k, int64_t bytes)
+static void choose_on_all(rank *k, int64_t bytes)
 {
-    pthread_t thread[RANKS];
+    pthread_t thread[MOST];
     clock_stop();
-    for (int i = 0; i < RANKS; i++) {
+    for (int i = 0; i < job.size; i++) {
         k[i].bytes = bytes;
         assert_int_equal(pthread_create(&thread[i], NULL, choose, &k[i]), 0);
     }
-    for (int i = 0; i < RANKS; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < job.size; i++) pthread_join(thread[i], NULL);
     clock_run();
-    for (int i = 0; i < RANKS; i++)
+    for (int i = 0; i < job.size; i++)
         if (k[i].why[0]) fail_msg("rank %d: %s", i, k[i].why);
-    assert_string_equal(k[0].chosen, k[1].chosen);
+    for (int i = 1; i < job.size; i++) assert_string_equal(k[0].chosen, k[i].chosen);
 }
 
 static void free_ranks(rank *k)
 {
-    for (int i = 0; i < RANKS; i++) ctn_comm_free(k[i].c);
+    for (int i = 0; i < job.size; i++) ctn_comm_free(k[i].c);
 }
 
 static void check(int64_t bytes, const char *want)
 {
-    rank k[RANKS];
+    rank k[MOST];
     open_ranks(k);
-    choose_on_both(k, bytes);
+    choose_on_all(k, bytes);
     if (strcmp(k[0].chosen, want) != 0)
         fail_msg("%lld bytes, latency %llu: %s, expected %s", (long long)bytes,
                  (unsigned long long)slow.latency, k[0].chosen, want);
@@ -178,15 +185,35 @@ static void lengths_share_a_choice(void **state)
     slow.latency = 1000;
     slow.bytes = 1000;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rank k[RANKS];
+        rank k[MOST];
         slow.native = 1000000000;
         open_ranks(k);
-        choose_on_both(k, -cases[i].bytes);
+        choose_on_all(k, -cases[i].bytes);
         assert_string_not_equal(k[0].chosen, "flat");
         for (int j = 0; j < 16; j++) assert_int_equal(k[0].c->choice[j] != NULL, j == cases[i].at);
         slow.native = 0; /* flat would be faster, but is not measured */
-        choose_on_both(k, -cases[i].bytes);
+        choose_on_all(k, -cases[i].bytes);
         assert_string_not_equal(k[0].chosen, "flat");
+        free_ranks(k);
+    }
+}
+
+/* By the formulas, ranks that share a node with others would leave out another algorithm than ranks
+ * that are alone. */
+static void uneven_nodes(void **state)
+{
+    (void)state;
+    static const struct {
+        int size, node[MOST];
+    } maps[] = {{3, {0, 0, 2}}, {8, {0, 0, 0, 0, 0, 0, 0, 7}}, {6, {0, 1, 1, 1, 4, 4}}};
+    slow.latency = slow.native = slow.bytes = 0;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        rank k[MOST];
+        job.size = maps[i].size;
+        memcpy(job.node, maps[i].node, sizeof job.node);
+        open_ranks(k);
+        choose_on_all(k, 100000);
+        choose_on_all(k, -100000);
         free_ranks(k);
     }
 }
@@ -194,10 +221,9 @@ static void lengths_share_a_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fastest_algorithm),
-        cmocka_unit_test(buckets_for_latency),
-        cmocka_unit_test(buckets_for_rate),
-        cmocka_unit_test(lengths_share_a_choice),
+        cmocka_unit_test(the_fastest_algorithm), cmocka_unit_test(buckets_for_latency),
+        cmocka_unit_test(buckets_for_rate),      cmocka_unit_test(lengths_share_a_choice),
+        cmocka_unit_test(uneven_nodes), /* last, because it changes the job */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

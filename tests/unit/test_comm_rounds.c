@@ -447,6 +447,31 @@ static void cost_lines(void **state)
     }
 }
 
+/* Ranks decide by the cost what they measure together, so it must not depend on the rank. */
+static void cost_is_of_the_job(void **state)
+{
+    (void)state;
+    int node[MOST];
+    for (int i = 0; i < SIZES * MAPS; i++) {
+        const int size = sizes[i / MAPS];
+        node_map(node, size, i % MAPS);
+        for (int a = 0; a < CTN__ALGORITHMS; a++) {
+            const ctn__algorithm *alg = ctn__algorithm_at(a);
+            double first = 0;
+            for (int r = 0; r < size; r++) {
+                ctn_comm c;
+                const ctn__place p = place_of(&c, r, size, node, 0);
+                const double cost = alg->cost(&p, 1000, 1e-6, 1e-9, 1e-10);
+                if (r == 0) first = cost;
+                if (cost != first)
+                    fail_msg("%s on map %d: rank %d of %d: %g, rank 0: %g", alg->name, i % MAPS, r,
+                             size, cost, first);
+                ctn__free(c.tables);
+            }
+        }
+    }
+}
+
 static void where_ranks_stand(void **state)
 {
     (void)state;
@@ -547,15 +572,11 @@ static void conversions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conversions),
-        cmocka_unit_test(table_of_algorithms),
-        cmocka_unit_test(cost_lines),
-        cmocka_unit_test(where_ranks_stand),
-        cmocka_unit_test(grids_and_maps_that_are_refused),
-        cmocka_unit_test(ranks_in_a_line),
-        cmocka_unit_test(ranks_on_a_grid),
-        cmocka_unit_test(ranks_in_nodes),
-        cmocka_unit_test(halves_of_the_ring),
+        cmocka_unit_test(conversions),          cmocka_unit_test(table_of_algorithms),
+        cmocka_unit_test(cost_lines),           cmocka_unit_test(cost_is_of_the_job),
+        cmocka_unit_test(where_ranks_stand),    cmocka_unit_test(grids_and_maps_that_are_refused),
+        cmocka_unit_test(ranks_in_a_line),      cmocka_unit_test(ranks_on_a_grid),
+        cmocka_unit_test(ranks_in_nodes),       cmocka_unit_test(halves_of_the_ring),
         cmocka_unit_test(halving_and_doubling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

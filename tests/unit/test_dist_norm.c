@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Synchronised batch normalisation with threads as ranks, compared with one rank that has all
- * samples: the layer alone, and a network trained by a distributed optimizer with batches of
- * different sizes.
+ * samples: the layer alone, a network trained by a distributed optimizer with batches of different
+ * sizes, and a trainer in which ranks run out of samples.
  * Labels: threads
  */
 #include "ranks.h"
+
+#include <catena/datasets.h>
+#include <catena/train.h>
 
 #include "base/base.h"
 #include "optim/optim.h"
@@ -243,11 +246,133 @@ static void test_training(void **state)
         }
 }
 
+/* ---- a trainer ------------------------------------------------------------------------------- */
+
+enum { ROWS = 17, WIDTH = 4, TOTAL = 16, MOST_WEIGHTS = 64 };
+
+static float points[ROWS][WIDTH], answers[ROWS];
+
+typedef struct {
+    int64_t accumulate, bad; /* bad: a sample that cannot be read; -1: none */
+    int two;                 /* a second optimizer */
+    float w[MOST][MOST_WEIGHTS];
+} empty_case;
+
+typedef struct {
+    const empty_case *c;
+    ctn_module *net, *gain, *all;
+} learner;
+
+/* The mean of no rows is NaN, which the gain would pass on to its gradient. */
+static ctn_tensor *gained_loss(void *self, ctn_step *s)
+{
+    learner *l = self;
+    ctn_tensor *y = ctn_call(l->net, ctn_step_input(s, 0));
+    ctn_tensor *e = ctn_mean_squared_error(y, ctn_step_input(s, 1), CTN_MEAN);
+    return ctn_sum(ctn_call(l->gain, ctn_reshape(e, CTN_SHAPE(1, 1))), CTN_ALL_AXES, 0);
+}
+
+static ctn_status read_point(void *user, const ctn_sample *s, void *const *src, void *const *dst)
+{
+    const empty_case *c = user;
+    if (s->index == c->bad) return ctn_fail(CTN_EFORMAT, "sample %d is bad", (int)s->index);
+    memcpy(dst[0], src[0], sizeof points[0]);
+    memcpy(dst[1], src[1], sizeof answers[0]);
+    return CTN_OK;
+}
+
+static ctn_status make_learner(learner *l, ctn_context *ctx, ctn_comm *c)
+{
+    ctn_module *m[3] = {0};
+    CTN_TRY(ctn_linear_new(&m[0], ctx, WIDTH, 6, NULL));
+    CTN_TRY(ctn_batch_norm_new(&m[1], ctx, 6, NULL));
+    CTN_TRY(ctn_linear_new(&m[2], ctx, 6, 1, NULL));
+    CTN_TRY(ctn_sequential_new(&l->net, ctx, 3, m));
+    CTN_TRY(ctn_linear_new(&l->gain, ctx, 1, 1, NULL));
+    ctn_module *both[2] = {l->net, l->gain};
+    CTN_TRY(ctn_module_list_new(&l->all, ctx, 2, both));
+    return c ? ctn_dist_sync_batch_norm(l->all, c) : CTN_OK;
+}
+
+static ctn_status weights_of(ctn_module *m, float *out)
+{
+    const ctn_vars p = ctn_params(m);
+    for (int i = 0; i < p.n; i++) {
+        const int64_t n = ctn__count(ctn_var_desc(p.var[i]));
+        CTN_TRY(ctn_var_get(p.var[i], out, (size_t)n * sizeof *out));
+        out += n;
+    }
+    return CTN_OK;
+}
+
+static void run_trainer(job *j)
+{
+    empty_case *c = j->arg;
+    const ctn_field f[] = {{.dtype = CTN_F32, .ndim = 1, .shape = {WIDTH}},
+                           {.dtype = CTN_F32, .ndim = 1, .shape = {1}}};
+    learner l = {.c = c};
+    ctn_optim *o[2] = {NULL};
+    ctn_dataset *arrays = NULL, *data = NULL;
+    ctn_sampler *s = NULL;
+    ctn_loader *loader = NULL;
+    ctn_trainer *tr = NULL;
+    TRY(j, make_learner(&l, j->ctx, j->size > 1 ? j->c : NULL));
+    TRY(j,
+        ctn_sgd_new(&o[0], ctn_params(c->two ? l.net : l.all), CTN_OPT(ctn_sgd_opt, .lr = 0.05)));
+    TRY(j, ctn_dist_optim(o[0], j->c, CTN_OPT(ctn_dist_opt, .bucket = 64)));
+    if (c->two) TRY(j, ctn_sgd_new(&o[1], ctn_params(l.gain), CTN_OPT(ctn_sgd_opt, .lr = 0.05)));
+    if (c->two) TRY(j, ctn_dist_optim(o[1], j->c, NULL));
+    TRY(j, ctn_arrays_open(&arrays, ROWS, 2, f, (const void *[]){points, answers}));
+    TRY(j, ctn_dataset_transform(&data, arrays, 2, f, read_point, c));
+    TRY(j, ctn_sampler_shuffled(&s, ROWS, 1));
+    TRY(j, ctn_sampler_shard(s, j->rank, j->size));
+    TRY(j, ctn_loader_new(&loader, data, s,
+                          CTN_OPT(ctn_loader_opt, .batch = TOTAL / j->size / c->accumulate,
+                                  .skip = c->bad < 0 ? 0 : 0.5)));
+    TRY(j, ctn_trainer_new(&tr, o[0], loader, gained_loss, &l,
+                           CTN_OPT(ctn_trainer_opt, .net = l.all, .epochs = 3,
+                                   .accumulate = c->accumulate)));
+    if (c->two) TRY(j, ctn_trainer_add_optim(tr, "gain", o[1], gained_loss, &l));
+    TRY(j, ctn_dist_trainer(tr, j->c, NULL));
+    TRY(j, ctn_trainer_run(tr));
+    TRY(j, weights_of(l.all, c->w[j->rank]));
+    ctn_trainer_free(tr);
+    ctn_loader_free(loader);
+    ctn_sampler_free(s);
+    ctn_dataset_free(data);
+    for (int k = 0; k < 2; k++) ctn_optim_free(o[k]);
+    ctn_module_free(l.all);
+}
+
+/* 17 samples in steps of 16: all ranks but one have none in the last step of an epoch. */
+static void test_no_samples(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < WIDTH; k++) points[i][k] = noise(20, i * WIDTH + k);
+        answers[i] = noise(21, i);
+    }
+    for (int k = 0; k < 6; k++) {
+        empty_case one = {.accumulate = 1 + k / 3, .bad = k % 3 == 1 ? 5 : -1, .two = k % 3 == 2};
+        empty_case all = one;
+        on_ranks(1, CTN_MODE_PLANNED, run_trainer, &one);
+        for (int size = 2; size <= 4; size += 2) {
+            on_ranks(size, CTN_MODE_PLANNED, run_trainer, &all);
+            for (int r = 1; r < size; r++) assert_memory_equal(all.w[r], all.w[0], sizeof all.w[0]);
+            for (int i = 0; i < MOST_WEIGHTS; i++)
+                if (!(fabsf(all.w[0][i] - one.w[0][i]) <= 1e-4f))
+                    fail_msg("case %d, %d ranks, weight %d: %.8g, one rank has %.8g", k, size, i,
+                             (double)all.w[0][i], (double)one.w[0][i]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sync_batch_norm),
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_no_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

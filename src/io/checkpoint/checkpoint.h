@@ -130,8 +130,8 @@ typedef struct {
 enum { CTN__SNAPSHOT_OWN = -2 };
 /* Copies what this rank writes; without `values`, only prepares the memory. least: bytes for each
  * rank that writes; -1: rank 0 writes everything; CTN__SNAPSHOT_OWN: copies all that this rank has.
- * One of the parts may be an optimizer, whose values are the same on all ranks. Collective. Errors:
- * ENOMEM, those of the parts. */
+ * The values of optimizers among the parts are the same on all ranks. Collective. Errors: ENOMEM,
+ * those of the parts. */
 ctn_status ctn__snapshot_take(ctn__snapshot *s, ctn_comm *c, int64_t least, bool values, int n,
                               const ctn_state_part *parts);
 void ctn__snapshot_free(ctn__snapshot *s);

@@ -131,10 +131,18 @@ static ctn_status read_line(ctn__manifest *m, char *line)
 }
 
 /* Slices of an array come in the order of their elements. */
+/* Without the range of a slice. Names may have other brackets: "optim[generator].weight". */
+static size_t plain_length(const char *name)
+{
+    const char *range = strrchr(name, '[');
+    const size_t digits = range ? strspn(range + 1, "0123456789") : 0;
+    return digits > 0 && range[1 + digits] == ':' ? (size_t)(range - name) : strlen(name);
+}
+
 static int by_name(const void *a, const void *b)
 {
     const char *x = ((const ctn__ckpt_array *)a)->name, *y = ((const ctn__ckpt_array *)b)->name;
-    const size_t n = strcspn(x, "["), k = strcspn(y, "[");
+    const size_t n = plain_length(x), k = plain_length(y);
     const int c = strncmp(x, y, n < k ? n : k);
     if (c != 0) return c;
     if (n != k) return n < k ? -1 : 1;

@@ -13,7 +13,8 @@ enum { CHUNK = 1 << 20 };
 typedef struct {
     ctn__snapshot *s;
     const char *prefix;
-    ctn_optim *optim; /* NULL: no part is an optimizer */
+    int n;
+    const ctn_state_part *parts; /* several may be optimizers */
     int rank, size, threads;
     bool divided;    /* all ranks write */
     int pass;        /* 0 to 2 */
@@ -67,6 +68,17 @@ static int file_of(const taking *t, size_t bytes)
     return f < t->s->writers ? f : t->s->writers - 1;
 }
 
+/* Does an optimizer have this with the same values on all ranks? */
+static bool is_same(const taking *t, const void *data)
+{
+    bool same = false;
+    for (int i = 0; i < t->n && !same; i++) {
+        const ctn_optim *o = ctn__part_optim(&t->parts[i]);
+        same = o && ctn__optim_same(o, data);
+    }
+    return same;
+}
+
 static ctn_status take_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                              const int64_t *dim, void *data)
 {
@@ -77,7 +89,7 @@ static ctn_status take_array(void *user, const char *name, ctn_dtype dtype, int 
     for (int i = 0; i < ndim; i++) bytes *= (size_t)dim[i];
     const size_t n = strlen(name);
     const bool slice = t->divided && n > 0 && name[n - 1] == ']';
-    const bool same = t->divided && t->optim && ctn__optim_same(t->optim, data);
+    const bool same = t->divided && is_same(t, data);
     if (t->pass == 0) {
         t->total += same ? bytes : 0;
         return CTN_OK;
@@ -112,41 +124,49 @@ static ctn_status visit_optim(taking *t, ctn_optim *o)
     return ctn_optim_visit(o, t->rank == 0 ? take_array : nothing, t);
 }
 
-static ctn_status visit_all(taking *t, int n, const ctn_state_part *parts)
+static ctn_status visit_all(taking *t)
 {
     t->before = 0;
-    for (int i = 0; i < n; i++) {
-        ctn_optim *o = ctn__part_optim(&parts[i]);
-        t->prefix = parts[i].prefix;
+    for (int i = 0; i < t->n; i++) {
+        const ctn_state_part *part = &t->parts[i];
+        ctn_optim *o = ctn__part_optim(part);
+        t->prefix = part->prefix;
         if (o) CTN_TRY(visit_optim(t, o));
-        else if (t->divided || t->rank == 0)
-            CTN_TRY(parts[i].visit(parts[i].object, take_array, t));
+        else if (t->divided || t->rank == 0) CTN_TRY(part->visit(part->object, take_array, t));
     }
     return CTN_OK;
 }
 
-static bool sharded(const taking *t)
+/* Is there sharded state? *bytes: of all of it. */
+static bool sharded(const taking *t, uint64_t *bytes)
 {
-    return t->optim && ctn__optim_sharded(t->optim);
+    bool any = false;
+    *bytes = 0;
+    for (int i = 0; i < t->n; i++) {
+        const ctn_optim *o = ctn__part_optim(&t->parts[i]);
+        if (!o || !ctn__optim_sharded(o)) continue;
+        any = true;
+        *bytes += (uint64_t)(o->pool->count * o->nstates) * sizeof(float);
+    }
+    return any;
 }
 
 /* All ranks write their slices of sharded state, unless it is small: then rank 0 collects it, so
  * that the number of files and the manifest do not grow with the number of ranks. */
 static bool divides(const taking *t, uint64_t least)
 {
-    const ctn_optim *o = t->optim;
-    if (t->size == 1 || !sharded(t)) return t->size > 1;
-    return (uint64_t)(o->pool->count * o->nstates) * sizeof(float) >= least;
+    uint64_t bytes;
+    return t->size > 1 && (!sharded(t, &bytes) || bytes >= least);
 }
 
 /* A writer has at least `least` bytes. Writers are spread over the job. */
 static void choose_writers(taking *t, uint64_t least)
 {
     ctn__snapshot *s = t->s;
-    uint64_t n = t->total / (least ? least : 1);
+    uint64_t n = t->total / (least ? least : 1), bytes;
     if (n < 1) n = 1;
     s->writers = n < (uint64_t)t->size ? (int)n : t->size;
-    if (t->divided && sharded(t)) s->writers = t->size;
+    if (t->divided && sharded(t, &bytes)) s->writers = t->size;
     s->file = -1;
     for (int f = 0; f < s->writers; f++)
         if ((int)((int64_t)f * t->size / s->writers) == t->rank) s->file = f;
@@ -177,25 +197,26 @@ ctn_status ctn__snapshot_take(ctn__snapshot *s, ctn_comm *c, int64_t least, bool
                               const ctn_state_part *parts)
 {
     taking t = {.s = s,
+                .n = n,
+                .parts = parts,
                 .rank = c ? ctn_comm_rank(c) : 0,
                 .size = c ? ctn_comm_size(c) : 1,
                 .threads = 1};
     for (int i = 0; i < n; i++)
-        if (ctn__part_optim(&parts[i])) t.optim = ctn__part_optim(&parts[i]);
-    if (t.optim) t.threads = t.optim->ctx->threads;
+        if (ctn__part_optim(&parts[i])) t.threads = ctn__part_optim(&parts[i])->ctx->threads;
     const bool own = least == CTN__SNAPSHOT_OWN;
     t.divided = own || (least >= 0 && divides(&t, (uint64_t)least));
     s->divided = t.divided;
     forget(s);
-    CTN_TRY(visit_all(&t, n, parts));
+    CTN_TRY(visit_all(&t));
     if (own) s->writers = 1, s->file = 0; /* as if each rank wrote alone */
     else choose_writers(&t, (uint64_t)least);
     t.pass = 1;
-    CTN_TRY(visit_all(&t, n, parts));
+    CTN_TRY(visit_all(&t));
     CTN_TRY(make_room(s, t.threads));
     if (!values) return CTN_OK;
     t.pass = 2;
-    return visit_all(&t, n, parts);
+    return visit_all(&t);
 }
 
 void ctn__snapshot_free(ctn__snapshot *s)
