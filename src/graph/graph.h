@@ -119,6 +119,7 @@ struct ctn_var {
     /* done is the version before the writes that are pending until flush number done_flush */
     uint64_t done, done_flush;
     uint64_t seen;          /* planning: its version at the node being expanded */
+    uint64_t mark;          /* the last search that met it, see ctn__var_first */
     const char *written_at; /* line of the last effect that wrote it */
     void *data;             /* lies in its slab */
     ctn__slab *slab;        /* memory it shares with the other variables of its pool */
@@ -154,6 +155,7 @@ struct ctn__pool {
     size_t unit;      /* bytes of an element */
     void *w, *g;      /* both 64-byte aligned */
     uint64_t touched; /* counts writes to w other than by effects and ctn_var_set */
+    uint64_t mark;    /* the last search that met it, as of a variable */
     ctn__slab *slab;  /* memory of w; the pool holds one reference */
     ctn_op *step_op;  /* run with a->priv == owner */
     void *owner;
@@ -217,6 +219,7 @@ struct ctn_context {
     ctn_status broken;   /* status of a failed flush of this scope */
     ctn__hasher *hasher;
     uint32_t marks;
+    uint64_t searches; /* over variables, see ctn__var_first */
 
     /* emission: nodes made by differentiation during planning, which are not on the tape */
     bool emitting;
@@ -278,6 +281,14 @@ ctn_status ctn__var_convert(ctn_var *v, ctn_dtype dtype);
 void ctn__slab_release(ctn__slab *s);
 /* Make `to`, of another context, the same weights as `from`. */
 ctn_status ctn__var_share(ctn_var *to, ctn_var *from);
+/* Does search `mark` (a new ++ctx->searches of the variable's context) meet v for the first time?
+ * So duplicates among n variables are found in n steps. */
+static inline bool ctn__var_first(ctn_var *v, uint64_t mark)
+{
+    const bool first = v->mark != mark;
+    v->mark = mark;
+    return first;
+}
 /* ESTATE if v is shared: `who` cannot write it. */
 ctn_status ctn__var_writable(const ctn_var *v, const char *who);
 
@@ -291,6 +302,24 @@ ctn_status ctn__pool_new(ctn__pool **pool, ctn_context *ctx, int n, ctn_var *con
 static inline int64_t ctn__pool_place(const ctn__pool *p, const ctn_var *v)
 {
     return ((char *)v->data - (char *)p->w) / (int64_t)p->unit;
+}
+/* The index of the variable that contains this element. */
+static inline int ctn__pool_index(const ctn__pool *p, int64_t element)
+{
+    int lo = 0, hi = p->nvar;
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (p->begin[mid] <= element) lo = mid;
+        else hi = mid;
+    }
+    return lo;
+}
+/* The index of a variable of the pool. Empty ones begin where the next one does. */
+static inline int ctn__pool_find(const ctn__pool *p, const ctn_var *v)
+{
+    int i = ctn__pool_index(p, ctn__pool_place(p, v));
+    while (p->var[i] != v) i--;
+    return i;
 }
 /* The address of element i of w, g or another array that is laid out like them. */
 static inline void *ctn__pool_at(const ctn__pool *p, const void *array, int64_t i)

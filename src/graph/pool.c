@@ -10,8 +10,9 @@
 
 static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
 {
+    const uint64_t search = ++ctx->searches;
     for (int i = 0; i < n; i++) {
-        const ctn_var *v = vars[i];
+        ctn_var *v = vars[i];
         if (v->ctx != ctx)
             return ctn_fail(CTN_EARG, "optimizer: parameter %s belongs to another context",
                             v->name);
@@ -22,9 +23,8 @@ static ctn_status check_vars(ctn_context *ctx, int n, ctn_var *const *vars)
                 "optimizer: parameter %s already belongs to another optimizer; free that "
                 "one first, or give the parameter to only one of them",
                 v->name);
-        for (int j = 0; j < i; j++)
-            if (vars[j] == v)
-                return ctn_fail(CTN_EARG, "optimizer: parameter %s is given twice", v->name);
+        if (!ctn__var_first(v, search))
+            return ctn_fail(CTN_EARG, "optimizer: parameter %s is given twice", v->name);
     }
     return CTN_OK;
 }

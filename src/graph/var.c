@@ -103,8 +103,7 @@ void ctn_var_free(ctn_var *v)
     if (!v) return;
     if (v->pool) { /* the pool remains, without this variable */
         ctn__pool_leave(v->pool);
-        for (int i = 0; i < v->pool->nvar; i++)
-            if (v->pool->var[i] == v) v->pool->var[i] = NULL;
+        v->pool->var[ctn__pool_find(v->pool, v)] = NULL;
     }
     for (int i = 0; v->parked && i < v->parked->nparked; i++)
         if (v->parked->parked[i] == v) v->parked->parked[i] = NULL;

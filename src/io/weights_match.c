@@ -216,8 +216,10 @@ ctn_status ctn__pairs_open(ctn__pairs *p, const char *who, ctn_module *m, const 
     p->from = ctn__calloc((size_t)p->all.n + 1, sizeof *p->from);
     p->used = ctn__calloc((size_t)ctn_weights_arrays(p->file) + 1, sizeof *p->used);
     if (!p->first || !p->from || !p->used) return CTN_ENOMEM;
-    for (int i = 0; i < p->all.n; i++)
+    for (int i = 0; i < p->all.n; i++) {
+        p->first[i] = m->again.at[i] ? 0 : i;
         while (p->all.var[p->first[i]] != p->all.var[i]) p->first[i]++;
+    }
     choose_map(p);
     find_head(p);
     return CTN_OK;

@@ -80,6 +80,7 @@ void ctn_module_free(ctn_module *m)
     ctn__vec_free(&m->all.name);
     ctn__vec_free(&m->params.var);
     ctn__vec_free(&m->params.name);
+    ctn__vec_free(&m->again);
     ctn__arena_free(&m->text);
     ctn__free(m);
 }

@@ -59,20 +59,13 @@ static ctn_status collect(ctn_module *of, const ctn_module *m, const char *prefi
     return CTN_OK;
 }
 
-static bool seen_before(ctn_var *const *var, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (var[k] == var[i]) return true;
-    return false;
-}
-
 /* Rename variables to their path, so that messages of the core show it. */
 static ctn_status rename_vars(const ctn_module *root)
 {
     for (size_t i = 0; i < root->all.var.n; i++) {
         ctn_var *v = root->all.var.at[i];
         const char *name = root->all.name.at[i];
-        if (strcmp(v->name, name) == 0 || seen_before(root->all.var.at, i)) continue;
+        if (strcmp(v->name, name) == 0 || root->again.at[i]) continue;
         char *copy = ctn__strdup(name);
         if (!copy) return CTN_ENOMEM;
         ctn__free(v->name);
@@ -85,8 +78,13 @@ static ctn_status make_lists(ctn_module *m)
 {
     if (m->listed) return CTN_OK;
     ctn__arena_reset(&m->text);
-    m->all.var.n = m->all.name.n = m->params.var.n = m->params.name.n = 0;
+    m->all.var.n = m->all.name.n = m->params.var.n = m->params.name.n = m->again.n = 0;
     CTN_TRY(collect(m, m, ""));
+    const uint64_t search = ++m->ctx->searches;
+    for (size_t i = 0; i < m->all.var.n; i++) {
+        const bool again = !ctn__var_first(m->all.var.at[i], search);
+        if (!ctn__vec_push(&m->again, again)) return CTN_ENOMEM;
+    }
     if (!m->parent) CTN_TRY(rename_vars(m));
     m->listed = true;
     return CTN_OK;
@@ -148,7 +146,7 @@ ctn_status ctn_module_visit(ctn_module *m, ctn_state_fn fn, void *user)
     CTN_TRY(ctn__module_vars(m, &all));
     for (int i = 0; i < all.n; i++) {
         ctn_var *v = all.var[i];
-        if (seen_before(all.var, (size_t)i)) continue;
+        if (m->again.at[i]) continue;
         CTN_TRY(ctn__pool_settle(v->pool));
         CTN_TRY(fn(user, all.name[i], v->d.dtype, v->d.ndim, v->d.dim, v->data));
         v->version++; /* fn may have written it */

@@ -77,6 +77,7 @@ struct ctn_module {
     CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
     bool listed;                  /* the members below are up to date */
     ctn__var_list all, params;
+    CTN__VEC(bool) again; /* of all: a variable that is tied to one before it */
     ctn__arena text;
 };
 

@@ -154,6 +154,5 @@ ctn_status ctn__optim_arrange(ctn_optim *o)
 
 void ctn__optim_forget(ctn_optim *o, const ctn_var *v)
 {
-    for (int i = 0; i < ctn__optim_params(o); i++)
-        if (ctn__optim_var(o, i) == v) o->group[i].t = 0;
+    o->group[ctn__pool_find(o->pool, v)].t = 0;
 }

@@ -126,31 +126,29 @@ static ctn_status arrange(void *self)
     return ctn__optim_arrange(self);
 }
 
-/* Move frozen parameters behind the others, which keep their order; order[i]: the number of
- * parameter i among all. Returns how many are not frozen; n if all are. */
-static int part_frozen(int n, ctn_var **params, char **name, int *order)
+/* Move frozen parameters behind the others, both in their order; order[i]: the number of parameter
+ * i among all. active: how many are not frozen; n if all are. */
+static ctn_status part_frozen(int n, ctn_var **params, char **name, int *order, int *active)
 {
-    int active = 0;
-    for (int i = 0; i < n; i++) {
-        order[i] = i;
-        active += params[i]->trainable;
+    int in = 0, out = 0;
+    for (int i = 0; i < n; i++) out += params[i]->trainable;
+    *active = out > 0 ? out : n;
+    ctn_var **var = ctn__calloc((size_t)n, sizeof *var);
+    char **text = ctn__calloc((size_t)n, sizeof *text);
+    for (int i = 0; var && text && i < n; i++) {
+        const int to = params[i]->trainable ? in++ : out++;
+        order[to] = i;
+        var[to] = params[i];
+        text[to] = name[i];
     }
-    if (active == 0) return n;
-    for (int i = 0, to = 0; i < n; i++) { /* insertion keeps the order on both sides */
-        if (!params[i]->trainable) continue;
-        ctn_var *v = params[i];
-        char *text = name[i];
-        const int number = order[i];
-        for (int k = i; k > to; k--) {
-            params[k] = params[k - 1];
-            name[k] = name[k - 1];
-            order[k] = order[k - 1];
-        }
-        params[to] = v;
-        name[to] = text;
-        order[to++] = number;
+    if (var && text) {
+        memcpy(params, var, (size_t)n * sizeof *var);
+        memcpy(name, text, (size_t)n * sizeof *text);
     }
-    return active;
+    const ctn_status st = var && text ? CTN_OK : CTN_ENOMEM;
+    ctn__free(var);
+    ctn__free(text);
+    return st;
 }
 
 /* Make the pool of the parameters that are trained; the others are parked at once, so that they
@@ -160,8 +158,9 @@ static ctn_status make_pool(ctn_optim *o, int n, ctn_var **params, double decay)
     int *order = ctn__calloc((size_t)n, sizeof *order);
     o->group = ctn__calloc((size_t)n, sizeof *o->group);
     ctn_status st = order && o->group ? CTN_OK : CTN_ENOMEM;
+    int active = 0;
+    if (st == CTN_OK) st = part_frozen(n, params, o->name, order, &active);
     if (st == CTN_OK) {
-        const int active = part_frozen(n, params, o->name, order);
         for (int i = 0; i < n; i++)
             o->group[i] = (ctn__group){.lr_scale = 1, .decay = decay, .order = order[i]};
         st = ctn__pool_new(&o->pool, o->ctx, active, params, n - active);
@@ -174,14 +173,15 @@ static ctn_status select_params(ctn_optim *o, ctn_vars vars, double decay)
 {
     ctn_status st = CTN_OK;
     int n = 0;
+    ctn_context *ctx = vars.n > 0 ? vars.var[0]->ctx : NULL;
+    const uint64_t search = ctx ? ++ctx->searches : 0;
     ctn_var **params = ctn__calloc((size_t)vars.n + 1, sizeof *params);
     o->name = ctn__calloc((size_t)vars.n + 1, sizeof *o->name);
     if (!params || !o->name) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     for (int i = 0; i < vars.n; i++) {
         if (vars.var[i]->kind != CTN_PARAM) continue;
-        bool tied = false; /* one variable under several names is one parameter (rule 4) */
-        for (int k = 0; k < n; k++) tied |= params[k] == vars.var[i];
-        if (tied) continue;
+        /* one variable under several names is one parameter (rule 4) */
+        if (vars.var[i]->ctx == ctx && !ctn__var_first(vars.var[i], search)) continue;
         o->name[n] = ctn__strdup(vars.name ? vars.name[i] : vars.var[i]->name);
         if (!o->name[n]) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
         params[n++] = vars.var[i];
@@ -190,7 +190,7 @@ static ctn_status select_params(ctn_optim *o, ctn_vars vars, double decay)
         if (ctn_error_status() == CTN_OK) ctn_fail(CTN_EARG, "optimizer: no parameters were given");
         CTN_TRY_GOTO(st, done, ctn_error_status());
     }
-    o->ctx = params[0]->ctx;
+    o->ctx = ctx;
     CTN_TRY_GOTO(st, done, make_pool(o, n, params, decay));
 done:
     ctn__free(params);

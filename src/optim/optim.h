@@ -139,7 +139,7 @@ ctn_status ctn__optim_new(ctn_optim **out, const ctn_optim *like, const char *na
 /* Move frozen parameters out of the pool and the others into it (arrange.c). Between scopes.
  * Errors: ENOMEM, ESTATE. */
 ctn_status ctn__optim_arrange(ctn_optim *o);
-/* The state of v is no longer needed, so that a frozen v can leave the pool. */
+/* The state of v, which is in the pool, is no longer needed, so that it can leave if frozen. */
 void ctn__optim_forget(ctn_optim *o, const ctn_var *v);
 
 /* ctn_backward of a loss that counts `weight` times; the step divides by the sum of weights. Either

@@ -38,9 +38,9 @@ static bool source(const ctn__plan *p, int v)
 }
 
 /* Marks and counts the nodes; constant[v] is set for the values. */
-static ctn_status mark(ctn__plan *p, bool *constant, int *count)
+static void mark(ctn__plan *p, bool *constant, int *count)
 {
-    CTN_TRY(ctn__find_unwritten(p, p->values.n, constant));
+    ctn__find_unwritten(p, p->values.n, constant);
     for (size_t i = 0; i < p->values.n; i++) constant[i] |= p->values.at[i].kind == CTN__V_KEPT;
     for (size_t i = 0; i < p->nodes.n; i++) {
         ctn__pnode *n = &p->nodes.at[i];
@@ -50,7 +50,6 @@ static ctn_status mark(ctn__plan *p, bool *constant, int *count)
         for (int k = 0; k < n->nout && all; k++) constant[n->out[k]] = true;
         *count += all;
     }
-    return CTN_OK;
 }
 
 /* Gives the results that other kernels read a place in the memory of the plan; returns its size. */
@@ -71,13 +70,6 @@ static size_t place(ctn__plan *p, const bool *constant)
     return bytes;
 }
 
-static void add_source(ctn__constants *c, const ctn_var *v)
-{
-    for (int i = 0; i < c->n; i++)
-        if (c->of[i].var == v) return;
-    c->of[c->n++].var = v;
-}
-
 static ctn_status make_room(ctn__plan *p, const bool *constant)
 {
     size_t sources = 0;
@@ -88,11 +80,13 @@ static ctn_status make_room(ctn__plan *p, const bool *constant)
     c->bytes = place(p, constant);
     c->mem = ctn__aligned(c->bytes + 1);
     if (!c->mem) return CTN_ENOMEM;
+    const uint64_t search = ++p->ctx->searches;
     for (size_t i = 0; i < p->nodes.n; i++) {
         const ctn__pnode *n = &p->nodes.at[i];
         for (int k = 0; k < n->nin && n->constant; k++) {
             const int b = ctn__value_base(p, n->in[k]);
-            if (source(p, b)) add_source(c, p->values.at[b].var);
+            if (source(p, b) && ctn__var_first(p->values.at[b].var, search))
+                c->of[c->n++].var = p->values.at[b].var;
         }
     }
     return CTN_OK;
@@ -104,8 +98,8 @@ ctn_status ctn__pass_constant(ctn__plan *p)
     if (p->ctx->eager) return CTN_OK;
     bool *constant = ctn__calloc(p->values.n + 1, sizeof *constant);
     if (!constant) return CTN_ENOMEM;
-    ctn_status st = mark(p, constant, &count);
-    if (st == CTN_OK && count > 0) st = make_room(p, constant);
+    mark(p, constant, &count);
+    const ctn_status st = count > 0 ? make_room(p, constant) : CTN_OK;
     ctn__free(constant);
     return st;
 }

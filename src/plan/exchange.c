@@ -67,18 +67,6 @@ static touched touches(const ctn__plan *p, const ctn__pnode *n, const ctn__pool 
     return t;
 }
 
-/* Index of the variable that contains this element. */
-static int index_of(const ctn__pool *pool, int64_t element)
-{
-    int lo = 0, hi = pool->nvar;
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-        if (pool->begin[mid] <= element) lo = mid;
-        else hi = mid;
-    }
-    return lo;
-}
-
 /* Argument of the node that makes decisions in the first step; they depend on the plan. */
 typedef struct {
     ctn__plan *p;
@@ -107,7 +95,7 @@ static ctn_status place_step(ctn__plan *p, int s, insertions *out)
     for (int i = 0; ok && i < s; i++) {
         const ctn__range g = touches(p, &p->nodes.at[i], pool).grad;
         if (g.begin == g.end) continue;
-        for (int v = index_of(pool, g.begin); v < pool->nvar && pool->begin[v] < g.end; v++)
+        for (int v = ctn__pool_index(pool, g.begin); v < pool->nvar && pool->begin[v] < g.end; v++)
             ready[v] = i + 1;
     }
     for (int v = pool->nvar - 1, end = v; ok && v >= 0; v--) {
@@ -224,7 +212,7 @@ static void find_readers(const ctn__plan *p, const ctn__pool *pool, char *how)
             if (v->kind != CTN__V_VAR || v->var->pool != pool || (n->op->flags & CTN_OP_VIEW))
                 continue;
             bool cast = n->op == &ctn__op_reorder && p->values.at[n->out[0]].d.dtype != CTN_F32;
-            how[index_of(pool, ctn__pool_place(pool, v->var))] |= (char)(cast ? LOW : EXACT);
+            how[ctn__pool_index(pool, ctn__pool_place(pool, v->var))] |= (char)(cast ? LOW : EXACT);
         }
     }
 }

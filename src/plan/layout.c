@@ -100,30 +100,24 @@ static bool channels_last(const layouter *l, int v)
 
 /* ---- variables that the plan does not write ------------------------------------------------- */
 
-static bool writes(const ctn__plan *p, const ctn__pnode *n, const ctn_var *v)
+/* The effects mark the pools and variables that they write. */
+void ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten)
 {
-    if (n->pool && n->pool == v->pool && v->trainable) return true;
-    for (int i = 0; i < n->nout; i++)
-        if (p->values.at[n->out[i]].kind == CTN__V_VAR && p->values.at[n->out[i]].var == v)
-            return true;
-    return false;
-}
-
-ctn_status ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten)
-{
-    CTN__VEC(const ctn__pnode *) effects = {0};
-    ctn_status st = CTN_OK;
-    for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++) {
+    const uint64_t written = ++p->ctx->searches;
+    for (size_t i = 0; i < p->nodes.n; i++) {
         const ctn__pnode *node = &p->nodes.at[i];
-        if (!node->dead && node->effect && !ctn__vec_push(&effects, node)) st = CTN_ENOMEM;
+        if (node->dead || !node->effect) continue;
+        if (node->pool) node->pool->mark = written;
+        for (int k = 0; k < node->nout; k++) {
+            const ctn__value *v = &p->values.at[node->out[k]];
+            if (v->kind == CTN__V_VAR) v->var->mark = written;
+        }
     }
-    for (size_t i = 0; i < n && st == CTN_OK; i++) {
-        unwritten[i] = p->values.at[i].kind == CTN__V_VAR;
-        for (size_t k = 0; k < effects.n && unwritten[i]; k++)
-            unwritten[i] = !writes(p, effects.at[k], p->values.at[i].var);
+    for (size_t i = 0; i < n; i++) {
+        const ctn_var *v = p->values.at[i].var;
+        unwritten[i] = p->values.at[i].kind == CTN__V_VAR && v->mark != written &&
+                       !(v->trainable && v->pool && v->pool->mark == written);
     }
-    ctn__vec_free(&effects);
-    return st;
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -384,7 +378,7 @@ ctn_status ctn__pass_layout(ctn__plan *p)
 {
     layouter l = {.p = p, .pl = p->ctx->planner};
     ctn_status st = find_regions(&l);
-    if (st == CTN_OK && !p->ctx->eager) st = ctn__find_unwritten(p, l.n, l.keeps);
+    if (st == CTN_OK && !p->ctx->eager) ctn__find_unwritten(p, l.n, l.keeps);
     for (size_t i = 0; i < p->nodes.n && st == CTN_OK; i++)
         if (!p->nodes.at[i].dead) st = lay_node(&l, &p->nodes.at[i]);
     ctn__free(l.region);

@@ -153,7 +153,7 @@ void ctn__plan_uses(ctn__plan *p);
 void ctn__node_uses(ctn__plan *p, const ctn__pnode *n, int by);
 int ctn__value_base(const ctn__plan *p, int v); /* follows views */
 /* unwritten[i]: value i, of the first n, is a variable that the plan does not write (layout.c). */
-ctn_status ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten);
+void ctn__find_unwritten(const ctn__plan *p, size_t n, bool *unwritten);
 /* The description d as the kernel of n sees it. */
 ctn_desc ctn__node_desc(const ctn__plan *p, const ctn__pnode *n, ctn_desc d);
 
