@@ -114,10 +114,16 @@ if(support)
 else()
     set(internal catena_internal)
 endif()
-foreach(folder unit ops random golden oom onnx)
+foreach(folder unit ops random pairs golden oom onnx)
     add_test_folder(${folder} ${internal})
 endforeach()
 add_test_folder(api catena)
+
+# All pairs of features; pairs.pairs tries some.
+add_test(NAME pairs.all COMMAND pairs_test_pairs all)
+set_tests_properties(pairs.all PROPERTIES LABELS "pairs;nightly" TIMEOUT ${long_timeout}
+    SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+math(EXPR catena_test_count "${catena_test_count} + 1")
 
 # Under an emulator ops.ops takes hours, so some ops are also tested by themselves.
 if(CMAKE_CROSSCOMPILING)

@@ -421,15 +421,18 @@ void ctn_comm_break(ctn_comm *c, const char *message)
     tell_ranks(c);
 }
 
-/* First spin, then yield, then sleep, because ranks may share a core. */
+/* First spin, then yield, then sleep, because ranks may share a core. A sleep takes 20 us at first,
+ * and up to 1 ms the longer the wait has been, so that hundreds of ranks that wait leave the cores
+ * to those that work. */
 static void rest(int *turns)
 {
+    const int us = 20 * (1 + (*turns - QUIET) / 16);
     if (++*turns < 64) return;
-    if (*turns < 256) {
+    if (*turns < QUIET) {
         sched_yield();
         return;
     }
-    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 1000L * (us < 1000 ? us : 1000)}, NULL);
 }
 
 ctn_status ctn__comm_listen(ctn_comm *c)
