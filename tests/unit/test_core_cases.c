@@ -419,6 +419,7 @@ static void plans_depend_on_types_of_variables(void **state)
 static void a_failed_run_leaves_no_pending_writes(void **state)
 {
     (void)state;
+    const float values[] = {7, 8};
     ctn_plan_stats before, after;
     for (int run = 0; run < 4; run++) {
         if (run % 2) {
@@ -433,7 +434,7 @@ static void a_failed_run_leaves_no_pending_writes(void **state)
         ctn_context_get_stats(ctx, &before);
         OK(ctn_scope_begin(ctx));
         ctn_tensor *x = ctn_use(s);
-        OK(ctn_assign(s, ctn_input(ctx, (float[]){7, 8}, CTN_F32, CTN_SHAPE(2))));
+        OK(ctn_assign(s, ctn_input(ctx, values, CTN_F32, CTN_SHAPE(2))));
         expect(x, run == 0 ? 0 : run == 2 ? 7 : 1, run == 0 ? 0 : run == 2 ? 8 : 2);
         OK(ctn_scope_end(ctx));
         ctn_context_get_stats(ctx, &after);
