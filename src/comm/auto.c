@@ -114,8 +114,8 @@ static ctn_status choose_candidates(const bench *b, int64_t bytes, uint32_t *lis
         cost[i] = usable(b, a) ? a->cost(&b->c->place, sent, alpha, beta, ADDING) : 1e30;
         if (cost[i] < least) least = cost[i];
     }
-    for (int i = 0; (a = ctn__algorithm_at(i));
-         i++) /* how the transport's own one works is unknown */
+    /* What the transport's own one does is not known. */
+    for (int i = 0; (a = ctn__algorithm_at(i)); i++)
         if (usable(b, a) && (cost[i] <= SLOW * least || a->native)) *list |= 1u << i;
     return ctn_comm_broadcast(b->c, list, sizeof *list, 0);
 }

@@ -299,46 +299,47 @@ static void exact_sums_refuse(void **state)
     OK(ctn_scope_end(m.c));
     close_model(&m);
     ctn_comm_free(c);
-    /* Parameters may be freed before their optimizer, also empty ones, which begin in the pool where
- * the next one does. What is left trains on. */
-    static void trained_ones_may_go(void **state)
-    {
-        (void)state;
-        static const char *const names[] = {"a", "none", "empty", "b", "c"};
-        static const int64_t dim[] = {3, 0, 0, 20, 1};
-        ctn_context *c = NULL;
-        ctn_optim *o = NULL;
-        ctn_var *v[5];
-        float left[20];
-        OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1)));
-        for (int i = 0; i < 5; i++)
-            OK(ctn_var_new(&v[i], c, names[i], CTN_PARAM, CTN_F32, 1, &dim[i]));
-        OK(ctn_sgd_new(&o, (ctn_vars){5, v, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
-        for (int i = 0; i < 5; i++) assert_int_equal(ctn__pool_find(o->pool, v[i]), i);
-        for (int i = 0; i < 5; i++) {
-            if (i == 3) continue;
-            ctn_var_free(v[i]);
-            for (int k = 0; k < 5; k++)
-                assert_ptr_equal(o->pool->var[k], k == 3 || k > i ? v[k] : NULL);
-        }
-        OK(ctn_scope_begin(c));
-        OK(ctn_backward(o, ctn_sum(ctn_use(v[3]), CTN_ALL_AXES, 0)));
-        OK(ctn_optim_step(o));
-        OK(ctn_scope_end(c));
-        OK(ctn_var_get(v[3], left, sizeof left));
-        for (int i = 0; i < 20; i++) assert_true(left[i] == -1);
-        ctn_optim_free(o);
-        ctn_var_free(v[3]);
-        ctn_context_free(c);
-    }
+}
 
-    int main(void)
-    {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test(takes_no_memory),     cmocka_unit_test(others_train_the_same),
-            cmocka_unit_test(a_parked_one_may_go), cmocka_unit_test(is_not_exchanged),
-            cmocka_unit_test(gradients_stay),      cmocka_unit_test(is_parked_after_the_step),
-            cmocka_unit_test(exact_sums_refuse),   cmocka_unit_test(trained_ones_may_go),
-        };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+/* Parameters may be freed before their optimizer, also empty ones, which begin in the pool where
+ * the next one does. What is left trains on. */
+static void trained_ones_may_go(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "none", "empty", "b", "c"};
+    static const int64_t dim[] = {3, 0, 0, 20, 1};
+    ctn_context *c = NULL;
+    ctn_optim *o = NULL;
+    ctn_var *v[5];
+    float left[20];
+    OK(ctn_context_new(&c, CTN_OPT(ctn_context_opt, .threads = 1)));
+    for (int i = 0; i < 5; i++) OK(ctn_var_new(&v[i], c, names[i], CTN_PARAM, CTN_F32, 1, &dim[i]));
+    OK(ctn_sgd_new(&o, (ctn_vars){5, v, NULL}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+    for (int i = 0; i < 5; i++) assert_int_equal(ctn__pool_find(o->pool, v[i]), i);
+    for (int i = 0; i < 5; i++) {
+        if (i == 3) continue;
+        ctn_var_free(v[i]);
+        for (int k = 0; k < 5; k++)
+            assert_ptr_equal(o->pool->var[k], k == 3 || k > i ? v[k] : NULL);
     }
+    OK(ctn_scope_begin(c));
+    OK(ctn_backward(o, ctn_sum(ctn_use(v[3]), CTN_ALL_AXES, 0)));
+    OK(ctn_optim_step(o));
+    OK(ctn_scope_end(c));
+    OK(ctn_var_get(v[3], left, sizeof left));
+    for (int i = 0; i < 20; i++) assert_true(left[i] == -1);
+    ctn_optim_free(o);
+    ctn_var_free(v[3]);
+    ctn_context_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_no_memory),     cmocka_unit_test(others_train_the_same),
+        cmocka_unit_test(a_parked_one_may_go), cmocka_unit_test(is_not_exchanged),
+        cmocka_unit_test(gradients_stay),      cmocka_unit_test(is_parked_after_the_step),
+        cmocka_unit_test(exact_sums_refuse),   cmocka_unit_test(trained_ones_may_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
