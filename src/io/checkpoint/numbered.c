@@ -6,8 +6,8 @@
  *
  * Parts of a split communicator would remove what the others are writing, and load their values. So
  * before a part writes anything, it puts up a sign, an empty folder whose name tells the family of
- * parts and the part, and takes it down again if there is a sign of another part. Signs of other
- * families are of earlier jobs.
+ * parts and the part, and takes it down again if there is a sign of another part. Of two that do so
+ * at the same moment, both may fail, but never none. Signs of other families are of earlier jobs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -231,8 +231,9 @@ static ctn_status put_up(const char *dir, const ctn_comm *c)
     const bool made = s.own[0] && mkdir(full.s, 0777) == 0;
     if (s.own[0] && !made && errno != EEXIST)
         CTN_TRY_GOTO(st, done, failed("create the folder", full.s));
+    if (s.own[0] && !made) goto done; /* it is there since an earlier save */
     if (!is_taken(dir, &s)) goto done;
-    if (made) (void)rmdir(full.s);
+    (void)rmdir(full.s);
     st =
         ctn_fail(CTN_EARG,
                  "checkpoint: another group of ranks of this job saves its states in %s: give each "
