@@ -69,11 +69,11 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_context_set_state(ctn_context *ctx,
                                                         const ctn_context_state *in);
 
 /* Which samples of a step the next scopes compute, if other ranks or other batches whose gradients
- * are added up compute the rest: row i of `rows` rows is row first + i * every of `total`, and `part`
- * is the number of this batch among those of the step, from 0. Random numbers then depend on the
- * place of a sample in the step: results with one or more lines for each row draw the same numbers
- * as if one rank computed all samples at once. Other results draw numbers that no other part draws.
- * rows 0: no result belongs to samples. */
+ * are added up compute the rest: row i of `rows` rows is row first + i * every of `total`, and
+ * `part` is the number of this batch among those of the step, from 0. Random numbers then depend on
+ * the place of a sample in the step: results with one or more lines for each row draw the same
+ * numbers as if one rank computed all samples at once. Other results draw numbers that no other
+ * part draws. rows 0: no result belongs to samples. */
 typedef struct {
     uint64_t part;
     int64_t rows, first, every, total;

@@ -7,9 +7,9 @@
  *
  * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the positions of
  * the first queries, if there are any. It returns y (N,H,L,F), the logarithms of the sums of the
- * rows (N,H,L) and, with dropout, where its random numbers come from (ctn__draws). attention_grad has
- * q, k, v, the gradient of y, y, the logarithms, then mask, lengths, positions and random numbers,
- * and returns the gradients of q, k and v.
+ * rows (N,H,L) and, with dropout, where its random numbers come from (ctn__draws). attention_grad
+ * has q, k, v, the gradient of y, y, the logarithms, then mask, lengths, positions and random
+ * numbers, and returns the gradients of q, k and v.
  */
 #include <math.h>
 

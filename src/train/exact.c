@@ -3,8 +3,8 @@
  * Steps with the same bits on any number of ranks. The loader divides the samples of a step into
  * blocks that do not depend on the number of ranks. Each block is computed on its own, by the same
  * plan, from the parameters and states (running statistics) before the step, with random numbers
- * that follow from its place (group.c). Gradients, states and reported values are rounded and added as
- * integers or as multiples of a power of two, so that neither order nor grouping matters.
+ * that follow from its place (group.c). Gradients, states and reported values are rounded and added
+ * as integers or as multiples of a power of two, so that neither order nor grouping matters.
  */
 #include <math.h>
 

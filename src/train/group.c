@@ -80,6 +80,11 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t step_of(const ctn_trainer *tr)
+{
+    return tr->before + (uint64_t)tr->iteration * (uint64_t)ctn__trainer_optims(tr);
+}
+
 /* A step has a number for each optimizer; its batches share them and differ in their share of the
  * samples. The context also counts other scopes, such as those of evaluations, whose number differs
  * between ranks. */
@@ -103,14 +108,24 @@ void ctn__group_place(ctn_trainer *tr, int64_t round, int optim)
         s.total = most * size;
     }
     tr->ctx->share = s;
-    tr->ctx->step = (uint64_t)tr->iteration * (uint64_t)ctn__trainer_optims(tr) + (uint64_t)optim;
+    tr->ctx->step = step_of(tr) + (uint64_t)optim;
 }
 
 void ctn__group_leave(ctn_trainer *tr)
 {
     const ctn_comm *c = ctn__trainer_comm(tr);
     tr->ctx->share = (ctn_share){.part = c ? (uint64_t)ctn_comm_rank(c) : 0};
-    tr->ctx->step = (uint64_t)tr->iteration * (uint64_t)ctn__trainer_optims(tr);
+    tr->ctx->step = step_of(tr);
+}
+
+ctn_status ctn__group_begin(ctn_trainer *tr)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    uint64_t step = tr->ctx->step;
+    if (c) CTN_TRY(ctn_comm_broadcast(c, &step, sizeof step, 0));
+    tr->before = 0;
+    tr->before = step - step_of(tr);
+    return CTN_OK;
 }
 
 /* ---- what all ranks have in common ----------------------------------------------------------- */

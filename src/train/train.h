@@ -240,10 +240,13 @@ bool ctn__writes(const ctn_trainer *tr);            /* true on rank 0, which wri
 ctn_status ctn__group_agree(ctn_trainer *tr, bool state);
 /* Does each rank have its own dataset rather than a share of a common one? */
 bool ctn__group_apart(const ctn_trainer *tr);
+/* Called when a run begins: its steps continue the numbers that rank 0's context has used. */
+ctn_status ctn__group_begin(ctn_trainer *tr);
 /* Called before the batch of this round runs for this optimizer: its random numbers follow from the
  * iteration and from the place of its samples in the step (rule 14). */
 void ctn__group_place(ctn_trainer *tr, int64_t round, int optim);
-/* Called after the step: what follows it does not depend on what this rank has run in it. */
+/* Called after a step and after an extension, so that neither a saved state nor what follows
+ * depends on what this rank has run in it. */
 void ctn__group_leave(ctn_trainer *tr);
 /* Called before and after a step: what is sent with the gradients, and what was received. */
 void ctn__group_give(ctn_trainer *tr, int64_t samples);
@@ -450,6 +453,7 @@ struct ctn_trainer {
     bool held;            /* the next batch has been taken from the loader ... */
     ctn_sampler_state at; /* ... which was at this position before */
     int64_t begin;        /* position of the first batch of this step */
+    uint64_t before;      /* steps of the context before those of this trainer */
     ctn_status ahead;     /* the loader's error, returned by the next step */
 
     /* on several ranks (group.c) */

@@ -510,6 +510,7 @@ static ctn_status call_extensions(ctn_trainer *tr, bool only_at_end)
         if (!ctn__trigger_fires(&x->trigger, tr) || !x->e.call) continue;
         const uint64_t t0 = ctn__now_ns();
         CTN_TRY(x->e.call(x->e.self, tr));
+        ctn__group_leave(tr);
         x->trigger.cost = since(t0);
     }
     return CTN_OK;
@@ -560,6 +561,7 @@ static ctn_status run(ctn_trainer *tr, bool again)
 {
     size_t started = 0;
     CTN_TRY(ctn__group_agree(tr, true));
+    CTN_TRY(ctn__group_begin(tr));
     tr->running = true;
     tr->last = tr->epoch_ended = tr->complete = tr->agreed = tr->shared = tr->rewind = false;
     if (!again) {
@@ -583,6 +585,7 @@ static ctn_status run(ctn_trainer *tr, bool again)
         ctn__extended *x = tr->ext.at[i];
         bool called = x->e.finish && (!x->e.rank0_only || ctn__writes(tr));
         ctn_status f = called ? x->e.finish(x->e.self, tr) : CTN_OK;
+        ctn__group_leave(tr);
         if (st == CTN_OK) st = f;
     }
     tr->complete = tr->complete && st >= 0;

@@ -63,6 +63,8 @@ static void *begin(void *p)
 
 /* The type in which the ranks send gradients; a test may set it. */
 static ctn_dtype wire;
+/* Of the contexts; a test may set it, too. */
+static ctn_precision precision;
 
 static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
 {
@@ -71,8 +73,8 @@ static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
     OK(ctn_comm_loopback(c, size, CTN_OPT(ctn_comm_opt, .algorithm = "ring", .wire = wire)));
     for (int i = 0; i < size; i++) {
         j[i] = (job){.c = c[i], .rank = i, .size = size, .work = work, .arg = arg};
-        OK(ctn_context_new(&j[i].ctx,
-                           CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5, .mode = mode)));
+        OK(ctn_context_new(&j[i].ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5,
+                                              .mode = mode, .precision = precision)));
     }
     for (int i = 0; i < size; i++)
         assert_int_equal(pthread_create(&j[i].thread, NULL, begin, &j[i]), 0);

@@ -2,9 +2,8 @@
  *
  * Random numbers of a step that ranks and batches share (rule 14). For every random op: rows of
  * samples draw what one rank with all samples draws, wherever they are computed; everything else
- * draws different numbers in each part. Then whole trainings: any number of ranks and of batches per
- * step ends with the weights of one rank, with evaluations in between.
- * Labels: threads
+ * draws different numbers in each part. Then whole trainings: any number of ranks and of batches
+ * per step ends with the weights of one rank, with evaluations in between. Labels: threads
  */
 #include "ops/ops.h"
 

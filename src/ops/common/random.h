@@ -19,9 +19,9 @@
 
 enum { CTN__WORDS = 1024 }; /* words of a block, a multiple of 64 */
 
-/* Where the numbers of a call come from. Its result has lines, `here` of them along the dimension of
- * the samples, of `inner` elements each. Line n is line (first + n / lines * every) * lines + n %
- * lines of the `there` lines of all samples. */
+/* Where the numbers of a call come from. Its result has lines, `here` of them along the dimension
+ * of the samples, of `inner` elements each. ctn__draws_line says which of the `there` lines of all
+ * samples line n is. */
 typedef struct {
     uint64_t seed, stream;
     int64_t first, every, lines, inner, here, there;
