@@ -298,6 +298,13 @@ module catena_c
         integer(c_int64_t) :: seed = 0
         integer(c_int64_t) :: step = 0
     end type
+    type, bind(C) :: ctn_share
+        integer(c_int64_t) :: part = 0
+        integer(c_int64_t) :: rows = 0
+        integer(c_int64_t) :: first = 0
+        integer(c_int64_t) :: every = 0
+        integer(c_int64_t) :: total = 0
+    end type
     type, bind(C) :: ctn_vars
         integer(c_int) :: n = 0
         type(c_ptr) :: var = c_null_ptr
@@ -758,11 +765,6 @@ module catena_c
         type(c_ptr) :: need = c_null_ptr
         type(c_ptr) :: attr = c_null_ptr
         type(c_ptr) :: scalar = c_null_ptr
-    end type
-    type, bind(C) :: ctn_run_env
-        integer(c_int64_t) :: seed = 0
-        integer(c_int64_t) :: step = 0
-        integer(c_int) :: threads = 0
     end type
     type, bind(C) :: ctn_run_args
         integer(c_int) :: nin = 0
@@ -1394,6 +1396,12 @@ module catena_c
         integer(c_int64_t) :: classes = 0
         type(c_ptr) :: args = c_null_ptr
     end type
+    type, bind(C) :: ctn_run_env
+        integer(c_int64_t) :: seed = 0
+        integer(c_int64_t) :: step = 0
+        integer(c_int) :: threads = 0
+        type(ctn_share) :: share
+    end type
     type, bind(C) :: ctn_extension
         integer(c_size_t) :: struct_size = 232
         type(c_ptr) :: name = c_null_ptr
@@ -1831,6 +1839,12 @@ module catena_c
             import
             type(ctn_context), value :: ctx
             type(ctn_context_state), intent(in) :: in
+            integer(c_int) :: res
+        end function
+        function ctn_context_set_share(ctx, share) bind(C) result(res)
+            import
+            type(ctn_context), value :: ctx
+            type(ctn_share), intent(in) :: share
             integer(c_int) :: res
         end function
         function ctn_scope_begin(ctx) bind(C) result(res)
@@ -6061,6 +6075,19 @@ module catena_c
             character(kind=c_char), intent(in) :: name(*)
             type(ctn_tensor), value :: above
             type(ctn_tensor), value :: below
+            integer(c_int) :: res
+        end function
+        function ctn_report_weight(s, weight) bind(C) result(res)
+            import
+            type(ctn_step), value :: s
+            real(c_double), value :: weight
+            integer(c_int) :: res
+        end function
+        function ctn_report_targets(s, f, ignore) bind(C) result(res)
+            import
+            type(ctn_step), value :: s
+            integer(c_int), value :: f
+            integer(c_int64_t), value :: ignore
             integer(c_int) :: res
         end function
         function ctn_report_metric(s, name, metric, y, t) bind(C) result(res)

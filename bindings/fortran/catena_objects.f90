@@ -25,19 +25,20 @@ module catena_objects
         c_comm_split => ctn_comm_split, c_comm_get_stats => ctn_comm_get_stats, c_context_new => &
         ctn_context_new, c_context_free => ctn_context_free, c_context_threads => &
         ctn_context_threads, c_context_float_type => ctn_context_float_type, c_context_get_state &
-        => ctn_context_get_state, c_context_set_state => ctn_context_set_state, c_scope_begin => &
-        ctn_scope_begin, c_scope_end => ctn_scope_end, c_scope_return => ctn_scope_return, &
-        c_scope_return_n => ctn_scope_return_n, c_context_set_training => &
-        ctn_context_set_training, c_context_set_grad => ctn_context_set_grad, c_context_training &
-        => ctn_context_training, c_number => ctn_number_at, c_keep => ctn_keep, c_keep_graph => &
-        ctn_keep_graph, c_retain => ctn_retain, c_retained_value => ctn_retained_value_at, &
-        c_retained_free => ctn_retained_free, c_recompute_begin => ctn_recompute_begin, &
-        c_recompute_end => ctn_recompute_end, c_detach => ctn_detach_at, c_grad => ctn_grad_at, &
-        c_with_grad => ctn_with_grad, c_var_new => ctn_var_new, c_var_free => ctn_var_free, &
-        c_var_name => ctn_var_name, c_var_desc => ctn_var_desc, c_var_kind_of => ctn_var_kind_of, &
-        c_var_set_trainable => ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, &
-        c_var_context => ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush &
-        => ctn_flush, c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
+        => ctn_context_get_state, c_context_set_state => ctn_context_set_state, &
+        c_context_set_share => ctn_context_set_share, c_scope_begin => ctn_scope_begin, &
+        c_scope_end => ctn_scope_end, c_scope_return => ctn_scope_return, c_scope_return_n => &
+        ctn_scope_return_n, c_context_set_training => ctn_context_set_training, c_context_set_grad &
+        => ctn_context_set_grad, c_context_training => ctn_context_training, c_number => &
+        ctn_number_at, c_keep => ctn_keep, c_keep_graph => ctn_keep_graph, c_retain => ctn_retain, &
+        c_retained_value => ctn_retained_value_at, c_retained_free => ctn_retained_free, &
+        c_recompute_begin => ctn_recompute_begin, c_recompute_end => ctn_recompute_end, c_detach &
+        => ctn_detach_at, c_grad => ctn_grad_at, c_with_grad => ctn_with_grad, c_var_new => &
+        ctn_var_new, c_var_free => ctn_var_free, c_var_name => ctn_var_name, c_var_desc => &
+        ctn_var_desc, c_var_kind_of => ctn_var_kind_of, c_var_set_trainable => &
+        ctn_var_set_trainable, c_var_trainable => ctn_var_trainable, c_var_context => &
+        ctn_var_context, c_use => ctn_use_at, c_assign => ctn_assign_at, c_flush => ctn_flush, &
+        c_context_get_stats => ctn_context_get_stats, c_context_plan_text => &
         ctn_context_plan_text, c_context_decisions_text => ctn_context_decisions_text, &
         c_context_write_trace => ctn_context_write_trace, c_context_set_profile => &
         ctn_context_set_profile, c_dataset_free => ctn_dataset_free, c_dataset_count => &
@@ -170,7 +171,8 @@ module catena_objects
         c_tokenizer_special => ctn_tokenizer_special, c_tokenizer_end => ctn_tokenizer_end, &
         c_tokens_pack => ctn_tokens_pack, c_step_context => ctn_step_context, c_step_batch => &
         ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_report_ratio &
-        => ctn_report_ratio, c_report_metric => ctn_report_metric, c_trainer_new => &
+        => ctn_report_ratio, c_report_weight => ctn_report_weight, c_report_targets => &
+        ctn_report_targets, c_report_metric => ctn_report_metric, c_trainer_new => &
         ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
         ctn_trainer_free, c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, &
         c_trainer_stopped => ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, &
@@ -222,68 +224,69 @@ module catena_objects
         ctn_comm_barrier, ctn_comm_agree, ctn_comm_fail, ctn_comm_break, ctn_comm_survives, &
         ctn_comm_lost, ctn_comm_shrink, ctn_comm_again, ctn_comm_split, ctn_comm_get_stats, &
         ctn_context_new, ctn_context_threads, ctn_context_float_type, ctn_context_get_state, &
-        ctn_context_set_state, ctn_scope_begin, ctn_scope_end, ctn_scope_return, &
-        ctn_scope_return_n, ctn_context_set_training, ctn_context_set_grad, ctn_context_training, &
-        ctn_number, ctn_keep, ctn_keep_graph, ctn_retain, ctn_retained_value, ctn_recompute_begin, &
-        ctn_recompute_end, ctn_detach, ctn_grad, ctn_with_grad, ctn_var_new, ctn_var_name, &
-        ctn_var_desc, ctn_var_kind_of, ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, &
-        ctn_use, ctn_assign, ctn_flush, ctn_context_get_stats, ctn_context_plan_text, &
-        ctn_context_decisions_text, ctn_context_write_trace, ctn_context_set_profile, &
-        ctn_dataset_count, ctn_dataset_fields, ctn_dataset_field, ctn_dataset_length, &
-        ctn_dataset_name, ctn_dataset_class, ctn_dataset_classes, ctn_dataset_resizes, &
-        ctn_idx_open, ctn_mnist_open, ctn_cifar10_open, ctn_cifar100_open, ctn_svhn_open, &
-        ctn_sampler_sequential, ctn_sampler_shuffled, ctn_sampler_weighted, ctn_sampler_bucketed, &
-        ctn_sampler_new, ctn_sampler_shard, ctn_sampler_count, ctn_sampler_total, &
-        ctn_sampler_index, ctn_sampler_get_state, ctn_sampler_set_state, ctn_loader_new, &
-        ctn_loader_next, ctn_batch_tensor, ctn_loader_get_stats, ctn_loader_get_state, &
-        ctn_loader_set_state, ctn_files_open, ctn_csv_open, ctn_csv_column, ctn_tokens_open, &
-        ctn_text_lines_open, ctn_dataset_slice, ctn_dataset_subset, ctn_dataset_split, &
-        ctn_dataset_concat, ctn_dataset_relabel, ctn_dataset_mask, ctn_dataset_moments, &
-        ctn_dataset_standardize, ctn_dist_optim, ctn_dist_get_stats, ctn_dist_step_empty, &
-        ctn_dist_values, ctn_dist_broadcast_vars, ctn_dist_sync_batch_norm, ctn_dist_mean, &
-        ctn_dist_evaluate, ctn_dist_trainer, ctn_dist_state_save, ctn_dist_state_load, &
-        ctn_dist_timeline_has, ctn_dist_timeline_begin, ctn_dist_timeline_write, &
-        ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, ctn_dist_allreduce_min, &
-        ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, ctn_dist_broadcast, &
-        ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, ctn_dist_scatter, &
-        ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, ctn_dist_chain_add, &
-        ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, ctn_dist_grid_new, &
-        ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, ctn_dist_field, ctn_env_count, &
-        ctn_env_get, ctn_generator_new, ctn_generator_next, ctn_generator_sequences, &
-        ctn_image_folder_open, ctn_image_list_open, ctn_segmentation_open, ctn_shards_open, &
-        ctn_shards_pack, ctn_augment_new, ctn_build_count, ctn_build_get, ctn_machine_get, &
-        ctn_weights_save, ctn_weights_save_with, ctn_weights_load, ctn_weights_open, &
-        ctn_weights_format, ctn_weights_arrays, ctn_weights_get_array, ctn_weights_find, &
-        ctn_weights_write, ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, &
-        ctn_state_save, ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, &
-        ctn_module_add, ctn_module_children, ctn_module_child, ctn_module_context, &
-        ctn_module_predicts, ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, &
-        ctn_call_multi, ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, &
-        ctn_module_set_trainable, ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, &
-        ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
-        ctn_conv_transpose_new, ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
-        ctn_decorrelated_batch_norm_new, ctn_batch_renorm_new, ctn_batch_renorm_set_limits, &
-        ctn_group_norm_new, ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, &
-        ctn_gru_new, ctn_rnn_new, ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, &
-        ctn_peephole_lstm_new, ctn_crf_new, ctn_graph_conv_new, ctn_graph_attention_new, &
-        ctn_message_passing_new, ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, &
-        ctn_flatten_new, ctn_inception_new, ctn_inception_bn_new, ctn_activation_new, &
-        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_onnx_open, &
-        ctn_onnx_inputs, ctn_onnx_outputs, ctn_onnx_input, ctn_onnx_output, ctn_onnx_run, &
-        ctn_onnx_export, ctn_onnx_export_module, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, &
-        ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, ctn_nadam_new, &
-        ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, &
-        ctn_smorms3_new, ctn_msvag_new, ctn_adafactor_new, ctn_lbfgs_new, ctn_backward, &
-        ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
-        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
-        ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
-        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
-        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
-        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
-        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
-        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
-        ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, ctn_report, &
-        ctn_report_ratio, ctn_report_metric, ctn_trainer_new, ctn_trainer_add_optim, &
+        ctn_context_set_state, ctn_context_set_share, ctn_scope_begin, ctn_scope_end, &
+        ctn_scope_return, ctn_scope_return_n, ctn_context_set_training, ctn_context_set_grad, &
+        ctn_context_training, ctn_number, ctn_keep, ctn_keep_graph, ctn_retain, &
+        ctn_retained_value, ctn_recompute_begin, ctn_recompute_end, ctn_detach, ctn_grad, &
+        ctn_with_grad, ctn_var_new, ctn_var_name, ctn_var_desc, ctn_var_kind_of, &
+        ctn_var_set_trainable, ctn_var_trainable, ctn_var_context, ctn_use, ctn_assign, ctn_flush, &
+        ctn_context_get_stats, ctn_context_plan_text, ctn_context_decisions_text, &
+        ctn_context_write_trace, ctn_context_set_profile, ctn_dataset_count, ctn_dataset_fields, &
+        ctn_dataset_field, ctn_dataset_length, ctn_dataset_name, ctn_dataset_class, &
+        ctn_dataset_classes, ctn_dataset_resizes, ctn_idx_open, ctn_mnist_open, ctn_cifar10_open, &
+        ctn_cifar100_open, ctn_svhn_open, ctn_sampler_sequential, ctn_sampler_shuffled, &
+        ctn_sampler_weighted, ctn_sampler_bucketed, ctn_sampler_new, ctn_sampler_shard, &
+        ctn_sampler_count, ctn_sampler_total, ctn_sampler_index, ctn_sampler_get_state, &
+        ctn_sampler_set_state, ctn_loader_new, ctn_loader_next, ctn_batch_tensor, &
+        ctn_loader_get_stats, ctn_loader_get_state, ctn_loader_set_state, ctn_files_open, &
+        ctn_csv_open, ctn_csv_column, ctn_tokens_open, ctn_text_lines_open, ctn_dataset_slice, &
+        ctn_dataset_subset, ctn_dataset_split, ctn_dataset_concat, ctn_dataset_relabel, &
+        ctn_dataset_mask, ctn_dataset_moments, ctn_dataset_standardize, ctn_dist_optim, &
+        ctn_dist_get_stats, ctn_dist_step_empty, ctn_dist_values, ctn_dist_broadcast_vars, &
+        ctn_dist_sync_batch_norm, ctn_dist_mean, ctn_dist_evaluate, ctn_dist_trainer, &
+        ctn_dist_state_save, ctn_dist_state_load, ctn_dist_timeline_has, ctn_dist_timeline_begin, &
+        ctn_dist_timeline_write, ctn_extend_timeline, ctn_dist_allreduce, ctn_dist_allreduce_max, &
+        ctn_dist_allreduce_min, ctn_dist_reduce, ctn_dist_reduce_max, ctn_dist_reduce_min, &
+        ctn_dist_broadcast, ctn_dist_allgather, ctn_dist_reduce_scatter, ctn_dist_gather, &
+        ctn_dist_scatter, ctn_dist_alltoall, ctn_dist_send, ctn_dist_recv, ctn_dist_chain_new, &
+        ctn_dist_chain_add, ctn_dist_chain_recv, ctn_dist_chain_send, ctn_dist_chain_call, &
+        ctn_dist_grid_new, ctn_dist_grid_length, ctn_dist_grid_begin, ctn_dist_halo, &
+        ctn_dist_field, ctn_env_count, ctn_env_get, ctn_generator_new, ctn_generator_next, &
+        ctn_generator_sequences, ctn_image_folder_open, ctn_image_list_open, &
+        ctn_segmentation_open, ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, &
+        ctn_build_get, ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
+        ctn_weights_open, ctn_weights_format, ctn_weights_arrays, ctn_weights_get_array, &
+        ctn_weights_find, ctn_weights_write, ctn_part_module, ctn_part_optim, ctn_part_context, &
+        ctn_part_loader, ctn_state_save, ctn_state_load, ctn_var_init, ctn_module_new, &
+        ctn_module_new_multi, ctn_module_add, ctn_module_children, ctn_module_child, &
+        ctn_module_context, ctn_module_predicts, ctn_module_param, ctn_module_state, &
+        ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, ctn_module_source, &
+        ctn_params, ctn_module_find, ctn_module_set_trainable, ctn_module_freeze_statistics, &
+        ctn_module_copy, ctn_module_share, ctn_sequential_new, ctn_module_list_new, &
+        ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, ctn_deform_conv_new, &
+        ctn_spectral_conv_new, ctn_batch_norm_new, ctn_decorrelated_batch_norm_new, &
+        ctn_batch_renorm_new, ctn_batch_renorm_set_limits, ctn_group_norm_new, ctn_layer_norm_new, &
+        ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, ctn_rnn_new, &
+        ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, ctn_peephole_lstm_new, ctn_crf_new, &
+        ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, ctn_dropout_new, &
+        ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_inception_new, &
+        ctn_inception_bn_new, ctn_activation_new, ctn_lora_add, ctn_lora_merge, &
+        ctn_weight_norm_add, ctn_spectral_norm_add, ctn_onnx_open, ctn_onnx_inputs, &
+        ctn_onnx_outputs, ctn_onnx_input, ctn_onnx_output, ctn_onnx_run, ctn_onnx_export, &
+        ctn_onnx_export_module, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, &
+        ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, ctn_nadam_new, ctn_radam_new, &
+        ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, ctn_smorms3_new, &
+        ctn_msvag_new, ctn_adafactor_new, ctn_lbfgs_new, ctn_backward, ctn_optim_step, &
+        ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, ctn_optim_set_hyper, &
+        ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, ctn_optim_set_noise, &
+        ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, ctn_optim_set_loss_scale, &
+        ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, ctn_optim_set_schedule, &
+        ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, ctn_dtype_of, ctn_item, &
+        ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, ctn_tokenizer_decode, &
+        ctn_tokenizer_decode_next, ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, &
+        ctn_tokenizer_special, ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, &
+        ctn_step_batch, ctn_step_input, ctn_report, ctn_report_ratio, ctn_report_weight, &
+        ctn_report_targets, ctn_report_metric, ctn_trainer_new, ctn_trainer_add_optim, &
         ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
         ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
         ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
@@ -432,6 +435,7 @@ module catena_objects
         procedure :: float_type => f_context_float_type
         procedure :: get_state => f_context_get_state
         procedure :: set_state => f_context_set_state
+        procedure :: set_share => f_context_set_share
         procedure :: set_training => f_context_set_training
         procedure :: set_grad => f_context_set_grad
         procedure :: training => f_context_training
@@ -701,6 +705,9 @@ module catena_objects
     end interface
     interface ctn_context_set_state
         module procedure f_context_set_state
+    end interface
+    interface ctn_context_set_share
+        module procedure f_context_set_share
     end interface
     interface ctn_scope_begin
         module procedure f_scope_begin
@@ -1503,6 +1510,12 @@ module catena_objects
     interface ctn_report_ratio
         module procedure f_report_ratio
     end interface
+    interface ctn_report_weight
+        module procedure f_report_weight
+    end interface
+    interface ctn_report_targets
+        module procedure f_report_targets
+    end interface
     interface ctn_report_metric
         module procedure f_report_metric
     end interface
@@ -2195,6 +2208,16 @@ contains
         character(*), intent(inout), optional :: errmsg
         integer(c_int) :: st_
         st_ = c_context_set_state(c_context(address_of(ctx)), in)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_context_set_share(ctx, share, stat, errmsg)
+        class(ctn_context), intent(in) :: ctx
+        type(ctn_share), intent(in) :: share
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_context_set_share(c_context(address_of(ctx)), share)
         call settle(st_, stat, errmsg)
     end subroutine
 
@@ -6949,6 +6972,27 @@ contains
         character(*), intent(inout), optional :: errmsg
         integer(c_int) :: st_
         st_ = c_report_ratio(c_step(address_of(s)), chars(name), above, below)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_report_weight(s, weight, stat, errmsg)
+        type(ctn_step), intent(in) :: s
+        real(c_double), intent(in) :: weight
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_report_weight(c_step(address_of(s)), weight)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_report_targets(s, f, ignore, stat, errmsg)
+        type(ctn_step), intent(in) :: s
+        integer, intent(in) :: f
+        integer, intent(in) :: ignore
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_report_targets(c_step(address_of(s)), int(f, c_int), int(ignore, c_int64_t))
         call settle(st_, stat, errmsg)
     end subroutine
 

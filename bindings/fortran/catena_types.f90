@@ -31,7 +31,7 @@ module catena_types
         CTN_SHARE_OF_TIME, CTN_AT_EPOCHS, CTN_AT_ITERATIONS, CTN_PRIORITY_EVALUATE, &
         CTN_PRIORITY_CHANGE, CTN_PRIORITY_LOG, CTN_PRIORITY_SHOW, CTN_PRIORITY_SAVE, &
         CTN_NONFINITE_STOP, CTN_NONFINITE_SKIP, CTN_NONFINITE_REWIND, ctn_allocator, ctn_comm_opt, &
-        ctn_comm_stats, ctn_context_opt, ctn_context_state, ctn_vars, ctn_plan_stats, &
+        ctn_comm_stats, ctn_context_opt, ctn_context_state, ctn_share, ctn_vars, ctn_plan_stats, &
         ctn_plan_node, ctn_field, ctn_sample, ctn_dataset_vt, ctn_idx_opt, ctn_cifar_opt, &
         ctn_sampler_state, ctn_mix_opt, ctn_loader_opt, ctn_batch, ctn_loader_stats, &
         ctn_files_opt, ctn_csv_opt, ctn_tokens_opt, ctn_mask_opt, ctn_dist_opt, ctn_dist_stats, &

@@ -25,7 +25,7 @@ BY_HAND = {"ctn_scope_begin", "ctn_scope_end", "ctn_scope_return", "ctn_flush", 
            "ctn_context_set_training", "ctn_context_set_grad", "ctn_error_clear",
            "ctn_error_message", "ctn_error_status", "ctn_error_trace", "ctn_trainer_run",
            "ctn_trainer_stop", "ctn_trainer_extend", "ctn_report", "ctn_report_metric",
-           "ctn_report_ratio", "ctn_lbfgs_step",
+           "ctn_report_ratio", "ctn_report_weight", "ctn_report_targets", "ctn_lbfgs_step",
            "ctn_comm_send_bytes", "ctn_comm_recv_bytes"}
 BINDINGS = Path(__file__).resolve().parent.parent
 INTERFACE = BINDINGS / "interface.json"

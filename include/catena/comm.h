@@ -27,7 +27,10 @@ typedef struct {
     const char *algorithm;
     /* Data type on the network. 0 or CTN_F32: the type of the data. CTN_BF16, CTN_F16: f32
      * values are rounded before they are sent and added in f32; each value is rounded at most
-     * log2(ranks) + 1 times. Not available with flat, because MPI would add in 16 bits. */
+     * log2(ranks) + 1 times. Not available with flat, because MPI would add in 16 bits. In f16,
+     * partial sums must stay below 65504. Gradients of an optimizer are divided by the number of
+     * ranks before they are sent, so this holds for their mean; use a loss scale with f16
+     * (ctn_optim_set_loss_scale). */
     ctn_dtype wire;
     int rows;        /* rows of the grid of torus and rsap; 0: as square as possible */
     int64_t segment; /* bytes per message; 0: 128 kB */

@@ -68,6 +68,21 @@ CTN_API void ctn_context_get_state(const ctn_context *ctx, ctn_context_state *ou
 CTN_API CTN_MUST_CHECK ctn_status ctn_context_set_state(ctn_context *ctx,
                                                         const ctn_context_state *in);
 
+/* Which samples of a step the next scopes compute, if other ranks or other batches whose gradients
+ * are added up compute the rest: row i of `rows` rows is row first + i * every of `total`, and
+ * `part` is the number of this batch among those of the step, from 0. Random numbers then depend on
+ * the place of a sample in the step: results with one or more lines for each row draw the same
+ * numbers as if one rank computed all samples at once. Other results draw numbers that no other
+ * part draws. rows 0: no result belongs to samples. */
+typedef struct {
+    uint64_t part;
+    int64_t rows, first, every, total;
+} ctn_share;
+/* Applies until the next call. The trainer and evaluations set it themselves; ctn_dist_optim makes
+ * `part` the rank. Step counters of all parts must be the same (ctn_context_set_state). NULL: all
+ * samples. Local. Errors: ESTATE (a scope is open), EARG (rows outside of total). */
+CTN_API CTN_MUST_CHECK ctn_status ctn_context_set_share(ctn_context *ctx, const ctn_share *share);
+
 /* Open and close a scope. Scopes nest. Tensors live until the outermost scope ends, but those
  * of an inner scope cannot be used after the inner scope has ended. The end of the outermost
  * scope runs effects that are still pending (rule 1). Local. Errors: ESTATE, any error of the

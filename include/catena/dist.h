@@ -139,8 +139,10 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dist_trainer(ctn_trainer *tr, ctn_comm *c,
 /* Save the states of all ranks as one checkpoint in a numbered folder of dir: every rank writes its
  * parts, under the names rank0.prefix.name, rank1.prefix.name, and so on. It becomes visible after
  * all ranks have written, so a job that is killed keeps the last one. The last two are kept. All
- * ranks must see dir. c NULL: this rank alone. Call it between scopes. Collective. Errors, the same
- * on all ranks: EARG (also a sharded optimizer), EIO, ESTATE, ENOMEM, EPEER, EUNSUPPORTED. */
+ * ranks must see dir. Each part of a split communicator needs a folder of its own. c NULL: this
+ * rank alone. Call it between scopes. Collective. Errors, the same on all ranks: EARG (also a
+ * sharded optimizer, and a folder in which another part saves), EIO, ESTATE, ENOMEM, EPEER,
+ * EUNSUPPORTED. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_dist_state_save(ctn_comm *c, const char *dir, int n,
                                                       const ctn_state_part *parts);
 /* Restore the newest intact checkpoint of ctn_dist_state_save in dir. There must be as many ranks

@@ -55,10 +55,12 @@ typedef struct {
     const ctn_scalar *scalar;
 } ctn_grad_args;
 
-/* The state of the random numbers (rule 14) and the number of threads of a run. */
+/* The state of the random numbers (rule 14), the samples of the step that a run computes, and its
+ * number of threads. */
 typedef struct {
     uint64_t seed, step;
     int threads;
+    ctn_share share;
 } ctn_run_env;
 
 /* Arguments of run. in and out point to elements as din and dout describe them; out[i] is NULL

@@ -62,6 +62,16 @@ CTN_API ctn_status ctn_report(ctn_step *s, const char *name, ctn_tensor *value);
 CTN_API ctn_status ctn_report_ratio(ctn_step *s, const char *name, ctn_tensor *above,
                                     ctn_tensor *below);
 
+/* Say what the loss of this batch is a mean over, if it is not the samples: `weight` targets, such
+ * as words to guess or pixels that have a label. Batches then count by their targets in gradients,
+ * and in the means of the loss and of what ctn_report reports. So these do not depend on how the
+ * samples are divided among ranks and batches. 0: no targets, and the batch counts nothing. Call it
+ * for each batch of a training or for none. Errors: EARG (negative or not finite). */
+CTN_API ctn_status ctn_report_weight(ctn_step *s, double weight);
+/* The same for the elements of field f of the batch, integers, that are not `ignore`; the losses of
+ * this library ignore -100. Errors: EARG (no such field), EDTYPE. */
+CTN_API ctn_status ctn_report_targets(ctn_step *s, int f, int64_t ignore);
+
 /* Report a metric of all samples together, which is not the mean of the metrics of batches. An
  * evaluator adds up its parts, or collects them, over all batches and ranks, and computes the value
  * once at the end. In training nothing is reported, because the network changes from step to step.
@@ -436,14 +446,15 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_state(ctn_trainer *tr, const ctn_tr
 
 /* ---- save and resume ------------------------------------------------------------------------ */
 
-/* Save everything that influences the rest of the training run: parameters, optimizer, loss
- * scale, counters of the random numbers, sampler position, triggers, extensions, tuning
- * decisions, log position. The folder `dir` is created if missing and keeps the last two states,
- * numbered. Each state is written under a temporary name, synced, read back and renamed, so an
- * interrupted save never damages the previous state. Call it between steps. If an extension calls
- * it, a resumed run does not call the extensions of lower priority again for this step. Collective
- * on several ranks: the ranks divide the arrays among them if all of them see the folder;
- * otherwise rank 0 writes everything. Errors: EIO, ENOMEM, ESTATE (no net, or a scope is open). */
+/* Save everything that influences the rest of the training run: parameters, optimizer, loss scale,
+ * counters of the random numbers, sampler position, triggers, extensions, tuning decisions, log
+ * position. The folder `dir` is created if missing and keeps the last two states, numbered. Each
+ * state is written under a temporary name, synced, read back and renamed, so an interrupted save
+ * never damages the previous state. Call it between steps. If an extension calls it, a resumed run
+ * does not call the extensions of lower priority again for this step. Collective on several ranks:
+ * the ranks divide the arrays among them if all of them see the folder; otherwise rank 0 writes
+ * everything. Errors: EIO, ENOMEM, ESTATE (no net, or a scope is open), EARG (another part of a
+ * split communicator saves in dir). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir);
 /* Resume from the newest complete state in dir. A damaged state is skipped with a warning that
  * names it. Call it after all extensions have been added and before ctn_trainer_run. On the same

@@ -267,10 +267,20 @@ ctn_status ctn_comm_open(ctn_comm **out, const ctn_comm_opt *opt)
     return ctn__comm_new(out, net, opt);
 }
 
-static ctn_status new_like(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt, bool guest)
+static ctn_status new_like(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt,
+                           const ctn_comm *like)
 {
     CTN_TRY(ctn__comm_new(out, net, opt));
-    (*out)->guest = guest;
+    (*out)->guest = like->guest;
+    (*out)->family = like->family;
+    (*out)->member = like->member;
+    return CTN_OK;
+}
+
+static ctn_status new_guest(ctn_comm **out, ctn__net *net, const ctn_comm_opt *opt)
+{
+    CTN_TRY(ctn__comm_new(out, net, opt));
+    (*out)->guest = true;
     return CTN_OK;
 }
 
@@ -296,7 +306,7 @@ ctn_status ctn_comm_shrink(ctn_comm **out, ctn_comm *c, const ctn_comm_opt *opt)
                                           "--with-ft ulfm");
     ctn__progress_stop(c);
     CTN_TRY(c->net->vt->shrink(c->net, &net));
-    return new_like(out, net, opt, c->guest);
+    return new_like(out, net, opt, c);
 }
 
 ctn_status ctn_comm_again(ctn_comm **out, ctn_comm *c, const ctn_comm_opt *opt)
@@ -306,7 +316,7 @@ ctn_status ctn_comm_again(ctn_comm **out, ctn_comm *c, const ctn_comm_opt *opt)
     if (!c->net->vt->again)
         return ctn_fail(CTN_ESTATE, "comm_again: not possible with %s", c->net->name);
     CTN_TRY(c->net->vt->again(c->net, &net));
-    return new_like(out, net, opt, c->guest);
+    return new_like(out, net, opt, c);
 }
 
 ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi, const void *handle,
@@ -315,7 +325,7 @@ ctn_status ctn_comm_adopt(ctn_comm **out, const char *abi, const void *handle,
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt(&net, abi, handle));
-    return new_like(out, net, opt, true);
+    return new_guest(out, net, opt);
 }
 
 ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt *opt)
@@ -323,7 +333,7 @@ ctn_status ctn_comm_adopt_fortran(ctn_comm **out, int handle, const ctn_comm_opt
     ctn__net *net = NULL;
     *out = NULL;
     CTN_TRY(ctn__net_adopt_fortran(&net, handle));
-    return new_like(out, net, opt, true);
+    return new_guest(out, net, opt);
 }
 
 ctn_status ctn_comm_loopback(ctn_comm **out, int n, const ctn_comm_opt *opt)

@@ -175,6 +175,8 @@ struct ctn_comm {
     int *tables; /* memory of the place's tables */
     ctn_comm_opt opt;
     bool guest;                /* made from a communicator of the caller, who calls MPI too */
+    uint64_t family, member;   /* of a split: the same for all parts; this part (0: the whole) */
+    uint64_t splits;           /* number so far */
     const ctn__algorithm *alg; /* NULL: one for each length of vector, in `choice` */
     const ctn__algorithm *choice[32];
     const ctn__algorithm *latest; /* the last one that was chosen */

@@ -15,7 +15,8 @@ enum {
     CTN__GIVE_CLOCK,   /* seconds of rank 0 (0 on other ranks) */
     CTN__GIVE_WRITTEN, /* this rank's part of the state that is being saved is on disk */
     CTN__GIVE_DUE,     /* of rank 0: which extensions run after this step (0 on other ranks) */
-    CTN__GIVE_LOSS,    /* sum of the losses of the step before over its samples */
+    CTN__GIVE_LOSS,    /* sum of the losses of the step before over its samples or targets, */
+    CTN__GIVE_TARGETS, /* and their number */
     CTN__GIVE_POLLS,   /* seconds of a step without the progress thread */
     CTN__GIVE_THREAD,  /* and with it */
     CTN__GIVE_EXACT,   /* this rank reads in f32 what comes back in 16 bits */

@@ -4,6 +4,8 @@
  * of a loopback group are threads of one process, so the first rank of a part makes the new group
  * and gives the others the address of their place in it.
  */
+#include <unistd.h>
+
 #include "comm/comm.h"
 
 typedef struct {
@@ -83,17 +85,31 @@ done:
     return st;
 }
 
+/* All parts of a communicator, and parts of parts, are one family. Rank 0 names it. */
+static ctn_status name_family(ctn_comm *c)
+{
+    uint64_t name = c->family;
+    if (name == 0) name = ctn__mix(ctn__mix((uint64_t)getpid(), ctn__now_ns()), (uintptr_t)c) | 1;
+    CTN_TRY(ctn_comm_broadcast(c, &name, sizeof name, 0));
+    c->family = name;
+    return CTN_OK;
+}
+
 ctn_status ctn_comm_split(ctn_comm **out, ctn_comm *c, int color, int key, const ctn_comm_opt *opt)
 {
     ctn__net *net = NULL;
     if (!out || !c) return ctn_fail(CTN_EARG, "comm_split: NULL argument");
     *out = NULL;
     if (c->failed) return ctn_fail(CTN_EPEER, "%s", c->why);
+    CTN_TRY(name_family(c));
+    c->splits++;
     if (c->net->vt->split) CTN_TRY(c->net->vt->split(c->net, color, key, &net));
     else if (ctn__net_is_loopback(c->net)) CTN_TRY(split_loopback(c, color, key, &net));
     else return ctn_fail(CTN_ESTATE, "comm_split: not possible with %s", c->net->name);
     if (!net) return CTN_OK;
     CTN_TRY(ctn__comm_new(out, net, opt));
     (*out)->guest = c->guest;
+    (*out)->family = c->family;
+    (*out)->member = ctn__mix(c->member, ctn__mix(c->splits, (uint64_t)color)) | 1;
     return CTN_OK;
 }

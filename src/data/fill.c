@@ -50,8 +50,7 @@ static void place(const ctn_loader *l, const struct ctn__slot *slot, int64_t i, 
     if (l->mix.classes) dst[1] = slot->memory + l->labels + (size_t)i * sizeof(int64_t);
 }
 
-/* Position of this rank's first sample in the order of all ranks. */
-static uint64_t first_of(const ctn_loader *l, const struct ctn__slot *slot)
+uint64_t ctn__fill_first(const ctn_loader *l, const struct ctn__slot *slot)
 {
     const uint64_t rank = (uint64_t)l->sampler.rank;
     return slot->position + (l->block > 0 ? rank * (uint64_t)l->block : rank);
@@ -64,7 +63,7 @@ static int64_t sample_of(const ctn_loader *l, const struct ctn__slot *slot, int6
     ctn_sampler whole = l->sampler;
     whole.rank = 0;
     whole.size = 1;
-    return ctn__sampler_sample(&whole, slot->epoch, first_of(l, slot), (uint64_t)i);
+    return ctn__sampler_sample(&whole, slot->epoch, ctn__fill_first(l, slot), (uint64_t)i);
 }
 
 /* How long the ragged fields of the batch become: all samples count, even if one turns out to be
@@ -137,7 +136,7 @@ static void fill(ctn_loader *l, struct ctn__slot *slot)
 static void mix(const ctn_loader *l, struct ctn__slot *slot)
 {
     const bool had_error = ctn_error_status() != CTN_OK;
-    const ctn_sampler_state at = {l->sampler.state.seed, slot->epoch, first_of(l, slot)};
+    const ctn_sampler_state at = {l->sampler.state.seed, slot->epoch, ctn__fill_first(l, slot)};
     void *images = slot->memory + l->offset[0], *labels = slot->memory + l->labels,
          *parts = slot->memory + l->offset[1];
     ctn_field image = *ctn_dataset_field(l->ds, 0);

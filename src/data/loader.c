@@ -485,6 +485,12 @@ ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b)
     return st;
 }
 
+void ctn__loader_place(const ctn_loader *l, int64_t *first, int64_t *every)
+{
+    *first = (int64_t)ctn__fill_first(l, &l->slot[(l->taken - 1) % l->slots]);
+    *every = l->block > 0 ? 1 : l->sampler.size;
+}
+
 void ctn__loader_no_rows(const ctn_loader *l, ctn_batch *b)
 {
     static const double nothing = 0; /* an address to read nothing from */

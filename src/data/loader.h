@@ -93,6 +93,9 @@ struct ctn_loader {
  * result CTN_OK) if only other ranks have samples left or if all of this rank's were left out. All
  * ranks get CTN_END after the same number of batches. */
 ctn_status ctn__loader_next_of_all(ctn_loader *l, ctn_batch *b);
+/* Where the rows of the batch that the caller has lie in the order of all ranks: row i at position
+ * first + i * every of the epoch, if no sample was left out. */
+void ctn__loader_place(const ctn_loader *l, int64_t *first, int64_t *every);
 /* A batch without samples, whose fields have zero rows and the shapes of the last batch that was
  * delivered or skipped. */
 void ctn__loader_no_rows(const ctn_loader *l, ctn_batch *b);
@@ -125,6 +128,8 @@ void ctn__sizes_apply(ctn_field *f, int64_t size);
 /* The size of the images in the batch at this position. */
 int64_t ctn__sizes_draw(const ctn_loader *l, uint64_t epoch, uint64_t position);
 
+/* Position of this rank's first sample in a batch, in the order of all ranks. */
+uint64_t ctn__fill_first(const ctn_loader *l, const struct ctn__slot *slot);
 /* Reads the samples of a slot whose epoch, position and claimed are set. Called on any thread. */
 void ctn__fill(ctn_loader *l, struct ctn__slot *slot);
 /* Count and report the samples left out of the batch that is being delivered, and at the end of

@@ -80,6 +80,7 @@ ctn_status ctn_dist_optim(ctn_optim *o, ctn_comm *c, const ctn_dist_opt *opt)
                                  .owner = o,
                                  .progress = d.progress};
     CTN_TRY(ctn__exchange_new(&p->exchange, c, p->w, p->g, p->count, &e));
+    p->ctx->share = (ctn_share){.part = (uint64_t)ctn_comm_rank(c)};
     for (int i = 0; i < p->nvar; i++) /* earlier plans do not know the exchange */
         if (p->var[i]) ctn__plan_runner.forget(p->ctx, p->var[i]);
     ctn__plan_runner.forget(p->ctx, p);

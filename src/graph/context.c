@@ -100,6 +100,23 @@ ctn_status ctn_context_set_state(ctn_context *ctx, const ctn_context_state *in)
     return CTN_OK;
 }
 
+ctn_status ctn_context_set_share(ctn_context *ctx, const ctn_share *share)
+{
+    const ctn_share s = share ? *share : (ctn_share){0};
+    if (ctx->level > 0)
+        return ctn_fail(CTN_ESTATE, "context_set_share: a scope is open; call it between scopes");
+    if (s.rows < 0 || s.rows > s.total || s.first < 0 ||
+        (s.rows > 0 &&
+         (s.every < 1 || s.first >= s.total || s.rows - 1 > (s.total - 1 - s.first) / s.every)))
+        return ctn_fail(CTN_EARG,
+                        "context_set_share: %lld rows, the first one %lld and then every %lld, are "
+                        "not in a step of %lld rows",
+                        (long long)s.rows, (long long)s.first, (long long)s.every,
+                        (long long)s.total);
+    ctx->share = s;
+    return CTN_OK;
+}
+
 void ctn_context_get_stats(const ctn_context *ctx, ctn_plan_stats *out)
 {
     memset(out, 0, sizeof *out);

@@ -197,6 +197,7 @@ struct ctn_context {
     bool regroup; /* a variable was frozen or unfrozen since the last scope began */
     bool training, grad_on;
     uint64_t seed, step; /* saved state */
+    ctn_share share;     /* which samples of the step the open scope has */
 
     /* the open outermost scope */
     uint64_t scope_id;

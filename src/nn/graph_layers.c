@@ -145,6 +145,18 @@ static ctn_tensor *score(const char *at, ctn_tensor *h, ctn_var *a)
     return ctn_sum_at(at, ctn_mul_at(at, h, ctn_use_at(at, a)), 1, (const int64_t[]){-1}, 0);
 }
 
+/* Dropout of the edges and of the edges from nodes to themselves, which come after those of all
+ * graphs: each part has its lines in the order of the graphs of a batch. */
+static ctn_tensor *drop_edges(const char *at, ctn_tensor *alpha, double rate, int64_t nodes)
+{
+    if (!alpha || rate <= 0 || !ctn_context_training(alpha->ctx)) return alpha;
+    const int64_t edges = alpha->d.dim[0] - nodes;
+    ctn_tensor *part[2] = {ctn_slice_at(at, alpha, 0, 0, edges),
+                           ctn_slice_at(at, alpha, 0, edges, nodes)};
+    for (int i = 0; i < 2; i++) part[i] = ctn_dropout_at(at, part[i], rate);
+    return ctn_concat_at(at, 2, part, 0);
+}
+
 /* For each head, with h = x W^T:
  *   s = leaky_relu(a_src h[source] + a_dst h[target]),  alpha = softmax of s over the edges to a
  *   node and the edge to itself,  y[v] = sum of alpha h[source] */
@@ -162,7 +174,7 @@ static ctn_tensors graph_attention_forward(void *self, ctn_module *m, ctn_tensor
                                ctn_index_select_at(at, score(at, h, g->att_dst), e.target, 0));
     s = ctn_leaky_relu_at(at, s, g->slope);
     ctn_tensor *alpha = ctn_segment_softmax_at(at, s, e.target, e.nodes);
-    if (g->dropout > 0) alpha = ctn_dropout_at(at, alpha, g->dropout);
+    alpha = drop_edges(at, alpha, g->dropout, e.nodes);
     if (!alpha) return (ctn_tensors){0};
     ctn_tensor *y = sum_of_sources(at, &e, alpha, h);
     y = g->mean ? ctn_mean_at(at, y, 1, (const int64_t[]){1}, 0)

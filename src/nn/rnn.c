@@ -102,7 +102,8 @@ static ctn_tensor *run_layers(const recurrent *r, const char *at, ctn_tensor *x,
         for (int d = 0, i = l * D; d < D; d++, i++)
             if (!(y[d] = run_layer(r, at, i, x, given, &h[i], &c[i]))) return NULL;
         x = D == 2 ? ctn_concat_at(at, 2, y, 2) : y[0];
-        if (r->opt.dropout > 0 && l + 1 < r->opt.layers) x = ctn_dropout_at(at, x, r->opt.dropout);
+        if (r->opt.dropout > 0 && l + 1 < r->opt.layers)
+            x = ctn__dropout_along(at, x, r->opt.dropout, 1);
     }
     return x;
 }

@@ -7,9 +7,9 @@
  *
  * The op has q (N,H,L,E), k (N,K,M,E), v (N,K,M,F), then the mask, the lengths and the positions of
  * the first queries, if there are any. It returns y (N,H,L,F), the logarithms of the sums of the
- * rows (N,H,L) and, with dropout, the seed and the stream of its random numbers. attention_grad has
- * q, k, v, the gradient of y, y, the logarithms, then mask, lengths, positions and random numbers,
- * and returns the gradients of q, k and v.
+ * rows (N,H,L) and, with dropout, where its random numbers come from (ctn__draws). attention_grad
+ * has q, k, v, the gradient of y, y, the logarithms, then mask, lengths, positions and random
+ * numbers, and returns the gradients of q, k and v.
  */
 #include <math.h>
 
@@ -29,7 +29,9 @@ static ctn_status attention_infer(ctn_infer_args *a)
     a->out[0].dim[3] = a->in[2]->dim[3];
     a->out[1] = *a->in[0];
     a->out[1].ndim = 3;
-    if (a->nout > 2) a->out[2] = (ctn_desc){.dtype = CTN_I64, .ndim = 1, .dim = {2}};
+    if (a->nout > 2)
+        a->out[2] =
+            (ctn_desc){.dtype = CTN_I64, .ndim = 1, .dim = {sizeof(ctn__draws) / sizeof(int64_t)}};
     return CTN_OK;
 }
 
@@ -136,9 +138,8 @@ static ctn_status attention_run(const ctn_run_args *a)
     int64_t bias[4];
     ctn__attend_args x = args_of(a, 3, bias);
     if (a->nout > 2) {
-        x.seed = a->env->seed;
-        x.stream = ctn__random_stream(a);
-        if (a->out[2]) memcpy(a->out[2], (uint64_t[]){x.seed, x.stream}, 2 * sizeof(uint64_t));
+        x.draws = ctn__draws_of(a, &a->dout[0], 0);
+        if (a->out[2]) memcpy(a->out[2], &x.draws, sizeof x.draws);
     }
     ctn__attend_forward(a->priv, &x, result(a, 0), a->out[1], a->env->threads, a->scratch);
     return CTN_OK;
@@ -148,12 +149,7 @@ static ctn_status attention_grad_run(const ctn_run_args *a)
 {
     int64_t bias[4];
     ctn__attend_args x = args_of(a, 6, bias);
-    if (x.drop > 0) {
-        uint64_t words[2];
-        memcpy(words, a->in[a->nin - 1], sizeof words);
-        x.seed = words[0];
-        x.stream = words[1];
-    }
+    if (x.drop > 0) memcpy(&x.draws, a->in[a->nin - 1], sizeof x.draws);
     ctn__attend_out grad[3];
     for (int i = 0; i < 3; i++) grad[i] = result(a, i);
     ctn__attend_backward(a->priv, &x, operand(a, 4), operand(a, 3), a->in[5], grad, a->env->threads,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dropout: y = x / (1 - rate) where the element is kept, else 0. Element i is kept if word i of
+ * dropout: y = x / (1 - rate) where the element is kept, else 0. An element is kept if its word of
  * the call's random stream is at least rate 2^32. The second output is the mask, which the
- * gradient reuses: gx = gy / (1 - rate) where kept. In evaluation nothing is recorded.
+ * gradient reuses: gx = gy / (1 - rate) where kept. In evaluation nothing is recorded. The
+ * attribute is the dimension of the samples.
  */
 #include "ops/common/random.h"
+
+static const char *const attr_names[] = {"axis"};
 
 static ctn_status dropout_infer(ctn_infer_args *a)
 {
@@ -38,15 +41,16 @@ static void apply(const ctn_run_args *a, const unsigned char *mask, int64_t i, i
 static ctn_status dropout_run(const ctn_run_args *a)
 {
     int64_t n = ctn__count(&a->dout[0]), nb = (n + CTN__WORDS - 1) / CTN__WORDS;
-    uint32_t limit = (uint32_t)(a->scalar[0] * 0x1p32);
+    const uint32_t limit = (uint32_t)(a->scalar[0] * 0x1p32);
+    const ctn__draws draws = ctn__draws_of(a, &a->dout[0], (int)a->attr[0]);
 #pragma omp parallel for schedule(static) if (nb > 1)
     for (int64_t b = 0; b < nb; b++) {
         uint32_t w[CTN__WORDS];
         unsigned char mask[CTN__WORDS];
         int64_t i = b * CTN__WORDS, m = n - i < CTN__WORDS ? n - i : CTN__WORDS;
-        ctn__random_words(a, b, w);
+        ctn__random_elements(&draws, i, m, w);
 #pragma omp simd
-        for (int k = 0; k < CTN__WORDS; k++) mask[k] = w[k] >= limit;
+        for (int k = 0; k < m; k++) mask[k] = w[k] >= limit;
         apply(a, mask, i, m);
         if (a->out[1]) memcpy((unsigned char *)a->out[1] + i, mask, (size_t)m);
     }
@@ -73,6 +77,7 @@ ctn_op ctn__op_dropout = {
     .order = -1,
     .grad_out = CTN_OPERAND(1),
     .inplace = CTN_OPERAND(0),
+    .attr_names = attr_names,
     .infer = dropout_infer,
     .grad = dropout_grad,
     .run = dropout_run,
@@ -109,12 +114,17 @@ ctn_op ctn__op_dropout_grad = {
     .run = dropout_grad_run,
 };
 
-ctn_tensor *ctn_dropout_at(const char *at, ctn_tensor *x, double rate)
+ctn_tensor *ctn__dropout_along(const char *at, ctn_tensor *x, double rate, int64_t axis)
 {
     if (!(rate >= 0 && rate < 1)) {
         ctn_fail(CTN_EARG, "dropout: rate is %g, expected at least 0 and below 1 (%s)", rate, at);
         return NULL;
     }
     if (!x || !ctn_context_training(x->ctx)) return x;
-    return ctn__apply1(at, NULL, &ctn__op_dropout, 1, &x, 0, NULL, 1, &CTN_CONST(rate));
+    return ctn__apply1(at, NULL, &ctn__op_dropout, 1, &x, 1, &axis, 1, &CTN_CONST(rate));
+}
+
+ctn_tensor *ctn_dropout_at(const char *at, ctn_tensor *x, double rate)
+{
+    return ctn__dropout_along(at, x, rate, 0);
 }

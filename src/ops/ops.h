@@ -24,6 +24,8 @@ ctn_status ctn__infer_same(ctn_infer_args *a);
 ctn_status ctn__infer_broadcast(ctn_infer_args *a);
 ctn_tensor *ctn__unary(const char *at, ctn_op *op, ctn_tensor *x);
 ctn_tensor *ctn__binary(const char *at, ctn_op *op, ctn_tensor *a, ctn_tensor *b);
+/* ctn_dropout of samples along dimension `axis`. */
+ctn_tensor *ctn__dropout_along(const char *at, ctn_tensor *x, double rate, int64_t axis);
 /* In a grad: g is the gradient of input i, or one of several parts of it, which are added up.
  * Fails with the error on record if g is NULL. */
 ctn_status ctn__grad_to(const ctn_grad_args *a, int i, ctn_tensor *g);

@@ -25,11 +25,11 @@ static inline void sincos_turn(uint32_t turn, float *sine, float *cosine)
     *cosine = ctn__float_of(((bs & odd) | (bc & ~odd)) ^ ((k + 1u) & 2u) << 30);
 }
 
-static void fill32(const uint32_t *w, float *y, double mean, double std)
+static void fill32(const uint32_t *w, int n, float *y, double mean, double std)
 {
     float m = (float)mean, s = (float)std;
 #pragma omp simd
-    for (int i = 0; i < CTN__WORDS / 2; i++) {
+    for (int i = 0; i < n / 2; i++) {
         uint32_t hi = w[2 * i] >> 16,
                  lo = w[2 * i] & 0xffffu; /* vector instructions convert only signed words */
         float u = ((float)(int32_t)hi * 0x1p16f + (float)(int32_t)lo + 0.5f) * 0x1p-32f;
@@ -40,9 +40,9 @@ static void fill32(const uint32_t *w, float *y, double mean, double std)
     }
 }
 
-static void fill64(const uint32_t *w, double *y, double mean, double std)
+static void fill64(const uint32_t *w, int n, double *y, double mean, double std)
 {
-    for (int i = 0; i < CTN__WORDS / 4; i++) {
+    for (int i = 0; i < n / 4; i++) {
         double u = 1 - ctn__words_unit(w[4 * i], w[4 * i + 1]);
         double v = 6.283185307179586477 * ctn__words_unit(w[4 * i + 2], w[4 * i + 3]);
         double r = std * sqrt(-2 * log(u));

@@ -8,21 +8,21 @@
 
 #include "ops/common/random.h"
 
-static void fill32(const uint32_t *w, float *y, double lo, double hi)
+static void fill32(const uint32_t *w, int n, float *y, double lo, double hi)
 {
     float from = (float)lo, to = (float)hi, by = (float)(hi - lo) * 0x1p-24f;
     float last = to > from ? nextafterf(to, from) : from;
 #pragma omp simd
-    for (int i = 0; i < CTN__WORDS; i++) {
+    for (int i = 0; i < n; i++) {
         float v = from + by * (float)(int32_t)(w[i] >> 8);
         y[i] = v < to ? v : last;
     }
 }
 
-static void fill64(const uint32_t *w, double *y, double lo, double hi)
+static void fill64(const uint32_t *w, int n, double *y, double lo, double hi)
 {
     double by = hi - lo, last = hi > lo ? nextafter(hi, lo) : lo;
-    for (int i = 0; i < CTN__WORDS / 2; i++) {
+    for (int i = 0; i < n / 2; i++) {
         double v = lo + by * ctn__words_unit(w[2 * i], w[2 * i + 1]);
         y[i] = v < hi ? v : last;
     }

@@ -248,9 +248,14 @@ void ctn_optim_free(ctn_optim *o)
 /* All contributions to a step have the same scale, whatever is set or loaded in between. */
 static void first_contribution(ctn_optim *o)
 {
+    const ctn__exchange *x = o->pool->exchange;
     if (o->pool->contributions > 0) return;
     o->seed = ctn_optim_loss_scale(o);
+    /* Ranks send partial sums, which in f16 may be infinite where the mean is not. */
+    if (x && ctn__exchange_wire(x) == CTN_F16)
+        o->seed = (double)(float)(o->seed / ctn_comm_size(ctn__exchange_comm(x)));
     o->weights = 0;
+    o->weighted = false;
 }
 
 /* An error on one rank must reach all ranks, or they would wait for this rank forever. */
@@ -276,6 +281,7 @@ ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss
     o->pool->scale = (double)(float)(o->seed * weight);
     CTN_TRY(for_all(o, ctn__record_backward(at, o->pool, loss)));
     o->weights += weight;
+    o->weighted = true;
     return CTN_OK;
 }
 
@@ -296,7 +302,7 @@ ctn_status ctn_optim_step_at(const char *at, ctn_optim *o)
     ctn__exchange *x = o->pool->exchange;
     if (x) {
         const double sum = o->weights + o->collected;
-        ctn__exchange_give(x, CTN__GIVE_WEIGHT, sum > 0 ? sum : 1);
+        ctn__exchange_give(x, CTN__GIVE_WEIGHT, o->weighted || sum > 0 ? sum : 1);
         o->collected = 0;
         ctn__exchange_want_all(x, wants_all(o));
     }

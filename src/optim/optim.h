@@ -67,7 +67,8 @@ struct ctn_optim {
     ctn_loss_scale_opt scaling;
     double scale;                /* current loss scale; representable as a float */
     double seed;                 /* scale of all contributions to the next step */
-    double weights;              /* sum of their weights; 0: they are not weighted */
+    bool weighted;               /* they have weights, ... */
+    double weights;              /* ... of which this is the sum */
     double collected;            /* the same of those that ctn__optim_collect has taken */
     int64_t scale_good, skipped; /* steps since the scale changed; skipped steps in total */
     ctn_sched_opt sched;

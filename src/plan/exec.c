@@ -231,7 +231,7 @@ ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p)
 {
     ctn_context *ctx = p->ctx;
     CTN_TRY(bind_plan(pl, p));
-    pl->env = (ctn_run_env){.seed = ctx->seed, .step = ctx->step, .threads = ctx->threads};
+    pl->env = (ctn_run_env){ctx->seed, ctx->step, ctx->threads, ctx->share};
     ctn__cores_claim(&pl->cores);
     int was = ctn__threads_enter(ctx->threads);
     ctn__fpmode_enter(pl->fp);

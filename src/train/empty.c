@@ -20,13 +20,16 @@ typedef struct {
     void *g; /* NULL: there are none */
     int contributions;
     double weights;
+    bool weighted;
 } gradients;
 
 static ctn_status keep(const ctn_optim *o, gradients *k)
 {
     const ctn__pool *p = o->pool;
     const size_t bytes = (size_t)p->count * p->unit;
-    *k = (gradients){.contributions = p->contributions, .weights = o->weights};
+    *k = (gradients){.contributions = p->contributions,
+                     .weights = o->weights,
+                     .weighted = o->weighted};
     CTN_TRY(ctn__pool_settle(o->pool));
     if (p->contributions == 0) return CTN_OK;
     k->g = ctn__malloc(bytes + 1);
@@ -43,6 +46,7 @@ static void put_back(ctn_optim *o, const gradients *k)
     else ctn__zero(p->g, bytes, o->ctx->threads);
     p->contributions = k->contributions;
     o->weights = k->weights;
+    o->weighted = k->weighted;
 }
 
 static ctn_status pass(ctn_trainer *tr, const ctn__other *o, const ctn_batch *none)

@@ -5,6 +5,7 @@
  * together (metrics.c) are not averaged: their parts are added up or collected. Each evaluation
  * reads the loader from the beginning and in the same order.
  */
+#include "data/loader.h"
 #include "train/train.h"
 
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
     int n;
     ctn__measured metric[CTN__REPORTS + 1];
     int metrics;
+    uint64_t number; /* of the step that this evaluation is */
 } evaluation;
 
 static ctn_status add_value(void *user, const char *name, double value, double weight)
@@ -73,14 +75,39 @@ static ctn_status rewind_loader(ctn_loader *l)
     return ctn_loader_set_state(l, &first);
 }
 
+/* For random numbers, an evaluation is one step, so that they do not depend on how its samples are
+ * divided among batches and ranks. */
+static void place_batch(evaluation *e, const ctn_loader *l, int64_t rows)
+{
+    ctn_share s = {.rows = rows, .total = l->sampler.total};
+    ctn__loader_place(l, &s.first, &s.every);
+    s.part = (uint64_t)s.first;
+    e->step.ctx->share = s;
+    e->step.ctx->step = e->number;
+}
+
 static ctn_status run_loader(evaluation *e, ctn_loader *loader, ctn_loss_fn loss, void *self)
 {
     ctn_batch b;
     ctn_status st;
     CTN_TRY(rewind_loader(loader));
-    while ((st = ctn_loader_next(loader, &b)) == CTN_OK)
-        if (b.n > 0) CTN_TRY(run_batch(e, &b, loss, self));
+    while ((st = ctn_loader_next(loader, &b)) == CTN_OK) {
+        if (b.n == 0) continue;
+        place_batch(e, loader, b.n);
+        CTN_TRY(run_batch(e, &b, loss, self));
+    }
     return st < 0 ? st : CTN_OK;
+}
+
+static ctn_status run_all(evaluation *e, ctn_loader *loader, ctn_loss_fn loss, void *self)
+{
+    ctn_context *ctx = e->step.ctx;
+    const ctn_share was = ctx->share;
+    e->number = ctx->step;
+    const ctn_status st = run_loader(e, loader, loss, self);
+    ctx->share = was;
+    ctx->step = e->number + 1;
+    return st;
 }
 
 typedef struct {
@@ -123,7 +150,7 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
     if (!e) return CTN_ENOMEM;
     e->step.ctx = ctx;
     const int training = ctn_context_set_training(ctx, 0), grad = ctn_context_set_grad(ctx, 0);
-    ctn_status st = run_loader(e, loader, loss, self);
+    ctn_status st = run_all(e, loader, loss, self);
     ctn_context_set_training(ctx, training);
     ctn_context_set_grad(ctx, grad);
     listener to = {fn, user};

@@ -3,8 +3,8 @@
  * Steps with the same bits on any number of ranks. The loader divides the samples of a step into
  * blocks that do not depend on the number of ranks. Each block is computed on its own, by the same
  * plan, from the parameters and states (running statistics) before the step, with random numbers
- * that follow from its number. Gradients, states and reported values are rounded and added as
- * integers or as multiples of a power of two, so that neither order nor grouping matters.
+ * that follow from its place (group.c). Gradients, states and reported values are rounded and added
+ * as integers or as multiples of a power of two, so that neither order nor grouping matters.
  */
 #include <math.h>
 
@@ -102,12 +102,9 @@ void ctn__exact_free(ctn_trainer *tr)
 
 ctn_status ctn__exact_before(ctn_trainer *tr, int64_t round)
 {
-    const ctn_sampler *s = &tr->loader->sampler;
     if (!ctn__exact(tr)) return CTN_OK;
     if (!tr->blocks) CTN_TRY(make(tr));
     if (round == 0) ctn__net_states_take(&tr->blocks->states);
-    tr->ctx->step = (uint64_t)tr->iteration * ((uint64_t)blocks_of(tr) + 1) +
-                    (uint64_t)(round * s->size + s->rank);
     return CTN_OK;
 }
 

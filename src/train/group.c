@@ -41,18 +41,19 @@ void ctn__group_give(ctn_trainer *tr, int64_t samples)
     ctn__exchange_give(x, CTN__GIVE_SAMPLES, (double)samples);
     ctn__exchange_give(x, CTN__GIVE_STOP, atomic_load(&tr->stop) != NULL);
     ctn__exchange_give(x, CTN__GIVE_DUE, ctn__writes(tr) ? ctn__triggers_due(tr) : 0);
-    ctn__exchange_give(x, CTN__GIVE_LOSS, tr->losses.last);
+    ctn__exchange_give(x, CTN__GIVE_LOSS, tr->losses.last.sum);
+    ctn__exchange_give(x, CTN__GIVE_TARGETS, tr->losses.last.weight);
     ctn__exchange_give(x, CTN__GIVE_WRITTEN, ctn__checkpoint_written(tr));
     ctn__exchange_give(x, CTN__GIVE_CLOCK,
                        ctn__writes(tr) ? (double)(ctn__now_ns() - tr->began) * 1e-9 : 0);
 }
 
-void ctn__group_take(ctn_trainer *tr, int64_t samples)
+void ctn__group_take(ctn_trainer *tr)
 {
     const ctn__exchange *x = exchange(tr);
     ctn__step_losses *l = &tr->losses;
-    l->mean = x ? ctn__exchange_total(x, CTN__GIVE_LOSS) / l->samples : l->now / (double)samples;
-    l->samples = x ? ctn__exchange_total(x, CTN__GIVE_SAMPLES) : (double)samples;
+    l->mean = x ? ctn__exchange_total(x, CTN__GIVE_LOSS) / ctn__exchange_total(x, CTN__GIVE_TARGETS)
+                : l->now.sum / l->now.weight;
     ctn__triggers_set(tr, x ? ctn__exchange_total(x, CTN__GIVE_DUE) : ctn__triggers_due(tr));
     if (!x) return;
     tr->samples += (int64_t)ctn__exchange_total(x, CTN__GIVE_SAMPLES);
@@ -72,12 +73,59 @@ double ctn__group_clock(const ctn_trainer *tr)
     return ctn__exchange_total(exchange(tr), CTN__GIVE_CLOCK);
 }
 
-/* Random numbers must follow from the iteration alone. The context also counts the scopes of
- * evaluations, whose number differs between ranks, so its step counter is set here. */
-void ctn__group_step(ctn_trainer *tr)
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+static int64_t smaller(int64_t a, int64_t b)
 {
-    if (ctn__trainer_comm(tr))
-        tr->ctx->step = (uint64_t)tr->iteration * ((uint64_t)tr->o.accumulate + 1);
+    return a < b ? a : b;
+}
+
+static uint64_t step_of(const ctn_trainer *tr)
+{
+    return tr->before + (uint64_t)tr->iteration * (uint64_t)ctn__trainer_optims(tr);
+}
+
+/* A step has a number for each optimizer; its batches share them and differ in their share of the
+ * samples. The context also counts other scopes, such as those of evaluations, whose number differs
+ * between ranks. */
+void ctn__group_place(ctn_trainer *tr, int64_t round, int optim)
+{
+    const ctn_loader *l = tr->loader;
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    const bool apart = ctn__group_apart(tr);
+    const int64_t rank = apart ? ctn_comm_rank(c) : l->sampler.rank;
+    const int64_t size = apart ? ctn_comm_size(c) : l->sampler.size;
+    const int64_t most = l->step * tr->o.accumulate, begin = tr->begin;
+    ctn_share s = {.part = (uint64_t)(round * size + rank), .rows = tr->batch.n};
+    if (s.rows > 0) {
+        ctn__loader_place(l, &s.first, &s.every);
+        s.first -= begin;
+        s.total = smaller(most, l->sampler.total - begin);
+    }
+    if (apart) { /* as if the ranks' samples were dealt in turn */
+        s.first = s.first * size + rank;
+        s.every *= size;
+        s.total = most * size;
+    }
+    tr->ctx->share = s;
+    tr->ctx->step = step_of(tr) + (uint64_t)optim;
+}
+
+void ctn__group_leave(ctn_trainer *tr)
+{
+    const ctn_comm *c = ctn__trainer_comm(tr);
+    tr->ctx->share = (ctn_share){.part = c ? (uint64_t)ctn_comm_rank(c) : 0};
+    tr->ctx->step = step_of(tr);
+}
+
+ctn_status ctn__group_begin(ctn_trainer *tr)
+{
+    ctn_comm *c = ctn__trainer_comm(tr);
+    uint64_t step = tr->ctx->step;
+    if (c) CTN_TRY(ctn_comm_broadcast(c, &step, sizeof step, 0));
+    tr->before = 0;
+    tr->before = step - step_of(tr);
+    return CTN_OK;
 }
 
 /* ---- what all ranks have in common ----------------------------------------------------------- */
@@ -350,10 +398,10 @@ static ctn_status take_sum(void *user, const ctn__weighted *v)
 static ctn_status collect_loss(ctn_trainer *tr)
 {
     ctn_comm *c = ctn__trainer_comm(tr);
-    double theirs;
+    double theirs[2];
     if (!c || !tr->losses.wanted) return CTN_OK;
-    CTN_TRY(ctn__comm_sum(c, &tr->losses.now, 1, CTN_F64, &theirs));
-    if (!ctn__writes(tr)) tr->losses.now = 0;
+    CTN_TRY(ctn__comm_sum(c, &tr->losses.now, 2, CTN_F64, theirs));
+    if (!ctn__writes(tr)) tr->losses.now = (ctn__step_sum){0};
     return CTN_OK;
 }
 

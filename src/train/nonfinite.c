@@ -62,6 +62,17 @@ ctn_status ctn__nonfinite_anywhere(ctn_trainer *tr, bool *any, const char **name
     return CTN_OK;
 }
 
+/* A likely cause besides the batch and the learning rate. */
+static const char *hint(const ctn_trainer *tr)
+{
+    const ctn_optim *o = tr->optim;
+    const ctn__exchange *x = o->pool->exchange;
+    if (!x || ctn__exchange_wire(x) != CTN_F16) return "";
+    return o->scaled ? "; gradients are sent in f16, up to 65504"
+                     : "; gradients are sent in f16, up to 65504: choose another wire type, or set "
+                       "a loss scale";
+}
+
 static const ctn__observed *bad_value(const ctn_trainer *tr)
 {
     for (size_t i = 0; i < tr->values.n; i++) {
@@ -80,15 +91,17 @@ static ctn_status stop(ctn_trainer *tr, const ctn__observed *bad)
     const long long at = (long long)tr->iteration;
     if (bad && name)
         return ctn_fail(CTN_ENONFINITE,
-                        "%s is %g at iteration %lld; the first tensor that is not finite is %s %s",
-                        bad->name, bad->last, at, kind, name);
+                        "%s is %g at iteration %lld; the first tensor that is not finite is %s "
+                        "%s%s",
+                        bad->name, bad->last, at, kind, name, hint(tr));
     if (bad)
         return ctn_fail(CTN_ENONFINITE,
                         "%s is %g at iteration %lld%s: check this batch and the learning rate",
                         bad->name, bad->last, at,
                         tr->o.net ? "; all parameters and states are finite" : "");
     if (name)
-        return ctn_fail(CTN_ENONFINITE, "%s %s is not finite at iteration %lld", kind, name, at);
+        return ctn_fail(CTN_ENONFINITE, "%s %s is not finite at iteration %lld%s", kind, name, at,
+                        hint(tr));
     return CTN_OK;
 }
 
@@ -160,13 +173,13 @@ static ctn_status fail_together(ctn__nonfinite *x, ctn_trainer *tr, const char *
 /* What this rank knows about a skipped step. */
 static void describe(const ctn_trainer *tr, char *out, size_t n)
 {
-    const double loss = tr->losses.now;
+    const double loss = tr->losses.now.sum;
     if (!isfinite(loss))
         snprintf(out, n, "train/loss is %s at iteration %lld", isnan(loss) ? "nan" : "infinite",
                  (long long)tr->iteration);
     else
-        snprintf(out, n, "the gradients of iteration %lld are not finite",
-                 (long long)tr->iteration);
+        snprintf(out, n, "the gradients of iteration %lld are not finite%s",
+                 (long long)tr->iteration, hint(tr));
 }
 
 static void warn_skipped(const ctn__nonfinite *x, const ctn_trainer *tr, const char *cause)

@@ -2,7 +2,8 @@
  *
  * Values: what a loss function reports for a batch, and the table of everything observed. A
  * reported value is retained, which makes it an output of the step's plan: reading it runs
- * nothing more. Means are weighted by the number of samples, so smaller batches count less.
+ * nothing more. Means are weighted by the number of samples, so smaller batches count less, or by
+ * the number of targets that the loss function reports.
  */
 #include <math.h>
 
@@ -32,6 +33,7 @@ void ctn__step_begin(ctn_step *s, const ctn_batch *b)
 {
     s->batch = b;
     s->error = CTN_OK;
+    s->weight = s->targets = -1;
     for (int i = 0; i < s->n; i++) s->slot[i].given = false;
 }
 
@@ -135,6 +137,55 @@ ctn_status ctn_report_metric(ctn_step *s, const char *name, const char *metric, 
     return remember(s, report_metric(s, name, metric, y, t));
 }
 
+static ctn_status set_weight(ctn_step *s, double weight, int f)
+{
+    if (!(weight >= 0 && weight < INFINITY))
+        return ctn_fail(CTN_EARG,
+                        "report_weight: the weight is %g, expected a number of at least 0", weight);
+    s->weight = weight;
+    s->targets = f;
+    return CTN_OK;
+}
+
+ctn_status ctn_report_weight(ctn_step *s, double weight)
+{
+    if (!s) return ctn_fail(CTN_EARG, "report_weight: no step");
+    return remember(s, set_weight(s, weight, -1));
+}
+
+static ctn_status count_targets(const ctn_batch *b, int f, int64_t ignore, int64_t *count)
+{
+    if (f < 0 || f >= b->fields)
+        return ctn_fail(CTN_EARG, "report_targets: no field %d, the batch has %d fields", f,
+                        b->fields);
+    const ctn_dtype type = b->field[f].dtype;
+    if (type != CTN_I64 && type != CTN_I32 && type != CTN_U8)
+        return ctn_fail(CTN_EDTYPE, "report_targets: field %d is %s, expected i64, i32 or u8", f,
+                        ctn_dtype_name(type));
+    int64_t n = 1;
+    for (int i = 0; i < b->field[f].ndim; i++) n *= b->field[f].shape[i];
+    const void *data = b->data[f];
+    *count = 0;
+    for (int64_t i = 0; i < n; i++)
+        *count += (type == CTN_I64   ? ((const int64_t *)data)[i]
+                   : type == CTN_I32 ? ((const int32_t *)data)[i]
+                                     : ((const uint8_t *)data)[i]) != ignore;
+    return CTN_OK;
+}
+
+ctn_status ctn_report_targets(ctn_step *s, int f, int64_t ignore)
+{
+    int64_t n = 0;
+    if (!s) return ctn_fail(CTN_EARG, "report_targets: no step");
+    const ctn_status st = count_targets(s->batch, f, ignore, &n);
+    return remember(s, st == CTN_OK ? set_weight(s, (double)n, f) : st);
+}
+
+double ctn__step_weight(const ctn_step *s)
+{
+    return s->weight < 0 ? (double)s->batch->n : s->weight;
+}
+
 ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
                            ctn_status *st)
 {
@@ -157,9 +208,9 @@ ctn_status ctn__step_read(const ctn_step *s, ctn__reported_fn fn, void *user)
     for (int i = 0; i < s->n; i++) {
         const ctn__report_slot *v = &s->slot[i];
         if (!v->given || v->metric || v->kept->current < 0) continue;
-        const double weight = v->ratio ? one(v->below) : (double)s->batch->n;
+        const double weight = v->ratio ? one(v->below) : ctn__step_weight(s);
         const double value = v->ratio ? one(v->kept) / weight : one(v->kept);
-        if (!v->ratio || weight != 0) CTN_TRY(fn(user, v->name, value, weight));
+        if (weight != 0) CTN_TRY(fn(user, v->name, value, weight));
     }
     return CTN_OK;
 }

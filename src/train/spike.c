@@ -76,9 +76,9 @@ static ctn_status visit(void *self, ctn_state_fn fn, void *user)
     CTN_TRY(fn(user, "variance", CTN_F64, 0, NULL, &x->variance));
     CTN_TRY(fn(user, "spikes", CTN_I64, 0, NULL, &x->spikes));
     CTN_TRY(fn(user, "warned", CTN_I64, 0, NULL, &x->warned));
-    CTN_TRY(fn(user, "pending", CTN_F64, 0, NULL, &l->now));
-    CTN_TRY(fn(user, "pending_samples", CTN_F64, 0, NULL, &l->samples));
-    if (!ctn__writes(x->tr)) l->now = 0;
+    CTN_TRY(fn(user, "pending", CTN_F64, 0, NULL, &l->now.sum));
+    CTN_TRY(fn(user, "pending_samples", CTN_F64, 0, NULL, &l->now.weight));
+    if (!ctn__writes(x->tr)) l->now = (ctn__step_sum){0};
     return CTN_OK;
 }
 

@@ -41,11 +41,15 @@ struct ctn_step {
     ctn_context *ctx;
     const ctn_batch *batch;
     ctn_status error; /* first failure of a ctn_report whose result the loss function ignored */
+    double weight;    /* targets of the batch; negative: not reported, so its samples count */
+    int targets;      /* field that they were counted in; -1: none */
     int n;
     ctn__report_slot slot[CTN__REPORTS + 1]; /* one more for the loss */
 };
 
 void ctn__step_begin(ctn_step *s, const ctn_batch *b);
+/* What the means of the batch count: its targets, or else its samples. */
+double ctn__step_weight(const ctn_step *s);
 /* Calls the loss function in the open scope and reports its loss too, under this name. NULL on
  * failure, with the reason in *st. */
 ctn_tensor *ctn__step_loss(ctn_step *s, const char *name, ctn_loss_fn loss, void *self,
@@ -236,11 +240,17 @@ bool ctn__writes(const ctn_trainer *tr);            /* true on rank 0, which wri
 ctn_status ctn__group_agree(ctn_trainer *tr, bool state);
 /* Does each rank have its own dataset rather than a share of a common one? */
 bool ctn__group_apart(const ctn_trainer *tr);
-/* Called before a step, so that its random numbers do not depend on what this rank ran before. */
-void ctn__group_step(ctn_trainer *tr);
+/* Called when a run begins: its steps continue the numbers that rank 0's context has used. */
+ctn_status ctn__group_begin(ctn_trainer *tr);
+/* Called before the batch of this round runs for this optimizer: its random numbers follow from the
+ * iteration and from the place of its samples in the step (rule 14). */
+void ctn__group_place(ctn_trainer *tr, int64_t round, int optim);
+/* Called after a step and after an extension, so that neither a saved state nor what follows
+ * depends on what this rank has run in it. */
+void ctn__group_leave(ctn_trainer *tr);
 /* Called before and after a step: what is sent with the gradients, and what was received. */
 void ctn__group_give(ctn_trainer *tr, int64_t samples);
-void ctn__group_take(ctn_trainer *tr, int64_t samples);
+void ctn__group_take(ctn_trainer *tr);
 double ctn__group_clock(const ctn_trainer *tr); /* rank 0's, as of the last step */
 /* Batches per epoch on the rank that has the most. */
 int64_t ctn__group_batches(const ctn_trainer *tr);
@@ -382,12 +392,14 @@ typedef struct ctn__average ctn__average;
  * no step was taken in between. Without an average it has no effect. Errors: ENOMEM, EPEER. */
 ctn_status ctn__average_swap(ctn_trainer *tr);
 
-/* Sums over samples of the loss, for the mean over all ranks (group.c, spike.c). */
+/* Sums over samples or targets of the loss, for the mean over all ranks (group.c, spike.c). */
 typedef struct {
-    double now;     /* of the step just done, on this rank */
-    double last;    /* of the step before it; sent with the gradients of the step just done */
-    double samples; /* of the step just done, on all ranks */
-    double mean;    /* of the last step of which all ranks know it; NaN: none */
+    double sum, weight; /* of the losses of a step */
+} ctn__step_sum;
+typedef struct {
+    ctn__step_sum now;  /* of the step just done, on this rank */
+    ctn__step_sum last; /* of the step before it; sent with the gradients of the step just done */
+    double mean;        /* of the last step of which all ranks know it; NaN: none */
     bool wanted;
 } ctn__step_losses;
 /* The mean over all ranks of the last loss of which all ranks know it, and the step it is of. NaN:
@@ -440,6 +452,8 @@ struct ctn_trainer {
     ctn_batch batch;      /* the next batch, if held */
     bool held;            /* the next batch has been taken from the loader ... */
     ctn_sampler_state at; /* ... which was at this position before */
+    int64_t begin;        /* position of the first batch of this step */
+    uint64_t before;      /* steps of the context before those of this trainer */
     ctn_status ahead;     /* the loader's error, returned by the next step */
 
     /* on several ranks (group.c) */

@@ -359,7 +359,10 @@ static ctn_status read_value(void *user, const char *name, double value, double 
 {
     ctn_trainer *tr = user;
     if (ctn__exact(tr)) value = ctn__exact_value(value);
-    if (strcmp(name, "loss") == 0) tr->losses.now += value * weight;
+    if (strcmp(name, "loss") == 0) {
+        tr->losses.now.sum += value * weight;
+        tr->losses.now.weight += weight;
+    }
     return ctn__value_report(tr, name, value, weight);
 }
 
@@ -379,9 +382,36 @@ static ctn_status all_step_late(ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* Runs one batch for one optimizer. step: also take the optimizer step, in the same scope and so in
- * the same plan. */
-static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double weight, bool step)
+/* Elements of a sample of the field in which targets were counted; 1 if ranks may differ. */
+static double full_sample(const ctn_trainer *tr)
+{
+    const int f = tr->step.targets;
+    double n = 1;
+    if (f < 0 || ctn__group_apart(tr)) return n;
+    const ctn_field *d = &tr->loader->field[f];
+    for (int i = 1; i < d->ndim; i++) n *= d->shape[i] > 0 ? (double)d->shape[i] : 1;
+    return n;
+}
+
+/* Do batches have weights? Not in a step of one batch on one rank. */
+static bool is_weighted(const ctn_trainer *tr)
+{
+    return ctn__trainer_comm(tr) || tr->o.accumulate > 1;
+}
+
+/* The weight of a batch in its step, relative to the first batch; on several ranks, and if targets
+ * count, relative to a full batch, so that ranks agree. */
+static double weight_of(const ctn_trainer *tr, double first)
+{
+    const double weight = ctn__step_weight(&tr->step), full = full_sample(tr);
+    if (ctn__exact(tr)) return ldexp(weight, -ilogb(full)); /* sums of such numbers are exact */
+    if (tr->step.weight < 0 && !ctn__trainer_comm(tr)) return weight / first;
+    return weight / ((double)tr->loader->batch * full);
+}
+
+/* Runs one batch for one optimizer. first: samples of the first batch of the step. step: also take
+ * the optimizer step, in the same scope and so in the same plan. */
+static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double first, bool step)
 {
     ctn_status st = CTN_OK;
     ctn__step_begin(&tr->step, &tr->batch);
@@ -389,8 +419,9 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double weight, 
     ctn_tensor *loss = ctn__step_loss(&tr->step, o->name, o->loss, o->self, &st);
     if (st == CTN_OK && o->optim == tr->optim) loss = ctn__nonfinite_loss(tr, loss);
     if (st == CTN_OK)
-        st = weight <= 0 ? ctn_backward(o->optim, loss)
-                         : ctn__backward_weighted(CTN_HERE, o->optim, loss, weight);
+        st = is_weighted(tr)
+                 ? ctn__backward_weighted(CTN_HERE, o->optim, loss, weight_of(tr, first))
+                 : ctn_backward(o->optim, loss);
     if (st == CTN_OK && step) st = ctn_optim_step(o->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);
@@ -405,25 +436,17 @@ static ctn_status run_empty(ctn_trainer *tr, const ctn__other *o, bool step)
     return step ? step_late(tr, o->optim) : CTN_OK;
 }
 
-static ctn_status run_batch(ctn_trainer *tr, double weight, bool step)
+static ctn_status run_batch(ctn_trainer *tr, int64_t round, double first, bool step)
 {
     const ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
     const bool empty = tr->batch.n == 0;
     if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
     for (size_t i = 0; i <= tr->others.n; i++) {
         const ctn__other *o = i == 0 ? &own : &tr->others.at[i - 1];
-        CTN_TRY(empty ? run_empty(tr, o, step) : run_loss(tr, o, weight, step));
+        ctn__group_place(tr, round, (int)i);
+        CTN_TRY(empty ? run_empty(tr, o, step) : run_loss(tr, o, first, step));
     }
     return CTN_OK;
-}
-
-/* The weight of a batch in its step; 0: unweighted, for a step of one batch on one rank. Weights
- * are relative to the first batch; on several ranks to a full batch, so that ranks agree. */
-static double weight_of(const ctn_trainer *tr, double first)
-{
-    if (ctn__exact(tr)) return (double)tr->batch.n; /* sums of whole numbers are exact */
-    if (ctn__trainer_comm(tr)) return (double)tr->batch.n / (double)tr->loader->batch;
-    return tr->o.accumulate == 1 ? 0 : (double)tr->batch.n / first;
 }
 
 /* One optimizer step: up to `accumulate` batches of one epoch, each weighted by its samples.
@@ -435,18 +458,18 @@ static ctn_status run_step(ctn_trainer *tr)
     int64_t samples = 0;
     double first = 0;
     tr->epoch_ended = false;
-    ctn__group_step(tr);
     tr->losses.last = tr->losses.now;
-    tr->losses.now = 0;
+    tr->losses.now = (ctn__step_sum){0};
     ctn__nonfinite_before(tr);
     CTN_TRY(need_batch(tr));
     tr->was = ctn__trainer_epochs(tr);
+    tr->begin = (int64_t)tr->at.position;
     for (int64_t k = 0; k < group; k++) {
         const uint64_t t0 = ctn__now_ns();
         if (k == 0) first = (double)tr->batch.n;
         ctn__group_give(tr, samples += tr->batch.n);
         CTN_TRY(ctn__exact_before(tr, k));
-        CTN_TRY(run_batch(tr, weight_of(tr, first), k == group - 1 && !exact));
+        CTN_TRY(run_batch(tr, k, first, k == group - 1 && !exact));
         CTN_TRY(ctn__exact_after(tr));
         tr->compute_s += since(t0);
         tr->held = false; /* used */
@@ -461,10 +484,11 @@ static ctn_status run_step(ctn_trainer *tr)
         tr->compute_s += since(t1);
         break;
     }
-    ctn__group_take(tr, samples);
+    ctn__group_take(tr);
     ctn__nonfinite_after(tr);
     tr->iteration++;
     tr->epoch += tr->epoch_ended;
+    ctn__group_leave(tr);
     return CTN_OK;
 }
 
@@ -486,6 +510,7 @@ static ctn_status call_extensions(ctn_trainer *tr, bool only_at_end)
         if (!ctn__trigger_fires(&x->trigger, tr) || !x->e.call) continue;
         const uint64_t t0 = ctn__now_ns();
         CTN_TRY(x->e.call(x->e.self, tr));
+        ctn__group_leave(tr);
         x->trigger.cost = since(t0);
     }
     return CTN_OK;
@@ -536,6 +561,7 @@ static ctn_status run(ctn_trainer *tr, bool again)
 {
     size_t started = 0;
     CTN_TRY(ctn__group_agree(tr, true));
+    CTN_TRY(ctn__group_begin(tr));
     tr->running = true;
     tr->last = tr->epoch_ended = tr->complete = tr->agreed = tr->shared = tr->rewind = false;
     if (!again) {
@@ -549,6 +575,7 @@ static ctn_status run(ctn_trainer *tr, bool again)
         if (st == CTN_OK) st = after_step(tr);
         end = tr->last;
     }
+    ctn__group_leave(tr);
     tr->status = st;
     tr->complete = st == CTN_OK && end;
     tell_others(tr, st);
@@ -558,6 +585,7 @@ static ctn_status run(ctn_trainer *tr, bool again)
         ctn__extended *x = tr->ext.at[i];
         bool called = x->e.finish && (!x->e.rank0_only || ctn__writes(tr));
         ctn_status f = called ? x->e.finish(x->e.self, tr) : CTN_OK;
+        ctn__group_leave(tr);
         if (st == CTN_OK) st = f;
     }
     tr->complete = tr->complete && st >= 0;

@@ -63,7 +63,7 @@ static void *begin(void *p)
 
 /* The type in which the ranks send gradients, and their precision; a test may set them. */
 static ctn_dtype wire;
-static ctn_precision wanted_precision;
+static ctn_precision precision;
 
 static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
 {
@@ -74,7 +74,7 @@ static void on_ranks(int size, ctn_mode mode, void (*work)(job *), void *arg)
         j[i] = (job){.c = c[i], .rank = i, .size = size, .work = work, .arg = arg};
         OK(ctn_context_new(&j[i].ctx,
                            CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5, .mode = mode,
-                                   .precision = wanted_precision, .slow_precision = 1)));
+                                   .precision = precision, .slow_precision = 1)));
     }
     for (int i = 0; i < size; i++)
         assert_int_equal(pthread_create(&j[i].thread, NULL, begin, &j[i]), 0);

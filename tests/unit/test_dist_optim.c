@@ -2,8 +2,8 @@
  *
  * Optimizers that need norms of single parameters or change the gradients, with threads as ranks:
  * three ranks, sharded or not, train like one rank that has all samples. In f64 they do so to
- * 1e-12, with every algorithm. Also: what cannot be distributed is refused.
- * Labels: threads
+ * 1e-12, with every algorithm. In f16, means are sent, not sums. Also: what cannot be distributed
+ * is refused. Labels: threads
  */
 #include "ranks.h"
 
@@ -218,6 +218,47 @@ static void test_f64(void **state)
     wire = 0;
 }
 
+/* ---- gradients in f16 ------------------------------------------------------------------------ */
+
+/* Gradients of 30000 on each rank, whose sum f16 cannot hold. arg: sharded? */
+static void run_f16(job *j)
+{
+    enum { N = 5000 };
+    static const float large[N] = {[0] = 30000, [N / 2] = -30000, [N - 1] = 30000};
+    static float w[ROOM][N];
+    ctn_var *v = NULL;
+    ctn_optim *o = NULL;
+    const char *const name = "w";
+    const int shard = *(const int *)j->arg;
+    TRY(j, ctn_var_new(&v, j->ctx, name, CTN_PARAM, CTN_F32, CTN_SHAPE(N)));
+    TRY(j, ctn_var_set(v, w[j->rank], sizeof w[j->rank]));
+    TRY(j, ctn_sgd_new(&o, (ctn_vars){1, &v, &name}, CTN_OPT(ctn_sgd_opt, .lr = 1)));
+    TRY(j, ctn_dist_optim(o, j->c, CTN_OPT(ctn_dist_opt, .shard = shard)));
+    for (int i = 0; i < 2; i++) {
+        TRY(j, ctn_scope_begin(j->ctx));
+        ctn_tensor *x = ctn_input(j->ctx, large, CTN_F32, CTN_SHAPE(N));
+        TRY(j, ctn_backward(o, ctn_sum(ctn_mul(ctn_use(v), x), CTN_ALL_AXES, 0)));
+        TRY(j, ctn_optim_step(o));
+        TRY(j, ctn_scope_end(j->ctx));
+    }
+    TRY(j, ctn_var_get(v, w[j->rank], sizeof w[j->rank]));
+    for (int k = 0; k < N; k++)
+        CHECK(j, fabsf(w[j->rank][k] + 2 * large[k]) <= 30, "element %d is %g", k,
+              (double)w[j->rank][k]);
+    memset(w[j->rank], 0, sizeof w[j->rank]);
+    ctn_optim_free(o);
+    ctn_var_free(v);
+}
+
+static void test_f16(void **state)
+{
+    (void)state;
+    wire = CTN_F16;
+    for (int size = 2; size <= MOST; size++)
+        for (int shard = 0; shard < 2; shard++) on_ranks(size, modes[shard], run_f16, &shard);
+    wire = 0;
+}
+
 static void run_refused(job *j)
 {
     ctn_var *v = NULL;
@@ -258,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_f64),
+        cmocka_unit_test(test_f16),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

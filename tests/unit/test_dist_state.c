@@ -187,6 +187,83 @@ static void test_damaged(void **state)
     assert_memory_equal(&loaded, &w[1], sizeof loaded);
 }
 
+/* ---- groups that save to one folder ---------------------------------------------------------- */
+
+enum { SAVES = 6 };
+
+typedef struct {
+    ctn_module *net;
+    ctn_comm *group;
+    int color;
+} member;
+
+static void member_new(job *j, member *m)
+{
+    m->color = j->rank / 2;
+    TRY(j, ctn_comm_split(&m->group, j->c, m->color, j->rank, NULL));
+    TRY(j, ctn_linear_new(&m->net, j->ctx, 2, 2, NULL));
+}
+
+/* Saves and loads; the values tell the ranks and calls apart. True: what was saved is there. */
+static bool save_and_load(const job *j, const member *m, const char *dir, int call)
+{
+    float w[4], zero[4] = {0};
+    ctn_var *v = ctn_module_find(m->net, "weight");
+    const ctn_state_part part = ctn_part_module("net", m->net);
+    for (int k = 0; k < 4; k++) w[k] = (float)(100 * call + 10 * j->rank + k + 1);
+    if (ctn_var_set(v, w, sizeof w) < 0) return false;
+    if (ctn_dist_state_save(m->group, dir, 1, &part) < 0) return false;
+    if (ctn_var_set(v, zero, sizeof zero) < 0) return false;
+    if (ctn_dist_state_load(m->group, dir, 1, &part) < 0) return false;
+    return ctn_var_get(v, zero, sizeof zero) == CTN_OK && memcmp(w, zero, sizeof w) == 0;
+}
+
+/* In a common folder at most one group saves, and nothing of it is lost; the other one is told. */
+static void run_groups(job *j)
+{
+    member m;
+    int8_t done[ROOM] = {0}, mine = 0;
+    member_new(j, &m);
+    for (int i = 0; i < SAVES; i++) {
+        if (save_and_load(j, &m, "groups", i)) mine++;
+        else
+            CHECK(j, strstr(ctn_error_message(), "another group of ranks of this job"), "%s",
+                  ctn_error_message());
+        ctn_error_clear();
+        CHECK(j, save_and_load(j, &m, m.color ? "group1" : "group0", i), "own folder: %s",
+              ctn_error_message());
+    }
+    TRY(j, ctn_comm_allgather(j->c, &mine, 1, done));
+    CHECK(j, done[0] == done[1] && done[2] == done[3] && (!done[0] || !done[2]), "saved %d and %d",
+          done[0], done[2]);
+    ctn_comm_free(m.group);
+    ctn_module_free(m.net);
+}
+
+/* The folder of an earlier job may be used by any group. */
+static void run_later_group(job *j)
+{
+    member m;
+    member_new(j, &m);
+    if (m.color == 1)
+        for (int i = 0; i < 2; i++)
+            CHECK(j, save_and_load(j, &m, "groups", i), "%s", ctn_error_message());
+    ctn_comm_free(m.group);
+    ctn_module_free(m.net);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        remove_all("groups");
+        remove_all("group0");
+        remove_all("group1");
+        on_ranks(4, CTN_MODE_PLANNED, run_groups, NULL);
+        on_ranks(4, CTN_MODE_PLANNED, run_later_group, NULL);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 #define REFUSED(j, call, want, part)                                                      \
@@ -252,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ ctn_status setup_optimizer(training *r)
     settle_optimizer(a, &r->t);
     CTN_TRY(optimizer_new(&r->optim, a, ctn_params(r->t.net)));
     CTN_TRY(finetune_rates(a, r->t.net, r->optim));
-    if (args_is(a, "precision", "f16"))
+    if (args_is(a, "precision", "f16") || (a->job->size > 1 && args_is(a, "wire", "f16")))
         CTN_TRY(ctn_optim_set_loss_scale(r->optim, CTN_OPT(ctn_loss_scale_opt, .dynamic = 1)));
     ctn_optim_set_clip(r->optim, args_real(a, "clip"));
     ctn_optim_set_clip_value(r->optim, args_real(a, "clip-value"));

@@ -426,14 +426,16 @@ static ctn_tensor *relative_l2(ctn_tensor *y, ctn_tensor *target)
 ctn_tensor *task_loss(void *self, ctn_step *s)
 {
     task *t = self;
-    enum { LARGE = 8192 };
+    enum { LARGE = 8192, IGNORED = -100 };
     watchdog_at(ctn_context_training(t->ctx) ? AT_COMPUTE : AT_EVALUATE, -1);
     ctn_tensor *target = ctn_step_input(s, 1);
     /* Training with a large vocabulary: the network computes the loss itself, so the logits of all
      * tokens never exist at the same time, and there is no accuracy. */
     if (t->net_is == NET_TOKENS && t->classes > LARGE && ctn_context_training(t->ctx) &&
-        args_real(t->a, "smoothing") == 0)
+        args_real(t->a, "smoothing") == 0) {
+        ctn_report_targets(s, 1, IGNORED);
         return token_loss(t->net, ctn_step_input(s, 0), target);
+    }
     ctn_tensors all = forward_all(t, ctn_step_input(s, 0));
     ctn_tensor *y = all.n > 0 ? all.t[0] : NULL;
     if (t->classify) {
@@ -441,6 +443,7 @@ ctn_tensor *task_loss(void *self, ctn_step *s)
         bool mixed = ctn_dtype_of(target) == ctn_context_float_type(t->ctx);
         if (t->pixels) y = all.t[0] = channels_last(y);
         if (t->pixels) ctn_report_metric(s, "miou", NULL, y, target);
+        if (!mixed) ctn_report_targets(s, 1, IGNORED);
         if (!mixed) metrics_report(t, s, y, target);
         if (!mixed) ctn_report(s, "accuracy", ctn_accuracy(y, target, 1));
         if (!mixed && t->classes > 20 && t->kind != DATA_TOKENS)

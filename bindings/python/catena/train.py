@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _show
-from ._core import report, report_metric, report_ratio
+from ._core import report, report_metric, report_ratio, report_targets, report_weight
 
 if TYPE_CHECKING:
     from ._core import Tensor, When
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from .nn import Module
     from .optim import Optimizer
 
-__all__ = ["Trainer", "report", "report_metric", "report_ratio"]
+__all__ = ["Trainer", "report", "report_metric", "report_ratio", "report_targets",
+           "report_weight"]
 
 
 class Trainer:

@@ -159,6 +159,26 @@ static PyObject *report_ratio(PyObject *self, PyObject *args)
     return check(ctn_report_ratio(step_now, name, t[0], t[1])) ? Py_NewRef(Py_None) : NULL;
 }
 
+/* report_weight(weight): the loss is a mean over this many targets. */
+static PyObject *report_weight(PyObject *self, PyObject *value)
+{
+    const double weight = PyFloat_AsDouble(value);
+    (void)self;
+    if (PyErr_Occurred() || !context_of_step("report_weight")) return NULL;
+    return check(ctn_report_weight(step_now, weight)) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* report_targets(field, ignore=-100): the same, counted in a field of the batch. */
+static PyObject *report_targets(PyObject *self, PyObject *args)
+{
+    int field;
+    long long ignore = -100;
+    (void)self;
+    if (!context_of_step("report_targets") || !PyArg_ParseTuple(args, "i|L", &field, &ignore))
+        return NULL;
+    return check(ctn_report_targets(step_now, field, ignore)) ? Py_NewRef(Py_None) : NULL;
+}
+
 /* report_metric(name, y, t, metric=None): log a metric of all samples of an evaluation. */
 static PyObject *report_metric(PyObject *self, PyObject *args)
 {
@@ -410,6 +430,14 @@ static PyMethodDef functions[] = {
     {"report_ratio", report_ratio, METH_VARARGS,
      "report_ratio($module, name, above, below, /)\n--\n\n"
      "In a loss function: log the sum of `above` divided by the sum of `below`, over all batches."},
+    {"report_weight", report_weight, METH_O,
+     "report_weight($module, weight, /)\n--\n\n"
+     "In a loss function: the loss, and what `report` logs, are means over this many targets, not "
+     "over the samples of the batch."},
+    {"report_targets", report_targets, METH_VARARGS,
+     "report_targets($module, field, ignore=-100, /)\n--\n\n"
+     "In a loss function: the same, with the elements of a field of the batch that are not "
+     "`ignore`."},
     {"report_metric", report_metric, METH_VARARGS,
      "report_metric($module, name, y, t, metric=None, /)\n--\n\n"
      "In a loss function: log a metric of all samples of an evaluation, such as \"f1\", \"auc\" or "

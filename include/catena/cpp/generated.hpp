@@ -225,6 +225,7 @@ public:
     ctn_dtype float_type() const;
     ctn_context_state get_state() const;
     void set_state(const ctn_context_state &in) const;
+    void set_share(const ctn_share &share) const;
     int set_training(int on) const;
     int set_grad(int on) const;
     int training() const;
@@ -1398,6 +1399,10 @@ inline ctn_context_state ContextRef::get_state() const
 inline void ContextRef::set_state(const ctn_context_state &in) const
 {
     detail::check(ctn_context_set_state(get(), &in));
+}
+inline void ContextRef::set_share(const ctn_share &share) const
+{
+    detail::check(ctn_context_set_share(get(), &share));
 }
 inline int ContextRef::set_training(int on) const
 {
@@ -4039,6 +4044,14 @@ inline void StepRef::report(Text name, const Tensor &value) const
 inline void report_ratio(StepRef s, Text name, const Tensor &above, const Tensor &below)
 {
     detail::check(ctn_report_ratio(s.get(), name.get(), above.get(), below.get()));
+}
+inline void report_weight(StepRef s, double weight)
+{
+    detail::check(ctn_report_weight(s.get(), weight));
+}
+inline void report_targets(StepRef s, int f, int64_t ignore)
+{
+    detail::check(ctn_report_targets(s.get(), f, ignore));
 }
 inline void report_metric(StepRef s, Text name, Text metric, const Tensor &y, const Tensor &t)
 {

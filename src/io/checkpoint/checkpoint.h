@@ -30,9 +30,10 @@
 /* ---- folders (numbered.c) -------------------------------------------------------------------- */
 
 /* `dir` holds the folders 000000001, 000000002, ... */
-/* Makes an empty folder with a temporary name, and removes those that killed jobs have left.
- * Result: its path. Errors: EIO, ENOMEM. */
-ctn_status ctn__numbered_begin(ctn__text *path, const char *dir);
+/* Makes an empty folder with a temporary name, and removes those that killed jobs have left. c:
+ * the group that saves; NULL: this rank alone. Result: its path. Errors: EIO, ENOMEM, EARG (another
+ * part of the same communicator saves here). */
+ctn_status ctn__numbered_begin(ctn__text *path, const char *dir, const ctn_comm *c);
 /* Writes the manifest, syncs the folder, gives it the next number, and removes old folders: the
  * last `keep` stay. *number: the one it got. */
 ctn_status ctn__numbered_publish(const char *path, const char *dir, const ctn__text *manifest,

@@ -3,6 +3,11 @@
  * Numbered folders that appear atomically. Files are written to a folder with a temporary name,
  * and the manifest last. Then the folder is synced, renamed to the next number, and its parent is
  * synced. A process killed at any moment leaves the earlier folders intact.
+ *
+ * Parts of a split communicator would remove what the others are writing, and load their values. So
+ * before a part writes anything, it puts up a sign, an empty folder whose name tells the family of
+ * parts and the part, and takes it down again if there is a sign of another part. Of two that do so
+ * at the same moment, both may fail, but never none. Signs of other families are of earlier jobs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +17,13 @@
 
 #include "base/newfile.h"
 #include "base/readfile.h"
+#include "comm/comm.h"
 #include "io/checkpoint/checkpoint.h"
 
 #define UNFINISHED "unfinished-"
 #define REMOVED "removed-"
-enum { DIGITS = 9, TEXT_MOST = 1 << 30, NUMBER_MOST = 999999999 };
+#define SIGN "group-"
+enum { DIGITS = 9, HEX = 16, TEXT_MOST = 1 << 30, NUMBER_MOST = 999999999 };
 
 static ctn_status failed(const char *what, const char *path)
 {
@@ -173,11 +180,76 @@ static void prune(const char *dir, int64_t last)
     ctn__text_free(&full);
 }
 
-ctn_status ctn__numbered_begin(ctn__text *path, const char *dir)
+/* ---- signs ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    char own[40];                       /* the name of this part's sign; empty: it has none */
+    char family[sizeof SIGN + HEX + 1]; /* how those of all its parts begin */
+} sign;
+
+static sign sign_of(const ctn_comm *c)
+{
+    sign s = {.own = ""};
+    if (!c || c->family == 0) return s;
+    snprintf(s.family, sizeof s.family, SIGN "%0*llx-", HEX, (unsigned long long)c->family);
+    snprintf(s.own, sizeof s.own, "%s%0*llx", s.family, HEX, (unsigned long long)c->member);
+    return s;
+}
+
+static bool is_sign(const char *name)
+{
+    const char *p = name + strlen(SIGN);
+    return begins(name, SIGN) && strlen(p) == 2 * HEX + 1 && p[HEX] == '-' &&
+           strspn(p, "0123456789abcdef") == HEX && strspn(p + HEX + 1, "0123456789abcdef") == HEX;
+}
+
+/* Is there a sign of another part? Removes those of other families. */
+static bool is_taken(const char *dir, const sign *s)
+{
+    bool taken = false;
+    ctn__text full = {0};
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (!is_sign(e->d_name) || strcmp(e->d_name, s->own) == 0) continue;
+        full.n = 0;
+        ctn__text_add(&full, "%s/%s", dir, e->d_name);
+        if (s->own[0] && begins(e->d_name, s->family)) taken = true;
+        else if (!full.failed) (void)rmdir(full.s);
+    }
+    if (d) closedir(d);
+    ctn__text_free(&full);
+    return taken;
+}
+
+static ctn_status put_up(const char *dir, const ctn_comm *c)
+{
+    const sign s = sign_of(c);
+    ctn__text full = {0};
+    ctn_status st = CTN_OK;
+    ctn__text_add(&full, "%s/%s", dir, s.own);
+    if (full.failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
+    const bool made = s.own[0] && mkdir(full.s, 0777) == 0;
+    if (s.own[0] && !made && errno != EEXIST)
+        CTN_TRY_GOTO(st, done, failed("create the folder", full.s));
+    if (s.own[0] && !made) goto done; /* it is there since an earlier save */
+    if (!is_taken(dir, &s)) goto done;
+    (void)rmdir(full.s);
+    st =
+        ctn_fail(CTN_EARG,
+                 "checkpoint: another group of ranks of this job saves its states in %s: give each "
+                 "group a folder of its own",
+                 dir);
+done:
+    ctn__text_free(&full);
+    return st;
+}
+
+ctn_status ctn__numbered_begin(ctn__text *path, const char *dir, const ctn_comm *c)
 {
     ctn_status st = ctn__make_folder(dir, 0777);
     if (st == CTN_EIO) return failed("create the folder", dir);
     CTN_TRY(st);
+    CTN_TRY(put_up(dir, c));
     prune(dir, -1);
     path->n = 0;
     ctn__text_add(path, "%s/" UNFINISHED "%ld", dir, (long)getpid());

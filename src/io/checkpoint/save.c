@@ -132,7 +132,7 @@ static ctn_status open_folder(ctn__saver *s, int64_t *least)
 {
     int64_t seen = 1, scratch;
     char *path = NULL;
-    ctn_status st = rank_of(s) == 0 ? ctn__numbered_begin(&s->folder, s->dir) : CTN_OK;
+    ctn_status st = rank_of(s) == 0 ? ctn__numbered_begin(&s->folder, s->dir, s->c) : CTN_OK;
     *least = ctn__env_int(CTN__ENV_CHECKPOINT_MB) * 1000000;
     CTN_TRY(ctn__comm_root_status(s->c, st));
     s->mine = rank_of(s) == 0;

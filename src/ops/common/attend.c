@@ -90,14 +90,16 @@ static void turn_blocks(float *to, const float *from, int64_t blocks, int64_t b,
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-/* The words of block (head, i, j) of the matrix, w[query * bk + key]. */
-static void random_block(const ctn__attend *t, const ctn__attend_args *a, int64_t head, int64_t i,
-                         int64_t j, uint32_t *w)
+/* The words of block (i, j) of the matrix of head h of sample n, w[query * bk + key]. */
+static void random_block(const ctn__attend *t, const ctn__attend_args *a, int64_t n, int64_t h,
+                         int64_t i, int64_t j, uint32_t *w)
 {
     const int64_t blocks = (t->bq * t->bk + CTN__WORDS - 1) / CTN__WORDS;
+    const int64_t head = ctn__draws_line(&a->draws, n) * t->H + h;
     const int64_t first = ((head * t->nq + i) * t->nk + j) * blocks;
     for (int64_t b = 0; b < blocks; b++)
-        ctn__random_words_of(a->seed, a->stream, first + b, w + b * CTN__WORDS);
+        ctn__random_words(&a->draws, (uint64_t)(first + b) * CTN__WORDS, CTN__WORDS,
+                          w + b * CTN__WORDS);
 }
 
 /* In words, which are as large as floats. */
@@ -216,7 +218,7 @@ static void forward_block(const ctn__attend *t, const ctn__attend_args *a, forwa
     b->words = a->drop > 0 ? r->words : NULL;
     for (int64_t j = seen.lo / t->bk; j * t->bk < seen.hi; j++) {
         ctn__tile_run(t->tile[0], r->q, r->kt + j * t->bk * t->E, b->s);
-        if (a->drop > 0) random_block(t, a, n * t->H + h, i, j, r->words);
+        if (a->drop > 0) random_block(t, a, n, h, i, j, r->words);
         b->bias = a->bias.at ? a->bias.at + n * a->bias.stride[0] + h * a->bias.stride[1] +
                                    first * a->bias.stride[2] + j * t->bk * a->bias.stride[3]
                              : NULL;
@@ -390,7 +392,7 @@ static void backward_scores(const ctn__attend *t, const ctn__attend_args *a, bac
     ctn__tile_run(t->tile[1], r->v + j * bk * t->F, r->gt + i * bq * t->F, r->d);
     if (a->bias.at) add_bias(t, a, n, h, i, j, r->p);
     if (a->drop > 0) {
-        random_block(t, a, n * t->H + h, i, j, r->words);
+        random_block(t, a, n, h, i, j, r->words);
         drop_block(t, a, r->words, r->d, r->d);
     }
     unfold_rows[t->isa](r->p, r->d, bk, bq, r->sums + i * bq, r->dots + i * bq);

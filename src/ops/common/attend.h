@@ -15,6 +15,7 @@
 #include "engine/isa.h"
 #include "engine/tile.h"
 #include "ops/common/along.h"
+#include "ops/common/random.h"
 
 /* Products of one forward or backward block, in the order of their use. */
 enum { CTN__ATTEND_TILES = 5 };
@@ -60,7 +61,7 @@ typedef struct {
     const void *first; /* position of query 0 of each sample; NULL: 0 */
     ctn_dtype first_type;
     float drop; /* probability that a probability is set to zero */
-    uint64_t seed, stream;
+    ctn__draws draws;
 } ctn__attend_args;
 
 /* Beyond every key; sums of such positions do not overflow. */

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The random words of one op call (rule 14). They are a pure function of the seed, the step, the
- * ordinal of the call and the element, so that threads may take blocks in any order. Word i is
- * word i%4 of Philox counter i/4.
+ * The random numbers of one op call (rule 14). They are a pure function of the seed, the step, the
+ * ordinal of the call and the place of the element in the step, so that threads may take blocks in
+ * any order, and neither ranks nor batches whose gradients are added up draw the same ones.
+ *
+ * The place: if the dimension of the samples (the first one, unless the op says otherwise) is k
+ * times the rows of this run (ctn_share), it counts the k lines of each sample. An element is then
+ * at the place that it has in the result for all samples of the step, and draws the same number on
+ * any number of ranks. If k > 1, it also selects the stream, because ranks whose results have
+ * different k would overlap. Any other result belongs to no sample: its elements are counted as
+ * they lie, and the number of this run selects the stream. With one run per step these are the
+ * elements of the result in their order.
  */
 #ifndef CTN_OPS_COMMON_RANDOM_H
 #define CTN_OPS_COMMON_RANDOM_H
@@ -11,11 +19,26 @@
 
 enum { CTN__WORDS = 1024 }; /* words of a block, a multiple of 64 */
 
-/* Fill w with the words of block b: of an op call, or of any stream. */
-void ctn__random_words(const ctn_run_args *a, int64_t b, uint32_t *w);
-void ctn__random_words_of(uint64_t seed, uint64_t stream, int64_t b, uint32_t *w);
-/* The stream of an op call. */
-uint64_t ctn__random_stream(const ctn_run_args *a);
+/* Where the numbers of a call come from. Its result has lines, `here` of them along the dimension
+ * of the samples, of `inner` elements each. ctn__draws_line says which of the `there` lines of all
+ * samples line n is. */
+typedef struct {
+    uint64_t seed, stream;
+    int64_t first, every, lines, inner, here, there;
+} ctn__draws;
+
+/* axis: the dimension of the samples in the result d. */
+ctn__draws ctn__draws_of(const ctn_run_args *a, const ctn_desc *d, int axis);
+static inline int64_t ctn__draws_line(const ctn__draws *w, int64_t n)
+{
+    return (w->first + n / w->lines * w->every) * w->lines + n % w->lines;
+}
+
+/* n consecutive words, at most CTN__WORDS, from word `at` of the stream. Word i is word i%4 of
+ * Philox counter i/4. */
+void ctn__random_words(const ctn__draws *w, uint64_t at, int64_t n, uint32_t *to);
+/* The words of the elements [i,i+n) of the result, one for each; at most CTN__WORDS. */
+void ctn__random_elements(const ctn__draws *w, int64_t i, int64_t n, uint32_t *to);
 
 /* 53 bits of two words as a multiple of 2^-53 in [0,1). */
 static inline double ctn__words_unit(uint32_t hi, uint32_t lo)
@@ -23,33 +46,13 @@ static inline double ctn__words_unit(uint32_t hi, uint32_t lo)
     return (double)((int64_t)(hi >> 5) << 26 | (int64_t)(lo >> 6)) * 0x1p-53;
 }
 
-/* Compute one block of elements from its words: CTN__WORDS elements in f32, half as many in f64.
- * s0 and s1 are the op's scalars. */
-typedef void ctn__random_f32(const uint32_t *w, float *y, double s0, double s1);
-typedef void ctn__random_f64(const uint32_t *w, double *y, double s0, double s1);
+/* Compute elements from n words, a multiple of 4: n elements in f32, half as many in f64. s0 and s1
+ * are the op's scalars. */
+typedef void ctn__random_f32(const uint32_t *w, int n, float *y, double s0, double s1);
+typedef void ctn__random_f64(const uint32_t *w, int n, double *y, double s0, double s1);
 
-static inline ctn_status ctn__random_run(const ctn_run_args *a, ctn__random_f32 *f32,
-                                         ctn__random_f64 *f64)
-{
-    bool single = a->dout[0].dtype == CTN_F32;
-    size_t size = single ? sizeof(float) : sizeof(double);
-    int64_t n = ctn__count(&a->dout[0]), per = single ? CTN__WORDS : CTN__WORDS / 2;
-    int64_t nb = (n + per - 1) / per;
-#pragma omp parallel for schedule(static) if (nb > 1)
-    for (int64_t b = 0; b < nb; b++) {
-        uint32_t w[CTN__WORDS];
-        union {
-            float f32[CTN__WORDS];
-            double f64[CTN__WORDS / 2];
-        } y;
-        int64_t m = n - b * per < per ? n - b * per : per;
-        ctn__random_words(a, b, w);
-        if (single) f32(w, y.f32, a->scalar[0], a->scalar[1]);
-        else f64(w, y.f64, a->scalar[0], a->scalar[1]);
-        memcpy((char *)a->out[0] + (size_t)(b * per) * size, &y, (size_t)m * size);
-    }
-    return CTN_OK;
-}
+/* run of a random tensor. */
+ctn_status ctn__random_run(const ctn_run_args *a, ctn__random_f32 *f32, ctn__random_f64 *f64);
 
 /* infer of a random tensor; the attributes are dtype, ndim and the dimensions. */
 static inline ctn_status ctn__random_infer(ctn_infer_args *a)

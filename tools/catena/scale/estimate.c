@@ -180,27 +180,51 @@ double estimate_step(const events *e, const char *machine, int64_t ranks, const 
     return r.clock - begin;
 }
 
+double estimate_sent(const events *e, int64_t ranks, const exchange_way *w)
+{
+    double rounds, volume;
+    if (ranks < 2) return 0;
+    shape(w->shard ? "ring" : w->algorithm, ranks, &rounds, &volume);
+    return volume * w->wire * (double)e->elements;
+}
+
+/* Beyond the simulations, only what has been simulated farthest. */
+static bool is_candidate(const fitted *f, const char *machine, int64_t ranks,
+                         const exchange_way *asked)
+{
+    int64_t known = 0;
+    for (const fitted *g = fitted_costs; g->platform; g++)
+        if (strcmp(g->platform, machine) == 0 && g->most > known) known = g->most;
+    if (strcmp(f->platform, machine) != 0) return false;
+    if (asked->shard) return strcmp(f->algorithm, "ring") == 0;
+    if (asked->algorithm) return strcmp(asked->algorithm, f->algorithm) == 0;
+    return ranks <= f->most || f->most >= known;
+}
+
+/* Does a way replace the best one so far? A step that is a thousandth slower is as fast. */
+static bool is_better(double s, double sent, double best, double best_sent)
+{
+    const double margin = 0.001 * best;
+    return s < best - margin || (s < best + margin && sent < best_sent);
+}
+
 double estimate_best(const events *e, const char *machine, int64_t ranks, exchange_way *way)
 {
     static const int mb[] = {1, 4, 16};
     const exchange_way asked = *way;
-    double best = HUGE_VAL;
-    int64_t known = 0; /* beyond the simulations, only what has been simulated farthest */
-    for (const fitted *f = fitted_costs; f->platform; f++)
-        if (strcmp(f->platform, machine) == 0 && f->most > known) known = f->most;
+    double best = HUGE_VAL, sent = HUGE_VAL;
     for (const fitted *f = fitted_costs; f->platform; f++) {
-        if (strcmp(f->platform, machine) != 0) continue;
-        if (asked.algorithm ? strcmp(asked.algorithm, f->algorithm) != 0
-                            : ranks > f->most && f->most < known)
-            continue;
+        if (!is_candidate(f, machine, ranks, &asked)) continue;
         for (int wire = 4; wire >= 2; wire -= 2)
             for (size_t i = 0; i < sizeof mb / sizeof *mb; i++) {
                 const exchange_way w = {f->algorithm, wire, (int64_t)mb[i] << 20, asked.shard};
                 if (asked.wire && asked.wire != wire) continue;
                 if (wire == 2 && strcmp(f->algorithm, "doubling") == 0) continue;
                 const double s = estimate_step(e, machine, ranks, &w);
-                if (s < 0 || s >= 0.999 * best) continue;
+                const double bytes = estimate_sent(e, ranks, &w);
+                if (s < 0 || (best < HUGE_VAL && !is_better(s, bytes, best, sent))) continue;
                 best = s;
+                sent = bytes;
                 *way = w;
             }
     }

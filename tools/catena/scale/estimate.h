@@ -31,7 +31,10 @@ typedef struct {
 double estimate_sum(const char *machine, const char *algorithm, int64_t ranks, double bytes);
 /* Seconds of a step; < 0: the same. */
 double estimate_step(const events *e, const char *machine, int64_t ranks, const exchange_way *w);
-/* The fastest way: algorithm and bucket, and the type on the network if way->wire is 0. Returns the
+/* Bytes that a rank sends in a step. */
+double estimate_sent(const events *e, int64_t ranks, const exchange_way *w);
+/* The fastest way: algorithm and bucket, and the type on the network if way->wire is 0. Of ways
+ * that are as fast, the one that sends least. Sharded updates have one algorithm. Returns the
  * seconds of a step; < 0: the model does not know the algorithm. */
 double estimate_best(const events *e, const char *machine, int64_t ranks, exchange_way *way);
 

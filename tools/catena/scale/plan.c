@@ -11,6 +11,7 @@
 #include "scale/estimate.h"
 
 #define COPYING 5e9       /* bytes per second of the copy for a checkpoint: the training waits */
+#define WRITER 64e6       /* bytes from which a rank writes a file of a checkpoint */
 #define TRIED (4 << 20)   /* bytes of the vector with which auto measures */
 #define STREAM (16 << 20) /* bytes that it then sends in buckets of three lengths */
 
@@ -21,8 +22,9 @@ typedef struct {
     exchange_way way;
     double step_s;
     /* bytes of a rank */
-    double parameters, gradients, state, results, total;
+    double parameters, gradients, state, results, copy, total;
     double checkpoint;                                            /* bytes of all ranks */
+    double sent;                                                  /* bytes of a rank in a step */
     double start_s, tuning_s, pause_s, write_s, interval_s, lost; /* lost: part of the time */
 } job;
 
@@ -48,6 +50,16 @@ static double tuning_seconds(const job *j)
     return sum + 3 * 4 * least * STREAM / TRIED;
 }
 
+/* The ranks that write copy equal parts of a checkpoint. If sharded state is small, rank 0 writes
+ * all of it. */
+static double copied(const job *j)
+{
+    const double state = (double)j->e.state, ranks = (double)j->ranks;
+    double writers = fmin(fmax(floor(j->checkpoint / WRITER), 1), ranks);
+    if (j->way.shard) writers = state >= WRITER ? ranks : 1;
+    return j->checkpoint / writers;
+}
+
 static void plan_memory(job *j)
 {
     const events *e = &j->e;
@@ -55,8 +67,10 @@ static void plan_memory(job *j)
     j->parameters = j->gradients = 4.0 * (double)e->elements;
     j->state = (double)e->state * share;
     j->results = (double)e->results;
-    j->total = j->parameters + j->gradients + j->state + j->results;
     j->checkpoint = 4.0 * (double)e->elements + (double)e->state;
+    j->copy = copied(j);
+    j->total = j->parameters + j->gradients + j->state + j->results + j->copy;
+    j->sent = j->ranks > 1 ? estimate_sent(e, j->ranks, &j->way) : 0;
 }
 
 static void plan_job(job *j, const args *a)
@@ -66,12 +80,18 @@ static void plan_job(job *j, const args *a)
     const double hop_s = estimate_sum(j->machine, "doubling", 2, 8);
     j->start_s = 0.2 + 40 * log2_up(j->ranks) * hop_s; /* the program; then agreements */
     j->tuning_s = j->ranks > 1 ? tuning_seconds(j) : 0;
-    j->pause_s = (j->parameters + j->state) / COPYING;
+    j->pause_s = j->copy / COPYING;
     j->write_s = j->checkpoint / disk;
     /* Young and Daly; a checkpoint begins when the one before has been written. */
     j->interval_s = fmax(sqrt(2 * j->pause_s * failure_s), j->write_s);
     j->lost = j->pause_s / j->interval_s +
               (j->interval_s / 2 + j->start_s + j->checkpoint / disk) / failure_s;
+}
+
+/* Sharded updates do not use an algorithm for sums. */
+static const char *algorithm_of(const job *j)
+{
+    return j->ranks < 2 ? "none" : j->way.shard ? "shard" : j->way.algorithm;
 }
 
 static void print_json(const job *j, double memory)
@@ -88,16 +108,17 @@ static void print_json(const job *j, double memory)
     json_real(&out, "gradients", j->gradients);
     json_real(&out, "state", j->state);
     json_real(&out, "results", j->results);
+    json_real(&out, "checkpoint", j->copy);
     json_real(&out, "total", j->total);
     json_close(&out, '}');
     json_real(&out, "step_s", j->step_s);
     json_real(&out, "compute_s", j->e.compute_s);
     json_real(&out, "efficiency", j->e.compute_s / j->step_s);
     json_real(&out, "items_per_s", (double)(j->e.batch * j->ranks) / j->step_s);
-    json_text(&out, "algorithm", j->ranks > 1 ? j->way.algorithm : "none");
+    json_text(&out, "algorithm", algorithm_of(j));
     json_text(&out, "wire", j->way.wire == 2 ? "bf16" : "f32");
     json_int(&out, "bucket_bytes", j->way.bucket);
-    json_real(&out, "bytes_sent", 2.0 * j->way.wire * (double)j->e.elements);
+    json_real(&out, "bytes_sent", j->sent);
     json_real(&out, "start_s", j->start_s);
     json_real(&out, "tuning_s", j->tuning_s);
     json_real(&out, "checkpoint_bytes", j->checkpoint);
@@ -115,17 +136,17 @@ static void print_text(const job *j)
         (long long)j->e.batch, (long long)j->ranks, j->machine);
     say(stdout,
         "memory of a rank  %9.0f MB   parameters %.0f, gradients %.0f, optimizer %.0f, "
-        "results %.0f\n",
-        j->total * mb, j->parameters * mb, j->gradients * mb, j->state * mb, j->results * mb);
+        "results %.0f, copy for a checkpoint %.0f\n",
+        j->total * mb, j->parameters * mb, j->gradients * mb, j->state * mb, j->results * mb,
+        j->copy * mb);
     say(stdout,
         "step              %9.2f ms   kernels and update %.2f, efficiency %.1f %%, %.0f items/s\n",
         j->step_s * 1e3, j->e.compute_s * 1e3, 100 * j->e.compute_s / j->step_s,
         (double)(j->e.batch * j->ranks) / j->step_s);
     if (j->ranks > 1)
         say(stdout,
-            "network           %9.0f MB   per rank and step: --allreduce %s --wire %s "
-            "--bucket-mb %lld\n",
-            2e-6 * j->way.wire * (double)j->e.elements, j->way.algorithm,
+            "network           %9.0f MB   per rank and step: %s%s --wire %s --bucket-mb %lld\n",
+            j->sent * mb, j->way.shard ? "--" : "--allreduce ", algorithm_of(j),
             j->way.wire == 2 ? "bf16" : "f32", (long long)j->way.bucket >> 20);
     say(stdout, "start             %9.2f s    and %.2f s to choose the algorithm once\n",
         j->start_s, j->tuning_s);
@@ -187,6 +208,11 @@ static int run(args *a)
         return EXIT_USAGE;
     }
     if (strcmp(a->operand, ALLREDUCE) == 0) return plan_sums(a, j.machine, j.ranks);
+    if (args_flag(a, "shard") && strcmp(algorithm, "auto") != 0) {
+        say(stderr, "catena plan: --shard sums in its own way; leave out --algorithm %s\n",
+            algorithm);
+        return EXIT_USAGE;
+    }
     int code = check_threads(a);
     if (code < 0) code = check_precision(a);
     if (code >= 0) return code;
@@ -240,7 +266,8 @@ static const option options[] = {
     {"threads", "N", "0", "number of compute threads; 0: as shown by catena info", GROUP_NONE},
     {"wire", "auto|f32|bf16", "auto", "type of gradients on the network; auto: the faster one",
      GROUP_NONE},
-    {"algorithm", "NAME", "auto", "allreduce algorithm; auto: the fastest", GROUP_NONE},
+    {"algorithm", "NAME", "auto", "allreduce algorithm; auto: the fastest; not with --shard",
+     GROUP_NONE},
     {"shard", NULL, NULL, "every rank updates a part of the parameters", GROUP_NONE},
     {"disk-gb-per-s", "X", "10", "rate at which the file system takes a checkpoint", GROUP_NONE},
     {"mtbf-hours", "X", "50000", "mean time between failures of one node", GROUP_NONE},
