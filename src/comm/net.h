@@ -87,13 +87,13 @@ struct ctn__net {
 typedef ctn_status ctn__net_fail(ctn_status st, const char *fmt, ...) CTN_PRINTF(2, 3);
 
 /* Fails because a message is not as long as the receiver expects. */
-static inline ctn_status ctn__net_length(ctn__net_fail *fail, int from, int to, size_t expected,
+static inline ctn_status ctn__net_length(ctn__net_fail *report, int from, int to, size_t expected,
                                          bool longer)
 {
-    return fail(CTN_EENGINE,
-                "rank %d expected %zu bytes from rank %d, which sent %s: all ranks must pass the "
-                "same shape",
-                to, expected, from, longer ? "more" : "less");
+    return report(CTN_EENGINE,
+                  "rank %d expected %zu bytes from rank %d, which sent %s: all ranks must pass the "
+                  "same shape",
+                  to, expected, from, longer ? "more" : "less");
 }
 
 /* What a plug-in exports as `catena_net`. */
