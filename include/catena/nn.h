@@ -512,8 +512,9 @@ typedef struct {
     /* Endings of the names of linear modules that get an adapter, ended by NULL:
      * {"q_proj", "v_proj", NULL}. An ending consists of whole parts between dots. NULL: all. */
     const char *const *only;
-    /* Type in which the weights of these modules are stored while they are frozen: f32 or bf16,
-     * which rounds them and takes half the memory. 0: f32. */
+    /* Type in which the weights of these modules are stored while they are frozen: the float type
+     * of the context (f32, or f64 under the policy f64), or bf16, which rounds them and takes less
+     * memory. 0: the float type. */
     ctn_dtype base;
 } ctn_lora_opt;
 /* Give linear modules (those of ctn_linear_new) in m an adapter and freeze everything else:

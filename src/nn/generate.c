@@ -145,7 +145,7 @@ static ctn_status hold_sequences(ctn_generator *g, int64_t n)
     g->last = g->first + n;
     for (int i = 0; i < 2 * s->layers; i++) {
         snprintf(name, sizeof name, "cache.%c.%d", i < s->layers ? 'k' : 'v', i % s->layers);
-        CTN_TRY(ctn_var_new(&g->k[i], g->m->ctx, name, CTN_STATE, CTN_F32,
+        CTN_TRY(ctn_var_new(&g->k[i], g->m->ctx, name, CTN_STATE, ctn_context_float_type(g->m->ctx),
                             CTN_SHAPE(n, s->heads, g->o.room, s->width)));
     }
     g->n = n;
@@ -154,8 +154,8 @@ static ctn_status hold_sequences(ctn_generator *g, int64_t n)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* The logits of the step whose inputs are set, in an inner scope, so that a read computes only
- * them. */
+/* The logits in f32 of the step whose inputs are set, in an inner scope, so that a read computes
+ * only them. */
 static ctn_tensor *decode(ctn_generator *g, int64_t T, bool begin)
 {
     ctn_context *ctx = g->m->ctx;
@@ -170,6 +170,7 @@ static ctn_tensor *decode(ctn_generator *g, int64_t T, bool begin)
     if (ctn_scope_begin(ctx) < 0) return NULL;
     g->m->at = CTN_HERE;
     ctn_tensor *y = g->m->decoder->decode(g->m->self, g->m, x, last, &c);
+    if (y && y->d.dtype != CTN_F32) y = ctn_cast(y, CTN_F32);
     g->m->at = NULL;
     return ctn_scope_return(ctx, y);
 }

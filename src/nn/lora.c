@@ -73,14 +73,14 @@ static ctn_status check_new(const sites *s)
     return CTN_OK;
 }
 
-static ctn_status set_defaults(ctn_lora_opt *o)
+static ctn_status set_defaults(ctn_lora_opt *o, ctn_dtype type)
 {
     if (o->rank == 0) o->rank = 8;
     if (o->alpha == 0) o->alpha = 2 * (double)o->rank;
-    if (o->base == 0) o->base = CTN_F32;
-    if (o->base != CTN_F32 && o->base != CTN_BF16)
-        return ctn_fail(CTN_EDTYPE, "lora_add: base is %s, expected f32 or bf16",
-                        ctn_dtype_name(o->base));
+    if (o->base == 0) o->base = type;
+    if (o->base != type && o->base != CTN_BF16)
+        return ctn_fail(CTN_EDTYPE, "lora_add: base is %s, expected %s or bf16",
+                        ctn_dtype_name(o->base), ctn_dtype_name(type));
     if (o->rank > 0 && o->alpha > 0 && isfinite(o->alpha)) return CTN_OK;
     return ctn_fail(CTN_EARG, "lora_add: rank is %lld and alpha is %g, both must be positive",
                     (long long)o->rank, o->alpha);
@@ -93,7 +93,9 @@ static ctn_status add_matrix(ctn_var **v, ctn_module *m, const char *name, int64
     ctn_status st = CTN_OK;
     ctn_module *c = NULL;
     CTN_TRY(ctn_module_new(&c, m->ctx, NULL, NULL, NULL));
-    CTN_TRY_GOTO(st, fail, ctn_module_param(v, c, "weight", CTN_F32, CTN_SHAPE(rows, cols), init));
+    CTN_TRY_GOTO(st, fail,
+                 ctn_module_param(v, c, "weight", ctn_context_float_type(m->ctx),
+                                  CTN_SHAPE(rows, cols), init));
     CTN_TRY_GOTO(st, fail, ctn_module_add(m, name, c));
     return CTN_OK;
 fail:
@@ -189,7 +191,7 @@ ctn_status ctn_lora_add(ctn_module *m, const ctn_lora_opt *opt)
     sites s = {0};
     CTN_TRY(check_module("lora_add", m));
     CTN_TRY(ctn__opt("lora_add", &o, sizeof o, opt));
-    CTN_TRY(set_defaults(&o));
+    CTN_TRY(set_defaults(&o, ctn_context_float_type(m->ctx)));
     CTN_TRY_GOTO(st, done, ctn_module_visit_modules(m, add_site, &s));
     CTN_TRY_GOTO(st, done, check_new(&s));
     CTN_TRY_GOTO(st, done, select_sites(&s, o.only));
@@ -240,29 +242,34 @@ static ctn_status settle(const sites *s)
     return CTN_OK;
 }
 
-/* w (in) += scale * b a, with a (rank,in) and b (rank). */
-static void merge_row(float *w, const float *a, const float *b, int64_t rank, int64_t in,
-                      float scale)
-{
-    enum { TILE = 256 };
-    for (int64_t k = 0; k < in; k += TILE) {
-        const int64_t n = in - k < TILE ? in - k : TILE;
-        float sum[TILE] = {0};
-        for (int64_t r = 0; r < rank; r++)
-            for (int64_t i = 0; i < n; i++) sum[i] += b[r] * a[r * in + k + i];
-        for (int64_t i = 0; i < n; i++) w[k + i] += scale * sum[i];
+/* Row o of w (out,in) += scale * b a, with a (rank,in) and b (out,rank). */
+#define MERGE_ROW(type, name)                                                                    \
+    static void name(void *w, const void *a, const void *b, int64_t o, int64_t rank, int64_t in, \
+                     double scale)                                                               \
+    {                                                                                            \
+        enum { TILE = 256 };                                                                     \
+        type *y = (type *)w + o * in;                                                            \
+        const type *pa = a, *pb = (const type *)b + o * rank;                                    \
+        for (int64_t k = 0; k < in; k += TILE) {                                                 \
+            const int64_t n = in - k < TILE ? in - k : TILE;                                     \
+            type sum[TILE] = {0};                                                                \
+            for (int64_t r = 0; r < rank; r++)                                                   \
+                for (int64_t i = 0; i < n; i++) sum[i] += pb[r] * pa[r * in + k + i];            \
+            for (int64_t i = 0; i < n; i++) y[k + i] += (type)scale * sum[i];                    \
+        }                                                                                        \
     }
-}
+MERGE_ROW(float, merge_row_f32)
+MERGE_ROW(double, merge_row_f64)
 
 static void merge(const ctn__linear *l)
 {
     ctn_var *v = l->weight;
     const int64_t out = v->d.dim[0], in = v->d.dim[1], rank = l->lora_a->d.dim[0];
-    float *w = v->data;
-    const float *a = l->lora_a->data, *b = l->lora_b->data;
+    const bool f64 = v->d.dtype == CTN_F64;
 #pragma omp parallel for schedule(static) num_threads(v->ctx->threads)
     for (int64_t o = 0; o < out; o++)
-        merge_row(w + o * in, a, b + o * rank, rank, in, (float)l->scale);
+        (f64 ? merge_row_f64 : merge_row_f32)(v->data, l->lora_a->data, l->lora_b->data, o, rank,
+                                              in, l->scale);
     v->version++;
     v->written_at = "ctn_lora_merge";
 }
@@ -279,7 +286,7 @@ ctn_status ctn_lora_merge(ctn_module *m)
         CTN_TRY_GOTO(st, done,
                      ctn__var_writable(ctn__linear_of(s.at.at[i].m)->weight, "lora_merge"));
     CTN_TRY_GOTO(st, done, settle(&s));
-    CTN_TRY_GOTO(st, done, convert_weights(m, &s, CTN_F32));
+    CTN_TRY_GOTO(st, done, convert_weights(m, &s, ctn_context_float_type(m->ctx)));
     for (size_t i = 0; i < s.at.n; i++) {
         merge(ctn__linear_of(s.at.at[i].m));
         remove_adapter(s.at.at[i].m);

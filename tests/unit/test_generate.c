@@ -254,6 +254,39 @@ static void test_cache(void **state)
     ctn_module_free(m);
 }
 
+/* Under the policy f64, the logits are those of a call in f64, rounded. */
+static void test_f64(void **state)
+{
+    (void)state;
+    ctn_context *f32 = ctx;
+    const int64_t tokens[] = {1, 7, 3, 5, 2};
+    const int32_t prompt[] = {1, 7}, *const prompts[1] = {prompt};
+    const int64_t length = 2;
+    ctn_generator *g = NULL;
+    int32_t next = 0;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 1,
+                                     .precision = CTN_PRECISION_F64)));
+    ctn_module *m = new_gpt(WORDS, BLOCK, 0);
+    OK(ctn_generator_new(&g, m, NULL));
+    for (int64_t n = length; n <= 5; n++) {
+        if (n == length) OK(ctn_generator_start(g, 1, prompts, &length, &next));
+        else OK(ctn_generator_next(g, &(int32_t){(int32_t)tokens[n - 1]}, &next));
+        OK(ctn_scope_begin(ctx));
+        const double *y = ctn_data(ctn_call(m, ctn_input(ctx, tokens, CTN_I64, CTN_SHAPE(1, n))));
+        if (!y) fail_msg("%s", ctn_error_message());
+        for (int i = 0; i < WORDS; i++) {
+            const double a = y[(n - 1) * WORDS + i], b = (double)ctn_generator_logits(g)[i];
+            if (!(fabs(a - b) <= 1e-7 * fabs(a) + 1e-12))
+                fail_msg("%d tokens: logit %d is %.9g, expected %.9g", (int)n, i, b, a);
+        }
+        OK(ctn_scope_end(ctx));
+    }
+    ctn_generator_free(g);
+    ctn_module_free(m);
+    ctn_context_free(ctx);
+    ctx = f32;
+}
+
 /* Lengths up to a multiple of 32 share a plan, and so do all later tokens. The plan says where its
  * ops were recorded. */
 static void test_plans(void **state)
@@ -436,6 +469,7 @@ int main(void)
         TEST(test_equal_tokens),
         TEST(test_not_finite),
         TEST(test_cache),
+        TEST(test_f64),
         TEST(test_plans),
         TEST(test_room),
         TEST(test_refusals),

@@ -288,6 +288,48 @@ static void base_in_bf16(void **state)
     }
 }
 
+static void read_f64(ctn_module *m, double *y, size_t bytes)
+{
+    ctn_context *ctx = ctn_module_context(m);
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_read(ctn_call(m, ctn_cast(input(ctx), CTN_F64)), y, bytes));
+    OK(ctn_scope_end(ctx));
+}
+
+/* Under the policy f64 the weights, the adapters and the merged weights are f64. */
+static void base_in_f64(void **state)
+{
+    (void)state;
+    ctn_context *ctx = NULL;
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .seed = 1, .threads = 2,
+                                     .precision = CTN_PRECISION_F64)));
+    for (int low = 0; low < 2; low++) {
+        ctn_module *m = NULL;
+        double before[N * OUT], added[N * OUT], trained[N * OUT], merged[N * OUT];
+        OK(ctn_linear_new(&m, ctx, IN, OUT, NULL));
+        read_f64(m, before, sizeof before);
+        assert_fails(ctn_lora_add(m, CTN_OPT(ctn_lora_opt, .base = CTN_F32)), CTN_EDTYPE,
+                     "base is f32, expected f64 or bf16");
+        OK(ctn_lora_add(m, CTN_OPT(ctn_lora_opt, .base = low ? CTN_BF16 : 0)));
+        assert_int_equal(ctn_module_find(m, "weight")->d.dtype, low ? CTN_BF16 : CTN_F64);
+        assert_int_equal(ctn_module_find(m, "lora_A.weight")->d.dtype, CTN_F64);
+        read_f64(m, added, sizeof added);
+        if (!low) assert_memory_equal(before, added, sizeof before);
+        OK(ctn_var_init(ctn_module_find(m, "lora_B.weight"),
+                        CTN_OPT(ctn_init, .kind = CTN_INIT_NORMAL, .std = 1)));
+        read_f64(m, trained, sizeof trained);
+        OK(ctn_lora_merge(m));
+        assert_int_equal(ctn_module_find(m, "weight")->d.dtype, CTN_F64);
+        read_f64(m, merged, sizeof merged);
+        for (int i = 0; i < N * OUT; i++) {
+            assert_true(fabs(trained[i] - added[i]) > 1e-3);
+            assert_true(fabs(trained[i] - merged[i]) < 1e-12 * IN);
+        }
+        ctn_module_free(m);
+    }
+    ctn_context_free(ctx);
+}
+
 /* A trained weight must be f32. */
 static void thaws_no_bf16(void **state)
 {
@@ -508,6 +550,7 @@ int main(void)
         TEST(trains_adapters),
         TEST(merges),
         TEST(base_in_bf16),
+        TEST(base_in_f64),
         TEST(thaws_no_bf16),
         TEST(merges_before_the_optimizer_goes),
         TEST(copies),
