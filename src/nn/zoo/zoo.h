@@ -12,7 +12,7 @@
 
 #include "nn/nn.h"
 
-/* Megabytes of parameters that config.json may ask for; 0: the memory of this host. Tests set it. */
+/* Megabytes of parameters that config.json may ask for; 0: the memory of the host. Tests set it. */
 extern double ctn__config_mb;
 
 /* Create a module that owns `bytes` zeroed bytes as its self, whose first `refs` members are
