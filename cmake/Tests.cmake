@@ -169,28 +169,33 @@ if(CMAKE_CXX_COMPILER)
 endif()
 
 # Fuzz targets: each runs once over its corpora, the one by hand and the one that fuzzing produced,
-# or, with CATENA_FUZZER and clang, under libFuzzer (dev/fuzz).
+# and over a few hundred changed files of them; or, with CATENA_FUZZER and clang, under libFuzzer
+# (dev/fuzz).
 set(grown "${PROJECT_BINARY_DIR}/tests/fuzz/grown")
 file(ARCHIVE_EXTRACT INPUT "${PROJECT_SOURCE_DIR}/tests/fuzz/grown.tar.gz" DESTINATION "${grown}")
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS targets)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" short ${name})
-    add_executable(${name} ${source} tests/fuzz/support.c)
+    add_executable(${name} ${source} tests/fuzz/support.c tests/fuzz/changes.c
+        tests/fuzz/changes_onnx.c)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/fuzz")
     target_link_libraries(${name} PRIVATE catena_internal catena_warnings)
     if(CATENA_FUZZER)
+        target_sources(${name} PRIVATE tests/fuzz/mutator.c)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     else()
-        target_sources(${name} PRIVATE tests/fuzz/run.c)
+        target_sources(${name} PRIVATE tests/fuzz/run.c tests/fuzz/cases.c)
         set(corpora "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short}")
         if(EXISTS "${grown}/${short}")
             list(APPEND corpora "${grown}/${short}")
         endif()
         add_test(NAME fuzz.${short} COMMAND ${name} ${corpora})
-        set_tests_properties(fuzz.${short} PROPERTIES LABELS fuzz TIMEOUT ${test_timeout})
-        math(EXPR catena_test_count "${catena_test_count} + 1")
+        add_test(NAME hostile.${short} COMMAND ${name} --cases 400 ${corpora})
+        set_tests_properties(fuzz.${short} hostile.${short} PROPERTIES LABELS fuzz
+            TIMEOUT ${test_timeout} ENVIRONMENT CATENA_PLUGIN_DIR=${PROJECT_BINARY_DIR})
+        math(EXPR catena_test_count "${catena_test_count} + 2")
     endif()
 endforeach()
 
@@ -205,17 +210,25 @@ foreach(test "cores;cores_plan"
     endif()
 endforeach()
 
-# Configuration files are read by the command, not by the library.
-if(TARGET fuzz_yaml)
-    target_include_directories(fuzz_yaml PRIVATE tools/catena)
-    foreach(name config options help report files memory watchdog/watchdog watchdog/hub
-            watchdog/join watchdog/net start/verdict)
-        target_sources(fuzz_yaml PRIVATE "${PROJECT_SOURCE_DIR}/tools/catena/${name}.c")
-    endforeach()
-    if(CATENA_YAML_FOUND)
-        target_link_libraries(fuzz_yaml PRIVATE catena_YAML)
-        target_compile_definitions(fuzz_yaml PRIVATE CTN_HAVE_YAML=1)
+# Targets for files that the command reads, and the files of tools/catena that they need.
+set(watchdog "watchdog/hub;watchdog/join;watchdog/net")
+foreach(target
+        "yaml;config;options;help;report;files;memory;start/verdict;watchdog/watchdog;${watchdog}"
+        "timeline;timeline/read" "step;scale/events;scale/estimate;scale/fitted")
+    list(POP_FRONT target name)
+    if(TARGET fuzz_${name})
+        list(TRANSFORM target REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tools/catena/\\1.c")
+        target_sources(fuzz_${name} PRIVATE ${target})
+        target_include_directories(fuzz_${name} PRIVATE tools/catena)
     endif()
+endforeach()
+if(CATENA_YAML_FOUND AND TARGET fuzz_yaml)
+    target_link_libraries(fuzz_yaml PRIVATE catena_YAML)
+    target_compile_definitions(fuzz_yaml PRIVATE CTN_HAVE_YAML=1)
+endif()
+if(TARGET hdf5_plugin AND TARGET fuzz_hdf5)
+    add_dependencies(fuzz_hdf5 hdf5_plugin)
+    add_dependencies(fuzz_netcdf hdf5_plugin)
 endif()
 
 # The allocation counter for LD_PRELOAD, and its own test. Sanitizers bring their own malloc.

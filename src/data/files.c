@@ -6,7 +6,9 @@
  * the rows of all samples of a ragged field, whose offsets are held in memory. Samples are
  * converted when they are read.
  */
+#include <fcntl.h>
 #include <math.h>
+#include <unistd.h>
 
 #include <catena/datasets.h>
 #include "data/source.h"
@@ -107,9 +109,9 @@ static ctn_status cannot_open(const struct column *c, const char *file, ctn_stat
                               const char *why)
 {
     char magic[4] = "";
-    FILE *f = fopen(file, "rb");
-    const bool classic = f && fread(magic, 1, 3, f) == 3 && strcmp(magic, "CDF") == 0;
-    if (f) fclose(f);
+    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a pipe */
+    const bool classic = fd >= 0 && read(fd, magic, 3) == 3 && strcmp(magic, "CDF") == 0;
+    if (fd >= 0) close(fd);
     if (!classic) return ctn_fail(st, "files: %s: %s", c->path, why);
     return ctn_fail(CTN_EUNSUPPORTED,
                     "files: %s: is a NetCDF file of the classic format; convert it to NetCDF-4 "

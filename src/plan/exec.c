@@ -53,12 +53,18 @@ static ctn_status grow_arena(ctn__planner *pl, size_t bytes)
     return CTN_OK;
 }
 
+/* There is no arena if all results are empty. */
+static char *in_arena(const ctn__planner *pl, size_t offset)
+{
+    return pl->arena ? pl->arena + offset : NULL;
+}
+
 static ctn_status address(const ctn__planner *pl, const ctn__plan *p, int v, void **out)
 {
     ctn_context *ctx = p->ctx;
     const ctn__value *val = &p->values.at[ctn__value_base(p, v)];
     switch (val->kind) {
-    case CTN__V_TEMP: *out = pl->arena + val->offset; break;
+    case CTN__V_TEMP: *out = in_arena(pl, val->offset); break;
     case CTN__V_VAR: *out = val->var->data; break;
     case CTN__V_GRAD: *out = val->var->grad; break;
     case CTN__V_KEPT: *out = ctn__kept_memory(val->kept); break;
@@ -90,7 +96,7 @@ static ctn_status bind_node(ctn__planner *pl, ctn__plan *p, ctn__pnode *n)
             CTN_TRY(address(pl, p, n->out[k], &at));
         n->pout[k] = at;
     }
-    n->args.scratch = pl->arena + n->scratch_offset;
+    n->args.scratch = in_arena(pl, n->scratch_offset);
     return CTN_OK;
 }
 

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seed files of the fuzz targets to tests/fuzz/corpus (needs NumPy and Pillow). They are
-kept in the repository, so run this again only to add new kinds of files."""
+"""Writes the seed files of the fuzz targets to tests/fuzz/corpus (needs NumPy, Pillow and h5py).
+They are kept in the repository, so run this again only to add new kinds of files. Names of targets
+limit it to these."""
 import gzip
 import io
 import json
 import struct
+import sys
 import tarfile
 import zlib
 from pathlib import Path
 
+import h5py
 import numpy as np
 from PIL import Image
 
@@ -18,6 +21,8 @@ RNG = np.random.default_rng(1)
 
 
 def put(target, name, data):
+    if sys.argv[1:] and target not in sys.argv[1:]:
+        return
     folder = TOP / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
@@ -163,7 +168,6 @@ def csv():
     put("csv", "missing", b"1;2;NA\n;3;0.12345678901234567\n")
 
 
-
 def mat():
     def element(kind, data):
         return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
@@ -185,6 +189,75 @@ def mat():
     put("mat", "elements", packed(x) + y)
 
 
+def hdf5():
+    def file(version, fill):
+        out = io.BytesIO()
+        with h5py.File(out, "w", libver=(version, "v110")) as f:
+            fill(f)
+        return out.getvalue()
+
+    def arrays(f):
+        pixels = np.arange(12, dtype="f4").reshape(3, 4)
+        f.create_dataset("a", data=pixels, chunks=(2, 2), compression="gzip", shuffle=True,
+                         fletcher32=True)
+        f.create_dataset("g/b", data=np.arange(6, dtype=">f8").reshape(3, 2))
+        f.create_dataset("c", (4,), "u2", chunks=(2,))
+
+    def variables(f):
+        t = f.create_dataset("t", data=np.array([[1, 2], [3, -9]], "i2"), chunks=(1, 2))
+        t.attrs.update(scale_factor=0.5, add_offset=np.float32(273.25), _FillValue=np.int16(-9))
+        f.create_dataset("p", data=np.arange(4.).reshape(2, 2)).attrs["missing_value"] = 1e20
+
+    for version in ("earliest", "v110"):
+        put("hdf5", f"{version}.h5", file(version, arrays))
+        put("netcdf", f"{version}.nc", file(version, variables))
+
+
+def manifest():
+    digits = "0123456789abcdef" * 2
+    put("manifest", "arrays", f"file\trank0.safetensors\t96\t{digits}\n"
+        f"array\tfc.weight\t1\t4,3\trank0.safetensors\t{digits}\n"
+        f"array\toptim[a].n\t5\t\trank0.safetensors\t{digits}\n"
+        f"file\trank1.safetensors\t8\t{digits}\n"
+        f"array\tfc.state1[0:2]\t1\t2\trank1.safetensors\t{digits}\n".encode())
+
+
+def config():
+    sizes = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2,
+             "num_attention_heads": 2}
+    text = {"vocab_size": 32, "max_position_embeddings": 16}
+    files = {
+        "gpt2": {"vocab_size": 32, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 2},
+        "llama": {**sizes, **text, "num_key_value_heads": 1, "rms_norm_eps": 1e-5,
+                  "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
+                  "tie_word_embeddings": True},
+        "qwen2": {**sizes, **text, "num_key_value_heads": 2, "use_sliding_window": True,
+                  "sliding_window": 4},
+        "bert": {**sizes, **text, "type_vocab_size": 2, "layer_norm_eps": 1e-12,
+                 "architectures": ["BertForSequenceClassification"],
+                 "id2label": {"0": "a", "1": "b", "2": "c"}},
+        "vit": {**sizes, "image_size": 8, "patch_size": 4, "num_channels": 3, "num_labels": 5},
+    }
+    for name, keys in files.items():
+        put("config", name, json.dumps({"model_type": name, **keys}, indent=1).encode())
+
+
+def timeline():
+    kinds = ("compute", "optimizer", "start", "wait", "progress", "input", "exchange", "step")
+    events = [{"name": "process_name", "ph": "M", "pid": r, "args": {"name": f"rank {r} (a\\b)"}}
+              for r in range(2)]
+    events += [{"name": k, "cat": k, "ph": "X", "ts": 10.5 * i, "dur": 2e1, "pid": i % 2, "tid": 0}
+               for i, k in enumerate(kinds)]
+    facts = {"catena_timeline": 1, "ranks": 2, "clock_within_ns": [100, 2], "lost_spans": [0, 3]}
+    put("timeline", "two", json.dumps({"otherData": facts, "traceEvents": events}).encode())
+
+
+def step():
+    put("step", "two", b"name resnet50\nbatch 32\nmemory 1000000 8192\nelements 1024\n"
+        b"update 0.000100000\nparam 0\nparam 512\nneed 512\nkernel 0.001000000\nneed 1024\n"
+        b"kernel 0.002000000\nready 512 1024\nkernel 0.001500000\nready 0 512\nstep\n")
+
+
 images()
 arrays()
 csv()
@@ -195,3 +268,8 @@ yaml()
 tokenizer()
 mat()
 put("cifar", "two", bytes([3]) + bytes(3072) + bytes([9]) + bytes(range(256)) * 12)
+hdf5()
+manifest()
+config()
+timeline()
+step()

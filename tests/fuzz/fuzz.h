@@ -9,6 +9,7 @@
 
 #include <catena/catena.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,5 +24,43 @@ const char *fuzz_folder(void);
 /* Reads the first and last samples of a dataset, ignores errors, and frees the dataset. NULL is
  * fine. */
 void fuzz_samples(ctn_dataset *ds);
+
+/* ---- changed files --------------------------------------------------------------------------- */
+
+/* Random numbers that are a function of the seed alone. fuzz_draw: 0 to n - 1, and 0 if n is 0. */
+typedef struct {
+    uint64_t state;
+} fuzz_random;
+uint64_t fuzz_draw(fuzz_random *r, uint64_t n);
+
+/* A number that readers may not expect; some are near `old`. */
+uint64_t fuzz_number(fuzz_random *r, uint64_t old);
+
+/* A file that is being changed: `bytes` of `room`. `other` is another file of the corpus, from
+ * which parts are taken. */
+typedef struct {
+    uint8_t *data;
+    size_t bytes, room;
+    const uint8_t *other;
+    size_t other_bytes;
+    fuzz_random random;
+} fuzz_doc;
+
+/* Replace the bytes [from, to) by n others; false: there is no room. */
+bool fuzz_splice(fuzz_doc *d, size_t from, size_t to, const void *with, size_t n);
+/* Make a hostile file out of a valid one, with knowledge of its format. */
+void fuzz_change(fuzz_doc *d);
+/* Changes of texts, for any text inside the bytes [from, to). */
+void fuzz_change_text(fuzz_doc *d, size_t from, size_t to);
+/* Change a part of an ONNX model; false: these bytes are not one. */
+bool fuzz_change_onnx(fuzz_doc *d);
+
+/* Run `count` changed files of a corpus, or write them to a folder; returns the exit code. */
+typedef struct {
+    uint8_t *data;
+    size_t bytes;
+} fuzz_seed;
+int fuzz_cases(const fuzz_seed *seeds, size_t n, uint64_t count, uint64_t first,
+               const char *folder);
 
 #endif

@@ -167,6 +167,7 @@ static void refusals(void **state)
         {"'model_type': 'bert', 'architectures': ['BertModel']", "BertModel"},
         {"'model_type': 'bert', 'hidden_act': 'relu'", "relu"},
         {"'model_type': 'vit', 'image_size': [8, 16]", "image_size"},
+        {"'model_type': 'llama', 'num_hidden_layers': 2147483647", "a network of about"},
         {"'model_type': 't5'", "bert vit"},
     };
     char path[] = "/tmp/catena_published_XXXXXX";

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catena/datasets.h>
@@ -26,6 +27,10 @@ static const uint8_t hostile_file[] = {
 #include "hdf5_hostile.inc"
 };
 
+static const uint8_t filters_file[] = {
+#include "hdf5_filters.inc"
+};
+
 /* Tests run in <build>/tests/unit/NAME.work; the plug-in is in <build>. */
 static int setup(void **state)
 {
@@ -35,6 +40,7 @@ static int setup(void **state)
     write_bytes("hostile.h5", hostile_file, sizeof hostile_file);
     write_bytes("hostile.nc", hostile_file, sizeof hostile_file);
     write_bytes("other.h5", other_file, sizeof other_file);
+    write_bytes("filters.h5", filters_file, sizeof filters_file);
     write_bytes("secret\033.txt", "key", 3);
     return 0;
 }
@@ -65,7 +71,10 @@ static void test_refused(void **state)
         {"hostile.h5:/external", CTN_EUNSUPPORTED, "elements in another file (secret?.txt)"},
         {"hostile.h5:/virtual", CTN_EUNSUPPORTED, "is a virtual dataset"},
         {"hostile.h5:/nested", CTN_EUNSUPPORTED, "is a virtual dataset"},
-        {"hostile.h5:/filter", CTN_EUNSUPPORTED, "needs filter 32015"},
+        {"hostile.h5:/filter", CTN_EUNSUPPORTED, "needs filter 32015, and only deflate"},
+        {"filters.h5:/twice", CTN_EUNSUPPORTED, "needs filter 1 twice"},
+        {"filters.h5:/scale", CTN_EUNSUPPORTED, "needs filter 6"},
+        {"filters.h5:/nbit", CTN_EUNSUPPORTED, "needs filter 5"},
         {"hostile.h5:/wide", CTN_EFORMAT, "an array of 9223372036854775808 bytes cannot"},
         {"hostile.h5:/many", CTN_EFORMAT, "an array of 18446744073709551615 bytes cannot"},
         {"hostile.h5:/sparse", CTN_EFORMAT, "an array of 17179869184 bytes cannot"},
@@ -93,6 +102,32 @@ static void test_own(void **state)
     assert_fails(open_one(&ds, "hostile.h5:/absent"), CTN_EIO, "object 'absent' doesn't exist");
 }
 
+/* What a file leaves out is 0, and not what was in the caller's memory. */
+static void test_absent(void **state)
+{
+    (void)state;
+    if (!have_plugin()) skip();
+    ctn_dataset *ds = NULL;
+    float x[2] = {5, 5};
+    assert_int_equal(open_one(&ds, "filters.h5:/never"), CTN_OK);
+    assert_int_equal(ctn_dataset_get(ds, 1, (void *[]){x}), CTN_OK);
+    assert_true(x[0] == 0 && x[1] == 0);
+    ctn_dataset_free(ds);
+    assert_fails(open_one(&ds, "filters.h5:/none"), CTN_EUNSUPPORTED, "has no elements");
+}
+
+/* Opening a pipe must not wait for its writer. */
+static void test_pipe(void **state)
+{
+    (void)state;
+    if (!have_plugin()) skip();
+    ctn_dataset *ds = NULL;
+    unlink("pipe.h5");
+    assert_int_equal(mkfifo("pipe.h5", 0600), 0);
+    assert_fails(open_one(&ds, "pipe.h5:/x"), CTN_EIO, "not a regular file");
+    unlink("pipe.h5");
+}
+
 static void test_trusted(void **state)
 {
     (void)state;
@@ -115,8 +150,8 @@ static void test_trusted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_refused, setup),
-        cmocka_unit_test_setup(test_own, setup),
+        cmocka_unit_test_setup(test_refused, setup), cmocka_unit_test_setup(test_own, setup),
+        cmocka_unit_test_setup(test_absent, setup),  cmocka_unit_test_setup(test_pipe, setup),
         cmocka_unit_test_setup(test_trusted, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

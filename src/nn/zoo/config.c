@@ -4,6 +4,8 @@
  * options of a family. A setting that would change the results and that Catena does not have is an
  * error, never ignored.
  */
+#include <unistd.h>
+
 #include "nn/zoo/zoo.h"
 
 #ifdef CTN_HAVE_YYJSON
@@ -63,6 +65,49 @@ static ctn_status must_be(const config *c, const char *key, const char *only)
     return strcmp(v, only) == 0 ? CTN_OK : unsupported(c, key, v);
 }
 
+double ctn__config_mb;
+
+/* A file of a few bytes can ask for a network of any size, so it is refused before it is made if
+ * its parameters are larger than the memory of this host. rows: of all matrices beside the layers.
+ */
+static ctn_status check_size(const config *c, double layers, double width, double inner,
+                             double hidden, double rows)
+{
+    const double layer_bytes = 1 << 16; /* modules, names, small arrays */
+    const double each = 4 * width * (4 * inner + 2 * hidden) + layer_bytes;
+    const double mb = (layers * each + 4 * width * rows) / (1 << 20);
+    double most = ctn__config_mb;
+    if (most == 0)
+        most = (double)sysconf(_SC_PHYS_PAGES) / (1 << 20) * (double)sysconf(_SC_PAGESIZE);
+    if (mb <= most) return CTN_OK;
+    return ctn_fail(CTN_EUNSUPPORTED,
+                    "zoo_open: %s describes a network of about %.0f MB, but this host has only "
+                    "%.0f MB of memory",
+                    c->path, mb, most);
+}
+
+/* What a key that is missing, or 0, stands for is at most this. */
+static double at_least(const config *c, const char *key, double usual)
+{
+    const int64_t n = whole(c, key, 0);
+    return n > 0 ? (double)n : usual;
+}
+
+/* Rows of the matrices of tokens and positions. */
+static double token_rows(const config *c, const char *positions)
+{
+    return 2 * at_least(c, "vocab_size", 50257) + at_least(c, positions, 1024);
+}
+
+/* The same for the families that share the keys of layers. */
+static ctn_status check_layers(const config *c, double rows)
+{
+    const double width = at_least(c, "hidden_size", 1024);
+    const double inner = at_least(c, "num_attention_heads", 16) * at_least(c, "head_dim", 0);
+    return check_size(c, at_least(c, "num_hidden_layers", 24), width, inner > width ? inner : width,
+                      1.5 * at_least(c, "intermediate_size", 4 * width), rows);
+}
+
 /* ---- families -------------------------------------------------------------------------------- */
 
 static ctn_status open_gpt2(ctn_module **m, ctn_context *ctx, const config *c)
@@ -73,6 +118,8 @@ static ctn_status open_gpt2(ctn_module **m, ctn_context *ctx, const config *c)
         return unsupported(c, "n_inner", "not 4 n_embd");
     if (real(c, "layer_norm_epsilon", 1e-5) != 1e-5)
         return unsupported(c, "layer_norm_epsilon", "not 1e-5");
+    const double w = at_least(c, "n_embd", 1024);
+    CTN_TRY(check_size(c, at_least(c, "n_layer", 24), w, w, 4 * w, token_rows(c, "n_positions")));
     return ctn_zoo_gpt(m, ctx,
                        CTN_OPT(ctn_gpt_opt, .vocabulary = whole(c, "vocab_size", 50257),
                                .block = whole(c, "n_positions", 1024), .width = width,
@@ -103,6 +150,7 @@ static ctn_status open_llama(ctn_module **m, ctn_context *ctx, const config *c)
     CTN_TRY(must_be(c, "hidden_act", "silu"));
     if (flag(c, "mlp_bias", false)) return unsupported(c, "mlp_bias", "true");
     if (flag(c, "attention_bias", false)) return unsupported(c, "attention_bias", "true");
+    CTN_TRY(check_layers(c, token_rows(c, "max_position_embeddings")));
     return ctn_zoo_llama(m, ctx,
                          CTN_OPT(ctn_llama_opt, .vocabulary = whole(c, "vocab_size", 0),
                                  .block = whole(c, "max_position_embeddings", 0),
@@ -148,6 +196,8 @@ static ctn_status open_bert(ctn_module **m, ctn_context *ctx, const config *c)
     if (flag(c, "is_decoder", false)) return unsupported(c, "is_decoder", "true");
     if (!flag(c, "tie_word_embeddings", true))
         return unsupported(c, "tie_word_embeddings", "false");
+    CTN_TRY(check_layers(c, token_rows(c, "max_position_embeddings") + (double)labels(c) +
+                                (double)whole(c, "type_vocab_size", 0)));
     return ctn_zoo_bert(m, ctx,
                         CTN_OPT(ctn_bert_opt, .vocabulary = whole(c, "vocab_size", 0),
                                 .block = whole(c, "max_position_embeddings", 0),
@@ -178,6 +228,10 @@ static ctn_status open_vit(ctn_module **m, ctn_context *ctx, const config *c)
     if (!flag(c, "qkv_bias", true)) return unsupported(c, "qkv_bias", "false");
     CTN_TRY(side(c, "image_size", 224, &image));
     CTN_TRY(side(c, "patch_size", 16, &patch));
+    const double patches = patch > 0 ? (double)image / (double)patch : 0;
+    CTN_TRY(
+        check_layers(c, (double)labels(c) + patches * patches +
+                            (double)whole(c, "num_channels", 3) * (double)patch * (double)patch));
     return ctn_zoo_vit(m, ctx,
                        CTN_OPT(ctn_vit_opt, .classes = labels(c),
                                .in_channels = whole(c, "num_channels", 3), .image = image,

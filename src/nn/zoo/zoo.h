@@ -12,6 +12,9 @@
 
 #include "nn/nn.h"
 
+/* Megabytes of parameters that config.json may ask for; 0: the memory of the host. Tests set it. */
+extern double ctn__config_mb;
+
 /* Create a module that owns `bytes` zeroed bytes as its self, whose first `refs` members are
  * pointers to modules and variables below it (ctn__module_own). *m is NULL on failure. */
 ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes,

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""command.py BUILD WORK COUNT SEED [FOLDER ...]: pass COUNT changed files, and all files of the
+folders, to the command of a build (dev/hostile files). Each call must end with an exit code of the
+command, without a report of a sanitizer, within SECONDS of processor time and MEGABYTES of memory.
+Files that fail are kept in WORK/failed with the command line. Exit code 1: there are some."""
+import collections
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+
+TOP = Path(__file__).resolve().parent
+SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
+
+# What is called with a file of a target: its name in the folder of the case, and command lines. X
+# are arrays, W weights of the network mlp for them, both valid. The folder "run" has W and a
+# config.yaml.
+CALLS = {
+    "onnx": ("m.onnx", ["explain ./m.onnx", "predict ./m.onnx --data X --out out.npy",
+                        "eval ./m.onnx --data X --target X"]),
+    "safetensors": ("w.safetensors", ["weights w.safetensors",
+                                      "weights w.safetensors --model vit_s16",
+                                      "predict mlp --weights w.safetensors --data X --target X"]),
+    "pytorch": ("w.pt", ["weights w.pt", "predict mlp --weights w.pt --data X --target X"]),
+    "npy": ("x.npy", ["predict --weights W --data x.npy", "eval --weights W --data X "
+                      "--target x.npy"]),
+    "csv": ("x.csv", ["predict --weights W --data x.csv",
+                      "eval --weights W --data x.csv --target t"]),
+    "hdf5": ("x.h5", ["predict --weights W --data x.h5:/a", "eval --weights W --data x.h5:/g/b "
+                      "--target x.h5:/c"]),
+    "netcdf": ("x.nc", ["predict --weights W --data x.nc:/t,p --fill 0"]),
+    "image": ("a.jpg", ["predict resnet18 --weights W --data a.jpg"]),
+    "yaml": ("run/config.yaml", ["predict --weights run/w.safetensors --data X",
+                                 "eval --weights run/w.safetensors --data X --target X"]),
+    "config": ("n/config.json", ["explain ./n", "weights W --model ./n/config.json"]),
+    "timeline": ("t.json", ["timeline t.json"]),
+    "step": ("./s.step", ["plan ./s.step"]),
+    "manifest": ("state/000000001/manifest.txt", ["checkpoint verify .", "checkpoint list ."]),
+}
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(command, line, folder):
+    """Why this call is not acceptable; empty: it is."""
+    env = {**os.environ, "CATENA_THREADS": "1", "CATENA_CACHE_DIR": "none", "CATENA_TUNE": "0",
+           "OMP_WAIT_POLICY": "passive", "UBSAN_OPTIONS": f"exitcode={REPORT}",
+           "ASAN_OPTIONS": f"exitcode={REPORT}:allocator_may_return_null=1:quarantine_size_mb=64"}
+    with tempfile.TemporaryFile() as out:
+        done = subprocess.Popen([command, *line.split()], cwd=folder, env=env, preexec_fn=limits,
+                                stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        timer = threading.Timer(WALL_SECONDS, done.kill)  # a call that waits takes no time
+        timer.start()
+        _, status, used = os.wait4(done.pid, 0)
+        timer.cancel()
+        done.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    seconds, mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    if done.returncode < 0 or done.returncode >= REPORT or "Sanitizer" in text:
+        return f"exit code {done.returncode}, {seconds:.1f} s, {mb:.0f} MB\n{text[-6000:]}"
+    if mb > MEGABYTES:
+        return f"{mb:.0f} MB of memory"
+    return ""
+
+
+def prepare(command, work):
+    """Valid arrays and weights."""
+    good = work / "good"
+    shutil.rmtree(good, ignore_errors=True)
+    good.mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    np.save(good / "x.npy", rng.random((8, 4), dtype="f4"))
+    options = ["--data", "x.npy", "--target", "x.npy", "--epochs", "1", "--out", "run"]
+    subprocess.run([command, "train", "mlp", *options], cwd=good, check=True, capture_output=True)
+    return good
+
+
+def cases(build, work, count, seed, folders):
+    """(target, file): the given files, and then the changed ones."""
+    for folder in folders:
+        for path in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
+            target = {".onnx": "onnx", ".h5": "hdf5", ".npy": "npy", ".yaml": "yaml",
+                      ".safetensors": "safetensors", ".pt": "pytorch"}.get(path.suffix)
+            if target:
+                yield target, path
+    for k, target in enumerate(CALLS):
+        n = (count + len(CALLS) - 1 - k) // len(CALLS)
+        made = work / "files" / target
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        corpora = [TOP / "corpus" / target, build / "tests/fuzz/grown" / target]
+        subprocess.run([build / f"tests/fuzz/fuzz_{target}", "--write", made, "--cases", str(n),
+                        "--seed", str(seed), *(c for c in corpora if c.is_dir())], check=True,
+                       stdout=subprocess.DEVNULL)
+        yield from ((target, path) for path in sorted(made.iterdir()))
+
+
+def main():
+    build, work = (Path(a).resolve() for a in sys.argv[1:3])
+    count, seed = int(sys.argv[3]), int(sys.argv[4])
+    command = build / "bin/catena"
+    good = prepare(command, work)
+    names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors")}
+    calls, failed = collections.Counter(), 0
+    for target, path in cases(build, work, count, seed, sys.argv[5:]):
+        name, lines = CALLS[target]
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(good / "run", Path(folder) / "run")
+            shutil.copy(names["W"], Path(folder) / "run/w.safetensors")
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, file)
+            for line in lines:
+                line = " ".join(names.get(word, word) for word in line.split())
+                why = run(command, line, folder)
+                calls[target] += 1
+                if why:
+                    failed += 1
+                    kept = work / "failed" / f"{target}-{path.name}"
+                    kept.parent.mkdir(exist_ok=True)
+                    shutil.copy(path, kept)
+                    print(f"{kept}: catena {line}\n{why}", flush=True)
+    print(f"{sum(calls.values())} calls, {failed} failed:", dict(calls))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
