@@ -118,11 +118,11 @@ typedef struct {
     uint64_t sent; /* in the last step */
 } training;
 
-static ctn_status begin_training(training *t, const job *j, ctn_precision precision, int shard,
+static ctn_status begin_training(training *t, const job *j, ctn_precision policy, int shard,
                                  int unused, int bucket)
 {
     CTN_TRY(ctn_context_new(&t->ctx, CTN_OPT(ctn_context_opt, .threads = 1, .seed = 5,
-                                             .precision = precision)));
+                                             .precision = policy)));
     ctn_var *var[MOST_VARS];
     const char *name[MOST_VARS];
     ctn_vars all = {.var = var, .name = name};
