@@ -86,7 +86,7 @@ static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
     const ctn_desc wt = transposed(&a->din[1]);
     ctn__prim *prim;
     CTN_TRY(make(&prim, a->engine, &a->din[0], &wt, a->nin > 2 ? &a->din[2] : NULL, &a->dout[0],
-                 (ctn__elt)a->attr[ACT], 0));
+                 (ctn__elt)a->attr[ACT]));
     return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
 }
 

@@ -75,7 +75,7 @@ static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
     const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
     const ctn_desc q = turned(&a->din[1], a->attr[TRANS_B]);
     ctn__prim *prim;
-    CTN_TRY(make(&prim, a->engine, &p, &q, NULL, &a->dout[0], CTN__ELT_NONE, 0));
+    CTN_TRY(make(&prim, a->engine, &p, &q, NULL, &a->dout[0], CTN__ELT_NONE));
     return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
 }
 
