@@ -93,7 +93,7 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
 {
     static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
     const ctn_desc *c = &a->dout[0];
-    for (int i = 0; i < 2; i++) ctn__ask_spread(&a->din[i]);
+    for (int i = 0; i < 2; i++) ctn__ask_matrix(&a->din[i]);
     const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
     const int64_t K = p.dim[p.ndim - 1];
     a->flops = ctn__work(2.0 * (double)ctn__count(c) * (double)K);
