@@ -20,7 +20,8 @@ typedef void (*ctn_log_fn)(void *user, const char *message);
  * thread may still be inside the previous function. Local; process-wide. */
 CTN_API void ctn_set_log(ctn_log_fn fn, void *user);
 /* Send notices to fn; fn NULL: drop them, which is the default. A notice says that a long
- * operation, such as timing kernels, has started or finished. Otherwise like ctn_set_log. Local;
+ * operation, such as timing kernels, has started or finished, or that the op of a line runs on a
+ * kernel that is hundreds of times slower than others. Otherwise like ctn_set_log. Local;
  * process-wide. */
 CTN_API void ctn_set_notice(ctn_log_fn fn, void *user);
 

@@ -44,7 +44,8 @@ CTN_API ctn_tensor *ctn_add_at(const char *at, ctn_tensor *a, ctn_tensor *b);
 
 /* ---- activations ---------------------------------------------------------------------------- */
 
-/* y = max(x, 0). Errors: EDTYPE. */
+/* y = max(x, 0). NaN stays NaN. Where a plan computes it together with a linear layer or a
+ * convolution that gives x, -infinity becomes NaN too. Errors: EDTYPE. */
 CTN_API ctn_tensor *ctn_relu_at(const char *at, ctn_tensor *x);
 #define ctn_relu(...) ctn_relu_at(CTN_HERE, __VA_ARGS__)
 

@@ -58,9 +58,7 @@ static ctn_status append_post(setting *t, const ctn__engine *e, const ctn_desc *
         if (t->extra[i])
             CTN__DNNL(st, done, "convolution",
                       dnnl_post_ops_append_binary(ops, dnnl_binary_add, t->extra[i]));
-    if (post->act != CTN__ELT_NONE)
-        CTN__DNNL(st, done, "convolution",
-                  dnnl_post_ops_append_eltwise(ops, ctn__dnnl_alg(post->act), 0, 0));
+    CTN__DNNL(st, done, "convolution", ctn__dnnl_append(ops, post->act));
     CTN__DNNL(st, done, "convolution", dnnl_primitive_attr_set_post_ops(t->attr, ops));
 done:
     if (ops) dnnl_post_ops_destroy(ops);
@@ -93,7 +91,7 @@ static ctn_status set_up(setting *t, const ctn__engine *e, const ctn__conv_shape
     CTN_TRY(ctn__dnnl_desc(&t->x, e, &nx));
     CTN_TRY(ctn__dnnl_desc(&t->y, e, &ny));
     if (bias) CTN_TRY(ctn__dnnl_desc(&t->b, e, bias));
-    CTN_TRY(ctn__dnnl_attr(&t->attr, post->scale ? CTN__ELT_NONE : post->act, 0));
+    CTN_TRY(ctn__dnnl_attr(&t->attr, post->scale ? CTN__ELT_NONE : post->act));
     if (post->scale) CTN_TRY(append_post(t, e, y, post));
     CTN__DNNL(st, done, "convolution", any_weights(&t->w, w, s->groups));
 done:

@@ -2,6 +2,7 @@
  *
  * The oneDNN engine, its errors, and the generic prepared primitive.
  */
+#include <float.h>
 #include <omp.h>
 #include <pthread.h>
 
@@ -268,17 +269,17 @@ uint64_t ctn__layout_key(const ctn__engine *e, const ctn_desc *d)
     return ctn__hash(&key, sizeof key).lo;
 }
 
-dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f)
+/* oneDNN's relu, and everything else that it computes by a maximum, turns NaN into 0. So this is
+ * x max(0, min(1, FLT_MAX x)), and the absolute value of that, because the product of a negative
+ * number is -0. NaN stays NaN, and -infinity becomes NaN. */
+dnnl_status_t ctn__dnnl_append(dnnl_post_ops_t ops, ctn__elt act)
 {
-    switch (f) {
-    case CTN__ELT_RELU: return dnnl_eltwise_relu;
-    case CTN__ELT_NONE:
-    case CTN__ELT_ADD: break;
-    }
-    return dnnl_alg_kind_undef;
+    if (act != CTN__ELT_RELU) return dnnl_success;
+    const dnnl_status_t s = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_hardswish, FLT_MAX, 0);
+    return s == dnnl_success ? dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_abs, 0, 0) : s;
 }
 
-ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha)
+ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act)
 {
     ctn_status st = CTN_OK;
     dnnl_post_ops_t po = NULL;
@@ -291,9 +292,8 @@ ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha
     if (act != CTN__ELT_NONE) {
         CTN__DNNL(st, done, "attributes", dnnl_post_ops_create(&po));
         CTN__DNNL(st, done, "attributes",
-                  act == CTN__ELT_ADD
-                      ? dnnl_post_ops_append_sum(po, 1, 0, dnnl_data_type_undef)
-                      : dnnl_post_ops_append_eltwise(po, ctn__dnnl_alg(act), alpha, 0));
+                  act == CTN__ELT_ADD ? dnnl_post_ops_append_sum(po, 1, 0, dnnl_data_type_undef)
+                                      : ctn__dnnl_append(po, act));
         CTN__DNNL(st, done, "attributes", dnnl_primitive_attr_set_post_ops(*attr, po));
     }
 done:

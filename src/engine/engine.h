@@ -64,16 +64,16 @@ typedef enum {
 /* C = act(A B + bias): batched (any number of leading dimensions, 1 broadcasts), any strides. bias
  * may be NULL. Arguments of run: A, B, bias, C. */
 ctn_status ctn__prim_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
-                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha);
+                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act);
 /* The same for two dimensions in f32 by oneDNN's inner product, which has a kernel that packs less
  * and is often 10 to 20 % faster. A and B are row-major, or one of them is the transpose of a
  * row-major matrix; bias and act only if that is B. *p stays NULL where oneDNN has no such kernel.
  * Arguments of run: A, B, bias, C. */
 ctn_status ctn__prim_inner(ctn__prim **p, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
-                           const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha);
+                           const ctn_desc *bias, const ctn_desc *c, ctn__elt act);
 typedef ctn_status ctn__product_maker(ctn__prim **p, ctn__engine *e, const ctn_desc *a,
                                       const ctn_desc *b, const ctn_desc *bias, const ctn_desc *c,
-                                      ctn__elt act, float alpha);
+                                      ctn__elt act);
 /* C (m,n) = A (m,k) B (k,n) in f32, or C += A B (gemm.c). ta, tb: A, B are stored transposed. lda,
  * ldb, ldc: elements from one stored row to the next. */
 typedef struct {
@@ -119,8 +119,5 @@ ctn_status ctn__prim_conv(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
 /* dst = src in another layout or type. Arguments of run: src, dst. */
 ctn_status ctn__prim_reorder(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
                              const ctn_desc *dst);
-/* dst = softmax of src along axis. Arguments of run: src, dst. */
-ctn_status ctn__prim_softmax(ctn__prim **p, ctn__engine *e, const ctn_desc *src,
-                             const ctn_desc *dst, int axis);
 
 #endif

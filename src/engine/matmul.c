@@ -73,7 +73,7 @@ static dnnl_status_t inner_pd(dnnl_primitive_desc_t *pd, const inner *f, ctn__en
 }
 
 ctn_status ctn__prim_inner(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
-                           const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha)
+                           const ctn_desc *bias, const ctn_desc *c, ctn__elt act)
 {
     ctn_status st = CTN_OK;
     inner f;
@@ -92,7 +92,7 @@ ctn_status ctn__prim_inner(ctn__prim **out, ctn__engine *e, const ctn_desc *a, c
         CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[i], e, &d));
     }
     if (bias) CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&more, e, bias));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act));
     if (inner_pd(&pd, &f, e, md, more, attr) == dnnl_success &&
         strstr(ctn__dnnl_kernel(pd), "gemm:jit")) {
         const int at[3] = {f.x, f.w, f.y};
@@ -111,7 +111,7 @@ done:
 }
 
 ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, const ctn_desc *b,
-                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act, float alpha)
+                            const ctn_desc *bias, const ctn_desc *c, ctn__elt act)
 {
     ctn_status st = CTN_OK;
     dnnl_memory_desc_t md[4] = {NULL};
@@ -123,7 +123,7 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     int64_t k = b->dim[b->ndim - 2];
     if (nd == 2 && !bias && act == CTN__ELT_NONE && k >= 16 && c->dim[0] >= 2 * k &&
         c->dim[1] >= 2 * k) {
-        CTN_TRY(is_turned(a) ? ctn__prim_inner(out, e, a, b, NULL, c, act, 0) : CTN_OK);
+        CTN_TRY(is_turned(a) ? ctn__prim_inner(out, e, a, b, NULL, c, act) : CTN_OK);
         if (*out) return CTN_OK;
     }
     ctn_desc wa = widen(a, nd), wb = widen(b, nd);
@@ -134,7 +134,7 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
         CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[2], e, &wbias));
     }
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, c));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act, alpha));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act));
     CTN__DNNL(st, done, "matmul",
               dnnl_matmul_primitive_desc_create(&pd, e->engine, md[0], md[1], md[2], md[3], attr));
     CTN__DNNL(st, done, "matmul", ctn__dnnl_settle(pd));

@@ -62,8 +62,9 @@ ctn_status ctn__dnnl_grouped(dnnl_memory_desc_t *md, const ctn_desc *d, int64_t 
 /* Gives d the layout of md, as a layout that the engine keeps. */
 ctn_status ctn__dnnl_layout(ctn__engine *e, ctn_desc *d, const_dnnl_memory_desc_t md);
 /* Attributes of every primitive: scratchpad from the caller, strict math, act applied last. */
-ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act, float alpha);
-dnnl_alg_kind_t ctn__dnnl_alg(ctn__elt f);
+ctn_status ctn__dnnl_attr(dnnl_primitive_attr_t *attr, ctn__elt act);
+/* Appends act, which is not CTN__ELT_ADD, to what a primitive does with its result. */
+dnnl_status_t ctn__dnnl_append(dnnl_post_ops_t ops, ctn__elt act);
 
 /* The name of pd's kernel. */
 const char *ctn__dnnl_kernel(const_dnnl_primitive_desc_t pd);

@@ -48,7 +48,7 @@ ctn_status ctn__prim_packed(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     *out = NULL;
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&ma, e, a));
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&mc, e, c));
-    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE, 0));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, CTN__ELT_NONE));
     CTN__DNNL(st, done, "memory descriptor",
               dnnl_memory_desc_create_with_tag(&mw, 2, dims, ctn__dnnl_type(w->dtype),
                                                dnnl_format_tag_any));

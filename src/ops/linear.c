@@ -86,7 +86,7 @@ static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
     const ctn_desc wt = transposed(&a->din[1]);
     ctn__prim *prim;
     CTN_TRY(make(&prim, a->engine, &a->din[0], &wt, a->nin > 2 ? &a->din[2] : NULL, &a->dout[0],
-                 (ctn__elt)a->attr[ACT], 0));
+                 (ctn__elt)a->attr[ACT]));
     return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
 }
 
@@ -103,7 +103,7 @@ static ctn_status by_inner(ctn_prepare_args *a)
 static ctn_status linear_prepare(ctn_prepare_args *a)
 {
     static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
-    for (int i = 0; i < a->nin; i++) ctn__ask_spread(&a->din[i]);
+    for (int i = 0; i < 2; i++) ctn__ask_matrix(&a->din[i]);
     const ctn_desc *x = &a->din[0], *y = &a->dout[0];
     a->flops = ctn__work(2.0 * (double)ctn__count(y) * (double)x->dim[1]);
     a->kernel = "empty";

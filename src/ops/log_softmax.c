@@ -6,26 +6,31 @@
  */
 #include <math.h>
 
+#include "engine/isa.h"
 #include "ops/common/softmax.h"
 #include "ops/common/vmath.h"
 
 enum { AXIS, NATTR };
+enum { LANES = 64, SUMS = 16 };
 static const char *const attr_names[] = {"axis"};
 
 #define T float
 #define EXP ctn__expf
 #define NAME(x) x##_f32
+#define LOG 1
 #include "ops/common/log_softmax_body.h"
 
 #define T double
 #define EXP exp
 #define NAME(x) x##_f64
+#define LOG 1
 #include "ops/common/log_softmax_body.h"
 
 static ctn_status log_softmax_run(const ctn_run_args *a)
 {
-    static const ctn__axis_kernels f32 = {forward_row_f32, forward_cols_f32};
-    static const ctn__axis_kernels f64 = {forward_row_f64, forward_cols_f64};
+    const ctn__isa isa = ctn__isa_in_use();
+    const ctn__axis_kernels f32 = {forward_row_f32[isa], forward_cols_f32[isa]};
+    const ctn__axis_kernels f64 = {forward_row_f64[isa], forward_cols_f64[isa]};
     return ctn__axis_run(a, &f32, &f64);
 }
 

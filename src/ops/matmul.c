@@ -75,7 +75,7 @@ static ctn_status by_prim(ctn_prepare_args *a, ctn__product_maker *make)
     const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
     const ctn_desc q = turned(&a->din[1], a->attr[TRANS_B]);
     ctn__prim *prim;
-    CTN_TRY(make(&prim, a->engine, &p, &q, NULL, &a->dout[0], CTN__ELT_NONE, 0));
+    CTN_TRY(make(&prim, a->engine, &p, &q, NULL, &a->dout[0], CTN__ELT_NONE));
     return prim ? ctn__with_prim(a, prim, prim_run) : CTN_END;
 }
 
@@ -93,7 +93,7 @@ static ctn_status matmul_prepare(ctn_prepare_args *a)
 {
     static const ctn__way ways[] = {{"matmul", by_matmul}, {"inner", by_inner}};
     const ctn_desc *c = &a->dout[0];
-    for (int i = 0; i < 2; i++) ctn__ask_spread(&a->din[i]);
+    for (int i = 0; i < 2; i++) ctn__ask_matrix(&a->din[i]);
     const ctn_desc p = turned(&a->din[0], a->attr[TRANS_A]);
     const int64_t K = p.dim[p.ndim - 1];
     a->flops = ctn__work(2.0 * (double)ctn__count(c) * (double)K);

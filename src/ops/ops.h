@@ -43,9 +43,10 @@ ctn_status ctn__few_rows_run(const ctn_run_args *a);
 ctn_tensor *ctn__root(const char *at, ctn_tensor *x);
 /* x (...,C) as (rows,C); x itself if it has two dimensions. x must have at least one dimension. */
 ctn_tensor *ctn__rows_of(const char *at, ctn_tensor *x);
-/* For use in a prepare: ask the plan to copy a broadcast operand into memory without strides of 0.
- * The engine has only slow reference kernels for those. */
-void ctn__ask_spread(ctn_desc *d);
+/* For use in the prepare of a product: ask the plan for a plain copy of an operand for which the
+ * engine has only slow reference kernels: one that is broadcast, or has steps in both of its last
+ * dimensions. */
+void ctn__ask_matrix(ctn_desc *d);
 /* A number of operations, as ctn_prepare_args.flops: sizes at the limit do not overflow. */
 static inline int64_t ctn__work(double n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax along one axis: y = exp(x - max) / sum. oneDNN computes f32, a plain loop f64.
+ * softmax along one axis: y = exp(x - max) / sum, with the sum in double.
  * Gradient: gx = y (gy - sum(gy y)), one kernel, which can be differentiated again.
  *
  * A tensor is viewed as (outer, C, inner) around the axis. The inner columns are processed
@@ -8,9 +8,12 @@
  */
 #include <math.h>
 
+#include "engine/isa.h"
 #include "ops/common/softmax.h"
+#include "ops/common/vmath.h"
 
 enum { AXIS, NATTR };
+enum { LANES = 64, SUMS = 16 };
 static const char *const attr_names[] = {"axis"};
 
 ctn_status ctn__softmax_infer(ctn_infer_args *a)
@@ -54,35 +57,24 @@ ctn_status ctn__axis_run(const ctn_run_args *a, const ctn__axis_kernels *f32,
     return CTN_OK;
 }
 
-static ctn_status softmax_prepare(ctn_prepare_args *a)
-{
-    const ctn_desc *x = &a->din[0];
-    if (x->dtype != CTN_F32 || ctn__count(x) == 0) return CTN_OK;
-    ctn__axis_view v = ctn__axis_view_of(x, a->attr[AXIS]);
-    ctn_desc d = {.dtype = CTN_F32, .ndim = 3, .dim = {v.outer, v.C, v.inner}};
-    ctn__plain(&d);
-    ctn__prim *p;
-    CTN_TRY(ctn__prim_softmax(&p, a->engine, &d, &d, 1));
-    return ctn__with_prim(a, p, ctn__run_prim);
-}
+#define T float
+#define EXP ctn__expf
+#define NAME(x) x##_f32
+#define LOG 0
+#include "ops/common/softmax_body.h"
 
-/* f64, and f32 tensors without elements. */
+#define T double
+#define EXP exp
+#define NAME(x) x##_f64
+#define LOG 0
+#include "ops/common/softmax_body.h"
+
 static ctn_status softmax_run(const ctn_run_args *a)
 {
-    if (ctn__count(&a->din[0]) == 0) return CTN_OK;
-    ctn__axis_view v = ctn__axis_view_of(&a->din[0], a->attr[AXIS]);
-    int64_t rows = v.outer * v.inner;
-#pragma omp parallel for schedule(static) if (rows * v.C > CTN__GRAIN)
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t at = r / v.inner * v.C * v.inner + r % v.inner;
-        const double *x = (const double *)a->in[0] + at;
-        double *y = (double *)a->out[0] + at;
-        double m = x[0], s = 0;
-        for (int64_t c = 1; c < v.C; c++) m = x[c * v.inner] > m ? x[c * v.inner] : m;
-        for (int64_t c = 0; c < v.C; c++) s += y[c * v.inner] = exp(x[c * v.inner] - m);
-        for (int64_t c = 0; c < v.C; c++) y[c * v.inner] /= s;
-    }
-    return CTN_OK;
+    const ctn__isa isa = ctn__isa_in_use();
+    const ctn__axis_kernels f32 = {forward_row_f32[isa], forward_cols_f32[isa]};
+    const ctn__axis_kernels f64 = {forward_row_f64[isa], forward_cols_f64[isa]};
+    return ctn__axis_run(a, &f32, &f64);
 }
 
 static ctn_tensor *softmax_grad_of(const char *at, ctn_tensor *y, ctn_tensor *g,
@@ -109,17 +101,8 @@ ctn_op ctn__op_softmax = {
     .attr_names = attr_names,
     .infer = ctn__softmax_infer,
     .grad = softmax_grad,
-    .prepare = softmax_prepare,
     .run = softmax_run,
 };
-
-#define T float
-#define NAME(x) x##_f32
-#include "ops/common/softmax_body.h"
-
-#define T double
-#define NAME(x) x##_f64
-#include "ops/common/softmax_body.h"
 
 static ctn_status softmax_grad_run(const ctn_run_args *a)
 {

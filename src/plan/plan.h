@@ -137,6 +137,7 @@ struct ctn__planner {
     uint64_t *miss_tape;
     size_t miss_n, miss_cap, miss_at;
     int miss_run;
+    bool slow_told; /* the host knows of a reference kernel */
 };
 
 /* ---- building (build.c) --------------------------------------------------------------------- */
@@ -240,6 +241,12 @@ ctn_status ctn__plan_run(ctn__planner *pl, ctn__plan *p);
 ctn_status ctn__plan_args(ctn__planner *pl, ctn__plan *p); /* last step of building */
 
 void ctn__note_miss(ctn_context *ctx, ctn__planner *pl); /* rule 8 (miss.c) */
+
+/* ---- reference kernels (slow.c) ------------------------------------------------------------- */
+
+const char *ctn__why_slow(const ctn__plan *p, const ctn__pnode *n); /* NULL: it is not slow */
+/* Notify the host, once per context, if the plan spends too much of its arithmetic there. */
+void ctn__note_slow(ctn__planner *pl, const ctn__plan *p);
 
 /* ---- text (text.c) -------------------------------------------------------------------------- */
 

@@ -107,6 +107,7 @@ static ctn_status build(ctn_context *ctx, ctn__planner *pl, ctn__flush_kind kind
         ctn__plan_free(p);
         return st;
     }
+    ctn__note_slow(pl, p);
     p->key = key;
     p->bytes = plan_cost(p);
     if (ctx->eager) {

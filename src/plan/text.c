@@ -118,24 +118,6 @@ static int reordered_inputs(const ctn__plan *p, const ctn__pnode *n)
     return count;
 }
 
-/* Why the ops or the engine fell back to a reference kernel, as far as the operands show it. */
-static const char *why_slow(const ctn__pnode *n, const ctn_desc *d)
-{
-    bool f16 = false, stride = false;
-    if (!strstr(n->kernel, "ref")) return NULL;
-    for (int i = 0; i < n->nin + n->nout; i++) {
-        f16 |= d[i].dtype == CTN_F16;
-        for (int k = 0; k < d[i].ndim && d[i].layout == 0; k++)
-            stride |= d[i].dim[k] > 1 && d[i].stride[k] <= 0;
-    }
-    if (f16 && !ctn__engine_trains_f16()) return "f16 is slow on CPUs without AMX-FP16";
-    if (stride) return "an operand is broadcast or reversed: a stride is 0 or negative";
-    for (int i = 0; i < n->nattr && n->op->attr_names; i++)
-        if (strcmp(n->op->attr_names[i], "groups") == 0 && n->attr[i] > 1)
-            return "the engine has no faster kernel for this number of groups and channels";
-    return "the engine has no faster kernel for these operands";
-}
-
 ctn_status ctn_context_visit_plan(ctn_context *ctx, ctn_plan_fn fn, void *user)
 {
     if (!ctx || !fn)
@@ -151,7 +133,7 @@ ctn_status ctn_context_visit_plan(ctn_context *ctx, ctn_plan_fn fn, void *user)
                                .op = n->op->name,
                                .kernel = n->kernel,
                                .at = n->at,
-                               .slow = why_slow(n, d),
+                               .slow = ctn__why_slow(p, n),
                                .nin = n->nin,
                                .nout = n->nout,
                                .in = d,

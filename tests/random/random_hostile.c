@@ -76,8 +76,9 @@ bool rm_hostile_call(machine *m, int at, ctn_tensor *x)
     return true;
 }
 
-/* Between scopes: one that fails when it runs leaves the context as it was. */
-bool rm_hostile_scope(machine *m)
+/* Between scopes: one that fails when it runs leaves the context as it was. It counts as a step,
+ * from which random numbers follow, so the counter is set back. */
+static bool hostile_scopes(machine *m)
 {
     int64_t index[1] = {ends[(unsigned)m->run % NENDS]}, one[MAXDIM] = {1, 1, 1, 1};
     for (int v = 0; v < VARS; v++) {
@@ -97,4 +98,11 @@ bool rm_hostile_scope(machine *m)
         ctn_error_clear();
     }
     return true;
+}
+
+bool rm_hostile_scope(machine *m)
+{
+    ctn_context_state was;
+    ctn_context_get_state(m->ctx, &was);
+    return hostile_scopes(m) && ctn_context_set_state(m->ctx, &was) == CTN_OK;
 }

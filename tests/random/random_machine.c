@@ -70,16 +70,45 @@ typedef struct {
     int at;
 } visitor;
 
+static size_t bytes_of(const machine *m, const shape *s)
+{
+    return (size_t)rp_count(s) * ctn_dtype_size(m->type);
+}
+
+static double get(const machine *m, const void *x, int64_t i)
+{
+    return m->type == CTN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+static void put(const machine *m, void *x, int64_t i, double v)
+{
+    if (m->type == CTN_F64) ((double *)x)[i] = v;
+    else ((float *)x)[i] = (float)v;
+}
+
+static void note(machine *m, int at, const shape *s, const void *x)
+{
+    double *v = rp_note(&m->log, at, m->run, rp_count(s), true);
+    for (int64_t i = 0; i < rp_count(s); i++) v[i] = get(m, x, i);
+}
+
+/* The data of input or variable k. */
+static void *filled(const machine *m, int run, int k, const shape *s)
+{
+    void *x = malloc(bytes_of(m, s) + 8);
+    for (int64_t i = 0; i < rp_count(s); i++) put(m, x, i, rp_value(m->g, run, k, i));
+    return x;
+}
+
 static ctn_status note_state(void *user, const char *name, ctn_dtype type, int ndim,
                              const int64_t *dims, void *data)
 {
     const visitor *v = user;
     shape s = {.nd = ndim < MAXDIM ? ndim : MAXDIM};
     (void)name;
-    if (type != CTN_F32) return CTN_OK;
+    if (type != v->m->type) return CTN_OK;
     for (int i = 0; i < s.nd; i++) s.d[i] = dims[i];
-    float *to = rp_note(&v->m->log, v->at, v->m->run, rp_count(&s), true);
-    memcpy(to, data, (size_t)rp_count(&s) * sizeof *to);
+    note(v->m, v->at, &s, data);
     return CTN_OK;
 }
 
@@ -95,21 +124,14 @@ static void save(machine *m, int at)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-static size_t bytes_of(const shape *s)
-{
-    return (size_t)rp_count(s) * sizeof(float);
-}
-
+/* Column-major, or with steps of 2, or both. */
 static ctn_tensor *input(machine *m, int at, const ins *i)
 {
-    int64_t n = rp_count(&i->sh), stride[MAXDIM], s = 1, idx[MAXDIM];
-    float *x = m->data[at];
-    if (!x) x = m->data[at] = malloc((size_t)n * sizeof(float) + 8);
-    if (!i->flag[0]) {
-        rp_fill(x, data_run(m), at, n);
-        return ctn_input(m->ctx, x, CTN_F32, i->sh.nd, i->sh.d);
-    }
-    for (int k = 0; k < i->sh.nd; k++) {
+    int64_t n = rp_count(&i->sh), stride[MAXDIM], s = i->flag[1] ? 2 : 1, idx[MAXDIM];
+    void *x = m->data[at];
+    if (!x) x = m->data[at] = calloc(2, bytes_of(m, &i->sh) + 8);
+    for (int j = 0; j < i->sh.nd; j++) {
+        const int k = i->flag[0] ? j : i->sh.nd - 1 - j;
         stride[k] = s;
         s *= i->sh.d[k];
     }
@@ -117,9 +139,10 @@ static ctn_tensor *input(machine *m, int at, const ins *i)
         int64_t off = 0;
         rp_unravel(&i->sh, e, idx);
         for (int k = 0; k < i->sh.nd; k++) off += idx[k] * stride[k];
-        x[off] = rp_value(data_run(m), at, e);
+        put(m, x, off, rp_value(m->g, data_run(m), at, e));
     }
-    return ctn_input_strided(m->ctx, x, CTN_F32, i->sh.nd, i->sh.d, stride);
+    if (!i->flag[0] && !i->flag[1]) return ctn_input(m->ctx, x, m->type, i->sh.nd, i->sh.d);
+    return ctn_input_strided(m->ctx, x, m->type, i->sh.nd, i->sh.d, stride);
 }
 
 static ctn_tensor *gather(machine *m, int at, const ins *i, ctn_tensor *x)
@@ -132,9 +155,12 @@ static ctn_tensor *gather(machine *m, int at, const ins *i, ctn_tensor *x)
 
 static void read_tensor(machine *m, int at, ctn_tensor *t)
 {
-    int64_t n = ctn_count(t);
-    float *v = rp_note(&m->log, at, m->run, n < 0 ? 0 : n, true);
-    MUST(ctn_read(t, v, (size_t)n * sizeof(float)));
+    const shape s = {1, {ctn_count(t)}};
+    void *x = malloc(bytes_of(m, &s) + 8);
+    const ctn_status st = ctn_read(t, x, bytes_of(m, &s));
+    if (st == CTN_OK) note(m, at, &s, x);
+    free(x);
+    MUST(st);
 }
 
 static void assign_old(machine *m, int at, const ins *i)
@@ -152,14 +178,20 @@ static void assign_old(machine *m, int at, const ins *i)
     if (i->flag[1]) read_tensor(m, at, x);
 }
 
+static ctn_tensor *number(const machine *m, double x)
+{
+    return m->type == CTN_F32 ? ctn_number(m->ctx, x)
+                              : ctn_full(m->ctx, x, m->type, CTN_SCALAR_SHAPE);
+}
+
 static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
 {
     ctn_tensor *a = i->nin > 0 ? m->r[i->in[0]] : NULL, *b = i->nin > 1 ? m->r[i->in[1]] : NULL;
     const shape *s = &i->sh;
     switch (op) {
     case INPUT: return input(m, at, i);
-    case NUMBER: return ctn_number(m->ctx, i->s);
-    case FULL: return ctn_full(m->ctx, i->s * (1 + m->run), CTN_F32, s->nd, s->d);
+    case NUMBER: return number(m, i->s);
+    case FULL: return ctn_full(m->ctx, i->s * (1 + m->run), m->type, s->nd, s->d);
     case USE: return ctn_use(m->var[i->var]);
     case DETACH: return ctn_detach(a);
     case WITH_GRAD: return ctn_with_grad(a);
@@ -176,7 +208,7 @@ static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
     case SUB: return ctn_sub(a, b);
     case MUL: return ctn_mul(a, b);
     case MAXIMUM: return ctn_maximum(a, b);
-    case WHERE: return ctn_where(ctn_less(m->r[i->in[2]], ctn_number(m->ctx, 0)), a, b);
+    case WHERE: return ctn_where(ctn_less(m->r[i->in[2]], number(m, 0)), a, b);
     case MATMUL: return ctn_matmul(a, b, i->flag[0], i->flag[1]);
     case LINEAR: return ctn_linear(a, b, NULL);
     case TRANSPOSE: return ctn_transpose(a, i->n, i->axes);
@@ -184,6 +216,7 @@ static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
     case BROADCAST: return ctn_broadcast_to(a, s->nd, s->d);
     case SUM: return ctn_sum(a, i->n, i->axes, i->flag[0]);
     case MEAN: return ctn_mean(a, i->n, i->axes, i->flag[0]);
+    case SKIP: return ctn_slice_step(a, i->axis, i->at, s->d[i->axis], 2);
     case SLICE: return ctn_slice(a, i->axis, i->at, s->d[i->axis]);
     case CONCAT: return ctn_concat(2, (ctn_tensor *[]){a, b}, i->axis);
     case SPLIT: {
@@ -194,7 +227,7 @@ static ctn_tensor *emit(machine *m, int at, const ins *i, op_id op)
         return o[0];
     }
     case GATHER: return gather(m, at, i, a);
-    case RANDOM: return ctn_random_uniform(m->ctx, -1, 1, CTN_F32, s->nd, s->d);
+    case RANDOM: return ctn_random_uniform(m->ctx, -1, 1, m->type, s->nd, s->d);
     case DROPOUT: return ctn_dropout(a, 0.3);
     case GRAD: {
         ctn_tensor *gx = NULL;
@@ -216,30 +249,36 @@ static void swap(machine *m, int at, const ins *i)
     MUST(ctn_assign(m->var[i->var2], a));
 }
 
+static void read_var(machine *m, int at, int var,
+                     ctn_status (*read)(ctn_var *v, void *dst, size_t bytes))
+{
+    const shape *s = &m->g->var[var];
+    void *x = malloc(bytes_of(m, s) + 8);
+    const ctn_status st = read(m->var[var], x, bytes_of(m, s));
+    if (st == CTN_OK) note(m, at, s, x);
+    free(x);
+    MUST(st);
+}
+
 static void effect(machine *m, int at, const ins *i)
 {
     ctn_tensor *a = m->r[i->in[0]];
     const shape *vs = i->var >= 0 && i->var < VARS ? &m->g->var[i->var] : NULL;
-    float *v;
+    void *v;
     if (!(i->cond >> branch(m) & 1)) return;
     switch (i->op) {
     case ASSIGN: MUST(ctn_assign(m->var[i->var], averaged(m, a))); break;
     case SWAP: swap(m, at, i); break;
     case ASSIGN_OLD: assign_old(m, at, i); break;
     case READ: read_tensor(m, at, a); break;
-    case READ_VAR:
-        v = rp_note(&m->log, at, m->run, rp_count(vs), true);
-        MUST(ctn_var_get(m->var[i->var], v, bytes_of(vs)));
-        break;
+    case READ_VAR: read_var(m, at, i->var, ctn_var_get); break;
     case READ_GRAD:
         if (m->contributed[rp_pool_of(i->var)] == 0) break;
-        v = rp_note(&m->log, at, m->run, rp_count(vs), true);
-        MUST(ctn_var_grad(m->var[i->var], v, bytes_of(vs)));
+        read_var(m, at, i->var, ctn_var_grad);
         break;
     case SET_VAR:
-        v = malloc(bytes_of(vs) + 8);
-        rp_fill(v, m->run, at, rp_count(vs));
-        MUST(ctn_var_set(m->var[i->var], v, bytes_of(vs)));
+        v = filled(m, m->run, at, vs);
+        MUST(ctn_var_set(m->var[i->var], v, bytes_of(m, vs)));
         free(v);
         break;
     case FLUSH: MUST(ctn_flush(m->ctx)); break;
@@ -266,9 +305,8 @@ static void run_once(machine *m)
     const program *g = m->g;
     int at = -1;
     for (int v = 0; v < VARS; v++) {
-        float *x = malloc(bytes_of(&g->var[v]) + 8);
-        rp_fill(x, m->run, 1000 + v, rp_count(&g->var[v]));
-        MUST(ctn_var_set(m->var[v], x, bytes_of(&g->var[v])));
+        void *x = filled(m, m->run, 1000 + v, &g->var[v]);
+        MUST(ctn_var_set(m->var[v], x, bytes_of(m, &g->var[v])));
         free(x);
     }
     MUST(ctn_scope_begin(m->ctx));
@@ -284,10 +322,7 @@ static void run_once(machine *m)
     }
     MUST(ctn_scope_end(m->ctx));
     if (m->hostile && !rm_hostile_scope(m)) longjmp(m->out, 1);
-    for (int v = 0; v < VARS; v++) {
-        float *x = rp_note(&m->log, g->n + v, m->run, rp_count(&g->var[v]), true);
-        MUST(ctn_var_get(m->var[v], x, bytes_of(&g->var[v])));
-    }
+    for (int v = 0; v < VARS; v++) read_var(m, g->n + v, v, ctn_var_get);
 }
 
 static void make_optimizer(machine *m, int p, ctn_vars vars)
@@ -310,10 +345,11 @@ static void run_all(machine *m)
     m->opt.struct_size = sizeof m->opt;
     m->opt.seed = 3;
     MUST(ctn_context_new(&m->ctx, &m->opt));
+    m->type = ctn_context_float_type(m->ctx);
     for (int v = 0; v < VARS; v++) {
         char name[16];
         snprintf(name, sizeof name, "v%d", v);
-        MUST(ctn_var_new(&m->var[v], m->ctx, name, v < PARAMS ? CTN_PARAM : CTN_STATE, CTN_F32,
+        MUST(ctn_var_new(&m->var[v], m->ctx, name, v < PARAMS ? CTN_PARAM : CTN_STATE, m->type,
                          g->var[v].nd, g->var[v].d));
     }
     make_optimizer(m, 0, (ctn_vars){2, m->var, NULL});

@@ -34,6 +34,7 @@ typedef struct {
     /* called before the optimizers are freed; may be NULL */
     void (*look)(ctn_optim *o, int64_t *out);
     int64_t *looked; /* [POOLS] */
+    ctn_dtype type;  /* of all values */
     record log;
     char why[700]; /* empty: no error */
 

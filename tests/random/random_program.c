@@ -113,6 +113,7 @@ static int leaf(program *g, op_id op, const shape *s)
     ins *i = add_ins(g, op);
     i->s = (double)draw(g, 100) / 50 - 1;
     i->flag[0] = op == INPUT && !g->plain && draw(g, 4) == 0; /* column-major */
+    i->flag[1] = op == INPUT && !g->plain && draw(g, 4) == 0; /* every second element */
     int o = result(g, i, s);
     g->r[o].free_leaf = op == INPUT || op == NUMBER || op == RETAINED_VALUE;
     return o;
@@ -241,15 +242,34 @@ static int matrix(program *g, int a)
     return result(g, i, &s);
 }
 
+/* Every second element along an axis. */
+static int every_second(program *g, int a, int64_t axis)
+{
+    shape s = g->r[a].sh;
+    ins *i = add_ins(g, SKIP);
+    i->axis = axis;
+    i->at = s.d[axis] > 1 ? draw(g, 2) : 0;
+    s.d[axis] = (s.d[axis] - i->at + 1) / 2;
+    i->in[0] = a;
+    i->nin = 1;
+    return result(g, i, &s);
+}
+
+/* -infinity becomes NaN in a relu that is fused into linear. */
 static int product(program *g, int a)
 {
     a = matrix(g, a);
-    bool ta = draw(g, 3) == 0, linear = draw(g, 2);
+    bool ta = draw(g, 3) == 0, linear = draw(g, 2) && !g->infinite;
+    if (draw(g, 3) == 0) a = every_second(g, a, draw(g, 2));
+    if (draw(g, 3) == 0) a = every_second(g, a, draw(g, 2));
     if (linear) ta = false;
     int64_t m = g->r[a].sh.d[ta ? 1 : 0], k = g->r[a].sh.d[ta ? 0 : 1], n = g->big ? 64 : 3;
     bool tb = linear || draw(g, 2);
     shape bs = {2, {tb ? n : k, tb ? k : n}}, s = {2, {m, n}};
+    const int64_t steps = draw(g, 3);
+    if (steps < 2) bs.d[steps] *= 2;
     int b = fit(g, pick(g), &bs);
+    if (steps < 2) b = every_second(g, b, steps);
     ins *i = add_ins(g, linear ? LINEAR : MATMUL);
     i->in[0] = a;
     i->in[1] = b;
@@ -265,7 +285,8 @@ static int cut(program *g, int a)
     shape x = g->r[a].sh, s = x;
     if (x.nd == 0) return unary(g, TANH, a);
     int64_t ax = draw(g, (uint32_t)x.nd);
-    switch (draw(g, 4)) {
+    switch (draw(g, 5)) {
+    case 4: return every_second(g, a, ax);
     case 0: {
         ins *i = add_ins(g, SLICE);
         i->axis = ax;
@@ -604,6 +625,8 @@ void rp_generate(program *g, uint32_t seed)
     g->big = seed % 8 >= 6 || seed % 16 == 4;
     g->random = seed % 5 == 0;
     g->zero = !g->plain && !g->big && seed % 3 == 0;
+    g->nan = seed % 7 >= 5;
+    g->infinite = seed % 7 == 6;
     g->grad_on = true;
     for (int v = 0; v < VARS; v++) g->var[v] = v == 4 ? g->var[3] : random_shape(g);
     for (int k = 0; k < RETAINED; k++) g->retained[k] = random_shape(g);

@@ -18,7 +18,8 @@ enum { REGS = 64, VARS = 5, PARAMS = 3, POOLS = 2, RETAINED = 2, RUNS = 4, MAXDI
     X(INPUT) X(NUMBER) X(FULL) X(USE) X(DETACH) X(WITH_GRAD) X(RETAINED_VALUE) \
     X(RELU) X(TANH) X(NEG) X(SQUARE) X(ABS) X(SIGMOID) X(SCALE) X(SHIFT) \
     X(ADD) X(SUB) X(MUL) X(MAXIMUM) X(WHERE) X(MATMUL) X(LINEAR) \
-    X(TRANSPOSE) X(RESHAPE) X(BROADCAST) X(SUM) X(MEAN) X(SLICE) X(CONCAT) X(SPLIT) X(GATHER) \
+    X(TRANSPOSE) X(RESHAPE) X(BROADCAST) X(SUM) X(MEAN) X(SLICE) X(SKIP) X(CONCAT) X(SPLIT) \
+    X(GATHER) \
     X(RANDOM) X(DROPOUT) X(GRAD) \
     X(ASSIGN) X(SWAP) X(ASSIGN_OLD) X(READ) X(READ_VAR) X(READ_GRAD) X(SET_VAR) X(FLUSH) X(BEGIN) \
     X(RETURN) X(KEEP) X(KEEP_GRAPH) X(BACKWARD) X(STEP) X(RETAIN) X(GRAD_OFF) X(GRAD_ON) \
@@ -59,6 +60,7 @@ typedef struct {
 typedef struct {
     uint32_t seed, s;
     bool plain, big, random, zero; /* plain: bitwise equal without fusion */
+    bool nan, infinite;            /* some data are NaN; some are infinite too */
     int n, nreg, level, contributions[POOLS];
     bool grad_on, full;
     reg r[REGS];
@@ -71,7 +73,7 @@ typedef struct {
 typedef struct {
     int at, run;
     int64_t n;
-    float *v;
+    double *v;
     bool known; /* reference: false for values it cannot compute */
 } observation;
 
@@ -91,16 +93,16 @@ int64_t rp_count(const shape *s);
 void rp_unravel(const shape *s, int64_t i, int64_t *at);
 int64_t rp_ravel(const shape *s, const int64_t *at);
 
-/* Data of a run: element i of input k, of a variable, and of the index of a gather from n
+/* Data of a run: element i of input k or of a variable, and of the index of a gather from n
  * elements. */
-float rp_value(int run, int k, int64_t i);
-void rp_fill(float *x, int run, int k, int64_t n);
+double rp_value(const program *g, int run, int k, int64_t i);
 int64_t rp_gather_index(int run, int k, int64_t i, int64_t n);
 
-float *rp_note(record *o, int at, int run, int64_t n, bool known); /* memory for n values */
+double *rp_note(record *o, int at, int run, int64_t n, bool known); /* memory for n values */
 void rp_forget(record *o);
 
-/* Executes all runs of the program, one instruction at a time, in double (random_reference.c). */
-void rp_run_reference(const program *g, record *log);
+/* Executes all runs of the program, one instruction at a time, in double. f64: results are not
+ * rounded to f32 (random_reference.c). */
+void rp_run_reference(const program *g, bool f64, record *log);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A reference interpreter for random programs. It executes each instruction immediately, in
- * double, rounds the result to f32 as a context would store it, and has its own reverse mode. It
+ * double, rounds the result to f32 if a context would store it so, and has its own reverse mode. It
  * shares no code with the library. It does not support second derivatives and random numbers:
  * values that depend on them are marked as unknown.
  */
@@ -19,14 +19,14 @@ static void *grown(void *p, size_t bytes)
     return n;
 }
 
-float *rp_note(record *o, int at, int run, int64_t n, bool known)
+double *rp_note(record *o, int at, int run, int64_t n, bool known)
 {
     if (o->n == o->cap) {
         o->cap = o->cap ? 2 * o->cap : 64;
         o->s = grown(o->s, (size_t)o->cap * sizeof *o->s);
     }
     observation *s = &o->s[o->n++];
-    *s = (observation){at, run, n, calloc((size_t)n + 1, sizeof(float)), known};
+    *s = (observation){at, run, n, calloc((size_t)n + 1, sizeof(double)), known};
     return s->v;
 }
 
@@ -37,8 +37,8 @@ void rp_forget(record *o)
     *o = (record){0};
 }
 
-/* Data of a run: input k, or the initial value of a variable. */
-float rp_value(int run, int k, int64_t i)
+/* From -1 to 1, rounded to f32. */
+static double number(int run, int k, int64_t i)
 {
     uint32_t x = (uint32_t)(run * 7919 + k * 104729) + (uint32_t)i * 2654435761u;
     x ^= x >> 15;
@@ -46,17 +46,21 @@ float rp_value(int run, int k, int64_t i)
     x ^= x >> 13;
     x *= 3266489917u;
     x ^= x >> 16;
-    return (float)(x >> 8) / (float)(1 << 23) - 1;
+    return (double)(x >> 8) / (1 << 23) - 1;
 }
 
-void rp_fill(float *x, int run, int k, int64_t n)
+/* In a program with NaN, a quarter of the inputs and variables have some. */
+double rp_value(const program *g, int run, int k, int64_t i)
 {
-    for (int64_t i = 0; i < n; i++) x[i] = rp_value(run, k, i);
+    const double x = number(run, k, i);
+    if (!g->nan || number(run + 1, k, 0) > -0.5 || fabs(x) > 0.1) return x;
+    if (g->infinite && fabs(x) > 0.02) return x > 0 ? INFINITY : -INFINITY;
+    return NAN;
 }
 
 int64_t rp_gather_index(int run, int k, int64_t i, int64_t n)
 {
-    return (int64_t)((rp_value(run, k, i) + 1) * 0.499f * (float)n);
+    return (int64_t)((number(run, k, i) + 1) * 0.499 * (double)n);
 }
 
 void rp_unravel(const shape *s, int64_t i, int64_t *at)
@@ -96,7 +100,7 @@ typedef struct {
     const program *g;
     record *log;
     int run, contributions[POOLS];
-    bool known, grad_on;
+    bool known, grad_on, f64;
     rv *newest, *r[REGS];
     double *var[VARS], *grad[VARS], *kept[RETAINED];
     rv *pending[RETAINED]; /* to be retained when the scope ends */
@@ -140,17 +144,23 @@ static int64_t spread(const shape *from, const shape *to, int64_t o)
     return rp_ravel(from, f);
 }
 
-static double f(op_id op, double x, double s)
+/* x as a context stores it. */
+static double stored(const ref *m, double x)
+{
+    return m->f64 ? x : (double)(float)x;
+}
+
+static double f(const ref *m, op_id op, double x, double s)
 {
     switch (op) {
-    case RELU: return x > 0 ? x : 0;
+    case RELU: return x < 0 ? 0 : x;
     case TANH: return tanh(x);
     case NEG: return -x;
     case SQUARE: return x * x;
     case ABS: return fabs(x);
     case SIGMOID: return 1 / (1 + exp(-x));
-    case SCALE: return (double)((float)s * (float)x);
-    default: return (double)((float)x + (float)s);
+    case SCALE: return stored(m, s) * x;
+    default: return x + stored(m, s);
     }
 }
 
@@ -188,16 +198,17 @@ static void ref_terms(rv *r, const ins *i, int run, int at)
 {
     const shape *x = &r->in[0]->sh, *s = &r->sh;
     int64_t to[MAXDIM] = {0}, n = r->in[0]->n;
-    int64_t over = i->op == GATHER || i->op == SLICE || i->op == BROADCAST ? r->n : n;
+    const bool cut = i->op == GATHER || i->op == SLICE || i->op == SKIP;
+    const int64_t over = cut || i->op == BROADCAST ? r->n : n;
     for (int64_t e = 0; e < over; e++) {
-        rp_unravel(over == n && i->op != GATHER && i->op != SLICE && i->op != BROADCAST ? x : s, e,
-                   to);
+        rp_unravel(cut || i->op == BROADCAST ? s : x, e, to);
         if (i->op == TRANSPOSE) {
             int64_t o[MAXDIM];
             for (int k = 0; k < s->nd; k++) o[k] = to[i->axes[k]];
             term(r, rp_ravel(s, o), 0, e, 1);
-        } else if (i->op == SLICE || i->op == GATHER) {
+        } else if (cut) {
             if (i->op == SLICE) to[i->axis] += i->at;
+            else if (i->op == SKIP) to[i->axis] = i->at + 2 * to[i->axis];
             else to[i->axis] = rp_gather_index(run, at, e, x->d[i->axis]);
             term(r, e, 0, rp_ravel(x, to), 1);
         } else if (i->op == BROADCAST) {
@@ -235,6 +246,13 @@ static void ref_split(ref *m, const ins *i)
     }
 }
 
+/* The share of a gradient that an operand gets. A maximum passes it on or does not, so that NaN and
+ * infinity do not reach an operand that was not chosen. */
+static double part(const rv *r, int64_t e, double by)
+{
+    return r->op == MAXIMUM && by == 0 ? 0 : r->g[e] * by;
+}
+
 static void ref_back(ref *m, rv *y)
 {
     for (rv *r = m->newest; r; r = r->older) {
@@ -254,13 +272,15 @@ static void ref_back(ref *m, rv *y)
         if (r->op == MATMUL || r->op == LINEAR) ref_product(r, true);
         if (r->op >= RELU && r->op <= SHIFT)
             for (int64_t e = 0; e < r->n; e++)
-                a->g[e] += r->g[e] * df(r->op, a->v[e], r->v[e], r->s);
+                a->g[e] += r->op == RELU && !(a->v[e] > 0)
+                               ? 0
+                               : r->g[e] * df(r->op, a->v[e], r->v[e], r->s);
         if (r->op == MUL || r->op == MAXIMUM)
             for (int64_t e = 0; e < r->n; e++) {
                 int64_t i = spread(&a->sh, &r->sh, e), j = spread(&b->sh, &r->sh, e);
                 double x = a->v[i], z = b->v[j], half = x == z ? 0.5 : 0;
-                a->g[i] += r->g[e] * (r->op == MUL ? z : x > z ? 1 : half);
-                b->g[j] += r->g[e] * (r->op == MUL ? x : z > x ? 1 : half);
+                a->g[i] += part(r, e, r->op == MUL ? z : x > z ? 1 : half);
+                b->g[j] += part(r, e, r->op == MUL ? x : z > x ? 1 : half);
             }
     }
 }
@@ -290,23 +310,23 @@ static rv *ref_op(ref *m, int at, const ins *i, op_id op)
     for (int64_t e = 0; e < r->n; e++) {
         int64_t x = b && op <= MAXIMUM ? spread(&a->sh, &r->sh, e) : e;
         int64_t y = b && op <= MAXIMUM ? spread(&b->sh, &r->sh, e) : e;
-        if (op == INPUT) r->v[e] = (double)rp_value(m->run, at, e);
+        if (op == INPUT) r->v[e] = rp_value(m->g, m->run, at, e);
         if (op == NUMBER) r->v[e] = i->s;
         if (op == FULL) r->v[e] = i->s * (1 + m->run);
         if (op == USE) r->v[e] = m->var[i->var][e];
         if (op == DETACH || op == WITH_GRAD) r->v[e] = a->v[e];
         if (op == RETAINED_VALUE) r->v[e] = m->kept[i->var][e];
-        if (op >= RELU && op <= SHIFT) r->v[e] = f(op, a->v[e], r->s);
+        if (op >= RELU && op <= SHIFT) r->v[e] = f(m, op, a->v[e], r->s);
         if (op == ADD || op == SUB) {
             term(r, e, 0, x, 1);
             term(r, e, 1, y, op == ADD ? 1 : -1);
         }
         if (op == MUL) r->v[e] = a->v[x] * b->v[y];
-        if (op == MAXIMUM) r->v[e] = fmax(a->v[x], b->v[y]);
+        if (op == MAXIMUM) r->v[e] = a->v[x] > b->v[y] || isnan(a->v[x]) ? a->v[x] : b->v[y];
         if (op == WHERE) term(r, e, m->r[i->in[2]]->v[e] < 0 ? 0 : 1, e, 1);
         if (op == RESHAPE) term(r, e, 0, e, 1);
     }
-    for (int64_t e = 0; e < r->n; e++) r->v[e] = (double)(float)r->v[e];
+    for (int64_t e = 0; e < r->n; e++) r->v[e] = stored(m, r->v[e]);
     if (op == USE) {
         r->var = i->var;
         r->grad = m->grad_on && i->var < PARAMS;
@@ -318,8 +338,8 @@ static rv *ref_op(ref *m, int at, const ins *i, op_id op)
 
 static void ref_note(ref *m, int at, const double *v, int64_t n)
 {
-    float *o = rp_note(m->log, at, m->run, n, m->known);
-    for (int64_t e = 0; e < n; e++) o[e] = (float)v[e];
+    double *o = rp_note(m->log, at, m->run, n, m->known);
+    for (int64_t e = 0; e < n; e++) o[e] = stored(m, v[e]);
 }
 
 static void ref_backward(ref *m, int pool, rv *loss)
@@ -359,7 +379,7 @@ static void ref_assign_old(ref *m, int at, const ins *i)
     for (int64_t e = 0; e < x->n; e++) {
         x->v[e] = i->flag[0] ? a->v[e] : v[e];
         v[e] = i->flag[0] ? -a->v[e] : a->v[e];
-        y->v[e] = (double)(float)tanh(x->v[e]);
+        y->v[e] = stored(m, tanh(x->v[e]));
     }
     m->r[i->out] = y;
     if (i->flag[1]) ref_note(m, at, x->v, x->n);
@@ -385,14 +405,14 @@ static void ref_effect(ref *m, int at, const ins *i)
     case READ_VAR: ref_note(m, at, m->var[i->var], n); break;
     case READ_GRAD: ref_note(m, at, m->grad[i->var], n); break;
     case SET_VAR:
-        for (int64_t e = 0; e < n; e++) m->var[i->var][e] = (double)rp_value(m->run, at, e);
+        for (int64_t e = 0; e < n; e++) m->var[i->var][e] = rp_value(m->g, m->run, at, e);
         break;
     case BACKWARD: ref_backward(m, i->pool, a); break;
     case STEP:
         m->contributions[i->pool] = 0;
         for (int v = 0; v < PARAMS; v++)
             for (int64_t e = 0; rp_pool_of(v) == i->pool && e < rp_count(&m->g->var[v]); e++)
-                m->var[v][e] = (double)(float)(m->var[v][e] - rp_rate * m->grad[v][e]);
+                m->var[v][e] = stored(m, m->var[v][e] - rp_rate * m->grad[v][e]);
         break;
     case RETAIN: m->pending[i->var] = a; break;
     case GRAD_OFF: m->grad_on = false; break;
@@ -402,9 +422,9 @@ static void ref_effect(ref *m, int at, const ins *i)
     }
 }
 
-void rp_run_reference(const program *g, record *log)
+void rp_run_reference(const program *g, bool f64, record *log)
 {
-    ref m = {.g = g, .log = log, .known = true, .grad_on = true};
+    ref m = {.g = g, .log = log, .known = true, .grad_on = true, .f64 = f64};
     for (int v = 0; v < VARS; v++) {
         m.var[v] = calloc((size_t)rp_count(&g->var[v]) + 1, sizeof(double));
         m.grad[v] = calloc((size_t)rp_count(&g->var[v]) + 1, sizeof(double));
@@ -415,7 +435,7 @@ void rp_run_reference(const program *g, record *log)
         m.known |= m.contributions[0] + m.contributions[1] == 0;
         for (int v = 0; v < VARS; v++)
             for (int64_t e = 0; e < rp_count(&g->var[v]); e++)
-                m.var[v][e] = (double)rp_value(m.run, 1000 + v, e);
+                m.var[v][e] = rp_value(g, m.run, 1000 + v, e);
         for (int at = 0; at < g->n; at++) {
             const ins *i = &g->p[at];
             if (i->op >= ASSIGN) ref_effect(&m, at, i);

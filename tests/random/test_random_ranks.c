@@ -12,6 +12,7 @@
  *   mpirun -n N test_random_ranks mpi COUNT [SEED]  the same on MPI ranks
  * Labels: threads
  */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,12 +175,13 @@ static void compare(const program *g, const record *a, const record *b, const ch
         }
         compared++;
         for (int64_t e = 0; e < x->n; e++) {
-            if (bits(x->v[e]) == bits(y->v[e])) continue;
+            if (bits((float)x->v[e]) == bits((float)y->v[e])) continue;
+            if (isnan(x->v[e]) && isnan(y->v[e])) continue;
             snprintf(difference, sizeof difference,
                      "seed %u, %s: run %d, line %d (%s), element %lld of %lld: %.9g and %.9g",
                      g->seed, what, x->run, x->at,
                      x->at < g->n ? rp_op_name[g->p[x->at].op] : "variable", (long long)e,
-                     (long long)x->n, (double)x->v[e], (double)y->v[e]);
+                     (long long)x->n, x->v[e], y->v[e]);
             return;
         }
     }

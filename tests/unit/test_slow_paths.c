@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <oneapi/dnnl/dnnl_version.h>
-
 #include <catena/catena.h>
 
 #include "support/ok.h"
@@ -60,6 +58,17 @@ static ctn_tensor *input(int ndim, const int64_t *dims)
     return leaf[leaves++] = ctn_with_grad(ctn_input(ctx, from, type, ndim, dims));
 }
 
+/* Every second element of every second row. */
+static ctn_tensor *stepped(int64_t rows, int64_t cols)
+{
+    const void *from = type == CTN_F64 ? (const void *)wide : numbers;
+    return leaf[leaves++] = ctn_with_grad(ctn_input_strided(ctx, from, type, CTN_SHAPE(rows, cols),
+                                                            (const int64_t[]){4 * cols, 2}));
+}
+
+/* (c,d,a,b): neither of its last dimensions is one after another in memory. */
+#define TURNED(a, b, c, d) ctn_transpose(X(a, b, c, d), 4, (const int64_t[]){2, 3, 0, 1})
+
 static ctn_tensor *indices(int ndim, const int64_t *dims)
 {
     return ctn_input(ctx, classes, CTN_I64, ndim, dims);
@@ -70,62 +79,67 @@ static ctn_tensor *indices(int ndim, const int64_t *dims)
 
 /* Every call records one op on inputs with gradients. The gradients of its sum and of the sum of
  * its square are taken, so the arriving gradient is once broadcast and once dense. */
-/* oneDNN before 3.4 has only a reference kernel for a softmax along another axis than the last. */
-#if DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR < 4
-#define STRIDED_SOFTMAX(CASE)
-#else
-#define STRIDED_SOFTMAX(CASE) CASE(ctn_softmax(X(64, 100, 64), 1))
-#endif
-
-#define CASES(CASE)                                                                             \
-    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 64, 3, 3), X(64), CONV(.pad = {1})))                  \
-    CASE(ctn_conv(X(8, 3, 112, 112), X(64, 3, 7, 7), NULL, CONV(.stride = {2}, .pad = {3})))    \
-    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 1, 3, 3), NULL, CONV(.pad = {1}, .groups = 64)))      \
-    CASE(ctn_conv(X(8, 32, 28, 28), X(64, 1, 3, 3), NULL, CONV(.pad = {1}, .groups = 32)))      \
-    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 16, 3, 3), NULL, CONV(.pad = {1}, .groups = 4)))      \
-    CASE(ctn_conv(X(8, 1, 64, 64), X(32, 1, 3, 3), NULL, CONV(.pad = {1})))                     \
-    CASE(ctn_conv(X(8, 32, 64, 64), X(1, 32, 3, 3), NULL, CONV(.pad = {1})))                    \
-    CASE(ctn_conv(X(8, 15, 28, 28), X(15, 15, 3, 3), NULL, CONV(.pad = {2}, .dilation = {2})))  \
-    CASE(ctn_conv(X(8, 24, 56, 56), X(48, 24, 1, 1), NULL, CONV(.stride = {2})))                \
-    CASE(ctn_conv(X(8, 16, 1000), X(32, 16, 5), X(32), CONV(.pad = {2})))                       \
-    CASE(ctn_conv(X(2, 8, 16, 16, 16), X(16, 8, 3, 3, 3), NULL, CONV(.pad = {1})))              \
-    CASE(ctn_conv(X(8, 16, 32, 32), X(16, 16, 3, 3), NULL, CONV(.pad = {1, CTN_PAD_NONE})))     \
-    CASE(ctn_conv_transpose(X(8, 32, 16, 16), X(32, 16, 4, 4), X(16),                           \
-                            CONV(.stride = {2}, .pad = {1})))                                   \
-    CASE(ctn_max_pool(X(8, 64, 56, 56), POOL(.kernel = {3}, .stride = {2}, .pad = {1})))        \
-    CASE(ctn_avg_pool(X(8, 64, 56, 56), POOL(.kernel = {2})))                                   \
-    CASE(ctn_global_avg_pool(X(8, 256, 14, 14)))                                                \
-    CASE(ctn_resize(X(4, 16, 32, 32), CTN_RESIZE_LINEAR, CTN_SHAPE(64, 64)))                    \
-    CASE(ctn_linear(X(256, 784), X(1000, 784), X(1000)))                                        \
-    CASE(ctn_linear(X(16, 64, 256), X(512, 256), NULL))                                         \
-    CASE(ctn_matmul(X(256, 512), X(512, 384), 0, 0))                                            \
-    CASE(ctn_matmul(X(512, 256), X(512, 384), 1, 0))                                            \
-    CASE(ctn_matmul(X(256, 512), X(384, 512), 0, 1))                                            \
-    CASE(ctn_matmul(X(16, 64, 128), X(128, 256), 0, 0))                                         \
-    CASE(ctn_matmul(X(8, 12, 64, 32), X(8, 12, 64, 32), 0, 1))                                  \
-    CASE(ctn_matmul(X(1, 64, 64), X(32, 64, 64), 0, 0))                                         \
-    CASE(ctn_attention(X(4, 8, 128, 64), X(4, 8, 128, 64), X(4, 8, 128, 64), NULL,              \
-                       CTN_OPT(ctn_attention_opt, .causal = 1)))                                \
-    CASE(ctn_softmax(X(1024, 1000), -1))                                                        \
-    STRIDED_SOFTMAX(CASE)                                                                       \
-    CASE(ctn_log_softmax(X(1024, 1000), -1))                                                    \
-    CASE(ctn_softmax_cross_entropy(X(1024, 1000), indices(CTN_SHAPE(1024))))                    \
-    CASE(ctn_layer_norm(X(1024, 768), 1, X(768), X(768), 1e-5))                                 \
-    CASE(ctn_rms_norm(X(1024, 768), 1, X(768), 1e-5))                                           \
-    CASE(ctn_group_norm(X(8, 64, 28, 28), 8, X(64), X(64), 1e-5))                               \
-    CASE(ctn_batch_norm(X(8, 64, 28, 28), X(64), X(64), statistic[type][0], statistic[type][1], \
-                        NULL))                                                                  \
-    CASE(ctn_embedding(X(1000, 512), indices(CTN_SHAPE(64, 32))))                               \
-    CASE(ctn_gather(X(1000, 512), indices(CTN_SHAPE(64, 512)), 0))                              \
-    CASE(ctn_scatter_add(X(1000, 64), indices(CTN_SHAPE(500, 64)), X(500, 64), 0))              \
-    CASE(ctn_add(X(1024, 768), X(768)))                                                         \
-    CASE(ctn_mul(X(8, 64, 28, 28), X(1, 64, 1, 1)))                                             \
-    CASE(ctn_div(X(1024, 768), ctn_shift(X(1024, 1), 1)))                                       \
-    CASE(ctn_gelu(X(1024, 768)))                                                                \
-    CASE(ctn_sum(X(64, 100, 64), 1, (const int64_t[]){1}, 0))                                   \
-    CASE(ctn_max(X(64, 100, 64), 1, (const int64_t[]){0}, 0))                                   \
-    CASE(ctn_cumsum(X(64, 1000), 1, 0))                                                         \
-    CASE(ctn_transpose(X(64, 128, 64), 3, (const int64_t[]){2, 0, 1}))                          \
+#define CASES(CASE)                                                                                \
+    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 64, 3, 3), X(64), CONV(.pad = {1})))                     \
+    CASE(ctn_conv(X(8, 3, 112, 112), X(64, 3, 7, 7), NULL, CONV(.stride = {2}, .pad = {3})))       \
+    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 1, 3, 3), NULL, CONV(.pad = {1}, .groups = 64)))         \
+    CASE(ctn_conv(X(8, 32, 28, 28), X(64, 1, 3, 3), NULL, CONV(.pad = {1}, .groups = 32)))         \
+    CASE(ctn_conv(X(8, 64, 28, 28), X(64, 16, 3, 3), NULL, CONV(.pad = {1}, .groups = 4)))         \
+    CASE(ctn_conv(X(8, 1, 64, 64), X(32, 1, 3, 3), NULL, CONV(.pad = {1})))                        \
+    CASE(ctn_conv(X(8, 32, 64, 64), X(1, 32, 3, 3), NULL, CONV(.pad = {1})))                       \
+    CASE(ctn_conv(X(8, 15, 28, 28), X(15, 15, 3, 3), NULL, CONV(.pad = {2}, .dilation = {2})))     \
+    CASE(ctn_conv(X(8, 24, 56, 56), X(48, 24, 1, 1), NULL, CONV(.stride = {2})))                   \
+    CASE(ctn_conv(X(8, 16, 1000), X(32, 16, 5), X(32), CONV(.pad = {2})))                          \
+    CASE(ctn_conv(X(2, 8, 16, 16, 16), X(16, 8, 3, 3, 3), NULL, CONV(.pad = {1})))                 \
+    CASE(ctn_conv(X(8, 16, 32, 32), X(16, 16, 3, 3), NULL, CONV(.pad = {1, CTN_PAD_NONE})))        \
+    CASE(ctn_conv_transpose(X(8, 32, 16, 16), X(32, 16, 4, 4), X(16),                              \
+                            CONV(.stride = {2}, .pad = {1})))                                      \
+    CASE(ctn_max_pool(X(8, 64, 56, 56), POOL(.kernel = {3}, .stride = {2}, .pad = {1})))           \
+    CASE(ctn_avg_pool(X(8, 64, 56, 56), POOL(.kernel = {2})))                                      \
+    CASE(ctn_global_avg_pool(X(8, 256, 14, 14)))                                                   \
+    CASE(ctn_resize(X(4, 16, 32, 32), CTN_RESIZE_LINEAR, CTN_SHAPE(64, 64)))                       \
+    CASE(ctn_linear(X(256, 784), X(1000, 784), X(1000)))                                           \
+    CASE(ctn_linear(X(16, 64, 256), X(512, 256), NULL))                                            \
+    CASE(ctn_matmul(X(256, 512), X(512, 384), 0, 0))                                               \
+    CASE(ctn_matmul(X(512, 256), X(512, 384), 1, 0))                                               \
+    CASE(ctn_matmul(X(256, 512), X(384, 512), 0, 1))                                               \
+    CASE(ctn_matmul(X(16, 64, 128), X(128, 256), 0, 0))                                            \
+    CASE(ctn_matmul(X(8, 12, 64, 32), X(8, 12, 64, 32), 0, 1))                                     \
+    CASE(ctn_matmul(X(1, 64, 64), X(32, 64, 64), 0, 0))                                            \
+    CASE(ctn_matmul(stepped(512, 256), X(256, 256), 0, 0))                                         \
+    CASE(ctn_matmul(X(256, 512), stepped(512, 256), 0, 0))                                         \
+    CASE(ctn_matmul(stepped(1, 256), X(256, 256), 0, 0))                                           \
+    CASE(ctn_matmul(stepped(256, 1), X(1, 256), 0, 0))                                             \
+    CASE(ctn_matmul(TURNED(20, 32, 16, 16), TURNED(32, 32, 16, 16), 0, 0))                         \
+    CASE(ctn_matmul(ctn_conv(X(2, 3, 32, 32), X(16, 3, 3, 3), NULL, CONV(.pad = {1})), X(32, 32),  \
+                    0, 0))                                                                         \
+    CASE(ctn_linear(stepped(512, 256), X(256, 256), NULL))                                         \
+    CASE(ctn_linear(X(512, 256), stepped(128, 256), X(128)))                                       \
+    CASE(ctn_einsum("bixy,ioxy->boxy", 2, (ctn_tensor *[]){X(20, 32, 16, 16), X(32, 32, 16, 16)})) \
+    CASE(ctn_relu(ctn_linear(X(256, 784), X(1000, 784), X(1000))))                                 \
+    CASE(ctn_relu(ctn_conv(X(8, 64, 28, 28), X(64, 64, 3, 3), X(64), CONV(.pad = {1}))))           \
+    CASE(ctn_attention(X(4, 8, 128, 64), X(4, 8, 128, 64), X(4, 8, 128, 64), NULL,                 \
+                       CTN_OPT(ctn_attention_opt, .causal = 1)))                                   \
+    CASE(ctn_softmax(X(1024, 1000), -1))                                                           \
+    CASE(ctn_softmax(X(64, 100, 64), 1))                                                           \
+    CASE(ctn_log_softmax(X(1024, 1000), -1))                                                       \
+    CASE(ctn_softmax_cross_entropy(X(1024, 1000), indices(CTN_SHAPE(1024))))                       \
+    CASE(ctn_layer_norm(X(1024, 768), 1, X(768), X(768), 1e-5))                                    \
+    CASE(ctn_rms_norm(X(1024, 768), 1, X(768), 1e-5))                                              \
+    CASE(ctn_group_norm(X(8, 64, 28, 28), 8, X(64), X(64), 1e-5))                                  \
+    CASE(ctn_batch_norm(X(8, 64, 28, 28), X(64), X(64), statistic[type][0], statistic[type][1],    \
+                        NULL))                                                                     \
+    CASE(ctn_embedding(X(1000, 512), indices(CTN_SHAPE(64, 32))))                                  \
+    CASE(ctn_gather(X(1000, 512), indices(CTN_SHAPE(64, 512)), 0))                                 \
+    CASE(ctn_scatter_add(X(1000, 64), indices(CTN_SHAPE(500, 64)), X(500, 64), 0))                 \
+    CASE(ctn_add(X(1024, 768), X(768)))                                                            \
+    CASE(ctn_mul(X(8, 64, 28, 28), X(1, 64, 1, 1)))                                                \
+    CASE(ctn_div(X(1024, 768), ctn_shift(X(1024, 1), 1)))                                          \
+    CASE(ctn_gelu(X(1024, 768)))                                                                   \
+    CASE(ctn_sum(X(64, 100, 64), 1, (const int64_t[]){1}, 0))                                      \
+    CASE(ctn_max(X(64, 100, 64), 1, (const int64_t[]){0}, 0))                                      \
+    CASE(ctn_cumsum(X(64, 1000), 1, 0))                                                            \
+    CASE(ctn_transpose(X(64, 128, 64), 3, (const int64_t[]){2, 0, 1}))                             \
     CASE(ctn_dropout(X(1024, 768), 0.1))
 
 typedef struct {

@@ -88,12 +88,20 @@ ctn_status ctn__run_prim(const ctn_run_args *a)
     return ctn__prim_run(a->priv, ptr, a->scratch);
 }
 
-void ctn__ask_spread(ctn_desc *d)
+/* Are the elements along dimension j next to each other, and these lines one after another? A
+ * vector along i is not seen as lines of one element, because oneDNN may take it for plain. */
+static bool has_lines(const ctn_desc *d, int i, int j)
 {
-    bool spread = true;
-    for (int i = 0; i < d->ndim && d->layout == 0; i++)
-        spread &= d->stride[i] > 0 || d->dim[i] <= 1;
-    if (!spread) ctn__plain(d);
+    if (d->dim[i] == 1) return d->stride[j] == 1 || d->dim[j] == 1;
+    return d->dim[j] > 1 && d->stride[j] == 1 && d->stride[i] >= d->dim[j];
+}
+
+void ctn__ask_matrix(ctn_desc *d)
+{
+    const int i = d->ndim - 2, j = d->ndim - 1;
+    bool fits = d->layout > 0 || has_lines(d, i, j) || has_lines(d, j, i);
+    for (int k = 0; k < i && d->layout == 0; k++) fits &= d->stride[k] > 0 || d->dim[k] == 1;
+    if (!fits) ctn__plain(d);
 }
 
 ctn_status ctn__with_prim(ctn_prepare_args *a, ctn__prim *p,

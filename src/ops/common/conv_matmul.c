@@ -97,9 +97,8 @@ static ctn_status prepare(ctn_prepare_args *a, bool outer)
     ctn_desc yt = {.dtype = y->dtype, .ndim = 2, .dim = {O, M}, .stride = {1, O}};
     ctn_desc c = {.dtype = x->dtype, .ndim = 2, .dim = {M, K}, .stride = {K, 1}};
     ctn_desc r = {.dtype = w->dtype, .ndim = 2, .dim = {O, K}, .stride = {K, 1}};
-    if (outer)
-        CTN_TRY(ctn__prim_inner(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE, 0));
-    else CTN_TRY(ctn__prim_matmul(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE, 0));
+    if (outer) CTN_TRY(ctn__prim_inner(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE));
+    else CTN_TRY(ctn__prim_matmul(&g->product, a->engine, &yt, &c, NULL, &r, CTN__ELT_NONE));
     if (!g->product) return CTN_END;
     if (K != I) ctn__channels_last(w); /* (O, kernel, I) */
     a->scratch = gathered + ctn__prim_scratch(g->product);

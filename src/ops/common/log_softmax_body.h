@@ -1,50 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of log_softmax for one element type, included by log_softmax.c once per type. T is
- * the type, EXP its exponential function, NAME gives the functions their names. The arguments
- * of the row and column functions are described in softmax.h.
+ * The kernels of log_softmax and log_softmax_grad for one element type, included by log_softmax.c
+ * once per type. T is the type, EXP its exponential function, NAME gives the functions their
+ * names. The arguments of the row and column functions are described in softmax.h.
  */
 
-static void NAME(forward_row)(const void *x0, const void *z0, void *y0, int64_t C)
-{
-    const T *x = x0;
-    T *y = y0, m = x[0];
-    double s = 0;
-    (void)z0;
-#pragma omp simd reduction(max : m)
-    for (int64_t c = 1; c < C; c++) m = x[c] > m ? x[c] : m;
-#pragma omp simd reduction(+ : s)
-    for (int64_t c = 0; c < C; c++) s += (double)EXP(x[c] - m);
-    T l = (T)log(s);
-#pragma omp simd
-    for (int64_t c = 0; c < C; c++) y[c] = (x[c] - m) - l;
-}
-
-static void NAME(forward_cols)(const void *x0, const void *z0, void *y0, int64_t C, int64_t inner,
-                               int64_t n)
-{
-    const T *x = x0;
-    T *y = y0, m[CTN__COLS], l[CTN__COLS];
-    double s[CTN__COLS] = {0};
-    (void)z0;
-    for (int64_t i = 0; i < n; i++) m[i] = x[i];
-    for (int64_t c = 1; c < C; c++) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            T v = x[c * inner + i], w = m[i];
-            m[i] = v > w ? v : w;
-        }
-    }
-    for (int64_t c = 0; c < C; c++) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) s[i] += (double)EXP(x[c * inner + i] - m[i]);
-    }
-    for (int64_t i = 0; i < n; i++) l[i] = (T)log(s[i]);
-    for (int64_t c = 0; c < C; c++) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) y[c * inner + i] = (x[c * inner + i] - m[i]) - l[i];
-    }
-}
+#include "ops/common/softmax_forward_body.h"
 
 /* log_softmax_grad(y, g) = g - exp(y) sum(g) */
 static void NAME(grad_row)(const void *y0, const void *g0, void *o0, int64_t C)

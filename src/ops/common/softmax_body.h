@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of softmax_grad(y, g) = y (g - sum(g y)) for one element type, included by softmax.c
- * once per type. T is the type, NAME gives the functions their names. The arguments of the
- * row and column functions are described in softmax.h.
+ * The kernels of softmax, and of softmax_grad(y, g) = y (g - sum(g y)), for one element type,
+ * included by softmax.c once per type. T is the type, EXP its exponential function, NAME gives the
+ * functions their names. The arguments of the row and column functions are described in softmax.h.
  */
+
+#include "ops/common/softmax_forward_body.h"
 
 static void NAME(grad_row)(const void *y0, const void *g0, void *o0, int64_t C)
 {
@@ -35,4 +37,5 @@ static void NAME(grad_cols)(const void *y0, const void *g0, void *o0, int64_t C,
 }
 
 #undef T
+#undef EXP
 #undef NAME
