@@ -92,7 +92,8 @@ void ctn__group_place(ctn_trainer *tr, int64_t round, int optim)
 {
     const ctn_loader *l = tr->loader;
     const ctn_comm *c = ctn__trainer_comm(tr);
-    const bool apart = ctn__group_apart(tr);
+    /* Each rank has its own dataset, or several ranks have parts of the same samples. */
+    const bool apart = c && ctn_comm_size(c) != l->sampler.size;
     const int64_t rank = apart ? ctn_comm_rank(c) : l->sampler.rank;
     const int64_t size = apart ? ctn_comm_size(c) : l->sampler.size;
     const int64_t most = l->step * tr->o.accumulate, begin = tr->begin;

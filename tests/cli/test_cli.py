@@ -1524,7 +1524,7 @@ def test_plan():
     large = json.loads(run("plan", "./large.step", "--json", "--ranks", "8").stdout)
     assert large["memory"]["checkpoint"] == 2.4e9 / 8, large  # the ranks divide it among them
     small = run("plan", "./tiny.step", "--memory", "0.07", code=5).stderr
-    assert "a rank needs 96 MB, 26 MB more" in small and "a batch of 2 would fit" in small, small
+    assert "a rank needs 96 MB, 26 MB more" in small and "a batch of 3 would fit" in small, small
     small = run("plan", "./tiny.step", "--memory", "0.03", code=5).stderr
     assert "try --shard" in small, small
     sums = json.loads(run("plan", "allreduce", "--ranks", "64", "--bytes", "4000,4000000",

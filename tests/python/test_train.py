@@ -105,6 +105,38 @@ class Training(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             ct.train.report_metric("f1", x, t)
 
+    def test_targets(self):
+        """The loss of a mean over targets does not depend on the batches of an evaluation."""
+        ct.use_context(ct.Context(threads=1, seed=1))
+        net = ct.nn.Linear(4, 3)
+        rng = np.random.default_rng(6)
+        x = rng.standard_normal((20, 4)).astype(np.float32)
+        t = rng.integers(3, size=20)
+        t[np.arange(20) % 3 > 0] = -100
+
+        def loss(a, b):
+            ct.train.report_targets(1)
+            return ct.softmax_cross_entropy(net(a), b)
+
+        values = []
+        for batch in 1, 3, 20:
+            opt = ct.optim.SGD(net.parameters(), lr=0)
+            loader = ct.data.Loader(ct.data.Arrays(x, t), batch=20)
+            trainer = ct.train.Trainer(opt, loader, loss, net=net, epochs=1)
+            trainer.evaluate(ct.data.Loader(ct.data.Arrays(x, t), batch=batch, shuffle=False))
+            trainer.run()
+            values.append(trainer.values["val/loss"])
+        for value in values:
+            self.assertAlmostEqual(value, values[-1], places=5)
+        with self.assertRaisesRegex(ct.Error, "no field 7"):
+            ct.train.Trainer(opt, loader, lambda a, b: ct.train.report_targets(7),
+                             epochs=1).run()
+        with self.assertRaisesRegex(ct.Error, "weight is -1"):
+            ct.train.Trainer(opt, loader, lambda a, b: ct.train.report_weight(-1),
+                             epochs=1).run()
+        with self.assertRaises(RuntimeError):
+            ct.train.report_targets(1)
+
     def test_exceptions_come_out(self):
         _, trainer = make(self.folder, 3)
 
