@@ -326,7 +326,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_html(ctn_trainer *tr, const ctn_tri
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_schedule(ctn_trainer *tr, const char *hyper,
                                                       const ctn_sched_opt *s);
 /* Reduce on plateau: multiply a hyperparameter by factor when an observed value has not
- * improved for `patience` observations (every epoch). */
+ * improved for `patience` observations (every epoch). If it follows a schedule too, the schedule
+ * continues with values that are lower by this factor. */
 typedef struct {
     size_t struct_size;
     const char *key;   /* "val/loss" */

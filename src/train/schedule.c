@@ -2,7 +2,8 @@
  *
  * Hyperparameters that change during training: by a schedule, which is a pure function of the
  * iteration, or when a value stops improving (plateau). A new value is always set before the step
- * that uses it: when the training starts and after each step.
+ * that uses it: when the training starts and after each step. If both change the same one, a plateau
+ * lowers what the schedule multiplies, because the schedule would replace a lower value.
  */
 #include "train/train.h"
 
@@ -102,16 +103,30 @@ static ctn_status plateau_start(void *self, ctn_trainer *tr)
     return ctn__values_common(tr, "plateau", x->p.o.key);
 }
 
+/* NULL: the hyperparameter has no schedule. */
+static scheduled *schedule_of(const ctn_trainer *tr, const char *hyper)
+{
+    for (size_t i = 0; i < tr->ext.n; i++) {
+        const ctn_extension *e = &tr->ext.at[i]->e;
+        if (e->call == set && strcmp(((scheduled *)e->self)->hyper, hyper) == 0) return e->self;
+    }
+    return NULL;
+}
+
 static ctn_status lower(void *self, ctn_trainer *tr)
 {
     plateau *x = self;
     if (!ctn__patience_ends(&x->p, tr)) return CTN_OK;
     x->p.bad = 0;
+    scheduled *s = schedule_of(tr, x->hyper);
     const double value = ctn_optim_hyper(tr->optim, x->hyper);
-    return ctn_optim_set_hyper(tr->optim, x->hyper, fmax(value * x->p.o.factor, x->p.o.min));
+    const double lowered = fmax(value * x->p.o.factor, x->p.o.min);
+    if (!s) return ctn_optim_set_hyper(tr->optim, x->hyper, lowered);
+    s->base *= value > lowered ? lowered / value : 1;
+    return set(s, tr);
 }
 
-/* The value itself is part of the optimizer's state. */
+/* The value itself is part of the state of the optimizer or of the schedule. */
 static ctn_status plateau_visit(void *self, ctn_state_fn fn, void *user)
 {
     return ctn__patience_visit(&((plateau *)self)->p, fn, user);

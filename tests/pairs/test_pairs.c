@@ -627,8 +627,8 @@ static setup setup_of(int a, int b)
 
 static bool possible(const setup *s)
 {
-    if (s->precision == CTN_PRECISION_F16 || s->wire == CTN_F16) return test_has_f16();
-    return !(s->precision == CTN_PRECISION_BF16 || s->wire == CTN_BF16) || test_has_bf16();
+    if (s->precision == CTN_PRECISION_F16) return test_has_f16();
+    return s->precision != CTN_PRECISION_BF16 || test_has_bf16();
 }
 
 /* What the page says of a pair: the message with which it is refused, or NULL. */
@@ -683,12 +683,13 @@ static void write_page(FILE *f)
             "and resumed has the same bits as one\nthat is not, and one rank and several have the "
             "same losses. A pair that does not work is refused before\nthe first step. The test "
             "writes this page.\n\n"
-            "`+` works, `R` is refused (see below), `.` are alternatives.\n\n```text\n",
+            "`+` works, `R` is refused (see below), `.` are alternatives, `?` was not tried, because "
+            "the CPU that\nwrote this page does not train in that type.\n\n```text\n",
             FEATURES);
     for (int a = 0; a < FEATURES; a++) {
         fprintf(f, "%-33s", features[a].name);
         for (int b = 0; b <= a; b++)
-            fputc(kind[b][a] == TESTED ? '+' : kind[b][a] == REFUSED ? 'R' : '.', f);
+            fputc(".+R?"[(int)kind[b][a]], f);
         fputc('\n', f);
     }
     fprintf(f, "```\n\nThe columns are the same features from left to right.\n\n"

@@ -588,11 +588,12 @@ static ctn_status observe_list(void *self, ctn_trainer *tr)
 
 /* The value improves until the fourth epoch, so with patience 3 the seventh is the last.
  * Plateau: the rate is lowered after 2 epochs without improvement, and again after 2 more, but
- * not below its minimum. */
-static void test_patience(void **state)
+ * not below its minimum. A schedule of the rate, here one that does not change it, continues from the
+ * lower one. */
+static void run_with_patience(bool scheduled)
 {
-    (void)state;
-    static double v[] = {4, 3, 2, 1, 1, 1.5, 1 - 5e-5, 0, 0, 0}, *at = v;
+    static double v[] = {4, 3, 2, 1, 1, 1.5, 1 - 5e-5, 0, 0, 0}, *at;
+    at = v;
     train_case c;
     ctn_trainer *tr = NULL;
     firings end = {0};
@@ -610,6 +611,10 @@ static void test_patience(void **state)
     OK(ctn_extend_plateau(tr, NULL, "lr",
                           CTN_OPT(ctn_patience_opt, .key = "val/loss", .patience = 2,
                                   .factor = 0.5)));
+    if (scheduled)
+        OK(ctn_extend_schedule(tr, "lr",
+                               CTN_OPT(ctn_sched_opt, .kind = CTN_SCHED_STEP, .every = 1000,
+                                       .gamma = 0.5)));
     OK(ctn_trainer_run(tr));
     ctn_trainer_progress(tr, &p);
     assert_int_equal(p.epoch, 7);
@@ -618,6 +623,13 @@ static void test_patience(void **state)
     assert_true(ctn_optim_lr(c.optim) == 0.05);
     ctn_trainer_free(tr);
     train_case_free(&c);
+}
+
+static void test_patience(void **state)
+{
+    (void)state;
+    run_with_patience(false);
+    run_with_patience(true);
 }
 
 static double lr_seen[8];
