@@ -399,7 +399,8 @@ if(TARGET catena_command AND Python3_Interpreter_FOUND AND NOT CATENA_SANITIZE M
 endif()
 
 # The longest begin first, so that at the end no core waits for them.
-foreach(name ops.ops ops.hostile golden.resnet golden.steps unit.zoo unit.recompute unit.bnorm unit.image)
+foreach(name ops.ops ops.hostile golden.resnet golden.steps unit.zoo unit.recompute unit.bnorm
+    unit.image)
     if(TEST ${name})
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()

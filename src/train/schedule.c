@@ -2,8 +2,8 @@
  *
  * Hyperparameters that change during training: by a schedule, which is a pure function of the
  * iteration, or when a value stops improving (plateau). A new value is always set before the step
- * that uses it: when the training starts and after each step. If both change the same one, a plateau
- * lowers what the schedule multiplies, because the schedule would replace a lower value.
+ * that uses it: when the training starts and after each step. If both change the same one, a
+ * plateau lowers what the schedule multiplies, because the schedule would replace a lower value.
  */
 #include "train/train.h"
 

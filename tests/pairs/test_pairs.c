@@ -14,8 +14,9 @@
  *   test_pairs all             all of them
  *   test_pairs write FILE      all of them, and writes the page
  *   test_pairs FEATURE [FEATURE]   the pairs of one feature, or one pair with its values
- *   test_pairs random COUNT [SEED] trainings with up to eight features, 1 to 4 ranks, random numbers
- *                                  of samples and random places to stop; COUNT 1 prints the values
+ *   test_pairs random COUNT [SEED] trainings with up to eight features, 1 to 4 ranks, random
+ *                                  numbers of samples and random places to stop; COUNT 1 prints
+ *                                  the values
  */
 #include "unit/ranks.h"
 
@@ -50,7 +51,7 @@ enum {
 };
 enum { VALUES = 400 }; /* maximum number of saved values of the network */
 
-/* ---- features --------------------------------------------------------------------------------- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 /* What a training consists of. All zero: plain SGD on one rank. */
 typedef struct {
@@ -187,7 +188,7 @@ static void apply(setup *s, const feature *f)
     if (f->its) put(s, f->also, f->its);
 }
 
-/* ---- one training ----------------------------------------------------------------------------- */
+/* ---- one training ---------------------------------------------------------------------------- */
 
 /* The results of one rank. */
 typedef struct {
@@ -281,7 +282,8 @@ static ctn_status open_net(training *t, const job *j, const setup *s)
 {
     ctn_module *m[6] = {0};
     int n = 0;
-    /* The gradient of a bias before a batch normalisation is 0, and its rounding errors would train it. */
+    /* The gradient of a bias before a batch normalisation is 0, and its rounding errors would train
+     * it. */
     CTN_TRY(ctn_linear_new(&m[n++], j->ctx, WIDTH, HIDDEN,
                            CTN_OPT(ctn_linear_opt, .no_bias = s->norm)));
     if (s->norm) CTN_TRY(ctn_batch_norm_new(&m[n++], j->ctx, HIDDEN, NULL));
@@ -476,7 +478,7 @@ static void run_life(job *j)
     training_free(&t);
 }
 
-/* ---- what must hold --------------------------------------------------------------------------- */
+/* ---- what must hold -------------------------------------------------------------------------- */
 
 static char why[1000]; /* what did not hold; "": everything */
 static bool loud;
@@ -604,7 +606,7 @@ static verdict try_pair(const setup *s)
     return v;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 enum { ALTERNATIVES, TESTED, REFUSED, NOT_HERE };
 static verdict table[FEATURES][FEATURES];
@@ -676,20 +678,20 @@ static bool run_pair(int a, int b, const char *page)
 
 static void write_page(FILE *f)
 {
-    fprintf(f,
-            "# Features that meet\n\n"
-            "`tests/pairs/test_pairs.c` trains a small network with every pair of these %d "
-            "features. For a pair\nthat works, eager and planned mode agree, a run that is stopped "
-            "and resumed has the same bits as one\nthat is not, and one rank and several have the "
-            "same losses. A pair that does not work is refused before\nthe first step. The test "
-            "writes this page.\n\n"
-            "`+` works, `R` is refused (see below), `.` are alternatives, `?` was not tried, because "
-            "the CPU that\nwrote this page does not train in that type.\n\n```text\n",
-            FEATURES);
+    fprintf(
+        f,
+        "# Features that meet\n\n"
+        "`tests/pairs/test_pairs.c` trains a small network with every pair of these %d "
+        "features. For a pair\nthat works, eager and planned mode agree, a run that is stopped "
+        "and resumed has the same bits as one\nthat is not, and one rank and several have the "
+        "same losses. A pair that does not work is refused before\nthe first step. The test "
+        "writes this page.\n\n"
+        "`+` works, `R` is refused (see below), `.` are alternatives, `?` was not tried, because "
+        "the CPU that\nwrote this page does not train in that type.\n\n```text\n",
+        FEATURES);
     for (int a = 0; a < FEATURES; a++) {
         fprintf(f, "%-33s", features[a].name);
-        for (int b = 0; b <= a; b++)
-            fputc(".+R?"[(int)kind[b][a]], f);
+        for (int b = 0; b <= a; b++) fputc(".+R?"[(int)kind[b][a]], f);
         fputc('\n', f);
     }
     fprintf(f, "```\n\nThe columns are the same features from left to right.\n\n"
@@ -711,7 +713,7 @@ static int number_of(const char *name)
     exit(2);
 }
 
-/* ---- many features ---------------------------------------------------------------------------- */
+/* ---- many features --------------------------------------------------------------------------- */
 
 static uint32_t draw(uint32_t *seed, uint32_t n)
 {
@@ -768,7 +770,7 @@ static void random_trainings(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- selection -------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static int words;
 static char **word;

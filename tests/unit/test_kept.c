@@ -88,7 +88,8 @@ static void write_all(model *m)
     }
 }
 
-/* Two more steps: one parameter is frozen between backward and step, or is a constant of the loss. */
+/* Two more steps: one parameter is frozen between backward and step, or is a constant of the loss.
+ */
 enum { EVALUATE, ACCUMULATE, STEP, WRITE, FREEZE, ASSIGN, FREEZE_STEP, CONSTANT_STEP, ACTIONS };
 
 /* The loss, with parameter i read while gradients are off. */

@@ -588,8 +588,8 @@ static ctn_status observe_list(void *self, ctn_trainer *tr)
 
 /* The value improves until the fourth epoch, so with patience 3 the seventh is the last.
  * Plateau: the rate is lowered after 2 epochs without improvement, and again after 2 more, but
- * not below its minimum. A schedule of the rate, here one that does not change it, continues from the
- * lower one. */
+ * not below its minimum. A schedule of the rate, here one that does not change it, continues from
+ * the lower one. */
 static void run_with_patience(bool scheduled)
 {
     static double v[] = {4, 3, 2, 1, 1, 1.5, 1 - 5e-5, 0, 0, 0}, *at;
