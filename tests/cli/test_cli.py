@@ -1898,6 +1898,8 @@ def main():
     if part:
         first, step = int(part[1]) - 1, int(part[2])
         tests = dict(list(tests.items())[first::step])
+    elif set(names) - set(tests):
+        sys.exit(f"no test is named {', '.join(set(names) - set(tests))}")
     failed = []
     for name, test in tests.items():
         start = time.time()
