@@ -36,6 +36,8 @@ if not MPIRUN or "Open" not in subprocess.run(VERSION, capture_output=True, text
     sys.exit(77)
 LAUNCHERS = re.compile(r"^(OMPI_|PMIX_|PMI_|SLURM_|PJM_|CATENA_)")
 ENV = {k: v for k, v in os.environ.items() if not LAUNCHERS.match(k)}
+# A killed mpirun leaves a folder in TMPDIR, named after its pid, and a later mpirun that gets the
+# same pid fails. So each test has a TMPDIR of its own.
 ENV |= {"CATENA_TUNE": "0", "CATENA_CACHE_DIR": "none", "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "passive", "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,sm"}
@@ -921,7 +923,8 @@ def main():
     tests = {name[5:]: fn for name, fn in globals().items() if name.startswith("test_")}
     chosen = sys.argv[2:] or list(tests)
     for name in chosen:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        with (tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+              tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as ENV["TMPDIR"]):
             os.chdir(folder)
             began = time.monotonic()
             try:

@@ -33,6 +33,8 @@ MPICH = shutil.which("mpiexec.mpich")
 LAUNCHERS = re.compile(r"^(OMPI_|PMIX_|PMI_|SLURM_|PJM_|CATENA_)")
 MARK = f"TEST_RESTART={os.getpid()}.{time.time_ns()}"  # of all processes that the tests start
 ENV = {k: v for k, v in os.environ.items() if not LAUNCHERS.match(k)}
+# A killed mpirun leaves a folder in TMPDIR, named after its pid, and a later mpirun that gets the
+# same pid fails. So each test has a TMPDIR of its own.
 ENV |= {"CATENA_TUNE": "0", "CATENA_CACHE_DIR": "none", "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "passive", "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,sm"}
@@ -404,7 +406,8 @@ def test_killed_launch():
 def main():
     tests = {name[5:]: fn for name, fn in globals().items() if name.startswith("test_")}
     for name in sys.argv[2:] or list(tests):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        with (tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+              tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as ENV["TMPDIR"]):
             os.chdir(folder)
             began = time.monotonic()
             try:
