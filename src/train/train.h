@@ -273,6 +273,8 @@ ctn_status ctn__group_states(ctn_trainer *tr);
 bool ctn__empty_joins(const ctn_trainer *tr);
 /* That pass, for the loss of one optimizer. It contributes nothing. */
 ctn_status ctn__empty_pass(ctn_trainer *tr, const struct ctn__other *o);
+/* The backward pass of a batch without targets, in its scope, for ranks that may wait for it. */
+ctn_status ctn__empty_backward(ctn_optim *o, ctn_tensor *loss);
 
 /* ---- the same bits on any number of ranks (exact.c) ------------------------------------------ */
 

@@ -417,15 +417,18 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double first, b
     ctn__step_begin(&tr->step, &tr->batch);
     CTN_TRY(ctn_scope_begin(tr->ctx));
     ctn_tensor *loss = ctn__step_loss(&tr->step, o->name, o->loss, o->self, &st);
-    if (st == CTN_OK && o->optim == tr->optim) loss = ctn__nonfinite_loss(tr, loss);
+    const bool nothing = ctn__step_weight(&tr->step) == 0; /* to learn; the loss may be 0 / 0 */
+    if (st == CTN_OK && o->optim == tr->optim && !nothing) loss = ctn__nonfinite_loss(tr, loss);
     if (st == CTN_OK)
-        st = is_weighted(tr)
+        st = nothing ? ctn__empty_backward(o->optim, loss)
+             : is_weighted(tr)
                  ? ctn__backward_weighted(CTN_HERE, o->optim, loss, weight_of(tr, first))
                  : ctn_backward(o->optim, loss);
-    if (st == CTN_OK && step) st = ctn_optim_step(o->optim);
+    if (st == CTN_OK && step && !nothing) st = ctn_optim_step(o->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);
     CTN_TRY(st < 0 ? st : end);
+    if (step && nothing) CTN_TRY(step_late(tr, o->optim));
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
