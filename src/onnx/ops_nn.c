@@ -213,7 +213,11 @@ ctn_status ctn__onnx_do_batch_norm(ctn__onnx_call *c)
         const ctn_batch_norm_opt *opt =
             CTN_OPT(ctn_batch_norm_opt, .eps = eps, .momentum = 1 - keep);
         for (int i = 1; i < 3 && i < c->nout; i++) CTN_TRY(ctn__onnx_set_value(c, i, c->in[2 + i]));
-        return ctn__onnx_set(c, 0, ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
+        const ctn__batch_norm_hook *h = c->run->norm;
+        return ctn__onnx_set(c, 0,
+                             h->train && ctn_context_training(c->run->ctx)
+                                 ? h->train(h->user, c->at, x, scale, shift, mean, var, opt)
+                                 : ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
     }
     ctn_tensor *p[4] = {scale, shift, ctn__onnx_in(c, 3), ctn__onnx_in(c, 4)};
     if (!p[2] || !p[3]) return ctn_error_status();

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Synchronised batch normalisation with threads as ranks, compared with one rank that has all
- * samples: the layer alone, a network trained by a distributed optimizer with batches of different
- * sizes, and a trainer in which ranks run out of samples.
+ * samples: the layer alone, also in a model in ONNX format, a network trained by a distributed
+ * optimizer with batches of different sizes, and a trainer in which ranks run out of samples.
  * Labels: threads
  */
 #include "ranks.h"
 
+#include <unistd.h>
+
 #include <catena/datasets.h>
+#include <catena/onnx.h>
+#include <catena/onnx_export.h>
 #include <catena/train.h>
 
 #include "base/base.h"
@@ -23,7 +27,8 @@ typedef struct {
     int flat;       /* (N,C) instead of (N,C,H,W) */
     int conv;       /* preceded by a convolution: channels-last */
     int recompute;
-    double far; /* mean of x, in standard deviations */
+    const char *model; /* a file in ONNX format with the layer; NULL: the module */
+    double far;        /* mean of x, in standard deviations */
 } norm_case;
 
 typedef struct {
@@ -40,7 +45,8 @@ static ctn_status make_norm(const job *j, const norm_case *n, ctn_module **out, 
 {
     ctn_module *m[2] = {0};
     float w[CHANNELS], b[CHANNELS];
-    CTN_TRY(ctn_batch_norm_new(bn, j->ctx, CHANNELS, NULL));
+    CTN_TRY(n->model ? ctn_onnx_open(bn, j->ctx, n->model, NULL)
+                     : ctn_batch_norm_new(bn, j->ctx, CHANNELS, NULL));
     for (int c = 0; c < CHANNELS; c++) {
         w[c] = 1 + 0.3f * noise(1, c);
         b[c] = noise(2, c);
@@ -158,6 +164,30 @@ static void test_sync_batch_norm(void **state)
         }
     on_ranks(1, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {SAMPLES}});
     on_ranks(4, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {1, 2, 1, 2}});
+}
+
+static void test_model(void **state)
+{
+    (void)state;
+    const ctn_field in = {.dtype = CTN_F32, .ndim = 3, .shape = {CHANNELS, SIDE, SIDE}};
+    char path[] = "/tmp/catena-norm-XXXXXX.onnx";
+    ctn_context *ctx = NULL;
+    ctn_module *bn = NULL;
+    const int fd = mkstemps(path, 5);
+    assert_true(fd >= 0);
+    close(fd);
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_batch_norm_new(&bn, ctx, CHANNELS, NULL));
+    const ctn_status st = ctn_onnx_export_module(bn, path, 1, &in, NULL);
+    ctn_module_free(bn);
+    ctn_context_free(ctx);
+    if (st == CTN_OK) {
+        on_ranks(3, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {3, 1, 2}, .model = path});
+        on_ranks(3, CTN_MODE_EAGER, run_norm, &(norm_case){.part = {3, 0, 3}, .model = path});
+    }
+    unlink(path);
+    if (st == CTN_EUNSUPPORTED) skip(); /* built without protobuf-c */
+    OK(st);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -371,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sync_batch_norm),
+        cmocka_unit_test(test_model),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_no_samples),
     };
