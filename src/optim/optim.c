@@ -269,6 +269,10 @@ static ctn_status for_all(const ctn_optim *o, ctn_status st)
 ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 {
     if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
+    if (o->lbfgs && ctn__lbfgs_steps(o))
+        return ctn_fail(CTN_ESTATE,
+                        "backward: ctn_lbfgs_step does it; the closure only returns the loss (%s)",
+                        at);
     first_contribution(o);
     o->pool->scale = o->seed;
     return for_all(o, ctn__record_backward(at, o->pool, loss));
