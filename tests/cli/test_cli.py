@@ -1146,6 +1146,8 @@ def test_folder_is_refused():
     assert Path("r/weights.safetensors").read_bytes() == before
     train(*words, "--force", "--seed", "2")
     assert Path("r/weights.safetensors").read_bytes() != before
+    done = run("train", "mlp", *ARRAYS, "--out", "x.npy/r", code=3)
+    assert "cannot create the folder x.npy/r: Not a directory" in done.stderr, done.stderr
 
 
 # ---- only one job at a time in a folder
