@@ -67,7 +67,9 @@ bool ctn__batch_norm_frozen(const ctn_module *m)
 
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user)
 {
-    if (m->norms) m->norm = (ctn__batch_norm_hook){fn, user};
+    if (!m->norms) return;
+    m->norm.train = fn;
+    m->norm.user = user;
 }
 
 bool ctn__batch_norm_is_set(const ctn_module *m)

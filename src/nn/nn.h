@@ -66,6 +66,9 @@ typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor
 typedef struct {
     ctn__batch_norm_fn train; /* NULL: the op */
     void *user;
+    /* Of a model in ONNX format, whose batch normalisations are not modules: which of them keep
+     * their running statistics. */
+    enum { CTN__NORM_TRAINED, CTN__NORM_FROZEN, CTN__NORM_LIKE_PARAMS } statistics;
 } ctn__batch_norm_hook;
 
 struct ctn_module {

@@ -166,6 +166,36 @@ static void test_sync_batch_norm(void **state)
     on_ranks(4, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {1, 2, 1, 2}});
 }
 
+/* Does a call of a model in training change its running statistics? */
+static bool changes_statistics(ctn_module *m)
+{
+    ctn_context *ctx = ctn_module_context(m);
+    float x[2 * CHANNELS * SPATIAL], before[CHANNELS], after[CHANNELS];
+    for (int i = 0; i < 2 * CHANNELS * SPATIAL; i++) x[i] = noise(6, i);
+    OK(ctn_var_get(ctn_module_find(m, "running_mean"), before, sizeof before));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_read(ctn_call(m, ctn_input(ctx, x, CTN_F32, 4, ((int64_t[]){2, CHANNELS, SIDE, SIDE}))),
+                x, sizeof x));
+    OK(ctn_scope_end(ctx));
+    OK(ctn_var_get(ctn_module_find(m, "running_mean"), after, sizeof after));
+    return memcmp(before, after, sizeof after) != 0;
+}
+
+static void freeze_model(ctn_context *ctx, const char *path)
+{
+    ctn_module *m = NULL;
+    OK(ctn_onnx_open(&m, ctx, path, NULL));
+    assert_int_equal(ctn_module_freeze_statistics(m, "*", 1), 1);
+    assert_false(changes_statistics(m));
+    assert_int_equal(ctn_module_freeze_statistics(m, NULL, 1), 1); /* like the parameters */
+    assert_true(changes_statistics(m));
+    assert_int_equal(ctn_module_set_trainable(m, NULL, 0), 2);
+    assert_false(changes_statistics(m));
+    assert_int_equal(ctn_module_freeze_statistics(m, NULL, 0), 1);
+    assert_true(changes_statistics(m));
+    ctn_module_free(m);
+}
+
 static void test_model(void **state)
 {
     (void)state;
@@ -179,6 +209,7 @@ static void test_model(void **state)
     OK(ctn_context_new(&ctx, NULL));
     OK(ctn_batch_norm_new(&bn, ctx, CHANNELS, NULL));
     const ctn_status st = ctn_onnx_export_module(bn, path, 1, &in, NULL);
+    if (st == CTN_OK) freeze_model(ctx, path);
     ctn_module_free(bn);
     ctn_context_free(ctx);
     if (st == CTN_OK) {
