@@ -247,7 +247,7 @@ bool folder_empty(const char *path)
     return !found;
 }
 
-/* Make missing folders, and remember which for remove_folders. Returns the error of the last one. */
+/* Make missing folders, and remember which for remove_folders. Returns the error of the last. */
 static int make_folders(void)
 {
     char part[sizeof mine.out];

@@ -94,9 +94,9 @@ class Loader:
         shuffle: another order in every epoch, which depends on seed
         threads: number of threads that prepare batches ahead; 0: none
         seed: of the order and of all random choices
-        comm: each of its ranks gets samples of its own. The last batch of an epoch may be missing on
-            some ranks; there is a warning, because all ranks must take the same number of steps:
-            use drop_last, a Trainer, or dist.step_empty
+        comm: each of its ranks gets samples of its own. There is a warning if some ranks have one
+            batch less, because all must take the same number of steps: use drop_last, a Trainer, or
+            dist.step_empty
         drop_last: leave out an incomplete batch at the end of an epoch
         skip: share of samples that may fail and are left out
         options: other options of the library's loader, such as depth=4 (batches ahead), mixup=0.2
@@ -131,8 +131,8 @@ class Loader:
         while (fields := _core.loader_next(self)) is not None:
             yield fields
         if self._missing:
-            _warnings.warn("this rank has one batch less in an epoch than others: use drop_last=True"
-                           ", or call dist.step_empty if each batch is a step", RuntimeWarning,
+            _warnings.warn("this rank has one batch less in an epoch than others: if each batch is "
+                           "a step, use drop_last=True or call dist.step_empty", RuntimeWarning,
                            stacklevel=2)
 
     def __len__(self) -> int:
