@@ -416,8 +416,8 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double first, b
     if (st == CTN_OK)
         st = nothing ? ctn__empty_backward(o->optim, loss)
              : is_weighted(tr)
-                 ? ctn__backward_weighted(CTN_HERE, o->optim, loss, weight_of(tr, first))
-                 : ctn_backward(o->optim, loss);
+                 ? ctn__backward_weighted("trainer_run", o->optim, loss, weight_of(tr, first))
+                 : ctn_backward_at("trainer_run", o->optim, loss);
     if (st == CTN_OK && step && !nothing) st = ctn_optim_step(o->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);

@@ -119,8 +119,8 @@ class Training(unittest.TestCase):
             return ct.softmax_cross_entropy(net(a), b)
 
         values = []
+        opt = ct.optim.SGD(net.parameters(), lr=0)
         for batch in 1, 3, 20:
-            opt = ct.optim.SGD(net.parameters(), lr=0)
             loader = ct.data.Loader(ct.data.Arrays(x, t), batch=20)
             trainer = ct.train.Trainer(opt, loader, loss, net=net, epochs=1)
             trainer.evaluate(ct.data.Loader(ct.data.Arrays(x, t), batch=batch, shuffle=False))
