@@ -1148,6 +1148,8 @@ def test_folder_is_refused():
     assert Path("r/weights.safetensors").read_bytes() != before
     done = run("train", "mlp", *ARRAYS, "--out", "x.npy/r", code=3)
     assert "cannot create the folder x.npy/r: Not a directory" in done.stderr, done.stderr
+    done = run("train", "--resume", "--out", "other", code=2)
+    assert "other has no config.yaml to resume with" in done.stderr, done.stderr
 
 
 # ---- only one job at a time in a folder
