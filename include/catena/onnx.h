@@ -25,12 +25,13 @@ typedef struct {
 /* Read a model of opset 7 or newer; opsets before 11 only as far as their ops did not change later.
  * Weights may lie in external files inside the folder of the model. The module's variables have the
  * names of the model's weights. Float constants become parameters, except single numbers and those
- * that an op needs while it is recorded; the statistics of batch normalisation become states.
- * Half-precision values become f32, and integer types that Catena does not have become i32 or i64.
- * ctn_call_multi passes inputs and returns outputs in the order of the model; models with more than
- * CTN_MAX_TENSORS of either need ctn_onnx_run. If the model contains ops that are not supported,
- * the message lists all of them with the names of their nodes. Local. Result: *m, owned,
- * ctn_module_free. Errors: EIO, EFORMAT, EUNSUPPORTED, EARG, ENOMEM. */
+ * that an op needs while it is recorded; the statistics of batch normalisation, and f64 constants
+ * that the model casts, become states. Half-precision values become f32, and integer types that
+ * Catena does not have become i32 or i64. ctn_call_multi passes inputs and returns outputs in the
+ * order of the model; models with more than CTN_MAX_TENSORS of either need ctn_onnx_run. If the
+ * model contains ops that are not supported, the message lists all of them with the names of their
+ * nodes. Local. Result: *m, owned, ctn_module_free. Errors: EIO, EFORMAT, EUNSUPPORTED, EARG,
+ * ENOMEM. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_onnx_open(ctn_module **m, ctn_context *ctx, const char *path,
                                                 const ctn_onnx_opt *opt);
 

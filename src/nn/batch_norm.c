@@ -14,9 +14,7 @@ typedef struct {
     ctn_var *weight, *bias; /* both NULL: none */
     ctn_var *mean, *var, *batches;
     ctn_batch_norm_opt how;
-    double rmax, dmax;        /* of batch renormalisation */
-    ctn__batch_norm_fn train; /* used in training; NULL: the op */
-    void *user;
+    double rmax, dmax; /* of batch renormalisation */
 } batch_norm;
 
 static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
@@ -27,8 +25,8 @@ static ctn_tensor *batch_norm_forward(void *self, ctn_module *m, ctn_tensor *x)
     if (b->weight && !((scale = ctn_use_at(at, b->weight)) && (shift = ctn_use_at(at, b->bias))))
         return NULL;
     const bool training = ctn_context_training(m->ctx) != 0 && !b->how.frozen;
-    ctn_tensor *y = training && b->train
-                        ? b->train(b->user, at, x, scale, shift, b->mean, b->var, &b->how)
+    ctn_tensor *y = training && m->norm.train
+                        ? m->norm.train(m->norm.user, at, x, scale, shift, b->mean, b->var, &b->how)
                         : ctn_batch_norm_at(at, x, scale, shift, b->mean, b->var, &b->how);
     if (y && training) ++*(int64_t *)b->batches->data;
     return y;
@@ -69,15 +67,14 @@ bool ctn__batch_norm_frozen(const ctn_module *m)
 
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user)
 {
-    if (!ctn__is_batch_norm(m)) return;
-    batch_norm *b = m->self;
-    b->train = fn;
-    b->user = user;
+    if (!m->norms) return;
+    m->norm.train = fn;
+    m->norm.user = user;
 }
 
 bool ctn__batch_norm_is_set(const ctn_module *m)
 {
-    bool any = ctn__is_batch_norm(m) && ((const batch_norm *)m->self)->train != NULL;
+    bool any = m->norm.train != NULL;
     for (size_t i = 0; i < m->children.n && !any; i++)
         any = ctn__batch_norm_is_set(m->children.at[i]);
     return any;
@@ -115,6 +112,7 @@ static ctn_status make(ctn_module **m, ctn_context *ctx, const char *who, int64_
     }
     CTN_TRY(ctn__module_own(m, ctx, rmax > 0 ? batch_renorm_forward : batch_norm_forward, b,
                             sizeof *b, CTN__REFS(batch_norm, how)));
+    (*m)->norms = rmax == 0;
     ctn_status st = add_vars(*m, b, o, channels);
     if (st < 0) {
         ctn_module_free(*m);

@@ -113,6 +113,8 @@ static ctn_status copy_modules(ctn_module *c, ctn_module *m, pairs *p)
     c->published = m->published;
     c->decoder = m->decoder;
     c->masked = m->masked;
+    c->norms = m->norms;
+    c->norm = m->norm;
     for (size_t i = 0; i < m->children.n; i++) {
         ctn_module *from = m->children.at[i], *to = child_named(c, from->name);
         if (!to) {

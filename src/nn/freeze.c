@@ -95,6 +95,12 @@ typedef struct {
 static ctn_status set_statistics(void *user, const char *name, ctn_module *m)
 {
     statistics *s = user;
+    if (m->norms && !ctn__is_batch_norm(m) && (!s->pattern || ctn__match_below(s->pattern, name))) {
+        m->norm.statistics = !s->on       ? CTN__NORM_TRAINED
+                             : s->pattern ? CTN__NORM_FROZEN
+                                          : CTN__NORM_LIKE_PARAMS;
+        s->n++;
+    }
     if (!ctn__is_batch_norm(m)) return CTN_OK;
     if (s->pattern ? !ctn__match_below(s->pattern, name) : s->on && !is_frozen(m)) return CTN_OK;
     ctn__batch_norm_freeze(m, s->on != 0);

@@ -58,6 +58,19 @@ typedef struct {
                           const ctn__cache *c);
 } ctn__decoder;
 
+/* Replaces ctn_batch_norm in training. Returns y and assigns the new running statistics to mean and
+ * var. scale and shift may be NULL. */
+typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor *x,
+                                          ctn_tensor *scale, ctn_tensor *shift, ctn_var *mean,
+                                          ctn_var *var, const ctn_batch_norm_opt *how);
+typedef struct {
+    ctn__batch_norm_fn train; /* NULL: the op */
+    void *user;
+    /* Of a model in ONNX format, whose batch normalisations are not modules: which of them keep
+     * their running statistics. */
+    enum { CTN__NORM_TRAINED, CTN__NORM_FROZEN, CTN__NORM_LIKE_PARAMS } statistics;
+} ctn__batch_norm_hook;
+
 struct ctn_module {
     ctn_context *ctx;
     ctn_forward_fn forward;
@@ -73,6 +86,8 @@ struct ctn_module {
     const ctn__published *published; /* NULL: files are as the module saves them */
     const ctn__decoder *decoder;     /* NULL: the module does not continue sequences */
     bool masked;                     /* the module predicts masked tokens */
+    bool norms;                      /* the module itself normalises batches */
+    ctn__batch_norm_hook norm;       /* how, in training */
     CTN__VEC(ctn_module *) children;
     CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
     bool listed;                  /* the members below are up to date */
@@ -117,12 +132,7 @@ typedef struct {
 /* Its self if m is a linear module, else NULL. */
 ctn__linear *ctn__linear_of(const ctn_module *m);
 
-/* Replaces ctn_batch_norm in training. Returns y and assigns the new running statistics to mean and
- * var. scale and shift may be NULL. */
-typedef ctn_tensor *(*ctn__batch_norm_fn)(void *user, const char *at, ctn_tensor *x,
-                                          ctn_tensor *scale, ctn_tensor *shift, ctn_var *mean,
-                                          ctn_var *var, const ctn_batch_norm_opt *how);
-/* Set that function; does nothing if m is not a batch normalisation. fn NULL: restore the default.
+/* Set that function; does nothing if m does not normalise batches. fn NULL: restore the default.
  * user is borrowed. */
 void ctn__batch_norm_set(ctn_module *m, ctn__batch_norm_fn fn, void *user);
 

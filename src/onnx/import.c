@@ -170,17 +170,20 @@ static ctn_status take_input(ctn__onnx_run *run, int i, ctn_tensor *x)
     return CTN_OK;
 }
 
-static ctn_status run_model(const imported *self, ctn_context *ctx, const char *at, int nx,
-                            ctn_tensor *const *x, int ny, ctn_tensor **y)
+static ctn_status run_model(const ctn_module *module, const char *at, int nx, ctn_tensor *const *x,
+                            int ny, ctn_tensor **y)
 {
+    const imported *self = module->self;
     const ctn__onnx_model *m = self->model;
+    ctn_context *ctx = module->ctx;
     if (nx != m->graph.nin)
         return ctn_fail(CTN_EARG, "onnx: got %d inputs, %s has %d (%s)", nx, m->path, m->graph.nin,
                         at);
     if (ny < 0 || ny > m->graph.nout)
         return ctn_fail(CTN_EARG, "onnx: asked for %d outputs, %s has %d (%s)", ny, m->path,
                         m->graph.nout, at);
-    ctn__onnx_run run = {.model = m, .ctx = ctx, .at = at, .recorded = ctx->nodes.n};
+    ctn__onnx_run run = {
+        .model = m, .ctx = ctx, .at = at, .norm = &module->norm, .recorded = ctx->nodes.n};
     ctn__onnx_budget_begin(&run.budget, m->path);
     run.values = ctn__onnx_memory(&run, m->slots + 1, sizeof *run.values);
     if (!run.values) return ctn_error_status();
@@ -209,7 +212,7 @@ static ctn_tensors forward(void *self, ctn_module *m, ctn_tensors x)
                  s->model->path, nx, ny, m->at);
         return y;
     }
-    if (run_model(s, m->ctx, m->at, x.n, x.t, ny, y.t) == CTN_OK) y.n = ny;
+    if (run_model(m, m->at, x.n, x.t, ny, y.t) == CTN_OK) y.n = ny;
     return y;
 }
 
@@ -221,7 +224,7 @@ ctn_status ctn_onnx_run_at(const char *at, ctn_module *m, int nx, ctn_tensor *co
     CTN_TRY(ctn__need_scope(m->ctx, "onnx_run"));
     CTN_TRY(ctn_scope_begin(m->ctx));
     const int level = m->ctx->level;
-    ctn_status st = run_model(m->self, m->ctx, at, nx, x, ny, y);
+    ctn_status st = run_model(m, at, nx, x, ny, y);
     while (m->ctx->level > level) ctn_scope_return(m->ctx, NULL);
     const ctn_status end = ctn_scope_return_n(m->ctx, st < 0 ? 0 : ny, y);
     if (st == CTN_OK) st = end;
@@ -258,6 +261,7 @@ static ctn_status make_module(ctn_module **out, ctn_context *ctx, ctn__onnx_mode
     ctn__onnx_budget budget;
     ctn__onnx_budget_begin(&budget, model->path);
     *self = (imported){model, var};
+    m->norms = model->norms;
     model->refs++;
     for (size_t i = 0; i < model->constants.n && st == CTN_OK; i++) {
         const ctn__onnx_constant *c = &model->constants.at[i];

@@ -342,15 +342,23 @@ static ctn_status build_function(builder *b, ctn__onnx_node *node)
     return CTN_OK;
 }
 
+/* Statistics of data, which our own export writes as f64, are cast where they are used. */
+static bool is_statistic(const ctn__onnx_constant *c, const ctn__onnx_op *op)
+{
+    return c->value.dtype == CTN_F64 && strcmp(op->name, "Cast") == 0;
+}
+
 static void note_use(builder *b, const ctn__onnx_node *node, int i)
 {
     const int k = b->constant_of.at[node->in[i]];
     if (k < 0) return;
     const uint32_t bit = i < 32 ? 1u << i : 0;
     const ctn__onnx_op *op = node->op;
-    b->model->constants.at[k].uses |= op->weights & bit  ? CTN__ONNX_USE_WEIGHT
-                                      : op->hosts & bit  ? CTN__ONNX_USE_HOST
-                                      : op->states & bit ? CTN__ONNX_USE_STATE
+    ctn__onnx_constant *c = &b->model->constants.at[k];
+    b->model->norms |= (op->states & bit) != 0;
+    c->uses |= op->weights & bit                         ? CTN__ONNX_USE_WEIGHT
+               : op->hosts & bit                         ? CTN__ONNX_USE_HOST
+               : op->states & bit || is_statistic(c, op) ? CTN__ONNX_USE_STATE
                                                          : CTN__ONNX_USE_PLAIN;
 }
 

@@ -106,6 +106,7 @@ typedef struct {
 typedef struct {
     int refs;
     bool frozen;
+    bool norms; /* the model normalises batches */
     char *path;
     Onnx__ModelProto *proto;
     ctn__arena arena; /* everything below, except the vector */
@@ -122,6 +123,7 @@ typedef struct {
     ctn_context *ctx;
     const char *at;
     ctn__onnx_value *values; /* one per slot */
+    const ctn__batch_norm_hook *norm;
     ctn__onnx_budget budget;
     size_t recorded; /* nodes of the record that are paid for */
 } ctn__onnx_run;

@@ -198,6 +198,13 @@ static ctn_status training_norm(ctn__onnx_call *c, ctn_tensor *x, ctn_tensor *co
     return ctn__onnx_set(c, 2, var);
 }
 
+static bool keeps_statistics(const ctn__batch_norm_hook *h, const ctn_var *scale,
+                             const ctn_var *shift)
+{
+    const bool fixed = scale && shift && !scale->trainable && !shift->trainable;
+    return h->statistics == CTN__NORM_FROZEN || (h->statistics == CTN__NORM_LIKE_PARAMS && fixed);
+}
+
 ctn_status ctn__onnx_do_batch_norm(ctn__onnx_call *c)
 {
     const double eps = ctn__onnx_float(c, "epsilon", 1e-5);
@@ -210,10 +217,15 @@ ctn_status ctn__onnx_do_batch_norm(ctn__onnx_call *c)
     ctn_tensor *scale = ctn__onnx_in(c, 1), *shift = ctn__onnx_in(c, 2);
     if (!x || !scale || !shift) return ctn_error_status();
     if (states && !c->run->model->frozen) { /* the context decides about training */
+        const ctn__batch_norm_hook *h = c->run->norm;
+        const int fixed = keeps_statistics(h, c->in[1]->var, c->in[2]->var);
         const ctn_batch_norm_opt *opt =
-            CTN_OPT(ctn_batch_norm_opt, .eps = eps, .momentum = 1 - keep);
+            CTN_OPT(ctn_batch_norm_opt, .eps = eps, .momentum = 1 - keep, .frozen = fixed);
         for (int i = 1; i < 3 && i < c->nout; i++) CTN_TRY(ctn__onnx_set_value(c, i, c->in[2 + i]));
-        return ctn__onnx_set(c, 0, ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
+        return ctn__onnx_set(c, 0,
+                             h->train && ctn_context_training(c->run->ctx) && !fixed
+                                 ? h->train(h->user, c->at, x, scale, shift, mean, var, opt)
+                                 : ctn_batch_norm_at(c->at, x, scale, shift, mean, var, opt));
     }
     ctn_tensor *p[4] = {scale, shift, ctn__onnx_in(c, 3), ctn__onnx_in(c, 4)};
     if (!p[2] || !p[3]) return ctn_error_status();

@@ -183,6 +183,11 @@ ctn_status ctn__lbfgs_visit(ctn_optim *o, ctn_state_fn fn, void *user)
     return fn(user, "lbfgs.gradient", type, 1, &l->n, l->old);
 }
 
+bool ctn__lbfgs_steps(const ctn_optim *o)
+{
+    return o->lbfgs->closure != NULL;
+}
+
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
 static ctn_status record(ctn_optim *o, double *f)
@@ -190,7 +195,7 @@ static ctn_status record(ctn_optim *o, double *f)
     ctn_tensor *loss = o->lbfgs->closure(o->lbfgs->user, o->ctx);
     if (!loss && ctn_error_status() == CTN_OK)
         return ctn_fail(CTN_EARG, "lbfgs_step: the closure returned no loss");
-    CTN_TRY(ctn_backward_at("lbfgs_step", o, loss));
+    CTN_TRY(ctn__backward_weighted("lbfgs_step", o, loss, 1));
     CTN_TRY(ctn__record_step("lbfgs_step", o->pool));
     *f = ctn_item(loss);
     return CTN_OK;
@@ -333,7 +338,11 @@ ctn_status ctn_lbfgs_step(ctn_optim *o, ctn_closure_fn closure, void *user, doub
     CTN_TRY(prepare(o));
     o->lbfgs->closure = closure;
     o->lbfgs->user = user;
-    CTN_TRY(step(o, &first));
+    /* gradients that the program has asked for are not those of this step */
+    o->pool->contributions = o->pool->contributions_done = 0;
+    const ctn_status st = step(o, &first);
+    o->lbfgs->closure = NULL;
+    CTN_TRY(st);
     o->t++;
     if (loss) *loss = first;
     return CTN_OK;

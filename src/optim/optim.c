@@ -269,6 +269,10 @@ static ctn_status for_all(const ctn_optim *o, ctn_status st)
 ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 {
     if (!o) return ctn_fail(CTN_EARG, "backward: no optimizer (%s)", at);
+    if (o->lbfgs && ctn__lbfgs_steps(o))
+        return ctn_fail(CTN_ESTATE,
+                        "backward: ctn_lbfgs_step does it; the closure only returns the loss (%s)",
+                        at);
     first_contribution(o);
     o->pool->scale = o->seed;
     return for_all(o, ctn__record_backward(at, o->pool, loss));
@@ -278,7 +282,7 @@ ctn_status ctn_backward_at(const char *at, ctn_optim *o, ctn_tensor *loss)
 ctn_status ctn__backward_weighted(const char *at, ctn_optim *o, ctn_tensor *loss, double weight)
 {
     first_contribution(o);
-    o->pool->scale = (double)(float)(o->seed * weight);
+    o->pool->scale = o->seed * weight;
     CTN_TRY(for_all(o, ctn__record_backward(at, o->pool, loss)));
     o->weights += weight;
     o->weighted = true;
@@ -314,9 +318,11 @@ ctn_status ctn__step_empty(const char *at, ctn_optim *o)
     ctn__pool *p = o->pool;
     CTN_TRY(for_all(o, ctn__pool_settle(p)));
     ctn__zero(p->g, (size_t)p->count * p->unit, o->ctx->threads);
-    ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, o->collected);
-    o->collected = 0;
-    ctn__exchange_want_all(p->exchange, wants_all(o));
+    if (p->exchange) {
+        ctn__exchange_give(p->exchange, CTN__GIVE_WEIGHT, o->collected);
+        o->collected = 0;
+        ctn__exchange_want_all(p->exchange, wants_all(o));
+    }
     first_contribution(o);
     p->contributions = 1; /* an empty one */
     ctn_status st = for_all(o, ctn__record_step(at, p));

@@ -230,6 +230,8 @@ bool ctn__factors_have(const ctn_optim *o, const void *p); /* is this memory par
 /* ---- L-BFGS (lbfgs.c) ------------------------------------------------------------------------ */
 
 void ctn__lbfgs_free(ctn__lbfgs *l);
+/* Is a step being taken? */
+bool ctn__lbfgs_steps(const ctn_optim *o);
 ctn_status ctn__lbfgs_visit(ctn_optim *o, ctn_state_fn fn, void *user);
 
 /* ---- schedules (schedule.c) ----------------------------------------------------------------- */

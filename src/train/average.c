@@ -18,6 +18,7 @@ typedef struct {
 struct ctn__average {
     double rate;
     bool filled;                /* avg has values */
+    int64_t taken;              /* steps of the optimizer at the last call */
     int64_t start, every, used; /* of the mean: its steps, and their number so far; every 0: none */
     CTN__VEC(averaged) at;
     ctn_module *net;
@@ -49,6 +50,7 @@ static ctn_status start(void *self, ctn_trainer *tr)
     for (size_t k = 0; !a->filled && k < a->at.n; k++)
         memcpy(a->at.at[k].avg, a->at.at[k].var->data, ctn__bytes(&a->at.at[k].var->d));
     a->filled = true;
+    a->taken = tr->optim->t;
     return CTN_OK;
 }
 
@@ -74,8 +76,9 @@ static void move_f64(double *avg, const double *w, int64_t n, double rest)
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     ctn__average *a = self;
-    if (tr->skipped) return CTN_OK;
-    const double rest = share(a, tr->optim->t);
+    if (tr->optim->t == a->taken) return CTN_OK; /* a step was skipped */
+    a->taken = tr->optim->t;
+    const double rest = share(a, a->taken);
     if (rest == 0) return CTN_OK;
     CTN_TRY(ctn__trainer_settle(tr));
     for (size_t k = 0; k < a->at.n; k++) {

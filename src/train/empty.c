@@ -3,7 +3,8 @@
  * A rank that has no samples in a batch of all ranks. Usually it has nothing to do before the step.
  * But if the batch normalisations of the net are synchronised, the passes of the other ranks wait
  * for the sums of this one, and it calls the loss functions with zero rows. Values and gradients of
- * such a call are dropped and not weighted by 0, because means of no rows are NaN.
+ * such a call are dropped and not weighted by 0, because means of no rows are NaN. Gradients of a
+ * batch without targets have weight 0 and are dropped if they are NaN.
  */
 #include "data/loader.h"
 #include "nn/nn.h"
@@ -69,6 +70,21 @@ ctn_status ctn__empty_pass(ctn_trainer *tr, const ctn__other *o)
     CTN_TRY(keep(o->optim, &before));
     const ctn_status st = pass(tr, o, &none);
     put_back(o->optim, &before);
+    ctn__free(before.g);
+    return st;
+}
+
+/* The losses of other ranks may depend on these samples, through synchronised statistics. Hence the
+ * gradients count, although the loss does not. */
+ctn_status ctn__empty_backward(ctn_optim *o, ctn_tensor *loss)
+{
+    gradients before;
+    bool finite = true;
+    CTN_TRY(keep(o, &before));
+    ctn_status st = ctn__backward_weighted(CTN_HERE, o, loss, 0);
+    if (st == CTN_OK) st = ctn_flush(o->ctx);
+    (void)ctn__optim_norm2(o, o->pool->g, 0, o->pool->count, o->ctx->threads, &finite);
+    if (st < 0 || !finite) put_back(o, &before);
     ctn__free(before.g);
     return st;
 }

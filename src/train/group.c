@@ -108,7 +108,12 @@ void ctn__group_place(ctn_trainer *tr, int64_t round, int optim)
         s.every *= size;
         s.total = most * size;
     }
-    tr->ctx->share = s;
+    ctn__group_place_at(tr, &s, optim);
+}
+
+void ctn__group_place_at(ctn_trainer *tr, const ctn_share *share, int optim)
+{
+    tr->ctx->share = *share;
     tr->ctx->step = step_of(tr) + (uint64_t)optim;
 }
 

@@ -245,6 +245,8 @@ ctn_status ctn__group_begin(ctn_trainer *tr);
 /* Called before the batch of this round runs for this optimizer: its random numbers follow from the
  * iteration and from the place of its samples in the step (rule 14). */
 void ctn__group_place(ctn_trainer *tr, int64_t round, int optim);
+/* The same for a batch whose share of the samples is known. */
+void ctn__group_place_at(ctn_trainer *tr, const ctn_share *share, int optim);
 /* Called after a step and after an extension, so that neither a saved state nor what follows
  * depends on what this rank has run in it. */
 void ctn__group_leave(ctn_trainer *tr);
@@ -273,6 +275,22 @@ ctn_status ctn__group_states(ctn_trainer *tr);
 bool ctn__empty_joins(const ctn_trainer *tr);
 /* That pass, for the loss of one optimizer. It contributes nothing. */
 ctn_status ctn__empty_pass(ctn_trainer *tr, const struct ctn__other *o);
+/* The backward pass of a batch without targets, in its scope, for ranks that may wait for it. */
+ctn_status ctn__empty_backward(ctn_optim *o, ctn_tensor *loss);
+
+/* ---- the batches of a step, for all optimizers (rounds.c) ------------------------------------ */
+
+typedef struct ctn__rounds ctn__rounds;
+/* Are there several optimizers, and several batches in a step? */
+bool ctn__rounds_needed(const ctn_trainer *tr);
+/* A step begins. */
+void ctn__rounds_begin(ctn_trainer *tr);
+/* Copy the current batch, for the optimizers after the trainer's own. */
+ctn_status ctn__rounds_keep(ctn_trainer *tr);
+size_t ctn__rounds_count(const ctn_trainer *tr);
+/* Make batch i of this step the current one again, for an optimizer. */
+void ctn__rounds_take(ctn_trainer *tr, size_t i, int optim);
+void ctn__rounds_free(ctn_trainer *tr);
 
 /* ---- the same bits on any number of ranks (exact.c) ------------------------------------------ */
 
@@ -436,6 +454,7 @@ struct ctn_trainer {
     int64_t iteration, epoch, samples;
     ctn__step_losses losses;
     struct ctn__blocks *blocks; /* exact.c; NULL: not needed yet */
+    struct ctn__rounds *rounds; /* rounds.c; NULL: not needed yet */
     int64_t saved;              /* iteration of the last state that the extension saved; -1: none */
     struct ctn__checkpointer *checkpointer; /* of the extension; NULL: none */
     double pause, pauses; /* seconds that saving held up the training: longest, all */

@@ -114,6 +114,7 @@ void ctn_trainer_free(ctn_trainer *tr)
     ctn__vec_free(&tr->rows);
     ctn__step_free(&tr->step);
     ctn__exact_free(tr);
+    ctn__rounds_free(tr);
     ctn__free((char *)tr->o.out);
     ctn__free(tr);
 }
@@ -375,13 +376,6 @@ static ctn_status step_late(ctn_trainer *tr, ctn_optim *o)
     return st < 0 ? st : end;
 }
 
-static ctn_status all_step_late(ctn_trainer *tr)
-{
-    CTN_TRY(step_late(tr, tr->optim));
-    for (size_t i = 0; i < tr->others.n; i++) CTN_TRY(step_late(tr, tr->others.at[i].optim));
-    return CTN_OK;
-}
-
 /* Elements of a sample of the field in which targets were counted; 1 if ranks may differ. */
 static double full_sample(const ctn_trainer *tr)
 {
@@ -417,15 +411,18 @@ static ctn_status run_loss(ctn_trainer *tr, const ctn__other *o, double first, b
     ctn__step_begin(&tr->step, &tr->batch);
     CTN_TRY(ctn_scope_begin(tr->ctx));
     ctn_tensor *loss = ctn__step_loss(&tr->step, o->name, o->loss, o->self, &st);
-    if (st == CTN_OK && o->optim == tr->optim) loss = ctn__nonfinite_loss(tr, loss);
+    const bool nothing = ctn__step_weight(&tr->step) == 0; /* to learn; the loss may be 0 / 0 */
+    if (st == CTN_OK && o->optim == tr->optim && !nothing) loss = ctn__nonfinite_loss(tr, loss);
     if (st == CTN_OK)
-        st = is_weighted(tr)
-                 ? ctn__backward_weighted(CTN_HERE, o->optim, loss, weight_of(tr, first))
-                 : ctn_backward(o->optim, loss);
-    if (st == CTN_OK && step) st = ctn_optim_step(o->optim);
+        st = nothing ? ctn__empty_backward(o->optim, loss)
+             : is_weighted(tr)
+                 ? ctn__backward_weighted("trainer_run", o->optim, loss, weight_of(tr, first))
+                 : ctn_backward_at("trainer_run", o->optim, loss);
+    if (st == CTN_OK && step && !nothing) st = ctn_optim_step(o->optim);
     while (tr->ctx->level > 1) ctn_scope_end(tr->ctx); /* scopes a failed loss left open */
     ctn_status end = ctn_scope_end(tr->ctx);
     CTN_TRY(st < 0 ? st : end);
+    if (step && nothing) CTN_TRY(step_late(tr, o->optim));
     return ctn__step_read(&tr->step, read_value, tr);
 }
 
@@ -441,12 +438,32 @@ static ctn_status run_batch(ctn_trainer *tr, int64_t round, double first, bool s
     const ctn__other own = {.name = "loss", .optim = tr->optim, .loss = tr->loss, .self = tr->self};
     const bool empty = tr->batch.n == 0;
     if (!ctn__trainer_comm(tr)) tr->samples += tr->batch.n;
-    for (size_t i = 0; i <= tr->others.n; i++) {
+    const size_t others = ctn__rounds_needed(tr) ? 0 : tr->others.n; /* 0: see run_others */
+    for (size_t i = 0; i <= others; i++) {
         const ctn__other *o = i == 0 ? &own : &tr->others.at[i - 1];
         ctn__group_place(tr, round, (int)i);
+        if (ctn__rounds_needed(tr)) CTN_TRY(ctn__rounds_keep(tr));
         CTN_TRY(empty ? run_empty(tr, o, step) : run_loss(tr, o, first, step));
     }
     return CTN_OK;
+}
+
+/* Steps of the other optimizers, after the one of the trainer's own, if steps have several batches.
+ * The next batch stays held. */
+static ctn_status run_others(ctn_trainer *tr, double first)
+{
+    const ctn_batch next = tr->batch;
+    const size_t n = ctn__rounds_count(tr);
+    ctn_status st = CTN_OK;
+    for (size_t i = 0; i < tr->others.n; i++)
+        for (size_t k = 0; k < n && st == CTN_OK; k++) {
+            ctn__rounds_take(tr, k, (int)i + 1);
+            const ctn__other *o = &tr->others.at[i];
+            const bool step = k == n - 1;
+            st = tr->batch.n == 0 ? run_empty(tr, o, step) : run_loss(tr, o, first, step);
+        }
+    tr->batch = next;
+    return st;
 }
 
 /* One optimizer step: up to `accumulate` batches of one epoch, each weighted by its samples.
@@ -458,6 +475,7 @@ static ctn_status run_step(ctn_trainer *tr)
     int64_t samples = 0;
     double first = 0;
     tr->epoch_ended = false;
+    ctn__rounds_begin(tr);
     tr->losses.last = tr->losses.now;
     tr->losses.now = (ctn__step_sum){0};
     ctn__nonfinite_before(tr);
@@ -479,11 +497,14 @@ static ctn_status run_step(ctn_trainer *tr)
         const bool last = st != CTN_OK || k == group - 1;
         if (!last || (k == group - 1 && !exact)) continue;
         const uint64_t t1 = ctn__now_ns();
-        CTN_TRY(all_step_late(tr));
+        CTN_TRY(step_late(tr, tr->optim));
         CTN_TRY(ctn__exact_step(tr));
         tr->compute_s += since(t1);
         break;
     }
+    const uint64_t t2 = ctn__now_ns();
+    CTN_TRY(run_others(tr, first));
+    tr->compute_s += since(t2);
     ctn__group_take(tr);
     ctn__nonfinite_after(tr);
     tr->iteration++;

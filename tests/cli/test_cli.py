@@ -73,6 +73,14 @@ def test_export():
     model = Path("m.onnx").read_bytes()
     for name in (b"0.weight", b"target_mean", b"batch", b"output"):
         assert name in model
+    train("m.onnx", "--data", "x.npy", "--target", "y.npy", "--epochs", "1", "--out", "tuned")
+    assert "standardize: none" in Path("tuned/config.yaml").read_text()  # the model does it
+    data = ["--data", "x.npy", "--target", "y.npy", "--json"]
+    error = [json.loads(run("eval", *words, *data).stdout)
+             for words in (["--weights", "r/weights.safetensors"], ["m.onnx"],
+                           ["--weights", "tuned/weights.safetensors"])]
+    assert np.isclose(error[0]["mae"], error[1]["mae"], rtol=1e-4), error
+    assert error[2]["mae"] < error[1]["mae"], error
     run("export", "./r", "--to", "e.onnx", "--external", "--batch", "4", "--opset", "20")
     assert Path("e.onnx.data").stat().st_size > Path("e.onnx").stat().st_size
     assert "--to" in run("export", "./r", code=2).stderr
@@ -1138,6 +1146,10 @@ def test_folder_is_refused():
     assert Path("r/weights.safetensors").read_bytes() == before
     train(*words, "--force", "--seed", "2")
     assert Path("r/weights.safetensors").read_bytes() != before
+    done = run("train", "mlp", *ARRAYS, "--out", "x.npy/r", code=3)
+    assert "cannot create the folder x.npy/r: Not a directory" in done.stderr, done.stderr
+    done = run("train", "--resume", "--out", "other", code=2)
+    assert "other has no config.yaml to resume with" in done.stderr, done.stderr
 
 
 # ---- only one job at a time in a folder

@@ -305,6 +305,34 @@ static ctn_tensor *nothing(void *user, ctn_context *ctx)
     return NULL;
 }
 
+/* Gradients that the program asks for between steps do not count in a step. */
+static void other_gradients_do_not_count(void **state)
+{
+    (void)state;
+    double now[2][3], first;
+    for (int k = 0; k < 2; k++) {
+        ctn_context *ctx = begin(&points, 1);
+        ctn_optim *o;
+        OK(ctn_lbfgs_new(&o, vars_of(&points), CTN_OPT(ctn_lbfgs_opt, .iterations = 2)));
+        for (int step = 0; step < 2; step++) {
+            OK(ctn_scope_begin(ctx));
+            if (k == 1) OK(ctn_backward(o, waves(NULL, ctx)));
+            OK(ctn_scope_end(ctx));
+            OK(ctn_lbfgs_step(o, rosenbrock, NULL, &first));
+        }
+        OK(ctn_var_get(var[0], now[k], sizeof now[k]));
+        ctn_optim_free(o);
+        end(&points, ctx);
+    }
+    assert_memory_equal(now[0], now[1], sizeof now[0]);
+}
+
+static ctn_tensor *calls_backward(void *user, ctn_context *ctx)
+{
+    ctn_tensor *loss = rosenbrock(NULL, ctx);
+    return ctn_backward((ctn_optim *)user, loss) == CTN_OK ? loss : NULL;
+}
+
 static void errors_name_the_reason(void **state)
 {
     (void)state;
@@ -313,6 +341,9 @@ static void errors_name_the_reason(void **state)
     OK(ctn_lbfgs_new(&o, vars_of(&points), NULL));
     assert_int_equal(ctn_lbfgs_step(o, nothing, NULL, NULL), CTN_EARG);
     assert_non_null(strstr(ctn_error_message(), "the closure returned no loss"));
+    ctn_error_clear();
+    assert_int_equal(ctn_lbfgs_step(o, calls_backward, o, NULL), CTN_ESTATE);
+    assert_non_null(strstr(ctn_error_message(), "the closure only returns the loss"));
     ctn_error_clear();
     OK(ctn_scope_begin(ctx));
     assert_int_equal(ctn_lbfgs_step(o, rosenbrock, NULL, NULL), CTN_ESTATE);
@@ -336,6 +367,7 @@ int main(void)
         cmocka_unit_test(whole_steps_agree_with_pytorch),
         cmocka_unit_test(threads_and_resume_keep_the_bits),
         cmocka_unit_test(frozen_parameters_stay),
+        cmocka_unit_test(other_gradients_do_not_count),
         cmocka_unit_test(errors_name_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,15 @@ class Values(unittest.TestCase):
         self.assertEqual(len(ct.tensor([1, 2, 3])), 3)
         self.assertIn("3", repr(ct.tensor([3.0])))
 
+    def test_numbers_next_to_f64(self):
+        x = np.array([0.1, 0.7, 3.0])
+        t = ct.Tensor(x)
+        for got, want in ((1.1 - t, 1.1 - x), (t / 0.3, x / 0.3), (0.3 / t, 0.3 / x),
+                          (1.3 ** t, 1.3 ** x), (t * 0.1 + 0.7, x * 0.1 + 0.7)):
+            self.assertEqual(got.dtype, "f64")
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-15)
+        self.assertEqual((t > 0.7).tolist(), [0, 0, 1])
+
     def test_several_results(self):
         values, indices = ct.topk(np.array([[1, 5, 3]], np.float32), 2)
         np.testing.assert_array_equal(values.numpy(), [[5, 3]])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -85,6 +86,27 @@ class Ranks(unittest.TestCase):
             comm.send_obj(1, 1)
 
 
+class Uneven(unittest.TestCase):
+    """Ranks whose last batch is missing."""
+
+    def batches(self, rank, samples, **more):
+        class Fake:
+            size = 2
+        Fake.rank = rank
+        x = np.zeros((samples, 2), np.float32)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            n = len(list(ct.data.Loader(ct.data.Arrays(x), batch=2, comm=Fake, **more)))
+        return n, len(told)
+
+    def test_warning(self):
+        self.assertEqual(self.batches(0, 5), (2, 0))
+        self.assertEqual(self.batches(1, 5), (1, 1))
+        self.assertEqual(self.batches(1, 5, drop_last=True), (1, 0))
+        self.assertEqual(self.batches(1, 7), (2, 0))
+        self.assertEqual(self.batches(1, 8), (2, 0))
+
+
 class Sharing(unittest.TestCase):
     def test_dlpack(self):
         x = ct.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -98,6 +120,25 @@ class Sharing(unittest.TestCase):
         np.testing.assert_array_equal(y.numpy(), b)
         b[0, 0] = 9
         self.assertEqual(y[0, 0].item(), 9)
+
+
+def uneven(comm):
+    """Rank 0 has a batch more than the others."""
+    line = ct.nn.Linear(2, 1)
+    opt = ct.optim.SGD(line.parameters(), lr=0.1)
+    ct.dist.connect(opt, comm)
+    x = np.arange(2 * comm.size + 2, dtype=np.float32).reshape(-1, 2)
+    loader = ct.data.Loader(ct.data.Arrays(x), batch=1, comm=comm)
+    with warnings.catch_warnings(record=True):
+        for x, in loader:
+            with ct.step():
+                opt.backward(ct.mean(line(x)))
+                opt.step()
+    for _ in range(2 - len(loader)):
+        ct.dist.step_empty(opt)
+    assert opt.steps == 2
+    weights = comm.allreduce_obj(line.parameters()[0].numpy())
+    np.testing.assert_array_equal(weights, comm.size * line.parameters()[0].numpy())
 
 
 def rank(path, words):
@@ -119,6 +160,7 @@ def rank(path, words):
     trained = train(world)
     if world.rank == 0:
         trained.save(path)
+    uneven(world)
     world.barrier()
 
 

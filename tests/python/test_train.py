@@ -120,6 +120,7 @@ class Training(unittest.TestCase):
 
         opt = ct.optim.SGD(net.parameters(), lr=0)
         values = []
+        opt = ct.optim.SGD(net.parameters(), lr=0)
         for batch in 1, 3, 20:
             loader = ct.data.Loader(ct.data.Arrays(x, t), batch=20)
             trainer = ct.train.Trainer(opt, loader, loss, net=net, epochs=1)

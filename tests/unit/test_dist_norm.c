@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Synchronised batch normalisation with threads as ranks, compared with one rank that has all
- * samples: the layer alone, a network trained by a distributed optimizer with batches of different
- * sizes, and a trainer in which ranks run out of samples.
+ * samples: the layer alone, also in a model in ONNX format, a network trained by a distributed
+ * optimizer with batches of different sizes, and a trainer in which ranks run out of samples.
  * Labels: threads
  */
 #include "ranks.h"
 
+#include <unistd.h>
+
 #include <catena/datasets.h>
+#include <catena/onnx.h>
+#include <catena/onnx_export.h>
 #include <catena/train.h>
 
 #include "base/base.h"
@@ -23,7 +27,8 @@ typedef struct {
     int flat;       /* (N,C) instead of (N,C,H,W) */
     int conv;       /* preceded by a convolution: channels-last */
     int recompute;
-    double far; /* mean of x, in standard deviations */
+    const char *model; /* a file in ONNX format with the layer; NULL: the module */
+    double far;        /* mean of x, in standard deviations */
 } norm_case;
 
 typedef struct {
@@ -40,7 +45,8 @@ static ctn_status make_norm(const job *j, const norm_case *n, ctn_module **out, 
 {
     ctn_module *m[2] = {0};
     float w[CHANNELS], b[CHANNELS];
-    CTN_TRY(ctn_batch_norm_new(bn, j->ctx, CHANNELS, NULL));
+    CTN_TRY(n->model ? ctn_onnx_open(bn, j->ctx, n->model, NULL)
+                     : ctn_batch_norm_new(bn, j->ctx, CHANNELS, NULL));
     for (int c = 0; c < CHANNELS; c++) {
         w[c] = 1 + 0.3f * noise(1, c);
         b[c] = noise(2, c);
@@ -158,6 +164,61 @@ static void test_sync_batch_norm(void **state)
         }
     on_ranks(1, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {SAMPLES}});
     on_ranks(4, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {1, 2, 1, 2}});
+}
+
+/* Does a call of a model in training change its running statistics? */
+static bool changes_statistics(ctn_module *m)
+{
+    ctn_context *ctx = ctn_module_context(m);
+    float x[2 * CHANNELS * SPATIAL], before[CHANNELS], after[CHANNELS];
+    for (int i = 0; i < 2 * CHANNELS * SPATIAL; i++) x[i] = noise(6, i);
+    OK(ctn_var_get(ctn_module_find(m, "running_mean"), before, sizeof before));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_read(ctn_call(m, ctn_input(ctx, x, CTN_F32, 4, ((int64_t[]){2, CHANNELS, SIDE, SIDE}))),
+                x, sizeof x));
+    OK(ctn_scope_end(ctx));
+    OK(ctn_var_get(ctn_module_find(m, "running_mean"), after, sizeof after));
+    return memcmp(before, after, sizeof after) != 0;
+}
+
+static void freeze_model(ctn_context *ctx, const char *path)
+{
+    ctn_module *m = NULL;
+    OK(ctn_onnx_open(&m, ctx, path, NULL));
+    assert_int_equal(ctn_module_freeze_statistics(m, "*", 1), 1);
+    assert_false(changes_statistics(m));
+    assert_int_equal(ctn_module_freeze_statistics(m, NULL, 1), 1); /* like the parameters */
+    assert_true(changes_statistics(m));
+    assert_int_equal(ctn_module_set_trainable(m, NULL, 0), 2);
+    assert_false(changes_statistics(m));
+    assert_int_equal(ctn_module_freeze_statistics(m, NULL, 0), 1);
+    assert_true(changes_statistics(m));
+    ctn_module_free(m);
+}
+
+static void test_model(void **state)
+{
+    (void)state;
+    const ctn_field in = {.dtype = CTN_F32, .ndim = 3, .shape = {CHANNELS, SIDE, SIDE}};
+    char path[] = "/tmp/catena-norm-XXXXXX.onnx";
+    ctn_context *ctx = NULL;
+    ctn_module *bn = NULL;
+    const int fd = mkstemps(path, 5);
+    assert_true(fd >= 0);
+    close(fd);
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_batch_norm_new(&bn, ctx, CHANNELS, NULL));
+    const ctn_status st = ctn_onnx_export_module(bn, path, 1, &in, NULL);
+    if (st == CTN_OK) freeze_model(ctx, path);
+    ctn_module_free(bn);
+    ctn_context_free(ctx);
+    if (st == CTN_OK) {
+        on_ranks(3, CTN_MODE_PLANNED, run_norm, &(norm_case){.part = {3, 1, 2}, .model = path});
+        on_ranks(3, CTN_MODE_EAGER, run_norm, &(norm_case){.part = {3, 0, 3}, .model = path});
+    }
+    unlink(path);
+    if (st == CTN_EUNSUPPORTED) skip(); /* built without protobuf-c */
+    OK(st);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -371,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sync_batch_norm),
+        cmocka_unit_test(test_model),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_no_samples),
     };

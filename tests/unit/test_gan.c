@@ -2,8 +2,10 @@
  *
  * A trainer with two optimizers: a small GAN, whose discriminator and generator have losses of
  * their own. Interrupted at any step and resumed in new objects, it ends with bitwise the same
- * weights and optimizer states. Wrong calls are refused.
+ * weights and optimizer states. Several small batches in a step train like a large one. Wrong calls
+ * are refused.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +69,8 @@ static ctn_tensor *generator_loss(void *self, ctn_step *s)
     return judged(self, made(self, s), 1);
 }
 
-static void gan_new(gan *g, int64_t iterations, int64_t accumulate)
+/* batch: samples in a batch, of which a step has `accumulate`. */
+static void gan_make(gan *g, int64_t iterations, int64_t accumulate, int64_t batch)
 {
     const int64_t from_noise[] = {NOISE, 16, 2}, to_answer[] = {2, 16, 1};
     const ctn_field field = {.dtype = CTN_F32, .ndim = 1, .shape = {2}};
@@ -85,12 +88,17 @@ static void gan_new(gan *g, int64_t iterations, int64_t accumulate)
     }
     OK(ctn_arrays_open(&g->data, SAMPLES, 1, &field, (const void *[]){points}));
     OK(ctn_sampler_shuffled(&order, SAMPLES, 1));
-    OK(ctn_loader_new(&g->loader, g->data, order, CTN_OPT(ctn_loader_opt, .batch = BATCH)));
+    OK(ctn_loader_new(&g->loader, g->data, order, CTN_OPT(ctn_loader_opt, .batch = batch)));
     ctn_sampler_free(order);
     OK(ctn_trainer_new(&g->tr, g->trains_judge, g->loader, judge_loss, g,
                        CTN_OPT(ctn_trainer_opt, .net = g->net, .iterations = iterations,
                                .accumulate = accumulate)));
     OK(ctn_trainer_add_optim(g->tr, "generator", g->trains_generator, generator_loss, g));
+}
+
+static void gan_new(gan *g, int64_t iterations, int64_t accumulate)
+{
+    gan_make(g, iterations, accumulate, BATCH);
 }
 
 static void gan_free(gan *g)
@@ -130,6 +138,28 @@ static void state_of(gan *g, bytes *b)
     OK(ctn_module_visit(g->net, collect, b));
     OK(ctn_optim_visit(g->trains_judge, collect, b));
     OK(ctn_optim_visit(g->trains_generator, collect, b));
+}
+
+/* The second optimizer sees what the first has done, for all batches of the step. */
+static void test_accumulate(void **unused)
+{
+    (void)unused;
+    static bytes net[2];
+    for (int64_t accumulate = 1; accumulate <= BATCH; accumulate *= 2) {
+        bytes *b = &net[accumulate > 1];
+        gan g = {0};
+        gan_make(&g, STEPS, accumulate, BATCH / accumulate);
+        OK(ctn_trainer_run(g.tr));
+        b->n = 0;
+        OK(ctn_module_visit(g.net, collect, b));
+        gan_free(&g);
+        const float *one = (const float *)(const void *)net[0].at;
+        const float *now = (const float *)(const void *)b->at;
+        for (size_t i = 0; i < net[0].n / sizeof *one; i++)
+            if (!(fabsf(now[i] - one[i]) < 1e-5f))
+                fail_msg("%d batches: weight %d is %g, expected %g", (int)accumulate, (int)i,
+                         (double)now[i], (double)one[i]);
+    }
 }
 
 static void check_resumed(int64_t at, int64_t accumulate)
@@ -226,6 +256,7 @@ static int leave(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accumulate),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_both_learn),
         cmocka_unit_test(test_refused),

@@ -383,14 +383,15 @@ static ctn_status follow(void *self, ctn_trainer *tr)
     return CTN_OK;
 }
 
-/* The mean after steps 3, 5, 7, ..., and the weights themselves before. */
+/* The mean after steps 3, 5, 7, ..., and the weights themselves before. Skipped steps are none. */
 static ctn_status follow_mean(void *self, ctn_trainer *tr)
 {
     averaging *a = self;
     float w[WEIGHTS];
-    (void)tr;
-    const int step = ++a->n, used = (step - 1) / 2;
+    const int step = (int)ctn_optim_steps(ctn_trainer_optim(tr)), used = (step - 1) / 2;
     train_weights(a->c, w);
+    if (step == a->n) return CTN_OK;
+    a->n = step;
     if (step > 3 && step % 2 == 0) return CTN_OK;
     for (int i = 0; i < WEIGHTS; i++)
         a->avg[i] = step <= 3 ? w[i] : a->avg[i] + (w[i] - a->avg[i]) / (float)used;
@@ -447,14 +448,24 @@ static void test_average(void **state)
     train_case_free(&c);
 }
 
-static void test_swa(void **state)
+/* Every fourth loss is infinite. */
+static ctn_tensor *infinite_loss(void *self, ctn_step *s)
 {
-    (void)state;
+    ctn_context_state at;
+    ctn_context_get_state(ctn_step_context(s), &at);
+    ctn_tensor *loss = train_loss(self, s);
+    return at.step % 4 == 3 ? ctn_scale(loss, INFINITY) : loss;
+}
+
+/* skips: some losses are infinite, and the optimizer skips their steps. */
+static void average_steps(bool skips)
+{
     train_case c;
     ctn_trainer *tr = NULL;
     train_case_new(&c, &(train_opt){0});
     averaging a = {.c = &c};
-    OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
+    ctn_optim_set_skip_nonfinite(c.optim, skips);
+    OK(ctn_trainer_new(&tr, c.optim, c.loader, skips ? infinite_loss : train_loss, &c,
                        CTN_OPT(ctn_trainer_opt, .net = c.net, .epochs = 2)));
     FAILS(ctn_extend_swa(tr, -1, 2), CTN_EARG, "start is -1");
     OK(ctn_extend_swa(tr, 3, 2));
@@ -465,9 +476,17 @@ static void test_swa(void **state)
     OK(ctn_extend_evaluator(tr, CTN_TRIGGER(CTN_EVERY_ITERATIONS, .n = 1), c.eval, see_average,
                             &a));
     OK(ctn_trainer_run(tr));
-    assert_int_equal(a.n, 12);
+    assert_int_equal(a.n, 12 - ctn_optim_skipped(c.optim));
+    assert_int_equal(ctn_optim_skipped(c.optim) > 1, skips);
     ctn_trainer_free(tr);
     train_case_free(&c);
+}
+
+static void test_swa(void **state)
+{
+    (void)state;
+    average_steps(false);
+    average_steps(true);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */

@@ -247,15 +247,18 @@ bool folder_empty(const char *path)
     return !found;
 }
 
-/* Make missing folders, and remember which for remove_folders. */
-static void make_folders(void)
+/* Make missing folders, and remember which for remove_folders. Returns the error of the last. */
+static int make_folders(void)
 {
     char part[sizeof mine.out];
+    int error = 0;
     for (size_t n = 1; n <= strlen(mine.out); n++) {
         if (mine.out[n] != '/' && mine.out[n] != 0) continue;
         snprintf(part, sizeof part, "%.*s", (int)n, mine.out);
-        if (mkdir(part, 0777) == 0 && mine.made == 0) mine.made = n;
+        error = mkdir(part, 0777) == 0 ? 0 : errno;
+        if (error == 0 && mine.made == 0) mine.made = n;
     }
+    return error;
 }
 
 static void remove_folders(void)
@@ -290,7 +293,11 @@ int folder_take(const launch *l, const char *out)
         return EXIT_USAGE;
     }
     name_job(l->host);
-    make_folders();
+    const int error = make_folders();
+    if (error != 0 && access(out, F_OK) != 0) {
+        say(stderr, "catena train: cannot create the folder %s: %s\n", out, strerror(error));
+        return EXIT_ENVIRONMENT;
+    }
     do {
         if (mine.fd >= 0) close(mine.fd);
         mine.fd = open_job();

@@ -13,6 +13,16 @@ bool is_onnx(const char *path)
     return path && ends_with(path, ".onnx");
 }
 
+/* A model that `catena export` has written standardises the data itself. */
+static void keep_units(task *t)
+{
+    if (!ctn_module_find(t->net, "input_mean")) {
+        ctn_error_clear();
+        return;
+    }
+    args_settle(t->a, "standardize", "none");
+}
+
 ctn_status onnx_open(task *t, const char *path)
 {
     CTN_TRY(ctn_onnx_open(&t->net, t->ctx, path, NULL));
@@ -22,6 +32,7 @@ ctn_status onnx_open(task *t, const char *path)
                         "Use others in C or Python (ctn_onnx_run)",
                         path, ctn_onnx_inputs(t->net), ctn_onnx_outputs(t->net));
     t->onnx = true;
+    keep_units(t);
     return CTN_OK;
 }
 

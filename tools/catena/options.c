@@ -413,6 +413,9 @@ static int missing(const args *a)
         return EXIT_USAGE;
     }
     if (!cmd->words || a->operand || cmd->optional) return -1;
+    if (option_find(cmd, "resume", 6) >= 0 && args_flag(a, "resume") && !args_text(a, "config")[0])
+        say(stderr, "catena %s: %s has no config.yaml to resume with\n", cmd->name,
+            args_text(a, "out"));
     say(stderr, "catena %s: give one of:", cmd->name);
     for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
     say(stderr, " (see catena %s --help)\n", cmd->name);

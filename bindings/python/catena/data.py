@@ -12,6 +12,7 @@ batches in threads; which samples are in a batch depends only on the seed.
 from __future__ import annotations
 
 import atexit as _atexit
+import warnings as _warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -93,7 +94,9 @@ class Loader:
         shuffle: another order in every epoch, which depends on seed
         threads: number of threads that prepare batches ahead; 0: none
         seed: of the order and of all random choices
-        comm: each of its ranks gets samples of its own
+        comm: each of its ranks gets samples of its own. There is a warning if some ranks have one
+            batch less, because all must take the same number of steps: use drop_last, a Trainer, or
+            dist.step_empty
         drop_last: leave out an incomplete batch at the end of an epoch
         skip: share of samples that may fail and are left out
         options: other options of the library's loader, such as depth=4 (batches ahead), mixup=0.2
@@ -110,19 +113,27 @@ class Loader:
             source = _python(source)
         self.source = source
         self.count = _core.dataset_count(source)
+        most = 0
         sampler = _core.sampler_shuffled(self.count, seed) if shuffle else \
             _core.sampler_sequential(self.count)
         if comm is not None:
             _core.sampler_shard(sampler, comm.rank, comm.size)
             self.count = _core.sampler_count(sampler)
+            if not drop_last and "total" not in options:
+                most = -(-_core.sampler_total(sampler) // comm.size)
         self._handle = _core.loader_new(source, sampler, batch=batch, threads=threads,
                                         drop_last=int(drop_last), skip=skip, **options)
         self.batch = batch
         self.drop_last = drop_last
+        self._missing = max(-(-most // batch) - len(self), 0)  # batches that other ranks have more
 
     def __iter__(self) -> Iterator[list[Tensor]]:
         while (fields := _core.loader_next(self)) is not None:
             yield fields
+        if self._missing:
+            _warnings.warn("this rank has one batch less in an epoch than others: if each batch is "
+                           "a step, use drop_last=True or call dist.step_empty", RuntimeWarning,
+                           stacklevel=2)
 
     def __len__(self) -> int:
         """Batches per epoch, if no sample is left out."""

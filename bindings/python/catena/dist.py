@@ -17,6 +17,7 @@ import weakref as _weakref
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._steps import step as _step
 
 if TYPE_CHECKING:
     from ._core import Operand, Tensor
@@ -112,6 +113,13 @@ def connect(optimizer: Optimizer, comm: Comm, **options: Any) -> None:
     _core.dist_optim(optimizer, comm, **options)
     optimizer.comm = comm
     _connected.add(optimizer)
+
+
+def step_empty(optimizer: Optimizer) -> None:
+    """Take part in a step of the other ranks without samples, with weight 0: on a rank that has
+    fewer batches than others. Call it outside of steps."""
+    with _step():
+        _core.dist_step_empty(optimizer)
 
 
 def broadcast(comm: Comm, module: Module, root: int = 0) -> None:

@@ -253,13 +253,25 @@ static bool is_number(PyObject *o)
 typedef ctn_tensor *binary_op(const char *at, ctn_tensor *a, ctn_tensor *b);
 typedef ctn_tensor *number_op(const char *at, ctn_tensor *x, double c);
 
+/* An operand; a number has the type of the other operand if that is f64. */
+static bool to_operand(one_op *op, PyObject *o, const ctn_tensor *other, ctn_tensor **t)
+{
+    if (!is_number(o) || !other || ctn_dtype_of(other) != CTN_F64) return to_tensor(op->c, o, t);
+    const double value = PyFloat_AsDouble(o);
+    if (value == -1 && PyErr_Occurred()) return false;
+    *t = ctn_full_at(op->at, op->c->c, value, CTN_F64, 0, NULL);
+    return *t || raise_error();
+}
+
 static PyObject *binary(PyObject *a, PyObject *b, binary_op *f)
 {
     one_op op;
-    ctn_tensor *ta, *tb;
+    ctn_tensor *ta = NULL, *tb = NULL;
+    const bool swap = is_number(a);
     if (!op_begin(&op)) return NULL;
-    if (!to_tensor(op.c, a, &ta) || !to_tensor(op.c, b, &tb)) return op_fail(&op);
-    return op_end(&op, f(op.at, ta, tb));
+    const bool ok = swap ? to_tensor(op.c, b, &tb) && to_operand(&op, a, tb, &ta)
+                         : to_tensor(op.c, a, &ta) && to_operand(&op, b, ta, &tb);
+    return ok ? op_end(&op, f(op.at, ta, tb)) : op_fail(&op);
 }
 
 /* f(a, b), or g(a, c) if b is a number; in the second case the plan does not depend on it. */
