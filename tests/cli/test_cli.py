@@ -1921,6 +1921,7 @@ def test_recorded_step():
              "param 800\nkernel 0.002\nready 800 1600\nneed 800\nready 0 800\nstep\n")
     Path("s").write_text(right)
     run("plan", "./s", "--ranks", "4")
+    run("plan", "mlp", "--record-steps", "0", code=2)
     for old, new in (("need 800", "need 99999999999999"), ("need 800", "need -1"),
                      ("ready 0 800", "ready 800 0"), ("ready 0 800", "ready 0 1601"),
                      ("elements 1600", "elements 9223372036854775807"),
