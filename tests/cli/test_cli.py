@@ -195,6 +195,10 @@ def test_segmentation():
     run("predict", *weights, "seg/val/images", "--out", "m.npy")
     masks = np.load("m.npy")
     assert masks.shape == (6, 16, 16) and masks.dtype == np.uint8 and masks.max() <= 1
+    train("unet", "--data", "seg", *small, "--classes", "5000", "--iterations", "1", "--epochs",
+          "0", "--out", "many")
+    done = run("eval", "--weights", "many/weights.safetensors", "--data", "seg", code=4)
+    assert "5000 classes, at most 4096" in done.stderr, done.stderr
     Path("list.txt").write_text("\n".join(lines))
     train("resnet20_cifar", "--data", "list.txt", "--format", "list", "--classes", "2", "--batch",
           "8", "--iterations", "1", "--epochs", "0", "--val-share", "0.2", "--out", "listed")
