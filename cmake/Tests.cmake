@@ -200,7 +200,7 @@ foreach(source IN LISTS targets)
 endforeach()
 
 # Unit tests of parts of the command: the test, then the files of tools/catena that it needs.
-foreach(test "cores;cores_plan"
+foreach(test "cores;cores_plan" "verdict;start/verdict"
         "watchdog;watchdog/watchdog;watchdog/hub;watchdog/join;watchdog/net;start/verdict")
     list(POP_FRONT test name)
     if(TARGET unit_test_${name})

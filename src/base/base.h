@@ -83,6 +83,9 @@ int ctn__character(const char *s);
 /* Replaces, in place, every byte of control characters and of invalid UTF-8 by a question mark:
  * names from files must not control a terminal. Line ends and tabs stay. */
 void ctn__text_clean(char *s);
+/* Makes one line of a message whose format has no line ends, so that a name does not look like a
+ * line of ours; not of a text that is passed on ("%s"), nor of the trace of an error. */
+void ctn__text_join(const char *fmt, char *s);
 bool ctn__match(const char *pattern, const char *s); /* shell pattern: * and ? */
 /* Does the pattern match a dotted name, or its beginning up to a dot? "fc" matches "fc.weight". */
 bool ctn__match_below(const char *pattern, const char *name);

@@ -46,6 +46,7 @@ static void tell(const sink *s, const char *fmt, va_list args)
     char text[2048]; /* longer messages are cut, because a warning must not allocate */
     if (vsnprintf(text, sizeof text, fmt, args) < 0) return;
     ctn__text_clean(text); /* it may contain names from files */
+    ctn__text_join(fmt, text);
     to.fn(to.user, text);
 }
 

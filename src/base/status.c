@@ -68,6 +68,7 @@ static void append(size_t limit, const char *fmt, va_list args)
         memcpy(error.text + error.n - 3, "...", 3);
     }
     ctn__text_clean(from);
+    ctn__text_join(fmt, from);
 }
 
 ctn_status(ctn_fail)(ctn_status st, const char *fmt, ...)

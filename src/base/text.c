@@ -70,6 +70,13 @@ void ctn__text_clean(char *s)
     }
 }
 
+void ctn__text_join(const char *fmt, char *s)
+{
+    if (strchr(fmt, '\n') != NULL || strcmp(fmt, "%s") == 0) return;
+    for (char *p = s; (p = strchr(p, '\n')) != NULL; p++)
+        if (strncmp(p, "\n  at ", 6) != 0) *p = ' ';
+}
+
 bool ctn__match(const char *pattern, const char *s)
 {
     /* On a mismatch the last * takes one more character. Earlier ones never need to. */

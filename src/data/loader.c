@@ -157,7 +157,7 @@ static ctn_status start_threads(ctn_loader *l, int threads)
 static size_t add_part(const ctn_loader *l, size_t *total, size_t bytes)
 {
     bytes = ctn__mul(bytes, (size_t)l->batch);
-    if (bytes > SIZE_MAX / 8) return SIZE_MAX;
+    if (bytes > SIZE_MAX / 8 || *total > SIZE_MAX / 8) return SIZE_MAX;
     size_t offset = *total;
     *total += (bytes + CTN__ALIGN - 1) / CTN__ALIGN * CTN__ALIGN;
     return offset;

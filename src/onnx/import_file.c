@@ -48,7 +48,8 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
 static ctn_status check_messages(ctn__onnx_budget *budget, const ProtobufCMessageDescriptor *type,
                                  const uint8_t *p, const uint8_t *end, int depth)
 {
-    enum { BLOCK = 32 }; /* bytes that a block of memory and its place in a list take */
+    /* Bytes that a block of memory and its place in a list take, and an unknown field. */
+    enum { BLOCK = 32, UNKNOWN = 128 };
     uint64_t seen = 0;
     if (depth == 0)
         return ctn_fail(CTN_EFORMAT, "onnx_open: %s: messages are nested deeper than %d levels",
@@ -56,23 +57,24 @@ static ctn_status check_messages(ctn__onnx_budget *budget, const ProtobufCMessag
     while (p < end) {
         uint64_t key, n = 0;
         if (!varint(&p, end, &key)) return CTN_OK;
+        const bool bytes = (key & 7) == 2;
+        const ProtobufCFieldDescriptor *f =
+            key >> 3 <= UINT32_MAX
+                ? protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3))
+                : NULL;
         switch (key & 7) {
         case 0:
-            if (!varint(&p, end, &n)) return CTN_OK;
-            continue;
-        case 1: n = 8; break;
         case 2:
             if (!varint(&p, end, &n)) return CTN_OK;
             break;
+        case 1: n = 8; break;
         case 5: n = 4; break;
         default: return CTN_OK;
         }
+        if ((key & 7) == 0) n = 0; /* it was the value */
         if (n > (uint64_t)(end - p)) return CTN_OK;
-        const ProtobufCFieldDescriptor *f =
-            (key & 7) == 2 && key >> 3 <= UINT32_MAX
-                ? protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3))
-                : NULL;
-        if ((key & 7) == 2) CTN_TRY(ctn__onnx_spend(budget, 0, BLOCK));
+        if (bytes || !f) CTN_TRY(ctn__onnx_spend(budget, 0, f ? BLOCK : UNKNOWN));
+        if (!bytes) f = NULL;
         if (f && f->type == PROTOBUF_C_TYPE_MESSAGE) {
             const ProtobufCMessageDescriptor *inner = f->descriptor;
             const uint64_t bit = (uint64_t)1 << ((f - type->fields) & 63);

@@ -152,7 +152,8 @@ ctn_status ctn__onnx_do_scan(ctn__onnx_call *c)
     const int scanned = (int)given, carried = c->nin - scanned, scans = c->nout - carried;
     if (scans < 0) return ctn__onnx_fail(c, CTN_EFORMAT, "the body does not fit the outputs");
     collected *lists = new_lists(c, scans);
-    if (!lists) return ctn_error_status();
+    ctn__onnx_value *state = ctn__onnx_memory(c->run, carried + 1, sizeof *state);
+    if (!lists || !state) return ctn_error_status();
     int64_t T = -1;
     for (int i = 0; i < scanned; i++) {
         const ctn_tensor *x = ctn__onnx_in(c, carried + i);
@@ -181,7 +182,9 @@ ctn_status ctn__onnx_do_scan(ctn__onnx_call *c)
         CTN_TRY(ctn__onnx_graph_run(c->run, g));
         for (int i = 0; i < scans; i++)
             CTN_TRY(collect(c, &lists[i], slot(c, g->out[carried + i])));
-        for (int i = 0; i < carried; i++) *slot(c, g->in[i]) = *slot(c, g->out[i]);
+        /* all before any is set: the body may hand on its inputs in another order */
+        for (int i = 0; i < carried; i++) state[i] = *slot(c, g->out[i]);
+        for (int i = 0; i < carried; i++) *slot(c, g->in[i]) = state[i];
     }
     for (int i = 0; i < carried; i++) CTN_TRY(ctn__onnx_set_value(c, i, slot(c, g->in[i])));
     for (int i = 0; i < scans; i++)

@@ -96,16 +96,68 @@ static ctn_status cast_run(const ctn_run_args *a)
     return CTN_OK;
 }
 
+static ctn_status make_reorder(ctn__prim **p, const ctn_prepare_args *a, int64_t n)
+{
+    ctn_desc from = {.dtype = a->din[0].dtype, .ndim = 1, .dim = {n}, .stride = {1}}, to = from;
+    to.dtype = a->dout[0].dtype;
+    return ctn__prim_reorder(p, a->engine, &from, &to);
+}
+
+/* oneDNN tries divisors of a size one by one, which takes minutes if 2^31 - 1 elements are a prime
+ * number. So a large size is divided into a multiple of STEP and the rest. */
+enum { STEP = 64, LARGE = 4096 };
+
+struct parts {
+    ctn__prim *most, *rest;
+};
+
+static void free_parts(void *priv)
+{
+    struct parts *p = priv;
+    ctn__prim_free(p->most);
+    ctn__prim_free(p->rest);
+    ctn__free(p);
+}
+
+static ctn_status run_parts(const ctn_run_args *a)
+{
+    const struct parts *p = a->priv;
+    const int64_t n = ctn__count(&a->dout[0]), most = n - n % STEP;
+    char *x = (char *)(uintptr_t)a->in[0], *y = a->out[0];
+    CTN_TRY(ctn__prim_run(p->most, (void *[]){x, y}, a->scratch));
+    x += (size_t)most * ctn_dtype_size(a->din[0].dtype);
+    y += (size_t)most * ctn_dtype_size(a->dout[0].dtype);
+    return ctn__prim_run(p->rest, (void *[]){x, y}, a->scratch);
+}
+
+static ctn_status prepare_parts(ctn_prepare_args *a, int64_t n)
+{
+    struct parts *p = ctn__calloc(1, sizeof *p);
+    if (!p) return CTN_ENOMEM;
+    ctn_status st = make_reorder(&p->most, a, n - n % STEP);
+    if (st == CTN_OK) st = make_reorder(&p->rest, a, n % STEP);
+    if (st == CTN_OK) st = ctn__with_prim(a, p->most, run_parts);
+    if (st < 0) {
+        free_parts(p);
+        return st;
+    }
+    const size_t scratch = ctn__prim_scratch(p->rest);
+    if (scratch > a->scratch) a->scratch = scratch;
+    a->priv = p;
+    a->priv_free = free_parts;
+    a->priv_bytes += ctn__prim_bytes(p->rest) + sizeof *p;
+    return CTN_OK;
+}
+
 static ctn_status cast_prepare(ctn_prepare_args *a)
 {
     ctn_dtype s = a->din[0].dtype, d = a->dout[0].dtype;
     int64_t n = ctn__count(&a->din[0]);
     bool low = s == CTN_BF16 || s == CTN_F16 || d == CTN_BF16 || d == CTN_F16;
     if (!low || (s != CTN_F32 && d != CTN_F32) || n == 0) return CTN_OK;
-    ctn_desc from = {.dtype = s, .ndim = 1, .dim = {n}, .stride = {1}}, to = from;
-    to.dtype = d;
+    if (n > LARGE && n % STEP != 0) return prepare_parts(a, n);
     ctn__prim *p;
-    CTN_TRY(ctn__prim_reorder(&p, a->engine, &from, &to));
+    CTN_TRY(make_reorder(&p, a, n));
     return ctn__with_prim(a, p, ctn__run_prim);
 }
 

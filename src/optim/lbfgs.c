@@ -10,6 +10,7 @@
  */
 #include "optim/lbfgs.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* ---- vectors -------------------------------------------------------------------------------- */
@@ -125,7 +126,8 @@ static ctn_status run_nothing(const ctn_run_args *a)
 static ctn_status take_options(ctn__lbfgs *l, const ctn_lbfgs_opt *a)
 {
     l->iterations = a->iterations != 0 ? a->iterations : 20;
-    l->evaluations = a->evaluations != 0 ? a->evaluations : l->iterations * 5 / 4;
+    const int64_t usual = (int64_t)l->iterations * 5 / 4;
+    l->evaluations = a->evaluations != 0 ? a->evaluations : usual < INT_MAX ? (int)usual : INT_MAX;
     l->history = a->history != 0 ? a->history : 100;
     l->tol_grad = ctn__or(a->tol_grad, 1e-7);
     l->tol_change = ctn__or(a->tol_change, 1e-9);
@@ -169,11 +171,14 @@ ctn_status ctn__lbfgs_visit(ctn_optim *o, ctn_state_fn fn, void *user)
     CTN_TRY(fn(user, "lbfgs.first", CTN_I64, 0, NULL, &l->first));
     CTN_TRY(fn(user, "lbfgs.used", CTN_I64, 0, NULL, &l->used));
     CTN_TRY(fn(user, "lbfgs.taken", CTN_I64, 0, NULL, &l->taken));
-    if (l->first < 0 || l->first >= h || l->used < 0 || l->used > h || l->taken < 0)
+    if (l->first < 0 || l->first >= h || l->used < 0 || l->used > h || l->taken < 0) {
+        const long long used = (long long)l->used, first = (long long)l->first;
+        l->first = l->used = l->taken = 0; /* the program may go on with this optimizer */
         return ctn_fail(CTN_EFORMAT,
                         "lbfgs: the saved history has %lld entries from %lld on, "
                         "expected at most %lld",
-                        (long long)l->used, (long long)l->first, (long long)h);
+                        used, first, (long long)h);
+    }
     CTN_TRY(fn(user, "lbfgs.t", CTN_F64, 0, NULL, &l->t));
     CTN_TRY(fn(user, "lbfgs.scale", CTN_F64, 0, NULL, &l->scale));
     CTN_TRY(fn(user, "lbfgs.inverse", CTN_F64, 1, &h, l->inverse));

@@ -238,13 +238,18 @@ static hid_t open_file(const char *file)
     return f;
 }
 
-static int open_set(struct array *a, const char *path, int trust, char *error, size_t n)
+/* cache: bytes of the memory for decompressed chunks; 0: HDF5's own choice. */
+static int open_set(struct array *a, const char *path, int trust, size_t cache, char *error,
+                    size_t n)
 {
     struct reason r = {error, n};
     int st = CTN_OK;
     hid_t how = H5Pcreate(H5P_DATASET_ACCESS);
-    if (how >= 0 && (trust || H5Pset_elink_cb(how, refuse_link, &r) >= 0))
-        a->set = H5Dopen2(a->file, path, how);
+    int good = how >= 0 && (trust || H5Pset_elink_cb(how, refuse_link, &r) >= 0);
+    if (good && cache > 0)
+        good = H5Pset_chunk_cache(how, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, cache,
+                                  H5D_CHUNK_CACHE_W0_DEFAULT) >= 0;
+    if (good) a->set = H5Dopen2(a->file, path, how);
     if (a->set < 0) st = error[0] ? CTN_EUNSUPPORTED : fail(CTN_EIO, NULL, error, n);
     if (how >= 0) H5Pclose(how); /* this forgets HDF5's reasons */
     return st;
@@ -266,6 +271,27 @@ static int describe(struct array *a, int trust, ctn__hdf5_info *info, char *erro
     return st;
 }
 
+/* HDF5 keeps a chunk only if it fits its cache of 1 MB. It would decompress a larger one again for
+ * every sample, so the dataset is opened again, with room for a chunk. */
+static int make_room(struct array *a, const char *path, int trust, size_t element, char *error,
+                     size_t n)
+{
+    enum { USUAL = 1 << 20 };
+    hsize_t chunk[H5S_MAX_RANK];
+    uint64_t bytes = 0;
+    hid_t plist = H5Dget_create_plist(a->set);
+    if (plist < 0) return fail(CTN_EFORMAT, NULL, error, n);
+    if (H5Pget_layout(plist) == H5D_CHUNKED) {
+        const int ndim = H5Pget_chunk(plist, H5S_MAX_RANK, chunk);
+        if (ndim >= 0) bytes = box_bytes(ndim, chunk, element);
+    }
+    H5Pclose(plist);
+    if (bytes <= USUAL || bytes > SIZE_MAX / 2) return CTN_OK;
+    H5Dclose(a->set);
+    a->set = -1;
+    return open_set(a, path, trust, (size_t)bytes, error, n);
+}
+
 static int open_locked(struct array **out, const char *file, const char *path, int trust,
                        ctn__hdf5_info *info, char *error, size_t n)
 {
@@ -275,8 +301,9 @@ static int open_locked(struct array **out, const char *file, const char *path, i
     int st = check_regular(file, error, n);
     if (st == CTN_OK) a->file = open_file(file);
     if (st == CTN_OK && a->file < 0) st = fail(CTN_EIO, NULL, error, n);
-    if (st == CTN_OK) st = open_set(a, path, trust, error, n);
+    if (st == CTN_OK) st = open_set(a, path, trust, 0, error, n);
     if (st == CTN_OK) st = describe(a, trust, info, error, n);
+    if (st == CTN_OK) st = make_room(a, path, trust, (size_t)info->bytes, error, n);
     if (st < 0) {
         release(a);
         a = NULL;

@@ -8,6 +8,8 @@
 #include "train/show.h"
 #include "train/svg.h"
 
+enum { VALUES_MOST = 200 }; /* more charts than this help nobody; a log may have any number */
+
 typedef struct {
     ctn__arena mem;
     CTN__VEC(const char *) facts; /* key, value, ... */
@@ -235,9 +237,12 @@ static ctn_status write_page(page *pg, ctn_trainer *tr, bool end)
     CTN__VEC(ctn__series) series = {0};
     ctn_progress p;
     const char *name;
+    long long left_out = 0;
     for (int i = 0; (name = ctn_trainer_name(tr, i)) != NULL; i++) {
         ctn__series s;
         if (ctn__show_hidden(name)) continue;
+        left_out += series.n >= VALUES_MOST;
+        if (series.n >= VALUES_MOST) continue;
         CTN_TRY_GOTO(st, done, ctn__series_read(&s, tr, name));
         if (!ctn__vec_push(&series, s)) {
             ctn__series_free(&s);
@@ -251,6 +256,8 @@ static ctn_status write_page(page *pg, ctn_trainer *tr, bool end)
     add_curves(&out, series.at, (int)series.n);
     CTN_TRY_GOTO(st, done, add_throughput(&out, tr));
     ctn__text_add(&out, "</section><section class=\"grid\">\n");
+    if (left_out > 0)
+        ctn__text_add(&out, "<p>%lld more values are only in the log.</p>\n", left_out);
     add_split(&out, &p);
     ctn__text_add(&out, "</section><section class=\"grid charts\">\n");
     add_plan(&out, tr);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -21,6 +22,13 @@ typedef struct {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+static int compare_names(const void *a, const void *b)
+{
+    const int x = ((const struct ctn__row_value *)a)->name;
+    const int y = ((const struct ctn__row_value *)b)->name;
+    return (x > y) - (x < y);
+}
+
 int64_t ctn_trainer_rows(const ctn_trainer *tr)
 {
     return (int64_t)tr->rows.n;
@@ -31,7 +39,11 @@ double ctn_trainer_row_value(const ctn_trainer *tr, int64_t row, const char *nam
     if (row < 0 || row >= ctn_trainer_rows(tr) || !name) return NAN;
     const ctn__row *r = &tr->rows.at[row];
     const ctn__observed *v = ctn__value_find(tr, name);
-    return v && v - tr->values.at < r->n ? r->v[v - tr->values.at] : NAN;
+    if (!v || r->n == 0) return NAN;
+    const struct ctn__row_value key = {.name = (int)(v - tr->values.at)};
+    const struct ctn__row_value *hit =
+        bsearch(&key, r->at, (size_t)r->n, sizeof key, compare_names);
+    return hit ? hit->v : NAN;
 }
 
 void ctn_trainer_row_progress(const ctn_trainer *tr, int64_t row, ctn_progress *out)
@@ -40,13 +52,12 @@ void ctn_trainer_row_progress(const ctn_trainer *tr, int64_t row, ctn_progress *
     else *out = tr->rows.at[row].progress;
 }
 
-/* An empty row with room for n values. */
+/* A row without values, with room for n. */
 static ctn__row *new_row(ctn_trainer *tr, size_t n)
 {
-    ctn__row r = {.n = (int)n, .v = ctn__calloc(n + 1, sizeof *r.v)};
-    for (size_t i = 0; r.v && i < n; i++) r.v[i] = NAN;
-    if (!r.v || !ctn__vec_push(&tr->rows, r)) {
-        ctn__free(r.v);
+    const ctn__row r = {.at = ctn__calloc(n + 1, sizeof *r.at)};
+    if (!r.at || !ctn__vec_push(&tr->rows, r)) {
+        ctn__free(r.at);
         return NULL;
     }
     return &tr->rows.at[tr->rows.n - 1];
@@ -54,19 +65,21 @@ static ctn__row *new_row(ctn_trainer *tr, size_t n)
 
 static void free_rows(ctn_trainer *tr)
 {
-    for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].v);
+    for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].at);
     tr->rows.n = 0;
 }
 
 /* Reported values enter the row as their mean since the last row; observed ones as they are. */
 static ctn__row *close_row(ctn_trainer *tr)
 {
-    ctn__row *r = new_row(tr, tr->values.n);
+    size_t n = 0;
+    for (size_t i = 0; i < tr->values.n; i++) n += tr->values.at[i].fresh;
+    ctn__row *r = new_row(tr, n);
     if (!r) return NULL;
     ctn_trainer_progress(tr, &r->progress);
     for (size_t i = 0; i < tr->values.n; i++) {
         ctn__observed *v = &tr->values.at[i];
-        if (v->fresh) r->v[i] = v->value;
+        if (v->fresh) r->at[r->n++] = (struct ctn__row_value){(int)i, v->value};
         v->fresh = false;
     }
     return r;
@@ -89,6 +102,7 @@ static void add_number(ctn__text *t, double x)
     ctn__text_add(t, "%s", buf);
 }
 
+/* A row that was closed just now. */
 static void add_row(const ctn_trainer *tr, const ctn__row *r, ctn__text *t)
 {
     const ctn_progress *p = &r->progress;
@@ -97,10 +111,11 @@ static void add_row(const ctn_trainer *tr, const ctn__row *r, ctn__text *t)
     ctn__text_add(t, ",\"samples\":%lld", (long long)p->samples);
     ctn__text_add(t, ",\"seconds\":%.3f,\"compute_s\":%.3f,\"input_s\":%.3f,\"other_s\":%.3f",
                   p->seconds, p->compute_s, p->input_s, p->other_s);
-    for (int i = 0; i < r->n; i++) {
-        if (isnan(r->v[i]) && !tr->values.at[i].reported) continue;
+    for (int i = 0, k = 0; i < (int)tr->values.n; i++) {
+        const double v = k < r->n && r->at[k].name == i ? r->at[k++].v : (double)NAN;
+        if (isnan(v) && !tr->values.at[i].reported) continue;
         ctn__text_add(t, ",\"%s\":", tr->values.at[i].name);
-        add_number(t, r->v[i]);
+        add_number(t, v);
     }
     ctn__text_add(t, "}\n");
 }
@@ -152,26 +167,39 @@ static bool set_progress(ctn_progress *p, const char *name, double x)
     return true;
 }
 
-/* A line that we did not write is skipped: users may add lines of their own. */
+/* A line that we did not write is skipped: users may add lines of their own. Returns the number of
+ * its values; -1: it is not a row. */
+static int read_progress(const char *line, ctn_progress *p)
+{
+    char name[256];
+    double x;
+    int n = 0;
+    bool counted = false;
+    while (next_pair(&line, name, sizeof name, &x)) {
+        counted |= strcmp(name, "iteration") == 0;
+        n += !set_progress(p, name, x);
+    }
+    return counted && strcmp(line, "}") == 0 ? n : -1;
+}
+
 static ctn_status read_row(ctn_trainer *tr, const char *line)
 {
     char name[256];
     double x;
     ctn_progress p = {0};
-    const char *at = line;
-    while (next_pair(&at, name, sizeof name, &x)) {
-        ctn__observed *v;
-        if (!set_progress(&p, name, x)) CTN_TRY(ctn__value_get(tr, name, &v));
-    }
-    if (strcmp(at, "}") != 0) return CTN_OK;
-    ctn__row *r = new_row(tr, tr->values.n);
+    const int n = read_progress(line, &p);
+    if (n < 0) return CTN_OK;
+    ctn__row *r = new_row(tr, (size_t)n);
     if (!r) return CTN_ENOMEM;
     r->progress = p;
     r->progress.total = ctn__trainer_total(tr, p.iteration, (double)p.epoch + p.part, p.seconds);
-    for (at = line; next_pair(&at, name, sizeof name, &x);) {
-        const ctn__observed *v = ctn__value_find(tr, name);
-        if (v && !set_progress(&p, name, x)) r->v[v - tr->values.at] = x;
+    while (next_pair(&line, name, sizeof name, &x)) {
+        ctn__observed *v = NULL;
+        if (set_progress(&p, name, x)) continue;
+        CTN_TRY(ctn__value_get(tr, name, &v));
+        if (v && !isnan(x)) r->at[r->n++] = (struct ctn__row_value){(int)(v - tr->values.at), x};
     }
+    qsort(r->at, (size_t)r->n, sizeof *r->at, compare_names);
     return CTN_OK;
 }
 
@@ -209,11 +237,18 @@ static ctn_status write_all(journal *j, const char *p, size_t n)
  * truncated the file. */
 static ctn_status read_file(journal *j, char **out)
 {
-    char *text = ctn__malloc((size_t)j->position + 1);
+    struct stat info = {0};
     int64_t n = 0;
+    if (fstat(j->fd, &info) != 0) return problem(j, "read");
+    if (!S_ISREG(info.st_mode) || info.st_nlink > 1) {
+        errno = EMLINK; /* the other name may be that of any file of the user */
+        return problem(j, "use");
+    }
+    const int64_t most = j->position < info.st_size ? j->position : info.st_size;
+    char *text = ctn__malloc((size_t)most + 1);
     if (!text) return CTN_ENOMEM;
-    while (n < j->position) {
-        ssize_t k = pread(j->fd, text + n, (size_t)(j->position - n), (off_t)n);
+    while (n < most) {
+        ssize_t k = pread(j->fd, text + n, (size_t)(most - n), (off_t)n);
         if (k < 0 && errno == EINTR) continue;
         if (k < 0) {
             ctn__free(text);

@@ -227,11 +227,41 @@ void ctn__step_free(ctn_step *s)
 
 /* ---- everything observed --------------------------------------------------------------------- */
 
+/* The slot where a name is or would be. Needs a table, at least half of which is free. */
+static int *value_slot(const ctn_trainer *tr, const char *name)
+{
+    const size_t mask = tr->value_slots.cap - 1;
+    size_t i = (size_t)ctn__table_hash(name, strlen(name)) & mask;
+    for (; tr->value_slots.at[i] > 0; i = (i + 1) & mask)
+        if (strcmp(tr->values.at[tr->value_slots.at[i] - 1].name, name) == 0) break;
+    return &tr->value_slots.at[i];
+}
+
+/* Makes room for one more name. */
+static bool grow_slots(ctn_trainer *tr)
+{
+    const size_t old = tr->value_slots.cap, room = old ? 2 * old : 64;
+    if (2 * (tr->values.n + 1) <= old) return true;
+    int *at = ctn__calloc(room, sizeof *at);
+    if (!at) return false;
+    ctn__free(tr->value_slots.at);
+    tr->value_slots.at = at;
+    tr->value_slots.cap = room;
+    for (size_t i = 0; i < tr->values.n; i++) *value_slot(tr, tr->values.at[i].name) = (int)i + 1;
+    return true;
+}
+
 ctn__observed *ctn__value_find(const ctn_trainer *tr, const char *name)
 {
-    for (size_t i = 0; i < tr->values.n; i++)
-        if (strcmp(tr->values.at[i].name, name) == 0) return &tr->values.at[i];
-    return NULL;
+    const int i = tr->value_slots.cap > 0 ? *value_slot(tr, name) : 0;
+    return i > 0 ? &tr->values.at[i - 1] : NULL;
+}
+
+void ctn__values_forget(ctn_trainer *tr)
+{
+    for (size_t i = 0; i < tr->values.n; i++) ctn__free(tr->values.at[i].name);
+    ctn__vec_free(&tr->values);
+    ctn__vec_free(&tr->value_slots);
 }
 
 /* Names are written to JSON and tables without escaping. */
@@ -251,11 +281,12 @@ ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out
         return ctn_fail(CTN_EARG, "observe: needs a trainer, and a name without quotes, "
                                   "backslashes and control characters");
     ctn__observed v = {.name = ctn__strdup(name), .value = NAN, .last = NAN};
-    if (!v.name || !ctn__vec_push(&tr->values, v)) {
+    if (!v.name || !grow_slots(tr) || !ctn__vec_push(&tr->values, v)) {
         ctn__free(v.name);
         return CTN_ENOMEM;
     }
     *out = &tr->values.at[tr->values.n - 1];
+    *value_slot(tr, name) = (int)tr->values.n;
     return CTN_OK;
 }
 

@@ -212,9 +212,10 @@ static ctn_status read_setup(const ctn_trainer *tr, const char *rest)
 
 static ctn_status read_counts(ctn_trainer *tr, const char *rest, bool apply)
 {
+    const long long most = 1ll << 53; /* a training that goes on from here must not overflow */
     long long iteration, epoch, samples;
     if (sscanf(rest, "%lld %lld %lld", &iteration, &epoch, &samples) != 3 || iteration < 0 ||
-        epoch < 0 || samples < 0)
+        epoch < 0 || samples < 0 || iteration > most || epoch > most || samples > most)
         return malformed(rest);
     if (!apply) return CTN_OK;
     tr->iteration = iteration;
@@ -358,12 +359,6 @@ ctn_status ctn_trainer_save(ctn_trainer *tr, const char *dir)
     return st;
 }
 
-static void forget_values(ctn_trainer *tr)
-{
-    for (size_t i = 0; i < tr->values.n; i++) ctn__free(tr->values.at[i].name);
-    tr->values.n = 0;
-}
-
 /* The texts of a state, and the seeds of this rank before loading, then those of rank 0. */
 typedef struct {
     char *trainer, *decisions;
@@ -391,7 +386,7 @@ static ctn_status prepare_frozen(ctn_trainer *tr, const char *text)
 /* Everything has been checked. */
 static ctn_status apply(ctn_trainer *tr, const found *s, const char *where)
 {
-    forget_values(tr);
+    ctn__values_forget(tr);
     CTN_TRY(read_trainer(tr, s->trainer, true));
     ctn_status st = ctn__decisions_replace(tr->ctx, s->decisions);
     CTN_TRY(st);

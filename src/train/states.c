@@ -60,7 +60,10 @@ static ctn_status read_info(const char *path, ctn_state_info *info)
     info->bytes = 0;
     info->files = (int64_t)m.file.n;
     info->arrays = (int64_t)m.array.n;
-    for (size_t i = 0; i < m.file.n; i++) info->bytes += (int64_t)m.file.at[i].bytes;
+    for (size_t i = 0; i < m.file.n; i++) {
+        const uint64_t bytes = m.file.at[i].bytes, room = (uint64_t)(INT64_MAX - info->bytes);
+        info->bytes += (int64_t)(bytes < room ? bytes : room); /* a file can claim any number */
+    }
     ctn__manifest_free(&m);
     return st;
 }

@@ -79,6 +79,7 @@ ctn__observed *ctn__value_find(const ctn_trainer *tr, const char *name);
 ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out);
 /* Adds a value with its weight, for a mean the number of samples. */
 ctn_status ctn__value_report(ctn_trainer *tr, const char *name, double value, double weight);
+void ctn__values_forget(ctn_trainer *tr);
 
 /* ---- metrics (metrics.c) --------------------------------------------------------------------- */
 
@@ -140,10 +141,14 @@ ctn_status ctn__evaluate(ctn_context *ctx, ctn_loader *loader, ctn_loss_fn loss,
 
 /* ---- rows of the log (log.c) ----------------------------------------------------------------- */
 
+/* Only what the row has is kept, because a file may have a new name in every row. */
 typedef struct {
     ctn_progress progress;
-    int n;     /* number of values: one for each of the first n names */
-    double *v; /* NaN: no value in this row */
+    int n;
+    struct ctn__row_value {
+        int name; /* in tr->values, ascending */
+        double v;
+    } *at;
 } ctn__row;
 
 /* ---- triggers (trigger.c) -------------------------------------------------------------------- */
@@ -443,6 +448,7 @@ struct ctn_trainer {
     ctn_step step;
     CTN__VEC(ctn__extended *) ext; /* by priority, then in the order of registration */
     CTN__VEC(ctn__observed) values;
+    CTN__VEC(int) value_slots; /* hash table of positions in values, plus 1; 0: free */
     CTN__VEC(ctn__row) rows;
     ctn__average *average;     /* of the extension; NULL: none */
     ctn__unfreeze *unfreeze;   /* of the extension; NULL: none */

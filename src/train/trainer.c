@@ -105,12 +105,11 @@ void ctn_trainer_free(ctn_trainer *tr)
 {
     if (!tr) return;
     for (size_t i = 0; i < tr->ext.n; i++) free_extension(tr->ext.at[i]);
-    for (size_t i = 0; i < tr->values.n; i++) ctn__free(tr->values.at[i].name);
-    for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].v);
+    for (size_t i = 0; i < tr->rows.n; i++) ctn__free(tr->rows.at[i].at);
     for (size_t i = 0; i < tr->others.n; i++) ctn__free(tr->others.at[i].name);
     ctn__vec_free(&tr->others);
     ctn__vec_free(&tr->ext);
-    ctn__vec_free(&tr->values);
+    ctn__values_forget(tr);
     ctn__vec_free(&tr->rows);
     ctn__step_free(&tr->step);
     ctn__exact_free(tr);

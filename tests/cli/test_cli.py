@@ -203,6 +203,10 @@ def test_segmentation():
     run("predict", *weights, "seg/val/images", "--out", "m.npy")
     masks = np.load("m.npy")
     assert masks.shape == (6, 16, 16) and masks.dtype == np.uint8 and masks.max() <= 1
+    train("unet", "--data", "seg", *small, "--classes", "5000", "--iterations", "1", "--epochs",
+          "0", "--out", "many")
+    done = run("eval", "--weights", "many/weights.safetensors", "--data", "seg", code=4)
+    assert "5000 classes, at most 4096" in done.stderr, done.stderr
     Path("list.txt").write_text("\n".join(lines))
     train("resnet20_cifar", "--data", "list.txt", "--format", "list", "--classes", "2", "--batch",
           "8", "--iterations", "1", "--epochs", "0", "--val-share", "0.2", "--out", "listed")
@@ -759,6 +763,23 @@ def test_images():
     assert "3.png" in run("train", *bad, "--out", "t", code=4).stderr
     assert "3.png" in run("train", *bad, "--out", "u", "--skip", "0.2").stderr
     run("eval", *best, "--data", "photos/red", code=4)
+    os.mkdir("pipes")
+    os.mkfifo("pipes/a.png")  # waiting for its writer would take forever
+    run("predict", *best, "--data", "pipes", code=4)
+
+
+def test_bench_loader_links():
+    """Links among folders, and sizes that a tar file claims, are not followed."""
+    os.makedirs("photos/below")
+    for i in range(6):
+        os.symlink(".", f"photos/self{i}")
+        os.symlink("..", f"photos/below/up{i}")
+    done = run("bench", "loader", "--data", "photos", code=4)
+    assert "no JPEG files" in done.stderr, done.stderr
+    head = b"a.jpg".ljust(124, b"\0") + b"17777777777\0" + bytes(20) + b"0"
+    Path("photos/a.tar").write_bytes(head.ljust(512, b"\0"))
+    done = run("bench", "loader", "--data", "photos", code=None)
+    assert done.returncode in (3, 4) and "a.tar is truncated" in done.stderr, done
 
 
 def test_small_images():
@@ -1780,14 +1801,31 @@ def array_file(path, names):
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + bytes(4 * len(names)))
 
 
+def onnx_model(size, name=b"x"):
+    """y = Relu(x), where x is said to have the shape (1, size)."""
+    def number(n):
+        return bytes([n & 127 | 128]) + number(n >> 7) if n > 127 else bytes([n])
+    def part(field, content):
+        return number(field << 3 | 2) + number(len(content)) + content
+    def whole(field, n):
+        return number(field << 3) + number(n)
+    dims = part(1, whole(1, 1)) + part(1, whole(1, size))
+    port = part(2, part(1, whole(1, 1) + part(2, dims)))
+    node = part(1, name) + part(2, b"y") + part(4, b"Relu")
+    graph = part(1, node) + part(11, part(1, name) + port) + part(12, part(1, b"y") + port)
+    return whole(1, 8) + part(7, graph) + part(8, whole(2, 17))
+
+
 def test_names_with_escapes():
     """Names from files do not control the terminal, and are the same in JSON."""
-    names = ["\x1b[2J\x1b]0;title\x07", "c1\u009b31m", "caf\u00e9", "line\rstart", "del\x7f"]
+    names = ["\x1b[2J\x1b]0;title\x07", "c1\u009b31m", "caf\u00e9", "line\rstart", "del\x7f",
+             "a\nFAKE", "\x01\x02\x03\nFAKE\x04\x05\x06\x07\x08"]
     array_file("a.safetensors", names)
     array_file("b.safetensors", names[2:3])
     def harmless(done):
         for text in (done.stdout, done.stderr):
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), repr(text)
+            assert "\nFAKE" not in text, text  # a name does not begin a line
         return done.stdout + done.stderr
     text = harmless(run("weights", "a.safetensors"))
     assert "\\x1b[2J" in text and "caf\u00e9" in text, text
@@ -1798,6 +1836,9 @@ def test_names_with_escapes():
     harmless(run("weights", "a.safetensors", "b.safetensors", code=None))
     harmless(run("weights", "a.safetensors", "--model", "mlp", code=None))
     harmless(run("eval", "mlp", "--weights", "a.safetensors", "--data", "\x1b[2J", code=None))
+    harmless(run("weights", "a.safetensors", "a.safetensors", "--to", "o.safetensors", code=4))
+    Path("m.onnx").write_bytes(onnx_model(4, b"x\nFAKE"))
+    harmless(run("explain", "./m.onnx", "--steps", "1", code=None))
     harmless(run("train", "\x1b[2J", code=2))
     make_arrays()
     Path("bad.yaml").write_text('"\\e[2J": 1\n')
@@ -1809,8 +1850,27 @@ def test_names_with_escapes():
     assert "\x1b" not in text and "<b>" not in re.sub("<b>[-0-9.]", "", text), text
 
 
+def test_many_arrays():
+    """Files of many arrays are converted in time that is in proportion to their number."""
+    n = 150000
+    head = ",".join('"%x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}' % i for i in range(n))
+    text = f"{{{head}}}".encode()
+    Path("a.safetensors").write_bytes(struct.pack("<Q", len(text)) + text)
+    began = os.times().children_user
+    assert str(n) in run("weights", "a.safetensors", "--to", "b.safetensors").stdout
+    assert os.times().children_user - began < 10
+    done = run("weights", "a.safetensors", "b.safetensors", "--to", "c.safetensors", code=4)
+    assert "is in a.safetensors and in b.safetensors" in done.stderr, done.stderr
+
+
 def test_sizes_from_outside():
     """Sizes are limited where they enter, so neither time nor memory is spent on them."""
+    Path("m.onnx").write_bytes(onnx_model(4))
+    if "built without" not in run("explain", "./m.onnx", "--steps", "1", code=None).stderr:
+        for size in (1 << 29, 1 << 40, (1 << 63) - 1):
+            Path("m.onnx").write_bytes(onnx_model(size))
+            assert "1024 MB" in run("explain", "./m.onnx", code=4).stderr
+
     def refused(*words, code=(2, 4, 5), part=""):
         began = time.time()
         done = run(*words, code=None)
@@ -1877,6 +1937,7 @@ def test_recorded_step():
              "param 800\nkernel 0.002\nready 800 1600\nneed 800\nready 0 800\nstep\n")
     Path("s").write_text(right)
     run("plan", "./s", "--ranks", "4")
+    run("plan", "mlp", "--record-steps", "0", code=2)
     for old, new in (("need 800", "need 99999999999999"), ("need 800", "need -1"),
                      ("ready 0 800", "ready 800 0"), ("ready 0 800", "ready 0 1601"),
                      ("elements 1600", "elements 9223372036854775807"),
@@ -1886,7 +1947,8 @@ def test_recorded_step():
                      ("memory 1000", "memory -1"), ("kernel 0.002", "kernel nan"),
                      ("kernel 0.002", "kernel 1e300"), ("kernel 0.002", "kernel -1"),
                      ("update 0.001", "update inf"), ("name mlp", "name <script>"),
-                     ("name mlp", "name \x1b[2J"), ("step\n", "step\n" * 70000)):
+                     ("name mlp", "name \x1b[2J"), ("step\n", "step\n" * 70000),
+                     ("step\n", "step\n" * 60000)):
         assert old in right
         Path("s").write_text(right.replace(old, new, 1))
         for command in ("plan", "scale") if "need" in new else ("plan",):

@@ -20,11 +20,12 @@ TOP = Path(__file__).resolve().parent
 SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
 
 # What is called with a file of a target: its name in the folder of the case, and command lines. X
-# are arrays, W weights of the network mlp for them, both valid. The folder "run" has W and a
+# are arrays, W weights of the network mlp for them, both valid; Y is an array of the type and shape
+# that an ONNX model says it takes, N samples of them its batch. The folder "run" has W and a
 # config.yaml.
 CALLS = {
-    "onnx": ("m.onnx", ["explain ./m.onnx", "predict ./m.onnx --data X --out out.npy",
-                        "eval ./m.onnx --data X --target X"]),
+    "onnx": ("m.onnx", ["explain ./m.onnx", "predict ./m.onnx --data Y --batch N --out out.npy",
+                        "eval ./m.onnx --data Y --batch N --target Y"]),
     "safetensors": ("w.safetensors", ["weights w.safetensors",
                                       "weights w.safetensors --model vit_s16",
                                       "predict mlp --weights w.safetensors --data X --target X"]),
@@ -46,13 +47,69 @@ CALLS = {
 }
 
 
+def fields(message):
+    """Yields (number, value) of a message of protobuf; stops where it is damaged."""
+    at = 0
+
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            n |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return n
+
+    try:
+        while at < len(message):
+            key = number()
+            if key & 7 == 0:
+                yield key >> 3, number()
+            elif key & 7 == 2:
+                n = number()
+                yield key >> 3, message[at:at + n]
+                at += n
+            elif key & 7 in (1, 5):
+                at += 8 if key & 7 == 1 else 4
+            else:
+                return
+    except IndexError:
+        return
+
+
+def only(message, *path):
+    """The last field of this path; None: there is none."""
+    for number in path:
+        if not isinstance(message, bytes):
+            return None
+        message = dict(fields(message)).get(number)
+    return message
+
+
+def input_of(model):
+    """Type and shape of the first input of an ONNX model that is not an initializer."""
+    types = {1: "f4", 2: "u1", 6: "i4", 7: "i8", 9: "?", 11: "f8"}
+    graph = list(fields(only(model, 7) or b""))  # ModelProto.graph
+    known = {only(v, 8) for n, v in graph if n == 5 and isinstance(v, bytes)}  # initializer
+    for n, value in graph:
+        if n != 11 or not isinstance(value, bytes) or only(value, 1) in known:  # input
+            continue
+        tensor = only(value, 2, 1) or b""  # type.tensor_type
+        dims = [only(d, 1) for m, d in fields(only(tensor, 2) or b"") if m == 1]
+        dims = [d if isinstance(d, int) and 0 < d <= 64 else 2 for d in dims[:8]]
+        return types.get(only(tensor, 1), "f4"), dims if np.prod(dims) <= 1 << 18 else [2]
+    return "f4", [2]
+
+
 def limits():
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def run(command, line, folder):
-    """Why this call is not acceptable; empty: it is."""
+    """The exit code, and why this call is not acceptable; empty: it is."""
     env = {**os.environ, "CATENA_THREADS": "1", "CATENA_CACHE_DIR": "none", "CATENA_TUNE": "0",
            "OMP_WAIT_POLICY": "passive", "UBSAN_OPTIONS": f"exitcode={REPORT}",
            "ASAN_OPTIONS": f"exitcode={REPORT}:allocator_may_return_null=1:quarantine_size_mb=64"}
@@ -68,10 +125,10 @@ def run(command, line, folder):
         text = out.read().decode(errors="replace")
     seconds, mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
     if done.returncode < 0 or done.returncode >= REPORT or "Sanitizer" in text:
-        return f"exit code {done.returncode}, {seconds:.1f} s, {mb:.0f} MB\n{text[-6000:]}"
-    if mb > MEGABYTES:
-        return f"{mb:.0f} MB of memory"
-    return ""
+        why = f"exit code {done.returncode}, {seconds:.1f} s, {mb:.0f} MB\n{text[-6000:]}"
+    else:
+        why = f"{mb:.0f} MB of memory" if mb > MEGABYTES else ""
+    return done.returncode, why
 
 
 def prepare(command, work):
@@ -112,7 +169,7 @@ def main():
     command = build / "bin/catena"
     good = prepare(command, work)
     names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors")}
-    calls, failed = collections.Counter(), 0
+    calls, complete, failed = collections.Counter(), collections.Counter(), 0
     for target, path in cases(build, work, count, seed, sys.argv[5:]):
         name, lines = CALLS[target]
         with tempfile.TemporaryDirectory() as folder:
@@ -121,17 +178,25 @@ def main():
             file = Path(folder) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, file)
+            words = dict(names, Y="y.npy")
+            if target == "onnx":
+                dtype, shape = input_of(path.read_bytes())
+                words["N"] = str(shape[0]) if shape else "1"
+                values = np.arange(np.prod(shape, dtype=int)) % 7 * 0.5 - 1
+                np.save(Path(folder) / "y.npy", values.astype(dtype).reshape(shape or (1,)))
             for line in lines:
-                line = " ".join(names.get(word, word) for word in line.split())
-                why = run(command, line, folder)
+                line = " ".join(words.get(word, word) for word in line.split())
+                code, why = run(command, line, folder)
                 calls[target] += 1
+                complete[target] += code == 0
                 if why:
                     failed += 1
                     kept = work / "failed" / f"{target}-{path.name}"
                     kept.parent.mkdir(exist_ok=True)
                     shutil.copy(path, kept)
                     print(f"{kept}: catena {line}\n{why}", flush=True)
-    print(f"{sum(calls.values())} calls, {failed} failed:", dict(calls))
+    print(f"{sum(calls.values())} calls, {failed} failed; calls, and those with exit code 0:",
+          {t: (calls[t], complete[t]) for t in calls})
     return 1 if failed else 0
 
 

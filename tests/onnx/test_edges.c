@@ -290,13 +290,49 @@ static void test_center_crop_pad(void **state)
     }
 }
 
+/* A body of Scan without nodes, which exchanges its two states and hands on the element. */
+static void test_scan_exchanges(void **state)
+{
+    (void)state;
+    static const float x[3] = {7, 8, 9};
+    static float a[2] = {1, 2}, b[2] = {3, 4};
+    static char text[3][2] = {"s", "t", "e"}, name[] = "body";
+    char names[] = "a b x y u v";
+    float y[2];
+    Onnx__GraphProto g;
+    Onnx__ValueInfoProto of[3];
+    Onnx__ValueInfoProto *ins[3], *outs[3];
+    onnx__graph_proto__init(&g);
+    for (int i = 0; i < 3; i++) {
+        onnx__value_info_proto__init(&of[i]);
+        of[i].name = text[i];
+        ins[i] = &of[i];
+        outs[i == 2 ? 2 : 1 - i] = &of[i];
+    }
+    g.input = ins;
+    g.output = outs;
+    g.n_input = g.n_output = 3;
+    maker *k = make(13);
+    input(k, "x");
+    output(k, "y");
+    weight(k, "a", 2, 0, a);
+    weight(k, "b", 2, 0, b);
+    Onnx__NodeProto *n = node(k, "Scan", "scan", names);
+    n->n_input = n->n_output = 3;
+    n->output = n->input + 3;
+    attr(k, n, name)->g = &g;
+    int_attr(k, n, "num_scan_inputs", 1);
+    OK(call(k, x, CTN_SHAPE(3), y, 2));
+    assert_close("scan", 0, y[0], 3);
+    assert_close("scan", 1, y[1], 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_mean_variance),
-        cmocka_unit_test(test_center_crop_pad),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_mean_variance),  cmocka_unit_test(test_center_crop_pad),
+        cmocka_unit_test(test_scan_exchanges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

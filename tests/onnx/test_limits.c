@@ -264,6 +264,9 @@ static void test_messages(void **state)
     setenv("CATENA_ONNX_MB", "100", 1);
     assert_fails(ctn__onnx_open_bytes(&m, ctx, "many.onnx", bytes, EMPTY + 5, NULL),
                  CTN_EUNSUPPORTED, "more than 100 MB");
+    for (int i = 0; i < EMPTY; i++) bytes[i] = i % 2 ? 1 : 0x78; /* numbers of unknown fields */
+    assert_fails(ctn__onnx_open_bytes(&m, ctx, "unknown.onnx", bytes, EMPTY, NULL),
+                 CTN_EUNSUPPORTED, "more than 100 MB");
     unsetenv("CATENA_ONNX_MB");
     free(bytes);
     ctn_context_free(ctx);

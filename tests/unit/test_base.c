@@ -116,6 +116,19 @@ static void test_error_clean(void **state)
     ctn_error_clear();
 }
 
+/* A name must not look like a line of ours; the trace of an error and prepared texts are lines. */
+static void test_error_lines(void **state)
+{
+    (void)state;
+    ctn_error_clear();
+    ctn_fail(CTN_EARG, "'%s' is missing", "a\ndone\n\n  at file.c:1 f");
+    assert_string_equal(ctn_error_message(), "'a done \n  at file.c:1 f' is missing");
+    ctn_error_clear();
+    ctn_fail(CTN_EARG, "%s", "a\nb");
+    assert_string_equal(ctn_error_message(), "a\nb");
+    ctn_error_clear();
+}
+
 static void test_error_overflow(void **state)
 {
     (void)state;
@@ -645,14 +658,23 @@ static void test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_record),   cmocka_unit_test(test_error_clean),
-        cmocka_unit_test(test_error_overflow), cmocka_unit_test(test_error_per_thread),
-        cmocka_unit_test(test_alloc),          cmocka_unit_test(test_vec),
-        cmocka_unit_test(test_arena),          cmocka_unit_test(test_text),
-        cmocka_unit_test(test_hash),           cmocka_unit_test(test_philox_known_answers),
-        cmocka_unit_test(test_distributions),  cmocka_unit_test(test_env),
-        cmocka_unit_test(test_topology),       cmocka_unit_test(test_fpmode),
-        cmocka_unit_test(test_cores),          cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_error_record),
+        cmocka_unit_test(test_error_clean),
+        cmocka_unit_test(test_error_overflow),
+        cmocka_unit_test(test_error_lines),
+        cmocka_unit_test(test_error_per_thread),
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_vec),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_philox_known_answers),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_env),
+        cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_fpmode),
+        cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,6 +446,35 @@ static void test_repeated_lines(void **state)
     }
 }
 
+static ctn_status keep_bytes(void *user, const ctn_state_info *s)
+{
+    assert_null(s->problem);
+    *(int64_t *)user = s->bytes;
+    return CTN_OK;
+}
+
+/* Sizes that a manifest claims are added up without an overflow. */
+static void test_sum_of_sizes(void **state)
+{
+    (void)state;
+    const ctn__text counts = {.s = (char *)(uintptr_t)"\nranks\t1 1 0\ncount\t1 1 1\n", .n = 25};
+    const ctn__hash128 hash = {1, 2};
+    ctn__text lines = {0}, all = {0};
+    int64_t bytes = 0;
+    for (int i = 0; i < 3; i++)
+        ctn__manifest_add_file(&lines, (const char *[]){"a", "b", "c"}[i],
+                               i ? INT64_MAX : UINT64_MAX, hash);
+    OK(ctn__manifest_finish(&lines, &all));
+    assert_int_equal(mkdir("sizes", 0777), 0);
+    assert_int_equal(mkdir("sizes/000000000", 0777), 0);
+    OK(ctn__numbered_write("sizes/000000000", CTN__CKPT_MANIFEST, &all));
+    OK(ctn__numbered_write("sizes/000000000", "trainer.txt", &counts));
+    OK(ctn_states_visit("sizes", keep_bytes, &bytes));
+    assert_true(bytes == INT64_MAX);
+    ctn__text_free(&lines);
+    ctn__text_free(&all);
+}
+
 static int use_new_folder(void **state)
 {
     static char dir[] = "checkpoint.XXXXXX";
@@ -456,13 +485,10 @@ static int use_new_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_any_ranks),
-        cmocka_unit_test(test_allreduce_is_kept),
-        cmocka_unit_test(test_cannot_save),
-        cmocka_unit_test(test_unusual_names),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_repeated_lines),
+        cmocka_unit_test(test_faults),      cmocka_unit_test(test_sum_of_sizes),
+        cmocka_unit_test(test_any_ranks),   cmocka_unit_test(test_allreduce_is_kept),
+        cmocka_unit_test(test_cannot_save), cmocka_unit_test(test_unusual_names),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_repeated_lines),
     };
     return cmocka_run_group_tests(tests, use_new_folder, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <catena/datasets.h>
@@ -29,6 +30,10 @@ static const uint8_t hostile_file[] = {
 
 static const uint8_t filters_file[] = {
 #include "hdf5_filters.inc"
+};
+
+static const uint8_t chunk_file[5946] = {
+#include "hdf5_chunk.inc"
 };
 
 /* Tests run in <build>/tests/unit/NAME.work; the plug-in is in <build>. */
@@ -128,6 +133,26 @@ static void test_pipe(void **state)
     unlink("pipe.h5");
 }
 
+/* A chunk larger than HDF5's cache is decompressed once, and not for every sample: the file has
+ * 250,000 of them in 6 kB. */
+static void test_large_chunk(void **state)
+{
+    (void)state;
+    if (!have_plugin()) skip();
+    ctn_dataset *ds = NULL;
+    write_bytes("chunk.h5", chunk_file, sizeof chunk_file);
+    assert_int_equal(open_one(&ds, "chunk.h5:/a"), CTN_OK);
+    assert_int_equal(ctn_dataset_count(ds), 250000);
+    const clock_t begin = clock();
+    for (int64_t i = 0; i < 5000; i++) {
+        float x[4] = {1, 1, 1, 1};
+        assert_int_equal(ctn_dataset_get(ds, i * 50, (void *[]){x}), CTN_OK);
+        assert_true(x[0] == 0 && x[3] == 0);
+    }
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 3); /* 20 s if each is decompressed */
+    ctn_dataset_free(ds);
+}
+
 static void test_trusted(void **state)
 {
     (void)state;
@@ -150,9 +175,12 @@ static void test_trusted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_refused, setup), cmocka_unit_test_setup(test_own, setup),
-        cmocka_unit_test_setup(test_absent, setup),  cmocka_unit_test_setup(test_pipe, setup),
+        cmocka_unit_test_setup(test_refused, setup),
+        cmocka_unit_test_setup(test_own, setup),
+        cmocka_unit_test_setup(test_absent, setup),
+        cmocka_unit_test_setup(test_pipe, setup),
         cmocka_unit_test_setup(test_trusted, setup),
+        cmocka_unit_test_setup(test_large_chunk, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

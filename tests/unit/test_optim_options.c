@@ -4,6 +4,7 @@
  * refused and what is just allowed. Also skipped steps, and LARS next to zeros. The updates
  * themselves are compared with PyTorch in golden.optim.
  */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,6 +198,30 @@ static void hypers_can_be_set(void **state)
     ctn_optim_free(o);
 }
 
+static ctn_status far_entry(void *user, const char *name, ctn_dtype dtype, int ndim,
+                            const int64_t *dim, void *data)
+{
+    (void)dtype, (void)ndim, (void)dim;
+    int64_t *first = user;
+    if (strcmp(name, "lbfgs.first") != 0) return CTN_OK;
+    if (*first == 0) *(int64_t *)data = INT64_C(1) << 40; /* a hostile file */
+    *first = *(int64_t *)data;
+    return CTN_OK;
+}
+
+/* A state that is refused leaves no position behind that the next step would use. */
+static void refused_history(void **state)
+{
+    (void)state;
+    ctn_optim *o = NULL;
+    int64_t first = 0;
+    OK(ctn_lbfgs_new(&o, vars(), CTN_OPT(ctn_lbfgs_opt, .iterations = INT_MAX)));
+    assert_fails(ctn_optim_visit(o, far_entry, &first), CTN_EFORMAT, "saved history");
+    OK(ctn_optim_visit(o, far_entry, &first));
+    assert_int_equal(first, 0);
+    ctn_optim_free(o);
+}
+
 /* ---- schedules ------------------------------------------------------------------------------- */
 
 static void schedules(void **state)
@@ -361,7 +386,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(defaults),    T(refused_options),           T(hypers_can_be_set),  T(schedules),
-        T(loss_scales), T(steps_that_are_not_finite), T(lars_next_to_zeros),
+        T(loss_scales), T(steps_that_are_not_finite), T(lars_next_to_zeros), T(refused_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <catena/log.h>
 
 #include "plan/plan.h"
+#include "train/train.h"
 #include "train_case.h"
 
 #ifndef CTN_HAVE_YYJSON
@@ -365,6 +367,49 @@ static void test_rows(void **state)
     assert_true(loss[0] == loss[1] && loss[0] > 0);
 }
 
+static ctn_status far_away(void *user, const char *name, ctn_dtype dtype, int ndim,
+                           const int64_t *dim, void *data)
+{
+    (void)user, (void)name, (void)dtype, (void)ndim, (void)dim;
+    *(int64_t *)data = INT64_MAX; /* where the log ends, says the state */
+    return CTN_OK;
+}
+
+/* A log with a new name in every row takes no more memory than in proportion to its size. */
+static void test_many_names(void **state)
+{
+    (void)state;
+    enum { ROWS = 30000, MEGABYTES = 400 };
+    training t;
+    struct rusage before, after;
+    char dir[] = "names.XXXXXX", path[256], name[32];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/log", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < ROWS; i++) fprintf(f, "{\"iteration\":%d,\"a%d\":%d,\"b\":1}\n", i, i, i);
+    fprintf(f, "{\"a1\":1}\nanything\n");
+    assert_int_equal(fclose(f), 0);
+    training_new(&t, dir, &options, 1);
+    OK(ctn_extend_html(t.tr, NULL, "report.html", NULL, NULL));
+    for (size_t i = 0; i < t.tr->ext.n; i++) {
+        const ctn_extension *e = &t.tr->ext.at[i]->e;
+        if (strcmp(e->name, "log") == 0) OK(e->visit(e->self, far_away, NULL));
+    }
+    getrusage(RUSAGE_SELF, &before);
+    OK(ctn_trainer_run(t.tr));
+    getrusage(RUSAGE_SELF, &after);
+    assert_in_range((after.ru_maxrss - before.ru_maxrss) / 1024, 0, MEGABYTES);
+    assert_true(ctn_trainer_rows(t.tr) > ROWS);
+    for (int i = 0; i < ROWS; i += ROWS / 7) {
+        snprintf(name, sizeof name, "a%d", i);
+        assert_true(ctn_trainer_row_value(t.tr, i, name) == i);
+        assert_true(isnan(ctn_trainer_row_value(t.tr, i + 1, name)));
+        assert_true(ctn_trainer_row_value(t.tr, i, "b") == 1);
+    }
+    training_free(&t);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static int warnings;
@@ -639,8 +684,8 @@ int main(void)
         cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_every_step),
         cmocka_unit_test(test_many_lives), cmocka_unit_test(test_death),
         cmocka_unit_test(test_kills),      cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_many_names), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_decisions),  cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

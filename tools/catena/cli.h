@@ -187,9 +187,12 @@ int report_failure(const char *name, doing what);
 void report_warning(void *unused, const char *message); /* a ctn_log_fn */
 void report_notice(void *unused, const char *message);  /* another */
 /* Print to a terminal or a log: like fprintf, but control characters and invalid UTF-8, which names
- * from files may contain, become \x1b and so on. Line ends and tabs stay. All that the command
+ * from files may contain, become \x1b and so on. Line ends in the arguments do so too, because a
+ * name must not look like a line of ours; those of the format and tabs stay. All that the command
  * prints goes this way (dev/layers checks it), except JSON. */
 void say(FILE *f, const char *fmt, ...) CTN_PRINTF(2, 3);
+/* The same with arguments that are texts of several lines. */
+void say_lines(FILE *f, const char *fmt, ...) CTN_PRINTF(2, 3);
 void vsay(FILE *f, const char *fmt, va_list ap);
 /* The same to stdout for text that comes in pieces: `part`, zero at first, keeps the beginning of a
  * character until the rest comes, or until there is no more: n 0. */
@@ -248,6 +251,8 @@ bool ends_with(const char *s, const char *end);
 /* Whether a file that nobody has named lies here. A pipe would block, and a huge file is no
  * configuration and no list of names. */
 bool is_found(const char *path);
+/* Opens such a file for reading. NULL with errno: it cannot be read, or is no regular file. */
+FILE *open_regular(const char *path);
 bool is_onnx_name(const char *path);
 bool names_array(const char *path); /* a file of arrays, or an array in a file */
 /* folder/name; "" if it does not fit. */

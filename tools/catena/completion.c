@@ -176,7 +176,7 @@ static void print_bash(void)
     say(stdout, "    esac\n}\n\n# What an option expects.\n_catena_value()\n{\n"
                 "    case \"$command $option\" in\n");
     for (int i = 0; (cmd = command_at(i)); i++) bash_values(cmd);
-    say(stdout, "    esac\n}\n\n%s", bash_function);
+    say_lines(stdout, "    esac\n}\n\n%s", bash_function);
 }
 
 /* ---- zsh ------------------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ static void print_zsh(void)
                 "# words[1] is the command.\n"
                 "_catena_options()\n{\n    case $words[1] in\n");
     for (int i = 0; (cmd = command_at(i)); i++) zsh_command(cmd);
-    say(stdout, "    esac\n}\n\n%s", zsh_functions);
+    say_lines(stdout, "    esac\n}\n\n%s", zsh_functions);
 }
 
 /* ---- fish ------------------------------------------------------------------------------------ */

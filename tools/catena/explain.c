@@ -21,7 +21,7 @@ static ctn_status print_plan(ctn_context *ctx)
     char *text = malloc((size_t)n + 1);
     if (!text) return ctn_fail(CTN_ENOMEM, "no memory for the text of the plan");
     int got = ctn_context_plan_text(ctx, text, (size_t)n + 1);
-    if (got >= 0) say(stdout, "%s", text);
+    if (got >= 0) say_lines(stdout, "%s", text);
     free(text);
     return got < 0 ? (ctn_status)got : CTN_OK;
 }
@@ -349,10 +349,11 @@ static ctn_status show(const model *m, const args *a, const machine_peak *peak)
 
 /* ---- a model in ONNX format ------------------------------------------------------------------ */
 
-enum { MOST_INPUTS = 256 };
+enum { MOST_INPUTS = 256, MOST_BYTES = 1 << 30 }; /* of inputs, whose sizes a file claims */
 
 /* Synthetic values of one input: uniform numbers, or zeros for integers. */
-static ctn_status onnx_values(const ctn_onnx_port *p, const args *a, int64_t *dims, void **data)
+static ctn_status onnx_values(const ctn_onnx_port *p, const args *a, int64_t *left, int64_t *dims,
+                              void **data)
 {
     const int64_t batch = args_int(a, "batch"), size = args_int(a, "size");
     int64_t n = 1;
@@ -366,8 +367,14 @@ static ctn_status onnx_values(const ctn_onnx_port *p, const args *a, int64_t *di
                               : p->ndim == 4          ? 3
                                                       : 128;
         dims[i] = p->dim[i] > 0 ? p->dim[i] : usual;
+        if (dims[i] > *left / (int64_t)ctn_dtype_size(p->dtype) / n)
+            return ctn_fail(CTN_EUNSUPPORTED,
+                            "the inputs of the model take more than %d MB, which is the limit of "
+                            "catena explain: run the model with your own data",
+                            MOST_BYTES >> 20);
         n *= dims[i];
     }
+    *left -= n * (int64_t)ctn_dtype_size(p->dtype);
     *data = calloc((size_t)n + 1, ctn_dtype_size(p->dtype));
     if (!*data) return ctn_fail(CTN_ENOMEM, "no memory for the input %s", p->name);
     float *f = *data;
@@ -380,6 +387,7 @@ static ctn_status onnx_forward(ctn_context *ctx, ctn_module *net, const args *a)
     ctn_tensor *x[MOST_INPUTS] = {NULL}, *y = NULL;
     void *data[MOST_INPUTS] = {NULL};
     ctn_status st = CTN_OK, end = CTN_OK;
+    int64_t left = MOST_BYTES;
     const int n = ctn_onnx_inputs(net);
     if (n > MOST_INPUTS) return ctn_fail(CTN_EUNSUPPORTED, "the model has %d inputs", n);
     CTN_TRY(ctn_scope_begin(ctx));
@@ -387,7 +395,7 @@ static ctn_status onnx_forward(ctn_context *ctx, ctn_module *net, const args *a)
         ctn_onnx_port p;
         int64_t dims[CTN_MAX_DIMS] = {0};
         st = ctn_onnx_input(net, i, &p);
-        if (st == CTN_OK) st = onnx_values(&p, a, dims, &data[i]);
+        if (st == CTN_OK) st = onnx_values(&p, a, &left, dims, &data[i]);
         if (st == CTN_OK) x[i] = ctn_input(ctx, data[i], p.dtype, p.ndim, dims);
     }
     if (st == CTN_OK) st = ctn_onnx_run(net, n, x, 1, &y);

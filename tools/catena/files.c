@@ -37,6 +37,18 @@ bool is_found(const char *path)
            access(path, R_OK) == 0;
 }
 
+FILE *open_regular(const char *path)
+{
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a pipe */
+    const bool good = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    FILE *f = good ? fdopen(fd, "rb") : NULL;
+    if (f || fd < 0) return f;
+    close(fd);
+    errno = EINVAL;
+    return NULL;
+}
+
 bool is_onnx_name(const char *path)
 {
     return strlen(path) > 5 && ends_with(path, ".onnx");

@@ -249,7 +249,7 @@ static ctn_status print_texts(const job *j)
     for (int i = 0; i < j->n; i++) {
         char *text = NULL;
         CTN_TRY(text_of(j, &j->s[i], 0, &text));
-        say(stdout, "%s%s\n", i ? "\n" : "", text);
+        say_lines(stdout, "%s%s\n", i ? "\n" : "", text);
         free(text);
     }
     return CTN_OK;

@@ -118,7 +118,7 @@ void command_help(const command *cmd, bool all)
         say(stdout, "\nFlags override --config FILE (YAML; its keys are the names above), which "
                     "overrides environment\nvariables (CATENA_TRAIN_NAME), which override "
                     "etc/catena.yaml of the installation.\n");
-    say(stdout, "\nExamples:\n%s", cmd->examples);
+    say_lines(stdout, "\nExamples:\n%s", cmd->examples);
 }
 
 /* ---- troff ----------------------------------------------------------------------------------- */

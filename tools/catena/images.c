@@ -71,7 +71,7 @@ static ctn_status images_get(void *self, const ctn_sample *s, void *const *dst)
     const char *path = im->path[s->index];
     void *data = NULL;
     size_t bytes = 0;
-    FILE *f = fopen(path, "rb");
+    FILE *f = open_regular(path);
     if (!f) return ctn_fail(CTN_EIO, "cannot read %s: %s", path, strerror(errno));
     ctn_status st = read_all(f, path, &data, &bytes);
     fclose(f);

@@ -114,7 +114,7 @@ static void show_tail(FILE *log)
     while (fgets(line, sizeof line, log)) lines++;
     if (fseek(log, 0, SEEK_SET) != 0) return;
     while (fgets(line, sizeof line, log))
-        if (at++ >= lines - LOG_LINES) say(stderr, "  | %s", line);
+        if (at++ >= lines - LOG_LINES) say_lines(stderr, "  | %s", line);
 }
 
 /* Whether the compiler's output complains about a missing <mpi.h> (as gcc and clang write it) or

@@ -28,9 +28,11 @@ static bool is_wanted(const char *name)
     return ends_with(name, ".jpg") || ends_with(name, ".jpeg");
 }
 
-/* Read the next `bytes` bytes of f as one photo. */
-static ctn_status add(photos *p, FILE *f, size_t bytes, const char *path)
+/* Read the next `bytes` bytes of f as one photo; the header of a tar member may claim more than the
+ * file has, which is `size`. */
+static ctn_status add(photos *p, FILE *f, size_t bytes, off_t size, const char *path)
 {
+    if ((off_t)bytes > size - ftello(f)) return ctn_fail(CTN_EIO, "bench: %s is truncated", path);
     if (p->n == p->room) {
         int64_t room = p->room ? 2 * p->room : 256;
         photo *more = realloc(p->at, (size_t)room * sizeof *more);
@@ -49,7 +51,7 @@ static ctn_status add(photos *p, FILE *f, size_t bytes, const char *path)
     return CTN_OK;
 }
 
-static ctn_status read_tar(photos *p, FILE *f, const char *path)
+static ctn_status read_tar(photos *p, FILE *f, off_t total, const char *path)
 {
     char head[TAR_BLOCK];
     while (fread(head, 1, sizeof head, f) == sizeof head && head[0]) {
@@ -61,7 +63,7 @@ static ctn_status read_tar(photos *p, FILE *f, const char *path)
             return ctn_fail(CTN_EFORMAT, "bench: %s: a member has an invalid size of %ld bytes",
                             path, bytes);
         bool file = head[TAR_TYPE_AT] == '0' || head[TAR_TYPE_AT] == 0;
-        if (file && is_wanted(name)) CTN_TRY(add(p, f, (size_t)bytes, path));
+        if (file && is_wanted(name)) CTN_TRY(add(p, f, (size_t)bytes, total, path));
         else padding += bytes;
         if (fseek(f, padding, SEEK_CUR) != 0)
             return ctn_fail(CTN_EIO, "bench: cannot seek in %s", path);
@@ -73,12 +75,19 @@ static ctn_status read_one(photos *p, const char *path, const struct stat *st)
 {
     FILE *f = fopen(path, "rb");
     if (!f) return ctn_fail(CTN_EIO, "bench: %s: %s", path, strerror(errno));
-    ctn_status s =
-        ends_with(path, ".tar") ? read_tar(p, f, path) : add(p, f, (size_t)st->st_size, path);
+    ctn_status s = ends_with(path, ".tar") ? read_tar(p, f, st->st_size, path)
+                                           : add(p, f, (size_t)st->st_size, st->st_size, path);
     fclose(f);
     return s;
 }
 
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
+/* A link to a folder can lead back here, many times over. */
 static ctn_status walk(photos *p, const char *dir)
 {
     struct dirent **entry = NULL;
@@ -92,6 +101,7 @@ static ctn_status walk(photos *p, const char *dir)
         int k = snprintf(path, sizeof path, "%s/%s", dir, name);
         bool skip = st < 0 || name[0] == '.' || strcmp(name, "edge") == 0 || k < 0 ||
                     k >= (int)sizeof path || stat(path, &about) != 0;
+        skip = skip || (!S_ISREG(about.st_mode) && (!S_ISDIR(about.st_mode) || is_link(path)));
         if (!skip && S_ISDIR(about.st_mode)) st = walk(p, path);
         else if (!skip && (is_wanted(path) || ends_with(name, ".tar")))
             st = read_one(p, path, &about);
@@ -106,7 +116,9 @@ ctn_status photos_read(photos *p, const char *dir)
     CTN_TRY(walk(p, dir));
     if (p->n == 0)
         return ctn_fail(CTN_ENOTFOUND,
-                        "bench: no JPEG files in %s, its subfolders or their tar files", dir);
+                        "bench: no JPEG files in %s, its subfolders or their tar files; links to "
+                        "folders are not followed",
+                        dir);
     return CTN_OK;
 }
 

@@ -20,8 +20,9 @@ typedef struct {
     int64_t room;
 } photos;
 
-/* Read all .jpg and .jpeg files below dir and in plain tar files below it. Folders named edge
- * are skipped in both. Errors: EIO, ENOTFOUND, ENOMEM. Call photos_free in any case. */
+/* Read all .jpg and .jpeg files below dir and in plain tar files below it. Folders named edge are
+ * skipped in both, and links to folders are not followed. Errors: EIO, EFORMAT, ENOTFOUND, ENOMEM.
+ * Call photos_free in any case. */
 ctn_status photos_read(photos *p, const char *dir);
 void photos_free(photos *p);
 

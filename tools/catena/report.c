@@ -35,38 +35,75 @@ static int character(const char *text)
     return fits && (code < 0xd800 || code > 0xdfff) ? n : 0;
 }
 
-static void put_clean(FILE *f, const char *s)
+/* c: the character that becomes a line end. */
+static void put_clean(FILE *f, const char *s, char c)
 {
     const char *from = s;
     for (int n; *s; s += n) {
-        n = *s == '\n' || *s == '\t' ? 1 : character(s);
+        n = *s == '\t' || (*s == c && c == '\n') ? 1 : character(s);
         if (n > 0) continue;
         fwrite(from, 1, (size_t)(s - from), f);
-        fprintf(f, "\\x%02x", (unsigned char)*s);
+        fprintf(f, *s == c ? "\n" : "\\x%02x", (unsigned char)*s);
         from = s + 1;
         n = 1;
     }
     fwrite(from, 1, (size_t)(s - from), f);
 }
 
-void vsay(FILE *f, const char *fmt, va_list ap)
+static int lines_in(const char *s)
 {
-    char buf[4096], *text = buf; /* cut only if there is no memory */
-    va_list again;
+    int n = 0;
+    for (; *s; s++) n += *s == '\n';
+    return n;
+}
+
+/* lines: arguments may have line ends. Otherwise those become \x0a, because a name must not look
+ * like a line of ours. */
+static void print(FILE *f, const char *fmt, va_list ap, bool lines)
+{
+    char buf[4096], *text = buf, *marked = NULL, c = '\n'; /* cut only if there is no memory */
+    va_list again, last;
     va_copy(again, ap);
+    va_copy(last, ap);
     const int n = vsnprintf(buf, sizeof buf, fmt, ap);
     if (n >= (int)sizeof buf) text = malloc((size_t)n + 1);
     if (text && text != buf) vsnprintf(text, (size_t)n + 1, fmt, again);
+    else if (!text) text = buf;
     va_end(again);
-    if (n >= 0) put_clean(f, text ? text : buf);
+    /* If an argument has line ends, those of the format are told apart by a byte of their own. */
+    if (n >= 0 && !lines && lines_in(text) != lines_in(fmt)) {
+        for (c = 1; c < '\t' && strchr(text, c);) c++;
+        marked = strdup(fmt);
+        for (char *p = marked; p && *p; p++)
+            if (*p == '\n') *p = c;
+        if (marked && c < '\t')
+            vsnprintf(text, text == buf ? sizeof buf : (size_t)n + 1, marked, last);
+        else c = 0;
+    }
+    va_end(last);
+    if (n >= 0) put_clean(f, text, c);
+    free(marked);
     if (text != buf) free(text);
+}
+
+void vsay(FILE *f, const char *fmt, va_list ap)
+{
+    print(f, fmt, ap, false);
 }
 
 void say(FILE *f, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsay(f, fmt, ap);
+    print(f, fmt, ap, false);
+    va_end(ap);
+}
+
+void say_lines(FILE *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print(f, fmt, ap, true);
     va_end(ap);
 }
 
@@ -76,17 +113,17 @@ void say_piece(char part[5], const char *text, size_t n)
         const bool more = ((unsigned char)text[i] & 0xc0) == 0x80;
         size_t have = strlen(part);
         if (!more || have == 4) {
-            put_clean(stdout, part);
+            put_clean(stdout, part, '\n');
             have = 0;
         }
         part[have] = text[i];
         part[have + 1] = 0;
         if ((unsigned char)text[i] >= 0x80 && character(part) == 0) continue;
-        put_clean(stdout, part);
+        put_clean(stdout, part, '\n');
         part[0] = 0;
     }
     if (n > 0) return;
-    put_clean(stdout, part);
+    put_clean(stdout, part, '\n');
     part[0] = 0;
 }
 
@@ -130,7 +167,7 @@ static int tell_error(const char *name, int code, const char *text)
     }
     if (watchdog_runs()) return watchdog_failed(ctn_error_status(), code, text);
     if (log_stamped) log_line("error: %s", text);
-    else say(stderr, "catena %s: %s\n", name, text);
+    else say_lines(stderr, "catena %s: %s\n", name, text);
     return code;
 }
 
@@ -179,7 +216,7 @@ int log_rank;
 void log_line_of(FILE *f, int rank, const char *host, const char *text)
 {
     char when[UTC];
-    say(f, "%s rank %d %s: %s\n", utc_now(when), rank, host, text);
+    say_lines(f, "%s rank %d %s: %s\n", utc_now(when), rank, host, text);
 }
 
 void log_line(const char *fmt, ...)
@@ -200,7 +237,7 @@ void report_warning(void *unused, const char *message)
     snprintf(line, sizeof line, "warning: %s", message);
     if (watchdog_line(line)) return;
     if (log_stamped) log_line("warning: %s", message);
-    else say(stderr, "catena: warning: %s\n", message);
+    else say_lines(stderr, "catena: warning: %s\n", message);
 }
 
 void report_notice(void *unused, const char *message)
@@ -208,7 +245,7 @@ void report_notice(void *unused, const char *message)
     (void)unused;
     if (log_rank != 0) return;
     if (log_stamped) log_line("%s", message);
-    else say(stderr, "catena: %s\n", message);
+    else say_lines(stderr, "catena: %s\n", message);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

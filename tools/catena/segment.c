@@ -32,6 +32,8 @@ static int64_t best_class(const float *y, int64_t classes, int64_t area, int64_t
     return best;
 }
 
+enum { CLASSES_MOST = 4096 }; /* weights of a few kilobytes may have any number */
+
 typedef struct {
     int64_t classes;
     double *count, *weight; /* (classes, classes): actual, predicted */
@@ -67,6 +69,10 @@ ctn_status exact_iou(task *t, double *mean, double *each)
     ctn_status st = CTN_OK;
     double sum = 0, occurring = 0;
     confusion c = {.classes = n};
+    if (n > CLASSES_MOST)
+        return ctn_fail(CTN_EUNSUPPORTED,
+                        "the intersection over union of %lld classes, at most %d are possible",
+                        (long long)n, CLASSES_MOST);
     c.count = calloc((size_t)(n * n), sizeof *c.count);
     c.weight = calloc((size_t)(n * n), sizeof *c.weight);
     if (!c.count || !c.weight)

@@ -192,6 +192,7 @@ static void rows_of(ctn__jpeg *j, const ctn__pixels *out, bool gray)
         if (n > ROWS_AT_ONCE) n = ROWS_AT_ONCE;
         for (int64_t i = 0; i < n; i++) row[i] = cmyk ? j->cmyk : out->at + (y + i) * step;
         int64_t got = jpeg_read_scanlines(c, row, (JDIMENSION)n);
+        if (got == 0) ERREXIT(c, JERR_INPUT_EMPTY); /* or this would never end */
         if (cmyk && got == 1) cmyk_to_rgb(j->cmyk, out->part.w, j->inverted, out->at + y * step);
         y += got;
     }

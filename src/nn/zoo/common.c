@@ -6,9 +6,9 @@
 
 #include "nn/zoo/zoo.h"
 
-/* Sizes come from files too (config.c), so they are limited: far more layers than any published
- * network has still make a network within a second, and products of two sizes do not overflow. */
-enum { LAYERS_MOST = 4096, SIZE_MOST = INT32_MAX };
+/* Sizes come from files too (config.c), so they are limited: products of two sizes do not
+ * overflow. */
+enum { SIZE_MOST = INT32_MAX };
 
 ctn_status ctn__zoo_begin(ctn_module **m, ctn_context *ctx, ctn_forward_fn forward, size_t bytes,
                           size_t refs)
@@ -73,9 +73,9 @@ ctn_status ctn__zoo_default(const char *who, const char *what, int64_t *v, int64
 
 ctn_status ctn__zoo_layers(const char *who, int *layers, int usual)
 {
-    if (*layers < 0 || *layers > LAYERS_MOST)
+    if (*layers < 0 || *layers > CTN__ZOO_LAYERS)
         return ctn_fail(CTN_EARG, "%s: got %d layers, expected 1 to %d (0: the default, %d)", who,
-                        *layers, (int)LAYERS_MOST, usual);
+                        *layers, (int)CTN__ZOO_LAYERS, usual);
     if (*layers == 0) *layers = usual;
     return CTN_OK;
 }

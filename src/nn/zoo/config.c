@@ -79,8 +79,8 @@ static ctn_status check_size(const config *c, double layers, double width, doubl
     double most = ctn__config_mb;
     if (most == 0)
         most = (double)sysconf(_SC_PHYS_PAGES) / (1 << 20) * (double)sysconf(_SC_PAGESIZE);
-    if (mb <= most) return CTN_OK;
-    return ctn_fail(CTN_EUNSUPPORTED,
+    if (mb <= most || layers > CTN__ZOO_LAYERS) return CTN_OK; /* so many are refused later */
+    return ctn_fail(CTN_ENOMEM,
                     "zoo_open: %s describes a network of about %.0f MB, but this host has only "
                     "%.0f MB of memory",
                     c->path, mb, most);

@@ -12,6 +12,9 @@
 
 #include "nn/nn.h"
 
+/* Far more layers than any published network has; they still make a network within a second. */
+enum { CTN__ZOO_LAYERS = 4096 };
+
 /* Megabytes of parameters that config.json may ask for; 0: the memory of the host. Tests set it. */
 extern double ctn__config_mb;
 

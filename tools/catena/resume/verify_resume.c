@@ -107,7 +107,7 @@ static void print_text(const trainings *t, const char *lines)
         (long long)t->ranks, t->ranks == 1 ? "" : "s", (long long)t->iterations, t->length);
     say(stdout, "kills: %lld, while a state was written: %lld, trainings compared: %lld\n",
         (long long)t->kills, (long long)t->during_save, (long long)t->trainings);
-    say(stdout, "%s", lines);
+    say_lines(stdout, "%s", lines);
     if (t->wrong)
         say(stdout, "%lld differences: the trainings are in %s\n", (long long)t->wrong, t->folder);
     else say(stdout, "identical: all %lld arrays of the final states\n", (long long)t->arrays);

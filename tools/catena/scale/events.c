@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 16 }; /* parameters, and events */
+enum {
+    MOST = 1 << 16, /* parameters, and events */
+    MOST_STEPS = 64 /* each costs the model all buckets */
+};
 
 /* What a recorded step may contain at most: elements, bytes and seconds. */
 #define MOST_ELEMENTS 100000000000
@@ -108,7 +111,7 @@ static bool parse(events *s, const char *word, const char *at)
         ok = take(&at, most, &e.end) && push(s, e);
     } else if (strcmp(word, "step") == 0) {
         e.kind = STEP;
-        ok = push(s, e);
+        ok = s->steps++ < MOST_STEPS && push(s, e);
     }
     return ok && *at == 0;
 }

@@ -36,7 +36,7 @@ typedef struct {
     double update_s, compute_s; /* compute_s: kernels and update */
     int params;
     int64_t *param; /* [params + 1]: the last one is the end */
-    int n;
+    int n, steps;   /* events, and those of them that were read as steps */
     event *event;
 } events;
 

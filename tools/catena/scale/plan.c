@@ -207,6 +207,10 @@ static int run(args *a)
         say(stderr, "catena plan: --ranks, --disk-gb-per-s and --mtbf-hours must be positive\n");
         return EXIT_USAGE;
     }
+    if (args_int(a, "record-steps") < 1) {
+        say(stderr, "catena plan: --record-steps must be positive\n");
+        return EXIT_USAGE;
+    }
     if (strcmp(a->operand, ALLREDUCE) == 0) return plan_sums(a, j.machine, j.ranks);
     if (args_flag(a, "shard") && strcmp(algorithm, "auto") != 0) {
         say(stderr, "catena plan: --shard sums in its own way; leave out --algorithm %s\n",

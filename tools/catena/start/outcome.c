@@ -18,7 +18,7 @@
 static FILE *failures_open(const outcome *o)
 {
     char path[4096];
-    return o->out ? fopen(join(path, sizeof path, o->out, FAILURES), "r") : NULL;
+    return o->out ? open_regular(join(path, sizeof path, o->out, FAILURES)) : NULL;
 }
 
 static long failures_size(const outcome *o)
@@ -33,7 +33,7 @@ static long failures_size(const outcome *o)
 static void read_job(const outcome *o, char *text, size_t n)
 {
     char path[4096];
-    FILE *f = o->out ? fopen(join(path, sizeof path, o->out, JOB_FILE), "r") : NULL;
+    FILE *f = o->out ? open_regular(join(path, sizeof path, o->out, JOB_FILE)) : NULL;
     text[f ? fread(text, 1, n - 1, f) : 0] = 0;
     if (f) fclose(f);
 }

@@ -187,7 +187,7 @@ static void print_quoted(const char *s)
     say(stdout, "'");
     for (; *s; s += *s == '\'') {
         const int n = (int)strcspn(s, "'");
-        say(stdout, "%.*s%s", n, s, s[n] ? "'\\''" : "");
+        say_lines(stdout, "%.*s%s", n, s, s[n] ? "'\\''" : "");
         s += n;
     }
     say(stdout, "'");

@@ -4,7 +4,7 @@
  * whose files `catena launch` does not see. It listens on every address of its host and rank 0 uses
  * all of them, since nobody knows which one works. The line is in the buffer of the other host's
  * kernel when rank 0 goes on, so nobody waits for `catena launch` to read it. What comes without
- * the token is ignored.
+ * the token is ignored, and `catena launch` waits for no connection: anybody can open one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* accept4 */
@@ -12,6 +12,7 @@
 #include "start/verdict.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -28,7 +29,7 @@
 
 #define VARIABLE "CATENA_LAUNCHED_BY" /* "token port address address ..." */
 #define CONNECT_S 2.0                 /* for all addresses together */
-enum { ADDRESSES = 16, LINE = 64, TEXT = 512 };
+enum { ADDRESSES = 16, LINE = sizeof((verdict_caller *)0)->line, TEXT = 512, CALLS = 256 };
 
 /* ---- in catena launch ------------------------------------------------------------------------ */
 
@@ -72,6 +73,7 @@ void verdict_open(verdict *v, bool local)
     char text[TEXT];
     a.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
     *v = (verdict){.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    for (int i = 0; i < VERDICT_CALLERS; i++) v->caller[i].fd = -1;
     if (v->door < 0) return;
     if (!make_token(v) || bind(v->door, (struct sockaddr *)&a, sizeof a) != 0 ||
         listen(v->door, SOMAXCONN) != 0 || getsockname(v->door, (struct sockaddr *)&a, &n) != 0) {
@@ -88,33 +90,54 @@ void verdict_hide(void)
     unsetenv(VARIABLE);
 }
 
-/* Success is the last word: whoever says something else has lost the others. */
-static void hear(verdict *v, int fd)
+static void hang_up(verdict_caller *c)
 {
-    const struct timeval patience = {.tv_sec = 1};
-    char line[LINE] = "", token[LINE];
-    size_t n = 0;
+    if (c->fd >= 0) close(c->fd);
+    *c = (verdict_caller){.fd = -1};
+}
+
+/* Success is the last word: whoever says something else has lost the others. */
+static void take_line(verdict *v, const char *line)
+{
+    char token[LINE];
     int code = 0;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    for (ssize_t k; n < sizeof line - 1 && (k = read(fd, line + n, sizeof line - 1 - n)) > 0;)
-        n += (size_t)k;
     if (sscanf(line, "%40s %d", token, &code) != 2 || strcmp(token, v->token) != 0) return;
     if (v->known && v->code == EXIT_DONE) return;
     v->known = true;
     v->code = code;
 }
 
+/* Takes what the caller has said so far. */
+static void hear(verdict *v, verdict_caller *c)
+{
+    ssize_t k = 1;
+    while (k > 0 && c->n < sizeof c->line - 1) {
+        k = recv(c->fd, c->line + c->n, sizeof c->line - 1 - c->n, MSG_DONTWAIT);
+        if (k > 0) c->n += (size_t)k;
+    }
+    if (k < 0 && (errno == EAGAIN || errno == EINTR) && !strchr(c->line, '\n')) return;
+    take_line(v, c->line);
+    hang_up(c);
+}
+
 bool verdict_read(verdict *v)
 {
-    for (int fd; v->door >= 0 && (fd = accept4(v->door, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
-        hear(v, fd);
-        close(fd);
+    for (int i = 0; i < VERDICT_CALLERS; i++)
+        if (v->caller[i].fd >= 0) hear(v, &v->caller[i]);
+    for (int i = 0; i < CALLS && v->door >= 0; i++) {
+        const int fd = accept4(v->door, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0) break;
+        verdict_caller *c = &v->caller[v->next++ % VERDICT_CALLERS];
+        hang_up(c);
+        c->fd = fd;
+        hear(v, c);
     }
     return v->known;
 }
 
 void verdict_close(verdict *v)
 {
+    for (int i = 0; i < VERDICT_CALLERS; i++) hang_up(&v->caller[i]);
     if (v->door >= 0) close(v->door);
     v->door = -1;
 }

@@ -8,6 +8,16 @@
 #define CATENA_VERDICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* A connection whose line is not complete. */
+typedef struct {
+    int fd; /* -1: none */
+    size_t n;
+    char line[64];
+} verdict_caller;
+
+enum { VERDICT_CALLERS = 8 };
 
 /* What has arrived from the ranks of one start. */
 typedef struct {
@@ -15,6 +25,8 @@ typedef struct {
     char token[33];
     bool known; /* rank 0 has said it */
     int code;
+    verdict_caller caller[VERDICT_CALLERS];
+    unsigned next; /* place of the next one; whoever is there has to go */
 } verdict;
 
 /* ---- in catena launch ------------------------------------------------------------------------ */
@@ -24,7 +36,7 @@ typedef struct {
 void verdict_open(verdict *v, bool local);
 /* The processes that are started from now on do not belong to the job. */
 void verdict_hide(void);
-/* Takes what has arrived. Returns v->known. */
+/* Takes what has arrived, without waiting. Returns v->known. */
 bool verdict_read(verdict *v);
 void verdict_close(verdict *v);
 

@@ -78,18 +78,40 @@ static const char *name_of(const output *o, int i)
     return ctn_weights_get_array(o->item[i].from, o->item[i].array, &a) == CTN_OK ? a.name : "";
 }
 
-/* Two arrays must not get the same name. Items from `begin` on are those of the last file. */
-static ctn_status check_names(const output *o, const char *const *path, int begin, int file)
+typedef struct {
+    const char *name;
+    int item;
+} named;
+
+static int compare_names(const void *a, const void *b)
 {
-    for (int i = begin; i < o->n; i++)
-        for (int k = 0; k < i; k++) {
-            if (strcmp(name_of(o, i), name_of(o, k)) != 0) continue;
-            int other = 0;
-            while (o->file[other] != o->item[k].from) other++;
-            return ctn_fail(CTN_EARG, "'%s' is in %s and in %s: use --rename or --only",
-                            name_of(o, i), path[other], path[file]);
-        }
-    return CTN_OK;
+    const named *x = a, *y = b;
+    const int c = strcmp(x->name, y->name);
+    return c != 0 ? c : (x->item > y->item) - (x->item < y->item);
+}
+
+static const char *path_of(const output *o, const char *const *path, int item)
+{
+    int file = 0;
+    while (o->file[file] != o->item[item].from) file++;
+    return path[file];
+}
+
+/* Two arrays must not get the same name. */
+static ctn_status check_names(const output *o, const char *const *path)
+{
+    ctn_status st = CTN_OK;
+    named *by_name = malloc(((size_t)o->n + 1) * sizeof *by_name);
+    if (!by_name) return ctn_fail(CTN_ENOMEM, "no memory for the list of arrays");
+    for (int i = 0; i < o->n; i++) by_name[i] = (named){name_of(o, i), i};
+    qsort(by_name, (size_t)o->n, sizeof *by_name, compare_names);
+    for (int i = 1; i < o->n && st == CTN_OK; i++)
+        if (strcmp(by_name[i - 1].name, by_name[i].name) == 0)
+            st = ctn_fail(CTN_EARG, "'%s' is in %s and in %s: use --rename or --only",
+                          by_name[i].name, path_of(o, path, by_name[i - 1].item),
+                          path_of(o, path, by_name[i].item));
+    free(by_name);
+    return st;
 }
 
 static ctn_status add_file(output *o, const ctn_weights *w)
@@ -120,10 +142,9 @@ static ctn_status convert(output *o, int n, const char *const *path)
     const char *to = args_text(o->a, "to");
     for (int i = 0; i < n; i++) {
         CTN_TRY(ctn_weights_open(&o->file[i], path[i]));
-        const int before = o->n;
         CTN_TRY(add_file(o, o->file[i]));
-        CTN_TRY(check_names(o, path, before, i));
     }
+    CTN_TRY(check_names(o, path));
     if (o->n == 0)
         return ctn_fail(CTN_ENOTFOUND, "no array matches --only %s", args_text(o->a, "only"));
     return ctn_weights_write(to, o->n, o->item);
