@@ -33,15 +33,16 @@ enum { COLS = 256, LANES = 16 };
         ((T *)out)[i] = (T)p;                                                                   \
     }                                                                                           \
     /* Results i to i + nc - 1, which are contiguous in memory. */                              \
-    static void columns_##T(const ctn__reduce *s, const void *in, void *out, int64_t i,         \
-                            int64_t nc)                                                         \
+    CTN__PER_ISA(columns_##T,                                                                   \
+                 (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),      \
+                 (s, in, out, i, nc))                                                           \
     {                                                                                           \
         const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);             \
         double p[COLS];                                                                         \
         for (int64_t c = 0; c < nc; c++) p[c] = 1;                                              \
         for (int64_t r = 0; r < s->r; r++) {                                                    \
             const T *v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);                       \
-            for (int64_t c = 0; c < nc; c++) p[c] *= (double)v[c];                              \
+            CTN__SIMD(c, 0, nc, p[c] *= (double)v[c];)                                          \
         }                                                                                       \
         for (int64_t c = 0; c < nc; c++) ((T *)out)[i + c] = (T)p[c];                           \
     }
@@ -51,7 +52,8 @@ DEFINE_PROD(double)
 static ctn_status prod_run(const ctn_run_args *a)
 {
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
-    static unit *const units[2][2] = {{row_double, columns_double}, {row_float, columns_float}};
+    const ctn__isa isa = ctn__isa_in_use();
+    unit *const units[2][2] = {{row_double, columns_double[isa]}, {row_float, columns_float[isa]}};
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
     unit *f = units[s.kept.dtype == CTN_F32][s.columns];
