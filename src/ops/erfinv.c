@@ -10,7 +10,7 @@
 
 CTN__KERNEL(erfinv)
 {
-    CTN__MAP1(a, ctn__erfinv_fine, AT);
+    CTN__MAP1(a, ctn__erfinvf, AT);
 }
 
 static ctn_status erfinv_grad(const ctn_grad_args *a)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Special functions of one float in double arithmetic, in the manner of vmath.h: no branches, IEEE
- * operations only, so that loops over them become vector code. The functions of special.h are as
+ * Special functions of one float, most in double arithmetic, in the manner of vmath.h: no branches,
+ * IEEE operations only, so that loops over them become vector code. The functions of special.h are as
  * exact as double allows but take one element at a time.
  */
 #ifndef CTN_OPS_COMMON_SPECIAL_FINE_H
@@ -37,39 +37,36 @@ CTN__VECTOR double ctn__log_fine(double x)
     return n * 0.6931471805599453 + (2 * s + 2 * s * z * p) + (x - x);
 }
 
-/* The inverse of erf with a relative error of 2e-9, by two fitted polynomials: erfinv(y) / y as a
- * function of w = -log(1 - y^2) below 5, and of its root up to 16, the value at the largest float
- * below 1. */
-CTN__VECTOR double ctn__erfinv_fine(float y)
+/* The inverse of erf with a relative error of 3e-7, by two fitted polynomials: erfinv(x) / x as a
+ * function of w = -log(1 - x^2) below 5, and of its root up to 16, the value at the largest float
+ * below 1. In f32, because the result depends little on the rounding of w. */
+CTN__VECTOR float ctn__erfinvf(float x)
 {
-    const double x = (double)y, a = fabs(x), room = (1 - a) * (1 + a);
-    const double w = -ctn__log_fine(room > 1e-30 ? room : 1e-30);
-    const double t = w - 2.5, s = sqrt(w > 0 ? w : 0) - 3.118033988749895;
-    double p = 1.3368338912901987e-10, q = -2.863094479236633e-05;
-    p = p * t + 4.3634439507359441e-10;
-    p = p * t - 1.1037704757639152e-08;
-    p = p * t + 1.6467957969372346e-08;
-    p = p * t + 4.7979193925389826e-07;
-    p = p * t - 3.4260708120668543e-06;
-    p = p * t - 4.9990232019739207e-06;
-    p = p * t + 0.00021826368835420234;
-    p = p * t - 0.0012527045695087612;
-    p = p * t - 0.0041773247384020336;
-    p = p * t + 0.24664027568368044;
-    p = p * t + 1.5014093517054041;
-    q = q * s + 0.00012711966758159856;
-    q = q * s - 0.0001265020482288198;
-    q = q * s - 0.00030963669475840582;
-    q = q * s + 0.0012888379774871127;
-    q = q * s - 0.002578157647606208;
-    q = q * s + 0.003880668067122982;
-    q = q * s - 0.0054071991974962751;
-    q = q * s + 0.0071599596338980899;
-    q = q * s + 1.0036196927947778;
-    q = q * s + 2.9513285761038546;
-    double v = x * (w < 5 ? p : q);
-    v = a == 1 ? x * INFINITY : v;
-    return a <= 1 ? v : NAN;
+    const float a = fabsf(x), room = (1.0f - a) * (1.0f + a);
+    const float w = -ctn__logf(room > 1e-30f ? room : 1e-30f);
+    const float t = w - 2.5f, s = sqrtf(w > 0.0f ? w : 0.0f) - 3.11803399f;
+    float p = -8.94141408e-09f, q = 0.000130970293f;
+    p = p * t + 2.32648002e-08f;
+    p = p * t + 4.68266974e-07f;
+    p = p * t - 3.46309307e-06f;
+    p = p * t - 4.97306967e-06f;
+    p = p * t + 0.000218345887f;
+    p = p * t - 0.00125272523f;
+    p = p * t - 0.00417738847f;
+    p = p * t + 0.246640278f;
+    p = p * t + 1.50140936f;
+    q = q * s - 0.000182041475f;
+    q = q * s - 0.000316376693f;
+    q = q * s + 0.00132651912f;
+    q = q * s - 0.00257422504f;
+    q = q * s + 0.0038702446f;
+    q = q * s - 0.00540804908f;
+    q = q * s + 0.00716096706f;
+    q = q * s + 1.00361974f;
+    q = q * s + 2.95132856f;
+    float v = x * (w < 5.0f ? p : q);
+    v = a == 1.0f ? x * INFINITY : v;
+    return a <= 1.0f ? v : NAN;
 }
 
 /* x minus the nearest integer; all floats from 2^24 on are integers. */
