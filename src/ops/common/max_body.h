@@ -14,9 +14,11 @@ static inline __attribute__((always_inline)) T NAME(run)(const T *v, int64_t n, 
         CTN__SIMD(j, 0, WIDE, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
     for (; i + LANES <= n; i += LANES)
         CTN__SIMD(j, 0, LANES, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
-    for (int64_t half = WIDE / 2; half > 0; half /= 2)
-        CTN__SIMD(j, 0, half, const T p = lane[j + half]; const T q = lane[j];
-                  lane[j] = BEST(p, q);)
+    for (int64_t j = 0; j < LANES; j++) /* four vectors to one */
+        for (int64_t k = LANES; k < WIDE; k += LANES) lane[j] = BEST(lane[j + k], lane[j]);
+#pragma GCC unroll 4
+    for (int64_t half = LANES / 2; half > 0; half /= 2)
+        for (int64_t j = 0; j < half; j++) lane[j] = BEST(lane[j + half], lane[j]);
     for (; i < n; i++) m = BEST(v[i], m);
     return BEST(lane[0], m);
 }
