@@ -26,6 +26,11 @@ SECTIONS = {
         "Chains of elementwise ops",
         "A chain of 1 to 64 cheap ops on 16 million floats, against one loop compiled for "
         "that chain."),
+    "ops": (
+        "Single ops on one thread",
+        "CPU time of 160 ops with and without their gradients (`bench/ops.py` has their sizes), "
+        "against PyTorch eager. Besides the median and the worst ratio, every op that takes more "
+        "than twice as long as PyTorch's is listed; `dev/bench ops` prints all."),
     "loader": (
         "Reading photos",
         "JPEG photos of about 500 pixels to normalised random crops of 224 pixels. "
@@ -191,7 +196,7 @@ def write(top, rows, charts, skipped, info, pythons):
     page += [f"| {a} | {b} |" for a, b in machine() + versions(info, pythons, top)]
     page += [f"| Date | {datetime.date.today().isoformat()} |", ""]
     for part, (title, words) in SECTIONS.items():
-        own = [r for r in rows if r["part"] == part]
+        own = [r for r in rows if r["part"] == part and not r.get("detail")]
         if not own:
             continue
         page += [f"## {title}", "", words, ""]

@@ -25,5 +25,19 @@ ctn_status ctn__blas_matmul(ctn__prim **p, ctn__engine *e, const ctn_desc *a, co
 ctn_status ctn__gemm_conv(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
                           const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
                           const ctn_desc *bias, const ctn_desc *y, const ctn__conv_post *post);
+/* y = act(scale y + shift + residual + bias), where these exist, of n rows of O channels. */
+typedef struct {
+    float *y;
+    int64_t n, O;
+    bool relu;
+    int threads;
+} ctn__conv_rows;
+void ctn__conv_finish(const ctn__conv_rows *r, const float *bias, const float *scale,
+                      const float *shift, const float *residual);
+/* ctn__prim_conv of groups of one channel (depthwise.c). *p stays NULL for anything but f32 images
+ * that are channels-last, with as many channels in as out. */
+ctn_status ctn__depthwise(ctn__prim **p, ctn__engine *e, ctn__conv_kind kind,
+                          const ctn__conv_shape *s, const ctn_desc *x, ctn_desc *w,
+                          const ctn_desc *bias, const ctn_desc *y, const ctn__conv_post *post);
 
 #endif

@@ -208,6 +208,10 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     CTN__DNNL(st, done, "convolution", ctn__dnnl_settle(pd));
     if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_gathering(pd));
     if (second && !next_kernel(pd)) goto done;
+    if (!strstr(ctn__dnnl_kernel(pd), "dw")) { /* oneDNN's own kernels for groups of one channel */
+        CTN_TRY_GOTO(st, done, ctn__depthwise(out, e, kind, s, x, w, bias, y, post));
+        if (*out) goto done;
+    }
     if (ctn__dnnl_is_loops(pd) && ctn__blas_name()) {
         CTN_TRY_GOTO(st, done, ctn__gemm_conv(out, e, kind, s, x, w, bias, y, post));
         if (*out) goto done;

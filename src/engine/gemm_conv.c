@@ -119,27 +119,26 @@ static void add_up(const problem *p, const float *c, int64_t g, int64_t samples,
     }
 }
 
-/* y = act(scale y + shift + residual + bias), where these exist. */
-static void finish(const problem *p, float *y, const float *bias, const float *scale,
-                   const float *shift, const float *residual)
+void ctn__conv_finish(const ctn__conv_rows *r, const float *bias, const float *scale,
+                      const float *shift, const float *residual)
 {
-    if (!bias && !scale && !p->relu) return;
-#pragma omp parallel for schedule(static) num_threads(p->threads)
-    for (int64_t m = 0; m < p->N * p->out; m++) {
-        float *restrict v = y + m * p->O;
-        const float *old = residual ? residual + m * p->O : NULL;
+    if (!bias && !scale && !r->relu) return;
+#pragma omp parallel for schedule(static) num_threads(r->threads)
+    for (int64_t m = 0; m < r->n; m++) {
+        float *restrict v = r->y + m * r->O;
+        const float *old = residual ? residual + m * r->O : NULL;
         if (bias)
 #pragma omp simd
-            for (int64_t o = 0; o < p->O; o++) v[o] += bias[o];
+            for (int64_t o = 0; o < r->O; o++) v[o] += bias[o];
         if (scale)
 #pragma omp simd
-            for (int64_t o = 0; o < p->O; o++) v[o] = v[o] * scale[o] + shift[o];
+            for (int64_t o = 0; o < r->O; o++) v[o] = v[o] * scale[o] + shift[o];
         if (old)
 #pragma omp simd
-            for (int64_t o = 0; o < p->O; o++) v[o] += old[o];
-        if (p->relu)
+            for (int64_t o = 0; o < r->O; o++) v[o] += old[o];
+        if (r->relu)
 #pragma omp simd
-            for (int64_t o = 0; o < p->O; o++) v[o] = v[o] < 0 ? 0 : v[o];
+            for (int64_t o = 0; o < r->O; o++) v[o] = v[o] < 0 ? 0 : v[o];
     }
 }
 
@@ -194,7 +193,8 @@ static ctn_status run(const ctn__prim *prim, void *const *ptr, void *scratch)
         for (int64_t m = 0; m < all; m += p->rows)
             CTN_TRY(multiply(p, g, m, all - m < p->rows ? all - m : p->rows, ptr[0], ptr[1], ptr[3],
                              scratch));
-    if (p->kind == CTN__CONV_FORWARD) finish(p, ptr[3], ptr[2], ptr[4], ptr[5], ptr[6]);
+    const ctn__conv_rows y = {ptr[3], all, p->O, p->relu, p->threads};
+    if (p->kind == CTN__CONV_FORWARD) ctn__conv_finish(&y, ptr[2], ptr[4], ptr[5], ptr[6]);
     return CTN_OK;
 }
 

@@ -32,6 +32,38 @@ typedef enum {
 #define CTN__ISA_TABLE(name) {name##_portable}
 #endif
 
+/* Compile the function name_body, whose definition follows, for one instruction set or for all. It
+ * uses IEEE operations only, so every instruction set gives the same bits. */
+#define CTN__COMPILE(target, name, parameters, call) \
+    target static void name parameters               \
+    {                                                \
+        call;                                        \
+    }
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CTN__COMPILE_BETTER(name, parameters, call)            \
+    CTN__COMPILE(CTN__FOR_AVX2, name##_avx2, parameters, call) \
+    CTN__COMPILE(CTN__FOR_AVX512, name##_avx512, parameters, call)
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define CTN__COMPILE_BETTER(name, parameters, call) \
+    CTN__COMPILE(CTN__FOR_SVE, name##_sve, parameters, call)
+#else
+#define CTN__COMPILE_BETTER(name, parameters, call)
+#endif
+#define CTN__COMPILE_ALL(name, parameters, arguments)                         \
+    static inline __attribute__((always_inline)) void name##_body parameters; \
+    CTN__COMPILE(, name##_portable, parameters, name##_body arguments)        \
+    CTN__COMPILE_BETTER(name, parameters, name##_body arguments)
+
+/* CTN__PER_ISA(name, (parameters), (arguments)) { body } defines the array name[], indexed by
+ * instruction set, for loops that are not elementwise. Sums in it use a fixed
+ * number of lanes, so that every instruction set gives the same bits. The name may be a macro
+ * call. */
+#define CTN__PER_ISA(name, parameters, arguments) CTN__PER_ISA_(name, parameters, arguments)
+#define CTN__PER_ISA_(name, parameters, arguments)                \
+    CTN__COMPILE_ALL(name, parameters, arguments)                 \
+    static void(*const name[]) parameters = CTN__ISA_TABLE(name); \
+    static inline void name##_body parameters
+
 ctn__isa ctn__isa_in_use(void);
 /* Limits the instruction set of the whole process from now on; the machine may have less. Returns
  * the one in use. For tests. */

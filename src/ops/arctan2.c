@@ -3,13 +3,12 @@
  * arctan2: the angle of the point (x,y), with broadcasting. Gradients, with r^2 = x^2 + y^2:
  *   gy = g x / r^2,  gx = -g y / r^2,  both 0 at (0,0)
  */
-#include <math.h>
-
+#include "ops/common/trig.h"
 #include "ops/ops.h"
 
 CTN__KERNEL(arctan2)
 {
-    CTN__MAP2(a, atan2f, atan2);
+    CTN__MAP2(a, ctn__arctan2f, atan2);
 }
 
 static ctn_status arctan2_grad(const ctn_grad_args *a)

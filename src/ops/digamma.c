@@ -3,13 +3,14 @@
  * digamma: y = the derivative of lgamma at x. Gradient: gx = gy polygamma(1, x).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
-#define AT(x) ctn__digamma((double)(x))
+#define AT(x) ctn__digamma(x)
 
 CTN__KERNEL(digamma)
 {
-    CTN__MAP1(a, AT, AT);
+    CTN__MAP1(a, ctn__digamma_fine, AT);
 }
 
 static ctn_status digamma_grad(const ctn_grad_args *a)

@@ -3,13 +3,14 @@
  * erfinv: y = the inverse error function of x. Gradient: gx = gy sqrt(pi)/2 exp(y^2).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
-#define AT(x) ctn__erfinv((double)(x))
+#define AT(x) ctn__erfinv(x)
 
 CTN__KERNEL(erfinv)
 {
-    CTN__MAP1(a, AT, AT);
+    CTN__MAP1(a, ctn__erfinvf, AT);
 }
 
 static ctn_status erfinv_grad(const ctn_grad_args *a)

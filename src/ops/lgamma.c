@@ -3,13 +3,14 @@
  * lgamma: y = log |Gamma(x)|. Gradient: gx = gy digamma(x).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
-#define AT(x) ctn__lgamma((double)(x))
+#define AT(x) ctn__lgamma(x)
 
 CTN__KERNEL(lgamma)
 {
-    CTN__MAP1(a, AT, AT);
+    CTN__MAP1(a, ctn__lgamma_fine, AT);
 }
 
 static ctn_status lgamma_grad(const ctn_grad_args *a)

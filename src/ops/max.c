@@ -21,7 +21,8 @@ ctn_status ctn__max_infer(ctn_infer_args *a)
 #define MORE(v, m) (((v) > (m)) | ((v) != (v)) ? (v) : (m))
 #define LESS(v, m) (((v) < (m)) | ((v) != (v)) ? (v) : (m))
 
-enum { COLS = 256, LANES = 16 };
+/* Columns of a tile; elements of a row that are compared together, in long rows and in the rest. */
+enum { COLS = 256, WIDE = 64, LANES = 16 };
 
 #define T float
 #define BEST MORE
@@ -46,13 +47,14 @@ enum { COLS = 256, LANES = 16 };
 ctn_status ctn__max_run(const ctn_run_args *a)
 {
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
-    static unit *const units[2][2][2] = {
+    static unit *const *const units[2][2][2] = {
         /* min, f32, columns */
         {{max_row_f64, max_columns_f64}, {max_row_f32, max_columns_f32}},
         {{min_row_f64, min_columns_f64}, {min_row_f32, min_columns_f32}}};
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
-    unit *f = units[a->attr[CTN__R_KIND] == CTN__R_MIN][s.kept.dtype == CTN_F32][s.columns];
+    unit *f = units[a->attr[CTN__R_KIND] == CTN__R_MIN][s.kept.dtype == CTN_F32][s.columns]
+                   [ctn__isa_in_use()];
     const int64_t width = s.columns ? COLS : 1, tiles = (s.C + width - 1) / width;
 #pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN)
     for (int64_t u = 0; u < s.outer * tiles; u++) {

@@ -138,28 +138,6 @@ size_t ctn__map_scratch(const ctn__map_program *p, int threads);
 /* The same for one op. */
 ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
 
-/* Compile the function name_body, whose definition follows, for one instruction set or for all. It
- * uses IEEE operations only, so every instruction set gives the same bits. */
-#define CTN__COMPILE(target, name, parameters, call) \
-    target static void name parameters               \
-    {                                                \
-        call;                                        \
-    }
-#if defined(__x86_64__) && defined(__GNUC__)
-#define CTN__COMPILE_BETTER(name, parameters, call)            \
-    CTN__COMPILE(CTN__FOR_AVX2, name##_avx2, parameters, call) \
-    CTN__COMPILE(CTN__FOR_AVX512, name##_avx512, parameters, call)
-#elif defined(__aarch64__) && defined(__GNUC__)
-#define CTN__COMPILE_BETTER(name, parameters, call) \
-    CTN__COMPILE(CTN__FOR_SVE, name##_sve, parameters, call)
-#else
-#define CTN__COMPILE_BETTER(name, parameters, call)
-#endif
-#define CTN__COMPILE_ALL(name, parameters, arguments)                         \
-    static inline __attribute__((always_inline)) void name##_body parameters; \
-    CTN__COMPILE(, name##_portable, parameters, name##_body arguments)        \
-    CTN__COMPILE_BETTER(name, parameters, name##_body arguments)
-
 /* CTN__KERNEL(name) { loops } defines name_run and name_tiles of an elementwise op. */
 #define CTN__KERNEL(name) CTN__CHEAP_KERNEL(name, CTN__NOT_CHEAP)
 #define CTN__CHEAP_KERNEL(name, code)                                    \
@@ -177,16 +155,6 @@ ctn_status ctn__map(const ctn_run_args *a, const ctn__tiles *t);
     .struct_size = sizeof(ctn_op), .name = #op, .nin = (n), .nout = 1,    \
     .flags = CTN_OP_ELEMENTWISE, .order = -1, .inplace = CTN_OPERANDS(n), \
     .infer = ctn__infer_same, .run = op##_run, .tiles = &op##_tiles
-
-/* CTN__PER_ISA(name, (parameters), (arguments)) { body } defines the array name[], indexed by
- * instruction set (engine/isa.h), for loops that are not elementwise. Sums in it use a fixed
- * number of lanes, so that every instruction set gives the same bits. The name may be a macro
- * call. */
-#define CTN__PER_ISA(name, parameters, arguments) CTN__PER_ISA_(name, parameters, arguments)
-#define CTN__PER_ISA_(name, parameters, arguments)                \
-    CTN__COMPILE_ALL(name, parameters, arguments)                 \
-    static void(*const name[]) parameters = CTN__ISA_TABLE(name); \
-    static inline void name##_body parameters
 
 /* The loop of a kernel over i_, several vectors at a time: cheap ops are limited by their stores,
  * one for every few instructions. */

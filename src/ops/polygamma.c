@@ -4,6 +4,7 @@
  * polygamma(n + 1, x).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
 enum { ORDER, NATTR };
@@ -14,7 +15,9 @@ static const char *const attr_names[] = {"n"};
 CTN__KERNEL(polygamma)
 {
     const int64_t order = a->attr[ORDER];
-    CTN__MAP1(a, AT, AT);
+    if (order == 0) CTN__MAP1(a, ctn__digamma_fine, AT);
+    else if (order == 1) CTN__MAP1(a, ctn__trigamma_fine, AT); /* the gradient of digamma */
+    else CTN__MAP1(a, AT, AT);
 }
 
 static ctn_status polygamma_grad(const ctn_grad_args *a)

@@ -8,42 +8,47 @@
 
 enum { COLS = 256, LANES = 16 };
 
-#define DEFINE_PROD(T)                                                                          \
-    static double line_##T(const T *v, int64_t n, int64_t step)                                 \
-    {                                                                                           \
-        double lane[LANES], p = 1;                                                              \
-        int64_t i = 0;                                                                          \
-        for (int j = 0; j < LANES; j++) lane[j] = 1;                                            \
-        for (; step == 1 && i + LANES <= n; i += LANES)                                         \
-            for (int j = 0; j < LANES; j++) lane[j] *= (double)v[i + j];                        \
-        for (; i < n; i++) p *= (double)v[i * step];                                            \
-        for (int j = 0; j < LANES; j++) p *= lane[j];                                           \
-        return p;                                                                               \
-    }                                                                                           \
-    /* Result i from its lines of s->last elements. */                                          \
-    static void row_##T(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc) \
-    {                                                                                           \
-        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);             \
-        const int64_t lines = s->last > 0 ? s->r / s->last : 0;                                 \
-        double p = 1;                                                                           \
-        (void)nc;                                                                               \
-        for (int64_t l = 0; l < lines; l++)                                                     \
-            p *= line_##T(x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l), s->last,         \
-                          s->last_step);                                                        \
-        ((T *)out)[i] = (T)p;                                                                   \
-    }                                                                                           \
-    /* Results i to i + nc - 1, which are contiguous in memory. */                              \
-    static void columns_##T(const ctn__reduce *s, const void *in, void *out, int64_t i,         \
-                            int64_t nc)                                                         \
-    {                                                                                           \
-        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);             \
-        double p[COLS];                                                                         \
-        for (int64_t c = 0; c < nc; c++) p[c] = 1;                                              \
-        for (int64_t r = 0; r < s->r; r++) {                                                    \
-            const T *v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);                       \
-            for (int64_t c = 0; c < nc; c++) p[c] *= (double)v[c];                              \
-        }                                                                                       \
-        for (int64_t c = 0; c < nc; c++) ((T *)out)[i + c] = (T)p[c];                           \
+#define DEFINE_PROD(T)                                                                      \
+    static inline                                                                           \
+        __attribute__((always_inline)) double line_##T(const T *v, int64_t n, int64_t step) \
+    {                                                                                       \
+        double lane[LANES], p = 1;                                                          \
+        int64_t i = 0;                                                                      \
+        for (int j = 0; j < LANES; j++) lane[j] = 1;                                        \
+        for (; step == 1 && i + LANES <= n; i += LANES)                                     \
+            CTN__SIMD(j, 0, LANES, lane[j] *= (double)v[i + j];)                            \
+        for (; i < n; i++) p *= (double)v[i * step];                                        \
+        for (int64_t half = LANES / 2; half > 0; half /= 2)                                 \
+            for (int64_t j = 0; j < half; j++) lane[j] *= lane[j + half];                   \
+        return p * lane[0];                                                                 \
+    }                                                                                       \
+    /* Result i from its lines of s->last elements. */                                      \
+    CTN__PER_ISA(row_##T,                                                                   \
+                 (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),  \
+                 (s, in, out, i, nc))                                                       \
+    {                                                                                       \
+        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);         \
+        const int64_t lines = s->last > 0 ? s->r / s->last : 0;                             \
+        double p = 1;                                                                       \
+        (void)nc;                                                                           \
+        for (int64_t l = 0; l < lines; l++)                                                 \
+            p *= line_##T(x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l), s->last,     \
+                          s->last_step);                                                    \
+        ((T *)out)[i] = (T)p;                                                               \
+    }                                                                                       \
+    /* Results i to i + nc - 1, which are contiguous in memory. */                          \
+    CTN__PER_ISA(columns_##T,                                                               \
+                 (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),  \
+                 (s, in, out, i, nc))                                                       \
+    {                                                                                       \
+        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);         \
+        double p[COLS];                                                                     \
+        for (int64_t c = 0; c < nc; c++) p[c] = 1;                                          \
+        for (int64_t r = 0; r < s->r; r++) {                                                \
+            const T *v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);                   \
+            CTN__SIMD(c, 0, nc, p[c] *= (double)v[c];)                                      \
+        }                                                                                   \
+        for (int64_t c = 0; c < nc; c++) ((T *)out)[i + c] = (T)p[c];                       \
     }
 DEFINE_PROD(float)
 DEFINE_PROD(double)
@@ -51,10 +56,11 @@ DEFINE_PROD(double)
 static ctn_status prod_run(const ctn_run_args *a)
 {
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
-    static unit *const units[2][2] = {{row_double, columns_double}, {row_float, columns_float}};
+    static unit *const *const units[2][2] = {{row_double, columns_double},
+                                             {row_float, columns_float}};
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
-    unit *f = units[s.kept.dtype == CTN_F32][s.columns];
+    unit *f = units[s.kept.dtype == CTN_F32][s.columns][ctn__isa_in_use()];
     const int64_t width = s.columns ? COLS : 1, tiles = (s.C + width - 1) / width;
 #pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN)
     for (int64_t u = 0; u < s.outer * tiles; u++) {

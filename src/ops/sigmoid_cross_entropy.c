@@ -12,15 +12,28 @@
 
 static const char *const attr_names[] = {"reduction", "order"};
 
+enum { LANES = 16 };
+
+CTN__PER_ISA(sum32, (const float *x, const float *t, int64_t n, double *sum), (x, t, n, sum))
+{
+    double lane[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        CTN__SIMD(j, 0, LANES, const float v = x[i + j]; const float top = v < 0 ? 0 : v;
+                  lane[j] += (double)(top - v * t[i + j] + ctn__log1pf(ctn__expf(-fabsf(v))));)
+    for (int j = 0; i < n; i++, j++) {
+        const float v = x[i], top = v < 0 ? 0 : v;
+        lane[j] += (double)(top - v * t[i] + ctn__log1pf(ctn__expf(-fabsf(v))));
+    }
+    *sum = 0;
+    for (int j = 0; j < LANES; j++) *sum += lane[j];
+}
+
 static double loss32(const float *x, const float *t, int64_t n, double p)
 {
+    double s;
     (void)p;
-    double s = 0;
-#pragma omp simd reduction(+ : s)
-    for (int64_t i = 0; i < n; i++) {
-        float v = x[i], top = v < 0 ? 0 : v;
-        s += (double)(top - v * t[i] + ctn__log1pf(ctn__expf(-fabsf(v))));
-    }
+    sum32[ctn__isa_in_use()](x, t, n, &s);
     return s;
 }
 
@@ -34,7 +47,7 @@ static double loss64(const double *x, const double *t, int64_t n, double p)
 }
 
 /* p from e = exp(-|x|): 1/(1+e) for x >= 0, e/(1+e) below */
-static inline float sigmoid32(float x)
+CTN__VECTOR float sigmoid32(float x)
 {
     float e = ctn__expf(-fabsf(x)), up = x < 0 ? e : 1.0f;
     return up / (1.0f + e);
@@ -46,11 +59,16 @@ static inline double sigmoid64(double x)
     return (x < 0 ? e : 1) / (1 + e);
 }
 
+CTN__PER_ISA(slopes32, (const float *x, const float *t, float *g, int64_t n, float s),
+             (x, t, g, n, s))
+{
+    CTN__EACH(g[i_] = s * (sigmoid32(x[i_]) - t[i_]););
+}
+
 static void slope32(const float *x, const float *t, float *g, int64_t n, float s, float p)
 {
     (void)p;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) g[i] = s * (sigmoid32(x[i]) - t[i]);
+    slopes32[ctn__isa_in_use()](x, t, g, n, s);
 }
 
 static void slope64(const double *x, const double *t, double *g, int64_t n, double s, double p)

@@ -15,7 +15,7 @@
 
 #include "engine/isa.h"
 #include "ops/common/loss.h"
-#include "ops/common/vmath.h"
+#include "ops/common/special_fine.h"
 
 enum { REDUCTION, IGNORE, NATTR };
 enum { SMOOTHING, NSCALAR };
@@ -127,15 +127,18 @@ static double sum_of_q(const target *g, int64_t r)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-enum { LANES = 16 };
+/* Elements, or rows, that are computed together; classes up to which it is rows. */
+enum { LANES = 16, FEW = 48 };
 
 #define T float
 #define EXP ctn__exp_fine
+#define LOG ctn__log_fine
 #define NAME(x) x##_f32
 #include "ops/common/softmax_cross_entropy_body.h"
 
 #define T double
 #define EXP exp
+#define LOG log
 #define NAME(x) x##_f64
 #include "ops/common/softmax_cross_entropy_body.h"
 
@@ -148,15 +151,16 @@ static ctn_status xent_run(const ctn_run_args *a)
     int64_t bad = -1;
     double *loss = a->scratch; /* one per row, added in order */
 #pragma omp parallel for schedule(static) reduction(max : bad) if (g.rows * g.C > 4096)
-    for (int64_t r = 0; r < g.rows; r++) {
-        bool wrong;
-        if (g.ft == CTN_F32)
-            loss[r] = loss_row_f32(&g, (const float *)a->in[0] + r * g.C,
-                                   a->out[1] ? (float *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
-        else
-            loss[r] = loss_row_f64(&g, (const double *)a->in[0] + r * g.C,
-                                   a->out[1] ? (double *)a->out[1] + 2 * r : NULL, r, &wrong, isa);
-        if (wrong && r > bad) bad = r;
+    for (int64_t r = 0; r < g.rows; r += LANES) {
+        const int64_t n = g.rows - r < LANES ? g.rows - r : LANES, at = r * g.C;
+        const int64_t wrong =
+            g.ft == CTN_F32
+                ? loss_rows_f32(&g, (const float *)a->in[0] + at,
+                                a->out[1] ? (float *)a->out[1] + 2 * r : NULL, r, n, loss + r, isa)
+                : loss_rows_f64(&g, (const double *)a->in[0] + at,
+                                a->out[1] ? (double *)a->out[1] + 2 * r : NULL, r, n, loss + r,
+                                isa);
+        if (wrong > bad) bad = wrong;
     }
     if (bad >= 0)
         return ctn_fail(CTN_EARG,
@@ -222,15 +226,17 @@ static ctn_status xent_grad_run(const ctn_run_args *a)
     const ctn__isa isa = ctn__isa_in_use();
     const double div = divisor(&g);
 #pragma omp parallel for schedule(static) if (g.rows * g.C > 4096)
-    for (int64_t r = 0; r < g.rows; r++) {
-        const int64_t at = r * g.C;
-        const double scale = ctn__elem_get(a->in[2], g.ft, g.none ? r : 0) / div;
+    for (int64_t r = 0; r < g.rows; r += LANES) {
+        const int64_t n = g.rows - r < LANES ? g.rows - r : LANES, at = r * g.C;
+        double scale[LANES];
+        for (int64_t j = 0; j < n; j++)
+            scale[j] = ctn__elem_get(a->in[2], g.ft, g.none ? r + j : 0) / div;
         if (g.ft == CTN_F32)
-            grad_row_f32(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
-                         (float *)a->out[0] + at, r, scale, isa);
+            grad_rows_f32(&g, (const float *)a->in[0] + at, (const float *)a->in[3] + 2 * r,
+                          (float *)a->out[0] + at, r, n, scale, isa);
         else
-            grad_row_f64(&g, (const double *)a->in[0] + at, (const double *)a->in[3] + 2 * r,
-                         (double *)a->out[0] + at, r, scale, isa);
+            grad_rows_f64(&g, (const double *)a->in[0] + at, (const double *)a->in[3] + 2 * r,
+                          (double *)a->out[0] + at, r, n, scale, isa);
     }
     return CTN_OK;
 }

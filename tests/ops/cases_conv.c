@@ -134,6 +134,8 @@ static void ref_transpose(const op_case *c, const double *const *x, const ctn_de
 
 case_table cases_conv = {
     {CONV("1d", 3, T(2, 3, 7), T(4, 3, 3), T(4)), .p = {1, 1}},
+    {CONV("1d-depthwise", 3, T(2, 5, 9), T(5, 1, 4), T(5)), .p = {1, 2, 1, 5}},
+    {CONV("1d-depthwise-stride-dilation", 2, T(2, 3, 13), T(3, 1, 3)), .p = {2, 1, 3, 3}},
     {CONV("1d-stride-dilation", 2, T(2, 2, 11), T(3, 2, 3)), .p = {2, 2, 2}},
     {CONV("2d", 3, T(2, 3, 5, 6), T(4, 3, 3, 3), T(4)), .p = {1, 1}},
     {CONV("2d-1x1", 2, T(2, 4, 3, 3), T(5, 4, 1, 1)), .p = {1, 0}},
@@ -147,6 +149,8 @@ case_table cases_conv = {
     {CONV("2d-channels-16", 2, T(1, 16, 4, 4), T(16, 16, 3, 3)), .p = {1, 1}},
     {CONV("2d-no-rows", 3, T(0, 3, 5, 6), T(4, 3, 3, 3), T(4)), .p = {1, 1}},
     {CONV("3d", 3, T(1, 2, 3, 4, 3), T(3, 2, 2, 3, 2), T(3)), .p = {1, 1}},
+    {CONV("3d-depthwise", 2, T(1, 3, 3, 4, 3), T(3, 1, 2, 3, 2)), .p = {1, 1, 1, 3}},
+    {TRANSPOSE("1d-depthwise", 2, T(2, 3, 5), T(3, 1, 4)), .p = {2, 1, 1, 3}},
     {TRANSPOSE("1d", 3, T(2, 3, 5), T(3, 2, 3), T(2)), .p = {2, 1}},
     {TRANSPOSE("2d", 3, T(2, 3, 3, 4), T(3, 2, 3, 3), T(2)), .p = {2, 1, 1, 1, 0, 1}},
     {TRANSPOSE("2d-groups", 2, T(1, 4, 3, 3), T(4, 2, 2, 2)), .p = {2, 0, 1, 2}},

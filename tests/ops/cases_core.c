@@ -426,6 +426,10 @@ case_table cases_core = {
          WEIGHTS(5)),
     XENT("zero_rows_sum", 2, P({CTN_SUM}), 0, {S2(0, 5)}, CLASSES(CTN_I64, 5, S1(0))),
     XENT("big", 2, P({CTN_MEAN}), 0, {S2(300, 33)}, CLASSES(CTN_I64, 33, S1(300))),
+    XENT("many_classes", 2, P({CTN_MEAN, 2}), 0, {S2(19, 71)}, CLASSES(CTN_I64, 71, S1(19))),
+    XENT("many_classes_weights_smoothing", 3, P({CTN_SUM}), 0.1, {S2(5, 71)},
+         CLASSES(CTN_I64, 71, S1(5)), WEIGHTS(71)),
+    XENT("many_classes_soft", 2, P({CTN_MEAN}), 0.1, {S2(5, 71)}, SOFT(S2(5, 71))),
 
     {"detach", "matrix", 1, {{S2(3, 5)}}, .call = detach_call, .ref = same_ref},
     {"detach", "scalar", 1, {{S0()}}, .call = detach_call, .ref = same_ref},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions by matrix products (engine/gemm_conv.c) against plain loops in double: one to three
- * spatial dimensions, strides, padding, dilation, groups, all three kinds, and what a forward
- * convolution does with its sums. Every CPU runs this, not only those whose plans need it.
+ * Convolutions by matrix products (engine/gemm_conv.c) and depthwise ones (engine/depthwise.c)
+ * against plain loops in double: one to three spatial dimensions, strides, padding, dilation,
+ * groups, all three kinds, and what a forward convolution does with its sums. Every CPU runs this,
+ * not only those whose plans need it.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -110,7 +111,9 @@ static void check(ctn__engine *e, const size *s, ctn__conv_kind kind, bool extra
     float *y = numbers(ctn__count(&dy), 3), *old = numbers(ctn__count(&dy), 4);
     float *bias = numbers(s->O, 5), *scale = numbers(s->O, 6);
     ctn__prim *p;
-    OK(ctn__gemm_conv(&p, e, kind, &shape, &dx, &dw, forward && !extra ? &row : NULL, &dy, &post));
+    OK((s->groups == s->I ? ctn__depthwise : ctn__gemm_conv)(&p, e, kind, &shape, &dx, &dw,
+                                                             forward && !extra ? &row : NULL, &dy,
+                                                             &post));
     assert_non_null(p);
     const ctn_desc *d = forward ? &dy : kind == CTN__CONV_DATA ? &dx : &dw;
     double *expected = calloc((size_t)ctn__count(d), sizeof *expected);
@@ -155,6 +158,11 @@ static void every_kind(void **state)
         {2, 2, 3, 4, 1, {40, 40}, {7, 7}, {2, 2}, {3, 3}, {3, 3}, {1, 1}},
         /* several blocks of rows */
         {2, 2, 64, 1, 1, {44, 44}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+        /* depthwise */
+        {1, 3, 21, 21, 21, {37}, {5}, {1}, {2}, {2}, {1}},
+        {1, 3, 2, 2, 2, {900}, {31}, {1}, {15}, {15}, {1}},
+        {2, 2, 87, 87, 87, {9, 8}, {3, 2}, {2, 1}, {1, 0}, {0, 1}, {1, 2}},
+        {3, 1, 18, 18, 18, {5, 6, 4}, {3, 1, 2}, {1, 2, 1}, {1, 0, 1}, {1, 0, 0}, {1, 1, 2}},
     };
     for (int threads = 1; threads <= 2; threads++) {
         ctn__engine *e;
@@ -184,8 +192,14 @@ static void others_are_refused(void **state)
     const ctn__conv_post post = {.act = CTN__ELT_NONE};
     OK(ctn__gemm_conv(&p, e, CTN__CONV_FORWARD, &s, &x, &w, NULL, &y, &post));
     assert_null(p);
+    ctn_desc rows = x;
+    ctn__plain(&rows);
+    OK(ctn__depthwise(&p, e, CTN__CONV_FORWARD, &s, &rows, &w, NULL, &y, &post));
+    assert_null(p);
     s.groups = 1;
     w = image(2, 4, 4, taps);
+    OK(ctn__depthwise(&p, e, CTN__CONV_FORWARD, &s, &x, &w, NULL, &y, &post));
+    assert_null(p);
     ctn__plain(&x);
     OK(ctn__gemm_conv(&p, e, CTN__CONV_FORWARD, &s, &x, &w, NULL, &y, &post));
     assert_null(p);

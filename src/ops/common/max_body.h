@@ -5,24 +5,27 @@
  */
 
 /* The best of m and n contiguous elements. */
-static T NAME(run)(const T *v, int64_t n, T m)
+static inline __attribute__((always_inline)) T NAME(run)(const T *v, int64_t n, T m)
 {
-    T lane[LANES];
+    T lane[WIDE];
     int64_t i = 0;
-    for (int j = 0; j < LANES; j++) lane[j] = m;
-    for (; i + LANES <= n; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            T p = v[i + j], q = lane[j];
-            lane[j] = BEST(p, q);
-        }
-    }
+    for (int j = 0; j < WIDE; j++) lane[j] = m;
+    for (; i + WIDE <= n; i += WIDE)
+        CTN__SIMD(j, 0, WIDE, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
+    for (; i + LANES <= n; i += LANES)
+        CTN__SIMD(j, 0, LANES, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
+    for (int64_t j = 0; j < LANES; j++) /* four vectors to one */
+        for (int64_t k = LANES; k < WIDE; k += LANES) lane[j] = BEST(lane[j + k], lane[j]);
+#pragma GCC unroll 4
+    for (int64_t half = LANES / 2; half > 0; half /= 2)
+        for (int64_t j = 0; j < half; j++) lane[j] = BEST(lane[j + half], lane[j]);
     for (; i < n; i++) m = BEST(v[i], m);
-    for (int j = 0; j < LANES; j++) m = BEST(lane[j], m);
-    return m;
+    return BEST(lane[0], m);
 }
 
 /* Result i from its lines of s->last elements. */
-static void NAME(row)(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc)
+CTN__PER_ISA(NAME(row), (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),
+             (s, in, out, i, nc))
 {
     const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);
     T m = x[0];
@@ -37,17 +40,16 @@ static void NAME(row)(const ctn__reduce *s, const void *in, void *out, int64_t i
 }
 
 /* Results i to i + nc - 1, which are contiguous in memory. */
-static void NAME(columns)(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc)
+CTN__PER_ISA(NAME(columns),
+             (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),
+             (s, in, out, i, nc))
 {
     const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);
     T *restrict y = (T *)out + i;
     for (int64_t c = 0; c < nc; c++) y[c] = x[c];
     for (int64_t r = 1; r < s->r; r++) {
         const T *restrict v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);
-        for (int64_t c = 0; c < nc; c++) {
-            T p = v[c], q = y[c];
-            y[c] = BEST(p, q);
-        }
+        CTN__SIMD(c, 0, nc, const T p = v[c]; const T q = y[c]; y[c] = BEST(p, q);)
     }
 }
 

@@ -84,5 +84,32 @@ CTN__PER_ISA(NAME(tile),
     }
 }
 
+/* Segments first to end - 1 in n narrow columns, counted over all arrays, from column c0 on. Each
+ * column is a lane, so that the loop over the terms runs once for all. */
+CTN__PER_ISA(NAME(lanes), (const ctn__rows *r, int64_t c0, int64_t n, int64_t first, int64_t end),
+             (r, c0, n, first, end))
+{
+    const T *x = r->x, *base = r->base;
+    T *y = r->y;
+    int64_t from[LANES], to[LANES];
+    for (int64_t j = 0; j < LANES; j++) { /* lanes beyond the last column repeat it */
+        const int64_t at = c0 + (j < n ? j : n - 1), o = at / r->D, c = at % r->D;
+        from[j] = o * r->rows * r->D + c;
+        to[j] = o * r->n * r->D + c;
+    }
+    int64_t k = ctn__index_get(r->offsets, r->offset_type, first);
+    for (int64_t v = first; v < end; v++) {
+        const int64_t e = ctn__index_get(r->offsets, r->offset_type, v + 1), at = v * r->D;
+        double acc[LANES] = {0};
+        if (base == y && k == e) continue;
+        for (; k < e; k++) {
+            const T *term = x + ctn__index_get(r->row, r->row_type, k) * r->D;
+            for (int64_t j = 0; j < LANES; j++) acc[j] += (double)term[from[j]];
+        }
+        for (int64_t j = 0; j < n; j++)
+            y[to[j] + at] = (T)(base ? base[to[j] + at] + (T)acc[j] : (T)acc[j]);
+    }
+}
+
 #undef T
 #undef NAME

@@ -111,6 +111,20 @@ CTN__VECTOR float ctn__arctanf(float x)
     return copysignf(base + (p * z * r + r), x);
 }
 
+/* The angle of (x,y): the arctangent of the smaller over the larger of |x| and |y|, mirrored at the
+ * diagonal and at the axes. */
+CTN__VECTOR float ctn__arctan2f(float y, float x)
+{
+    const float a = fabsf(x), b = fabsf(y), small = b > a ? a : b, large = b > a ? b : a;
+    float t = small / large;
+    t = (small == 0.0f) & (large == 0.0f) ? 0.0f : t;
+    t = (small > FLT_MAX) & (large > FLT_MAX) ? 1.0f : t;
+    float r = ctn__arctanf(t);
+    r = b > a ? 1.57079633f - r : r;
+    r = (int32_t)ctn__bits_of(x) < 0 ? 3.14159265f - r : r;
+    return copysignf(r, y);
+}
+
 /* arcsin s for s = sqrt(z) <= 1/2. */
 CTN__VECTOR float ctn__arcsin_near(float s, float z)
 {
