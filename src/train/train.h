@@ -189,6 +189,8 @@ void ctn__trainer_end(ctn_trainer *tr, const char *why);
 int64_t ctn__trainer_length(const ctn_trainer *tr);
 /* Completed epochs plus the fraction of the current one. */
 double ctn__trainer_epochs(const ctn_trainer *tr);
+/* The place in the samples of the next batch to be used. */
+ctn_sampler_state ctn__trainer_position(const ctn_trainer *tr);
 /* Seconds since the start of this run, or the length of the last one if none is running. */
 double ctn__trainer_clock(const ctn_trainer *tr);
 /* ctn_progress.total at the given place in the training. */
