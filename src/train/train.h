@@ -66,8 +66,8 @@ typedef struct {
     char *name;
     double value;       /* last observation; for reported values, their mean at the last log */
     double sum, weight; /* of what was reported since the last log */
-    double last;        /* last reported value */
-    double before[2];   /* sum and weight before this step (nonfinite.c) */
+    double last;        /* last reported value of this rank; 0: it has reported none */
+    double before[3];   /* sum, weight and last before this step (nonfinite.c) */
     int64_t count;      /* how often `value` was set; triggers compare it to detect a new one */
     bool fresh;         /* observed since the last log */
     bool reported;      /* by the loss function, as "train/..." */
