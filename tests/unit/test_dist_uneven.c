@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks with samples of their own, of which one has few or none: it takes steps without samples,
- * and a value that it has never reported, or long ago, is no reason to stop.
+ * and a value that it has never reported, or long ago, is no reason to stop. Blocks are refused.
  * Labels: threads
  */
 #include "ranks.h"
@@ -12,6 +12,7 @@
 #include <catena/train.h>
 
 #include "support/folder.h"
+#include "support/world.h"
 
 #ifndef CTN_HAVE_YYJSON
 int main(void)
@@ -27,6 +28,7 @@ typedef struct {
     int samples[2]; /* of the ranks */
     int64_t bad;    /* step of rank 0 whose loss is NaN; -1: none */
     ctn_nonfinite_policy policy;
+    int blocks; /* the loader delivers blocks */
 } life;
 
 typedef struct {
@@ -61,10 +63,14 @@ static ctn_status train(subject *x)
     CTN_TRY_GOTO(st, done, ctn_arrays_open(&ds, n, 1, field, data));
     CTN_TRY_GOTO(st, done, ctn_sampler_sequential(&order, n));
     CTN_TRY_GOTO(st, done,
-                 ctn_loader_new(&loader, ds, order, CTN_OPT(ctn_loader_opt, .batch = BATCH)));
+                 ctn_loader_new(&loader, ds, order,
+                                CTN_OPT(ctn_loader_opt, .batch = BATCH,
+                                        .total = x->l->blocks ? 2 * BATCH : 0,
+                                        .block = x->l->blocks ? BATCH : 0)));
     CTN_TRY_GOTO(st, done, ctn_linear_new(&x->net, x->j->ctx, 1, 1, NULL));
     CTN_TRY_GOTO(st, done, ctn_adam_new(&o, ctn_params(x->net), NULL));
-    CTN_TRY_GOTO(st, done, ctn_dist_optim(o, x->j->c, NULL));
+    CTN_TRY_GOTO(st, done,
+                 ctn_dist_optim(o, x->j->c, CTN_OPT(ctn_dist_opt, .exact = x->l->blocks ? 2 : 0)));
     CTN_TRY_GOTO(st, done,
                  ctn_trainer_new(&x->tr, o, loader, loss_of, x,
                                  CTN_OPT(ctn_trainer_opt, .net = x->net, .epochs = EPOCHS,
@@ -91,6 +97,26 @@ static void run_life(job *j)
     TRY(j, train(&x));
 }
 
+/* Blocks of samples that are the same for any number of ranks: ranks with samples of their own once
+ * waited for each other forever. */
+static void run_blocks(job *j)
+{
+    subject x = {.l = j->arg, .j = j};
+    const ctn_status st = train(&x);
+    CHECK(j, st == CTN_EARG && strstr(ctn_error_message(), "ctn_sampler_shard"), "status %d: %s",
+          st, ctn_error_message());
+    ctn_error_clear();
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    test_deadline(300, "a loader with blocks");
+    on_ranks(2, CTN_MODE_PLANNED, run_blocks, &(life){{14, 6}, -1, CTN_NONFINITE_STOP, 1});
+    remove_all("uneven");
+    test_deadline(0, NULL);
+}
+
 static void live(const life *l)
 {
     mkdir("uneven", 0777);
@@ -109,23 +135,24 @@ static int fill(void **state)
 static void test_rank_without_samples(void **state)
 {
     (void)state;
-    live(&(life){{0, 8}, -1, CTN_NONFINITE_STOP});
-    live(&(life){{8, 0}, -1, CTN_NONFINITE_STOP});
-    live(&(life){{2, 16}, -1, CTN_NONFINITE_STOP});
+    live(&(life){{0, 8}, -1, CTN_NONFINITE_STOP, 0});
+    live(&(life){{8, 0}, -1, CTN_NONFINITE_STOP, 0});
+    live(&(life){{2, 16}, -1, CTN_NONFINITE_STOP, 0});
 }
 
 /* The last value of rank 0 is of a step that was skipped. */
 static void test_skipped_before_the_end(void **state)
 {
     (void)state;
-    live(&(life){{4, 16}, 1, CTN_NONFINITE_SKIP});
-    live(&(life){{2, 16}, 0, CTN_NONFINITE_SKIP});
+    live(&(life){{4, 16}, 1, CTN_NONFINITE_SKIP, 0});
+    live(&(life){{2, 16}, 0, CTN_NONFINITE_SKIP, 0});
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rank_without_samples),
-                                       cmocka_unit_test(test_skipped_before_the_end)};
+                                       cmocka_unit_test(test_skipped_before_the_end),
+                                       cmocka_unit_test(test_blocks)};
     return cmocka_run_group_tests(tests, fill, NULL);
 }
 
