@@ -104,25 +104,33 @@ static const result *cause(const life *l)
     return l->of;
 }
 
-/* One rank of the first group fails: all ranks of that group must end with its message, and those
- * of the other one as if nothing had happened. A sample may fail that no batch needs any more. */
+/* Whether rank r has ended as it must, where one rank of the first group has failed: its group ends
+ * with its message, the other group as if nothing had happened. After the last step, the others have
+ * nothing to wait for. */
+static bool ends_right(const life *l, int r)
+{
+    const result *x = &l->of[r], *own = &l->of[l->s->fail_rank];
+    char text[100];
+    snprintf(text, sizeof text, "%s", own->why);
+    if (r >= l->ranks) return x->st == CTN_OK;
+    if (x == own) return x->st < 0 && x->st != CTN_EPEER && text[0];
+    if (x->st == CTN_OK) return l->s->fails == IN_EXTENSION && x->iterations == own->iterations;
+    return x->st == CTN_EPEER && strstr(x->why, text);
+}
+
 static void check_failure(const life *l)
 {
     const int who = l->s->fail_rank;
     const result *own = &l->of[who];
+    /* A sample may fail that no batch needs any more. */
     const bool ends = l->failed && (l->s->fails != IN_READ || own->st < 0);
     for (int r = 0; r < l->ranks * l->groups && !why[0]; r++) {
         const result *x = &l->of[r];
-        char text[100];
-        snprintf(text, sizeof text, "%s", own->why);
-        const bool right = !ends || r >= l->ranks ? x->st == CTN_OK
-                           : r == who             ? x->st < 0 && x->st != CTN_EPEER && text[0]
-                                                  : x->st == CTN_EPEER && strstr(x->why, text);
-        if (!right)
-            snprintf(why, sizeof why,
-                     "%s: rank %d ends with status %d (%.200s), rank %d of %d with %d (%.200s)",
-                     ends ? "a failure" : "no failure", who, own->st, own->why, r, l->ranks, x->st,
-                     x->why);
+        if (ends ? ends_right(l, r) : x->st == CTN_OK) continue;
+        snprintf(why, sizeof why,
+                 "%s: rank %d ends with status %d (%.200s), rank %d of %d with %d (%.200s)",
+                 ends ? "a failure" : "no failure", who, own->st, own->why, r, l->ranks, x->st,
+                 x->why);
     }
 }
 
