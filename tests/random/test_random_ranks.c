@@ -224,7 +224,7 @@ static void *run_rank(void *arg)
 
 /* ---- comparing ------------------------------------------------------------------------------ */
 
-static char difference[1000]; /* empty: none */
+static char difference[2500]; /* empty: none */
 static long compared;
 
 static uint32_t bits(float x)
