@@ -294,13 +294,33 @@ static void test_refused(void **state)
     on_ranks(2, CTN_MODE_PLANNED, run_refused, NULL);
 }
 
+/* A pool without elements has no buckets. */
+static void train_nothing(job *j)
+{
+    ctn_var *v = NULL;
+    ctn_optim *o = NULL;
+    ctn_dist_stats stats = {.struct_size = sizeof stats};
+    TRY(j, ctn_var_new(&v, j->ctx, "v", CTN_PARAM, CTN_F32, 1, (const int64_t[]){0}));
+    TRY(j, ctn_adam_new(&o, (ctn_vars){1, &v, NULL}, NULL));
+    TRY(j, ctn_dist_optim(o, j->c, NULL));
+    ctn_dist_get_stats(o, &stats);
+    CHECK(j, stats.buckets == 0 && stats.bucket == 0, "%d buckets of %lld bytes",
+          (int)stats.buckets, (long long)stats.bucket);
+    ctn_optim_free(o);
+    ctn_var_free(v);
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    on_ranks(2, CTN_MODE_PLANNED, train_nothing, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_f64),
-        cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_f64),     cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
