@@ -135,14 +135,21 @@ static ctn_status gather(const ctn_optim *o, int b, void *at)
     return ctn__coll_wait(k);
 }
 
-ctn_status ctn__shard_values(ctn_optim *o)
+void ctn__shard_exact(ctn_optim *o)
 {
-    CTN_TRY(ctn__pool_settle(o->pool));
-    if (!o->master) return CTN_OK;
+    if (!o->master) return;
     for (block k = before_first; next_block(o->pool->exchange, &k);)
         ctn__master_follow(o->master + k.packed, ctn__pool_at(o->pool, o->pool->w, k.begin),
                            k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
+    o->given = CTN_F32;
+}
+
+ctn_status ctn__shard_values(ctn_optim *o)
+{
+    CTN_TRY(ctn__pool_settle(o->pool));
+    if (!o->master) return CTN_OK;
+    ctn__shard_exact(o);
     o->pool->touched++;
     const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
     for (int b = 0; b < all->n; b++)
