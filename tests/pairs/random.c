@@ -28,10 +28,12 @@ static void draw_parts(setup *s, uint32_t *seed)
 }
 
 /* One step with a loss that is not finite, or a sample. Rewinding would meet the sample again and
- * again, and goes back to where a run was stopped, if that was before. */
+ * again, and goes back to where a run was stopped, if that was before. Steps of a second optimizer
+ * are not skipped (ctn_trainer_add_optim). */
 static void draw_bad(setup *s, uint32_t *seed)
 {
-    s->bad = 1 + (int)draw(seed, s->nonfinite == 2 ? BAD_SAMPLE - 1 : BAD_KINDS - 1);
+    const bool sample = s->nonfinite != 2 && !(s->nonfinite && s->two);
+    s->bad = 1 + (int)draw(seed, (sample ? BAD_KINDS : BAD_SAMPLE) - 1);
     s->bad_rank = (int)draw(seed, (uint32_t)s->ranks);
     s->bad_at = s->nonfinite == 2 ? BAD : 1 + (int)draw(seed, 10);
 }

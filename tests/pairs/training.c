@@ -155,6 +155,7 @@ static ctn_tensor *loss_of(void *self, ctn_step *s)
         return ctn_sum(ctn_gather(one, row, 0), CTN_ALL_AXES, 0);
     }
     if (!o->nonfinite && !o->bad) return loss;
+    if (ctn_dim(y, 0) == 0) return loss; /* a step without samples (src/train/empty.c) */
     return ctn_mul(loss, ctn_cast(ctn_number(x->ctx, factor(x)), ctn_context_float_type(x->ctx)));
 }
 
