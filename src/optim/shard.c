@@ -259,6 +259,7 @@ void ctn__shard_keep(ctn__shard_view *v, int i, int k)
     const ctn__pool *p = v->o->pool;
     const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
     const ctn__range have = {p->begin[i], p->begin[i + 1]};
+    if (all->n == 0) return; /* a pool without elements */
     for (int b = ctn__buckets_find(all, have.begin); b >= 0 && all->begin[b + 1] < have.end; b--) {
         const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(have, own);
         if (part.begin >= part.end) continue;
@@ -275,6 +276,7 @@ ctn_status ctn__shard_slices(ctn_optim *o, const int64_t *packed, int i, int k, 
     const ctn__pool *p = o->pool;
     const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
     const ctn__range whole = {p->begin[i], p->begin[i] + ctn__count(&p->var[i]->d)};
+    if (all->n == 0) return CTN_OK; /* a pool without elements */
     for (int b = ctn__buckets_find(all, whole.begin); b >= 0; b--) {
         if (all->begin[b + 1] >= whole.end) break;
         const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(whole, own);
