@@ -104,9 +104,9 @@ static const result *cause(const life *l)
     return l->of;
 }
 
-/* Whether rank r has ended as it must, where one rank of the first group has failed: its group ends
- * with its message, the other group as if nothing had happened. After the last step, the others have
- * nothing to wait for. */
+/* Whether rank r has ended as it must, where one rank of the first group has failed: its group
+ * ends with its message, the other group as if nothing had happened. After the last step, the
+ * others have nothing to wait for. */
 static bool ends_right(const life *l, int r)
 {
     const result *x = &l->of[r], *own = &l->of[l->s->fail_rank];
