@@ -113,6 +113,7 @@ static bool ends_right(const life *l, int r)
     char text[100];
     snprintf(text, sizeof text, "%s", own->why);
     if (r >= l->ranks) return x->st == CTN_OK;
+    if (x->refused) return true; /* the training is impossible anyway, which this rank saw first */
     if (x == own) return x->st < 0 && x->st != CTN_EPEER && text[0];
     if (x->st == CTN_OK) return l->s->fails == IN_EXTENSION && x->iterations == own->iterations;
     return x->st == CTN_EPEER && strstr(x->why, text);
