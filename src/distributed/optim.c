@@ -98,7 +98,7 @@ void ctn_dist_get_stats(const ctn_optim *o, ctn_dist_stats *out)
                              .exposed_s = e.exposed_s,
                              .hidden_s = e.hidden_s,
                              .buckets = k->n,
-                             .bucket = ctn__bucket_length(k, 0) * (int64_t)k->unit,
+                             .bucket = k->n > 0 ? ctn__bucket_length(k, 0) * (int64_t)k->unit : 0,
                              .progress = e.progress,
                              .state_bytes = ctn__state_bytes(o)};
     }

@@ -111,6 +111,7 @@ static ctn_status step_run(const ctn_run_args *a)
         if (finite && o->clip > 0 && o->norm > o->clip) clip = o->clip / (o->norm + 1e-6);
     }
     o->nseg = make_segments(o, lr, clip * unscale);
+    if (shard && (o->trust || ctn__optim_hooked(o))) ctn__shard_exact(o);
     if (ctn__optim_hooked(o)) ctn__hooks_run(o, a->env->threads);
     if (o->trust) CTN_TRY(ctn__trust_run(o, lr, a->env->threads));
     if (shard) CTN_TRY(ctn__shard_sweep(o, a->env->threads));

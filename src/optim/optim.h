@@ -181,6 +181,9 @@ bool ctn__own_next(const ctn_optim *o, ctn__own *k);
 ctn_status ctn__shard_norm(ctn_optim *o, int threads, bool *finite);
 /* Update this rank's part of the segments of this step, then start sending it to all ranks. */
 ctn_status ctn__shard_sweep(ctn_optim *o, int threads);
+/* Put the exact f32 values of this rank's blocks into the pool, for what reads them before the
+ * update. */
+void ctn__shard_exact(ctn_optim *o);
 /* Bring the exact f32 values to every rank, if they were sent in 16 bits. Collective. */
 ctn_status ctn__shard_values(ctn_optim *o);
 

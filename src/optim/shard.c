@@ -135,14 +135,21 @@ static ctn_status gather(const ctn_optim *o, int b, void *at)
     return ctn__coll_wait(k);
 }
 
-ctn_status ctn__shard_values(ctn_optim *o)
+void ctn__shard_exact(ctn_optim *o)
 {
-    CTN_TRY(ctn__pool_settle(o->pool));
-    if (!o->master) return CTN_OK;
+    if (!o->master) return;
     for (block k = before_first; next_block(o->pool->exchange, &k);)
         ctn__master_follow(o->master + k.packed, ctn__pool_at(o->pool, o->pool->w, k.begin),
                            k.end - k.begin, o->given);
     copy_blocks(o, o->master, o->pool->w, true);
+    o->given = CTN_F32;
+}
+
+ctn_status ctn__shard_values(ctn_optim *o)
+{
+    CTN_TRY(ctn__pool_settle(o->pool));
+    if (!o->master) return CTN_OK;
+    ctn__shard_exact(o);
     o->pool->touched++;
     const ctn__buckets *all = ctn__exchange_buckets(o->pool->exchange);
     for (int b = 0; b < all->n; b++)
@@ -252,6 +259,7 @@ void ctn__shard_keep(ctn__shard_view *v, int i, int k)
     const ctn__pool *p = v->o->pool;
     const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
     const ctn__range have = {p->begin[i], p->begin[i + 1]};
+    if (all->n == 0) return; /* a pool without elements */
     for (int b = ctn__buckets_find(all, have.begin); b >= 0 && all->begin[b + 1] < have.end; b--) {
         const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(have, own);
         if (part.begin >= part.end) continue;
@@ -268,6 +276,7 @@ ctn_status ctn__shard_slices(ctn_optim *o, const int64_t *packed, int i, int k, 
     const ctn__pool *p = o->pool;
     const ctn__buckets *all = ctn__exchange_buckets(p->exchange);
     const ctn__range whole = {p->begin[i], p->begin[i] + ctn__count(&p->var[i]->d)};
+    if (all->n == 0) return CTN_OK; /* a pool without elements */
     for (int b = ctn__buckets_find(all, whole.begin); b >= 0; b--) {
         if (all->begin[b + 1] >= whole.end) break;
         const ctn__range own = ctn__exchange_own(p->exchange, b), part = overlap(whole, own);

@@ -51,6 +51,10 @@ ctn_status ctn__exact_check(const ctn_trainer *tr)
                         "trainer: a loader with blocks trains one optimizer, but %s was "
                         "added",
                         tr->others.at[0].name);
+    if (ctn__group_apart(tr))
+        return ctn_fail(CTN_EARG,
+                        "trainer: a loader with blocks needs samples that all ranks share; "
+                        "each rank has its own: call ctn_sampler_shard");
     if (tr->o.accumulate > 1)
         return ctn_fail(CTN_EARG, "trainer: a loader with blocks does not accumulate; increase its "
                                   "total");

@@ -345,7 +345,7 @@ int64_t ctn__group_used(const ctn_trainer *tr)
 {
     if (ctn__group_apart(tr)) return tr->in_epoch - tr->held;
     const ctn_loader *l = tr->loader;
-    const uint64_t at = (tr->held ? tr->at : ctn_loader_get_state(l)).position;
+    const uint64_t at = ctn__trainer_position(tr).position;
     const uint64_t step = (uint64_t)l->step;
     return (int64_t)(at / step + (at % step > 0));
 }

@@ -131,6 +131,7 @@ void ctn__nonfinite_before(ctn_trainer *tr)
         ctn__observed *v = &tr->values.at[i];
         v->before[0] = v->sum;
         v->before[1] = v->weight;
+        v->before[2] = v->last;
     }
 }
 
@@ -150,6 +151,7 @@ void ctn__nonfinite_after(ctn_trainer *tr)
         ctn__observed *v = &tr->values.at[i];
         v->sum = v->before[0];
         v->weight = v->before[1];
+        v->last = v->before[2];
     }
 }
 

@@ -280,7 +280,7 @@ ctn_status ctn__value_get(ctn_trainer *tr, const char *name, ctn__observed **out
     if (!tr || !plain_name(name))
         return ctn_fail(CTN_EARG, "observe: needs a trainer, and a name without quotes, "
                                   "backslashes and control characters");
-    ctn__observed v = {.name = ctn__strdup(name), .value = NAN, .last = NAN};
+    ctn__observed v = {.name = ctn__strdup(name), .value = NAN};
     if (!v.name || !grow_slots(tr) || !ctn__vec_push(&tr->values, v)) {
         ctn__free(v.name);
         return CTN_ENOMEM;

@@ -29,7 +29,7 @@ static ctn_status visit_loader(void *object, ctn_state_fn fn, void *user)
 {
     ctn_trainer *tr = object;
     ctn_sampler_state *s = &tr->restored;
-    *s = tr->held ? tr->at : ctn_loader_get_state(tr->loader);
+    *s = ctn__trainer_position(tr);
     CTN_TRY(fn(user, "seed", CTN_I64, 0, NULL, &s->seed));
     CTN_TRY(fn(user, "epoch", CTN_I64, 0, NULL, &s->epoch));
     return fn(user, "position", CTN_I64, 0, NULL, &s->position);

@@ -66,8 +66,8 @@ typedef struct {
     char *name;
     double value;       /* last observation; for reported values, their mean at the last log */
     double sum, weight; /* of what was reported since the last log */
-    double last;        /* last reported value */
-    double before[2];   /* sum and weight before this step (nonfinite.c) */
+    double last;        /* last reported value of this rank; 0: it has reported none */
+    double before[3];   /* sum, weight and last before this step (nonfinite.c) */
     int64_t count;      /* how often `value` was set; triggers compare it to detect a new one */
     bool fresh;         /* observed since the last log */
     bool reported;      /* by the loss function, as "train/..." */
@@ -194,6 +194,8 @@ void ctn__trainer_end(ctn_trainer *tr, const char *why);
 int64_t ctn__trainer_length(const ctn_trainer *tr);
 /* Completed epochs plus the fraction of the current one. */
 double ctn__trainer_epochs(const ctn_trainer *tr);
+/* The place in the samples of the next batch to be used. */
+ctn_sampler_state ctn__trainer_position(const ctn_trainer *tr);
 /* Seconds since the start of this run, or the length of the last one if none is running. */
 double ctn__trainer_clock(const ctn_trainer *tr);
 /* ctn_progress.total at the given place in the training. */

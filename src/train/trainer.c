@@ -197,14 +197,17 @@ ctn_status ctn__need_out(const ctn_trainer *tr, const char *who)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static ctn_sampler_state position(const ctn_trainer *tr)
+/* A batch that could not be read counts as not used: other ranks may have read theirs, and the
+ * extensions that follow the step must run on all of them or on none. */
+ctn_sampler_state ctn__trainer_position(const ctn_trainer *tr)
 {
-    return tr->held ? tr->at : ctn_loader_get_state(tr->loader);
+    return tr->held || tr->ahead < 0 ? tr->at : ctn_loader_get_state(tr->loader);
 }
 
 double ctn__trainer_epochs(const ctn_trainer *tr)
 {
-    double all = (double)tr->loader->sampler.total, done = (double)position(tr).position;
+    double all = (double)tr->loader->sampler.total;
+    double done = (double)ctn__trainer_position(tr).position;
     if (ctn__group_apart(tr)) { /* ranks differ in samples, but take the same number of batches */
         all = (double)ctn__group_batches(tr);
         done = (double)ctn__group_used(tr);
@@ -491,6 +494,7 @@ static ctn_status run_step(ctn_trainer *tr)
         tr->compute_s += since(t0);
         tr->held = false; /* used */
         ctn_status st = take(tr);
+        if (st < 0 && k < group - 1 && ctn__trainer_comm(tr)) return st; /* the others go on */
         if (st < 0) tr->ahead = st;
         tr->epoch_ended = st == CTN_END;
         const bool last = st != CTN_OK || k == group - 1;

@@ -312,6 +312,10 @@ static void run_once(machine *m)
     MUST(ctn_scope_begin(m->ctx));
     for (at = 0; at < g->n; at++) {
         const ins *i = &g->p[at];
+        if (m->fail.how && m->fail.at == at && m->fail.run == m->run) {
+            rm_fail(m);
+            longjmp(m->out, 1);
+        }
         if (i->op >= ASSIGN) {
             effect(m, at, i);
             continue;
@@ -329,11 +333,11 @@ static void make_optimizer(machine *m, int p, ctn_vars vars)
 {
     const int at = -1;
     ctn_optim **o = &m->optims[p];
-    if (m->optim == ADAM) MUST(ctn_adam_new(o, vars, CTN_OPT(ctn_adam_opt, .lr = rp_rate)));
+    if (m->optim[p] == ADAM) MUST(ctn_adam_new(o, vars, CTN_OPT(ctn_adam_opt, .lr = rp_rate)));
     else
         MUST(ctn_sgd_new(o, vars,
                          CTN_OPT(ctn_sgd_opt, .lr = rp_rate,
-                                 .momentum = m->optim == MOMENTUM ? 0.9 : 0)));
+                                 .momentum = m->optim[p] == MOMENTUM ? 0.9 : 0)));
     if (m->clip > 0) ctn_optim_set_clip(*o, m->clip);
     if (m->distribute) MUST(m->distribute(*o, p, m->user));
 }
@@ -354,6 +358,8 @@ static void run_all(machine *m)
     }
     make_optimizer(m, 0, (ctn_vars){2, m->var, NULL});
     make_optimizer(m, 1, (ctn_vars){1, m->var + 2, NULL});
+    /* A distributed optimizer gives each rank random numbers of its own. */
+    if (m->comm && !m->twisted) MUST(ctn_context_set_share(m->ctx, NULL));
     for (m->run = 0; m->run < RUNS; m->run++) run_once(m);
     for (int p = 0; p < POOLS && m->look; p++) m->look(m->optims[p], &m->looked[p]);
 }
@@ -361,7 +367,8 @@ static void run_all(machine *m)
 void rm_run(machine *m)
 {
     if (setjmp(m->out) == 0) run_all(m);
-    else if (m->comm) ctn_comm_break(m->comm, m->why);
+    else if (m->comm && (!m->cause[0] || m->fail.how == GIVES_UP))
+        ctn_comm_break(m->comm, m->cause[0] ? m->cause : m->why);
     for (int p = 0; p < POOLS; p++) ctn_optim_free(m->optims[p]);
     for (int v = 0; v < VARS; v++) ctn_var_free(m->var[v]);
     for (int k = 0; k < RETAINED; k++) ctn_retained_free(m->kept[k]);

@@ -19,15 +19,25 @@
 
 typedef enum { SGD, MOMENTUM, ADAM } optimizer;
 
+/* Calls that end a program on the rank that makes them. After GIVES_UP the rank tells the others
+ * itself (ctn_comm_break), after the rest the library does. */
+typedef enum { NO_FAILURE, BAD_BACKWARD, BAD_STEP, BAD_LOSS, GIVES_UP, FAILURES } failure;
+
 typedef struct {
     const program *g;
     const char *name; /* of the run, for messages */
     ctn_context_opt opt;
-    optimizer optim;
+    optimizer optim[POOLS];
     double clip;
     ctn_comm *comm; /* NULL: one rank */
     bool twisted;
     bool hostile; /* calls that must be refused between the instructions (random_hostile.c) */
+    /* One call that fails, before instruction `at` of run `run` (random_failure.c). */
+    struct {
+        failure how;
+        int at, run;
+    } fail;
+    char cause[200]; /* the library's message, if that call was made */
     /* Called after the optimizers are created; may be NULL. */
     ctn_status (*distribute)(ctn_optim *o, int pool, void *user);
     void *user;
@@ -55,5 +65,7 @@ void rm_run(machine *m);
 /* One call that must be refused, and a scope that must fail. False, with `why` set, if not. */
 bool rm_hostile_call(machine *m, int at, ctn_tensor *x);
 bool rm_hostile_scope(machine *m);
+/* Makes the call that fails; false if it does not, with `why` set anyhow. */
+bool rm_fail(machine *m);
 
 #endif

@@ -118,6 +118,8 @@ typedef struct {
     uint64_t sent; /* in the last step */
 } training;
 
+static bool lamb; /* LAMB with decays instead of Adam */
+
 static ctn_status begin_training(training *t, const job *j, ctn_precision policy, int shard,
                                  int unused, int bucket)
 {
@@ -135,7 +137,11 @@ static ctn_status begin_training(training *t, const job *j, ctn_precision policy
             name[all.n] = k ? i ? "unused.bias" : "unused.weight" : p.name[i];
         }
     }
-    CTN_TRY(ctn_adam_new(&t->o, all, CTN_OPT(ctn_adam_opt, .lr = 0.01)));
+    const ctn_status made =
+        lamb ? ctn_lamb_new(&t->o, all, CTN_OPT(ctn_lamb_opt, .lr = 0.1, .decay = 0.1))
+             : ctn_adam_new(&t->o, all, CTN_OPT(ctn_adam_opt, .lr = 0.01));
+    CTN_TRY(made);
+    if (lamb) ctn_optim_set_lasso(t->o, 1e-3);
     return ctn_dist_optim(t->o, j->c,
                           CTN_OPT(ctn_dist_opt, .shard = shard, .bucket = bucket,
                                   .progress = CTN_DIST_POLLS));
@@ -243,6 +249,16 @@ static void test_low_values(void **state)
     for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, compare, NULL);
 }
 
+/* Norms and decays before the update must use the f32 values too. */
+static void test_low_values_lamb(void **state)
+{
+    (void)state;
+    if (!test_has_bf16()) skip();
+    lamb = true;
+    for (int size = 2; size <= MOST; size++) on_ranks(size, CTN_MODE_PLANNED, compare, NULL);
+    lamb = false;
+}
+
 /* ---- deferred updates ------------------------------------------------------------------------ */
 
 static ctn_status nothing(void *user, const char *name, ctn_dtype type, int ndim,
@@ -342,9 +358,8 @@ static void test_held_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_known_choices),
-        cmocka_unit_test(test_low_values),
+        cmocka_unit_test(test_decisions),  cmocka_unit_test(test_known_choices),
+        cmocka_unit_test(test_low_values), cmocka_unit_test(test_low_values_lamb),
         cmocka_unit_test(test_held_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

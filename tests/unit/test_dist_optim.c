@@ -294,13 +294,47 @@ static void test_refused(void **state)
     on_ranks(2, CTN_MODE_PLANNED, run_refused, NULL);
 }
 
+static ctn_status no_values(void *user, const char *name, ctn_dtype type, int ndim,
+                            const int64_t *dims, void *data)
+{
+    (void)name, (void)type, (void)data;
+    for (int d = 0; d < ndim; d++) *(int *)user += dims[d] == 0;
+    return CTN_OK;
+}
+
+/* A pool without elements has no buckets. The address sanitizer sees what is read. */
+static void train_nothing(job *j)
+{
+    for (int shard = 0; shard < 2; shard++) {
+        ctn_var *v = NULL;
+        ctn_optim *o = NULL;
+        int empty = 0;
+        ctn_dist_stats stats = {.struct_size = sizeof stats};
+        TRY(j, ctn_var_new(&v, j->ctx, "v", CTN_PARAM, CTN_F32, 1, (const int64_t[]){0}));
+        TRY(j, ctn_adam_new(&o, (ctn_vars){1, &v, NULL}, NULL));
+        TRY(j, ctn_dist_optim(o, j->c, CTN_OPT(ctn_dist_opt, .shard = shard)));
+        ctn_dist_get_stats(o, &stats);
+        CHECK(j, stats.buckets == 0 && stats.bucket == 0, "%d buckets of %lld bytes",
+              (int)stats.buckets, (long long)stats.bucket);
+        TRY(j, ctn_dist_values(o));
+        TRY(j, ctn_optim_visit(o, no_values, &empty));
+        CHECK(j, empty == 2, "%d states without elements", empty);
+        ctn_optim_free(o);
+        ctn_var_free(v);
+    }
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    on_ranks(2, CTN_MODE_PLANNED, train_nothing, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_f64),
-        cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_f64),     cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
