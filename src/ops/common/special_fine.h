@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Special functions of one float, most in double arithmetic, in the manner of vmath.h: no branches,
- * IEEE operations only, so that loops over them become vector code. The functions of special.h are
- * as exact as double allows but take one element at a time.
+ * Special functions of one float, most of them in double arithmetic, in the manner of vmath.h: no
+ * branches, IEEE operations only, so that loops over them become vector code. The functions of
+ * special.h are as exact as double allows but take one element at a time.
  */
 #ifndef CTN_OPS_COMMON_SPECIAL_FINE_H
 #define CTN_OPS_COMMON_SPECIAL_FINE_H
