@@ -63,6 +63,8 @@ def faults(file):
 def check(folder):
     """The number of programs and libraries in a folder. Ends the program if one is at fault."""
     files = [f for f in elf_files(folder) if f.suffix != ".o"]
+    if not files:
+        sys.exit(f"hardening.py: {folder} has no programs and libraries: name another folder")
     found = [text for file in files for text in faults(file)]
     if found:
         sys.exit("\n".join(["hardening.py:", *found]))

@@ -213,8 +213,8 @@ class Checker:
             return
         wanted = re.split(r"^\.\.\.\n", text, flags=re.M)
         parts = ("".join(line_pattern(line) for line in part.splitlines()) for part in wanted)
-        pattern = ".*".join(parts)
-        if not exact and re.search(pattern, self.printed, re.S):
+        pattern = "^" + ".*".join(parts)  # from the beginning of a line to the end of one
+        if not exact and re.search(pattern, self.printed, re.S | re.M):
             return
         sys.stderr.write(self.printed)
         sys.exit(f"docs: {where}: the output shown is not what was printed")

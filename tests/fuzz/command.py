@@ -18,32 +18,35 @@ import numpy as np
 
 TOP = Path(__file__).resolve().parent
 SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
+WRONG_LINE = 2  # the exit code for a wrong command line, and for a wrong key in a config.yaml
 
 # What is called with a file of a target: its name in the folder of the case, and command lines. X
-# are arrays, W weights of the network mlp for them, both valid; Y is an array of the type and shape
-# that an ONNX model says it takes, N samples of them its batch. The folder "run" has W and a
-# config.yaml.
+# are arrays, W weights of the network mlp for them, V weights of one for images, all valid; Y is an
+# array of the type and shape that an ONNX model says it takes, N samples of them its batch. The
+# folder "run" has W and a config.yaml.
+PREDICT = "predict --out out.npy"
 CALLS = {
-    "onnx": ("m.onnx", ["explain ./m.onnx", "predict ./m.onnx --data Y --batch N --out out.npy",
+    "onnx": ("m.onnx", ["explain ./m.onnx", f"{PREDICT} ./m.onnx --data Y --batch N",
                         "eval ./m.onnx --data Y --batch N --target Y"]),
     "safetensors": ("w.safetensors", ["weights w.safetensors",
-                                      "weights w.safetensors --model vit_s16",
-                                      "predict mlp --weights w.safetensors --data X --target X"]),
-    "pytorch": ("w.pt", ["weights w.pt", "predict mlp --weights w.pt --data X --target X"]),
-    "npy": ("x.npy", ["predict --weights W --data x.npy", "eval --weights W --data X "
+                                      "weights w.safetensors --model resnet20_cifar",
+                                      f"{PREDICT} mlp --weights w.safetensors --data X "
+                                      "--target X"]),
+    "pytorch": ("w.pt", ["weights w.pt", f"{PREDICT} mlp --weights w.pt --data X --target X"]),
+    "npy": ("x.npy", [f"{PREDICT} --weights W --data x.npy", "eval --weights W --data X "
                       "--target x.npy"]),
-    "csv": ("x.csv", ["predict --weights W --data x.csv",
+    "csv": ("x.csv", [f"{PREDICT} --weights W --data x.csv",
                       "eval --weights W --data x.csv --target t"]),
-    "hdf5": ("x.h5", ["predict --weights W --data x.h5:/a", "eval --weights W --data x.h5:/g/b "
+    "hdf5": ("x.h5", [f"{PREDICT} --weights W --data x.h5:/a", "eval --weights W --data x.h5:/g/b "
                       "--target x.h5:/c"]),
-    "netcdf": ("x.nc", ["predict --weights W --data x.nc:/t,p --fill 0"]),
-    "image": ("a.jpg", ["predict resnet18 --weights W --data a.jpg"]),
-    "yaml": ("run/config.yaml", ["predict --weights run/w.safetensors --data X",
+    "netcdf": ("x.nc", [f"{PREDICT} --weights W --data x.nc:/t,p --fill 0"]),
+    "image": ("a.jpg", [f"{PREDICT} --weights V --standardize none --data a.jpg"]),
+    "yaml": ("run/config.yaml", [f"{PREDICT} --weights run/w.safetensors --data X",
                                  "eval --weights run/w.safetensors --data X --target X"]),
     "config": ("n/config.json", ["explain ./n", "weights W --model ./n/config.json"]),
     "timeline": ("t.json", ["timeline t.json"]),
     "step": ("./s.step", ["plan ./s.step"]),
-    "manifest": ("state/000000001/manifest.txt", ["checkpoint verify .", "checkpoint list ."]),
+    "manifest": ("state/000000001/manifest.txt", ["checkpoint verify .", "checkpoint ls ."]),
 }
 
 
@@ -138,8 +141,12 @@ def prepare(command, work):
     good.mkdir(parents=True)
     rng = np.random.default_rng(1)
     np.save(good / "x.npy", rng.random((8, 4), dtype="f4"))
-    options = ["--data", "x.npy", "--target", "x.npy", "--epochs", "1", "--out", "run"]
-    subprocess.run([command, "train", "mlp", *options], cwd=good, check=True, capture_output=True)
+    np.save(good / "v.npy", rng.random((8, 3, 32, 32), dtype="f4"))
+    np.save(good / "classes.npy", np.arange(8, dtype="i4") % 2)
+    for line in ("mlp --data x.npy --target x.npy --out run", "resnet20_cifar --data v.npy "
+                 "--target classes.npy --standardize none --out images"):
+        subprocess.run([command, "train", *line.split(), "--epochs", "1"], cwd=good, check=True,
+                       capture_output=True)
     return good
 
 
@@ -168,7 +175,8 @@ def main():
     count, seed = int(sys.argv[3]), int(sys.argv[4])
     command = build / "bin/catena"
     good = prepare(command, work)
-    names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors")}
+    names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors"),
+             "V": str(good / "images/weights.safetensors")}
     calls, complete, failed = collections.Counter(), collections.Counter(), 0
     for target, path in cases(build, work, count, seed, sys.argv[5:]):
         name, lines = CALLS[target]
@@ -187,6 +195,8 @@ def main():
             for line in lines:
                 line = " ".join(words.get(word, word) for word in line.split())
                 code, why = run(command, line, folder)
+                if code == WRONG_LINE and target != "yaml" and not why:  # the file was not read
+                    why = "the command line above is wrong, see CALLS"
                 calls[target] += 1
                 complete[target] += code == 0
                 if why:
