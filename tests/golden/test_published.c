@@ -159,16 +159,21 @@ static void vit(void **state)
     ctn_module_free(m);
 }
 
-/* Settings that Catena does not have. */
+/* Settings that Catena does not have, and sizes that nobody has. */
 static void refusals(void **state)
 {
-    static const char *const wrong[][2] = {
-        {"'model_type': 'bert', 'position_embedding_type': 'relative_key'", "relative_key"},
-        {"'model_type': 'bert', 'architectures': ['BertModel']", "BertModel"},
-        {"'model_type': 'bert', 'hidden_act': 'relu'", "relu"},
-        {"'model_type': 'vit', 'image_size': [8, 16]", "image_size"},
-        {"'model_type': 'llama', 'num_hidden_layers': 2147483647", "a network of about"},
-        {"'model_type': 't5'", "bert vit"},
+    static const struct {
+        const char *text, *part;
+        ctn_status st;
+    } wrong[] = {
+        {"'model_type': 'bert', 'position_embedding_type': 'relative_key'", "relative_key",
+         CTN_EUNSUPPORTED},
+        {"'model_type': 'bert', 'architectures': ['BertModel']", "BertModel", CTN_EUNSUPPORTED},
+        {"'model_type': 'bert', 'hidden_act': 'relu'", "relu", CTN_EUNSUPPORTED},
+        {"'model_type': 'vit', 'image_size': [8, 16]", "image_size", CTN_EUNSUPPORTED},
+        {"'model_type': 'llama', 'num_hidden_layers': 4096", "a network of about", CTN_ENOMEM},
+        {"'model_type': 'llama', 'num_hidden_layers': 2147483647", "expected 1 to 4096", CTN_EARG},
+        {"'model_type': 't5'", "bert vit", CTN_EUNSUPPORTED},
     };
     char path[] = "/tmp/catena_published_XXXXXX";
     const int fd = mkstemp(path);
@@ -179,11 +184,11 @@ static void refusals(void **state)
         FILE *f = fopen(path, "w");
         assert_non_null(f);
         fputc('{', f);
-        for (const char *c = wrong[i][0]; *c; c++) fputc(*c == '\'' ? '"' : *c, f);
+        for (const char *c = wrong[i].text; *c; c++) fputc(*c == '\'' ? '"' : *c, f);
         fputc('}', f);
         fclose(f);
-        assert_int_equal(ctn_zoo_open(&m, ctx, path), CTN_EUNSUPPORTED);
-        assert_non_null(strstr(ctn_error_message(), wrong[i][1]));
+        assert_int_equal(ctn_zoo_open(&m, ctx, path), wrong[i].st);
+        assert_non_null(strstr(ctn_error_message(), wrong[i].part));
         assert_null(m);
         ctn_error_clear();
     }

@@ -118,7 +118,6 @@ class Training(unittest.TestCase):
             ct.train.report_targets(1)
             return ct.softmax_cross_entropy(net(a), b)
 
-        opt = ct.optim.SGD(net.parameters(), lr=0)
         values = []
         opt = ct.optim.SGD(net.parameters(), lr=0)
         for batch in 1, 3, 20:

@@ -426,7 +426,7 @@ static void test_messages(void **state)
     ctn_dataset *ds = NULL;
     ctn_csv_opt o = {.struct_size = sizeof o, .ntargets = 1, .targets = NAMES("t"), .classes = 1};
     assert_fails(open_text(&ds, "x\n\"1\"\n\n\"2\n3\"\n", NULL), CTN_EFORMAT,
-                 "line 4, column \"x\": \"2\n3\" is not a number");
+                 "line 4, column \"x\": \"2 3\" is not a number");
     assert_fails(open_text(&ds, "x\n1\n0123456789012345678901234567890123456789\n5x\n", NULL),
                  CTN_EFORMAT, "line 4, column \"x\": \"5x\" is not a number");
     assert_fails(open_text(&ds, "x\n1\n0123456789012345678901234567890123456789x\n", NULL),

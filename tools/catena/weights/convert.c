@@ -97,19 +97,22 @@ static const char *path_of(const output *o, const char *const *path, int item)
     return path[file];
 }
 
-/* Two arrays must not get the same name. */
+/* Two arrays must not get the same name. The message names the first one that does. */
 static ctn_status check_names(const output *o, const char *const *path)
 {
-    ctn_status st = CTN_OK;
+    const named *first = NULL;
     named *by_name = malloc(((size_t)o->n + 1) * sizeof *by_name);
     if (!by_name) return ctn_fail(CTN_ENOMEM, "no memory for the list of arrays");
     for (int i = 0; i < o->n; i++) by_name[i] = (named){name_of(o, i), i};
     qsort(by_name, (size_t)o->n, sizeof *by_name, compare_names);
-    for (int i = 1; i < o->n && st == CTN_OK; i++)
-        if (strcmp(by_name[i - 1].name, by_name[i].name) == 0)
-            st = ctn_fail(CTN_EARG, "'%s' is in %s and in %s: use --rename or --only",
-                          by_name[i].name, path_of(o, path, by_name[i - 1].item),
-                          path_of(o, path, by_name[i].item));
+    for (int i = 1; i < o->n; i++)
+        if (strcmp(by_name[i - 1].name, by_name[i].name) == 0 &&
+            (!first || by_name[i - 1].item < first->item))
+            first = &by_name[i - 1];
+    ctn_status st = CTN_OK;
+    if (first)
+        st = ctn_fail(CTN_EARG, "'%s' is in %s and in %s: use --rename or --only", first->name,
+                      path_of(o, path, first->item), path_of(o, path, first[1].item));
     free(by_name);
     return st;
 }
