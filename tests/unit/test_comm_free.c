@@ -77,8 +77,10 @@ static void run(int size, int failing)
     for (int i = 0; i < size; i++)
         assert_int_equal(pthread_create(&k[i].thread, NULL, work, &k[i]), 0);
     for (int i = 0; i < size; i++) pthread_join(k[i].thread, NULL);
+    /* A rank that is still in the barrier may hear of the failure there. */
     for (int i = 0; i < size; i++)
-        if (k[i].why[0]) fail_msg("rank %d: %s", i, k[i].why);
+        if (k[i].why[0] && (failing < 0 || !strstr(k[i].why, "cannot write the results")))
+            fail_msg("rank %d: %s", i, k[i].why);
     assert_int_equal(shared.waiting, failing < 0 ? size : 0);
     for (int i = 0; i < size; i++)
         if (!shared.freed[i]) shared.real->free(shared.net[i]);
