@@ -165,6 +165,11 @@ static size_t thread_bytes(const problem *p)
     return (reads_bytes(p) + sum + CTN__ALIGN - 1) / CTN__ALIGN * CTN__ALIGN;
 }
 
+static void *place(void *scratch, size_t bytes)
+{
+    return (char *)scratch + bytes;
+}
+
 /* w (C,taps) of the user as (taps,C). */
 static void turn_weights(const problem *p, const float *w, float *turned)
 {
@@ -172,15 +177,15 @@ static void turn_weights(const problem *p, const float *w, float *turned)
         for (int64_t t = 0; t < p->taps; t++) turned[t * p->C + c] = w[c * p->taps + t];
 }
 
-static void run_rows(const problem *p, const float *from, const float *w, float *to, char *scratch)
+static void run_rows(const problem *p, const float *from, const float *w, float *to, void *scratch)
 {
     const ctn__isa isa = ctn__isa_in_use();
     const int64_t all = p->N * p->results;
-    float *turned = (float *)(void *)(scratch + (size_t)p->threads * thread_bytes(p));
+    float *turned = place(scratch, (size_t)p->threads * thread_bytes(p));
     turn_weights(p, w, turned);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t m = 0; m < all; m++) {
-        read *r = (read *)(void *)(scratch + (size_t)omp_get_thread_num() * thread_bytes(p));
+        read *r = place(scratch, (size_t)omp_get_thread_num() * thread_bytes(p));
         const int64_t n = list(p, m % p->results, r);
         const float *sample = from + m / p->results * p->sources * p->C;
         row[isa](r, n, sample, turned, p->C, to + m * p->C);
@@ -189,13 +194,13 @@ static void run_rows(const problem *p, const float *from, const float *w, float 
 
 /* The sum of part `part` for the channels from c on; total (taps,C). */
 static void run_part(const problem *p, int64_t part, int64_t c, const float *x, const float *g,
-                     double *total, char *scratch)
+                     double *total, void *scratch)
 {
     const ctn__isa isa = ctn__isa_in_use();
     const int64_t all = p->N * p->results, nc = p->C - c < WIDE ? p->C - c : WIDE;
     const int64_t end = all * (part + 1) / p->parts;
-    read *r = (read *)(void *)scratch;
-    float *sum = (float *)(void *)(scratch + reads_bytes(p));
+    read *r = scratch;
+    float *sum = place(scratch, reads_bytes(p));
     for (int64_t t = 0; t < p->taps; t++)
         for (int64_t k = 0; k < nc; k++) total[t * p->C + c + k] = 0;
     for (int64_t m = all * part / p->parts; m < end;) {
@@ -211,14 +216,14 @@ static void run_part(const problem *p, int64_t part, int64_t c, const float *x, 
     }
 }
 
-static void run_weights(const problem *p, const float *x, const float *g, float *w, char *scratch)
+static void run_weights(const problem *p, const float *x, const float *g, float *w, void *scratch)
 {
     const int64_t blocks = (p->C + WIDE - 1) / WIDE, size = p->taps * p->C;
-    double *total = (double *)(void *)(scratch + (size_t)p->threads * thread_bytes(p));
+    double *total = place(scratch, (size_t)p->threads * thread_bytes(p));
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t u = 0; u < p->parts * blocks; u++)
         run_part(p, u / blocks, u % blocks * WIDE, x, g, total + u / blocks * size,
-                 scratch + (size_t)omp_get_thread_num() * thread_bytes(p));
+                 place(scratch, (size_t)omp_get_thread_num() * thread_bytes(p)));
     for (int64_t c = 0; c < p->C; c++)
         for (int64_t t = 0; t < p->taps; t++) {
             double sum = 0;

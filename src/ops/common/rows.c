@@ -80,7 +80,9 @@ static void reduce_part(const ctn__rows *r, int64_t part, int64_t first, int64_t
         (f32 ? lanes_f32 : lanes_f64)[isa](r, c0, n < LANES ? n : LANES, first, end);
         return;
     }
-    const int64_t tiles = tiles_of(r), tile = part % tiles;
+    const int64_t tiles = tiles_of(r);
+    if (tiles == 0) return; /* no columns */
+    const int64_t tile = part % tiles;
     const int64_t per = (r->width + COLS - 1) / COLS, at = tile % per * COLS;
     const int64_t nc = r->width - at < COLS ? r->width - at : COLS;
     (f32 ? tile_f32 : tile_f64)[isa](r, part / tiles, first, end, tile / per * r->width + at, nc);
