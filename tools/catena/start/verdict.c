@@ -158,8 +158,10 @@ static int begin_connect(const char *address, uint16_t port)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
     if (inet_pton(AF_INET, address, &a.sin_addr) != 1) return -1;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0) (void)connect(fd, (struct sockaddr *)&a, sizeof a); /* poll says how it went */
-    return fd;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS)
+        return fd; /* poll says how it went */
+    close(fd);
+    return -1;
 }
 
 /* Closing waits until the other host's kernel has the line. */
