@@ -260,11 +260,19 @@ static void read_var(machine *m, int at, int var,
     MUST(st);
 }
 
+/* data: the number of its data */
+static void set_var(machine *m, int at, int var, int data)
+{
+    const shape *s = &m->g->var[var];
+    void *x = filled(m, m->run, data, s);
+    const ctn_status st = ctn_var_set(m->var[var], x, bytes_of(m, s));
+    free(x);
+    MUST(st);
+}
+
 static void effect(machine *m, int at, const ins *i)
 {
     ctn_tensor *a = m->r[i->in[0]];
-    const shape *vs = i->var >= 0 && i->var < VARS ? &m->g->var[i->var] : NULL;
-    void *v;
     if (!(i->cond >> branch(m) & 1)) return;
     switch (i->op) {
     case ASSIGN: MUST(ctn_assign(m->var[i->var], averaged(m, a))); break;
@@ -276,11 +284,7 @@ static void effect(machine *m, int at, const ins *i)
         if (m->contributed[rp_pool_of(i->var)] == 0) break;
         read_var(m, at, i->var, ctn_var_grad);
         break;
-    case SET_VAR:
-        v = filled(m, m->run, at, vs);
-        MUST(ctn_var_set(m->var[i->var], v, bytes_of(m, vs)));
-        free(v);
-        break;
+    case SET_VAR: set_var(m, at, i->var, at); break;
     case FLUSH: MUST(ctn_flush(m->ctx)); break;
     case BEGIN: MUST(ctn_scope_begin(m->ctx)); break;
     case RETURN: MUST(ctn_scope_return(m->ctx, a) == a ? CTN_OK : CTN_ESTATE); break;
@@ -304,11 +308,7 @@ static void run_once(machine *m)
 {
     const program *g = m->g;
     int at = -1;
-    for (int v = 0; v < VARS; v++) {
-        void *x = filled(m, m->run, 1000 + v, &g->var[v]);
-        MUST(ctn_var_set(m->var[v], x, bytes_of(m, &g->var[v])));
-        free(x);
-    }
+    for (int v = 0; v < VARS; v++) set_var(m, at, v, 1000 + v);
     MUST(ctn_scope_begin(m->ctx));
     for (at = 0; at < g->n; at++) {
         const ins *i = &g->p[at];
