@@ -67,16 +67,12 @@ PYTHON
 ARRAYS=(mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 64 --batch 32 --val-share 0.1
     --oversubscribe --quiet)
 
-# The launcher's temporary folder must belong to this cluster alone, because process ids are the
-# same on the head nodes of several clusters.
-launcher_options=(--mpi-option --prtemca --mpi-option prte_tmpdir_base --mpi-option "$work")
-
 # start NAME WORDS...: a training on four hosts, in the background.
 start() {
     name=$1 log=$work/$1
     shift
     mkdir "$log"
-    timeout 360 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 300 "${launcher_options[@]}" \
+    timeout 360 "$cluster" run -n 4 --env LOG="$log" --keep --timeout 300 \
         "$work/rank" "$catena" train "$@" --out "$log/result" > "$log/out" 2> "$log/err" &
     launcher=$!
 }

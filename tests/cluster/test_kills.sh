@@ -22,9 +22,9 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 printf 'node%d slots=1\n' 1 2 3 4 > "$work/hosts"
 
 for network; do
-    "$cluster" exec head env PRTE_MCA_prte_tmpdir_base="$work" \
-        PRTE_MCA_prte_default_hostfile="$work/hosts" "$catena" verify-resume "$network" --ranks 4 \
-        --rounds "$kills" --seconds "${SECONDS_EACH:-10}" --json --out "$work/$network" \
+    "$cluster" exec head env PRTE_MCA_prte_default_hostfile="$work/hosts" \
+        "$catena" verify-resume "$network" --ranks 4 --rounds "$kills" \
+        --seconds "${SECONDS_EACH:-10}" --json --out "$work/$network" \
         > "$work/json" 2> "$work/err" || bad=1
     echo "$network: $(tr -d '\n' < "$work/json" | tr -s ' ')"
     [ "$bad" = 0 ] || cat "$work/err"

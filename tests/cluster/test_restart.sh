@@ -26,13 +26,11 @@ train=(train mlp --data "$work/x.npy" --target "$work/y.npy" --hidden 64 --batch
 
 saved() { compgen -G "$log/result/state/0*" > /dev/null && [ -e "$log/result/unfinished" ]; }
 
-# start NAME: a training on four hosts, in the background. The launcher's temporary folder must
-# belong to this cluster alone, because process ids are the same on the head nodes of several
-# clusters.
+# start NAME: a training on four hosts, in the background.
 start() {
     name=$1 log=$work/$1
     mkdir "$log"
-    timeout 300 "$cluster" exec head env PRTE_MCA_prte_tmpdir_base="$work" "$catena" launch -n 4 \
+    timeout 300 "$cluster" exec head "$catena" launch -n 4 \
         --hosts node1,node2,node3,node4 --restarts 2 -- "${train[@]}" --out "$log/result" \
         > "$log/out" 2> "$log/err" &
     launcher=$!

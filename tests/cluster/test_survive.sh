@@ -37,13 +37,12 @@ left_on() {
 rank_on() { left_on "$1" | awk -v e="$catena" '$2 == e { print $1; exit }'; }
 
 # start NAME WORDS...: a training on four hosts, in the background. Each step has 128 samples and
-# sends 1 MB, so that all ranks are busy. The launcher's temporary folder must belong to this
-# cluster alone, because process ids are the same on the head nodes of several clusters.
+# sends 1 MB, so that all ranks are busy.
 start() {
     log=$work/$1
     shift
     mkdir "$log"
-    timeout 600 "$cluster" exec head env PRTE_MCA_prte_tmpdir_base="$work" OMPI_MCA_btl=tcp,self \
+    timeout 600 "$cluster" exec head env OMPI_MCA_btl=tcp,self \
         "$catena" launch --survive --restarts 2 -n 4 --hosts node1,node2,node3,node4 -- train mlp \
         --data "$work/x.npy" --target "$work/y.npy" --hidden 500,500 --batch 32 --val-share 0.1 \
         --lr 0.01 --iterations "${ITERATIONS:-600}" --log-iterations 10 --save-iterations 100 \
