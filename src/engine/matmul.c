@@ -120,10 +120,12 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
     *out = NULL;
     int nd = c->ndim;
     /* The weight gradient of a linear layer, whose inner dimension is the batch. */
-    int64_t k = b->dim[b->ndim - 2];
-    if (nd == 2 && !bias && act == CTN__ELT_NONE && k >= 16 && c->dim[0] >= 2 * k &&
-        c->dim[1] >= 2 * k) {
-        CTN_TRY(is_turned(a) ? ctn__prim_inner(out, e, a, b, NULL, c, act) : CTN_OK);
+    const int64_t k = b->dim[b->ndim - 2];
+    const bool gradient = k >= 16 && c->dim[0] >= 2 * k && c->dim[nd - 1] >= 2 * k && is_turned(a);
+    /* One row: oneDNN's product would copy B first. */
+    const bool row = c->dim[0] == 1 && is_row_major(b);
+    if (nd == 2 && !bias && act == CTN__ELT_NONE && (gradient || row)) {
+        CTN_TRY(ctn__prim_inner(out, e, a, b, NULL, c, act));
         if (*out) return CTN_OK;
     }
     ctn_desc wa = widen(a, nd), wb = widen(b, nd);
