@@ -16,14 +16,14 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 
 # check TEXT COMMAND...: runs a check, and shows the output of the command if it fails. On a busy
 # machine the launcher of Open MPI 5.0.7 rarely uses a lock that it has freed, and glibc aborts it
-# with a message about tpp.c. Only then is the check repeated.
+# with a message about tpp.c or pthread_mutex_lock.c. Only then is the check repeated.
 check() {
     local text=$1 try status
     shift
     for try in 1 2 3; do
         status=0
         "$@" > "$work/check.log" 2>&1 || status=$?
-        grep -q 'Fatal glibc error: tpp.c' "$work/check.log" || break
+        grep -qE 'Fatal glibc error: (tpp|pthread_mutex_lock)\.c' "$work/check.log" || break
         echo "        $text: the launcher of Open MPI crashed, try $try"
     done
     if [ $status = 0 ]; then
