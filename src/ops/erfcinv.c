@@ -3,13 +3,14 @@
  * erfcinv: y = the inverse of erfc at x. Gradient: gx = -gy sqrt(pi)/2 exp(y^2).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
-#define AT(x) ctn__erfcinv((double)(x))
+#define AT(x) ctn__erfcinv(x)
 
 CTN__KERNEL(erfcinv)
 {
-    CTN__MAP1(a, AT, AT);
+    CTN__MAP1(a, ctn__erfcinvf, AT);
 }
 
 static ctn_status erfcinv_grad(const ctn_grad_args *a)

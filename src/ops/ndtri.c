@@ -4,13 +4,15 @@
  * sqrt(2 pi) exp(y^2/2).
  */
 #include "ops/common/special.h"
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
-#define AT(x) (-1.4142135623730951 * ctn__erfcinv(2 * (double)(x)))
+#define AT(x) (-1.4142135623730951 * ctn__erfcinv(2 * (x)))
+#define AT_F32(x) (-1.41421356f * ctn__erfcinvf(2.0f * (x)))
 
 CTN__KERNEL(ndtri)
 {
-    CTN__MAP1(a, AT, AT);
+    CTN__MAP1(a, AT_F32, AT);
 }
 
 static ctn_status ndtri_grad(const ctn_grad_args *a)

@@ -147,6 +147,51 @@ static void test_reductions_of_nan(void **state)
     ctn_context_free(ctx);
 }
 
+/* ---- inverse functions ----------------------------------------------------------------------- */
+
+/* The f32 kernels against those in f64, over the magnitudes of floats whose results are normal. */
+static void test_inverses_in_f32(void **state)
+{
+    (void)state;
+    enum { SMALLEST = 0x01000000, TWO = 0x40000000, STEP = 10007 }; /* bits of floats */
+    enum { COUNT = TWO / STEP };
+    static unary *const of[] = {ctn_erfcinv_at, ctn_ndtri_at, ctn_erfinv_at};
+    static const float end[][2] = {{0, 2}, {0, 1}, {-1, 1}}, past[] = {-1e-30f, 2.5f, -3, NAN};
+    ctn_context *ctx = context();
+    float *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y), two[2], four[4];
+    double *z = malloc(COUNT * sizeof *z);
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        int64_t n = 0;
+        for (uint32_t bits = SMALLEST; bits < TWO; bits += STEP) {
+            memcpy(&x[n], &bits, sizeof bits);
+            if (x[n] < end[k][1]) n++;
+        }
+        if (end[k][0] < 0)
+            for (int64_t i = 0; i < n; i += 2) x[i] = -x[i];
+        assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+        ctn_tensor *a = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(n));
+        ctn_tensor *e = ctn_input(ctx, end[k], CTN_F32, CTN_SHAPE(2));
+        ctn_tensor *p = ctn_input(ctx, past, CTN_F32, CTN_SHAPE(4));
+        assert_int_equal(ctn_read(of[k]("test", a), y, sizeof *y * (size_t)n), CTN_OK);
+        assert_int_equal(ctn_read(of[k]("test", ctn_cast(a, CTN_F64)), z, sizeof *z * (size_t)n),
+                         CTN_OK);
+        assert_int_equal(ctn_read(of[k]("test", e), two, sizeof two), CTN_OK);
+        assert_int_equal(ctn_read(of[k]("test", p), four, sizeof four), CTN_OK);
+        assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+        for (int64_t i = 0; i < n; i++)
+            if (!(fabs((double)y[i] - z[i]) <= 1e-6 * fabs(z[i])))
+                fail_msg("function %zu of %g is %g, expected %g", k, (double)x[i], (double)y[i],
+                         z[i]);
+        assert_true(two[0] == (k == 0 ? INFINITY : -INFINITY));
+        assert_true(two[1] == -two[0]);
+        for (int i = 0; i < 4; i++) assert_true(isnan(four[i]) || (k == 2 && i == 0));
+    }
+    free(x);
+    free(y);
+    free(z);
+    ctn_context_free(ctx);
+}
+
 /* ---- gradients ------------------------------------------------------------------------------- */
 
 typedef ctn_tensor *scalar_of(ctn_tensor *x);
@@ -354,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nan),
         cmocka_unit_test(test_reductions_of_nan),
+        cmocka_unit_test(test_inverses_in_f32),
         cmocka_unit_test(test_gradient_at_zero),
         cmocka_unit_test(test_rrelu),
         cmocka_unit_test(test_gaussian),

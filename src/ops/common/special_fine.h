@@ -7,6 +7,8 @@
 #ifndef CTN_OPS_COMMON_SPECIAL_FINE_H
 #define CTN_OPS_COMMON_SPECIAL_FINE_H
 
+#include <stdbool.h>
+
 #include "ops/common/vmath.h"
 
 /* log x for a normal x > 0 with a relative error of 1e-15; NaN for infinity. x = 2^n (1 + f), 1 + f
@@ -37,13 +39,11 @@ CTN__VECTOR double ctn__log_fine(double x)
     return n * 0.6931471805599453 + (2 * s + 2 * s * z * p) + (x - x);
 }
 
-/* The inverse of erf with a relative error of 3e-7, by two fitted polynomials: erfinv(x) / x as a
- * function of w = -log(1 - x^2) below 5, and of its root up to 16, the value at the largest float
- * below 1. In f32, because the result depends little on the rounding of w. */
-CTN__VECTOR float ctn__erfinvf(float x)
+/* erfinv(x) / x with a relative error of 3e-7 as a function of w = -log(1 - x^2), by two fitted
+ * polynomials: in w below 5, and in its root up to 16, the value at the largest float below 1. In
+ * f32, because the result depends little on the rounding of w. */
+CTN__VECTOR float ctn__erfinv_ratio(float w)
 {
-    const float a = fabsf(x), room = (1.0f - a) * (1.0f + a);
-    const float w = -ctn__logf(room > 1e-30f ? room : 1e-30f);
     const float t = w - 2.5f, s = sqrtf(w > 0.0f ? w : 0.0f) - 3.11803399f;
     float p = -8.94141408e-09f, q = 0.000130970293f;
     p = p * t + 2.32648002e-08f;
@@ -64,9 +64,41 @@ CTN__VECTOR float ctn__erfinvf(float x)
     q = q * s + 0.00716096706f;
     q = q * s + 1.00361974f;
     q = q * s + 2.95132856f;
-    float v = x * (w < 5.0f ? p : q);
+    return w < 5.0f ? p : q;
+}
+
+/* The same for w from 16 to 104, by a polynomial in its root. */
+CTN__VECTOR float ctn__erfinv_ratio_far(float w)
+{
+    const float s = sqrtf(w > 0.0f ? w : 0.0f) - 7.0f;
+    float p = 1.65417138e-08f;
+    p = p * s - 9.49507353e-08f;
+    p = p * s + 2.25675711e-07f;
+    p = p * s - 1.29098942e-06f;
+    p = p * s + 6.46058788e-06f;
+    p = p * s + 5.37096321e-06f;
+    p = p * s - 0.000513329986f;
+    p = p * s + 1.0085963f;
+    return p * s + 6.86901999f;
+}
+
+/* The inverse of erf. */
+CTN__VECTOR float ctn__erfinvf(float x)
+{
+    const float a = fabsf(x), room = (1.0f - a) * (1.0f + a);
+    float v = x * ctn__erfinv_ratio(-ctn__logf(room > 1e-30f ? room : 1e-30f));
     v = a == 1.0f ? x * INFINITY : v;
     return a <= 1.0f ? v : NAN;
+}
+
+/* The inverse of erfc: that of erf at x = 1 - q, where 1 - x^2 = q (2 - q). */
+CTN__VECTOR float ctn__erfcinvf(float q)
+{
+    const bool inside = (q > 0.0f) & (q < 2.0f);
+    const float w = -ctn__logf(inside ? q * (2.0f - q) : 1.0f);
+    const float v = (1.0f - q) * (w < 16.0f ? ctn__erfinv_ratio(w) : ctn__erfinv_ratio_far(w));
+    const float end = q == 0.0f ? INFINITY : q == 2.0f ? -INFINITY : NAN;
+    return inside ? v : end;
 }
 
 /* x minus the nearest integer; all floats from 2^24 on are integers. */
