@@ -14,11 +14,12 @@ static inline __attribute__((always_inline)) T NAME(run)(const T *v, int64_t n, 
         CTN__SIMD(j, 0, WIDE, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
     for (; i + LANES <= n; i += LANES)
         CTN__SIMD(j, 0, LANES, const T p = v[i + j]; const T q = lane[j]; lane[j] = BEST(p, q);)
-    for (int64_t j = 0; j < LANES; j++) /* four vectors to one */
-        for (int64_t k = LANES; k < WIDE; k += LANES) lane[j] = BEST(lane[j + k], lane[j]);
-#pragma GCC unroll 4
-    for (int64_t half = LANES / 2; half > 0; half /= 2)
-        for (int64_t j = 0; j < half; j++) lane[j] = BEST(lane[j + half], lane[j]);
+    for (int64_t k = LANES; k < WIDE; k += LANES) /* four vectors to one */
+        CTN__SIMD(j, 0, LANES, const T p = lane[j + k]; const T q = lane[j]; lane[j] = BEST(p, q);)
+    CTN__SIMD(j, 0, 8, const T p = lane[j + 8]; const T q = lane[j]; lane[j] = BEST(p, q);)
+    CTN__SIMD(j, 0, 4, const T p = lane[j + 4]; const T q = lane[j]; lane[j] = BEST(p, q);)
+    for (int64_t j = 0; j < 2; j++) lane[j] = BEST(lane[j + 2], lane[j]);
+    lane[0] = BEST(lane[1], lane[0]);
     for (; i < n; i++) m = BEST(v[i], m);
     return BEST(lane[0], m);
 }
