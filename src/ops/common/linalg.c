@@ -11,17 +11,77 @@
 
 /* ---- one matrix ------------------------------------------------------------------------------ */
 
-/* y -= c x for each of the rows first to last - 1 of y, with c in column `at` of that row. */
-CTN__PER_ISA(eliminate,
-             (double *a, int64_t n, int64_t at, int64_t first, int64_t last, const double *x),
-             (a, n, at, first, last, x))
+/* Rows and columns of a tile of a product, whose sums stay in registers; rows of the packed part of
+ * its right operand, which stays in the L1 cache; rows or columns that are eliminated together. */
+enum { HIGH = 4, WIDE = 8, DEPTH = 128, PANEL = 32 };
+
+/* A tile of y -= a x. */
+static inline __attribute__((always_inline)) void subtract_tile(double *y, int64_t ys,
+                                                                const double *a, int64_t s,
+                                                                int64_t along, const double *x,
+                                                                int64_t xs, int64_t depth)
 {
-    for (int64_t i = first; i < last; i++) {
-        double *y = a + i * n;
-        const double c = y[at];
+    double sum[HIGH][WIDE];
+    for (int r = 0; r < HIGH; r++) memcpy(sum[r], y + r * ys, sizeof sum[r]);
+    for (int64_t l = 0; l < depth; l++) {
+        _Pragma("GCC unroll 4") for (int r = 0; r < HIGH; r++)
+        {
+            const double c = a[r * s + l * along];
 #pragma omp simd
-        for (int64_t j = at + 1; j < n; j++) y[j] -= c * x[j];
+            for (int j = 0; j < WIDE; j++) sum[r][j] -= c * x[l * xs + j];
+        }
     }
+    for (int r = 0; r < HIGH; r++) memcpy(y + r * ys, sum[r], sizeof sum[r]);
+}
+
+/* y -= a x, with the terms of each element of y in the order of x's rows. The matrix a is (rows,
+ * depth), and s and along are its strides; ys and xs are the strides between rows. */
+static inline __attribute__((always_inline)) void subtract(double *y, int64_t ys, int64_t rows,
+                                                           int64_t cols, const double *a, int64_t s,
+                                                           int64_t along, const double *x,
+                                                           int64_t xs, int64_t depth)
+{
+    double packed[DEPTH * WIDE];
+    const int64_t high = rows - rows % HIGH, wide = cols - cols % WIDE;
+    for (int64_t d = 0; d < depth; d += DEPTH) {
+        const int64_t some = depth - d < DEPTH ? depth - d : DEPTH;
+        const double *p = x + d * xs, *q = a + d * along;
+        for (int64_t j = 0; j < wide && high > 0; j += WIDE) {
+            for (int64_t l = 0; l < some && high > HIGH; l++)
+                memcpy(packed + l * WIDE, p + l * xs + j, WIDE * sizeof(double));
+            for (int64_t i = 0; i < high; i += HIGH)
+                subtract_tile(y + i * ys + j, ys, q + i * s, s, along, high > HIGH ? packed : p + j,
+                              high > HIGH ? WIDE : xs, some);
+        }
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t l = 0; l < some; l++) {
+                const double c = q[i * s + l * along];
+#pragma omp simd
+                for (int64_t k = i < high ? wide : 0; k < cols; k++)
+                    y[i * ys + k] -= c * p[l * xs + k];
+            }
+    }
+}
+
+/* Column c is eliminated from the rows below it, up to the column `end`. */
+CTN__PER_ISA(eliminate, (double *a, int64_t n, int64_t c, int64_t end), (a, n, c, end))
+{
+    const double *x = a + c * n;
+    for (int64_t i = c + 1; i < n; i++) {
+        double *y = a + i * n;
+        const double f = y[c];
+#pragma omp simd
+        for (int64_t j = c + 1; j < end; j++) y[j] -= f * x[j];
+    }
+}
+
+/* The columns from `end` on, after those from c to end have been eliminated. */
+CTN__PER_ISA(eliminate_rest, (double *a, int64_t n, int64_t c, int64_t end), (a, n, c, end))
+{
+    for (int64_t i = c + 1; i < end; i++)
+        subtract(a + i * n + end, n, 1, n - end, a + i * n + c, n, 1, a + c * n + end, n, i - c);
+    subtract(a + end * n + end, n, n - end, n - end, a + end * n + c, n, 1, a + c * n + end, n,
+             end - c);
 }
 
 int ctn__lu(double *a, int64_t n, int64_t *pivot)
@@ -29,6 +89,7 @@ int ctn__lu(double *a, int64_t n, int64_t *pivot)
     const ctn__isa isa = ctn__isa_in_use();
     int sign = 1;
     for (int64_t c = 0; c < n; c++) {
+        const int64_t panel = c / PANEL * PANEL, end = panel + PANEL < n ? panel + PANEL : n;
         int64_t best = c;
         for (int64_t i = c + 1; i < n; i++)
             if (fabs(a[i * n + c]) > fabs(a[best * n + c])) best = i;
@@ -39,9 +100,11 @@ int ctn__lu(double *a, int64_t n, int64_t *pivot)
             a[best * n + j] = t;
         }
         if (best != c) sign = -sign;
-        if (a[c * n + c] == 0) continue;
-        for (int64_t i = c + 1; i < n; i++) a[i * n + c] /= a[c * n + c];
-        eliminate[isa](a, n, c, c + 1, n, a + c * n);
+        if (a[c * n + c] != 0) {
+            for (int64_t i = c + 1; i < n; i++) a[i * n + c] /= a[c * n + c];
+            eliminate[isa](a, n, c, end);
+        }
+        if (c + 1 == end && end < n) eliminate_rest[isa](a, n, panel, end);
     }
     return sign;
 }
@@ -55,31 +118,46 @@ static void swap_rows(double *b, int64_t k, int64_t i, int64_t j)
     }
 }
 
-/* Rows in the order of substitution; element (i,j) of op(a) is at i si + j sj. */
+/* Element (i,j) of op(a) is at i si + j sj. With `upper`, everything runs from the last row to the
+ * first. */
 CTN__PER_ISA(substitute,
-             (const double *a, int64_t n, double *b, int64_t k, int64_t si, int64_t sj, bool lower,
+             (const double *a, int64_t n, double *b, int64_t k, int64_t si, int64_t sj, bool upper,
               bool unit),
-             (a, n, b, k, si, sj, lower, unit))
+             (a, n, b, k, si, sj, upper, unit))
 {
-    for (int64_t u = 0; u < n; u++) {
-        const int64_t i = lower ? u : n - 1 - u;
-        double *y = b + i * k;
-        for (int64_t v = 0; v < u; v++) {
-            const int64_t j = lower ? v : n - 1 - v;
-            const double *x = b + j * k, c = a[i * si + j * sj];
+    const int64_t row = upper ? -k : k;
+    if (upper) {
+        a += (n - 1) * (si + sj);
+        b += (n - 1) * k;
+        si = -si;
+        sj = -sj;
+    }
+    for (int64_t first = 0; first < n; first += PANEL) {
+        const int64_t last = first + PANEL < n ? first + PANEL : n;
+        subtract(b + first * row, row, last - first, k, a + first * si, si, sj, b, row, first);
+        for (int64_t u = first; u < last; u += HIGH) {
+            const int64_t rows = last - u < HIGH ? last - u : HIGH;
+            subtract(b + u * row, row, rows, k, a + u * si + first * sj, si, sj, b + first * row,
+                     row, u - first);
+            for (int64_t i = u; i < u + rows; i++) {
+                double *y = b + i * row;
+                for (int64_t j = u; j < i; j++) {
+                    const double *x = b + j * row, c = a[i * si + j * sj];
 #pragma omp simd
-            for (int64_t l = 0; l < k; l++) y[l] -= c * x[l];
+                    for (int64_t l = 0; l < k; l++) y[l] -= c * x[l];
+                }
+                const double d = unit ? 1 : a[i * si + i * sj];
+#pragma omp simd
+                for (int64_t l = 0; l < k; l++) y[l] /= d;
+            }
         }
-        const double d = unit ? 1 : a[i * si + i * sj];
-#pragma omp simd
-        for (int64_t l = 0; l < k; l++) y[l] /= d;
     }
 }
 
 void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, bool upper, bool trans,
                            bool unit)
 {
-    substitute[ctn__isa_in_use()](a, n, b, k, trans ? 1 : n, trans ? n : 1, upper == trans, unit);
+    substitute[ctn__isa_in_use()](a, n, b, k, trans ? 1 : n, trans ? n : 1, upper != trans, unit);
 }
 
 void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, int64_t k,
