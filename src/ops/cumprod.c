@@ -21,21 +21,36 @@ static ctn_status cumprod_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
-enum { COLS = 64 };
+/* Columns of a tile; if there is one column only, lines that are worked on together. */
+enum { COLS = 64, LINES = 8 };
 
-/* nc <= COLS adjacent columns of n elements with stride `step`; a negative step goes backwards.
- * Without b: the product. */
-#define DEFINE_SCAN(T)                                                                      \
-    static void scan_##T(const T *x, const T *b, T *y, int64_t n, int64_t step, int64_t nc) \
-    {                                                                                       \
-        double s[COLS];                                                                     \
-        for (int64_t c = 0; c < nc; c++) s[c] = b ? 0 : 1;                                  \
-        for (int64_t i = 0; i < n; i++)                                                     \
-            for (int64_t c = 0; c < nc; c++) {                                              \
-                const int64_t at = i * step + c;                                            \
-                s[c] = (b ? (double)b[at] : 0) + (double)x[at] * s[c];                      \
-                y[at] = (T)s[c];                                                            \
-            }                                                                               \
+/* nc lines of n elements with stride `step`; a negative step goes backwards. Without b: the product.
+ * LINES is a constant, so that the products stay in registers. */
+#define DEFINE_SCAN(T)                                                                             \
+    static inline                                                                                  \
+        __attribute__((always_inline)) void walk_##T(const T *x, const T *b, T *y, int64_t n,      \
+                                                     int64_t step, int64_t nc, int64_t between)    \
+    {                                                                                              \
+        double s[COLS];                                                                            \
+        for (int64_t c = 0; c < nc; c++) s[c] = b ? 0 : 1;                                         \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int64_t c = 0; c < nc; c++) {                                                     \
+                const int64_t at = i * step + c * between;                                         \
+                const double p = (double)x[at] * s[c];                                             \
+                s[c] = b ? (double)b[at] + p : p;                                                  \
+                y[at] = (T)s[c];                                                                   \
+            }                                                                                      \
+    }                                                                                              \
+    static void scan_##T(const T *x, const T *b, T *y, int64_t n, int64_t step, int64_t nc,        \
+                         int64_t between)                                                          \
+    {                                                                                              \
+        if (between == 1) walk_##T(x, b, y, n, step, nc, 1);                                       \
+        else if (nc < LINES)                                                                       \
+            for (int64_t c = 0; c < nc; c++)                                                       \
+                walk_##T(x + c * between, b ? b + c * between : NULL, y + c * between, n, step, 1, \
+                         1);                                                                       \
+        else if (b) walk_##T(x, b, y, n, step, LINES, between);                                    \
+        else walk_##T(x, NULL, y, n, step, LINES, between);                                        \
     }
 DEFINE_SCAN(float)
 DEFINE_SCAN(double)
@@ -44,19 +59,23 @@ static ctn_status cumprod_run(const ctn_run_args *a)
 {
     const ctn_desc *x = &a->din[0];
     const ctn__along s = ctn__along_axis(x, ctn__axis(x->ndim, a->attr[AXIS]));
-    const bool reverse = a->attr[REVERSE] != 0;
-    const int64_t tiles = (s.inner + COLS - 1) / COLS, step = reverse ? -s.inner : s.inner;
+    const bool reverse = a->attr[REVERSE] != 0, single = s.inner == 1;
+    const bool many = s.outer >= LINES * (a->env ? a->env->threads : 1);
+    /* Tiles of adjacent columns, or groups of lines. */
+    const int64_t width = !single ? COLS : many ? LINES : 1, all = single ? s.outer : s.inner;
+    const int64_t tiles = (all + width - 1) / width, between = single ? s.n : 1;
+    const int64_t step = reverse ? -s.inner : s.inner, start = reverse && s.n > 0 ? s.n - 1 : 0;
     const void *in = a->in[0], *b = a->nin > 1 ? a->in[1] : NULL;
 #pragma omp parallel for schedule(static) if (s.outer * s.n * s.inner > CTN__GRAIN)
-    for (int64_t u = 0; u < s.outer * tiles; u++) {
-        int64_t c0 = u % tiles * COLS, nc = s.inner - c0 < COLS ? s.inner - c0 : COLS;
-        int64_t at = (u / tiles * s.n + (reverse && s.n > 0 ? s.n - 1 : 0)) * s.inner + c0;
+    for (int64_t u = 0; u < (single ? 1 : s.outer) * tiles; u++) {
+        const int64_t c0 = u % tiles * width, nc = all - c0 < width ? all - c0 : width;
+        const int64_t at = (u / tiles * s.n + start) * s.inner + c0 * between;
         if (x->dtype == CTN_F32)
             scan_float((const float *)in + at, b ? (const float *)b + at : NULL,
-                       (float *)a->out[0] + at, s.n, step, nc);
+                       (float *)a->out[0] + at, s.n, step, nc, between);
         else
             scan_double((const double *)in + at, b ? (const double *)b + at : NULL,
-                        (double *)a->out[0] + at, s.n, step, nc);
+                        (double *)a->out[0] + at, s.n, step, nc, between);
     }
     return CTN_OK;
 }

@@ -14,26 +14,36 @@ static ctn_status scatter_add_infer(ctn_infer_args *a)
     return ctn__infer_scatter(a);
 }
 
-#define DEFINE_ADD(T)                                                                          \
-    static void add_##T(const ctn_run_args *a, const ctn__scatter_unit *u, int axis)           \
+/* The loop over positions, with a line as the inner loop if it is contiguous in index. */
+#define DEFINE_ADD(T, INDEX)                                                                   \
+    static void add_##T##_##INDEX(const ctn_run_args *a, const ctn__scatter_unit *u, int axis) \
     {                                                                                          \
+        const INDEX *index = a->in[1];                                                         \
         const T *src = a->in[2];                                                               \
         T *y = a->out[0];                                                                      \
-        const ctn_desc *d = a->din;                                                            \
-        for (int64_t i = 0; i < d[1].dim[axis]; i++)                                           \
-            for (int64_t k = 0; k < u->n; k++) {                                               \
-                int64_t to =                                                                   \
-                    ctn__index_get(a->in[1], d[1].dtype, u->index[k] + i * d[1].stride[axis]); \
-                if (to < u->begin || to >= u->end) continue;                                   \
-                y[u->y[k] + to * d[0].stride[axis]] += src[u->src[k] + i * d[2].stride[axis]]; \
+        const int64_t n = a->din[1].dim[axis], step = a->din[1].stride[axis];                  \
+        const int64_t ys = a->din[0].stride[axis], ss = a->din[2].stride[axis];                \
+        const bool along = step == 1;                                                          \
+        for (int64_t p = 0; p < (along ? u->n : n); p++)                                       \
+            for (int64_t q = 0; q < (along ? n : u->n); q++) {                                 \
+                const int64_t i = along ? q : p, k = along ? p : q;                            \
+                const int64_t to = index[u->index[k] + i * step];                              \
+                if (to >= u->begin && to < u->end)                                             \
+                    y[u->y[k] + to * ys] += src[u->src[k] + i * ss];                           \
             }                                                                                  \
     }
-DEFINE_ADD(float)
-DEFINE_ADD(double)
+DEFINE_ADD(float, int32_t)
+DEFINE_ADD(float, int64_t)
+DEFINE_ADD(double, int32_t)
+DEFINE_ADD(double, int64_t)
 
 static ctn_status scatter_add_run(const ctn_run_args *a)
 {
-    return ctn__scatter_run("scatter_add", a, a->din[0].dtype == CTN_F32 ? add_float : add_double);
+    static ctn__scatter_fn *const add[2][2] = {/* f32, i64 */
+                                               {add_double_int32_t, add_double_int64_t},
+                                               {add_float_int32_t, add_float_int64_t}};
+    return ctn__scatter_run("scatter_add", a,
+                            add[a->din[0].dtype == CTN_F32][a->din[1].dtype == CTN_I64]);
 }
 
 static ctn_status scatter_add_grad(const ctn_grad_args *a)
