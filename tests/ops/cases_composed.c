@@ -460,6 +460,8 @@ case_table cases_composed = {
 
     ALONG("cumprod", "rows", CUMPROD, 1, 0, 2, S2(3, 5), FEW),
     ALONG("cumprod", "rows_reverse", CUMPROD, -1, 1, 2, S2(3, 5), FEW),
+    ALONG("cumprod", "many_rows", CUMPROD, 1, 0, 1, S2(37, 5), FEW),
+    ALONG("cumprod", "many_rows_reverse", CUMPROD, 1, 1, 1, S2(37, 5), FEW),
     ALONG("cumprod", "columns", CUMPROD, 0, 0, 2, S2(4, 3), FEW),
     ALONG("cumprod", "columns_reverse", CUMPROD, 0, 1, 2, S2(4, 3), FEW),
     ALONG("cumprod", "normal", CUMPROD, 1, 0, 2, S3(2, 4, 3)),
