@@ -21,8 +21,9 @@ ctn_status ctn__max_infer(ctn_infer_args *a)
 #define MORE(v, m) (((v) > (m)) | ((v) != (v)) ? (v) : (m))
 #define LESS(v, m) (((v) < (m)) | ((v) != (v)) ? (v) : (m))
 
-/* Columns of a tile; elements of a row that are compared together, in long rows and in the rest. */
-enum { COLS = 256, WIDE = 64, LANES = 16 };
+/* Columns and rows of a tile; elements of a row that are compared together, in long rows and in the
+ * rest. */
+enum { COLS = 256, ROWS = 16, WIDE = 64, LANES = 16 };
 
 #define T float
 #define BEST MORE
@@ -49,13 +50,14 @@ ctn_status ctn__max_run(const ctn_run_args *a)
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
     static unit *const *const units[2][2][2] = {
         /* min, f32, columns */
-        {{max_row_f64, max_columns_f64}, {max_row_f32, max_columns_f32}},
-        {{min_row_f64, min_columns_f64}, {min_row_f32, min_columns_f32}}};
+        {{max_rows_f64, max_columns_f64}, {max_rows_f32, max_columns_f32}},
+        {{min_rows_f64, min_columns_f64}, {min_rows_f32, min_columns_f32}}};
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
     unit *f = units[a->attr[CTN__R_KIND] == CTN__R_MIN][s.kept.dtype == CTN_F32][s.columns]
                    [ctn__isa_in_use()];
-    const int64_t width = s.columns ? COLS : 1, tiles = (s.C + width - 1) / width;
+    const int64_t rows = s.r < 1024 ? ROWS : 1; /* long ones one by one, for many threads */
+    const int64_t width = s.columns ? COLS : rows, tiles = (s.C + width - 1) / width;
 #pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN)
     for (int64_t u = 0; u < s.outer * tiles; u++) {
         int64_t c = u % tiles * width;
@@ -100,6 +102,17 @@ static ctn_status max_grad_run(const ctn_run_args *a)
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr); /* gx has the layout of x */
     if (s.r == 0) return CTN_OK;
+    const ctn__isa isa = ctn__isa_in_use();
+    const int64_t tiles = (s.C + COLS - 1) / COLS;
+    const bool columns = s.columns && s.r <= INT32_MAX;
+#pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN && columns)
+    for (int64_t u = 0; u < (columns ? s.outer * tiles : 0); u++) {
+        const int64_t c = u % tiles * COLS, nc = s.C - c < COLS ? s.C - c : COLS;
+        (s.kept.dtype == CTN_F32 ? share_columns_f32
+                                 : share_columns_f64)[isa](&s, a->in[0], a->in[1], a->in[2],
+                                                           a->out[0], u / tiles * s.C + c, nc);
+    }
+    if (columns) return CTN_OK;
 #pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN)
     for (int64_t i = 0; i < s.n; i++) {
         int64_t at = ctn__reduce_offset(&s.kept, s.kept.ndim, i);

@@ -6,7 +6,8 @@
  */
 #include "ops/common/reduce.h"
 
-enum { COLS = 256, LANES = 16 };
+/* Columns and rows of a tile; elements of a row that are multiplied together. */
+enum { COLS = 256, ROWS = 16, LANES = 16 };
 
 #define DEFINE_PROD(T)                                                                      \
     static inline                                                                           \
@@ -18,23 +19,26 @@ enum { COLS = 256, LANES = 16 };
         for (; step == 1 && i + LANES <= n; i += LANES)                                     \
             CTN__SIMD(j, 0, LANES, lane[j] *= (double)v[i + j];)                            \
         for (; i < n; i++) p *= (double)v[i * step];                                        \
-        for (int64_t half = LANES / 2; half > 0; half /= 2)                                 \
-            for (int64_t j = 0; j < half; j++) lane[j] *= lane[j + half];                   \
+        CTN__SIMD(j, 0, 8, lane[j] *= lane[j + 8];)                                         \
+        CTN__SIMD(j, 0, 4, lane[j] *= lane[j + 4];)                                         \
+        for (int64_t j = 0; j < 2; j++) lane[j] *= lane[j + 2];                             \
+        lane[0] *= lane[1];                                                                 \
         return p * lane[0];                                                                 \
     }                                                                                       \
-    /* Result i from its lines of s->last elements. */                                      \
-    CTN__PER_ISA(row_##T,                                                                   \
+    /* Results i to i + nc - 1, each from its lines of s->last elements. */                 \
+    CTN__PER_ISA(rows_##T,                                                                  \
                  (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),  \
                  (s, in, out, i, nc))                                                       \
     {                                                                                       \
-        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);         \
         const int64_t lines = s->last > 0 ? s->r / s->last : 0;                             \
-        double p = 1;                                                                       \
-        (void)nc;                                                                           \
-        for (int64_t l = 0; l < lines; l++)                                                 \
-            p *= line_##T(x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l), s->last,     \
-                          s->last_step);                                                    \
-        ((T *)out)[i] = (T)p;                                                               \
+        for (int64_t c = i; c < i + nc; c++) {                                              \
+            const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, c);     \
+            double p = 1;                                                                   \
+            for (int64_t l = 0; l < lines; l++)                                             \
+                p *= line_##T(x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l), s->last, \
+                              s->last_step);                                                \
+            ((T *)out)[c] = (T)p;                                                           \
+        }                                                                                   \
     }                                                                                       \
     /* Results i to i + nc - 1, which are contiguous in memory. */                          \
     CTN__PER_ISA(columns_##T,                                                               \
@@ -56,12 +60,13 @@ DEFINE_PROD(double)
 static ctn_status prod_run(const ctn_run_args *a)
 {
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
-    static unit *const *const units[2][2] = {{row_double, columns_double},
-                                             {row_float, columns_float}};
+    static unit *const *const units[2][2] = {{rows_double, columns_double},
+                                             {rows_float, columns_float}};
     ctn__reduce s;
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
     unit *f = units[s.kept.dtype == CTN_F32][s.columns][ctn__isa_in_use()];
-    const int64_t width = s.columns ? COLS : 1, tiles = (s.C + width - 1) / width;
+    const int64_t rows = s.r < 1024 ? ROWS : 1; /* long ones one by one, for many threads */
+    const int64_t width = s.columns ? COLS : rows, tiles = (s.C + width - 1) / width;
 #pragma omp parallel for schedule(static) if (s.n * s.r > CTN__GRAIN)
     for (int64_t u = 0; u < s.outer * tiles; u++) {
         int64_t c = u % tiles * width;

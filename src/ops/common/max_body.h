@@ -24,20 +24,22 @@ static inline __attribute__((always_inline)) T NAME(run)(const T *v, int64_t n, 
     return BEST(lane[0], m);
 }
 
-/* Result i from its lines of s->last elements. */
-CTN__PER_ISA(NAME(row), (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),
+/* Results i to i + nc - 1, each from its lines of s->last elements. */
+CTN__PER_ISA(NAME(rows), (const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc),
              (s, in, out, i, nc))
 {
-    const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, i);
-    T m = x[0];
-    (void)nc;
-    for (int64_t l = 0; l < s->r / s->last; l++) {
-        const T *v = x + ctn__reduce_offset(&s->red, s->red.ndim - 1, l);
-        if (s->last_step == 1) m = NAME(run)(v, s->last, m);
-        else
-            for (int64_t k = 0; k < s->last; k++) m = BEST(v[k * s->last_step], m);
+    const int64_t lines = s->r / s->last;
+    for (int64_t c = i; c < i + nc; c++) {
+        const T *x = (const T *)in + ctn__reduce_offset(&s->kept, s->kept.ndim, c);
+        T m = x[0];
+        for (int64_t l = 0; l < lines; l++) {
+            const T *v = x + (l > 0 ? ctn__reduce_offset(&s->red, s->red.ndim - 1, l) : 0);
+            if (s->last_step == 1) m = NAME(run)(v, s->last, m);
+            else
+                for (int64_t k = 0; k < s->last; k++) m = BEST(v[k * s->last_step], m);
+        }
+        ((T *)out)[c] = m;
     }
-    ((T *)out)[i] = m;
 }
 
 /* Results i to i + nc - 1, which are contiguous in memory. */

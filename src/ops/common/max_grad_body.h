@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel of max_grad for one element type, included by max.c once per type. T is the type,
- * NAME gives the function its name.
+ * The kernels of max_grad for one element type, included by max.c once per type. T is the type,
+ * NAME gives the functions their names.
  */
 
 /* gy of one result, split evenly among its elements that equal y. */
@@ -20,6 +20,32 @@ static void NAME(share)(const ctn__reduce *s, const T *x, T *gx, T y, T gy)
             T v = x[off + i * step];
             gx[off + i * step] = v == y || (v != v && y != y) ? share : 0;
         }
+    }
+}
+
+/* The same for results i to i + nc - 1, which are contiguous in memory. */
+CTN__PER_ISA(NAME(share_columns),
+             (const ctn__reduce *s, const void *in, const void *best, const void *grad, void *out,
+              int64_t i, int64_t nc),
+             (s, in, best, grad, out, i, nc))
+{
+    const int64_t at = ctn__reduce_offset(&s->kept, s->kept.ndim, i);
+    const T *x = (const T *)in + at, *restrict y = (const T *)best + i;
+    T *gx = (T *)out + at, share[COLS];
+    int32_t count[COLS];
+    for (int64_t c = 0; c < nc; c++) count[c] = 0;
+    for (int64_t r = 0; r < s->r; r++) {
+        const T *restrict v = x + ctn__reduce_offset(&s->red, s->red.ndim, r);
+        CTN__SIMD(c, 0, nc, const T p = v[c]; const T q = y[c];
+                  count[c] += (p == q) | ((p != p) & (q != q));)
+    }
+    for (int64_t c = 0; c < nc; c++) share[c] = ((const T *)grad)[i + c] / (T)count[c];
+    for (int64_t r = 0; r < s->r; r++) {
+        const int64_t off = ctn__reduce_offset(&s->red, s->red.ndim, r);
+        const T *restrict v = x + off;
+        T *restrict g = gx + off;
+        CTN__SIMD(c, 0, nc, const T p = v[c]; const T q = y[c];
+                  g[c] = ((p == q) | ((p != p) & (q != q))) ? share[c] : (T)0;)
     }
 }
 
