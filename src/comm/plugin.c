@@ -13,6 +13,7 @@
 #endif
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
@@ -216,10 +217,18 @@ static ctn_status choose(const kind **out)
     return CTN_OK;
 }
 
+/* Open MPI and UCX print the stack of a crash from signal handlers. If the crash is in malloc, these
+ * wait forever for the lock of malloc, and other ranks cannot see that this one is lost. So the
+ * program's own handlers are kept. */
+static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+enum { NCRASHES = sizeof crashes / sizeof *crashes };
+
 ctn_status ctn_mpi_init(int *argc, char ***argv)
 {
     const kind *k = NULL;
     ctn_status st = CTN_OK;
+    struct sigaction own[NCRASHES];
+    for (int i = 0; i < NCRASHES; i++) sigaction(crashes[i], NULL, &own[i]);
     pthread_mutex_lock(&lock);
     CTN_TRY_GOTO(st, done, choose(&k));
     CTN_TRY_GOTO(st, done, load(k));
@@ -227,6 +236,7 @@ ctn_status ctn_mpi_init(int *argc, char ***argv)
     ours = true;
 done:
     pthread_mutex_unlock(&lock);
+    for (int i = 0; i < NCRASHES; i++) sigaction(crashes[i], &own[i], NULL);
     return st;
 }
 
