@@ -8,11 +8,12 @@
  */
 #include <math.h>
 
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
 CTN__KERNEL(pow)
 {
-    CTN__MAP2(a, powf, pow);
+    CTN__MAP2(a, ctn__powf, pow);
 }
 
 static ctn_tensor *constant(const ctn_grad_args *a, double v)

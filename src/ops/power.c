@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
 enum { ORDER, NATTR };
@@ -19,7 +20,7 @@ static const char *const attr_names[] = {"derivative"};
 #define INVERSE(x) (c / (x))
 #define ROOTF(x) (c * sqrtf(x))
 #define ROOT(x) (c * sqrt(x))
-#define GENERALF(x) (c * powf(x, e))
+#define GENERALF(x) (c * ctn__powf(x, e))
 #define GENERAL(x) (c * pow(x, e))
 
 /* Common exponents, and those of their derivatives, have loops of their own. */

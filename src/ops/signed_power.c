@@ -7,15 +7,16 @@
  */
 #include <math.h>
 
+#include "ops/common/special_fine.h"
 #include "ops/ops.h"
 
 enum { ORDER, NATTR };
 static const char *const attr_names[] = {"derivative"};
 
 /* An even derivative is odd in x. */
-#define EVENF(x) (c * powf(fabsf(x), e))
+#define EVENF(x) (c * ctn__powf(fabsf(x), e))
 #define EVEN(x) (c * pow(fabs(x), e))
-#define ODDF(x) (c * copysignf(powf(fabsf(x), e), x))
+#define ODDF(x) (c * copysignf(ctn__powf(fabsf(x), e), x))
 #define ODD(x) (c * copysign(pow(fabs(x), e), x))
 #define FILL(x) ((void)(x), c)
 

@@ -4,6 +4,7 @@
  * and samples that are made of them: NaN, gradients where the definition is a matter of choice,
  * training and evaluation mode, distributions, refused calls.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,6 +191,47 @@ static void test_inverses_in_f32(void **state)
     free(y);
     free(z);
     ctn_context_free(ctx);
+}
+
+/* ---- powers ---------------------------------------------------------------------------------- */
+
+/* pow in f32 against libm's: signs, zeros, infinities, NaN, even and odd exponents around
+ * 2^23 and 2^24, and results of every magnitude. Subnormal numbers may be 0. */
+static void test_pow_in_f32(void **state)
+{
+    (void)state;
+    static const float of[] = {0,          -0.0f,    1,          -1,       2,           -2,
+                               3,          -3,       0.5f,       -0.5f,    1.5f,        -1.5f,
+                               1e10f,      -1e10f,   1e38f,      -1e38f,   INFINITY,    -INFINITY,
+                               NAN,        1e-10f,   127,        -149,     0.99999994f, 1.0000001f,
+                               4194303.5f, -4194305, 8388607.5f, -8388607, 8388609,     -8388609,
+                               16777215,   16777216, -0.3333333f};
+    enum { N = sizeof of / sizeof *of, MORE = 20000, COUNT = N * N + MORE };
+    float *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y);
+    float *z = malloc(COUNT * sizeof *z);
+    for (int i = 0; i < N * N; i++) x[i] = of[i / N], y[i] = of[i % N];
+    for (int i = 0; i < MORE; i++) {
+        x[N * N + i] = (float)exp2(i % 250 - 125 + i / (double)MORE);
+        y[N * N + i] = (float)((i % 293 - 146.5) / log2((double)x[N * N + i]));
+    }
+    ctn_context *ctx = context();
+    assert_int_equal(ctn_scope_begin(ctx), CTN_OK);
+    ctn_tensor *a = ctn_input(ctx, x, CTN_F32, CTN_SHAPE(COUNT));
+    ctn_tensor *b = ctn_input(ctx, y, CTN_F32, CTN_SHAPE(COUNT));
+    assert_int_equal(ctn_read(ctn_pow(a, b), z, COUNT * sizeof *z), CTN_OK);
+    assert_int_equal(ctn_scope_end(ctx), CTN_OK);
+    for (int i = 0; i < COUNT; i++) {
+        const double want = pow((double)x[i], (double)y[i]), got = (double)z[i];
+        const float near = (float)want;
+        if (isnan(near) ? isnan(z[i]) : !isfinite(near) || near == 0 ? z[i] == near : false)
+            assert_true(isnan(near) || signbit(near) == signbit(z[i]));
+        else if (!(fabs(got - want) <= 1e-7 * fabs(want) + (double)FLT_MIN))
+            fail_msg("%.9g ^ %.9g is %.9g, expected %.9g", (double)x[i], (double)y[i], got, want);
+    }
+    ctn_context_free(ctx);
+    free(x);
+    free(y);
+    free(z);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -400,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_nan),
         cmocka_unit_test(test_reductions_of_nan),
         cmocka_unit_test(test_inverses_in_f32),
+        cmocka_unit_test(test_pow_in_f32),
         cmocka_unit_test(test_gradient_at_zero),
         cmocka_unit_test(test_rrelu),
         cmocka_unit_test(test_gaussian),

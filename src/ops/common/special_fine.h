@@ -39,6 +39,27 @@ CTN__VECTOR double ctn__log_fine(double x)
     return n * 0.6931471805599453 + (2 * s + 2 * s * z * p) + (x - x);
 }
 
+/* x^y as pow of C defines it, with an error of one unit in the last place. */
+CTN__VECTOR float ctn__powf(float x, float y)
+{
+    const float big = 8388608.0f; /* 2^23: adding it rounds to an integer */
+    const float a = fabsf(x), b = fabsf(y), half = 0.5f * b;
+    double l = ctn__log_fine((double)a);
+    l = a == 0.0f ? -INFINITY : l;
+    l = a > FLT_MAX ? INFINITY : l;
+    double t = (double)y * l; /* NaN only if it is infinity times 0 */
+    t = t > 200.0 ? 200.0 : t;
+    t = t < -200.0 ? -200.0 : t;
+    float r = (float)ctn__exp_wide(t);
+    r = a == 1.0f || y == 0.0f ? 1.0f : r;
+    const int whole = b >= big || (b + big) - big == b;
+    const int even = half >= big || (half + big) - big == half;
+    const float negative = whole ? even ? r : -r : a == 0.0f || a > FLT_MAX ? r : NAN;
+    r = ctn__bits_of(x) >> 31 ? negative : r;
+    r = (x != x) | (y != y) ? NAN : r;
+    return (x == 1.0f) | (y == 0.0f) ? 1.0f : r;
+}
+
 /* erfinv(x) / x with a relative error of 3e-7 as a function of w = -log(1 - x^2), by two fitted
  * polynomials: in w below 5, and in its root up to 16, the value at the largest float below 1. In
  * f32, because the result depends little on the rounding of w. */

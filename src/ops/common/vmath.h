@@ -42,9 +42,9 @@ CTN__VECTOR float ctn__expf(float x)
     return x < -87.3365402f ? 0.0f : y;
 }
 
-/* e^x for x <= 700 in double arithmetic, with a relative error of 1e-9; 0 below -87. It handles
- * half as many elements at a time, so it is for results that must be as exact as f32 allows. */
-CTN__VECTOR double ctn__exp_fine(double x)
+/* e^x for |x| <= 700 in double arithmetic, with a relative error of 1e-9. It handles half as many
+ * elements at a time, so it is for results that must be as exact as f32 allows. */
+CTN__VECTOR double ctn__exp_wide(double x)
 {
     /* 1.5 * 2^52: adding it rounds to an integer, which is in the low bits. */
     const double shift = 6755399441055744.0;
@@ -64,7 +64,13 @@ CTN__VECTOR double ctn__exp_fine(double x)
     u = (u + 1023) << 52; /* 2^n */
     double scale;
     memcpy(&scale, &u, sizeof scale);
-    const double y = p * scale;
+    return p * scale;
+}
+
+/* The same for any x <= 700; 0 below -87. */
+CTN__VECTOR double ctn__exp_fine(double x)
+{
+    const double y = ctn__exp_wide(x);
     return x < -87.0 ? 0.0 : y;
 }
 
