@@ -21,7 +21,7 @@ static ctn_status vgg(ctn_module **m, ctn_context *ctx)
 
 static const network networks[] = {
     {"googlenet", googlenet, IMAGES, FLOATS(3, 3, 16, 16), 0.001, false},
-    {"vgg11", vgg, IMAGES, FLOATS(3, 3, 32, 32), 0.001, false},
+    {"vgg11", vgg, IMAGES, FLOATS(3, 3, 32, 32), 0.0005, false},
 };
 
 /* Values, gradients and momentum of 129 million parameters, on 4 ranks. */
