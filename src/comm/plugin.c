@@ -217,7 +217,7 @@ static ctn_status choose(const kind **out)
     return CTN_OK;
 }
 
-/* Open MPI and UCX print the stack of a crash from signal handlers. If the crash is in malloc, these
+/* Open MPI and UCX print the stack of a crash from signal handlers. If the crash is in malloc, they
  * wait forever for the lock of malloc, and other ranks cannot see that this one is lost. So the
  * program's own handlers are kept. */
 static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};

@@ -24,8 +24,8 @@ static ctn_status cumprod_infer(ctn_infer_args *a)
 /* Columns of a tile; if there is one column only, lines that are worked on together. */
 enum { COLS = 64, LINES = 8 };
 
-/* nc lines of n elements with stride `step`; a negative step goes backwards. Without b: the product.
- * LINES is a constant, so that the products stay in registers. */
+/* nc lines of n elements with stride `step`; a negative step goes backwards. Without b: the
+ * product. LINES is a constant, so that the products stay in registers. */
 #define DEFINE_SCAN(T)                                                                             \
     static inline                                                                                  \
         __attribute__((always_inline)) void walk_##T(const T *x, const T *b, T *y, int64_t n,      \

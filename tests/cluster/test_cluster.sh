@@ -14,13 +14,13 @@ trap '"$cluster" down; rm -rf "$work"' EXIT
 
 . "$top/tests/cluster/common.sh"
 
-# Rarely and only on a busy machine, the launcher of Open MPI 5.0.7 fails when a job ends: glibc aborts
-# it over a lock that has been freed, it ends with SIGSEGV, or it never ends. No command of this file
-# does any of that.
+# Rarely and only on a busy machine, the launcher of Open MPI 5.0.7 fails when a job ends: glibc
+# aborts it over a lock that has been freed, it ends with SIGSEGV, or it never ends. No command of
+# this file does any of that.
 launcher_crashed='Fatal glibc error: (tpp|pthread_mutex_lock)\.c|^exit 139|^Abort is in progress'
 
-# check TEXT COMMAND...: runs a check, and shows the output of the command if it fails. Repeated only
-# if the launcher crashed.
+# check TEXT COMMAND...: runs a check, and shows the output of the command if it fails. Repeated
+# only if the launcher crashed.
 check() {
     local text=$1 try status
     shift
