@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sum over axes (no axes: all). Gradient: gy broadcast back. mean.c uses the same kernels.
+ * sum over axes (no axes: all). Gradient: gy broadcast back. mean.c uses the same kernels. Fusion
+ * makes sums of squares (plan/fuse/sum_squares.c).
  *
  * The order of additions depends on shape and strides alone, never on the thread count. The
  * terms of every result are cut into blocks of fixed size. Each block is added in a fixed number
@@ -12,16 +13,9 @@
 /* Rows: elements of a block, elements added before they are collected in double, lanes.
  * Columns: columns of a tile, rows added at a time, rows of a block. */
 enum { BLOCK = 4096, CHUNK = 1024, LANES = 32, COLS = 256, ROWS = 128, ROW_BLOCK = 1024 };
+enum { ROOM = 16 }; /* results of short rows that are stored together */
 
-#define T float
-#define NAME(x) x##_f32
-#include "ops/common/sum_body.h"
-
-#define T double
-#define NAME(x) x##_f64
-#include "ops/common/sum_body.h"
-
-/* ---- rows: the reduced elements are contiguous in memory, or none are ------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* The terms of one result are `lines` lines of s.last elements. A block is a part of a line or
  * several lines. */
@@ -41,53 +35,70 @@ static rows_plan plan_rows(const ctn__reduce *s)
     return p;
 }
 
-static double line_sum(const ctn__reduce *s, const void *x, int64_t off, int64_t n)
+#define SELF(v) (v)
+#define SQUARE(v) ((v) * (v))
+
+#define T float
+#define TERM SELF
+#define NAME(x) x##_f32
+#include "ops/common/sum_body.h"
+
+#define T float
+#define TERM SQUARE
+#define NAME(x) x##_squares_f32
+#include "ops/common/sum_body.h"
+
+#define T double
+#define TERM SELF
+#define NAME(x) x##_f64
+#include "ops/common/sum_body.h"
+
+#define T double
+#define TERM SQUARE
+#define NAME(x) x##_squares_f64
+#include "ops/common/sum_body.h"
+
+/* Those of one type, term and instruction set. */
+typedef struct {
+    void (*add_blocks)(const rows_plan *p, const void *in, double *sum, int64_t i, int64_t nb);
+    void (*add_rows)(double *restrict total, const void *in, const int64_t *off, int64_t nr,
+                     int64_t nc);
+    void (*store)(void *out, int64_t i, const double *sum, int64_t n, double divisor);
+} kernels;
+#define KERNELS(name) {add_blocks_##name[isa], add_rows_##name[isa], store_##name[isa]}
+
+static kernels kernels_of(const ctn__reduce *s, const ctn_run_args *a)
 {
-    bool dense = s->last_step == 1;
-    if (s->red.dtype == CTN_F32) {
-        const float *v = (const float *)x + off;
-        return dense ? run_f32(v, n) : run_strided_f32(v, n, s->last_step);
-    }
-    const double *v = (const double *)x + off;
-    return dense ? run_f64(v, n) : run_strided_f64(v, n, s->last_step);
+    const ctn__isa isa = ctn__isa_in_use();
+    const bool squares = a->attr[CTN__R_KIND] == CTN__R_SQUARES;
+    const kernels of[2][2] = {{KERNELS(f64), KERNELS(squares_f64)},
+                              {KERNELS(f32), KERNELS(squares_f32)}};
+    return of[s->kept.dtype == CTN_F32][squares];
 }
 
-static double block_sum(const rows_plan *p, const void *x, int64_t base, int64_t block)
-{
-    const ctn__reduce *s = &p->s;
-    int nd = s->red.ndim - 1; /* dimensions that number the lines */
-    if (p->cuts > 1) {
-        int64_t from = block % p->cuts * BLOCK, n = s->last - from < BLOCK ? s->last - from : BLOCK;
-        base += ctn__reduce_offset(&s->red, nd, block / p->cuts) + from * s->last_step;
-        return line_sum(s, x, base, n);
-    }
-    double total = 0;
-    int64_t l = block * p->group, end = l + p->group < p->lines ? l + p->group : p->lines;
-    for (; l < end; l++)
-        total += line_sum(s, x, base + ctn__reduce_offset(&s->red, nd, l), s->last);
-    return total;
-}
+/* ---- rows: the reduced elements are contiguous in memory, or none are ------------------------ */
 
+/* ROOM results at a time, unless they are long enough for a thread of their own. */
 static void sum_rows(const ctn_run_args *a, const ctn__reduce *s, double divisor)
 {
-    rows_plan p = plan_rows(s);
+    const rows_plan p = plan_rows(s);
+    const kernels k = kernels_of(s, a);
     double *part = a->scratch;
-    int64_t total = s->n * p.blocks;
-    const ctn_dtype dt = s->kept.dtype;
+    const int64_t width = s->r < CHUNK ? ROOM : 1, tiles = (s->n + width - 1) / width;
+    const int64_t total = s->n * p.blocks;
     if (p.blocks > 1) {
 #pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN)
-        for (int64_t i = 0; i < total; i++) {
-            int64_t base = ctn__reduce_offset(&s->kept, s->kept.ndim, i / p.blocks);
-            part[i] = block_sum(&p, a->in[0], base, i % p.blocks);
-        }
+        for (int64_t i = 0; i < total; i++) k.add_blocks(&p, a->in[0], part + i, i, 1);
     }
-#pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN && s->n > 1)
-    for (int64_t i = 0; i < s->n; i++) {
-        double sum = 0;
-        for (int64_t b = 0; b < p.blocks && p.blocks > 1; b++) sum += part[i * p.blocks + b];
-        if (p.blocks == 1)
-            sum = block_sum(&p, a->in[0], ctn__reduce_offset(&s->kept, s->kept.ndim, i), 0);
-        ctn__elem_set(a->out[0], dt, i, sum / divisor);
+#pragma omp parallel for schedule(static) if (s->n * s->r > CTN__GRAIN && tiles > 1)
+    for (int64_t t = 0; t < tiles; t++) {
+        double sum[ROOM] = {0};
+        const int64_t i = t * width, n = s->n - i < width ? s->n - i : width;
+        if (p.blocks == 1) k.add_blocks(&p, a->in[0], sum, i, n);
+        else
+            for (int64_t c = 0; c < n; c++)
+                for (int64_t b = 0; b < p.blocks; b++) sum[c] += part[(i + c) * p.blocks + b];
+        k.store(a->out[0], i, sum, n, divisor);
     }
 }
 
@@ -114,17 +125,9 @@ static columns_plan plan_columns(const ctn__reduce *s)
     return p;
 }
 
-static void add_rows(const columns_plan *p, double *total, const char *x, const int64_t *off,
-                     int64_t nr, int64_t nc)
-{
-    const void *v = x;
-    if (nr == 0 || nc == 0) return;
-    if (p->s.red.dtype == CTN_F32) add_rows_f32(total, v, off, nr, nc);
-    else add_rows_f64(total, v, off, nr, nc);
-}
-
 /* total[nc] = the tile's sums over one block of rows; x is its first column. */
-static void tile_sum(const columns_plan *p, double *total, const char *x, int64_t block, int64_t nc)
+static void tile_sum(const columns_plan *p, const kernels *k, double *total, const char *x,
+                     int64_t block, int64_t nc)
 {
     const ctn__reduce *s = &p->s;
     int64_t r0 = block * ROW_BLOCK, r1 = r0 + ROW_BLOCK < p->rows ? r0 + ROW_BLOCK : p->rows;
@@ -134,11 +137,11 @@ static void tile_sum(const columns_plan *p, double *total, const char *x, int64_
         int64_t off[ROWS], n = 0, end = r + ROWS < r1 ? r + ROWS : r1;
         for (int64_t i = r; i < end && i < whole; i++)
             off[n++] = ctn__reduce_offset(&s->red, s->red.ndim, i * p->fold);
-        add_rows(p, total, x, off, n, nc);
+        if (n > 0) k->add_rows(total, x, off, n, nc);
     }
     if (r1 == p->rows && rest > 0) {
         int64_t off = ctn__reduce_offset(&s->red, s->red.ndim, whole * p->fold);
-        add_rows(p, total, x, &off, 1, rest * s->C);
+        k->add_rows(total, x, &off, 1, rest * s->C);
     }
 }
 
@@ -149,20 +152,21 @@ static int64_t tile_width(const columns_plan *p, int64_t tile)
 }
 
 /* Fold the sums of one tile and write its results. */
-static void finish_tile(const columns_plan *p, double *sum, void *y, int64_t group, double divisor)
+static void finish_tile(const columns_plan *p, const kernels *k, double *sum, void *y,
+                        int64_t group, double divisor)
 {
     const ctn__reduce *s = &p->s;
     int64_t tile = group % p->tiles, c0 = tile * COLS, nc = tile_width(p, tile);
     for (int64_t f = 1; f < p->fold; f++)
         for (int64_t c = 0; c < s->C; c++) sum[c] += sum[f * s->C + c];
     if (p->fold > 1) nc = s->C;
-    for (int64_t c = 0; c < nc; c++)
-        ctn__elem_set(y, s->kept.dtype, group / p->tiles * s->C + c0 + c, sum[c] / divisor);
+    k->store(y, group / p->tiles * s->C + c0, sum, nc, divisor);
 }
 
 static void sum_columns(const ctn_run_args *a, const ctn__reduce *s, double divisor)
 {
-    columns_plan p = plan_columns(s);
+    const columns_plan p = plan_columns(s);
+    const kernels k = kernels_of(s, a);
     double *part = a->scratch; /* (outer, tiles, blocks, COLS); unused with one block */
     const int64_t es = (int64_t)ctn_dtype_size(s->kept.dtype);
     const int64_t groups = s->outer * p.tiles, units = groups * p.blocks;
@@ -172,8 +176,8 @@ static void sum_columns(const ctn_run_args *a, const ctn__reduce *s, double divi
         int64_t block = u % p.blocks, group = u / p.blocks, tile = group % p.tiles;
         int64_t base =
             ctn__reduce_offset(&s->kept, s->kept.ndim - 1, group / p.tiles) + tile * COLS;
-        tile_sum(&p, total, (const char *)a->in[0] + base * es, block, tile_width(&p, tile));
-        if (p.blocks == 1) finish_tile(&p, total, a->out[0], group, divisor);
+        tile_sum(&p, &k, total, (const char *)a->in[0] + base * es, block, tile_width(&p, tile));
+        if (p.blocks == 1) finish_tile(&p, &k, total, a->out[0], group, divisor);
     }
     if (p.blocks == 1) return;
 #pragma omp parallel for schedule(static) if (units * COLS > CTN__GRAIN)
@@ -182,7 +186,7 @@ static void sum_columns(const ctn_run_args *a, const ctn__reduce *s, double divi
         int64_t nc = tile_width(&p, g % p.tiles);
         for (int64_t b = 1; b < p.blocks; b++)
             for (int64_t c = 0; c < nc; c++) sum[c] += sum[b * COLS + c];
-        finish_tile(&p, sum, a->out[0], g, divisor);
+        finish_tile(&p, &k, sum, a->out[0], g, divisor);
     }
 }
 

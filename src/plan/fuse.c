@@ -84,7 +84,7 @@ int ctn__plan_readers(const ctn__plan *p, int v, const int **at)
 
 static const ctn__fuse_rule rules[] = {
     ctn__fuse_product_act, ctn__fuse_norm_act,     ctn__fuse_norm_grad,
-    ctn__fuse_loss_seed,   ctn__fuse_row_gradient,
+    ctn__fuse_loss_seed,   ctn__fuse_row_gradient, ctn__fuse_sum_squares,
 };
 /* Tried after all of the rules above, on their results. */
 static const ctn__fuse_rule later[] = {ctn__fuse_conv_affine};

@@ -185,6 +185,7 @@ bool ctn__fuse_product_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_act(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_norm_grad(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_loss_seed(ctn__plan *p, int node, ctn_status *st);
+bool ctn__fuse_sum_squares(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_row_gradient(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_elementwise(ctn__plan *p, int node, ctn_status *st);
 bool ctn__fuse_conv_affine(ctn__plan *p, int node, ctn_status *st);

@@ -278,9 +278,9 @@ static void ref_back(ref *m, rv *y)
         if (r->op == MUL || r->op == MAXIMUM)
             for (int64_t e = 0; e < r->n; e++) {
                 int64_t i = spread(&a->sh, &r->sh, e), j = spread(&b->sh, &r->sh, e);
-                double x = a->v[i], z = b->v[j], half = x == z ? 0.5 : 0;
-                a->g[i] += part(r, e, r->op == MUL ? z : x > z ? 1 : half);
-                b->g[j] += part(r, e, r->op == MUL ? x : z > x ? 1 : half);
+                double x = a->v[i], z = b->v[j], share = x == z ? 0.5 : 1; /* NaN: 1 for both */
+                a->g[i] += part(r, e, r->op == MUL ? z : x < z ? 0 : share);
+                b->g[j] += part(r, e, r->op == MUL ? x : z < x ? 0 : share);
             }
     }
 }

@@ -10,7 +10,7 @@
 #include "ops/common/along.h"
 
 enum { CTN__R_KIND, CTN__R_KEEP, CTN__R_AXIS0 }; /* attributes; no axes means all axes */
-enum { CTN__R_SUM, CTN__R_MEAN, CTN__R_MAX, CTN__R_MIN, CTN__R_PROD };
+enum { CTN__R_SUM, CTN__R_MEAN, CTN__R_MAX, CTN__R_MIN, CTN__R_PROD, CTN__R_SQUARES };
 
 typedef struct {
     ctn_desc kept, red;      /* each has at least one dimension, of length 1 if there is none */

@@ -37,28 +37,35 @@ static int64_t row_offset(const ctn__walk *w, int64_t row)
     return off;
 }
 
-#define COPY_RUN(T)                                               \
-    do {                                                          \
-        const T *x = src;                                         \
-        T *y = dst;                                               \
-        const T c = x[0];                                         \
-        if (stride == 0)                                          \
-            for (int64_t i = 0; i < n; i++) y[i] = c;             \
-        else                                                      \
-            for (int64_t i = 0; i < n; i++) y[i] = x[i * stride]; \
+/* Copies rows of n elements: stride from element to element, by from row to row. */
+#define COPY_ROWS(T)                                                  \
+    do {                                                              \
+        const T *x = src;                                             \
+        T *y = dst;                                                   \
+        for (int64_t r = 0; r < rows; r++, x += by, y += n) {         \
+            const T c = x[0];                                         \
+            if (stride == 0)                                          \
+                for (int64_t i = 0; i < n; i++) y[i] = c;             \
+            else                                                      \
+                for (int64_t i = 0; i < n; i++) y[i] = x[i * stride]; \
+        }                                                             \
     } while (0)
 
-static void copy_run(const void *src, int64_t stride, size_t size, int64_t n, void *dst)
+static void copy_rows(const void *src, size_t size, int64_t rows, int64_t by, int64_t n,
+                      int64_t stride, void *dst)
 {
     if (stride == 1) {
-        memcpy(dst, src, (size_t)n * size);
+        const size_t bytes = (size_t)n * size;
+        for (int64_t r = 0; r < rows; r++)
+            memcpy((char *)dst + (size_t)r * bytes, (const char *)src + r * by * (int64_t)size,
+                   bytes);
         return;
     }
     switch (size) {
-    case 1: COPY_RUN(uint8_t); break;
-    case 2: COPY_RUN(uint16_t); break;
-    case 4: COPY_RUN(uint32_t); break;
-    default: COPY_RUN(uint64_t); break;
+    case 1: COPY_ROWS(uint8_t); break;
+    case 2: COPY_ROWS(uint16_t); break;
+    case 4: COPY_ROWS(uint32_t); break;
+    default: COPY_ROWS(uint64_t); break;
     }
 }
 
@@ -66,12 +73,17 @@ void ctn__walk_copy(const ctn__walk *w, const void *src, size_t size, int64_t fi
                     void *dst)
 {
     const int64_t run = w->dim[w->nd - 1], stride = w->stride[w->nd - 1];
+    const int64_t lines = w->nd > 1 ? w->dim[w->nd - 2] : 1,
+                  by = w->nd > 1 ? w->stride[w->nd - 2] : 0;
     int64_t row = first / run, at = first % run;
-    for (char *to = dst; n > 0; row++, at = 0) {
-        const int64_t m = run - at < n ? run - at : n;
+    for (char *to = dst; n > 0; at = 0) {
+        const bool part = at > 0 || n < run;
+        const int64_t left = lines - row % lines, whole = left < n / run ? left : n / run;
+        const int64_t rows = part ? 1 : whole, m = !part ? run : run - at < n ? run - at : n;
         const int64_t off = row_offset(w, row) + at * stride;
-        copy_run((const char *)src + off * (int64_t)size, stride, size, m, to);
-        to += m * (int64_t)size;
-        n -= m;
+        copy_rows((const char *)src + off * (int64_t)size, size, rows, by, m, stride, to);
+        to += rows * m * (int64_t)size;
+        n -= rows * m;
+        row += rows;
     }
 }
