@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of sum for one element type, included by sum.c for sums of elements and of squares. T
- * is the type, TERM(v) what is added for an element, NAME gives the functions their names. The order
- * of additions is part of the result: see sum.c.
+ * The kernels of sum for one element type, included by sum.c for sums of elements and of squares.
+ * T is the type, TERM(v) what is added for an element, NAME gives the functions their names. The
+ * order of additions is part of the result: see sum.c.
  */
 
 /* Sum of n contiguous elements. A chain of additions in T is at most CHUNK / LANES long. */
