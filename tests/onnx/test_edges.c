@@ -290,6 +290,25 @@ static void test_center_crop_pad(void **state)
     }
 }
 
+/* An axis of three elements becomes empty, and an empty one stays so. */
+static void test_resize_to_nothing(void **state)
+{
+    (void)state;
+    static const float x[3] = {1, 2, 3};
+    static float scales[2][2] = {{1, 0.25f}, {1, 2}};
+    for (int empty = 0; empty < 2; empty++)
+        for (int linear = 0; linear < 2; linear++) {
+            char names[] = "x - s y";
+            float y[1];
+            maker *k = make(13);
+            input(k, "x");
+            output(k, "y");
+            weight(k, "s", 2, 0, scales[empty]);
+            text_attr(k, node(k, "Resize", "r", names), "mode", linear ? "linear" : "nearest");
+            OK(call(k, x, CTN_SHAPE(1, empty ? 0 : 3), y, 0));
+        }
+}
+
 /* A body of Scan without nodes, which exchanges its two states and hands on the element. */
 static void test_scan_exchanges(void **state)
 {
@@ -330,9 +349,9 @@ static void test_scan_exchanges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attention),      cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_mean_variance),  cmocka_unit_test(test_center_crop_pad),
-        cmocka_unit_test(test_scan_exchanges),
+        cmocka_unit_test(test_attention),         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_mean_variance),     cmocka_unit_test(test_center_crop_pad),
+        cmocka_unit_test(test_resize_to_nothing), cmocka_unit_test(test_scan_exchanges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

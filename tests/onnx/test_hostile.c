@@ -250,6 +250,27 @@ static void test_reads(void **state)
     node(k, "SequenceAt", "n", at);
     refused("SequenceAt", k, CTN_EARG, "of a sequence of 0");
 
+    char none[] = "s", size[] = "s y";
+    k = model(13);
+    node(k, "SequenceEmpty", "e", none);
+    node(k, "Size", "n", size);
+    refused("Size", k, CTN_EFORMAT, "input 0 is not a tensor");
+
+    char nothing[] = "- y";
+    k = model(13);
+    node(k, "Size", "n", nothing);
+    refused("Size", k, CTN_EFORMAT, "input 0 is not a tensor");
+
+    static int64_t tuple[3] = {0, 0, 0};
+    for (int batch = 0; batch < 2; batch++) { /* three indices of two dimensions; no tuples left */
+        char make_x[] = "d x", gather[] = "x i y";
+        k = model(13);
+        zeros(k, "d", make_x, UINT8, 2, shape);
+        integers(k, "i", batch ? 1 : 3, tuple);
+        int_attr(k, node(k, "GatherND", "n", gather), "batch_dims", batch);
+        refused("GatherND", k, CTN_ESHAPE, "the indices do not fit 2 dimensions");
+    }
+
     static const struct {
         const char *op, *names; /* x: the input, e: no number, n: one, s: four */
     } all[] = {{"TopK", "x e y"},   {"CumSum", "x e y"},   {"Trilu", "x e y"},
