@@ -92,6 +92,20 @@ static ctn_status make_rfft(ctn_module **m, ctn_context *ctx, const char *name)
     return ctn_sequential_new(m, ctx, 2, part);
 }
 
+static ctn_tensor *shifted(const char *at, ctn_tensor *x)
+{
+    return ctn_roll_at(at, x, -1, 2);
+}
+
+static ctn_status make_roll(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    ctn_module *part[2] = {NULL};
+    (void)name;
+    CTN_TRY(ctn_linear_new(&part[0], ctx, 6, 6, NULL));
+    CTN_TRY(ctn_activation_new(&part[1], ctx, shifted));
+    return ctn_sequential_new(m, ctx, 2, part);
+}
+
 /* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may
  * be open as well. */
 typedef enum { SAMPLES, SEQUENCES, NODES, EDGES } first;
@@ -157,6 +171,7 @@ static const net nets[] = {
     {"gru", make_gru, false, 1, {VALUES(8, 6)}},
     {"rnn", make_rnn, false, 1, {VALUES(8, 6)}},
     {"rfft", make_rfft, false, 1, {VALUES(5, 6)}},
+    {"roll", make_roll, false, 1, {VALUES(5, 6)}},
     {"gcn", make_gcn, false, 2, {GRAPH_IN}},
     {"gat", make_gat, false, 2, {GRAPH_IN}},
     {"meshgraphnet", make_meshgraphnet, false, 3, {GRAPH_IN, {{CTN_F32, 1, {2}, 0}, 0, EDGES}}},
