@@ -2,13 +2,14 @@
  *
  * What the gradient exchange decides by itself, with threads as ranks: the bucket size together
  * with the algorithm, whether to use the progress thread, measured in the first steps, and the
- * type in which the values of sharded updates come back.
+ * type in which the values of sharded updates come back. Also a failing allocation.
  * Labels: threads
  */
 #include "ranks.h"
 
 #include "comm/comm.h"
 #include "optim/optim.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 enum { IN = 96, HIDDEN = 400, OUT = 5, ROWS = 6, STEPS = 14, MOST_VARS = 8, BUCKET = 4096 };
@@ -355,12 +356,45 @@ static void test_held_back(void **state)
             on_ranks(size, CTN_MODE_PLANNED, held_back, &(held_case){1000 * (k % 3), k == 3});
 }
 
+/* ---- a failing allocation -------------------------------------------------------------------- */
+
+static ctn_status open_exchange(void)
+{
+    float w[8] = {0}, g[8] = {0};
+    ctn_comm *c = NULL;
+    ctn__exchange *x = NULL;
+    CTN_TRY(ctn_comm_loopback(&c, 1, NULL));
+    const ctn_status st = ctn__exchange_new(&x, c, w, g, 8,
+                                            &(ctn__exchange_opt){.type = CTN_F32,
+                                                                 .wire = CTN_F32,
+                                                                 .progress = CTN_DIST_POLLS});
+    assert_false(ctn__exchange_free(x));
+    ctn_comm_free(c);
+    return st;
+}
+
+static void test_no_memory(void **state)
+{
+    failing_once memory = {0};
+    (void)state;
+    OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
+    do {
+        memory.fail_at++;
+        memory.calls = 0;
+        const ctn_status st = open_exchange();
+        assert_int_equal(memory.live, 0);
+        if (memory.calls < memory.fail_at) OK(st);
+        else assert_fails(st, CTN_ENOMEM, "");
+    } while (memory.calls >= memory.fail_at);
+    OK(ctn_set_allocator(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decisions),  cmocka_unit_test(test_known_choices),
         cmocka_unit_test(test_low_values), cmocka_unit_test(test_low_values_lamb),
-        cmocka_unit_test(test_held_back),
+        cmocka_unit_test(test_held_back),  cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
