@@ -570,6 +570,16 @@ static void test_fpmode(void **state)
         assert_int_equal(seen, underflow);
         if (FLUSHES && underflow) assert_true(product[team - 1] == 0.0f);
     }
+    /* The other threads only join the team of leave, and get the mode of the first. */
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp master
+        ctn__fpmode_enter(m);
+    }
+    (void)ctn__fpmode_leave(m);
+#pragma omp parallel num_threads(THREADS)
+    after[omp_get_thread_num()] = fp_now();
+    for (int i = 0; i < team; i++) assert_int_equal(after[i], host);
     /* Flags that the host raised before are neither counted nor lost. */
     volatile float lost = tiny * tiny;
     unsigned flagged = fp_now();
