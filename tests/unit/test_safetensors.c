@@ -18,6 +18,7 @@
 #include "support/ok.h"
 
 #include "io/safetensors.h"
+#include "io/safetensors_json.h"
 
 #ifndef CTN_HAVE_YYJSON
 
@@ -497,6 +498,16 @@ static void test_index(void **state)
     assert_byte(f, "0", 2);
     assert_null(ctn__st_find(f, "d"));
     assert_int_equal(ctn__st_metadata_count(f), 0);
+    ctn__st_close(f);
+
+    char *json = NULL;
+    OK(ctn__st_json_index_write(1, (const char *const[]){"c"},
+                                (const char *const[]){"2.safetensors"}, 12, &json));
+    assert_non_null(strstr(json, "\"total_size\": 12"));
+    write_index(json);
+    ctn__free(json);
+    OK(ctn__st_open(&f, INDEX));
+    assert_byte(f, "c", 2);
     ctn__st_close(f);
 
     write_index("{\"weight_map\": {}}");
