@@ -201,6 +201,8 @@ static void test_refusals(void **state)
     OK(ctn_var_set(v, x, sizeof x));
     assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL)), CTN_EARG,
                  "bias is (3)");
+    assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_HE_NORMAL, .fan_in = 3)),
+                 CTN_EARG, "set fan_in and fan_out");
     assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_ORTHOGONAL)), CTN_EARG,
                  "at least 2");
     assert_fails(ctn_var_init(v, CTN_OPT(ctn_init, .kind = CTN_INIT_IDENTITY)), CTN_EARG,

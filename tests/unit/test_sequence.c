@@ -218,6 +218,9 @@ static void run_tree(ctn_module *made, gates_fn *gates, int leaves)
     assert_refused(CTN_EARG, "only one of h and c");
     assert_int_equal(ctn_call_multi(m, tx, tc, tx).n, 0);
     assert_refused(CTN_ESHAPE, "c is (3,2); expected (N,in) and twice (children,N,4)");
+    ctn_tensor *narrow = ctn_slice(th, 2, 0, H - 1);
+    assert_int_equal(ctn_call_multi(m, tx, narrow, narrow).n, 0);
+    assert_refused(CTN_ESHAPE, "expected (N,in) and twice (children,N,4)");
     (void)ctn_scope_end(ctx);
     ctn_error_clear();
     assert_near("h", got[0][0], expected[0][0], NODES * H);

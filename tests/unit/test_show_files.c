@@ -141,6 +141,12 @@ static void test_chart(void **state)
     assert_non_null(strstr(t, "x=\"58\" y=\"273\">0<"));
     ctn__free(t);
 
+    s.x = (const double[]){30, 40, 50}; /* the ticks begin there too */
+    t = chart_of(&s, 1, true);
+    assert_non_null(strstr(t, "x=\"58\" y=\"273\">30<"));
+    assert_non_null(strstr(t, "x=\"582\" y=\"273\">50<"));
+    ctn__free(t);
+
     s = (ctn__series){.name = "loss", .n = N, .x = x, .y = y}; /* 1 to 4.5e-5 */
     t = chart_of(&s, 1, true);
     assert_non_null(strstr(t, ">0.0001</text>"));
