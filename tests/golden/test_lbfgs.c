@@ -298,6 +298,32 @@ static void frozen_parameters_stay(void **state)
     end(&net, ctx);
 }
 
+/* 3 x - log(x) */
+static ctn_tensor *barrier(void *user, ctn_context *ctx)
+{
+    ctn_tensor *x = ctn_use(var[0]);
+    (void)user, (void)ctx;
+    return ctn_sum(ctn_sub(ctn_scale(x, 3), ctn_log(x)), CTN_ALL_AXES, 0);
+}
+
+/* The first points of the search are below 0, where the loss is NaN. */
+static void a_search_leaves_nan(void **state)
+{
+    (void)state;
+    double x[3] = {1, 1, 1}, first;
+    ctn_context *ctx = begin(&points, 1);
+    ctn_optim *o;
+    OK(ctn_var_set(var[0], x, sizeof x));
+    OK(ctn_lbfgs_new(&o, (ctn_vars){1, var, NULL},
+                     CTN_OPT(ctn_lbfgs_opt, .lr = 10, .iterations = 1, .evaluations = 25)));
+    OK(ctn_lbfgs_step(o, barrier, NULL, &first));
+    near("barrier", 0, first, 9);
+    OK(ctn_var_get(var[0], x, sizeof x));
+    for (int i = 0; i < 3; i++) assert_true(x[i] > 0 && x[i] < 1);
+    ctn_optim_free(o);
+    end(&points, ctx);
+}
+
 static ctn_tensor *nothing(void *user, ctn_context *ctx)
 {
     (void)user;
@@ -368,6 +394,7 @@ int main(void)
         cmocka_unit_test(threads_and_resume_keep_the_bits),
         cmocka_unit_test(frozen_parameters_stay),
         cmocka_unit_test(other_gradients_do_not_count),
+        cmocka_unit_test(a_search_leaves_nan),
         cmocka_unit_test(errors_name_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,6 +309,22 @@ static void test_resize_to_nothing(void **state)
         }
 }
 
+/* A matrix has no spatial dimensions. Its size stays the same. */
+static void test_resize_matrix(void **state)
+{
+    (void)state;
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    char names[] = "x - s y";
+    float scales[2] = {1, 1}, y[6];
+    maker *k = make(18);
+    input(k, "x");
+    output(k, "y");
+    weight(k, "s", 2, 0, scales);
+    node(k, "Resize", "resize", names);
+    OK(call(k, x, CTN_SHAPE(2, 3), y, 6));
+    assert_memory_equal(y, x, sizeof x);
+}
+
 /* A body of Scan without nodes, which exchanges its two states and hands on the element. */
 static void test_scan_exchanges(void **state)
 {
@@ -352,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_attention),         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_mean_variance),     cmocka_unit_test(test_center_crop_pad),
         cmocka_unit_test(test_resize_to_nothing), cmocka_unit_test(test_scan_exchanges),
+        cmocka_unit_test(test_resize_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

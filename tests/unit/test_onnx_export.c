@@ -106,6 +106,21 @@ static ctn_status make_roll(ctn_module **m, ctn_context *ctx, const char *name)
     return ctn_sequential_new(m, ctx, 2, part);
 }
 
+/* Reflects two values, with more padding than values. */
+static ctn_tensor *reflected(const char *at, ctn_tensor *x)
+{
+    return ctn_pad_by_at(at, x, CTN_PAD_REFLECT, (const int64_t[]){0, 3}, (const int64_t[]){0, 1});
+}
+
+static ctn_status make_reflect(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    ctn_module *part[2] = {NULL};
+    (void)name;
+    CTN_TRY(ctn_linear_new(&part[0], ctx, 2, 2, NULL));
+    CTN_TRY(ctn_activation_new(&part[1], ctx, reflected));
+    return ctn_sequential_new(m, ctx, 2, part);
+}
+
 /* Sizes of the first dimension: samples; in graphs, nodes and edges. Of sequences, the length may
  * be open as well. */
 typedef enum { SAMPLES, SEQUENCES, NODES, EDGES } first;
@@ -172,6 +187,7 @@ static const net nets[] = {
     {"rnn", make_rnn, false, 1, {VALUES(8, 6)}},
     {"rfft", make_rfft, false, 1, {VALUES(5, 6)}},
     {"roll", make_roll, false, 1, {VALUES(5, 6)}},
+    {"reflect", make_reflect, false, 1, {{{CTN_F32, 1, {2}, 0}, 0, SAMPLES}}},
     {"gcn", make_gcn, false, 2, {GRAPH_IN}},
     {"gat", make_gat, false, 2, {GRAPH_IN}},
     {"meshgraphnet", make_meshgraphnet, false, 3, {GRAPH_IN, {{CTN_F32, 1, {2}, 0}, 0, EDGES}}},

@@ -147,6 +147,7 @@ static void results_that_are_not_read(void **state)
     OK(ctn_scope_end(c));
     OK(ctn_context_visit_plan(c, look, &s));
     assert_int_equal(s.found.bytes, (8 * 16 + 10 * 16 + 1) * 4 + 8 * 8);
+    assert_int_equal(s.found.flops, 6 * 8 * 16 * 10); /* with both gradients */
     ctn_context_free(c);
 }
 

@@ -135,6 +135,11 @@ static void test_refused_weights(void **state)
     ctn_error_clear();
     assert_fails(ctn_rnn(in, &none, NULL, &y, NULL), CTN_EARG, "weights are NULL");
     ctn_error_clear();
+    const ctn_rnn_weights low = {.w_ih = ctn_input(ctx, w, CTN_BF16, CTN_SHAPE(H, I)),
+                                 .w_hh = ctn_input(ctx, w, CTN_BF16, CTN_SHAPE(H, H))};
+    assert_fails(ctn_rnn(ctn_cast(in, CTN_BF16), &low, NULL, &y, NULL), CTN_EDTYPE,
+                 "rnn: input is bf16, expected f32 or f64");
+    ctn_error_clear();
     OK(ctn_scope_end(ctx));
 }
 

@@ -181,6 +181,10 @@ static void test_refused_calls(void **state)
     EXPECT_NULL(CTN_ESHAPE, ctn_tril(ctn_reshape(x, 1, (const int64_t[]){-1}), 0));
     EXPECT_NULL(CTN_ESHAPE, ctn_pad(x, (const int64_t[]){0, -1}, NULL, 0));
     EXPECT_NULL(CTN_ESHAPE, ctn_slice(x, 0, 0, 5));
+    const int64_t samples[] = {(INT64_C(1) << 30) + 1, 1, 1}, apart[3] = {0};
+    ctn_tensor *most = ctn_input_strided(ctx, values, CTN_F32, 3, samples, apart);
+    EXPECT_NULL(CTN_ESHAPE,
+                ctn_conv(most, ctn_reshape(matrix(1, 1), CTN_SHAPE(1, 1, 1)), NULL, NULL));
     EXPECT_NULL(CTN_EDTYPE, ctn_embedding(x, x));
     assert_int_equal(ctn_topk(x, 4, -1, out, NULL), CTN_ESHAPE);
     ctn_error_clear();

@@ -140,6 +140,10 @@ static void test_chart(void **state)
     assert_non_null(strstr(t, "x=\"50\" y=\"258\">0.0<"));
     assert_non_null(strstr(t, "x=\"58\" y=\"273\">0<"));
     ctn__free(t);
+    s.y = (const double[]){5, 6, 7}; /* far from 0: the axis begins at 5 */
+    t = chart_of(&s, 1, true);
+    assert_non_null(strstr(t, "d=\"M58 254L320 155L582 56\""));
+    ctn__free(t);
 
     s.x = (const double[]){30, 40, 50}; /* the ticks begin there too */
     t = chart_of(&s, 1, true);
@@ -349,6 +353,22 @@ static void test_log_without_number(void **state)
     OK(ctn_trainer_run(t.tr));
     const char *text = file_text("log.jsonl", NULL);
     if (!strstr(text, "\"unknown\":null")) fail_msg("the log is %s", text);
+    drop(&t);
+}
+
+/* The title is the last part of the name if all curves have the same one. */
+static void test_plot_title(void **state)
+{
+    (void)state;
+    training t;
+    make(&t, 1, 0);
+    OK(ctn_extend_observe(t.tr, NULL, "other/loss", a_value, NULL));
+    OK(ctn_extend_plot(t.tr, NULL, (const char *const[]){"train/loss", "other/loss", NULL},
+                       "same.svg"));
+    OK(ctn_extend_plot(t.tr, NULL, plotted, "mixed.svg"));
+    OK(ctn_trainer_run(t.tr));
+    assert_non_null(strstr(file_text("same.svg", NULL), "<title>loss</title>"));
+    assert_non_null(strstr(file_text("mixed.svg", NULL), "<title>values</title>"));
     drop(&t);
 }
 
@@ -677,6 +697,7 @@ int main(void)
         cmocka_unit_test(test_chart),
         cmocka_unit_test_setup_teardown(test_training, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_without_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plot_title, setup, teardown),
         cmocka_unit_test_setup_teardown(test_param_plot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 #ifdef CTN_HAVE_PROTOBUFC

@@ -590,6 +590,8 @@ static void test_other_modules(void **state)
     call_once(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 4, 6), CTN_SHAPE(2, 3, 2, 4));
     OK(ctn_flatten_new(&m, ctx));
     call_once(ctx, m, CTN_F32, CTN_SHAPE(2, 3, 4), CTN_SHAPE(2, 12));
+    OK(ctn_flatten_new(&m, ctx));
+    call_once(ctx, m, CTN_F32, 0, NULL, CTN_SHAPE(1, 1)); /* a scalar */
     assert_fails(ctn_batch_norm_new(&m, ctx, 0, NULL), CTN_EARG, "0 channels");
     assert_fails(ctn_group_norm_new(&m, ctx, 2, 3, NULL), CTN_EARG, "3 channels in 2 groups");
     static const int64_t ones[CTN_MAX_DIMS + 1] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
