@@ -325,6 +325,75 @@ static void test_resize_matrix(void **state)
     assert_memory_equal(y, x, sizeof x);
 }
 
+/* Integers known before the run have a mean too. */
+static void test_mean_of_integers(void **state)
+{
+    (void)state;
+    int64_t x[2] = {1, 5};
+    char mean[] = "x m", cast[] = "m y";
+    float y;
+    maker *k = make(13);
+    integers(k, "x", 2, x);
+    output(k, "y");
+    int_attr(k, node(k, "ReduceMean", "mean", mean), "keepdims", 0);
+    int_attr(k, node(k, "Cast", "cast", cast), "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+    OK(call(k, NULL, 0, NULL, &y, 1));
+    assert_close("mean of integers", 0, y, 3);
+}
+
+/* An empty list as a constant: the shape of a scalar. */
+static void test_empty_constant(void **state)
+{
+    (void)state;
+    static const float x[1] = {7};
+    char list[] = "s", names[] = "x s y";
+    float y;
+    maker *k = make(13);
+    input(k, "x");
+    output(k, "y");
+    ints_attr(k, node(k, "Constant", "list", list), "value_ints", 0, NULL);
+    node(k, "Reshape", "reshape", names);
+    OK(call(k, x, CTN_SHAPE(1), &y, 1));
+    assert_close("empty constant", 0, y, 7);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* A clip, which is never reached here, makes an LSTM take step by step. */
+static void test_lstm_steps(void **state)
+{
+    (void)state;
+    enum { STEPS = 3 };
+    static const float x[STEPS] = {0.5f, -1, 2};
+    static float w[4] = {0.3f, -0.7f, 1.1f, 0.9f}, r[4] = {0.2f, 0.4f, -0.6f, 0.8f};
+    char names[] = "x w r y";
+    float y[STEPS];
+    double h = 0, c = 0;
+    maker *k = make(14);
+    input(k, "x");
+    output(k, "y");
+    for (int i = 0; i < 2; i++) { /* (1,4,1) */
+        Onnx__TensorProto *t = weight(k, i == 0 ? "w" : "r", 1, 4, i == 0 ? w : r);
+        t->dims[2] = 1;
+        t->n_dims = 3;
+        t->n_float_data = 4;
+    }
+    Onnx__NodeProto *n = node(k, "LSTM", "lstm", names);
+    int_attr(k, n, "hidden_size", 1);
+    float_attr(k, n, "clip", 100);
+    OK(call(k, x, CTN_SHAPE(STEPS, 1, 1), y, STEPS));
+    for (int t = 0; t < STEPS; t++) {
+        double of[4]; /* i, o, f, c */
+        for (int g = 0; g < 4; g++) {
+            of[g] = (double)w[g] * (double)x[t] + (double)r[g] * h;
+            of[g] = g < 3 ? 1 / (1 + exp(-of[g])) : tanh(of[g]);
+        }
+        c = of[2] * c + of[0] * of[3];
+        h = of[1] * tanh(c);
+        assert_close("lstm", t, y[t], h);
+    }
+}
+
 /* A body of Scan without nodes, which exchanges its two states and hands on the element. */
 static void test_scan_exchanges(void **state)
 {
@@ -368,7 +437,8 @@ int main(void)
         cmocka_unit_test(test_attention),         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_mean_variance),     cmocka_unit_test(test_center_crop_pad),
         cmocka_unit_test(test_resize_to_nothing), cmocka_unit_test(test_scan_exchanges),
-        cmocka_unit_test(test_resize_matrix),
+        cmocka_unit_test(test_resize_matrix),     cmocka_unit_test(test_mean_of_integers),
+        cmocka_unit_test(test_empty_constant),    cmocka_unit_test(test_lstm_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,34 @@ static void test_any_ranks(void **state)
     }
 }
 
+static ctn_status one_byte(void *object, ctn_state_fn fn, void *user)
+{
+    return fn(user, "byte", CTN_U8, 0, NULL, object);
+}
+
+static void saves_a_byte(job *j)
+{
+    training t = {0};
+    ctn__ckpt *k = NULL;
+    unsigned char byte = 7;
+    TRY(j, start_training(&t, j, 0, 5));
+    t.part[2] = (ctn_state_part){"p", one_byte, &byte};
+    TRY(j, save(j, &t, "byte"));
+    byte = 0;
+    TRY(j, ctn__ckpt_open(&k, NULL, "byte"));
+    TRY(j, ctn__ckpt_load(k, 3, t.part));
+    ctn__ckpt_close(k);
+    CHECK(j, byte == 7, "the byte is %d", byte);
+    end_training(&t);
+}
+
+/* The smallest elements are written as well. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    on_ranks(1, CTN_MODE_PLANNED, saves_a_byte, NULL);
+}
+
 /* A resumed training must not choose its allreduce again, because another algorithm adds gradients
  * in another order. */
 static void chooses_once(job *j)
@@ -485,10 +513,15 @@ static int use_new_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),      cmocka_unit_test(test_sum_of_sizes),
-        cmocka_unit_test(test_any_ranks),   cmocka_unit_test(test_allreduce_is_kept),
-        cmocka_unit_test(test_cannot_save), cmocka_unit_test(test_unusual_names),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_repeated_lines),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_sum_of_sizes),
+        cmocka_unit_test(test_any_ranks),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_allreduce_is_kept),
+        cmocka_unit_test(test_cannot_save),
+        cmocka_unit_test(test_unusual_names),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_repeated_lines),
     };
     return cmocka_run_group_tests(tests, use_new_folder, NULL);
 }

@@ -107,7 +107,7 @@ static ctn_tensor *loss_of(void *self, ctn_step *s)
     if (kind == NAN_LOSS) x = ctn_scale(x, NAN); /* spoils the running statistics too */
     ctn_tensor *loss = ctn_softmax_cross_entropy(ctn_call(t->net, x), ctn_step_input(s, 1));
     if (kind == INF_LOSS) loss = ctn_shift(loss, INFINITY); /* its gradient is finite */
-    if (kind == BIG_LOSS) loss = ctn_shift(loss, 100);
+    if (kind == BIG_LOSS) loss = ctn_shift(loss, 5);
     if (kind == NAN_GRADIENT) /* 0 with the gradient 0 * infinity */
         loss = ctn_add(loss, ctn_sqrt(ctn_scale(loss, 0)));
     return loss;

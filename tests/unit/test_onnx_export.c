@@ -83,6 +83,21 @@ static ctn_tensor *frequencies(const char *at, ctn_tensor *x)
     return ctn_rfft_at(at, x, 2, (const int64_t[]){1, 2}, CTN_FFT_ORTHO);
 }
 
+static ctn_tensor *values_again(const char *at, ctn_tensor *x)
+{
+    x = ctn_rfft_at(at, x, 1, (const int64_t[]){2}, CTN_FFT_BACKWARD);
+    return ctn_irfft_at(at, x, 1, (const int64_t[]){2}, 6, CTN_FFT_BACKWARD);
+}
+
+static ctn_status make_irfft(ctn_module **m, ctn_context *ctx, const char *name)
+{
+    ctn_module *part[2] = {NULL};
+    (void)name;
+    CTN_TRY(ctn_linear_new(&part[0], ctx, 6, 6, NULL));
+    CTN_TRY(ctn_activation_new(&part[1], ctx, values_again));
+    return ctn_sequential_new(m, ctx, 2, part);
+}
+
 static ctn_status make_rfft(ctn_module **m, ctn_context *ctx, const char *name)
 {
     ctn_module *part[2] = {NULL};
@@ -188,6 +203,7 @@ static const net nets[] = {
     {"rfft", make_rfft, false, 1, {VALUES(5, 6)}},
     {"roll", make_roll, false, 1, {VALUES(5, 6)}},
     {"reflect", make_reflect, false, 1, {{{CTN_F32, 1, {2}, 0}, 0, SAMPLES}}},
+    {"irfft", make_irfft, false, 1, {VALUES(5, 6)}},
     {"gcn", make_gcn, false, 2, {GRAPH_IN}},
     {"gat", make_gat, false, 2, {GRAPH_IN}},
     {"meshgraphnet", make_meshgraphnet, false, 3, {GRAPH_IN, {{CTN_F32, 1, {2}, 0}, 0, EDGES}}},
@@ -628,6 +644,7 @@ static void test_versions(void **state)
 /* Values in a second file, a fixed batch, other names. */
 static void test_options(void **state)
 {
+    static const char *const keys[] = {"location", "offset", "length"};
     const net *t = find_net("mlp");
     ctn_context *ctx = NULL;
     ctn_module *m = NULL;
@@ -648,6 +665,7 @@ static void test_options(void **state)
     for (size_t i = 0; i < g->n_initializer; i++) {
         const Onnx__TensorProto *w = g->initializer[i];
         const ctn_var *v = ctn_module_find(m, w->name);
+        for (int k = 0; k < 3; k++) assert_string_equal(w->external_data[k]->key, keys[k]);
         assert_string_equal(w->external_data[0]->value, "out.onnx.data");
         const size_t bytes = (size_t)atoll(w->external_data[2]->value);
         assert_int_equal(bytes, ctn__bytes(&v->d));
@@ -756,6 +774,35 @@ static void test_outputs(void **state)
     unlink("same.onnx");
 }
 
+/* As many inputs and outputs as there can be. */
+static void test_most_tensors(void **state)
+{
+    ctn_context *ctx = NULL;
+    static const float data[6];
+    ctn_tensors x = {.n = CTN_MAX_TENSORS}, y = x;
+    char name[16];
+    (void)state;
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_scope_begin(ctx));
+    for (int i = 0; i < CTN_MAX_TENSORS; i++) {
+        x.t[i] = ctn_input(ctx, data, CTN_F32, CTN_SHAPE(2, 3));
+        y.t[i] = ctn_exp(x.t[i]);
+    }
+    OK(ctn_onnx_export("most.onnx", x, y, NULL));
+    OK(ctn_scope_end(ctx));
+    Onnx__ModelProto *p = read_model("most.onnx");
+    check_order(p->graph);
+    assert_int_equal(p->graph->n_input, CTN_MAX_TENSORS);
+    assert_int_equal(p->graph->n_output, CTN_MAX_TENSORS);
+    for (int i = 1; i < CTN_MAX_TENSORS; i++) {
+        snprintf(name, sizeof name, "output%d", i + 1);
+        assert_string_equal(p->graph->output[i]->name, name);
+    }
+    onnx__model_proto__free_unpacked(p, NULL);
+    ctn_context_free(ctx);
+    unlink("most.onnx");
+}
+
 static failing_once memory;
 
 static ctn_status export_once(const net *t)
@@ -810,6 +857,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_most_tensors),
         cmocka_unit_test(test_depends_on_batch),
     };
     if (argc > 1 && strcmp(argv[1], "--list") == 0) {

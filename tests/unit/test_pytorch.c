@@ -240,13 +240,15 @@ static void put_int(pickle *p, int64_t x)
     ADD(p, "\x8a\x08");
     put(p, (const char *)eight, 8);
 }
-/* A call that rebuilds a tensor of two dimensions on storage `key`. */
-static void put_tensor(pickle *p, const char *key, int64_t offset, const int64_t size[2],
-                       const int64_t stride[2])
+/* A call that rebuilds a tensor of two dimensions on storage `key` of this type. */
+static void put_typed(pickle *p, const char *type, const char *key, int64_t offset,
+                      const int64_t size[2], const int64_t stride[2])
 {
     ADD(p, "ctorch._utils\n_rebuild_tensor_v2\n((");
     put_text(p, "storage");
-    ADD(p, "ctorch\nFloatStorage\n");
+    ADD(p, "ctorch\n");
+    put(p, type, strlen(type));
+    ADD(p, "\n");
     put_text(p, key);
     put_text(p, "cpu");
     put_int(p, 4);
@@ -259,6 +261,11 @@ static void put_tensor(pickle *p, const char *key, int64_t offset, const int64_t
         ADD(p, "\x86");
     }
     ADD(p, "\x89}tR");
+}
+static void put_tensor(pickle *p, const char *key, int64_t offset, const int64_t size[2],
+                       const int64_t stride[2])
+{
+    put_typed(p, "FloatStorage", key, offset, size, stride);
 }
 
 /* An archive with this pickle and a storage of the floats 1, 2, 3, 4. */
@@ -308,6 +315,14 @@ static void test_made(void **state)
     assert_int_equal(ctn__pt_count(f), 1);
     OK(ctn__pt_read(f, ctn__pt_at(f, 0), values));
     assert_true(values[0] == 1 && values[1] == 3 && values[2] == 2 && values[3] == 4);
+    ctn__pt_close(f);
+    unsigned char byte = 0; /* an array of one byte */
+    begin_dict(&p);
+    put_typed(&p, "ByteStorage", "0", 3, SIZES(1, 1), SIZES(1, 1));
+    ADD(&p, "s.");
+    OK(read_pickle(&p, &f));
+    OK(ctn__pt_read(f, ctn__pt_at(f, 0), &byte));
+    assert_int_equal(byte, 0x3f);
     ctn__pt_close(f);
 }
 

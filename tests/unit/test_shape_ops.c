@@ -45,17 +45,23 @@ static void expect_when_read(ctn_tensor *t, const char *text)
     ctn_error_clear();
 }
 
-enum { EMBEDDING, GATHER, SCATTER_ADD, ONE_HOT, EMBEDDING_GRAD, NCALLS };
+enum { EMBEDDING, GATHER, SCATTER_ADD, ONE_HOT, EMBEDDING_GRAD, SCATTER_GRAD, NCALLS };
 
 static ctn_tensor *call(int which, const int64_t *index)
 {
     ctn_tensor *x = matrix(4, 3), *i = ctn_input(ctx, index, CTN_I64, CTN_SHAPE(2, 3));
-    ctn_tensor *gx;
+    ctn_tensor *gx, *y;
     switch (which) {
     case EMBEDDING: return ctn_embedding(x, i);
     case GATHER: return ctn_gather(x, i, 0);
     case SCATTER_ADD: return ctn_scatter_add(x, i, matrix(2, 3), 0);
     case ONE_HOT: return ctn_one_hot(i, 4, CTN_F32);
+    case SCATTER_GRAD: /* in a scope of its own, so that only the gradient is computed */
+        ctn_scope_begin(ctx);
+        y = ctn_with_grad(matrix(2, 3));
+        assert_int_equal(ctn_grad(ctn_sum(ctn_scatter(x, i, y, 0), CTN_ALL_AXES, 0), 1, &y, &gx),
+                         CTN_OK);
+        return ctn_scope_return(ctx, gx);
     default: break;
     }
     x = ctn_with_grad(x);
@@ -65,8 +71,8 @@ static ctn_tensor *call(int which, const int64_t *index)
 
 static void test_index_out_of_range(void **state)
 {
-    static const char *const name[NCALLS] = {"embedding", "gather", "scatter_add", "one_hot",
-                                             "embedding"};
+    static const char *const name[NCALLS] = {"embedding", "gather",    "scatter_add",
+                                             "one_hot",   "embedding", "scatter"};
     static const int64_t wrong[] = {4, -1, INT64_MAX, INT64_MIN};
     (void)state;
     for (int k = 0; k < NCALLS; k++) {
