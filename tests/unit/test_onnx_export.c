@@ -780,7 +780,7 @@ static void test_most_tensors(void **state)
     ctn_context *ctx = NULL;
     static const float data[6];
     ctn_tensors x = {.n = CTN_MAX_TENSORS}, y = x;
-    char name[16];
+    char name[24];
     (void)state;
     OK(ctn_context_new(&ctx, NULL));
     OK(ctn_scope_begin(ctx));
