@@ -127,6 +127,36 @@ static double difference(network net, ctn_precision precision)
     return most;
 }
 
+enum { ROWS = 70, WIDTH = 64 };
+
+/* Norms of the rows of a transposed matrix. In a scope of its own, whose plan need not keep the
+ * squares. */
+static void norms(ctn_mode mode, double y[WIDTH])
+{
+    static double x[ROWS * WIDTH];
+    ctn_context *ctx = NULL;
+    for (int i = 0; i < ROWS * WIDTH; i++) x[i] = sin(i + 0.1);
+    OK(ctn_context_new(&ctx, CTN_OPT(ctn_context_opt, .mode = mode)));
+    OK(ctn_scope_begin(ctx));
+    OK(ctn_scope_begin(ctx));
+    const int64_t turned[] = {1, 0}, axis[] = {1};
+    ctn_tensor *t = ctn_transpose(ctn_input(ctx, x, CTN_F64, CTN_SHAPE(ROWS, WIDTH)), 2, turned);
+    t = ctn_scope_return(ctx, ctn_norm(t, 2, 1, axis, 0));
+    OK(ctn_read(t, y, WIDTH * sizeof *y));
+    OK(ctn_scope_end(ctx));
+    ctn_context_free(ctx);
+}
+
+/* A sum of squares adds in the order of its operand, which a view must not change. */
+static void norms_are_equal(void **state)
+{
+    double eager[WIDTH], planned[WIDTH];
+    (void)state;
+    norms(CTN_MODE_EAGER, eager);
+    norms(CTN_MODE_PLANNED, planned);
+    assert_memory_equal(eager, planned, sizeof eager);
+}
+
 static void f64_is_equal(void **state)
 {
     (void)state;
@@ -154,7 +184,8 @@ static void f32_is_close(void **state)
 int main(void)
 {
     setenv("CATENA_TUNE", "0", 1); /* eager mode never times kernels */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(f64_is_equal),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(norms_are_equal),
+                                       cmocka_unit_test(f64_is_equal),
                                        cmocka_unit_test(f32_is_equal),
                                        cmocka_unit_test(f32_is_close)};
     return cmocka_run_group_tests(tests, NULL, NULL);

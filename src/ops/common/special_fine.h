@@ -51,7 +51,7 @@ CTN__VECTOR float ctn__powf(float x, float y)
     t = t > 200.0 ? 200.0 : t;
     t = t < -200.0 ? -200.0 : t;
     float r = (float)ctn__exp_wide(t);
-    r = a == 1.0f || y == 0.0f ? 1.0f : r;
+    r = a == 1.0f ? 1.0f : r;
     const int whole = b >= big || (b + big) - big == b;
     const int even = half >= big || (half + big) - big == half;
     const float negative = whole ? even ? r : -r : a == 0.0f || a > FLT_MAX ? r : NAN;

@@ -14,7 +14,8 @@ bool ctn__fuse_sum_squares(ctn__plan *p, int node, ctn_status *st)
     const ctn__value *z = &p->values.at[sum->in[0]];
     if (z->kind != CTN__V_TEMP || z->uses != 1 || z->node < 0) return false;
     ctn__pnode *square = &p->nodes.at[z->node];
-    if (square->op != &ctn__op_square || square->dead) return false;
+    /* A sum adds in the order of its operand's strides, so these must be those of the squares. */
+    if (square->op != &ctn__op_square || !ctn__can_chain(p, p->nodes.at, square)) return false;
     ctn__pnode fused = *sum; /* in the place of the square, where the operand has its value */
     fused.in = square->in;
     fused.attr[CTN__R_KIND] = CTN__R_SQUARES;
