@@ -57,6 +57,12 @@ enum { COLS = 256, ROWS = 16, LANES = 16 };
 DEFINE_PROD(float)
 DEFINE_PROD(double)
 
+static ctn_status prod_prepare(ctn_prepare_args *a)
+{
+    ctn__reduce_in_order(a);
+    return CTN_OK;
+}
+
 static ctn_status prod_run(const ctn_run_args *a)
 {
     typedef void unit(const ctn__reduce *s, const void *in, void *out, int64_t i, int64_t nc);
@@ -139,6 +145,7 @@ ctn_op ctn__op_prod = {
     .grad_in = CTN_OPERAND(0),
     .infer = ctn__reduce_infer,
     .grad = prod_grad,
+    .prepare = prod_prepare,
     .run = prod_run,
 };
 

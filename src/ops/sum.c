@@ -3,10 +3,10 @@
  * sum over axes (no axes: all). Gradient: gy broadcast back. mean.c uses the same kernels. Fusion
  * makes sums of squares (plan/fuse/sum_squares.c).
  *
- * The order of additions depends on shape and strides alone, never on the thread count. The
- * terms of every result are cut into blocks of fixed size. Each block is added in a fixed number
- * of lanes, with short f32 chains collected in double. The totals of the blocks are kept in
- * scratch and added in order.
+ * The order of additions depends on shape and strides alone, never on the thread count; in f64,
+ * where operands are row-major, on the shape alone. The terms of every result are cut into blocks
+ * of fixed size. Each block is added in a fixed number of lanes, with short f32 chains collected in
+ * double. The totals of the blocks are kept in scratch and added in order.
  */
 #include "ops/common/reduce.h"
 
@@ -205,6 +205,7 @@ ctn_status ctn__sum_run(const ctn_run_args *a)
 ctn_status ctn__sum_prepare(ctn_prepare_args *a)
 {
     ctn__reduce s;
+    ctn__reduce_in_order(a);
     ctn__reduce_split(&s, &a->din[0], a->attr, a->nattr);
     int64_t n = 0;
     if (s.columns) {

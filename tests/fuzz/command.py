@@ -6,12 +6,12 @@ command, without a report of a sanitizer, within SECONDS of processor time and M
 Files that fail are kept in WORK/failed with the command line. Exit code 1: there are some."""
 import collections
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -108,18 +108,14 @@ def input_of(model):
     return "f4", [2]
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def run(command, line, folder):
     """The exit code, what it printed, and why this call is not acceptable; empty: it is."""
     env = {**os.environ, "CATENA_THREADS": "1", "CATENA_CACHE_DIR": "none", "CATENA_TUNE": "0",
            "OMP_WAIT_POLICY": "passive", "UBSAN_OPTIONS": f"exitcode={REPORT}",
            "ASAN_OPTIONS": f"exitcode={REPORT}:allocator_may_return_null=1:quarantine_size_mb=64"}
+    limits = ["prlimit", f"--cpu={SECONDS}:{SECONDS + 2}", "--core=0", "--"]
     with tempfile.TemporaryFile() as out:
-        done = subprocess.Popen([command, *line.split()], cwd=folder, env=env, preexec_fn=limits,
+        done = subprocess.Popen([*limits, command, *line.split()], cwd=folder, env=env,
                                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         timer = threading.Timer(WALL_SECONDS, done.kill)  # a call that waits takes no time
         timer.start()
@@ -172,6 +168,30 @@ def cases(build, work, count, seed, folders):
         yield from ((target, path) for path in sorted(made.iterdir()))
 
 
+def check(command, good, names, target, path):
+    """Yields the line, the exit code and why it failed (empty: it did not) of each call."""
+    name, lines = CALLS[target]
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(good / "run", Path(folder) / "run")
+        shutil.copy(names["W"], Path(folder) / "run/w.safetensors")
+        file = Path(folder) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, file)
+        words = dict(names, Y="y.npy")
+        if target == "onnx":
+            dtype, shape = input_of(path.read_bytes())
+            words["N"] = str(shape[0]) if shape else "1"
+            values = np.arange(np.prod(shape, dtype=int)) % 7 * 0.5 - 1
+            np.save(Path(folder) / "y.npy", values.astype(dtype).reshape(shape or (1,)))
+        for line in lines:
+            line = " ".join(words.get(word, word) for word in line.split())
+            code, text, why = run(command, line, folder)
+            if (code == WRONG_LINE and target != "yaml" and UNKNOWN_SHAPE not in text
+                    and not why):  # the file was not read
+                why = "the command line above is wrong, see CALLS"
+            yield line, code, why
+
+
 def main():
     build, work = (Path(a).resolve() for a in sys.argv[1:3])
     count, seed = int(sys.argv[3]), int(sys.argv[4])
@@ -180,26 +200,12 @@ def main():
     names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors"),
              "V": str(good / "images/weights.safetensors")}
     calls, complete, failed = collections.Counter(), collections.Counter(), 0
-    for target, path in cases(build, work, count, seed, sys.argv[5:]):
-        name, lines = CALLS[target]
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(good / "run", Path(folder) / "run")
-            shutil.copy(names["W"], Path(folder) / "run/w.safetensors")
-            file = Path(folder) / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, file)
-            words = dict(names, Y="y.npy")
-            if target == "onnx":
-                dtype, shape = input_of(path.read_bytes())
-                words["N"] = str(shape[0]) if shape else "1"
-                values = np.arange(np.prod(shape, dtype=int)) % 7 * 0.5 - 1
-                np.save(Path(folder) / "y.npy", values.astype(dtype).reshape(shape or (1,)))
-            for line in lines:
-                line = " ".join(words.get(word, word) for word in line.split())
-                code, text, why = run(command, line, folder)
-                if (code == WRONG_LINE and target != "yaml" and UNKNOWN_SHAPE not in text
-                        and not why):  # the file was not read
-                    why = "the command line above is wrong, see CALLS"
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        running = [(target, path, pool.submit(
+            lambda *case: list(check(command, good, names, *case)), target, path))
+            for target, path in cases(build, work, count, seed, sys.argv[5:])]
+        for target, path, job in running:
+            for line, code, why in job.result():
                 calls[target] += 1
                 complete[target] += code == 0
                 if why:

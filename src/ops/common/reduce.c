@@ -28,6 +28,11 @@ ctn_status ctn__reduce_infer(ctn_infer_args *a)
     return CTN_OK;
 }
 
+void ctn__reduce_in_order(ctn_prepare_args *a)
+{
+    if (a->din[0].dtype == CTN_F64) ctn__plain(&a->din[0]);
+}
+
 static void add_dim(ctn_desc *d, int64_t dim, int64_t stride)
 {
     int k = d->ndim - 1;

@@ -24,6 +24,9 @@ void ctn__reduce_split(ctn__reduce *s, const ctn_desc *x, const int64_t *attr, i
 int64_t ctn__reduce_offset(const ctn_desc *d, int nd, int64_t i);
 
 ctn_status ctn__reduce_infer(ctn_infer_args *a);
+/* Where rounding depends on the order of terms: asks for row-major operands in f64, whose results
+ * are the same in every mode. A view is read as it is in f32. */
+void ctn__reduce_in_order(ctn_prepare_args *a);
 /* g, which has the result's shape, reshaped as if the axes had been kept. */
 ctn_tensor *ctn__reduce_kept(const ctn_grad_args *a, ctn_tensor *g);
 ctn_tensor *ctn__reduce_record(const char *at, ctn_op *op, int64_t kind, ctn_tensor *x, int naxes,
