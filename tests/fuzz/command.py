@@ -23,33 +23,37 @@ SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
 WRONG_LINE, UNKNOWN_SHAPE = 2, "use --target-shape"
 
 # What is called with a file of a target: its name in the folder of the case, and command lines. X
-# are arrays, W weights of the network mlp for them, V weights of one for images, all valid; Y is an
-# array of the type and shape that an ONNX model says it takes, N samples of them its batch. The
-# folder "run" has W and a config.yaml.
+# are arrays, W weights of the network mlp for their four columns, U of one for two columns, V of
+# one for images, all valid; Y is an array of the type and shape that an ONNX model says it takes, N
+# samples of them its batch. The folder "run" has W and a config.yaml. Half of the changed files are
+# made from the corpora and half from the VALID file of the target, if it has one.
 PREDICT = "predict --out out.npy"
 CALLS = {
     "onnx": ("m.onnx", ["explain ./m.onnx", f"{PREDICT} ./m.onnx --data Y --batch N",
                         "eval ./m.onnx --data Y --batch N --target Y"]),
     "safetensors": ("w.safetensors", ["weights w.safetensors",
                                       "weights w.safetensors --model resnet20_cifar",
-                                      f"{PREDICT} mlp --weights w.safetensors --data X "
+                                      f"{PREDICT} mlp --hidden 8 --weights w.safetensors --data X "
                                       "--target X"]),
     "pytorch": ("w.pt", ["weights w.pt", f"{PREDICT} mlp --weights w.pt --data X --target X"]),
     "npy": ("x.npy", [f"{PREDICT} --weights W --data x.npy", "eval --weights W --data X "
                       "--target x.npy"]),
     "csv": ("x.csv", [f"{PREDICT} --weights W --data x.csv",
+                      "eval --weights W --data x.csv --target X",
                       "eval --weights W --data x.csv --target t"]),
     "hdf5": ("x.h5", [f"{PREDICT} --weights W --data x.h5:/a", "eval --weights W --data x.h5:/g/b "
                       "--target x.h5:/c"]),
-    "netcdf": ("x.nc", [f"{PREDICT} --weights W --data x.nc:/t,p --fill 0"]),
+    "netcdf": ("x.nc", [f"{PREDICT} --weights U --data x.nc:/t,p --fill 0"]),
     "image": ("a.jpg", [f"{PREDICT} --weights V --standardize none --data a.jpg"]),
     "yaml": ("run/config.yaml", [f"{PREDICT} --weights run/w.safetensors --data X",
                                  "eval --weights run/w.safetensors --data X --target X"]),
-    "config": ("n/config.json", ["explain ./n", "weights W --model ./n/config.json"]),
+    "config": ("n/config.json", ["weights W --model ./n", "weights W --model ./n/config.json"]),
     "timeline": ("t.json", ["timeline t.json"]),
     "step": ("./s.step", ["plan ./s.step"]),
     "manifest": ("state/000000001/manifest.txt", ["checkpoint verify .", "checkpoint ls ."]),
 }
+VALID = {"npy": "x.npy", "csv": "x.csv", "yaml": "run/config.yaml",
+         "safetensors": "run/weights.safetensors"}
 
 
 def fields(message):
@@ -141,14 +145,18 @@ def prepare(command, work):
     np.save(good / "x.npy", rng.random((8, 4), dtype="f4"))
     np.save(good / "v.npy", rng.random((8, 3, 32, 32), dtype="f4"))
     np.save(good / "classes.npy", np.arange(8, dtype="i4") % 2)
-    for line in ("mlp --data x.npy --target x.npy --out run", "resnet20_cifar --data v.npy "
-                 "--target classes.npy --standardize none --out images"):
+    np.save(good / "u.npy", rng.random((8, 2), dtype="f4"))
+    np.savetxt(good / "x.csv", rng.random((8, 4)), "%.3f", ",", header="a,t,c,d", comments="")
+    for line in ("mlp --hidden 8 --data x.npy --target x.npy --out run",
+                 "mlp --hidden 8 --data u.npy --target u.npy --out two",
+                 "resnet20_cifar --data v.npy --target classes.npy --standardize none "
+                 "--out images"):
         subprocess.run([command, "train", *line.split(), "--epochs", "1"], cwd=good, check=True,
                        capture_output=True)
     return good
 
 
-def cases(build, work, count, seed, folders):
+def cases(build, work, good, count, seed, folders):
     """(target, file): the given files, and then the changed ones."""
     for folder in folders:
         for path in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
@@ -158,14 +166,22 @@ def cases(build, work, count, seed, folders):
                 yield target, path
     for k, target in enumerate(CALLS):
         n = (count + len(CALLS) - 1 - k) // len(CALLS)
-        made = work / "files" / target
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
         corpora = [TOP / "corpus" / target, build / "tests/fuzz/grown" / target]
-        subprocess.run([build / f"tests/fuzz/fuzz_{target}", "--write", made, "--cases", str(n),
-                        "--seed", str(seed), *(c for c in corpora if c.is_dir())], check=True,
-                       stdout=subprocess.DEVNULL)
-        yield from ((target, path) for path in sorted(made.iterdir()))
+        valid = []
+        if target in VALID:
+            valid = [good / "valid" / target]
+            valid[0].mkdir(parents=True)
+            shutil.copy(good / VALID[target], valid[0])
+        for name, seeds, m in (("valid", valid, n // 2 if valid else 0),
+                               ("corpora", corpora, n - n // 2 if valid else n)):
+            made = work / "files" / target / name
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir(parents=True)
+            if m > 0:
+                subprocess.run([build / f"tests/fuzz/fuzz_{target}", "--write", made, "--cases",
+                                str(m), "--seed", str(seed), *(s for s in seeds if s.exists())],
+                               check=True, stdout=subprocess.DEVNULL)
+            yield from ((target, path) for path in sorted(made.iterdir()))
 
 
 def check(command, good, names, target, path):
@@ -198,19 +214,20 @@ def main():
     command = build / "bin/catena"
     good = prepare(command, work)
     names = {"X": str(good / "x.npy"), "W": str(good / "run/weights.safetensors"),
+             "U": str(good / "two/weights.safetensors"),
              "V": str(good / "images/weights.safetensors")}
     calls, complete, failed = collections.Counter(), collections.Counter(), 0
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         running = [(target, path, pool.submit(
             lambda *case: list(check(command, good, names, *case)), target, path))
-            for target, path in cases(build, work, count, seed, sys.argv[5:])]
+            for target, path in cases(build, work, good, count, seed, sys.argv[5:])]
         for target, path, job in running:
             for line, code, why in job.result():
                 calls[target] += 1
                 complete[target] += code == 0
                 if why:
                     failed += 1
-                    kept = work / "failed" / f"{target}-{path.name}"
+                    kept = work / "failed" / f"{target}-{path.parent.name}-{path.name}"
                     kept.parent.mkdir(exist_ok=True)
                     shutil.copy(path, kept)
                     print(f"{kept}: catena {line}\n{why}", flush=True)
