@@ -23,7 +23,7 @@ SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
 WRONG_LINE, UNKNOWN_SHAPE = 2, "use --target-shape"
 
 # What is called with a file of a target: its name in the folder of the case, and command lines. X
-# are arrays, W weights of the network mlp for their four columns, U of one for two columns, V of
+# are arrays, W weights of the network mlp for their four columns, U of one for samples of 2 x 2, V of
 # one for images, all valid; Y is an array of the type and shape that an ONNX model says it takes, N
 # samples of them its batch. The folder "run" has W and a config.yaml. Half of the changed files are
 # made from the corpora and half from the VALID file of the target, if it has one.
@@ -39,7 +39,6 @@ CALLS = {
     "npy": ("x.npy", [f"{PREDICT} --weights W --data x.npy", "eval --weights W --data X "
                       "--target x.npy"]),
     "csv": ("x.csv", [f"{PREDICT} --weights W --data x.csv",
-                      "eval --weights W --data x.csv --target X",
                       "eval --weights W --data x.csv --target t"]),
     "hdf5": ("x.h5", [f"{PREDICT} --weights W --data x.h5:/a", "eval --weights W --data x.h5:/g/b "
                       "--target x.h5:/c"]),
@@ -145,7 +144,7 @@ def prepare(command, work):
     np.save(good / "x.npy", rng.random((8, 4), dtype="f4"))
     np.save(good / "v.npy", rng.random((8, 3, 32, 32), dtype="f4"))
     np.save(good / "classes.npy", np.arange(8, dtype="i4") % 2)
-    np.save(good / "u.npy", rng.random((8, 2), dtype="f4"))
+    np.save(good / "u.npy", rng.random((8, 2, 2), dtype="f4"))
     np.savetxt(good / "x.csv", rng.random((8, 4)), "%.3f", ",", header="a,t,c,d", comments="")
     for line in ("mlp --hidden 8 --data x.npy --target x.npy --out run",
                  "mlp --hidden 8 --data u.npy --target u.npy --out two",
