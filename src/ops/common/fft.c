@@ -37,6 +37,7 @@ struct ctn__fft {
     /* Bluestein only: */
     ctn__fft *longer; /* the transform of the convolution */
     void *chirp, *spectrum;
+    int64_t given, wanted; /* the first elements of a line that are not 0, and that are read */
 };
 
 typedef enum { COMPLEX, TO_HALF, FROM_HALF } kind; /* fft, rfft, irfft */
@@ -166,7 +167,7 @@ static ctn_status make_passes(ctn__fft *f, ctn_dtype t)
     return CTN_OK;
 }
 
-static ctn_status fft_new(ctn__fft **f, int64_t n, ctn_dtype t);
+static ctn_status fft_new(ctn__fft **f, int64_t n, int64_t given, int64_t wanted, ctn_dtype t);
 
 /* spectrum = the transform of the conjugate chirp, wrapped around, divided by the length. It is
  * computed in double. */
@@ -175,15 +176,16 @@ static ctn_status make_spectrum(ctn__fft *f, ctn_dtype t)
     ctn_status st = CTN_OK;
     ctn__fft *g = NULL;
     const int64_t n = f->n, m = f->longer->n;
+    const int64_t most = f->given > f->wanted ? f->given : f->wanted;
     double *room = ctn__calloc((size_t)(4 * m), sizeof *room);
     if (!room) return CTN_ENOMEM;
     block_f64 x = {room, room + m}, y = {room + 2 * m, room + 3 * m};
-    CTN_TRY_GOTO(st, done, fft_new(&g, m, CTN_F64));
-    for (int64_t j = 0; j < n; j++) {
+    CTN_TRY_GOTO(st, done, fft_new(&g, m, m, m, CTN_F64));
+    for (int64_t j = 0; j < most; j++) {
         double c, s;
         ctn__fft_root(j * j % (2 * n), 2 * n, &c, &s);
-        x.re[j] = x.re[j > 0 ? m - j : 0] = c;
-        x.im[j] = x.im[j > 0 ? m - j : 0] = s;
+        if (j < f->wanted) x.re[j] = c, x.im[j] = s;
+        if (j > 0 && j < f->given) x.re[m - j] = c, x.im[m - j] = s;
     }
     passes_f64(g, &x, &y, 1);
     for (int64_t j = 0; j < m; j++) {
@@ -199,9 +201,9 @@ done:
 static ctn_status make_bluestein(ctn__fft *f, ctn_dtype t)
 {
     ctn__fft five = {0};
-    int64_t m = 2 * f->n - 1;
+    int64_t m = f->given + f->wanted - 1; /* differences of their positions */
     while (!factorize(&five, m) || five.radix[five.npass - 1] > 5) m++;
-    CTN_TRY(fft_new(&f->longer, m, t));
+    CTN_TRY(fft_new(&f->longer, m, m, m, t));
     f->room = m;
     f->chirp = pairs(f->n, t);
     f->spectrum = pairs(m, t);
@@ -210,11 +212,13 @@ static ctn_status make_bluestein(ctn__fft *f, ctn_dtype t)
     return make_spectrum(f, t);
 }
 
-static ctn_status fft_new(ctn__fft **f, int64_t n, ctn_dtype t)
+static ctn_status fft_new(ctn__fft **f, int64_t n, int64_t given, int64_t wanted, ctn_dtype t)
 {
     *f = ctn__calloc(1, sizeof **f);
     if (!*f) return CTN_ENOMEM;
     (*f)->n = (*f)->room = n;
+    (*f)->given = given;
+    (*f)->wanted = wanted;
     ctn_status st = factorize(*f, n) ? make_passes(*f, t) : make_bluestein(*f, t);
     if (st < 0) {
         fft_free(*f);
@@ -295,7 +299,8 @@ static ctn_status fill_job(job *b, ctn_prepare_args *a, kind what)
     if (what == TO_HALF && a->attr[CTN__FFT_WEIGHTED]) b->middle *= 2;
     if (what == FROM_HALF && !a->attr[CTN__FFT_WEIGHTED]) b->middle /= 2;
     const bool even = what != COMPLEX && b->n % 2 == 0;
-    CTN_TRY(fft_new(&b->fft, even ? b->n / 2 : b->n, t));
+    if (even) CTN_TRY(fft_new(&b->fft, b->n / 2, b->n / 2, b->n / 2, t));
+    else CTN_TRY(fft_new(&b->fft, b->n, b->rows[0], b->rows[1], t));
     if (even) CTN_TRY(make_half(b, t));
     b->room = b->fft->room + 1;
     b->lanes = lanes_of(b, ctn_dtype_size(t));

@@ -197,17 +197,17 @@ static void NAME(transform)(const ctn__fft *f, NAME(block) * x, NAME(block) * y,
     }
     /* Bluestein: with j k = (j^2 + k^2 - (k-j)^2) / 2, y_k is c_k times the convolution of x_j c_j
      * with the conjugate of c, where c_j = exp(-pi i j^2 / n). */
-    const size_t rest = (size_t)((g->n - f->n) * L) * sizeof(T);
-    NAME(multiply)[isa](x->re, x->im, f->chirp, f->n, L);
-    memset(x->re + f->n * L, 0, rest);
-    memset(x->im + f->n * L, 0, rest);
+    const size_t rest = (size_t)((g->n - f->given) * L) * sizeof(T);
+    NAME(multiply)[isa](x->re, x->im, f->chirp, f->given, L);
+    memset(x->re + f->given * L, 0, rest);
+    memset(x->im + f->given * L, 0, rest);
     NAME(passes)(g, x, y, L);
     NAME(multiply)[isa](x->re, x->im, f->spectrum, g->n, L);
     NAME(block) u = {x->im, x->re}, v = {y->im, y->re}; /* swapped: the inverse transform */
     NAME(passes)(g, &u, &v, L);
     *x = (NAME(block)){u.im, u.re};
     *y = (NAME(block)){v.im, v.re};
-    NAME(multiply)[isa](x->re, x->im, f->chirp, f->n, L);
+    NAME(multiply)[isa](x->re, x->im, f->chirp, f->wanted, L);
 }
 
 /* ---- between tensors and blocks: line l begins at at[l], its elements are `step` apart ------ */
@@ -379,6 +379,9 @@ static void NAME(take)(const job *b, const T *x, const int64_t *at, int64_t L, N
     if (b->what == FROM_HALF && b->half) {
         NAME(from_half)[isa](u->re, u->im, v->re, v->im, b->half, n, L, edge, middle);
         NAME(swap)(u, v);
+    } else if (b->what == FROM_HALF && b->fft->longer) { /* conjugates double the real parts */
+        memset(u->im, 0, (size_t)L * sizeof(T));
+        NAME(weigh)[isa](u->re, u->im, b->rows[0], L, edge, 2 * middle);
     } else if (b->what == FROM_HALF) {
         NAME(mirror)[isa](u->re, u->im, n, L, edge, middle);
     }
