@@ -118,6 +118,9 @@ static ctn_status open_attention(ctn__onnx_call *c, attention *a)
     if (!a->q || !a->k || !a->v) return ctn_error_status();
     if (a->q->d.ndim != 4 || a->k->d.ndim != 4 || a->v->d.ndim != 4)
         return ctn__onnx_fail(c, CTN_ESHAPE, "expected queries, keys and values of 3 or 4 axes");
+    if (!ctn__is_float(a->q->d.dtype))
+        return ctn__onnx_fail(c, CTN_EARG, "the queries are %s, expected floats",
+                              ctn_dtype_name(a->q->d.dtype));
     a->flat = c->in[0]->ndim == 3;
     a->past = ctn__onnx_has(c, 4) ? c->in[4]->dim[2] : 0;
     a->scale = ctn__onnx_float(c, "scale", 1 / sqrt((double)a->q->d.dim[3]));

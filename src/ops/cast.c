@@ -43,20 +43,6 @@ static void load(double *b, const void *x, ctn_dtype t, int64_t at, int64_t n)
     }
 }
 
-/* v clamped to [lo, hi], NaN as 0: C does not define the conversion of other values. */
-static inline double within(double v, double lo, double hi)
-{
-    double t = v < lo ? lo : v;
-    t = t > hi ? hi : t;
-    return v == v ? t : 0;
-}
-
-/* 2^63 itself is out of range, and the double below it is 1024 less than INT64_MAX. */
-static inline int64_t to_i64(double v)
-{
-    return v >= 0x1p63 ? INT64_MAX : (int64_t)within(v, -0x1p63, 0x1.fffffffffffffp62);
-}
-
 #define STORE(T, put)                                     \
     do {                                                  \
         T *d = (T *)y + at;                               \
@@ -65,8 +51,8 @@ static inline int64_t to_i64(double v)
 #define TO_F32(v) ((float)(v))
 #define TO_BF16(v) ctn__f32_to_bf16((float)(v))
 #define TO_F16(v) ctn__f32_to_f16((float)(v))
-#define TO_I32(v) ((int32_t)within(v, INT32_MIN, INT32_MAX))
-#define TO_U8(v) ((uint8_t)within(v, 0, UINT8_MAX))
+#define TO_I32(v) ((int32_t)ctn__within(v, INT32_MIN, INT32_MAX))
+#define TO_U8(v) ((uint8_t)ctn__within(v, 0, UINT8_MAX))
 #define TO_BOOL(v) ((v) != 0)
 
 static void store(void *y, ctn_dtype t, int64_t at, int64_t n, const double *b)
@@ -76,7 +62,7 @@ static void store(void *y, ctn_dtype t, int64_t at, int64_t n, const double *b)
     case CTN_F64: STORE(double, PLAIN); break;
     case CTN_BF16: STORE(uint16_t, TO_BF16); break;
     case CTN_F16: STORE(uint16_t, TO_F16); break;
-    case CTN_I64: STORE(int64_t, to_i64); break;
+    case CTN_I64: STORE(int64_t, ctn__to_i64); break;
     case CTN_I32: STORE(int32_t, TO_I32); break;
     case CTN_U8: STORE(uint8_t, TO_U8); break;
     case CTN_BOOL: STORE(uint8_t, TO_BOOL); break;

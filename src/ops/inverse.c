@@ -14,10 +14,8 @@ static ctn_status inverse_infer(ctn_infer_args *a)
 static bool inverse_one(const ctn_run_args *a, const ctn__small *m, double *second)
 {
     (void)a, (void)second;
-    memset(m->b, 0, (size_t)(m->n * m->n) * sizeof *m->b);
-    for (int64_t i = 0; i < m->n; i++) m->b[i * (m->n + 1)] = 1;
     ctn__lu(m->a, m->n, m->pivot);
-    ctn__lu_solve(m->a, m->n, m->pivot, m->b, m->n, false);
+    ctn__lu_inverse(m->a, m->n, m->pivot, m->b);
     return true;
 }
 

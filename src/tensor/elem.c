@@ -77,9 +77,9 @@ void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v)
     case CTN_F64: ((double *)p)[i] = v; break;
     case CTN_BF16: ((uint16_t *)p)[i] = ctn__f32_to_bf16((float)v); break;
     case CTN_F16: ((uint16_t *)p)[i] = ctn__f32_to_f16((float)v); break;
-    case CTN_I64: ((int64_t *)p)[i] = (int64_t)v; break;
-    case CTN_I32: ((int32_t *)p)[i] = (int32_t)v; break;
-    case CTN_U8: ((uint8_t *)p)[i] = (uint8_t)v; break;
+    case CTN_I64: ((int64_t *)p)[i] = ctn__to_i64(v); break;
+    case CTN_I32: ((int32_t *)p)[i] = (int32_t)ctn__within(v, INT32_MIN, INT32_MAX); break;
+    case CTN_U8: ((uint8_t *)p)[i] = (uint8_t)ctn__within(v, 0, UINT8_MAX); break;
     case CTN_BOOL: ((uint8_t *)p)[i] = v != 0; break;
     }
 }

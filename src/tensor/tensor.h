@@ -52,7 +52,19 @@ uint16_t ctn__f32_to_bf16(float x);
 float ctn__f16_to_f32(uint16_t x);
 uint16_t ctn__f32_to_f16(float x);
 double ctn__elem_get(const void *p, ctn_dtype t, int64_t i);
-void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v);
+void ctn__elem_set(void *p, ctn_dtype t, int64_t i, double v); /* converts as cast does */
+/* v clamped to [lo, hi], NaN as 0: C does not define the conversion of other values to integers. */
+static inline double ctn__within(double v, double lo, double hi)
+{
+    double t = v < lo ? lo : v;
+    t = t > hi ? hi : t;
+    return v == v ? t : 0;
+}
+/* 2^63 itself is out of range, and the double below it is 1024 less than INT64_MAX. */
+static inline int64_t ctn__to_i64(double v)
+{
+    return v >= 0x1p63 ? INT64_MAX : (int64_t)ctn__within(v, -0x1p63, 0x1.fffffffffffffp62);
+}
 /* Zeroes memory with several threads, each the part that it will mostly use: memory is placed on
  * the socket of the thread that touches it first. */
 void ctn__zero(void *p, size_t bytes, int threads);

@@ -163,6 +163,15 @@ static void test_overflow(void **state)
     int_attr(k, n, "left_window_size", 3);
     refused("Attention", k, CTN_EUNSUPPORTED, memory);
 
+    char shape_of_bytes[] = "s x", bytes[] = "x x x y";
+    static int64_t small[] = {1, 1, 2, 2};
+    k = model(24);
+    zeros(k, "s", shape_of_bytes, UINT8, 4, small);
+    n = node(k, "Attention", "n", bytes);
+    int_attr(k, n, "is_causal", 1);
+    int_attr(k, n, "left_window_size", 3);
+    refused("Attention", k, CTN_EARG, "expected floats");
+
     char range[] = "a b c y";
     static int64_t zero = 0, end = (int64_t)1 << 33, one = 1;
     k = model(13);

@@ -177,13 +177,39 @@ static void relu_is_exact(void **state)
     ctn_context_free(ctx);
 }
 
+/* As a cast does: the nearest integer of the range, and 0 for NaN. */
+static void integers_saturate(void **state)
+{
+    (void)state;
+    static const double in[] = {NAN, -INFINITY, 1e300, -1.5};
+    static const int64_t want_wide[] = {0, INT64_MIN, INT64_MAX, -1};
+    static const int32_t want[] = {0, INT32_MIN, INT32_MAX, -1};
+    static const uint8_t want_byte[] = {0, 0, UINT8_MAX, 0};
+    int64_t wide_y = 1;
+    int32_t y = 1;
+    uint8_t byte = 1;
+    OK(ctn_context_new(&ctx, NULL));
+    OK(ctn_scope_begin(ctx));
+    for (int i = 0; i < 4; i++) {
+        OK(ctn_read(ctn_full(ctx, in[i], CTN_I64, 0, NULL), &wide_y, sizeof wide_y));
+        OK(ctn_read(ctn_full(ctx, in[i], CTN_I32, 0, NULL), &y, sizeof y));
+        OK(ctn_read(ctn_full(ctx, in[i], CTN_U8, 0, NULL), &byte, sizeof byte));
+        assert_true(wide_y == want_wide[i] && y == want[i] && byte == want_byte[i]);
+    }
+    OK(ctn_scope_end(ctx));
+    ctn_context_free(ctx);
+}
+
 int main(void)
 {
     for (int i = 0; i < ELEMENTS; i++)
         for (int k = 0; k < 2; k++)
             wide[k][i] = narrow[k][i] = k == 1 && i == 0 ? NAN : (float)(i * 37 % 101) / 100 - 0.5f;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(eager), cmocka_unit_test(planned),
-                                       cmocka_unit_test(eager_f64), cmocka_unit_test(planned_f64),
-                                       cmocka_unit_test(relu_is_exact)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(eager),
+                                       cmocka_unit_test(planned),
+                                       cmocka_unit_test(eager_f64),
+                                       cmocka_unit_test(planned_f64),
+                                       cmocka_unit_test(relu_is_exact),
+                                       cmocka_unit_test(integers_saturate)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

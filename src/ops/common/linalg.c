@@ -119,11 +119,11 @@ static void swap_rows(double *b, int64_t k, int64_t i, int64_t j)
 }
 
 /* Element (i,j) of op(a) is at i si + j sj. With `upper`, everything runs from the last row to the
- * first. */
+ * first. If b is the identity, row i of the result is 0 behind column i. */
 CTN__PER_ISA(substitute,
              (const double *a, int64_t n, double *b, int64_t k, int64_t si, int64_t sj, bool upper,
-              bool unit),
-             (a, n, b, k, si, sj, upper, unit))
+              bool unit, bool identity),
+             (a, n, b, k, si, sj, upper, unit, identity))
 {
     const int64_t row = upper ? -k : k;
     if (upper) {
@@ -133,22 +133,26 @@ CTN__PER_ISA(substitute,
         sj = -sj;
     }
     for (int64_t first = 0; first < n; first += PANEL) {
-        const int64_t last = first + PANEL < n ? first + PANEL : n;
-        subtract(b + first * row, row, last - first, k, a + first * si, si, sj, b, row, first);
+        const int64_t last = first + PANEL < n ? first + PANEL : n, cols = identity ? last : k;
+        for (int64_t d = 0, to; d < first; d = to) {
+            to = d + DEPTH < first ? d + DEPTH : first;
+            subtract(b + first * row, row, last - first, identity ? to : k, a + first * si + d * sj,
+                     si, sj, b + d * row, row, to - d);
+        }
         for (int64_t u = first; u < last; u += HIGH) {
             const int64_t rows = last - u < HIGH ? last - u : HIGH;
-            subtract(b + u * row, row, rows, k, a + u * si + first * sj, si, sj, b + first * row,
+            subtract(b + u * row, row, rows, cols, a + u * si + first * sj, si, sj, b + first * row,
                      row, u - first);
             for (int64_t i = u; i < u + rows; i++) {
                 double *y = b + i * row;
                 for (int64_t j = u; j < i; j++) {
                     const double *x = b + j * row, c = a[i * si + j * sj];
 #pragma omp simd
-                    for (int64_t l = 0; l < k; l++) y[l] -= c * x[l];
+                    for (int64_t l = 0; l < cols; l++) y[l] -= c * x[l];
                 }
                 const double d = unit ? 1 : a[i * si + i * sj];
 #pragma omp simd
-                for (int64_t l = 0; l < k; l++) y[l] /= d;
+                for (int64_t l = 0; l < cols; l++) y[l] /= d;
             }
         }
     }
@@ -157,7 +161,8 @@ CTN__PER_ISA(substitute,
 void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, bool upper, bool trans,
                            bool unit)
 {
-    substitute[ctn__isa_in_use()](a, n, b, k, trans ? 1 : n, trans ? n : 1, upper != trans, unit);
+    substitute[ctn__isa_in_use()](a, n, b, k, trans ? 1 : n, trans ? n : 1, upper != trans, unit,
+                                  false);
 }
 
 void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, int64_t k,
@@ -167,6 +172,20 @@ void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, 
     ctn__triangular_solve(a, n, b, k, trans, trans, !trans);
     ctn__triangular_solve(a, n, b, k, !trans, trans, trans);
     for (int64_t i = n - 1; i >= 0 && trans; i--) swap_rows(b, k, i, pivot[i]);
+}
+
+void ctn__lu_inverse(const double *a, int64_t n, const int64_t *pivot, double *b)
+{
+    memset(b, 0, (size_t)(n * n) * sizeof *b);
+    for (int64_t i = 0; i < n; i++) b[i * (n + 1)] = 1;
+    substitute[ctn__isa_in_use()](a, n, b, n, n, 1, false, true, true);
+    ctn__triangular_solve(a, n, b, n, true, false, false);
+    for (int64_t i = 0; i < n; i++) /* times the permutation */
+        for (int64_t j = n - 1; j >= 0; j--) {
+            const double t = b[i * n + j];
+            b[i * n + j] = b[i * n + pivot[j]];
+            b[i * n + pivot[j]] = t;
+        }
 }
 
 /* Rows below c: a[i,j] -= column[i] column[j] for c < j <= i. */

@@ -44,7 +44,9 @@ int ctn__lu(double *a, int64_t n, int64_t *pivot);
 /* b := the solution of op(a) x = b after ctn__lu. */
 void ctn__lu_solve(const double *a, int64_t n, const int64_t *pivot, double *b, int64_t k,
                    bool trans);
-/* The same with a triangular matrix. */
+/* b := a^-1 after ctn__lu. */
+void ctn__lu_inverse(const double *a, int64_t n, const int64_t *pivot, double *b);
+/* The same as ctn__lu_solve with a triangular matrix. */
 void ctn__triangular_solve(const double *a, int64_t n, double *b, int64_t k, bool upper, bool trans,
                            bool unit);
 /* a := its lower Cholesky factor, zeros above the diagonal; column: room for n. False if a is not
