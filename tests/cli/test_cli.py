@@ -274,6 +274,15 @@ def test_habits():
     for option in ("--val-share", "--skip", "--smoothing", "--ema"):
         error = run("train", "mlp", option, "2", code=2).stderr
         assert f"{option} is 2, expected a number from 0" in error
+    for option in ("--lr", "--gamma", "--every"):
+        error = run("train", "mlp", option, "0", code=2).stderr
+        assert f"{option} is 0, expected a number above 0" in error
+    for option in ("--clip", "--decay", "--lasso", "--hours", "--warmup"):
+        error = run("train", "mlp", f"{option}=-1", code=2).stderr
+        assert f"{option} is -1, expected a number of at least 0" in error
+    make_arrays()
+    error = run("train", "mlp", *ARRAYS, "--val-share", "0.0001", "--out", "r", code=4).stderr
+    assert "none is left for validation" in error
 
 
 def test_overview():
@@ -484,6 +493,21 @@ def test_save_share():
     assert found["save_cost_s"] >= found["pause_s"] > 0, found
     assert abs(found["save_interval_s"] / (2 * found["save_cost_s"] * 6 * 3600) ** 0.5 - 1) < 1e-6
     run("train", *base, "--save-share", "100", "--out", "s", code=2)
+
+
+def test_hours():
+    """A run that its time limit has ended is not done: a job script continues it."""
+    make_arrays()
+    base = ["mlp", *ARRAYS, "--epochs", "1000000", "--quiet", "--out", "r"]
+    found = json.loads(run("train", *base, "--hours", str(0.5 / 3600), "--json", code=85).stdout)
+    assert found["stopped"] == "--hours" and Path("r/unfinished").exists(), found
+    text = run("train", *base, "--hours", str(0.5 / 3600), "--resume", code=85).stdout
+    assert text.startswith("stopped: "), text
+    run("train", "mlp", *ARRAYS, "--epochs", "1", "--quiet", "--out", "r", "--resume")
+    assert not Path("r/unfinished").exists()
+    # Without another limit, the time is all there is.
+    run("train", "mlp", *ARRAYS, "--hours", str(0.5 / 3600), "--quiet", "--out", "s")
+    assert not Path("s/unfinished").exists()
 
 
 def test_unwritable():

@@ -121,6 +121,16 @@ static ctn_status write_plan(void *self, ctn_trainer *tr)
     return write_text(self, "plan.txt", ctn_context_plan_text);
 }
 
+bool result_complete(const training *r)
+{
+    const int64_t epochs = args_int(r->t.a, "epochs"), steps = args_int(r->t.a, "iterations");
+    ctn_progress p;
+    ctn_trainer_progress(r->trainer, &p);
+    if ((epochs == 0 && steps == 0) || ctn_trainer_stopped(r->trainer)) return p.complete;
+    return p.complete && ((epochs > 0 && (double)p.epoch + p.part > (double)epochs - 1e-9) ||
+                          (steps > 0 && p.iteration >= steps));
+}
+
 /* The mark is made as soon as this run has saved a state, because from then on resuming makes
  * progress. A run that ends without having saved anything leaves no mark, so that a job script
  * does not restart it forever. */
@@ -131,7 +141,7 @@ static ctn_status mark_unfinished(void *self, ctn_trainer *tr)
     FILE *f = NULL;
     ctn_progress p;
     ctn_trainer_progress(tr, &p);
-    if (r->marked || p.saved < 0 || p.complete) return CTN_OK;
+    if (r->marked || p.saved < 0 || result_complete(r)) return CTN_OK;
     CTN_TRY(file_open(&f, join(path, sizeof path, r->out, UNFINISHED)));
     fputs(
         "This training is incomplete and has a saved state: run its command again with --resume.\n",

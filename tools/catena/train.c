@@ -191,9 +191,10 @@ static int finish(training *r, ctn_status st)
     ctn_progress p;
     if (st < 0) return report_failure("train", r->t.now);
     ctn_trainer_progress(r->trainer, &p);
-    const char *stopped = p.complete ? NULL : ctn_trainer_stopped(r->trainer);
+    const bool done = result_complete(r);
+    const char *stopped = done ? NULL : p.complete ? "--hours" : ctn_trainer_stopped(r->trainer);
     result_print(r, stopped);
-    if (p.complete) return EXIT_DONE;
+    if (done) return EXIT_DONE;
     if (log_rank == 0)
         log_line("stopped (%s): the state is saved in %s/state; continue with --resume", stopped,
                  r->out);
@@ -337,13 +338,54 @@ static int check_resumed(args *a)
     return code;
 }
 
-/* Whether an option is from 0 to below `end`; otherwise says so. */
-static bool share(const args *a, const char *name, double end)
+/* Whether all numbers are possible ones; otherwise says which is not. Empty: the usual one. */
+static bool numbers_fit(const args *a)
 {
-    const double x = args_real(a, name);
-    if (x >= 0 && x < end) return true;
-    say(stderr, "catena train: --%s is %g, expected a number from 0 to below %g\n", name, x, end);
-    return false;
+    enum { AT_LEAST_0, ABOVE_0, SHARE };
+    static const char *const expected[] = {"of at least 0", "above 0", "from 0 to below 1"};
+    static const struct {
+        const char *name;
+        int range;
+    } table[] = {
+        {"lr", ABOVE_0},
+        {"momentum", SHARE},
+        {"decay", AT_LEAST_0},
+        {"clip", AT_LEAST_0},
+        {"clip-value", AT_LEAST_0},
+        {"lasso", AT_LEAST_0},
+        {"warmup", AT_LEAST_0},
+        {"every", ABOVE_0},
+        {"gamma", ABOVE_0},
+        {"power", ABOVE_0},
+        {"lr-end", AT_LEAST_0},
+        {"hours", AT_LEAST_0},
+        {"val-share", SHARE},
+        {"skip", SHARE},
+        {"mask-share", SHARE},
+        {"smoothing", SHARE},
+        {"jitter", AT_LEAST_0},
+        {"magnitude", AT_LEAST_0},
+        {"mixup", AT_LEAST_0},
+        {"cutmix", AT_LEAST_0},
+        {"ema", SHARE},
+        {"spike", AT_LEAST_0},
+        {"rewind-factor", ABOVE_0},
+        {"save-minutes", AT_LEAST_0},
+        {"save-share", AT_LEAST_0},
+        {"bucket-mb", AT_LEAST_0},
+        {"memory-gb", AT_LEAST_0},
+        {"mtbf", ABOVE_0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const char *name = table[i].name;
+        const double x = args_real(a, name);
+        const int range = table[i].range;
+        const bool fits = range == ABOVE_0 ? x > 0 : x >= 0 && (range != SHARE || x < 1);
+        if (fits || !args_text(a, name)[0]) continue;
+        say(stderr, "catena train: --%s is %g, expected a number %s\n", name, x, expected[range]);
+        return false;
+    }
+    return true;
 }
 
 /* The same bits on any number of ranks: what the options must be for that. */
@@ -394,17 +436,10 @@ static int check(args *a)
     args_settle(a, "ranks", "%d", a->job->size);
     bool other_end = args_int(a, "iterations") > 0 || args_real(a, "hours") > 0;
     if (other_end && !args_given(a, "epochs")) args_settle(a, "epochs", "0");
-    if (!share(a, "val-share", 1) || !share(a, "skip", 1) || !share(a, "smoothing", 1) ||
-        !share(a, "ema", 1))
-        return EXIT_USAGE;
+    if (!numbers_fit(a)) return EXIT_USAGE;
     if (args_int(a, "epochs") == 0 && args_int(a, "iterations") == 0 &&
         args_real(a, "hours") <= 0) {
         say(stderr, "catena train: set a limit: --epochs, --iterations or --hours\n");
-        return EXIT_USAGE;
-    }
-    if (!(args_real(a, "mtbf") > 0)) {
-        say(stderr, "catena train: --mtbf is %g, expected a number of hours above 0\n",
-            args_real(a, "mtbf"));
         return EXIT_USAGE;
     }
     if (args_int(a, "lora") > 0 && (args_flag(a, "shard") || args_real(a, "ema") > 0)) {
@@ -513,7 +548,10 @@ static const option options[] = {
     {"epochs", "N", "10", "maximum number of epochs; 0: unlimited (needs --iterations or --hours)",
      GROUP_COMMON},
     {"iterations", "N", "0", "maximum number of steps; 0: unlimited", GROUP_OPTIMISATION},
-    {"hours", "X", "0", "maximum wall time of this run in hours; 0: unlimited", GROUP_OPTIMISATION},
+    {"hours", "X", "0",
+     "maximum wall time of this run in hours; 0: unlimited. What --epochs or "
+     "--iterations leaves over is for another run with --resume",
+     GROUP_OPTIMISATION},
     {"total-batch", "N", "0",
      "samples of all ranks in a batch, divided among them; 0: ranks x --batch", GROUP_OPTIMISATION},
     {"accumulate", "N", "1", "batches per optimizer step (gradient accumulation)",

@@ -101,6 +101,8 @@ ctn_status result_extend(training *r);
 /* Write decisions.txt: which kernels were chosen where there was a choice. */
 ctn_status result_end(training *r);
 /* Print the final values as text or JSON. */
+/* Whether nothing is left to train. --hours ends a run, but not a training that has another end. */
+bool result_complete(const training *r);
 void result_print(const training *r, const char *stopped);
 
 #endif
