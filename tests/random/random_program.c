@@ -362,7 +362,7 @@ static int compute(program *g)
         i->nin = 2;
         o = result(g, i, &g->r[a].sh);
         i->nin = 3;
-        return o;
+        return draw(g, 2) ? unary(g, TANH, o) : o;
     }
     case 7: return product(g, a);
     case 8:

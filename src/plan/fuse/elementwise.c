@@ -261,28 +261,37 @@ static void number(const maker *m)
     }
 }
 
-/* Return the buffers of values that stage k reads for the last time. */
-static bool give_back(maker *m, int k)
+/* May stage k write over its input i? Its kernel writes an element once it has read that element of
+ * all inputs; elements of another size are at other places. */
+static bool may_replace(const maker *m, int k, int i)
+{
+    const ctn__map_stage *s = &m->to->stage[k];
+    return s->tiles && ctn_dtype_size((ctn_dtype)s->din[i]) == ctn_dtype_size((ctn_dtype)s->dout);
+}
+
+/* Return the buffers of values that stage k reads for the last time: those that it may write over,
+ * or all that are left. */
+static bool give_back(maker *m, int k, bool replaced)
 {
     ctn__plan *p = m->g->p;
     const ctn__pnode *n = node_of(m, k);
     bool ok = true;
     for (int i = 0; i < n->nin && ok; i++) {
         ctn__value *v = &p->values.at[n->in[i]];
-        if (!made_inside(m, v) || v->last != k) continue;
+        if (!made_inside(m, v) || v->last != k || (replaced && !may_replace(m, k, i))) continue;
         ok = ctn__vec_push(&m->free, m->to->stage[v->first].out);
         v->last = -1; /* return it only once */
     }
     return ok;
 }
 
-/* Choose the output buffer of stage k. Tile kernels may write to a buffer that they read. */
+/* Choose the output buffer of stage k. */
 static bool place(maker *m, int k)
 {
     ctn__map_stage *s = &m->to->stage[k];
-    if (s->tiles && !give_back(m, k)) return false;
+    if (!give_back(m, k, true)) return false;
     s->out = m->free.n > 0 ? m->free.at[--m->free.n] : m->to->nin + m->to->buffers++;
-    return s->tiles || give_back(m, k);
+    return give_back(m, k, false);
 }
 
 static ctn_status fill(maker *m, ctn_scalar *scalar)
