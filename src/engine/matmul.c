@@ -20,6 +20,21 @@ static ctn_desc widen(const ctn_desc *d, int nd)
     return r;
 }
 
+/* d with the dimensions of the product c, without batch dimensions of one element: with AVX-512,
+ * oneDNN (to 3.11 at least) reads and writes out of bounds if one of them follows a dimension in
+ * which only B is broadcast. */
+static ctn_desc fit(const ctn_desc *d, const ctn_desc *c)
+{
+    ctn_desc r = widen(d, c->ndim);
+    r.ndim = 0;
+    for (int i = 0; i < c->ndim; i++) {
+        if (i < c->ndim - 2 && c->dim[i] == 1) continue;
+        r.dim[r.ndim] = r.dim[i];
+        r.stride[r.ndim++] = r.stride[i];
+    }
+    return r;
+}
+
 /* A product as one of the three functions of oneDNN's inner product y = x w^T, x (N,I), w (O,I). */
 typedef struct {
     int arg[4];  /* numbers of A, B, bias and C; the bias may be absent */
@@ -128,14 +143,14 @@ ctn_status ctn__prim_matmul(ctn__prim **out, ctn__engine *e, const ctn_desc *a, 
         CTN_TRY(ctn__prim_inner(out, e, a, b, NULL, c, act));
         if (*out) return CTN_OK;
     }
-    ctn_desc wa = widen(a, nd), wb = widen(b, nd);
+    const ctn_desc wa = fit(a, c), wb = fit(b, c), wc = fit(c, c);
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[0], e, &wa));
     CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[1], e, &wb));
     if (bias) {
-        ctn_desc wbias = widen(bias, nd);
+        const ctn_desc wbias = fit(bias, c);
         CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[2], e, &wbias));
     }
-    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, c));
+    CTN_TRY_GOTO(st, done, ctn__dnnl_desc(&md[3], e, &wc));
     CTN_TRY_GOTO(st, done, ctn__dnnl_attr(&attr, act));
     CTN__DNNL(st, done, "matmul",
               dnnl_matmul_primitive_desc_create(&pd, e->engine, md[0], md[1], md[2], md[3], attr));

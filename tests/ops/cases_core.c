@@ -351,6 +351,8 @@ case_table cases_core = {
     MATMUL("batch_broadcast", 0, 1, {S4(2, 1, 3, 5)}, {S3(3, 4, 5)}),
     MATMUL("batch_broadcast_a", 0, 0, {S2(3, 5)}, {S3(2, 5, 4)}),
     MATMUL("batch_broadcast_b", 1, 0, {S3(2, 5, 3)}, {S2(5, 4)}),
+    MATMUL("batch_of_ones", 0, 0, {S4(3, 1, 17, 20)}, {S2(20, 40)}),
+    MATMUL("many_batches_of_ones", 0, 1, {S4(17, 1, 17, 5)}, {S4(1, 1, 17, 5)}),
     MATMUL("batch_both", 0, 0, {S4(3, 1, 2, 2)}, {S4(1, 2, 2, 3)}),
     MATMUL("empty_sum", 0, 0, {S2(3, 0)}, {S2(0, 4)}),
     MATMUL("zero_rows", 0, 0, {S2(0, 3)}, {S2(3, 4)}),
