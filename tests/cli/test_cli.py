@@ -293,7 +293,7 @@ def test_overview():
     text = run("train", *words, "--epochs", "2", "--out", "r").stderr
     assert re.search(r"mlp: 146 parameters; 192 samples of shape 6 with targets of shape 2, "
                      r"64 for validation; batch size 32, adam with learning rate 0.001, f32, "
-                     r"1 thread\n", text), text
+                     r"1 thread; best weights: smallest val/loss\n", text), text
     quiet = run("train", *words, "--epochs", "1", "--quiet", "--out", "q").stderr
     assert "parameters; " not in quiet
     rows = [json.loads(line) for line in Path("r/log.jsonl").read_text().splitlines()]
@@ -1708,6 +1708,40 @@ def test_own_model():
     assert "catena_model" in run("train", "./code/empty.so", *words, *one, code=2).stderr
     run("train", "./code/missing.so", *words, *one, code=2)
     assert not Path("x").exists()
+
+
+REPORTS_MAE = """
+#include <catena/train.h>
+static ctn_tensor *loss(void *net, ctn_step *s)
+{
+    ctn_tensor *y = ctn_call(net, ctn_step_input(s, 0)), *t = ctn_step_input(s, 1);
+    ctn_report(s, "mae", ctn_mean_absolute_error(y, t, CTN_MEAN));
+    return ctn_mean_squared_error(y, t, CTN_MEAN);
+}
+const ctn_model catena_model = {
+    .loss = loss,"""
+
+
+def test_direction():
+    """Of a value of somebody's own, only they know what is better."""
+    make_arrays()
+    os.mkdir("code")
+    text = (SOURCE / "examples/own_model/mymodel.c").read_text()
+    Path("code/m.c").write_text(text.replace("const ctn_model catena_model = {", REPORTS_MAE))
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{SOURCE}/include", f"-L{LIBRARY}",
+                    "code/m.c", "-lcatena", "-o", "code/m.so"], check=True)
+    words = ["./code/m.so", "--data", "x.npy", "--target", "y.npy", "--val-share", "0.2",
+             "--epochs", "5"]
+    error = run("train", *words, "--metric", "mae", "--out", "r", code=2).stderr
+    assert "mae:min or mae:max" in error, error
+    text = run("train", *words, "--metric", "mae:min", "--out", "s").stderr
+    assert "best weights: smallest val/mae" in text, text
+    log = [json.loads(line)["val/mae"] for line in Path("s/log.jsonl").read_text().splitlines()]
+    run("train", *words, "--metric", "mae:max", "--out", "t", "--quiet")
+    assert log[-1] == min(log) and log[0] == max(log), log
+    assert Path("s/best.safetensors").read_bytes() != Path("t/best.safetensors").read_bytes()
+    assert resolved("s")["metric"] == '"mae:min"', resolved("s")["metric"]
+    run("train", "mlp", *ARRAYS, "--val-share", "0.2", "--metric", "r2:most", "--out", "u", code=2)
 
 
 # ---- files of somebody else

@@ -2,7 +2,8 @@
  *
  * The option --metric: a list of values to evaluate besides the loss and the accuracy. They are
  * metrics of all samples together (ctn_report_metric), or names that the loss function reports
- * anyway. "f1" and "val/f1" mean the same.
+ * anyway. "f1" and "val/f1" mean the same. ":min" or ":max" behind the first name tells which of its
+ * values are better.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,14 @@
 
 #include "task.h"
 
-/* The next name of a comma-separated list, without "val/". Returns the rest; NULL: none is left. */
+/* The next name of a comma-separated list, without "val/" and ":min". Returns the rest; NULL: none
+ * is left. */
 static const char *next_name(const char *list, char *name, size_t size)
 {
     if (!list[0]) return NULL;
     if (strncmp(list, "val/", 4) == 0) list += 4;
     const size_t n = strcspn(list, ",");
-    snprintf(name, size, "%.*s", (int)n, list);
+    snprintf(name, size, "%.*s", (int)strcspn(list, ",:"), list);
     return list + n + (list[n] == ',');
 }
 
@@ -31,6 +33,17 @@ static bool is_metric(const char *name)
     for (const char *const *m = ctn_metric_names(); *m; m++)
         if (strcmp(*m, name) == 0) return true;
     return false;
+}
+
+int metric_larger(const char *list)
+{
+    char name[128];
+    const char *end = list + strcspn(list, ","), *how = end - list > 4 ? end - 4 : "";
+    metric_first(list, name, sizeof name);
+    if (strncmp(how, ":max", 4) == 0) return 1;
+    if (strncmp(how, ":min", 4) == 0 || strstr(name, "loss") || strcmp(name, "relative_l2") == 0)
+        return 0;
+    return is_metric(name) || strstr(name, "accuracy") || strcmp(name, "top5") == 0 ? 1 : -1;
 }
 
 static bool of_numbers(const char *name)
@@ -75,7 +88,12 @@ static ctn_status check_one(const task *t, const char *name)
 ctn_status metrics_check(const task *t)
 {
     char name[128];
-    const char *list = args_text(t->a, "metric");
+    const char *list = args_text(t->a, "metric"), *how = list;
+    while ((how = strchr(how, ':'))) {
+        const size_t n = strcspn(++how, ",");
+        if (n != 3 || (strncmp(how, "min", n) != 0 && strncmp(how, "max", n) != 0))
+            return ctn_fail(CTN_EARG, "--metric %s: expected :min or :max behind a name", list);
+    }
     while (t->loss == task_loss && (list = next_name(list, name, sizeof name)))
         CTN_TRY(check_one(t, name));
     return CTN_OK;

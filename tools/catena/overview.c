@@ -81,6 +81,11 @@ static void add_data(FILE *f, const task *t)
         add_count(f, ", ", ctn_dataset_count(t->set[1]), "for validation", "for validation");
 }
 
+static const char *largest(const training *r)
+{
+    return r->larger ? "largest" : "smallest";
+}
+
 void overview_show(const training *r)
 {
     const task *t = &r->t;
@@ -103,6 +108,7 @@ void overview_show(const training *r)
         fprintf(f, " x %lld accumulated", (long long)args_int(a, "accumulate"));
     fprintf(f, ", %s with learning rate %s, %s, %d thread%s", args_text(a, "optimizer"),
             args_text(a, "lr"), args_text(a, "precision"), threads, threads == 1 ? "" : "s");
+    if (r->metric[0]) fprintf(f, "; best weights: %s %s", largest(r), r->metric);
     if (fclose(f) == 0) log_line("%s", text);
     free(text);
 }
@@ -111,10 +117,12 @@ ctn_status overview_report(training *r)
 {
     const args *a = r->t.a;
     char samples[32], ranks[32], parameters[32], date[32] = "", host[128] = "", cpu[256];
+    char best[160] = "no validation data";
     const time_t now = time(NULL);
     struct tm utc;
     snprintf(samples, sizeof samples, "%lld", (long long)ctn_dataset_count(r->t.set[0]));
     snprintf(ranks, sizeof ranks, "%d", a->job->size);
+    if (r->metric[0]) snprintf(best, sizeof best, "%s %s", largest(r), r->metric);
     snprintf(parameters, sizeof parameters, "%lld", (long long)parameter_count(r->t.net));
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
     gethostname(host, sizeof host - 1);
@@ -133,6 +141,7 @@ ctn_status overview_report(training *r)
         "schedule", args_text(a, "schedule"),
         "precision", args_text(a, "precision"),
         "seed", args_text(a, "seed"),
+        "best weights", best,
         "host", host,
         "CPU", cpu,
         "started", date,

@@ -128,11 +128,11 @@ static ctn_status add_shown(training *r, const ctn_trigger *log)
     return ctn_extend_progress(r->trainer, NULL, &s);
 }
 
-static void settle_metric(training *r)
+ctn_status setup_metric(training *r)
 {
     args *a = r->t.a;
     const char *name = args_text(a, "metric");
-    if (!r->t.loader[1]) return;
+    if (!r->t.loader[1]) return CTN_OK;
     if (!name[0]) {
         bool accuracy = r->t.classify && r->t.loss == task_loss;
         args_settle(a, "metric", accuracy ? "val/accuracy" : "val/loss");
@@ -141,7 +141,12 @@ static void settle_metric(training *r)
     char first[120];
     metric_first(name, first, sizeof first);
     snprintf(r->metric, sizeof r->metric, "%s%s", strchr(first, '/') ? "" : "val/", first);
-    r->larger = !strstr(first, "loss") && !strstr(first, "error") && !strstr(first, "relative");
+    const int larger = metric_larger(name);
+    r->larger = larger > 0;
+    if (larger >= 0) return CTN_OK;
+    return ctn_fail(CTN_EARG,
+                    "--metric: are small or large values of %s better? Write %s:min or %s:max",
+                    first, first, first);
 }
 
 /* Extensions that depend on validation data. */
@@ -239,7 +244,6 @@ ctn_status setup_trainer(training *r)
                                 .iterations = args_int(a, "iterations"),
                                 .seconds = 3600 * args_real(a, "hours"),
                                 .accumulate = args_int(a, "accumulate"), .out = r->out)));
-    settle_metric(r);
     CTN_TRY(add_schedule(r));
     if (args_int(a, "unfreeze-at") > 0)
         CTN_TRY(ctn_extend_unfreeze(r->trainer, args_int(a, "unfreeze-at"), NULL,

@@ -217,6 +217,8 @@ ctn_status metrics_check(const task *t);
 void metrics_report(const task *t, ctn_step *s, ctn_tensor *y, ctn_tensor *target);
 /* The first name of the list, without "val/"; "": it is empty. */
 void metric_first(const char *list, char *name, size_t size);
+/* Whether larger values of the first metric are better: 0 or 1; -1: only the user can know. */
+int metric_larger(const char *list);
 
 /* ---- tokens.c -------------------------------------------------------------------------------- */
 

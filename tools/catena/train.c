@@ -148,6 +148,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(cores_show(a->job, ctn_context_threads(t->ctx), t->loader_threads));
     tell_how_to_stop();
     CTN_TRY(setup_optimizer(r));
+    CTN_TRY(setup_metric(r));
     overview_show(r);
     warn_unused(t);
     return setup_trainer(r);
@@ -577,7 +578,7 @@ static const option options[] = {
     {"metric", "NAMES", "",
      "metrics of the validation data, the first of which selects the best weights: loss, accuracy, "
      "f1, precision, recall, auc, f1_macro, f1_micro, miou, r2, relative_l2 and so on (default: "
-     "accuracy or loss)",
+     "accuracy or loss); those of your own with :min or :max, which says what is better",
      GROUP_OPTIMISATION},
     {"on-nonfinite", "stop|skip|rewind", "stop",
      "what to do if the loss or a gradient is infinite or NaN: stop, skip the step, or rewind to "

@@ -41,6 +41,7 @@ void divide_step(args *a, int64_t total);
 /* ---- setup.c --------------------------------------------------------------------------------- */
 
 ctn_status setup_optimizer(training *r);
+ctn_status setup_metric(training *r); /* chooses what selects the best weights */
 ctn_status setup_trainer(training *r);
 
 /* ---- optimizer.c ----------------------------------------------------------------------------- */
