@@ -94,6 +94,63 @@ static void test_index_out_of_range(void **state)
     }
 }
 
+/* Places outside of their window, and places of the padding, are not written to. */
+static void test_places_out_of_range(void **state)
+{
+    (void)state;
+    static const uint8_t wrong[] = {2, 255};
+    static const int32_t wide[] = {-1, 301, INT32_MIN, INT32_MAX, 300, 0}; /* the last: padding */
+    static const int64_t four[1] = {4};
+    for (int i = 0; i < 2; i++) {
+        uint8_t places[2] = {1, wrong[i]};
+        ctn_scope_begin(ctx);
+        ctn_tensor *p = ctn_input(ctx, places, CTN_U8, CTN_SHAPE(1, 1, 2));
+        ctn_tensor *y = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(1, 1, 2));
+        expect_when_read(ctn_max_unpool(y, p, CTN_OPT(ctn_pool_opt, .kernel = {2}, .stride = {2}),
+                                        1, four),
+                         "max_unpool: places has");
+        ctn_scope_end(ctx);
+        ctn_error_clear();
+    }
+    for (int i = 0; i < 6; i++) {
+        int32_t places[4] = {150, wide[i], 150, 150};
+        ctn_scope_begin(ctx);
+        ctn_tensor *p = ctn_input(ctx, places, CTN_I32, CTN_SHAPE(1, 1, 4));
+        ctn_tensor *y = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(1, 1, 4));
+        y = ctn_max_unpool(y, p,
+                           CTN_OPT(ctn_pool_opt, .kernel = {301}, .stride = {1}, .pad = {150}), 1,
+                           four);
+        expect_when_read(y, "at element 1, which is not a position of that window");
+        ctn_scope_end(ctx);
+        ctn_error_clear();
+    }
+}
+
+/* Small operands, but results of 2^62 elements, whose bytes do not fit in 64 bits. */
+static void test_too_large_results(void **state)
+{
+    (void)state;
+    enum { M = 1 << 20 };
+    const ctn_conv_opt *pad = CTN_OPT(ctn_conv_opt, .pad = {M / 2, M, M}, .pad_end = {M / 2, M, M});
+    for (int i = 0; i < 3; i++) {
+        ctn_scope_begin(ctx);
+        ctn_tensor *c = ctn_full(ctx, 1, CTN_BOOL, CTN_SHAPE(M, 1, 1));
+        ctn_tensor *a = ctn_full(ctx, 1, CTN_F32, CTN_SHAPE(1, 2 * M, 1));
+        ctn_tensor *b = ctn_full(ctx, 1, CTN_F32, CTN_SHAPE(1, 1, 2 * M));
+        ctn_tensor *many = ctn_broadcast_to(b, CTN_SHAPE(M, 1, 2 * M));
+        ctn_tensor *x = ctn_input(ctx, values, CTN_F32, CTN_SHAPE(1, 1, 1, 1, 1));
+        ctn_tensor *y = i == 0   ? ctn_where(c, a, b)
+                        : i == 1 ? ctn_matmul(a, many, 0, 0)
+                                 : ctn_conv(x, x, NULL, pad);
+        assert_null(y);
+        if (ctn_error_status() != CTN_ESHAPE || !strstr(ctn_error_message(), "is too large for"))
+            fail_msg("call %d: %s", i, ctn_error_message());
+        ctn_error_clear();
+        ctn_scope_end(ctx);
+        ctn_error_clear();
+    }
+}
+
 static void test_slice_moves_without_a_new_plan(void **state)
 {
     ctn_plan_stats was, is;
@@ -256,6 +313,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_index_out_of_range),
+        cmocka_unit_test(test_places_out_of_range),
+        cmocka_unit_test(test_too_large_results),
         cmocka_unit_test(test_slice_moves_without_a_new_plan),
         cmocka_unit_test(test_slice_gradient_moves),
         cmocka_unit_test(test_nan_wins),
