@@ -188,6 +188,42 @@ static void test_overflow(void **state)
     refused("NonZero", k, CTN_EUNSUPPORTED, memory);
 }
 
+/* Shapes whose number of elements, times the 8 bytes of an index, overflows. */
+static void test_vast(void **state)
+{
+    (void)state;
+    static int64_t column[2] = {VAST, 1}, steps[3] = {VAST - 1, 1, 1}, cube[3] = {1, 1, 1};
+    static int64_t three[1] = {3};
+    static float w[1] = {1};
+
+    char shape[] = "s x", reverse[] = "x l y";
+    maker *k = model(13);
+    zeros(k, "s", shape, UINT8, 2, column);
+    integers(k, "l", 1, three);
+    node(k, "ReverseSequence", "n", reverse);
+    refused("ReverseSequence", k, CTN_ESHAPE, "too large");
+
+    char shape2[] = "s i", gather[] = "x i y";
+    k = model(13);
+    input(k, "x");
+    zeros(k, "s", shape2, UINT8, 2, column);
+    node(k, "GatherND", "n", gather);
+    refused("GatherND", k, CTN_ESHAPE, "too large");
+
+    char shape3[] = "s x", rnn[] = "x w r y";
+    k = model(13);
+    zeros(k, "s", shape3, FLOAT, 3, steps);
+    for (int i = 0; i < 2; i++) {
+        Onnx__TensorProto *t = weight(k, i ? "r" : "w", 1, 1, w);
+        t->dims = cube;
+        t->n_dims = 3;
+    }
+    Onnx__NodeProto *n = node(k, "RNN", "n", rnn);
+    float_attr(k, n, "clip", 1);
+    int_attr(k, n, "hidden_size", 1);
+    refused("RNN", k, CTN_ESHAPE, "too large");
+}
+
 /* Dimensions that only an empty array can have. */
 static void test_empty(void **state)
 {
@@ -353,7 +389,8 @@ static void test_divisors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists), cmocka_unit_test(test_overflow), cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_lists), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_vast),  cmocka_unit_test(test_empty),
         cmocka_unit_test(test_reads), cmocka_unit_test(test_divisors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
