@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ops with their gradients at realistic sizes: no kernel of their plans is a reference loop.
+ * Ops with their gradients at realistic sizes: no kernel of their plans is a reference loop, and no
+ * depthwise convolution in one dimension one product for each channel.
  * What remains slow is listed at the end, with the reason. Minutes under a sanitizer.
  *
  * Labels: long
@@ -188,9 +189,35 @@ static void no_reference_kernel(void **state)
     assert_int_equal(slow, 0);
 }
 
+/* One product for each channel would be too small to be fast. */
+static ctn_status look_for_products(void *user, const ctn_plan_node *n)
+{
+    int *convolutions = user;
+    if (strncmp(n->op, "conv", 4) != 0) return CTN_OK;
+    ++*convolutions;
+    if (strstr(n->kernel, "gemm")) fail_msg("%s by %s", n->op, n->kernel);
+    return CTN_OK;
+}
+
+static void depthwise_without_products(void **state)
+{
+    (void)state;
+    int convolutions = 0;
+    type = CTN_F32;
+    leaves = 0;
+    OK(ctn_scope_begin(ctx));
+    ctn_tensor *y = ctn_conv(X(4, 64, 500), X(64, 1, 31), NULL, CONV(.pad = {15}, .groups = 64));
+    check(&(seen){.what = "depthwise"}, y, true);
+    OK(ctn_context_visit_plan(ctx, look_for_products, &convolutions));
+    OK(ctn_scope_end(ctx));
+    assert_int_equal(convolutions, 3);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_reference_kernel, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(no_reference_kernel, set_up,
+                                                                       tear_down),
+                                       cmocka_unit_test_setup_teardown(depthwise_without_products,
+                                                                       set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
