@@ -35,6 +35,7 @@ typedef struct {
     int shard;        /* bit 0: the first optimizer, bit 1: the second */
     int average;      /* a moving average of the parameters */
     int best;         /* also weights by value */
+    int plot;         /* of a parameter, instead of its statistics */
     int alone;        /* the optimizer that is not distributed, from 1; 0: none */
     int frozen;       /* the first layer of the generator */
     const char *odd;  /* rank 1 has another value in this parameter of the net; NULL: none */
@@ -46,12 +47,12 @@ typedef struct {
     const char *part; /* of its message */
     /* results */
     float w[MOST][WEIGHTS], mean[WEIGHTS];
-    double seen[MOST][2]; /* mean and smallest value of a parameter of the generator */
+    double seen[MOST][2]; /* sums of the minima and means (plot: medians) of a parameter */
 } life;
 
 typedef struct {
     const job *j;
-    const life *l;
+    life *l;
     ctn_module *net, *generator, *judge;
     ctn_optim *judges, *makes;
     ctn_dataset *data;
@@ -93,6 +94,20 @@ static ctn_status spoil(void *self, ctn_trainer *tr)
     return v ? CTN_OK : ctn_error_status();
 }
 
+/* Runs after the statistics. */
+static ctn_status note(void *self, ctn_trainer *tr)
+{
+    const gan *g = self;
+    const char *const keys[] = {"param/0.2.bias/min",
+                                g->l->plot ? "param/0.2.bias/p50" : "param/0.2.bias/mean"};
+    for (int i = 0; i < 2; i++) {
+        double v = 0;
+        CTN_TRY(ctn_trainer_value(tr, keys[i], &v));
+        g->l->seen[g->j->rank][i] += v;
+    }
+    return CTN_OK;
+}
+
 static ctn_status make_data(gan *g)
 {
     const ctn_field field = {.dtype = CTN_F32, .ndim = 1, .shape = {ROWS}};
@@ -132,7 +147,17 @@ static ctn_status extend(gan *g)
     const life *l = g->l;
     const ctn_trigger every = {.kind = CTN_EVERY_ITERATIONS, .n = 3};
     CTN_TRY(ctn_dist_trainer(g->tr, g->j->c, NULL));
-    CTN_TRY(ctn_extend_param_stats(g->tr, &every, "0.2.weight"));
+    if (l->plot) {
+        CTN_TRY(ctn_extend_param_plot(g->tr, &every, "0.2.bias", "plot.svg"));
+        CTN_TRY(ctn_extend_log(g->tr, NULL, NULL));
+    } else {
+        CTN_TRY(ctn_extend_param_stats(g->tr, &every, "0.2.bias"));
+    }
+    CTN_TRY(ctn_trainer_extend(g->tr, &(ctn_extension){.struct_size = sizeof(ctn_extension),
+                                                       .name = "note",
+                                                       .trigger = every,
+                                                       .call = note,
+                                                       .self = g}));
     if (l->average) {
         CTN_TRY(ctn_extend_average(g->tr, 0.9));
         CTN_TRY(ctn_extend_evaluator(g->tr, &every, g->eval, judge_loss, g));
@@ -208,8 +233,6 @@ static void run_life(job *j)
     CHECK(j, st == l->want, "status %d: %s", st, ctn_error_message());
     CHECK(j, !l->part || strstr(ctn_error_message(), l->part), "%s", ctn_error_message());
     ctn_error_clear();
-    (void)ctn_trainer_value(g.tr, "param/0.2.weight/mean", &l->seen[j->rank][0]);
-    (void)ctn_trainer_value(g.tr, "param/0.2.weight/min", &l->seen[j->rank][1]);
     if (l->average && st == CTN_OK && j->rank == 0) {
         ctn_trainer_free(g.tr); /* all files are written */
         g.tr = NULL;
@@ -246,6 +269,22 @@ static void test_average(void **state)
         assert_memory_equal(l.mean, at_rest.mean, sizeof l.mean);
         assert_memory_equal(l.seen, at_rest.seen, sizeof l.seen);
         assert_true(memcmp(l.mean, l.w[0], sizeof l.mean) != 0);
+        remove_all(dir);
+    }
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    for (int plot = 0; plot < 2; plot++) {
+        char dir[] = "statistics.XXXXXX";
+        assert_non_null(mkdtemp(dir));
+        life at_rest = {.defer = CTN_DIST_COMPLETE, .plot = plot, .out = dir};
+        life l = {.defer = CTN_DIST_DEFER, .plot = plot, .out = dir};
+        on(2, &at_rest);
+        on(2, &l);
+        assert_true(l.seen[0][0] < l.seen[0][1]);
+        assert_memory_equal(l.seen, at_rest.seen, sizeof l.seen);
         remove_all(dir);
     }
 }
@@ -318,9 +357,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_average),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_other_values),
+        cmocka_unit_test(test_average),         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_states),          cmocka_unit_test(test_other_values),
         cmocka_unit_test(test_not_distributed),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
