@@ -23,10 +23,10 @@ SECONDS, MEGABYTES, WALL_SECONDS, REPORT = 5, 2048, 300, 99
 WRONG_LINE, UNKNOWN_SHAPE = 2, "use --target-shape"
 
 # What is called with a file of a target: its name in the folder of the case, and command lines. X
-# are arrays, W weights of the network mlp for their four columns, U of one for samples of 2 x 2, V of
-# one for images, all valid; Y is an array of the type and shape that an ONNX model says it takes, N
-# samples of them its batch. The folder "run" has W and a config.yaml. Half of the changed files are
-# made from the corpora and half from the VALID file of the target, if it has one.
+# are arrays, W weights of the network mlp for their four columns, U of one for samples of 2 x 2, V
+# of one for images, all valid; Y is an array of the type and shape that an ONNX model says it
+# takes, N samples of them its batch. The folder "run" has W and a config.yaml. Half of the changed
+# files are made from the corpora and half from the VALID file of the target, if it has one.
 PREDICT = "predict --out out.npy"
 CALLS = {
     "onnx": ("m.onnx", ["explain ./m.onnx", f"{PREDICT} ./m.onnx --data Y --batch N",

@@ -2,8 +2,8 @@
  *
  * The option --metric: a list of values to evaluate besides the loss and the accuracy. They are
  * metrics of all samples together (ctn_report_metric), or names that the loss function reports
- * anyway. "f1" and "val/f1" mean the same. ":min" or ":max" behind the first name tells which of its
- * values are better.
+ * anyway. "f1" and "val/f1" mean the same. ":min" or ":max" behind the first name tells which of
+ * its values are better.
  */
 #include <stdio.h>
 #include <string.h>
