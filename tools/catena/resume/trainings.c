@@ -94,9 +94,9 @@ static ctn_status start(const trainings *t, child *c, const char *out, const lim
     return st;
 }
 
-static bool succeeded(const child *c)
+static bool ended_with(const child *c, int code)
 {
-    return WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
+    return WIFEXITED(c->status) && WEXITSTATUS(c->status) == code;
 }
 
 /* A training that has failed by itself: what it said. */
@@ -132,7 +132,7 @@ static ctn_status last_iteration(void *user, const ctn_state_info *s)
     return CTN_OK;
 }
 
-static ctn_status run_whole(trainings *t, const char *out, const limits *limit)
+static ctn_status run_whole(trainings *t, const char *out, const limits *limit, int code)
 {
     child c;
     place p;
@@ -144,7 +144,7 @@ static ctn_status run_whole(trainings *t, const char *out, const limits *limit)
     t->first_state = now_s() - began;
     child_wait(&c, -1);
     t->length = now_s() - began;
-    if (!succeeded(&c)) return failed(t, &c);
+    if (!ended_with(&c, code)) return failed(t, &c);
     CTN_TRY(place_find(&p, out));
     return ctn_states_visit(p.path, last_iteration, &t->iterations);
 }
@@ -156,7 +156,7 @@ static ctn_status count_steps(trainings *t)
     char out[PATH_MAX];
     limits l = {{"--iterations=1000000000"}}; /* schedules need a number of steps */
     snprintf(l.word[1], sizeof l.word[1], "--hours=%.9f", t->seconds / 3600);
-    const ctn_status st = run_whole(t, inside(t, out, "timed"), &l);
+    const ctn_status st = run_whole(t, inside(t, out, "timed"), &l, EXIT_REQUEUE);
     remove_tree(out);
     return st;
 }
@@ -174,7 +174,7 @@ ctn_status trainings_whole(trainings *t)
     char out[PATH_MAX];
     if (!t->limited) CTN_TRY(count_steps(t));
     const limits l = limits_of(t);
-    return run_whole(t, inside(t, out, "whole"), &l);
+    return run_whole(t, inside(t, out, "whole"), &l, EXIT_DONE);
 }
 
 /* ---- with interruptions ---------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ static ctn_status interrupt(trainings *t, child *c, const char *out, const char 
     if (t->ranks > 1) CTN_TRY(kill_ranks(t, c, out));
     else child_kill(c);
     child_wait(c, -1);
-    if (succeeded(c)) return CTN_OK; /* it was faster */
+    if (ended_with(c, EXIT_DONE)) return CTN_OK; /* it was faster */
     t->kills++;
     t->during_save += is_saving(states);
     return CTN_OK;
@@ -281,7 +281,7 @@ static ctn_status run_interrupted(trainings *t, const char *out, void (*show)(co
         CTN_TRY(start(t, &c, out, &l));
         if (kills < t->rounds) CTN_TRY(interrupt(t, &c, out, states));
         child_wait(&c, -1);
-        if (succeeded(&c)) return compare(t, out);
+        if (ended_with(&c, EXIT_DONE)) return compare(t, out);
         if (t->kills == kills) return failed(t, &c);
         if (has_state(states)) CTN_TRY(ctn_states_visit(states, verify_state, t));
         show(t);
