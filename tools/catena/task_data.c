@@ -339,10 +339,10 @@ static ctn_status split_share(task *t, const char *path, double share)
     CTN_TRY(ctn_dataset_split(&train, &val, all, share, seed));
     t->set[0] = train;
     t->set[1] = val;
-    const int64_t n = ctn_dataset_count(train), m = ctn_dataset_count(val);
+    const int64_t n = ctn_dataset_count(train), m = ctn_dataset_count(val), sum = n + m;
     if (n == 0 || m == 0)
         return ctn_fail(CTN_EARG, "--val-share is %g: of %lld samples, none is left for %s", share,
-                        (long long)(n + m), n == 0 ? "training" : "validation");
+                        (long long)sum, n == 0 ? "training" : "validation");
     if (!augmented(t)) return CTN_OK;
     CTN_TRY(open_plain(t, &plain, path, all));
     keep_base(t, plain);
