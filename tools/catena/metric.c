@@ -2,7 +2,7 @@
  *
  * The option --metric: a list of values to evaluate besides the loss and the accuracy. They are
  * metrics of all samples together (ctn_report_metric), or names that the loss function reports
- * anyway. "f1" and "val/f1" mean the same. ":min" or ":max" behind the first name tells which of
+ * anyway. "f1" and "val/f1" mean the same. ":min" or ":max" after the first name tells which of
  * its values are better.
  */
 #include <stdio.h>
@@ -92,7 +92,7 @@ ctn_status metrics_check(const task *t)
     while ((how = strchr(how, ':'))) {
         const size_t n = strcspn(++how, ",");
         if (n != 3 || (strncmp(how, "min", n) != 0 && strncmp(how, "max", n) != 0))
-            return ctn_fail(CTN_EARG, "--metric %s: expected :min or :max behind a name", list);
+            return ctn_fail(CTN_EARG, "--metric %s: expected :min or :max after a name", list);
     }
     while (t->loss == task_loss && (list = next_name(list, name, sizeof name)))
         CTN_TRY(check_one(t, name));

@@ -101,9 +101,9 @@ ctn_status result_begin(training *r);
 ctn_status result_extend(training *r);
 /* Write decisions.txt: which kernels were chosen where there was a choice. */
 ctn_status result_end(training *r);
-/* Print the final values as text or JSON. */
 /* Whether nothing is left to train. --hours ends a run, but not a training that has another end. */
 bool result_complete(const training *r);
+/* Print the final values as text or JSON. */
 void result_print(const training *r, const char *stopped);
 
 #endif
