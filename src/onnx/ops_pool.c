@@ -90,6 +90,11 @@ static ctn_status pool_sizes(ctn__onnx_call *c, const ctn_desc *x, pooling *p)
         if (room < 0)
             return ctn__onnx_fail(c, CTN_ESHAPE, "a kernel of %lld does not fit %lld elements",
                                   (long long)reach, (long long)p->in[i]);
+        if (w->before[i] >= reach || w->after[i] >= reach)
+            return ctn__onnx_fail(c, CTN_EFORMAT,
+                                  "padding of %lld and %lld, expected less than the kernel, %lld",
+                                  (long long)w->before[i], (long long)w->after[i],
+                                  (long long)reach);
         const int64_t step = w->stride[i] > 0 ? w->stride[i] : 1;
         p->out[i] = (room + (ceil ? step - 1 : 0)) / step + 1;
         if (ceil && (p->out[i] - 1) * step >= p->in[i] + w->before[i]) p->out[i]--;

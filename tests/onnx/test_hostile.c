@@ -96,8 +96,9 @@ static void test_overflow(void **state)
     static int64_t column[2] = {(int64_t)1 << 46, 1}; /* tensors have at most 2^47 bytes */
     static int64_t steps[3] = {((int64_t)1 << 44) - 1, 1, 1}, image[5] = {1, 1, 1, 1, 1};
     static int64_t heads[4] = {1, 1, (int64_t)1 << 31, 1}, tall[2] = {1 << 17, 1};
-    static int64_t sizes[2] = {1 << 17, 1 << 28}, taps[3] = {1, 1, 1};
-    static int64_t pads[6] = {0, 0, 0, (1 << 20) - 1, (1 << 21) - 1, (1 << 21) - 1};
+    static int64_t sizes[2] = {1 << 17, 1 << 28}, taps[3] = {1, 2, 2};
+    static int64_t apart[3] = {1, 1 << 20, 1 << 21};
+    static int64_t pads[6] = {0, 1 << 20, 1 << 21, 0, 1 << 20, 1 << 21};
     static float w[1] = {1}, levels[2] = {0, 1};
     const char *const memory = "CATENA_ONNX_MB";
 
@@ -124,8 +125,20 @@ static void test_overflow(void **state)
     zeros(k, "s", shape2, FLOAT, 5, image);
     n = node(k, "AveragePool", "n", pool);
     ints_attr(k, n, "kernel_shape", 3, taps);
+    ints_attr(k, n, "dilations", 3, apart);
     ints_attr(k, n, "pads", 6, pads);
     refused("AveragePool", k, CTN_EUNSUPPORTED, memory);
+
+    /* Millions of windows that contain nothing but padding. */
+    char shape_lp[] = "s x", lp[] = "x y";
+    static int64_t kernel[2] = {127, 3}, around[4] = {32767, 127, 2, 2};
+    static int64_t plain[4] = {1, 1, 28, 28};
+    k = model(18);
+    zeros(k, "s", shape_lp, FLOAT, 4, plain);
+    n = node(k, "LpPool", "n", lp);
+    ints_attr(k, n, "kernel_shape", 2, kernel);
+    ints_attr(k, n, "pads", 4, around);
+    refused("LpPool", k, CTN_EFORMAT, "padding of 32767 and 2, expected less than the kernel, 127");
 
     char shape3[] = "s x", reverse[] = "x l y";
     k = model(13);
