@@ -270,12 +270,14 @@ ctn_status ctn__exchange_ready(ctn__exchange *x, int64_t begin, int64_t end)
     return CTN_OK;
 }
 
-/* Waits for *coll and releases it. name, lane and bytes are for the timeline. */
+/* Waits for *coll and releases it. NULL: it was taken before something after it failed, in a call
+ * that is repeated. name, lane and bytes are for the timeline. */
 static ctn_status take(ctn__exchange *x, ctn__coll **coll, const char *name, int lane,
                        int64_t bytes)
 {
     ctn__timing *t = &x->timing;
     uint64_t t0 = ctn__now_ns(), begin, end;
+    if (!*coll) return CTN_OK;
     CTN_TRY(ctn__coll_await(*coll));
     ctn__coll_times(*coll, &begin, &end);
     const uint64_t from = begin > t->counted ? begin : t->counted, until = end < t0 ? end : t0;

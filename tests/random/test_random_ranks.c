@@ -425,11 +425,17 @@ static void one_program(uint32_t seed, bool print)
 static uint32_t first = 1;
 static int count = PROGRAMS;
 
+/* Programs that found a defect: the values of a bucket have arrived, those that go with them have
+ * not, because a rank fails between the two; then a parameter is read twice. */
+static const uint32_t kept[] = {27457};
+
 static void ranks_agree(void **state)
 {
     (void)state;
     int k = 0;
     for (; k < count && !difference[0]; k++) one_program(first + (uint32_t)k, count == 1);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && count == PROGRAMS && !difference[0]; i++)
+        one_program(kept[i], false);
     print_message("%d programs on several ranks, seeds from %u on, %ld values compared\n", k, first,
                   compared);
     if (difference[0]) fail_msg("%s", difference);
