@@ -37,8 +37,8 @@ static ctn_tensor *input(ctn_context *ctx, ctn_module *m, int i)
     if (ctn_onnx_input(m, i, &p) < 0 || p.ndim < 0 || !p.dtype) return NULL;
     for (int k = 0; k < p.ndim; k++) {
         dims[k] = p.dim[k] > 0 && p.dim[k] <= ELEMENTS ? p.dim[k] : 2;
+        if (n * dims[k] > ELEMENTS) dims[k] = 1;
         n *= dims[k];
-        if (n > ELEMENTS) n = dims[k] = 1;
     }
     return ctn_input(ctx, numbers(p.dtype), p.dtype, p.ndim, dims);
 }
