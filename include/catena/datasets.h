@@ -162,8 +162,9 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_dataset_transform(ctn_dataset **ds, ctn_da
 /* ---- mean and standard deviation ------------------------------------------------------------ */
 
 /* Mean and standard deviation of one field over all samples, computed in double, for each index
- * of its first dimension, which is a channel or feature (one pair for a scalar). A ragged field
- * (L) has one pair, and (L,C) one for each of C. mean and std have room for n numbers. The
+ * of its first dimension, which is a channel or feature (one pair for a scalar), or, if n is the
+ * number of its elements, for each of these. A ragged field (L) has one pair, and (L,C) one for
+ * each of C. mean and std have room for n numbers. The
  * standard deviation of a constant is reported as 1. Local. Errors: EARG (n does not match the
  * field, no values, a ragged field of more dimensions), EDTYPE (neither f32 nor f64), EFORMAT (a
  * value is not finite), those of the dataset. */

@@ -36,11 +36,13 @@ static ctn_status lay_out(const char *who, const ctn_dataset *ds, int field, int
                         field, f->ndim);
     const int dim = ctn__ragged(f); /* dimension that counts channels */
     const int64_t channels = f->ndim > dim ? f->shape[dim] : 1;
-    if (n != channels)
-        return ctn_fail(CTN_EARG, "%s: n is %lld, but field %d has %lld channels", who,
-                        (long long)n, field, (long long)channels);
     *l = (struct lay){.n = n, .each = 1, .wide = f->dtype == CTN_F64, .ragged = ctn__ragged(f)};
     for (int d = dim + 1; d < f->ndim; d++) l->each *= f->shape[d];
+    const int64_t elements = l->ragged ? channels : channels * l->each;
+    if (n != channels && n != elements)
+        return ctn_fail(CTN_EARG, "%s: n is %lld, but field %d has %lld channels and %lld elements",
+                        who, (long long)n, field, (long long)channels, (long long)elements);
+    if (n == elements) l->each = 1;                  /* every element is a channel */
     const bool last = l->ragged || f->channels_last; /* the channels are side by side */
     l->channel = last ? 1 : l->each;
     l->step = last ? n : 1;

@@ -618,6 +618,37 @@ def test_regression():
     run("predict", "mlp", "--weights", weights, "--data", "x.npy", "--out", "p.txt", code=2)
 
 
+def test_what_was_read():
+    """A line for each array or column: what its dimensions are taken for, what would be lost."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(512, 20, 3)) * [1, 1e5, 1e-2] + [0, 1e6, 300]
+    np.save("x.npy", x)
+    np.save("y.npy", (x[:, :, 0].mean(1) + 100 * x[:, :, 2].mean(1))[:, None])
+    np.save("t.npy", 1_700_000_000 + np.arange(512) // 8)  # 64 s
+    np.save("h.npy", np.arange(512) // 8 * 0.5)
+    small = ["--hidden", "32", "--lr", "0.01", "--batch", "32", "--quiet"]
+    for data, target in ("x", "y"), ("t", "h"):
+        names = ["--data", f"{data}.npy", "--target", f"{target}.npy"]
+        run("train", "mlp", *names, *small, "--epochs", "30", "--out", data)
+        found = json.loads(run("eval", "--weights", f"{data}/weights.safetensors", *names,
+                               "--metric", "r2", "--json").stdout)
+        assert found["r2"] > 0.9, (data, found)
+    shown = [["train", "mlp", "--data", "t.npy", "--target", "h.npy"],
+             ["train", "fno", "--data", "x.npy", "--target", "x.npy"],
+             ["train", "mlp", "--data", "t.csv", "--target", "kind"]]
+    Path("t.csv").write_text("a,b,kind\n1,-2,x\n3,5,y\n2,1,x\n")
+    text = ""
+    for words in shown:
+        text += run(*words, "--iterations", 1, "--out", f"o{len(text)}").stderr
+    for line in (r"t.npy +i64 +\(512\) +1700000000 to 1700000063, mean 1.7e.09: one input",
+                 r"x.npy +f64 +\(512,20,3\) .*: 20 channels, 1 dimension",
+                 "channel 0 the values at index 0 of dimension 2 vary .e.05 times less",
+                 "a +input +1 to 3, mean 2\n", "b +input +-2 to 5", "kind +target .*a class of 2"):
+        assert re.search(line, text), (line, text)
+    assert "lost" not in run("train", "mlp", "--data", "x.npy", "--target", "y.npy", *small[:-1],
+                             "--iterations", 1, "--out", "flat").stderr
+
+
 def test_unet():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(32, 1, 16, 16))
@@ -869,6 +900,11 @@ def test_finetune():
     small = ["resnet20_cifar", "--size", "8", "--batch", "4", "--lr", "0.01", "--data"]
     train(*small, "photos", "--epochs", "2", "--out", "base")
     base = "base/weights.safetensors"
+    named = ["predict", "--weights", base, "--data", "two"]
+    assert '"name": "' in run(*named).stdout
+    os.rename("base/classes.txt", "classes")
+    assert '"name": ""' in run(*named).stdout and "blue\"," not in run(*named).stdout
+    os.rename("classes", "base/classes.txt")
     tune = [*small, "two", "--weights", base]
     text = run("train", *tune, "--train-only", "linear", "--epochs", "2", "--out", "tuned").stderr
     assert "linear (2,64) starts fresh: the file has (3,64)" in text, text
@@ -982,6 +1018,103 @@ def test_generate():
         assert what in run(*words, *bad, code=None).stderr, bad
     assert "--weights" in run("generate", "gpt", "--prompt", "a", code=2).stderr
     assert "--prompt" in run(*words, code=2).stderr
+
+
+def test_long_prompt():
+    """A prompt that fills the model ends alone; more prompts than are continued together."""
+    Path("abc.txt").write_text("abcdefgh " * 400)
+    train("gpt", "--data", "abc.txt", "--length", "24", "--width", "32", "--depth", "1",
+          "--iterations", "150", "--lr", "0.01", "--out", "r")
+    words = ["generate", "--weights", "r/weights.safetensors", "--tokens", "12", "--json"]
+    texts = [f"{'abcdefgh ' * 3}"[k:k + n] for k, n in ((0, 23), (2, 9), (1, 24), (5, 4))]
+    Path("prompts").write_text("\n".join(texts + ["cde"] * 90) + "\n")
+    found = [t["text"] for t in json.loads(run(*words, "--prompts", "prompts").stdout)["texts"]]
+    alone = [json.loads(run(*words, "--prompt", t).stdout)["texts"][0]["text"] for t in texts]
+    assert found[:4] == alone and [len(t) for t in alone] == [2, 12, 1, 12], (found, alone)
+    assert len(found) == 94 and set(found[4:]) == {"fgh abcdefgh"[:12]}, found
+
+
+def test_lora_best():
+    """--lora: the best adapters, not the last ones, become best.safetensors; also in f64."""
+    Path("abc.txt").write_text("abcdefgh " * 300 + "zyxwvu " * 300)
+    gpt = ["gpt", "--data", "abc.txt", "--length", "24", "--width", "32", "--depth", "1",
+           "--val-share", "0.2"]
+    train(*gpt, "--iterations", "40", "--lr", "0.01", "--out", "base")
+    for name, more in (("r", []), ("d", ["--precision", "f64"])):
+        train(*gpt, "--weights", "base/weights.safetensors", "--lora", "4", "--iterations", "24",
+              "--eval-iterations", "8", "--log-iterations", "8", "--lr", "0.3", *more,
+              "--metric", "loss", "--out", name)
+        rows = [json.loads(row)["val/loss"] for row in
+                Path(f"{name}/log.jsonl").read_text().splitlines()]
+        best, last = (json.loads(run("eval", "--weights", f"{name}/{w}.safetensors", "--data",
+                                     "abc.txt", "--length", "24", *more, "--json").stdout)["loss"]
+                      for w in ("best", "weights"))
+        if rows[-1] > min(rows):
+            assert best < last, (rows, best, last)
+        else:
+            assert same(f"{name}/best.safetensors", f"{name}/weights.safetensors"), rows
+        assert b"lora_A" not in Path(f"{name}/best.safetensors").read_bytes()
+
+
+def test_force():
+    """--force leaves nothing of the earlier training that could be exported or resumed."""
+    make_arrays()
+    train("mlp", *ARRAYS, "--val-share", "0.25", "--epochs", "2", "--out", "r")
+    assert Path("r/best.safetensors").exists()
+    own = run("train", "mlp", *ARRAYS, "--weights", "r/best.safetensors", "--force", "--out", "r",
+              code=2).stderr
+    assert "--force would remove r/best.safetensors" in own, own
+    Path("r/notes.txt").write_text("mine")
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r", "--force")
+    assert not Path("r/best.safetensors").exists() and Path("r/notes.txt").exists()
+    assert Path("r/weights.safetensors").exists()
+
+
+def test_f64():
+    """--precision f64: weights and results in f64, closer to each other than f32 can be."""
+    make_arrays()
+    found = {}
+    for precision in ("f32", "f64"):
+        train("mlp", *ARRAYS, "--epochs", "3", "--precision", precision, "--out", precision)
+        name = f"{precision}/weights.safetensors"
+        found[precision] = json.loads(run("eval", "--weights", name, "--precision", precision,
+                                          "--data", "x.npy", "--target", "y.npy",
+                                          "--json").stdout)["rmse"]
+        head = Path(name).read_bytes()[8:4000].split(b'"0.weight":{"dtype":"')[1][:3]
+        assert head == precision.replace("f", "F").encode(), head
+    assert found["f32"] != found["f64"]
+    assert np.isclose(found["f32"], found["f64"], rtol=1e-2), found
+
+
+def test_other_weights():
+    """Weights for other data, and those inside a checkpoint: what is wrong, and what works."""
+    x, _ = make_arrays()
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r")
+    np.save("few.npy", x[:, :4])
+    text = run("predict", "--weights", "r/weights.safetensors", "--data", "few.npy", "--out",
+               "p.npy", code=None)
+    assert text.returncode == 4, text
+    assert "trained on samples with 6 inputs or channels, those of few.npy have 4" in text.stderr
+    own = [("state_dict.module.0.weight", 16, 6), ("state_dict.module.0.bias", 16),
+           ("state_dict.module.2.weight", 2, 16), ("state_dict.module.2.bias", 2), ("best_acc1",)]
+    flat = [(name.replace("state_dict.module.", ""), *shape) for name, *shape in own]
+    for arrays, only in ((own, "'state_dict.module.*' --rename 'state_dict.module='"),
+                         (flat, "'0.*,2.*'")):
+        head, at, shape = {}, 0, ()
+        for name, *shape in arrays:
+            size = 4 * int(np.prod(shape))
+            head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(head).encode()
+        Path("w.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(at))
+        text = run("eval", "mlp", "--weights", "w.safetensors", "--standardize", "none", *ARRAYS,
+                   code=None).stderr
+        command = f"catena weights w.safetensors --to weights.safetensors --only {only}"
+        assert command in text, (only, text)
+        subprocess.run(f"{CATENA} {command[7:]}", shell=True, check=True, env=ENV,
+                       stdout=subprocess.DEVNULL)
+        run("eval", "mlp", "--weights", "weights.safetensors", "--standardize", "none", *ARRAYS)
+        os.remove("weights.safetensors")
 
 
 def test_published():

@@ -462,6 +462,33 @@ static void test_moments(void **state)
     }
 }
 
+/* n elements instead of n channels: one mean and deviation for each. */
+static void test_moments_of_elements(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 50, ROWS = 3, COLUMNS = 2, ALL = ROWS * COLUMNS };
+    float x[SAMPLES][ALL], y[ALL];
+    double mean[ALL], std[ALL];
+    for (int i = 0; i < SAMPLES; i++)
+        for (int k = 0; k < ALL; k++) x[i][k] = (float)(i % 10) * (k % 2 ? 1e6f : 1e-3f) + (float)k;
+    for (int last = 0; last < 2; last++) {
+        const ctn_field field = {CTN_F32, 2, {ROWS, COLUMNS}, last};
+        ctn_dataset *ds = NULL, *to = NULL;
+        assert_int_equal(ctn_arrays_open(&ds, SAMPLES, 1, &field, (const void *[]){x}), CTN_OK);
+        assert_int_equal(ctn_dataset_moments(ds, 0, ALL, mean, std), CTN_OK);
+        for (int k = 0; k < ALL; k++) {
+            const double scale = k % 2 ? 1e6 : 1e-3;
+            assert_true(fabs(mean[k] - (4.5 * scale + k)) < 1e-6 * (4.5 * scale + k));
+            assert_true(fabs(std[k] - sqrt(8.25) * scale) < 1e-3 * scale);
+        }
+        assert_int_equal(ctn_dataset_standardize(&to, ds, 0, ALL, mean, std), CTN_OK);
+        assert_int_equal(ctn_dataset_get(to, 7, (void *[]){y}), CTN_OK);
+        for (int k = 0; k < ALL; k++)
+            assert_true(y[k] == (float)(((double)x[7][k] - mean[k]) / std[k]));
+        ctn_dataset_free(to);
+    }
+}
+
 static void test_moments_of_constants(void **state)
 {
     (void)state;
@@ -643,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_transform),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_moments_of_elements),
         cmocka_unit_test(test_moments_of_constants),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_tokens_shortened),

@@ -16,7 +16,7 @@
 
 #include "task.h"
 
-enum { PROMPTS = 256 };
+enum { TOGETHER = 64 }; /* sequences that are continued at the same time */
 
 /* One text that is continued. */
 typedef struct {
@@ -31,8 +31,8 @@ typedef struct {
     ctn_module *net;
     ctn_tokenizer *tokenizer; /* NULL: tokens are bytes, which the model has 256 of */
     ctn_generator *generator;
-    sequence s[PROMPTS];
-    int n;
+    sequence *s;
+    int64_t n, room;
     bool stream;   /* print while generating */
     bool terminal; /* to a terminal, which the text must not control */
     char part[5];  /* see say_piece */
@@ -60,8 +60,15 @@ static ctn_status make_net(job *j)
 static ctn_status add_prompt(job *j, const char *text, size_t bytes)
 {
     const int64_t new = args_int(j->a, "tokens");
-    if (j->n == PROMPTS) return ctn_fail(CTN_EARG, "more than %d prompts", PROMPTS);
+    if (j->n == j->room) {
+        const int64_t room = 2 * j->room + TOGETHER;
+        sequence *more = realloc(j->s, (size_t)room * sizeof *more);
+        if (!more) return ctn_fail(CTN_ENOMEM, "no memory for %lld prompts", (long long)room);
+        j->s = more;
+        j->room = room;
+    }
     sequence *s = &j->s[j->n];
+    *s = (sequence){0};
     s->room = (int64_t)bytes + new + 1;
     s->tokens = malloc((size_t)s->room * sizeof *s->tokens);
     if (!s->tokens) return ctn_fail(CTN_ENOMEM, "no memory for a prompt of %zu bytes", bytes);
@@ -122,48 +129,71 @@ static ctn_status print_token(job *j, int32_t token)
 }
 
 /* Add the next tokens to their sequences. Returns whether one of them still grows. */
-static bool take_tokens(job *j, const int32_t *next, int32_t end)
+static bool take_tokens(job *j, int n, sequence *const *s, const int32_t *next)
 {
+    const int32_t end = j->tokenizer ? ctn_tokenizer_end(j->tokenizer) : -1;
     bool more = false;
-    const int64_t new = args_int(j->a, "tokens");
-    for (int i = 0; i < j->n; i++) {
-        sequence *s = &j->s[i];
-        if (s->done) continue;
-        s->done = next[i] == end && !args_flag(j->a, "ignore-end");
-        if (s->done) continue;
-        s->tokens[s->n++] = next[i];
+    for (int i = 0; i < n; i++) {
+        if (s[i]->done) continue;
+        s[i]->done = next[i] == end && !args_flag(j->a, "ignore-end");
+        if (s[i]->done) continue;
+        s[i]->tokens[s[i]->n++] = next[i];
         j->made++;
-        s->done = s->n - s->prompt >= new;
-        more |= !s->done;
+        s[i]->done = s[i]->n - s[i]->prompt >= args_int(j->a, "tokens");
+        more |= !s[i]->done;
     }
     return more;
 }
 
-static ctn_status generate(job *j)
+/* The longest sequences have as many tokens as the model takes. */
+static void end_longest(int n, sequence *const *s)
 {
-    const int32_t *prompt[PROMPTS];
-    int64_t length[PROMPTS];
-    int32_t next[PROMPTS];
-    const int32_t end = j->tokenizer ? ctn_tokenizer_end(j->tokenizer) : -1;
-    for (int i = 0; i < j->n; i++) {
-        prompt[i] = j->s[i].tokens;
-        length[i] = j->s[i].prompt;
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) most = s[i]->n > most ? s[i]->n : most;
+    for (int i = 0; i < n; i++) s[i]->done |= s[i]->n == most;
+}
+
+/* Continue sequences together until one of them is as long as the model allows, or all are done. */
+static ctn_status grow(job *j, int n, sequence *const *s)
+{
+    const int32_t *tokens[TOGETHER];
+    int64_t length[TOGETHER];
+    int32_t next[TOGETHER];
+    for (int i = 0; i < n; i++) {
+        tokens[i] = s[i]->tokens;
+        length[i] = s[i]->n;
     }
-    for (int64_t i = 0; j->stream && i < length[0]; i++) CTN_TRY(print_token(j, prompt[0][i]));
-    const double start = now_s();
-    ctn_status st = ctn_generator_start(j->generator, j->n, prompt, length, next);
+    ctn_status st = ctn_generator_start(j->generator, n, tokens, length, next);
     for (bool more = true; st == CTN_OK && more;) {
         const int64_t before = j->made;
-        more = take_tokens(j, next, end);
+        more = take_tokens(j, n, s, next);
         if (j->stream && j->made > before) CTN_TRY(print_token(j, next[0]));
         if (more) st = ctn_generator_next(j->generator, next, next);
+    }
+    if (st != CTN_END) return st;
+    end_longest(n, s);
+    return CTN_OK;
+}
+
+static ctn_status generate(job *j)
+{
+    for (int64_t i = 0; j->stream && i < j->s[0].prompt; i++)
+        CTN_TRY(print_token(j, j->s[0].tokens[i]));
+    const double start = now_s();
+    for (int64_t at = 0; at < j->n;) {
+        sequence *s[TOGETHER];
+        int n = 0;
+        for (int64_t i = at; i < j->n && i < at + TOGETHER; i++)
+            if (!j->s[i].done) s[n++] = &j->s[i];
+        if (n > 0) CTN_TRY(grow(j, n, s));
+        else at += TOGETHER;
     }
     j->seconds = now_s() - start;
     if (j->stream) {
         CTN_TRY(print_token(j, -1));
         say(stdout, "\n");
     }
-    return st == CTN_END ? CTN_OK : st;
+    return CTN_OK;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -220,7 +250,7 @@ static ctn_status print_json(const job *j)
     json w = {0};
     json_open(&w, NULL, '{');
     json_open(&w, "texts", '[');
-    for (int i = 0; i < j->n; i++) {
+    for (int64_t i = 0; i < j->n; i++) {
         char *text = NULL;
         const sequence *s = &j->s[i];
         ctn_status st = text_of(j, s, s->prompt, &text);
@@ -246,7 +276,7 @@ static ctn_status print_json(const job *j)
 
 static ctn_status print_texts(const job *j)
 {
-    for (int i = 0; i < j->n; i++) {
+    for (int64_t i = 0; i < j->n; i++) {
         char *text = NULL;
         CTN_TRY(text_of(j, &j->s[i], 0, &text));
         say_lines(stdout, "%s%s\n", i ? "\n" : "", text);
@@ -279,7 +309,8 @@ static ctn_status work(job *j, doing *now)
 
 static void job_free(job *j)
 {
-    for (int i = 0; i < j->n; i++) free(j->s[i].tokens);
+    for (int64_t i = 0; i < j->n; i++) free(j->s[i].tokens);
+    free(j->s);
     ctn_generator_free(j->generator);
     ctn_tokenizer_free(j->tokenizer);
     ctn_module_free(j->net);

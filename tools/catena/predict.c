@@ -99,9 +99,12 @@ typedef struct {
     class_names known; /* the classes of the training */
 } labels;
 
+/* The folders of the data are names of classes too, but nobody knows in which order those of the
+ * training were. */
 static const char *name_of(const labels *l, int64_t k)
 {
     if (k < l->known.n) return l->known.name[k];
+    if (l->t->kind == DATA_FOLDER) return "";
     const char *s = ctn_dataset_class(l->t->set[0], k);
     return s ? s : "";
 }

@@ -4,6 +4,7 @@
  * resolved configuration, machine and versions, class names, the plan with its kernels, and the
  * results of tuning.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,35 @@
 #include "training.h"
 
 /* ---- the folder ------------------------------------------------------------------------------ */
+
+/* What a training writes, apart from its log and states. */
+static const char *const results[] = {"best.safetensors",     "weights.safetensors",
+                                      "adapters.safetensors", "best_adapters.safetensors",
+                                      "classes.txt",          "loss.svg",
+                                      "report.html",          "plan.txt",
+                                      "decisions.txt"};
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* --force removes what an earlier training has left, so this training cannot start from it. */
+static int refuse_own_weights(const args *a)
+{
+    char path[4096];
+    const char *weights = args_text(a, "weights"), *out = args_text(a, "out");
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        if (args_flag(a, "resume") || !weights[0]) break;
+        if (!same_file(weights, join(path, sizeof path, out, results[i]))) continue;
+        say(stderr,
+            "catena train: --force would remove %s, which --weights names: use another --out\n",
+            path);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
 
 static int refuse_full(const args *a)
 {
@@ -50,6 +80,7 @@ int result_check(const args *a)
         return EXIT_USAGE;
     }
     int code = refuse_full(a); /* a refused folder is not touched */
+    if (code < 0) code = refuse_own_weights(a);
     if (code < 0) code = folder_take(a->job, out);
     if (code < 0) code = refuse_full(a); /* another job may have ended there in the meantime */
     if (code >= 0) return code;
@@ -80,14 +111,23 @@ static ctn_status write_classes(const training *r)
     return file_close(f, path);
 }
 
+/* With --force: a later --resume must not find the state of an earlier training, nor export its
+ * best weights. Data and network are fine by now, so a mistake in an option costs nothing. */
+static ctn_status remove_earlier(const training *r)
+{
+    char path[4096];
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        if (unlink(join(path, sizeof path, r->out, results[i])) != 0 && errno != ENOENT)
+            return ctn_fail(CTN_EIO, "cannot remove %s, of an earlier training: %s", path,
+                            strerror(errno));
+    return remove_states(join(path, sizeof path, r->out, "state"));
+}
+
 ctn_status result_begin(training *r)
 {
     char path[4096];
     if (r->t.a->job->rank != 0) return CTN_OK;
-    /* A later --resume must not find the state of an earlier training. Data and network are fine
-     * by now, so a mistake in an option costs no state. */
-    if (!args_flag(r->t.a, "resume") && r->lives == 0)
-        CTN_TRY(remove_states(join(path, sizeof path, r->out, "state")));
+    if (!args_flag(r->t.a, "resume") && r->lives == 0) CTN_TRY(remove_earlier(r));
     CTN_TRY(
         config_write(r->t.a, join(path, sizeof path, r->out, "config.yaml"),
                      "resolved configuration; to repeat: catena train --config FILE --out OTHER"));

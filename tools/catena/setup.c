@@ -163,11 +163,9 @@ static ctn_status add_validated(training *r)
     ctn_trigger steps = {.kind = CTN_EVERY_ITERATIONS, .n = (double)args_int(a, "eval-iterations")};
     CTN_TRY(ctn_extend_evaluator(r->trainer, steps.n > 0 ? &steps : NULL, r->t.loader[1], r->t.loss,
                                  r->t.loss_self));
-    if (args_int(a, "lora") == 0)
-        CTN_TRY(ctn_extend_weights(r->trainer,
-                                   CTN_TRIGGER(r->larger ? CTN_WHEN_MAX : CTN_WHEN_MIN,
-                                               .key = r->metric),
-                                   "best.safetensors"));
+    const ctn_trigger best = {.kind = r->larger ? CTN_WHEN_MAX : CTN_WHEN_MIN, .key = r->metric};
+    if (args_int(a, "lora") > 0) CTN_TRY(adapters_best(r, &best));
+    else CTN_TRY(ctn_extend_weights(r->trainer, &best, "best.safetensors"));
     if (args_is(a, "schedule", "plateau")) {
         p.patience = args_int(a, "patience");
         p.factor = args_real(a, "gamma");

@@ -217,13 +217,16 @@ static ctn_status make_net(task *t)
     }
 }
 
-/* State for the mean and deviation of one field, one pair per index of its first dimension. */
+/* State for the mean and deviation of one field: one pair per index of its first dimension, a
+ * channel. A perceptron has no channels, each of its numbers has its own pair. */
 static ctn_status add_moments(task *t, int f)
 {
     static const char *const names[2][2] = {{"input_mean", "input_std"},
                                             {"target_mean", "target_std"}};
     const ctn_field *field = f == 0 ? &t->input : &t->target;
-    int64_t n = field->ndim > 0 ? field->shape[0] : 1;
+    int64_t n = t->net_is == NET_FLAT ? field_elements(field)
+                : field->ndim > 0     ? field->shape[0]
+                                      : 1;
     for (int k = 0; k < 2; k++)
         CTN_TRY(ctn_module_state(&t->moment[f][k], t->net, names[f][k], CTN_F64, 1, &n,
                                  CTN_OPT(ctn_init, .kind = CTN_INIT_CONSTANT, .value = k)));
@@ -304,58 +307,6 @@ ctn_status task_moment_values(const task *t, int f, int64_t *n, double **mean, d
     free(*std);
     *mean = *std = NULL;
     return st;
-}
-
-/* One line for a new head: its weight, not its bias. A resumed training has its values already. */
-static void tell_fresh(void *user, const char *name, const ctn_desc *here, const ctn_desc *file)
-{
-    const task *t = user;
-    char a[SHAPE_TEXT], b[SHAPE_TEXT];
-    if (here->ndim < 2 || args_flag(t->a, "resume")) return;
-    shape_text(here->ndim, here->dim, a);
-    shape_text(file->ndim, file->dim, b);
-    const char *dot = strrchr(name, '.');
-    log_line("%.*s %s starts fresh: the file has %s", dot ? (int)(dot - name) : (int)strlen(name),
-             name, a, b);
-}
-
-static ctn_status load_weights(task *t, const char *path)
-{
-    ctn_weights_opt o = {.struct_size = sizeof o,
-                         .new_head = t->use == FOR_TRAINING,
-                         .fresh = tell_fresh,
-                         .user = t};
-    ctn_status st = ctn_weights_load(t->net, path, &o);
-    if (st != CTN_ENOTFOUND && st != CTN_ESHAPE) return st;
-    char first[2048], name[256];
-    snprintf(first, sizeof first, "%s", ctn_error_message());
-    ctn_error_clear();
-    if (task_trained_as(path, name, sizeof name) && strcmp(name, t->a->operand) != 0)
-        return ctn_fail(st, "the weights belong to the network %s, not %s: %s", name, t->a->operand,
-                        first);
-    if (strstr(first, "input_mean") || strstr(first, "target_mean"))
-        return ctn_fail(st,
-                        "weights without the mean and deviation of the data need --standardize "
-                        "none: %s",
-                        first);
-    return ctn_fail(st, "%s", first);
-}
-
-static ctn_status send_array(void *comm, const char *name, ctn_dtype type, int ndim,
-                             const int64_t *dims, void *data)
-{
-    size_t bytes = ctn_dtype_size(type);
-    (void)name;
-    for (int i = 0; i < ndim; i++) bytes *= (size_t)dims[i];
-    return bytes ? ctn_comm_broadcast(comm, data, bytes, 0) : CTN_OK;
-}
-
-ctn_status task_weights(task *t, const char *path)
-{
-    const launch *l = t->a->job;
-    t->now = DOING_DATA;
-    if (l->rank == 0 && path[0]) CTN_TRY(load_weights(t, path)); /* "": those of an ONNX model */
-    return l->comm ? ctn_module_visit(t->net, send_array, l->comm) : CTN_OK;
 }
 
 /* ---- forward pass and loss ------------------------------------------------------------------- */

@@ -152,8 +152,9 @@ struct task {
 #define TASK_RUN_OPTIONS                                                                           \
     {"threads", "N", "0",                                                                          \
      "number of compute threads; 0: as shown by catena info", GROUP_PRECISION},                    \
-    {"precision", "f32|bf16|f16", "f32",                                                           \
-     "precision of activations and matrix products", GROUP_COMMON},                                \
+    {"precision", "f32|bf16|f16|f64", "f32",                                                       \
+     "precision of activations and matrix products; f64: of weights and gradients too",            \
+     GROUP_COMMON},                                                                                \
     {"slow-precision", NULL, NULL,                                                                 \
      "allow a precision that this CPU runs with slow reference kernels", GROUP_PRECISION},         \
     {"seed", "N", "1",                                                                             \
@@ -203,7 +204,8 @@ int task_inherit(args *a);
 /* The weights of a command: --weights, else those in the folder of a published model; "": none. */
 const char *weights_of(const args *a);
 /* --lora: add adapters to the network; after training, on rank 0, write them to
- * out/adapters.safetensors and the network with them merged to out/weights.safetensors. */
+ * out/adapters.safetensors and the network with them merged to out/weights.safetensors, that with
+ * the best ones to out/best.safetensors. */
 ctn_status adapters_add(task *t);
 ctn_status adapters_write(task *t, const char *out);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */

@@ -110,6 +110,7 @@ static ctn_status convert(void *user, const ctn_sample *s, void *const *src, voi
         for (int64_t i = 0; i < c->count[f]; i++) {
             double v = as_number(from, src[f], i);
             if (to == CTN_I64) ((int64_t *)dst[f])[i] = (int64_t)v;
+            else if (to == CTN_F64) ((double *)dst[f])[i] = v;
             else ((float *)dst[f])[i] = (float)v;
         }
     }
@@ -140,7 +141,8 @@ static ctn_status fit_arrays(task *t, ctn_dataset **ds)
         c->count[f] = field_elements(&c->from[f]);
         bool label = f == 1 && t->classify;
         if (label) c->to[f].dtype = CTN_I64;
-        else if (!is_float(c->from[f].dtype)) c->to[f].dtype = CTN_F32;
+        else if (!is_float(c->from[f].dtype)) /* large integers differ only in f64 */
+            c->to[f].dtype = t->standardize[f] && c->from[f].dtype != CTN_U8 ? CTN_F64 : CTN_F32;
         if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == c->from[f].ndim)
             add_channel(&c->to[f]);
         same = same && c->to[f].dtype == c->from[f].dtype && c->to[f].ndim == c->from[f].ndim;

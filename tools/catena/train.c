@@ -138,6 +138,7 @@ static ctn_status prepare(training *r, args *a)
     CTN_TRY(task_data(t));
     CTN_TRY(task_net(t));
     CTN_TRY(task_moments(t));
+    CTN_TRY(data_show(t));
     if (weights[0]) CTN_TRY(task_weights(t, weights));
     CTN_TRY(adapters_add(t));
     t->now = DOING_SETUP;

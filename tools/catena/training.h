@@ -57,6 +57,16 @@ int64_t parameter_count(ctn_module *net); /* a tied parameter counts once */
 void overview_show(const training *r);    /* one line on rank 0, unless --quiet */
 ctn_status overview_report(training *r);  /* the page report.html */
 
+/* ---- data_show.c ----------------------------------------------------------------------------- */
+
+/* Lines about arrays and tables on rank 0, unless --quiet. Before the data is standardised. */
+ctn_status data_show(task *t);
+
+/* ---- adapters.c ------------------------------------------------------------------------------ */
+
+/* --lora: save the adapters whenever they are the best ones. */
+ctn_status adapters_best(training *r, const ctn_trigger *when);
+
 /* ---- distribute.c ---------------------------------------------------------------------------- */
 
 ctn_status distribute_optimizer(training *r);
