@@ -88,8 +88,14 @@ static ctn_tensor *per_axis(ctn__onnx_call *c, int i, const ctn_desc *x, int64_t
     if (!t || ctn__onnx_count(c->in[i]) == 1) return ctn_reshape_at(c->at, t, CTN_SCALAR_SHAPE);
     if (axis < 0 || axis >= x->ndim) return t;
     if (block > 0) {
-        t = ctn_repeat_at(c->at, t, block, axis);
-        return ctn_slice_at(c->at, t, axis, 0, x->dim[axis]);
+        const int64_t n = x->dim[axis], blocks = axis < t->d.ndim ? t->d.dim[axis] : 0;
+        if (blocks != (n > 0 ? (n - 1) / block + 1 : 0)) {
+            (void)ctn__onnx_fail(c, CTN_ESHAPE, "%lld blocks of %lld for %lld elements",
+                                 (long long)blocks, (long long)block, (long long)n);
+            return NULL;
+        }
+        t = ctn_repeat_at(c->at, t, block < n ? block : n, axis);
+        return ctn_slice_at(c->at, t, axis, 0, n);
     }
     for (int k = 0; k < x->ndim; k++) dims[k] = k == axis ? x->dim[k] : 1;
     return ctn_reshape_at(c->at, t, x->ndim, dims);

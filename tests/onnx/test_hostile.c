@@ -140,6 +140,19 @@ static void test_overflow(void **state)
     ints_attr(k, n, "pads", 4, around);
     refused("LpPool", k, CTN_EFORMAT, "padding of 32767 and 2, expected less than the kernel, 127");
 
+    /* A scale for blocks that would be repeated 2^43 times, and more blocks than elements. */
+    for (int many = 0; many < 2; many++) {
+        char shape_q[] = "s x", shape_z[] = "t scale", quantize[] = "x scale y";
+        static int64_t few[2] = {3, 4}, two[2] = {3, 2}, five[2] = {3, 5};
+        maker *q = model(21);
+        zeros(q, "s", shape_q, FLOAT, 2, few);
+        zeros(q, "t", shape_z, FLOAT, 2, many ? five : two);
+        Onnx__NodeProto *node_q = node(q, "QuantizeLinear", "n", quantize);
+        int_attr(q, node_q, "block_size", many ? 1 : (int64_t)1 << 43);
+        if (many) refused("QuantizeLinear", q, CTN_ESHAPE, "5 blocks of 1 for 4 elements");
+        else refused("QuantizeLinear", q, CTN_ESHAPE, "2 blocks of 8796093022208 for 4 elements");
+    }
+
     char shape3[] = "s x", reverse[] = "x l y";
     k = model(13);
     zeros(k, "s", shape3, UINT8, 2, column);
