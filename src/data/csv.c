@@ -265,7 +265,7 @@ static ctn_status kind_cell(reader *r, int64_t sample, int64_t k, const ctn__cel
     return wrong(r, c, r->t->column[j].name,
                  target ? "\"%.*s\" is not a number, and one of several targets cannot be a class"
                         : "\"%.*s\" is not a number; leave this column out of the inputs, or set "
-                          "the option categories",
+                          "categories in ctn_csv_opt",
                  shown(c), c->p);
 }
 

@@ -103,7 +103,7 @@ ctn_status ctn_dataset_moments(ctn_dataset *ds, int field, int64_t n, double *me
         if (good) continue;
         char name[256];
         ctn_dataset_name(ds, i, name, sizeof name);
-        st = ctn_fail(CTN_EFORMAT, "moments: field %d of %s is not finite", field, name);
+        st = ctn_fail(CTN_EFORMAT, "moments: field %d of the sample %s is not finite", field, name);
         goto done;
     }
     if (seen == 0) CTN_TRY_GOTO(st, done, ctn_fail(CTN_EARG, "moments: the dataset is empty"));

@@ -414,6 +414,56 @@ def test_bad_data():
             assert says in error and error.count("\n") == 1, (words, error)
 
 
+def test_messages():
+    """What is wrong is named as the user knows it: the file, the sample, the option."""
+    rng = np.random.default_rng(3)
+    y, bad = rng.normal(size=(2, 16, 1))
+    bad[9] = np.inf
+    holes = rng.normal(size=(16, 4))
+    holes[3, 2] = np.nan
+    arrays = {"x": rng.normal(size=(16, 4)), "y": y, "inf": bad, "holes": holes,
+              "vast": np.array([0, 10**9] * 8), "minus": np.array([0] * 11 + [-1] + [0] * 4),
+              "two": rng.normal(size=(16, 2)), "one": np.array([0, 1] * 8)[:, None],
+              "labels": np.array([0, 1, 2, 5] * 4)}
+    for name, array in arrays.items():
+        np.save(f"{name}.npy", array)
+    os.mkdir("gpt3")
+    for words, code, text in (
+            ("x inf", 4, "inf.npy: moments: field 1 of the sample x.npy[9] is not finite"),
+            ("holes y", 4, "NaN can be replaced with --fill"),
+            ("x vast", 4, "vast.npy: the class of sample 1 is 1000000000, but there are 16"),
+            ("x minus", 4, "minus.npy: the class of sample 11 is -1, expected 0, 1, ..."),
+            ("x one", 0, "1 value; a class would have the shape (16)"),
+            ("holes y --fill 0", 0, "holes.npy")):
+        data, target, *more = words.split()
+        done = run("train", "mlp", "--data", f"{data}.npy", "--target", f"{target}.npy", "--hidden",
+                   "4", "--epochs", "1", "--out", f"{data}-{target}{len(more)}", *more, code=None)
+        assert done.returncode == code and text in done.stderr, (words, done)
+    image = run("train", "resnet18", "--data", "two.npy", "--target", "y.npy", code=4).stderr
+    assert "samples of 2 numbers are none: use mlp" in image, image
+    for words, text in ((("--resume", "--out", "typo"), "typo has no config.yaml"),
+                        (("gpt3", "--data", "x.npy"), "'gpt3' is a file or folder here"),
+                        (("mlp", "--resume", "--out", "x-one0", "--loss", "mae"),
+                         "--loss is mae, but x-one0 was started with mse")):
+        done = run("train", *words, code=2)
+        assert text in done.stderr and "vgg11" not in done.stderr, done.stderr
+    small = ["--data", "x.npy", "--target", "y.npy", "--hidden", "4"]
+    done = run("train", "mlp", *small, "--val-share", "0.25", "--early-stop", "2", "--lr", "0.9",
+               "--epochs", "200", "--out", "early", "--quiet")
+    assert "Stopped early: val/loss did not improve 2 times in a row." in done.stdout, done.stdout
+    text = run("train", "mlp", *small, "--out", os.fsdecode(b"q\xff"), code=2).stderr
+    assert "--out is not valid UTF-8" in text, text
+    run("train", "mlp", "--data", "x.npy", "--target", "labels.npy", "--hidden", "4", "--epochs",
+        "1", "--classes", "6", "--out", "c")
+    np.save("labels.npy", np.array([0, 7] * 8))
+    done = run("eval", "--weights", "c/weights.safetensors", "--data", "x.npy", "--target",
+               "labels.npy", "--json", code=None)
+    assert done.returncode not in (0, 2) and done.stdout == "", done
+    random = run("generate", "--weights", "c/weights.safetensors", "--prompt", "a", "--top-p",
+                 "0.5", code=2).stderr
+    assert "--temperature above 0" in random, random
+
+
 def test_class_folders():
     def wrong(data, *says):
         error = run("train", "resnet18", "--data", data, "--epochs", "1", "--size", "32",

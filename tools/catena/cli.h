@@ -206,6 +206,7 @@ void log_line_of(FILE *f, int rank, const char *host, const char *text);
 extern bool log_stamped;
 extern int log_rank;
 
+bool is_utf8(const char *s);
 /* A JSON writer; name is NULL inside arrays. */
 typedef struct {
     int depth;

@@ -287,10 +287,23 @@ static const char *absolute(const option *o, const char *value, char buf[2 * PAT
     return join(buf, 2 * PATH_MAX, here, value);
 }
 
+/* YAML is text. */
+static ctn_status check_text(const args *a)
+{
+    for (int k = 0; a->cmd->options[k].name; k++)
+        if (in_files(a->cmd, a->cmd->options[k].name) && a->value[k] && !is_utf8(a->value[k]))
+            return ctn_fail(CTN_EARG,
+                            "--%s is not valid UTF-8, so config.yaml cannot contain it: use "
+                            "another name",
+                            a->cmd->options[k].name);
+    return CTN_OK;
+}
+
 ctn_status config_write(const args *a, const char *path, const char *comment)
 {
     FILE *f = NULL;
     char full[2 * PATH_MAX];
+    CTN_TRY(check_text(a));
     CTN_TRY(file_open(&f, path));
     fprintf(f, "# %s\n", comment);
     for (int k = 0; a->cmd->options[k].name; k++) {

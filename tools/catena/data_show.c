@@ -115,7 +115,12 @@ static void meaning(char *buf, size_t n, const task *t, const part *p, int f)
     const ctn_field *x = &p->field;
     const char *what = f == 0 ? "input" : "value";
     const long long count = p->channels * p->each, channels = p->channels;
+    const ctn_field *stored = t->nconvert > 0 ? &t->convert[0].from[f] : x;
+    const bool integer = stored->dtype != CTN_F32 && stored->dtype != CTN_F64;
     if (f == 1 && t->classify) snprintf(buf, n, "a class of %lld", (long long)t->classes);
+    else if (f == 1 && integer && count == 1 && x->ndim == 1)
+        snprintf(buf, n, "1 value; a class would have the shape (%lld)",
+                 (long long)ctn_dataset_count(t->set[0]));
     else if (x->ndim == 0) snprintf(buf, n, "one %s", what);
     else if (t->net_is == NET_FLAT || x->ndim == 1)
         snprintf(buf, n, "%lld %s%s", count, what, count == 1 ? "" : "s");

@@ -141,11 +141,10 @@ static void head(values *v, const args *a, int64_t samples)
     }
 }
 
-static ctn_status evaluate(task *t, args *a)
+static ctn_status evaluate_to(task *t, args *a, json *out)
 {
-    json out = {0};
     ctn_comm *c = a->job->comm;
-    values v = {.j = args_flag(a, "json") ? &out : NULL, .silent = a->job->rank != 0};
+    values v = {.j = out, .silent = a->job->rank != 0};
     CTN_TRY(task_begin(t, a, FOR_EVALUATION));
     CTN_TRY(task_data(t));
     CTN_TRY(task_net(t));
@@ -162,6 +161,21 @@ static ctn_status evaluate(task *t, args *a)
     if (t->pixels && t->loss == task_loss) CTN_TRY(show_iou(&v, t));
     if (v.j && !v.silent) json_close(v.j, '}');
     return CTN_OK;
+}
+
+/* JSON is printed as a whole, or not at all. */
+static ctn_status evaluate(task *t, args *a)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (!args_flag(a, "json")) return evaluate_to(t, a, NULL);
+    json out = {.to = open_memstream(&text, &n)};
+    if (!out.to) return ctn_fail(CTN_ENOMEM, "no memory for the results");
+    ctn_status st = evaluate_to(t, a, &out);
+    if (fclose(out.to) != 0 && st == CTN_OK) st = ctn_fail(CTN_ENOMEM, "no memory for the results");
+    if (st == CTN_OK) fwrite(text, 1, n, stdout);
+    free(text);
+    return st;
 }
 
 static int run(args *a)

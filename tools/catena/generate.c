@@ -326,6 +326,12 @@ static int check_args(args *a)
             one ? ", not both" : "");
         return EXIT_USAGE;
     }
+    if ((args_real(a, "top-p") > 0 || args_int(a, "top-k") > 0) &&
+        args_real(a, "temperature") <= 0) {
+        say(stderr, "catena generate: --top-p and --top-k choose at random: they need a "
+                    "--temperature above 0\n");
+        return EXIT_USAGE;
+    }
     if (weights_of(a)[0]) return task_inherit(a);
     say(stderr, "catena generate: no weights given: use --weights FILE, or name the folder of "
                 "a published model\n");

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -349,6 +350,11 @@ static const char *const renamed[][2] = {
 static int unknown_word(const command *cmd, const char *word)
 {
     const char *near = nearest(word, cmd->words());
+    if (cmd->paths && access(word, F_OK) == 0) {
+        say(stderr, "catena %s: '%s' is a file or folder here: write ./%s\n", cmd->name, word,
+            word);
+        return EXIT_USAGE;
+    }
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(word, renamed[i][0]) == 0) near = renamed[i][1];
     say(stderr, "catena %s: unknown argument '%s'", cmd->name, word);
@@ -413,9 +419,12 @@ static int missing(const args *a)
         return EXIT_USAGE;
     }
     if (!cmd->words || a->operand || cmd->optional) return -1;
-    if (option_find(cmd, "resume", 6) >= 0 && args_flag(a, "resume") && !args_text(a, "config")[0])
+    if (option_find(cmd, "resume", 6) >= 0 && args_flag(a, "resume") &&
+        !args_text(a, "config")[0]) {
         say(stderr, "catena %s: %s has no config.yaml to resume with\n", cmd->name,
             args_text(a, "out"));
+        return EXIT_USAGE;
+    }
     say(stderr, "catena %s: give one of:", cmd->name);
     for (const char *const *w = cmd->words(); *w; w++) say(stderr, " %s", *w);
     say(stderr, " (see catena %s --help)\n", cmd->name);

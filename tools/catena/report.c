@@ -270,6 +270,16 @@ void json_quoted(FILE *f, const char *s)
     fputc('"', f);
 }
 
+bool is_utf8(const char *s)
+{
+    for (int n; *s; s += n) {
+        n = (unsigned char)*s < 0x80 ? 1 : character(s);
+        if (n == 0 && (unsigned char)s[0] == 0xc2 && (s[1] & 0xc0) == 0x80) n = 2; /* a control */
+        if (n == 0) return false;
+    }
+    return true;
+}
+
 static void before(json *j, const char *name)
 {
     if (j->more) fputc(',', to(j));

@@ -246,6 +246,7 @@ static void print_json(const training *r, const ctn_progress *p, const char *sto
     json_text(&j, "network", r->t.a->operand);
     json_text(&j, "out", r->out);
     json_text(&j, "stopped", stopped);
+    json_text(&j, "ended", stopped ? NULL : ctn_trainer_stopped(r->trainer));
     json_int(&j, "ranks", r->t.a->job->size);
     json_int(&j, "iterations", p->iteration);
     json_real(&j, "epochs", (double)p->epoch + p->part);
@@ -289,8 +290,9 @@ void result_print(const training *r, const char *stopped)
         "%s: %lld iteration%s, %.2f epochs, %.1f s (compute %.1f, input %.1f, other %.1f)\n",
         stopped ? "stopped" : "done", (long long)p.iteration, p.iteration == 1 ? "" : "s",
         (double)p.epoch + p.part, p.seconds, p.compute_s, p.input_s, p.other_s);
+    const char *ended = ctn_trainer_stopped(r->trainer), *name;
+    if (!stopped && ended) say(stdout, "Stopped early: %s.\n", ended);
     print_saves(r, &p);
-    const char *name;
     for (int i = 0; (name = ctn_trainer_name(r->trainer, i)); i++)
         if (ctn_trainer_value(r->trainer, name, &v)) say(stdout, "  %-24s %.6g\n", name, v);
     say(stdout, "The folder %s contains the weights, the log, report.html and more.\n", r->out);

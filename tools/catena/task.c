@@ -233,6 +233,18 @@ static ctn_status add_moments(task *t, int f)
     return CTN_OK;
 }
 
+/* Flat images, as in MNIST, are squares. */
+static ctn_status check_image(const task *t)
+{
+    const int64_t n = t->input.ndim == 1 ? t->input.shape[0] : 0;
+    const int64_t side = (int64_t)lround(sqrt((double)n));
+    if (t->net_is != NET_IMAGE || (t->input.ndim > 0 && side * side == n)) return CTN_OK;
+    return ctn_fail(CTN_ESHAPE,
+                    "%s takes images, (channels,height,width), and samples of %lld numbers are "
+                    "none: use mlp",
+                    t->zoo, (long long)field_elements(&t->input));
+}
+
 ctn_status task_net(task *t)
 {
     t->now = DOING_SETUP;
@@ -245,6 +257,7 @@ ctn_status task_net(task *t)
             "%s does not fit this data: language models such as gpt need tokens, and only they "
             "accept them",
             t->a->operand);
+    CTN_TRY(check_image(t));
     CTN_TRY(settle_target(t));
     CTN_TRY(make_net(t));
     if (args_flag(t->a, "recompute")) CTN_TRY(recompute_blocks(t->net));
@@ -260,12 +273,26 @@ ctn_status task_net(task *t)
 
 /* ---- mean and deviation ---------------------------------------------------------------------- */
 
+/* A sample has the name of its input, also if the target is wrong. */
+static ctn_status explain_value(const task *t, int f)
+{
+    char first[2048];
+    snprintf(first, sizeof first, "%s", ctn_error_message());
+    ctn_error_clear();
+    return ctn_fail(CTN_EFORMAT, "%s: %s; NaN can be replaced with --fill",
+                    args_text(t->a, f == 0 ? "data" : "target"), first);
+}
+
 /* Rank 0 reads the data and computes them; the other ranks receive the numbers. */
 static ctn_status moments_of(task *t, int f, int64_t n, double *mean, double *std)
 {
     ctn_comm *c = t->a->job->comm;
     const size_t bytes = (size_t)n * sizeof(double);
-    if (t->a->job->rank == 0) CTN_TRY(ctn_dataset_moments(t->set[0], f, n, mean, std));
+    if (t->a->job->rank == 0) {
+        const ctn_status st = ctn_dataset_moments(t->set[0], f, n, mean, std);
+        if (st == CTN_EFORMAT) return explain_value(t, f);
+        CTN_TRY(st);
+    }
     if (!c) return CTN_OK;
     CTN_TRY(ctn_comm_broadcast(c, mean, bytes, 0));
     return ctn_comm_broadcast(c, std, bytes, 0);

@@ -49,6 +49,8 @@ typedef struct {
     int fields;
     ctn_field from[2], to[2];
     int64_t count[2];
+    bool fill; /* NaN becomes fill_value */
+    double fill_value;
 } converter;
 
 struct task {
@@ -99,7 +101,7 @@ struct task {
     {"inputs", "COLUMNS", "",                                                                      \
      "tables: names or numbers of the input columns (default: all but the target)", GROUP_DATA},   \
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
-    {"fill", "X", "", "tables, NetCDF: number that replaces missing values (default: an error)",   \
+    {"fill", "X", "", "number that replaces missing values and NaN in tables and arrays",          \
      GROUP_DATA},                                                                                  \
     {"format", "auto|mnist|cifar|folder|shards|arrays|tokens|table|list|masks|cifar100|svhn",      \
      "auto", "format of --data", GROUP_DATA},                                                      \

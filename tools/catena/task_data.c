@@ -7,6 +7,7 @@
  * ranks receive the result. The file system then serves one rank instead of thousands, and all
  * ranks see the same samples.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,29 +98,30 @@ static double as_number(ctn_dtype type, const void *p, int64_t i)
     }
 }
 
+static bool is_float(ctn_dtype type)
+{
+    return type == CTN_F32 || type == CTN_F64;
+}
+
 static ctn_status convert(void *user, const ctn_sample *s, void *const *src, void *const *dst)
 {
     const converter *c = user;
     (void)s;
     for (int f = 0; f < c->fields; f++) {
         ctn_dtype from = c->from[f].dtype, to = c->to[f].dtype;
-        if (from == to) {
+        if (from == to && !(c->fill && is_float(from))) {
             memcpy(dst[f], src[f], (size_t)c->count[f] * ctn_dtype_size(to));
             continue;
         }
         for (int64_t i = 0; i < c->count[f]; i++) {
             double v = as_number(from, src[f], i);
+            if (c->fill && isnan(v)) v = c->fill_value;
             if (to == CTN_I64) ((int64_t *)dst[f])[i] = (int64_t)v;
             else if (to == CTN_F64) ((double *)dst[f])[i] = v;
             else ((float *)dst[f])[i] = (float)v;
         }
     }
     return CTN_OK;
-}
-
-static bool is_float(ctn_dtype type)
-{
-    return type == CTN_F32 || type == CTN_F64;
 }
 
 /* Add a leading dimension of 1 to a field without channels. */
@@ -136,6 +138,8 @@ static ctn_status fit_arrays(task *t, ctn_dataset **ds)
     converter *c = &t->convert[t->nconvert++];
     bool same = true;
     c->fields = ctn_dataset_fields(*ds);
+    c->fill = args_text(t->a, "fill")[0] != 0;
+    c->fill_value = args_real(t->a, "fill");
     for (int f = 0; f < c->fields; f++) {
         c->from[f] = c->to[f] = *ctn_dataset_field(*ds, f);
         c->count[f] = field_elements(&c->from[f]);
@@ -146,12 +150,28 @@ static ctn_status fit_arrays(task *t, ctn_dataset **ds)
         if (t->net_is == NET_FIELD && args_int(t->a, "spatial") == c->from[f].ndim)
             add_channel(&c->to[f]);
         same = same && c->to[f].dtype == c->from[f].dtype && c->to[f].ndim == c->from[f].ndim;
+        same = same && !(c->fill && is_float(c->from[f].dtype));
     }
     if (same) return CTN_OK;
     ctn_dataset *fitted = NULL;
     CTN_TRY(ctn_dataset_transform(&fitted, *ds, c->fields, c->to, convert, c));
     *ds = fitted;
     return CTN_OK;
+}
+
+/* A class is a number from 0 on; samples whose class is -100 do not count. With more classes than
+ * samples, the numbers are hardly classes. */
+static ctn_status check_label(double value, int64_t i, int64_t samples, const char *path)
+{
+    enum { IGNORED = -100, MANY = 100000 };
+    if ((value < 0 && value != IGNORED) || value != floor(value))
+        return ctn_fail(CTN_EFORMAT, "%s: the class of sample %lld is %g, expected 0, 1, ...", path,
+                        (long long)i, value);
+    if (value < MANY || value < (double)samples) return CTN_OK;
+    return ctn_fail(CTN_EFORMAT,
+                    "%s: the class of sample %lld is %.0f, but there are %lld samples: number the "
+                    "classes 0, 1, ..., or use --classes if there are that many",
+                    path, (long long)i, value, (long long)samples);
 }
 
 static ctn_status largest_class(int64_t *classes, const char *path)
@@ -164,7 +184,9 @@ static ctn_status largest_class(int64_t *classes, const char *path)
     for (int64_t i = 0; i < ctn_dataset_count(ds); i++) {
         void *dst[] = {value};
         CTN_TRY_GOTO(st, done, ctn_dataset_get(ds, i, dst));
-        most = fmax(most, as_number(type, value, 0));
+        const double label = as_number(type, value, 0);
+        CTN_TRY_GOTO(st, done, check_label(label, i, ctn_dataset_count(ds), path));
+        most = fmax(most, label);
     }
     *classes = (int64_t)most + 1;
 done:
@@ -307,7 +329,7 @@ static ctn_status open_set(task *t, ctn_dataset **ds, const char *path, const ch
     case DATA_TABLE: return table_open(t, ds, path, target);
     default: break;
     }
-    if (access(path, F_OK) != 0) return ctn_fail(CTN_ENOTFOUND, "%s: no such file or folder", path);
+    if (access(path, R_OK) != 0) return ctn_fail(CTN_ENOTFOUND, "%s: %s", path, strerror(errno));
     return ctn_fail(
         CTN_ENOTFOUND,
         "%s: unknown data format; expected a folder with MNIST (*-ubyte), CIFAR-10 "

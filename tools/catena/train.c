@@ -318,9 +318,9 @@ static bool flag_differs(const args *a, const args *saved, const char *name, con
 /* The saved state contains these settings, so a flag with another value would have no effect. */
 static int check_resumed(args *a)
 {
-    static const char *const fixed[] = {"optimizer", "lr",          "momentum",  "decay",
-                                        "nesterov",  "seed",        "schedule",  "ema",
-                                        "freeze",    "unfreeze-at", "train-only"};
+    static const char *const fixed[] = {"optimizer", "lr",          "momentum",   "decay",
+                                        "nesterov",  "seed",        "schedule",   "ema",
+                                        "freeze",    "unfreeze-at", "train-only", "loss"};
     char path[4096];
     const char *then = NULL;
     args saved = {.cmd = a->cmd};

@@ -170,7 +170,7 @@ static const struct {
     {"standardize", targets, "only arrays and tables are standardised"},
     {"inputs", tables, "only tables have columns"},
     {"no-header", tables, "only tables have columns"},
-    {"fill", targets, "only tables and NetCDF files have missing values"},
+    {"fill", targets, "only tables and arrays have missing values"},
     {"size", images, "this data has no images to decode"},
     {"size-every", several_sizes, "there are no --image-sizes"},
     {"mean", images, "this data has no images to decode"},
