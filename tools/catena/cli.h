@@ -212,7 +212,12 @@ typedef struct {
     int depth;
     bool more; /* this level already has an element */
     FILE *to;  /* NULL: stdout */
+    char *held;
+    size_t bytes;
 } json;
+/* Hold back what is written from now on, until json_release prints all of it, or nothing. */
+ctn_status json_hold(json *j);
+ctn_status json_release(json *j, bool print);
 void json_quoted(FILE *f, const char *s);                     /* one string by itself */
 void json_open(json *j, const char *name, char bracket);      /* '{' or '[' */
 void json_close(json *j, char bracket);                       /* '}' or ']' */

@@ -163,19 +163,14 @@ static ctn_status evaluate_to(task *t, args *a, json *out)
     return CTN_OK;
 }
 
-/* JSON is printed as a whole, or not at all. */
 static ctn_status evaluate(task *t, args *a)
 {
-    char *text = NULL;
-    size_t n = 0;
+    json out = {0};
     if (!args_flag(a, "json")) return evaluate_to(t, a, NULL);
-    json out = {.to = open_memstream(&text, &n)};
-    if (!out.to) return ctn_fail(CTN_ENOMEM, "no memory for the results");
-    ctn_status st = evaluate_to(t, a, &out);
-    if (fclose(out.to) != 0 && st == CTN_OK) st = ctn_fail(CTN_ENOMEM, "no memory for the results");
-    if (st == CTN_OK) fwrite(text, 1, n, stdout);
-    free(text);
-    return st;
+    CTN_TRY(json_hold(&out));
+    const ctn_status st = evaluate_to(t, a, &out);
+    const ctn_status end = json_release(&out, st == CTN_OK);
+    return st < 0 ? st : end;
 }
 
 static int run(args *a)

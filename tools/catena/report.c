@@ -280,6 +280,21 @@ bool is_utf8(const char *s)
     return true;
 }
 
+ctn_status json_hold(json *j)
+{
+    j->to = open_memstream(&j->held, &j->bytes);
+    return j->to ? CTN_OK : ctn_fail(CTN_ENOMEM, "no memory for JSON");
+}
+
+ctn_status json_release(json *j, bool print)
+{
+    const bool bad = fclose(j->to) != 0;
+    if (print && !bad) fwrite(j->held, 1, j->bytes, stdout);
+    free(j->held);
+    *j = (json){0};
+    return bad ? ctn_fail(CTN_ENOMEM, "no memory for JSON") : CTN_OK;
+}
+
 static void before(json *j, const char *name)
 {
     if (j->more) fputc(',', to(j));
