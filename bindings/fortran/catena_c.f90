@@ -3183,6 +3183,13 @@ module catena_c
             type(ctn_module), value :: m
             integer(c_int) :: res
         end function
+        function ctn_module_ends(m, ids, room) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            integer(c_int32_t), intent(out) :: ids
+            integer(c_int), value :: room
+            integer(c_int) :: res
+        end function
         function ctn_module_param(v, m, name, dtype, ndim, dims, init) bind(C) result(res)
             import
             type(ctn_var), intent(out), optional :: v
@@ -6030,6 +6037,14 @@ module catena_c
             import
             type(ctn_tokenizer), value :: t
             integer(c_int32_t) :: res
+        end function
+        function ctn_tokenizer_around(t, after, ids, room) bind(C) result(res)
+            import
+            type(ctn_tokenizer), value :: t
+            integer(c_int), value :: after
+            integer(c_int32_t), intent(out) :: ids
+            integer(c_int), value :: room
+            integer(c_int) :: res
         end function
         function ctn_tokens_pack(t, files, path, out, tokens, opt) bind(C) result(res)
             import

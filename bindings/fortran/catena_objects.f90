@@ -100,11 +100,11 @@ module catena_objects
         => ctn_module_new, c_module_new_multi => ctn_module_new_multi, c_module_free => &
         ctn_module_free, c_module_add => ctn_module_add, c_module_children => ctn_module_children, &
         c_module_child => ctn_module_child, c_module_context => ctn_module_context, &
-        c_module_predicts => ctn_module_predicts, c_module_param => ctn_module_param, &
-        c_module_state => ctn_module_state, c_module_tie => ctn_module_tie, c_call => ctn_call_at, &
-        c_call_multi => ctn_call_multi_at, c_module_set_recompute => ctn_module_set_recompute, &
-        c_module_source => ctn_module_source, c_params => ctn_params, c_module_find => &
-        ctn_module_find, c_module_set_trainable => ctn_module_set_trainable, &
+        c_module_predicts => ctn_module_predicts, c_module_ends => ctn_module_ends, c_module_param &
+        => ctn_module_param, c_module_state => ctn_module_state, c_module_tie => ctn_module_tie, &
+        c_call => ctn_call_at, c_call_multi => ctn_call_multi_at, c_module_set_recompute => &
+        ctn_module_set_recompute, c_module_source => ctn_module_source, c_params => ctn_params, &
+        c_module_find => ctn_module_find, c_module_set_trainable => ctn_module_set_trainable, &
         c_module_freeze_statistics => ctn_module_freeze_statistics, c_module_copy => &
         ctn_module_copy, c_module_share => ctn_module_share, c_sequential_new => &
         ctn_sequential_new, c_module_list_new => ctn_module_list_new, c_linear_new => &
@@ -169,15 +169,16 @@ module catena_objects
         => ctn_tokenizer_decode_next, c_tokenizer_tokens => ctn_tokenizer_tokens, &
         c_tokenizer_token => ctn_tokenizer_token, c_tokenizer_id => ctn_tokenizer_id, &
         c_tokenizer_special => ctn_tokenizer_special, c_tokenizer_end => ctn_tokenizer_end, &
-        c_tokens_pack => ctn_tokens_pack, c_step_context => ctn_step_context, c_step_batch => &
-        ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_report_ratio &
-        => ctn_report_ratio, c_report_weight => ctn_report_weight, c_report_targets => &
-        ctn_report_targets, c_report_metric => ctn_report_metric, c_trainer_new => &
-        ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
-        ctn_trainer_free, c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, &
-        c_trainer_stopped => ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, &
-        c_trainer_optim => ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, &
-        c_trainer_net => ctn_trainer_net, c_trainer_out => ctn_trainer_out, c_trainer_context => &
+        c_tokenizer_around => ctn_tokenizer_around, c_tokens_pack => ctn_tokens_pack, &
+        c_step_context => ctn_step_context, c_step_batch => ctn_step_batch, c_step_input => &
+        ctn_step_input_at, c_report => ctn_report, c_report_ratio => ctn_report_ratio, &
+        c_report_weight => ctn_report_weight, c_report_targets => ctn_report_targets, &
+        c_report_metric => ctn_report_metric, c_trainer_new => ctn_trainer_new, &
+        c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => ctn_trainer_free, &
+        c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, c_trainer_stopped => &
+        ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, c_trainer_optim => &
+        ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, c_trainer_net => &
+        ctn_trainer_net, c_trainer_out => ctn_trainer_out, c_trainer_context => &
         ctn_trainer_context, c_trainer_observe => ctn_trainer_observe, c_trainer_value => &
         ctn_trainer_value, c_trainer_name => ctn_trainer_name, c_trainer_rows => ctn_trainer_rows, &
         c_trainer_row_value => ctn_trainer_row_value, c_trainer_row_progress => &
@@ -259,41 +260,42 @@ module catena_objects
         ctn_weights_find, ctn_weights_write, ctn_part_module, ctn_part_optim, ctn_part_context, &
         ctn_part_loader, ctn_state_save, ctn_state_load, ctn_var_init, ctn_module_new, &
         ctn_module_new_multi, ctn_module_add, ctn_module_children, ctn_module_child, &
-        ctn_module_context, ctn_module_predicts, ctn_module_param, ctn_module_state, &
-        ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, ctn_module_source, &
-        ctn_params, ctn_module_find, ctn_module_set_trainable, ctn_module_freeze_statistics, &
-        ctn_module_copy, ctn_module_share, ctn_sequential_new, ctn_module_list_new, &
-        ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, ctn_deform_conv_new, &
-        ctn_spectral_conv_new, ctn_batch_norm_new, ctn_decorrelated_batch_norm_new, &
-        ctn_batch_renorm_new, ctn_batch_renorm_set_limits, ctn_group_norm_new, ctn_layer_norm_new, &
-        ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, ctn_gru_new, ctn_rnn_new, &
-        ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, ctn_peephole_lstm_new, ctn_crf_new, &
-        ctn_graph_conv_new, ctn_graph_attention_new, ctn_message_passing_new, ctn_dropout_new, &
-        ctn_max_pool_new, ctn_avg_pool_new, ctn_flatten_new, ctn_inception_new, &
-        ctn_inception_bn_new, ctn_activation_new, ctn_lora_add, ctn_lora_merge, &
-        ctn_weight_norm_add, ctn_spectral_norm_add, ctn_onnx_open, ctn_onnx_inputs, &
-        ctn_onnx_outputs, ctn_onnx_input, ctn_onnx_output, ctn_onnx_run, ctn_onnx_export, &
-        ctn_onnx_export_module, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, ctn_rmsprop_new, &
-        ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, ctn_nadam_new, ctn_radam_new, &
-        ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, ctn_smorms3_new, &
-        ctn_msvag_new, ctn_adafactor_new, ctn_lbfgs_new, ctn_backward, ctn_optim_step, &
-        ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, ctn_optim_set_hyper, &
-        ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, ctn_optim_set_noise, &
-        ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, ctn_optim_set_loss_scale, &
-        ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, ctn_optim_set_schedule, &
-        ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, ctn_dtype_of, ctn_item, &
-        ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, ctn_tokenizer_decode, &
-        ctn_tokenizer_decode_next, ctn_tokenizer_tokens, ctn_tokenizer_token, ctn_tokenizer_id, &
-        ctn_tokenizer_special, ctn_tokenizer_end, ctn_tokens_pack, ctn_step_context, &
-        ctn_step_batch, ctn_step_input, ctn_report, ctn_report_ratio, ctn_report_weight, &
-        ctn_report_targets, ctn_report_metric, ctn_trainer_new, ctn_trainer_add_optim, &
-        ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
-        ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
-        ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
-        ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, ctn_extend_evaluator, &
-        ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, ctn_extend_plot, &
-        ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, &
-        ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, ctn_extend_param_plot, &
+        ctn_module_context, ctn_module_predicts, ctn_module_ends, ctn_module_param, &
+        ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, &
+        ctn_module_source, ctn_params, ctn_module_find, ctn_module_set_trainable, &
+        ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, ctn_sequential_new, &
+        ctn_module_list_new, ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, &
+        ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
+        ctn_decorrelated_batch_norm_new, ctn_batch_renorm_new, ctn_batch_renorm_set_limits, &
+        ctn_group_norm_new, ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, &
+        ctn_gru_new, ctn_rnn_new, ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, &
+        ctn_peephole_lstm_new, ctn_crf_new, ctn_graph_conv_new, ctn_graph_attention_new, &
+        ctn_message_passing_new, ctn_dropout_new, ctn_max_pool_new, ctn_avg_pool_new, &
+        ctn_flatten_new, ctn_inception_new, ctn_inception_bn_new, ctn_activation_new, &
+        ctn_lora_add, ctn_lora_merge, ctn_weight_norm_add, ctn_spectral_norm_add, ctn_onnx_open, &
+        ctn_onnx_inputs, ctn_onnx_outputs, ctn_onnx_input, ctn_onnx_output, ctn_onnx_run, &
+        ctn_onnx_export, ctn_onnx_export_module, ctn_sgd_new, ctn_adam_new, ctn_adamw_new, &
+        ctn_rmsprop_new, ctn_adagrad_new, ctn_adadelta_new, ctn_adamax_new, ctn_nadam_new, &
+        ctn_radam_new, ctn_lion_new, ctn_lamb_new, ctn_lars_new, ctn_adabound_new, &
+        ctn_smorms3_new, ctn_msvag_new, ctn_adafactor_new, ctn_lbfgs_new, ctn_backward, &
+        ctn_optim_step, ctn_optim_group, ctn_optim_lr, ctn_optim_set_lr, ctn_optim_hyper, &
+        ctn_optim_set_hyper, ctn_optim_set_clip, ctn_optim_set_clip_value, ctn_optim_set_lasso, &
+        ctn_optim_set_noise, ctn_optim_set_skip_nonfinite, ctn_optim_norm, ctn_optim_steps, &
+        ctn_optim_set_loss_scale, ctn_optim_loss_scale, ctn_optim_skipped, ctn_sched_factor, &
+        ctn_optim_set_schedule, ctn_dtype_size, ctn_dtype_name, ctn_ndim, ctn_dim, ctn_count, &
+        ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
+        ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
+        ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
+        ctn_tokenizer_around, ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, &
+        ctn_report, ctn_report_ratio, ctn_report_weight, ctn_report_targets, ctn_report_metric, &
+        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
+        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
+        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
+        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
+        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
+        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
+        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
+        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_param_plot, &
         ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
         ctn_extend_unfreeze, ctn_extend_average, ctn_extend_swa, ctn_extend_weights, &
         ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, ctn_trainer_load, ctn_memory_new, &
@@ -400,6 +402,7 @@ module catena_objects
         procedure :: child => f_module_child
         procedure :: context => f_module_context
         procedure :: predicts => f_module_predicts
+        procedure :: ends => f_module_ends
         procedure :: tie => f_module_tie
         procedure :: set_recompute => f_module_set_recompute
         procedure :: source => f_module_source
@@ -467,6 +470,7 @@ module catena_objects
         procedure :: id => f_tokenizer_id
         procedure :: special => f_tokenizer_special
         procedure :: end => f_tokenizer_end
+        procedure :: around => f_tokenizer_around
         procedure :: free => f_tokenizer_free
     end type
     type, extends(ctn_ref) :: ctn_trainer
@@ -1162,6 +1166,9 @@ module catena_objects
     interface ctn_module_predicts
         module procedure f_module_predicts
     end interface
+    interface ctn_module_ends
+        module procedure f_module_ends
+    end interface
     interface ctn_module_param
         module procedure f_module_param
     end interface
@@ -1491,6 +1498,9 @@ module catena_objects
     end interface
     interface ctn_tokenizer_end
         module procedure f_tokenizer_end
+    end interface
+    interface ctn_tokenizer_around
+        module procedure f_tokenizer_around
     end interface
     interface ctn_tokens_pack
         module procedure f_tokens_pack
@@ -4417,6 +4427,14 @@ contains
         res = c_module_predicts(c_module(address_of(m)))
     end function
 
+    recursive function f_module_ends(m, ids, room) result(res)
+        class(ctn_module), intent(in) :: m
+        integer(c_int32_t), intent(out) :: ids
+        integer, intent(in) :: room
+        integer(c_int) :: res
+        res = c_module_ends(c_module(address_of(m)), ids, int(room, c_int))
+    end function
+
     recursive subroutine f_module_param(m, name, dtype, dims, v, init, stat, errmsg)
         type(ctn_module), intent(in) :: m
         character(*), intent(in) :: name
@@ -6890,6 +6908,16 @@ contains
         class(ctn_tokenizer), intent(in) :: t
         integer(c_int32_t) :: res
         res = c_tokenizer_end(c_tokenizer(address_of(t)))
+    end function
+
+    recursive function f_tokenizer_around(t, after, ids, room) result(res)
+        class(ctn_tokenizer), intent(in) :: t
+        integer, intent(in) :: after
+        integer(c_int32_t), intent(out) :: ids
+        integer, intent(in) :: room
+        integer(c_int) :: res
+        res = c_tokenizer_around(c_tokenizer(address_of(t)), int(after, c_int), ids, int(room, &
+                c_int))
     end function
 
     recursive subroutine f_tokens_pack(t, path, out, tokens, threads, end, piece, progress, user, &

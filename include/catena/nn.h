@@ -115,6 +115,9 @@ typedef enum {
     CTN_PREDICTS_MASKED     /* the tokens that ctn_dataset_mask has hidden: bert */
 } ctn_predicts;
 CTN_API ctn_predicts ctn_module_predicts(const ctn_module *m); /* Local. */
+/* The tokens that end a text, of a network from ctn_zoo_open whose files name them. Writes at most
+ * `room` to ids and returns their number; 0: unknown. Local. */
+CTN_API int ctn_module_ends(const ctn_module *m, int32_t *ids, int room);
 
 /* Make a parameter (trained by an optimizer) or a state (written by ctn_assign) of m. init NULL:
  * zeros. v may be NULL. Local. Result: *v, borrowed from m. Errors: EARG, ESHAPE, EDTYPE,

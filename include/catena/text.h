@@ -78,6 +78,11 @@ CTN_API int ctn_tokenizer_special(const ctn_tokenizer *t, int64_t id);
  * none. Local. */
 CTN_API int32_t ctn_tokenizer_end(const ctn_tokenizer *t);
 
+/* The tokens that belong before a text (after 0) or after it (1) by the post-processor of
+ * tokenizer.json, such as <s> of many Llama models. Writes at most `room` to ids and returns their
+ * number. Local. */
+CTN_API int ctn_tokenizer_around(const ctn_tokenizer *t, int after, int32_t *ids, int room);
+
 typedef struct {
     size_t struct_size;
     int threads;     /* 0: the default of contexts */

@@ -148,6 +148,12 @@ ctn_predicts ctn_module_predicts(const ctn_module *m)
     return m->masked ? CTN_PREDICTS_MASKED : CTN_PREDICTS_OTHER;
 }
 
+int ctn_module_ends(const ctn_module *m, int32_t *ids, int room)
+{
+    for (int i = 0; m && ids && i < m->ends && i < room; i++) ids[i] = m->end[i];
+    return m ? m->ends : 0;
+}
+
 /* ---- variables ------------------------------------------------------------------------------ */
 
 static ctn_status add_var(ctn_module *m, const char *name, ctn_var *v, bool tied)

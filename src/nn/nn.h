@@ -71,6 +71,8 @@ typedef struct {
     enum { CTN__NORM_TRAINED, CTN__NORM_FROZEN, CTN__NORM_LIKE_PARAMS } statistics;
 } ctn__batch_norm_hook;
 
+enum { CTN__ENDS = 16 };
+
 struct ctn_module {
     ctn_context *ctx;
     ctn_forward_fn forward;
@@ -86,8 +88,10 @@ struct ctn_module {
     const ctn__published *published; /* NULL: files are as the module saves them */
     const ctn__decoder *decoder;     /* NULL: the module does not continue sequences */
     bool masked;                     /* the module predicts masked tokens */
-    bool norms;                      /* the module itself normalises batches */
-    ctn__batch_norm_hook norm;       /* how, in training */
+    int32_t end[CTN__ENDS];          /* (ends) tokens that end a text */
+    int ends;
+    bool norms;                /* the module itself normalises batches */
+    ctn__batch_norm_hook norm; /* how, in training */
     CTN__VEC(ctn_module *) children;
     CTN__VEC(ctn__named_var) own; /* parameters and states, in order of creation */
     bool listed;                  /* the members below are up to date */

@@ -1070,6 +1070,45 @@ def test_generate():
     assert "--prompt" in run(*words, code=2).stderr
 
 
+def test_begin_and_end():
+    """generate puts the tokens of the post-processor around a prompt, and stops where the model's
+    own files say that a text ends."""
+    os.mkdir("m")
+    config = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 258,
+              "n_positions": 32, "eos_token_id": 257}
+    characters = [chr(b) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174 else None
+                  for b in range(256)]
+    more = iter(range(256, 400))
+    vocabulary = {c or chr(next(more)): i for i, c in enumerate(characters)}
+    tokenizer = {"added_tokens": [{"id": 256 + k, "content": text, "special": True}
+                                  for k, text in enumerate(("<s>", "</s>"))],
+                 "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+                 "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+    template = {"type": "TemplateProcessing",
+                "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+                "special_tokens": {"<s>": {"ids": [256]}}}
+    Path("m/config.json").write_text(json.dumps(config))
+    Path("m/tokenizer.json").write_text(json.dumps(tokenizer))
+    Path("a.txt").write_text("abcdefgh " * 200)
+    train("./m/config.json", "--data", "a.txt", "--tokenizer", "m/tokenizer.json", "--length", "16",
+          "--iterations", "30", "--lr", "0.01", "--out", "r")
+    shutil.copy("r/weights.safetensors", "m/model.safetensors")
+
+    def tokens(prompt, *more):
+        done = run("generate", "./m", "--prompt", prompt, "--tokens", "6", "--json", *more)
+        return json.loads(done.stdout)["texts"][0]["tokens"]
+    plain, begun = tokens("abc"), tokens("<s>abc")
+    Path("m/tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": template}))
+    assert tokens("abc") == begun, (plain, begun)
+    assert run("generate", "./m", "--prompt", "abc", "--tokens", "1").stdout.startswith("abc")
+    end = begun[3]
+    Path("m/generation_config.json").write_text(json.dumps({"eos_token_id": [255, end]}))
+    assert tokens("abc") == begun[:begun.index(end)], (begun, end)
+    assert tokens("abc", "--ignore-end") == begun
+    Path("m/generation_config.json").write_text('{"eos_token_id": [')
+    assert "generation_config.json" in run("generate", "./m", "--prompt", "a", code=4).stderr
+
+
 def test_long_prompt():
     """A prompt that fills the model ends alone; more prompts than are continued together."""
     Path("abc.txt").write_text("abcdefgh " * 400)

@@ -207,6 +207,53 @@ static void refusals(void **state)
     unlink(path);
 }
 
+/* The tokens that end a text: a number or a list in config.json; generation_config.json wins. */
+static void ends(void **state)
+{
+    static const struct {
+        const char *config, *generation; /* eos_token_id */
+        int n, first;
+    } cases[] = {
+        {"7", NULL, 1, 7},          {"null", NULL, 0, 0},
+        {"[5,6]", NULL, 2, 5},      {"7", "[5,6]", 2, 5},
+        {"7", "null", 1, 7},        {"[]", NULL, 0, 0},
+        {"-1", NULL, -1, 0},        {"[1,\"a\"]", NULL, -1, 0},
+        {"7", "4294967296", -1, 0}, {"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]", NULL, -1, 0},
+    };
+    char folder[] = "/tmp/catena_ends_XXXXXX", file[2][64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(file[0], sizeof file[0], "%s/config.json", folder);
+    snprintf(file[1], sizeof file[1], "%s/generation_config.json", folder);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ctn_module *m = NULL;
+        int32_t ids[2] = {0, 0};
+        for (int k = 0; k < 2; k++) {
+            const char *value = k ? cases[i].generation : cases[i].config;
+            if (!value) continue;
+            FILE *f = fopen(file[k], "w");
+            assert_non_null(f);
+            fprintf(f,
+                    "{\"model_type\":\"gpt2\",\"n_embd\":8,\"n_layer\":1,\"n_head\":2,"
+                    "\"vocab_size\":20,\"n_positions\":8,\"eos_token_id\":%s}",
+                    value);
+            fclose(f);
+        }
+        const ctn_status st = ctn_zoo_open(&m, ctx, folder);
+        assert_int_equal(st, cases[i].n < 0 ? CTN_EFORMAT : CTN_OK);
+        if (st == CTN_OK) {
+            assert_int_equal(ctn_module_ends(m, ids, 2), cases[i].n);
+            assert_int_equal(ids[0], cases[i].first);
+            assert_int_equal(ctn_module_ends(m, NULL, 0), cases[i].n);
+        }
+        ctn_error_clear();
+        ctn_module_free(m);
+        unlink(file[0]);
+        unlink(file[1]);
+    }
+    rmdir(folder);
+}
+
 #define DECODER(name)                          \
     static void name(void **state)             \
     {                                          \
@@ -221,9 +268,9 @@ DECODER(qwen2)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),  cmocka_unit_test(mistral), cmocka_unit_test(qwen2),
-        cmocka_unit_test(bert),  cmocka_unit_test(vit),     cmocka_unit_test(refusals),
-        cmocka_unit_test(llama),
+        cmocka_unit_test(gpt2), cmocka_unit_test(mistral), cmocka_unit_test(qwen2),
+        cmocka_unit_test(bert), cmocka_unit_test(vit),     cmocka_unit_test(refusals),
+        cmocka_unit_test(ends), cmocka_unit_test(llama),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -322,6 +322,63 @@ static void special_tokens(void **state)
     ctn_tokenizer_free(t);
 }
 
+/* ---- the post-processor ---------------------------------------------------------------------- */
+
+#define TEMPLATE                                                                              \
+    "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"       \
+    "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"<e>\"}}],\"special_tokens\":{" \
+    "\"<s>\":{\"ids\":[300]},\"<e>\":{\"ids\":[97,98]}}}"
+
+/* Tokens that belong around a text, and post-processors that are refused. */
+static void tokens_around(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        int before, after; /* -1: the first token; 0: none */
+    } right[] = {
+        {"null", 0, 0},
+        {"{\"type\":\"ByteLevel\"}", 0, 0},
+        {TEMPLATE, 300, 97},
+        {"{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"}," TEMPLATE "]}", 300, 97},
+        {"{\"type\":\"RobertaProcessing\",\"cls\":[\"x\",300],\"sep\":[\"a\",97]}", 300, 97},
+    };
+    static const struct {
+        const char *json;
+        ctn_status st;
+    } wrong[] = {
+        {"{\"type\":\"Other\"}", CTN_EUNSUPPORTED},
+        {"{\"type\":\"BertProcessing\",\"cls\":[\"x\",301],\"sep\":[\"a\",97]}", CTN_EFORMAT},
+        {"{\"type\":\"BertProcessing\",\"cls\":[\"x\",-1],\"sep\":[\"a\",97]}", CTN_EFORMAT},
+        {"{\"type\":\"BertProcessing\"}", CTN_EFORMAT},
+        {"{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":5}]}", CTN_EFORMAT},
+        {"{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"s\"}}],"
+         "\"special_tokens\":{\"s\":{\"ids\":[1,2,3,4,5,6,7,8,9]}}}",
+         CTN_EUNSUPPORTED},
+    };
+    char normalizer[1000];
+    ctn_tokenizer *t = NULL;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        int32_t ids[2] = {0, 0};
+        snprintf(normalizer, sizeof normalizer, "null,\"post_processor\":%s", right[i].json);
+        write_bpe("around.json", GPT2, END_TOKEN, normalizer, "");
+        OK(ctn_tokenizer_open(&t, "around.json", NULL));
+        assert_int_equal(ctn_tokenizer_around(t, 0, ids, 2), right[i].before ? 1 : 0);
+        assert_int_equal(ids[0], right[i].before);
+        ids[0] = ids[1] = 0;
+        const int both = strstr(right[i].json, "98") != NULL;
+        assert_int_equal(ctn_tokenizer_around(t, 1, ids, 2), (right[i].after ? 1 : 0) + both);
+        assert_true(ids[0] == right[i].after && ids[1] == (both ? 98 : 0));
+        assert_int_equal(ctn_tokenizer_around(t, 1, NULL, 0), (right[i].after ? 1 : 0) + both);
+        ctn_tokenizer_free(t);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(normalizer, sizeof normalizer, "null,\"post_processor\":%s", wrong[i].json);
+        write_bpe("around.json", GPT2, END_TOKEN, normalizer, "");
+        assert_fails(ctn_tokenizer_open(&t, "around.json", NULL), wrong[i].st, "post-processor");
+    }
+}
+
 /* Tokens that begin like every place of the text. */
 static void many_special_tokens(void **state)
 {
@@ -919,6 +976,7 @@ int main(void)
         cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(counts_are_those_of_snprintf),
         cmocka_unit_test(special_tokens),
+        cmocka_unit_test(tokens_around),
         cmocka_unit_test(many_special_tokens),
         cmocka_unit_test(words_of_one_slot),
         cmocka_unit_test(text_is_normalised),

@@ -16,11 +16,13 @@
 
 #include "task.h"
 
+enum { AROUND = 16, ENDS = 16 };
 enum { TOGETHER = 64 }; /* sequences that are continued at the same time */
 
 /* One text that is continued. */
 typedef struct {
     int32_t *tokens; /* of the prompt, then the new ones */
+    int64_t begin;   /* of the text of the prompt, after tokens that the tokenizer puts before it */
     int64_t prompt, n, room;
     bool done; /* its end was reached */
 } sequence;
@@ -69,16 +71,20 @@ static ctn_status add_prompt(job *j, const char *text, size_t bytes)
     }
     sequence *s = &j->s[j->n];
     *s = (sequence){0};
-    s->room = (int64_t)bytes + new + 1;
+    s->room = (int64_t)bytes + new + 1 + 2 * AROUND;
     s->tokens = malloc((size_t)s->room * sizeof *s->tokens);
     if (!s->tokens) return ctn_fail(CTN_ENOMEM, "no memory for a prompt of %zu bytes", bytes);
     j->n++;
     if (j->tokenizer) {
-        s->prompt = ctn_tokenizer_encode(j->tokenizer, text, bytes, s->tokens, bytes + 1);
+        s->begin = ctn_tokenizer_around(j->tokenizer, 0, s->tokens, AROUND);
+        s->prompt =
+            ctn_tokenizer_encode(j->tokenizer, text, bytes, s->tokens + s->begin, bytes + 1);
         if (s->prompt < 0) return (ctn_status)s->prompt;
         if (s->prompt > (int64_t)bytes) /* only a tokenizer that makes text longer */
             return ctn_fail(CTN_EUNSUPPORTED,
                             "the tokenizer makes the prompt longer than its text");
+        s->prompt += s->begin;
+        s->prompt += ctn_tokenizer_around(j->tokenizer, 1, s->tokens + s->prompt, AROUND);
     } else {
         for (size_t i = 0; i < bytes; i++) s->tokens[i] = (unsigned char)text[i];
         s->prompt = (int64_t)bytes;
@@ -128,14 +134,23 @@ static ctn_status print_token(job *j, int32_t token)
     return fflush(stdout) == 0 ? CTN_OK : ctn_fail(CTN_EIO, "cannot write: %s", strerror(errno));
 }
 
+/* By the model's own files, or by the name of the token. */
+static bool is_end(const job *j, int32_t token)
+{
+    int32_t end[ENDS];
+    const int n = ctn_module_ends(j->net, end, ENDS);
+    for (int i = 0; i < n && i < ENDS; i++)
+        if (end[i] == token) return true;
+    return n == 0 && j->tokenizer && ctn_tokenizer_end(j->tokenizer) == token;
+}
+
 /* Add the next tokens to their sequences. Returns whether one of them still grows. */
 static bool take_tokens(job *j, int n, sequence *const *s, const int32_t *next)
 {
-    const int32_t end = j->tokenizer ? ctn_tokenizer_end(j->tokenizer) : -1;
     bool more = false;
     for (int i = 0; i < n; i++) {
         if (s[i]->done) continue;
-        s[i]->done = next[i] == end && !args_flag(j->a, "ignore-end");
+        s[i]->done = is_end(j, next[i]) && !args_flag(j->a, "ignore-end");
         if (s[i]->done) continue;
         s[i]->tokens[s[i]->n++] = next[i];
         j->made++;
@@ -177,7 +192,7 @@ static ctn_status grow(job *j, int n, sequence *const *s)
 
 static ctn_status generate(job *j)
 {
-    for (int64_t i = 0; j->stream && i < j->s[0].prompt; i++)
+    for (int64_t i = j->s[0].begin; j->stream && i < j->s[0].prompt; i++)
         CTN_TRY(print_token(j, j->s[0].tokens[i]));
     const double start = now_s();
     for (int64_t at = 0; at < j->n;) {
@@ -278,7 +293,7 @@ static ctn_status print_texts(const job *j)
 {
     for (int64_t i = 0; i < j->n; i++) {
         char *text = NULL;
-        CTN_TRY(text_of(j, &j->s[i], 0, &text));
+        CTN_TRY(text_of(j, &j->s[i], j->s[i].begin, &text));
         say_lines(stdout, "%s%s\n", i ? "\n" : "", text);
         free(text);
     }

@@ -181,6 +181,7 @@ public:
     ModuleRef child(int i) const;
     ContextRef context() const;
     ctn_predicts predicts() const;
+    std::optional<int32_t> ends(int room) const;
     VarRef param(Text name, ctn_dtype dtype, Shape dims, Maybe<ctn_init> init = {}) const;
     VarRef state(Text name, ctn_dtype dtype, Shape dims, Maybe<ctn_init> init = {}) const;
     void tie(Text name, VarRef v) const;
@@ -265,6 +266,7 @@ public:
     int32_t id(std::string_view text) const;
     int special(int64_t id) const;
     int32_t end() const;
+    std::optional<int32_t> around(int after, int room) const;
 };
 
 class TrainerRef : public Ref<ctn_trainer> {
@@ -2234,6 +2236,12 @@ inline ctn_predicts ModuleRef::predicts() const
 {
     return ctn_module_predicts(get());
 }
+inline std::optional<int32_t> ModuleRef::ends(int room) const
+{
+    int32_t ids = 0;
+    const auto found = ctn_module_ends(get(), &ids, room);
+    return found ? std::optional<int32_t>(ids) : std::nullopt;
+}
 inline VarRef ModuleRef::param(Text name, ctn_dtype dtype, Shape dims, Maybe<ctn_init> init) const
 {
     ctn_var *v = nullptr;
@@ -4014,6 +4022,12 @@ inline int TokenizerRef::special(int64_t id) const
 inline int32_t TokenizerRef::end() const
 {
     return ctn_tokenizer_end(get());
+}
+inline std::optional<int32_t> TokenizerRef::around(int after, int room) const
+{
+    int32_t ids = 0;
+    const auto found = ctn_tokenizer_around(get(), after, &ids, room);
+    return found ? std::optional<int32_t>(ids) : std::nullopt;
 }
 inline int64_t tokens_pack(TokenizerRef t, Span<const char *const> path, Text out,
         Maybe<ctn_tokens_pack_opt> opt = {})

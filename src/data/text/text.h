@@ -108,6 +108,8 @@ typedef struct {
 
 typedef enum { CTN__SPLIT_GPT2, CTN__SPLIT_LLAMA3, CTN__SPLIT_QWEN2 } ctn__split;
 
+enum { CTN__AROUND = 8 };
+
 struct ctn_tokenizer {
     ctn__vocab vocab;
     ctn__words special;                 /* tokens that are found in the text first */
@@ -116,6 +118,8 @@ struct ctn_tokenizer {
     bool starts[256]; /* their first bytes */
     bool edge[256];   /* bytes next to which text must not be cut, see ctn__tokenizer_cut */
     bool wordpiece;
+    int32_t around[2][CTN__AROUND]; /* tokens before and after a text, */
+    int arounds[2];                 /* and how many */
 
     /* BPE */
     ctn__split split;

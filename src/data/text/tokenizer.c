@@ -300,6 +300,13 @@ int ctn_tokenizer_special(const ctn_tokenizer *t, int64_t id)
     return ctn_tokenizer_token(t, id, NULL) && t->vocab.token.at[id].special;
 }
 
+int ctn_tokenizer_around(const ctn_tokenizer *t, int after, int32_t *ids, int room)
+{
+    const int k = after != 0;
+    for (int i = 0; t && ids && i < t->arounds[k] && i < room; i++) ids[i] = t->around[k][i];
+    return t ? t->arounds[k] : 0;
+}
+
 int32_t ctn_tokenizer_end(const ctn_tokenizer *t)
 {
     static const char *const names[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>",

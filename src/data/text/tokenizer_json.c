@@ -2,8 +2,8 @@
  *
  * Reads tokenizer.json, the one-file format of the package `tokenizers`, and vocab.json, a plain
  * vocabulary. Whatever would give other tokens than the package and is not implemented is refused
- * by name. Post-processors, decoders, truncation and padding do not affect the tokens of a text and
- * are ignored.
+ * by name. Decoders, truncation and padding do not affect the tokens of a text and are ignored. The
+ * post-processor says which tokens belong around a text.
  */
 #include "data/text/text.h"
 
@@ -215,6 +215,57 @@ static ctn_status read_added(ctn_tokenizer *t, yyjson_val *v)
     return ctn__special_add(t, (int32_t)id, is_set(v, "lstrip", false), is_set(v, "rstrip", false));
 }
 
+/* ---- the post-processor ---------------------------------------------------------------------- */
+
+static ctn_status add_around(ctn_tokenizer *t, int after, yyjson_val *id)
+{
+    const uint64_t k = yyjson_is_uint(id) ? yyjson_get_uint(id) : UINT64_MAX;
+    if (k >= t->vocab.token.n || !t->vocab.token.at[k].used)
+        return ctn_fail(CTN_EFORMAT, "the post-processor adds a token that does not exist");
+    if (t->arounds[after] == CTN__AROUND)
+        return ctn_fail(CTN_EUNSUPPORTED, "the post-processor adds more than %d tokens",
+                        CTN__AROUND);
+    t->around[after][t->arounds[after]++] = (int32_t)k;
+    return CTN_OK;
+}
+
+/* What stands around A in the template of a single text. */
+static ctn_status read_template(ctn_tokenizer *t, yyjson_val *v)
+{
+    size_t i, max, k, n;
+    yyjson_val *part, *id, *named = yyjson_obj_get(v, "special_tokens");
+    int after = 0;
+    yyjson_arr_foreach(yyjson_obj_get(v, "single"), i, max, part)
+    {
+        yyjson_val *special = yyjson_obj_get(part, "SpecialToken");
+        if (!special) after = 1;
+        else if (!yyjson_get_str(yyjson_obj_get(special, "id")))
+            return ctn_fail(CTN_EFORMAT, "a special token of the post-processor has no id");
+        if (!special) continue;
+        yyjson_val *ids =
+            yyjson_obj_get(yyjson_obj_get(named, yyjson_get_str(yyjson_obj_get(special, "id"))),
+                           "ids");
+        yyjson_arr_foreach(ids, k, n, id) CTN_TRY(add_around(t, after, id));
+    }
+    return CTN_OK;
+}
+
+static ctn_status read_post_processor(ctn_tokenizer *t, yyjson_val *v, int depth)
+{
+    size_t i, max;
+    yyjson_val *part;
+    if (!yyjson_is_obj(v) || is_type(v, "ByteLevel")) return CTN_OK;
+    if (is_type(v, "TemplateProcessing")) return read_template(t, v);
+    if (is_type(v, "BertProcessing") || is_type(v, "RobertaProcessing")) {
+        CTN_TRY(add_around(t, 0, yyjson_arr_get(yyjson_obj_get(v, "cls"), 1)));
+        return add_around(t, 1, yyjson_arr_get(yyjson_obj_get(v, "sep"), 1));
+    }
+    if (!is_type(v, "Sequence") || depth > 0) return refuse("the post-processor", v);
+    yyjson_arr_foreach(yyjson_obj_get(v, "processors"), i, max, part)
+        CTN_TRY(read_post_processor(t, part, depth + 1));
+    return CTN_OK;
+}
+
 static ctn_status read_all(ctn_tokenizer *t, yyjson_val *root)
 {
     size_t i, max;
@@ -230,7 +281,7 @@ static ctn_status read_all(ctn_tokenizer *t, yyjson_val *root)
     CTN_TRY(read_normaliser(t, yyjson_obj_get(root, "normalizer")));
     CTN_TRY(read_pre_tokeniser(t, yyjson_obj_get(root, "pre_tokenizer")));
     yyjson_arr_foreach(yyjson_obj_get(root, "added_tokens"), i, max, v) CTN_TRY(read_added(t, v));
-    return CTN_OK;
+    return read_post_processor(t, yyjson_obj_get(root, "post_processor"), 0);
 }
 
 ctn_status ctn__tokenizer_json(ctn_tokenizer *t, const char *json, size_t bytes, bool *plain)

@@ -267,12 +267,60 @@ static ctn_status open_kind(ctn_module **m, ctn_context *ctx, const config *c)
     return st;
 }
 
-ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
+/* ---- the files ------------------------------------------------------------------------------- */
+
+/* A file with one JSON object; free the document and the text. */
+static ctn_status read_object(const char *file, yyjson_doc **doc, char **text)
 {
     enum { MOST = 10000000 };
-    ctn_status st = CTN_OK;
-    char *text = NULL, file[4096];
     size_t n = 0;
+    yyjson_read_err err = {0};
+    CTN_TRY(ctn__file_whole("zoo_open", file, MOST, text, &n));
+    *doc = yyjson_read_opts(*text, n, 0, &ctn__json_memory, &err);
+    if (!*doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) return CTN_ENOMEM;
+    if (*doc && yyjson_is_obj(yyjson_doc_get_root(*doc))) return CTN_OK;
+    return ctn_fail(CTN_EFORMAT, "zoo_open: %s is not a JSON object: %s at byte %zu", file,
+                    *doc ? "another value" : err.msg, *doc ? (size_t)0 : err.pos);
+}
+
+/* eos_token_id, a number or a list of them. */
+static ctn_status read_ends(ctn_module *m, const config *c)
+{
+    size_t i, max;
+    yyjson_val *v = yyjson_obj_get(c->root, "eos_token_id"), *id;
+    const bool one = yyjson_is_int(v);
+    if (!one && !yyjson_is_arr(v)) return CTN_OK;
+    m->ends = 0;
+    for (i = 0, max = one ? 1 : yyjson_arr_size(v); i < max; i++) {
+        id = one ? v : yyjson_arr_get(v, i);
+        if (!yyjson_is_uint(id) || yyjson_get_uint(id) > INT32_MAX || i == CTN__ENDS)
+            return ctn_fail(CTN_EFORMAT, "zoo_open: %s: 'eos_token_id' must be at most %d tokens",
+                            c->path, CTN__ENDS);
+        m->end[m->ends++] = (int32_t)yyjson_get_uint(id);
+    }
+    return CTN_OK;
+}
+
+/* generation_config.json beside config.json, if it is there, counts more. */
+static ctn_status read_generation(ctn_module *m, const char *beside)
+{
+    char file[4096];
+    char *text = NULL;
+    yyjson_doc *doc = NULL;
+    const char *slash = strrchr(beside, '/');
+    snprintf(file, sizeof file, "%.*sgeneration_config.json", slash ? (int)(slash + 1 - beside) : 0,
+             beside);
+    if (access(file, F_OK) != 0) return CTN_OK;
+    ctn_status st = read_object(file, &doc, &text);
+    if (st == CTN_OK) st = read_ends(m, &(config){file, yyjson_doc_get_root(doc), NULL});
+    yyjson_doc_free(doc);
+    ctn__free(text);
+    return st;
+}
+
+ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
+{
+    char *text = NULL, file[4096];
     struct stat info;
     yyjson_doc *doc = NULL;
     bool wrong = false;
@@ -280,16 +328,13 @@ ctn_status ctn_zoo_open(ctn_module **m, ctn_context *ctx, const char *path)
     *m = NULL;
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     snprintf(file, sizeof file, "%s%s", path, folder ? "/config.json" : "");
-    CTN_TRY(ctn__file_whole("zoo_open", file, MOST, &text, &n));
-    yyjson_read_err err = {0};
-    doc = yyjson_read_opts(text, n, 0, &ctn__json_memory, &err);
-    if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) st = CTN_ENOMEM;
-    else if (!doc || !yyjson_is_obj(yyjson_doc_get_root(doc)))
-        st = ctn_fail(CTN_EFORMAT, "zoo_open: %s is not a JSON object: %s at byte %zu", file,
-                      doc ? "another value" : err.msg, doc ? (size_t)0 : err.pos);
-    if (st == CTN_OK) st = open_kind(m, ctx, &(config){file, yyjson_doc_get_root(doc), &wrong});
+    ctn_status st = read_object(file, &doc, &text);
+    const config c = {file, doc ? yyjson_doc_get_root(doc) : NULL, &wrong};
+    if (st == CTN_OK) st = open_kind(m, ctx, &c);
     if (wrong) st = CTN_EFORMAT;
-    if (wrong) ctn_module_free(*m), *m = NULL;
+    if (st == CTN_OK) st = read_ends(*m, &c);
+    if (st == CTN_OK) st = read_generation(*m, file);
+    if (st < 0) ctn_module_free(*m), *m = NULL;
     yyjson_doc_free(doc);
     ctn__free(text);
     return st;
