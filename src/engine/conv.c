@@ -174,11 +174,30 @@ static bool gathers_beyond(const ctn__conv_shape *s, const ctn_desc *x, const ct
     return strides && x->dim[1] / s->groups % 16 != 0;
 }
 
+/* Of oneDNN's kernels, those that generate code and those with products take time that grows with
+ * the square of the stride: minutes for a stride of 32,767. */
+static bool strides_far(const ctn__conv_shape *s, const ctn_desc *w)
+{
+    enum { FAR = 256 };
+    for (int i = 2; i < w->ndim; i++)
+        if (s->stride[i - 2] > FAR) return true;
+    return false;
+}
+
 /* Advances pd to its first kernel that does not gather. */
 static dnnl_status_t skip_gathering(dnnl_primitive_desc_t pd)
 {
     dnnl_status_t r = dnnl_success;
     while (r == dnnl_success && strncmp(ctn__dnnl_kernel(pd), "jit_1x1", 7) == 0)
+        r = dnnl_primitive_desc_next_impl(pd);
+    return r;
+}
+
+/* Advances pd to its plain loops. */
+static dnnl_status_t skip_to_loops(dnnl_primitive_desc_t pd)
+{
+    dnnl_status_t r = dnnl_success;
+    while (r == dnnl_success && !strstr(ctn__dnnl_kernel(pd), "ref"))
         r = dnnl_primitive_desc_next_impl(pd);
     return r;
 }
@@ -207,6 +226,7 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
     CTN__DNNL(st, done, "convolution", ctn__dnnl_settle(pd));
     if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_gathering(pd));
+    if (strides_far(s, w)) CTN__DNNL(st, done, "convolution", skip_to_loops(pd));
     if (second && !next_kernel(pd)) goto done;
     if (!strstr(ctn__dnnl_kernel(pd), "dw")) { /* oneDNN's own kernels for groups of one channel */
         CTN_TRY_GOTO(st, done, ctn__depthwise(out, e, kind, s, x, w, bias, y, post));
