@@ -106,6 +106,7 @@ static ctn_status pool_sizes(ctn__onnx_call *c, const ctn_desc *x, pooling *p)
 static ctn_tensor *padded(ctn__onnx_call *c, ctn_tensor *x, const pooling *p, double value)
 {
     int64_t before[CTN_MAX_DIMS] = {0}, after[CTN_MAX_DIMS] = {0};
+    int64_t all = ctn__onnx_times(x->d.dim[0], x->d.dim[1]);
     bool any = false;
     for (int i = 0; i < p->w.n; i++) {
         const int64_t end = (p->out[i] - 1) * p->w.stride[i] +
@@ -113,15 +114,19 @@ static ctn_tensor *padded(ctn__onnx_call *c, ctn_tensor *x, const pooling *p, do
         before[2 + i] = p->w.before[i];
         after[2 + i] = end > p->in[i] ? end - p->in[i] : 0;
         any |= before[2 + i] > 0 || after[2 + i] > 0;
+        all = ctn__onnx_times(all, before[2 + i] + p->in[i] + after[2 + i]);
     }
+    if (any && ctn__onnx_spend_elements(c->run, all, ctn_dtype_size(x->d.dtype)) < 0) return NULL;
     return any ? ctn_pad_at(c->at, x, before, after, value) : x;
 }
 
 static ctn_tensor *by_slices(ctn__onnx_call *c, ctn_tensor *x, const pooling *p, bool max)
 {
-    int64_t taps = 1;
+    int64_t taps = 1, work = x ? ctn__onnx_times(x->d.dim[0], x->d.dim[1]) : 0;
     ctn_tensor *y = NULL;
     for (int i = 0; i < p->w.n; i++) taps *= p->w.kernel[i];
+    for (int i = 0; i < p->w.n; i++) work = ctn__onnx_times(work, p->out[i]);
+    if (!x || ctn__onnx_spend_elements(c->run, ctn__onnx_times(work, taps), 0) < 0) return NULL;
     x = padded(c, x, p, max ? -INFINITY : 0);
     for (int64_t k = 0; k < taps && x; k++) {
         if (ctn__onnx_spend_recorded(c->run) < 0) return NULL;
@@ -228,7 +233,7 @@ ctn_status ctn__onnx_do_pool(ctn__onnx_call *c)
     CTN_TRY(pool_sizes(c, &x->d, &p));
     const bool simple = ordinary(c, &p, &opt);
     int64_t taps = 1;
-    for (int i = 0; i < p.w.n; i++) taps *= p.w.kernel[i] < MOST_TAPS ? p.w.kernel[i] : MOST_TAPS;
+    for (int i = 0; i < p.w.n; i++) taps = ctn__onnx_times(taps, p.w.kernel[i]);
     if (taps > MOST_TAPS && !(simple && kind != CTN__ONNX_POOL_LP && !opt.ceil))
         return ctn__onnx_fail(c, CTN_EUNSUPPORTED, "a kernel of more than %d elements", MOST_TAPS);
     const double power = (double)ctn__onnx_int(c, "p", 2);

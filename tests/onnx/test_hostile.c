@@ -140,6 +140,21 @@ static void test_overflow(void **state)
     ints_attr(k, n, "pads", 4, around);
     refused("LpPool", k, CTN_EFORMAT, "padding of 32767 and 2, expected less than the kernel, 127");
 
+    /* A long kernel, and few elements far from each other in a vast padded input. */
+    for (int k2 = 0; k2 < 2; k2++) {
+        char shape_m[] = "s x", max[] = "x y";
+        static int64_t tall_kernel[2] = {20001, 1}, tall_pads[4] = {20000, 0, 20000, 0};
+        static int64_t wide_kernel[2] = {2, 2}, wide_pads[4] = {12000, 12000, 12000, 12000};
+        static int64_t far[2] = {12001, 12001}, tiny[4] = {2, 1, 4, 4};
+        maker *q = model(18);
+        zeros(q, "s", shape_m, FLOAT, 4, tiny);
+        Onnx__NodeProto *pool_m = node(q, "MaxPool", "n", max);
+        ints_attr(q, pool_m, "kernel_shape", 2, k2 ? wide_kernel : tall_kernel);
+        ints_attr(q, pool_m, "pads", 4, k2 ? wide_pads : tall_pads);
+        if (k2) ints_attr(q, pool_m, "dilations", 2, far);
+        refused("MaxPool", q, CTN_EUNSUPPORTED, k2 ? "CATENA_ONNX_" : "more than 4096 elements");
+    }
+
     /* A scale for blocks that would be repeated 2^43 times, and more blocks than elements. */
     for (int many = 0; many < 2; many++) {
         char shape_q[] = "s x", shape_z[] = "t scale", quantize[] = "x scale y";
