@@ -89,6 +89,7 @@ CTN_API ctn_status ctn_report_targets(ctn_step *s, int f, int64_t ignore);
  *   r2                       coefficient of determination of each column (channel) of y and t, (N)
  *                            or (N,K,...) floats, then the mean over the columns
  *   relative_l2              norm(y - t) / norm(t) over all elements of all samples
+ *   mae, rmse                mean of |y - t|, and root of the mean of (y - t)^2, of all elements
  *
  * Rows of class -100 are ignored; 0 where a divisor is 0. Sums are f64. Errors: EARG (no such
  * metric), ESHAPE, EDTYPE, ESTATE (as ctn_report). */

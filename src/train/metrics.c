@@ -196,6 +196,8 @@ static bool same_floats(const ctn__metric *m, const ctn_tensor *y, const ctn_ten
     return true;
 }
 
+enum { ABSOLUTE, SQUARED }; /* what */
+
 /* (K) -> its sums over everything but the columns. */
 static ctn_tensor *by_column(ctn_tensor *x, int64_t columns)
 {
@@ -255,6 +257,29 @@ static ctn_status relative_finish(const ctn__metric *m, int64_t n, double *part,
     return CTN_OK;
 }
 
+/* The sum of the errors, absolute or squared, and their number. */
+static ctn_tensor *error_parts(const ctn__metric *m, ctn_tensor *y, ctn_tensor *t)
+{
+    const char *at = y->at;
+    if (!same_floats(m, y, t)) return NULL;
+    const double count = (double)ctn__count(&y->d);
+    y = ctn_cast_at(at, y, CTN_F64);
+    t = ctn_cast_at(at, t, CTN_F64);
+    ctn_tensor *error = m->what == SQUARED ? ctn_squared_difference_at(at, y, t)
+                                           : ctn_abs_at(at, ctn_sub_at(at, y, t));
+    ctn_tensor *sum[2] = {ctn_sum_at(at, error, CTN_ALL_AXES, 0),
+                          y ? ctn_full_at(at, y->ctx, count, CTN_F64, CTN_SCALAR_SHAPE) : NULL};
+    return sum[0] && sum[1] ? ctn_stack_at(at, 2, sum, 0) : NULL;
+}
+
+static ctn_status error_finish(const ctn__metric *m, int64_t n, double *part, double *value)
+{
+    (void)n;
+    const double mean = part[1] > 0 ? part[0] / part[1] : (double)NAN;
+    *value = m->what == SQUARED ? sqrt(mean) : mean;
+    return CTN_OK;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define TABLE(X)                                                             \
@@ -270,7 +295,9 @@ static ctn_status relative_finish(const ctn__metric *m, int64_t n, double *part,
     X("miou", IOU, MACRO, false, class_parts, class_finish)                  \
     X("auc", 0, 0, true, auc_parts, auc_finish)                              \
     X("r2", 0, 0, false, r2_parts, r2_finish)                                \
-    X("relative_l2", 0, 0, false, relative_parts, relative_finish)
+    X("relative_l2", 0, 0, false, relative_parts, relative_finish)           \
+    X("mae", ABSOLUTE, 0, false, error_parts, error_finish)                  \
+    X("rmse", SQUARED, 0, false, error_parts, error_finish)
 
 #define ROW(name, what, over, all, parts, finish) {name, what, over, all, parts, finish},
 static const ctn__metric table[] = {TABLE(ROW)};

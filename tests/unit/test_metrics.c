@@ -284,6 +284,16 @@ static double relative(const subject *s, int elements)
     return sqrt(error / norm);
 }
 
+/* The mean of |y - t|^power, and its root. */
+static double mean_error(const subject *s, int elements, double power)
+{
+    double sum = 0;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < elements; k++)
+            sum += pow(fabs((double)s->target[i][k] - (double)s->y[i][k]), power);
+    return pow(sum / (s->n * elements), 1 / power);
+}
+
 static void regression(void **state)
 {
     (void)state;
@@ -293,7 +303,7 @@ static void regression(void **state)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         subject s = {.n = N,
                      .field = {{.dtype = CTN_F32, .ndim = forms[i].ndim}, {.dtype = CTN_F32}},
-                     .metric = {"r2", "relative_l2"}};
+                     .metric = {"r2", "relative_l2", "mae", "rmse"}};
         const int elements = forms[i].columns * forms[i].width;
         s.field[0].shape[0] = forms[i].columns;
         s.field[0].shape[1] = forms[i].width;
@@ -305,7 +315,8 @@ static void regression(void **state)
         if (elements == 3)
             for (int n = 0; n < N; n++) s.y[n][1] = s.target[n][1] = 0.1f; /* flat and right */
         check(&s,
-              (const double[]){r2(&s, forms[i].columns, forms[i].width), relative(&s, elements)},
+              (const double[]){r2(&s, forms[i].columns, forms[i].width), relative(&s, elements),
+                               mean_error(&s, elements, 1), mean_error(&s, elements, 2)},
               1e-12);
     }
 }
@@ -343,7 +354,7 @@ static void every_name_is_a_metric(void **state)
     (void)state;
     int n = 0;
     for (const char *const *name = ctn_metric_names(); *name; name++) n++;
-    assert_int_equal(n, 13);
+    assert_int_equal(n, 15);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
