@@ -1231,10 +1231,11 @@ module catena_c
         integer(c_int64_t) :: in_channels = 0
     end type
     type, bind(C) :: ctn_mlp_opt
-        integer(c_size_t) :: struct_size = 32
+        integer(c_size_t) :: struct_size = 40
         integer(c_int) :: n = 0
         type(c_ptr) :: size = c_null_ptr
         type(c_funptr) :: activation = c_null_funptr
+        real(c_double) :: dropout = 0
     end type
     type, bind(C) :: ctn_lenet5_opt
         integer(c_size_t) :: struct_size = 24

@@ -7708,11 +7708,12 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_zoo_mlp(m, ctx, size, activation, stat, errmsg)
+    recursive subroutine f_zoo_mlp(m, ctx, size, activation, dropout, stat, errmsg)
         type(ctn_module), intent(inout) :: m
         type(ctn_context), intent(in) :: ctx
         integer, intent(in), optional :: size(:)
         character(*), intent(in), optional :: activation
+        real(c_double), intent(in), optional :: dropout
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_module) :: m_
@@ -7725,6 +7726,7 @@ contains
             opt_%n = ubound(size, 1)
         end if
         if (present(activation)) opt_%activation = op_named(activation)
+        if (present(dropout)) opt_%dropout = dropout
         st_ = c_zoo_mlp(m_, c_context(address_of(ctx)), opt_)
         if (st_ >= 0) then
             call own(m, m_%p, c_funloc(c_module_free))

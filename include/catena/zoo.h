@@ -34,9 +34,10 @@ typedef struct {
     int n; /* number of sizes: inputs, hidden layers, outputs; 0: 784, 1000, 1000, 10 */
     const int64_t *size;
     ctn_tensor *(*activation)(const char *at, ctn_tensor *x); /* NULL: ctn_relu_at */
+    double dropout; /* rate of a dropout after each activation; 0: none */
 } ctn_mlp_opt;
 /* Linear layers with an activation between them, named as in a Sequential: 0.weight, 2.weight
- * and so on. (N,size[0]) -> (N,size[n-1]). */
+ * and so on, or with dropout 0.weight, 3.weight. (N,size[0]) -> (N,size[n-1]). */
 CTN_API CTN_MUST_CHECK ctn_status ctn_zoo_mlp(ctn_module **m, ctn_context *ctx,
                                               const ctn_mlp_opt *opt);
 

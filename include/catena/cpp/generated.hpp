@@ -1071,6 +1071,7 @@ struct MlpOpt : detail::Sized<ctn_mlp_opt> {
     MlpOpt &size(const int64_t *v) { Struct::size = v; return *this; }
     MlpOpt &activation(ctn_tensor *(*v)(const char *,
             ctn_tensor *)) { Struct::activation = v; return *this; }
+    MlpOpt &dropout(double v) { Struct::dropout = v; return *this; }
 };
 
 struct Lenet5Opt : detail::Sized<ctn_lenet5_opt> {

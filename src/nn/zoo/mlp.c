@@ -7,11 +7,13 @@
 static ctn_status fill_mlp(ctn_module *m, const ctn_mlp_opt *o)
 {
     ctn_module *c = NULL;
+    int at = 0;
     for (int i = 0; i + 1 < o->n; i++) {
         if (i > 0)
-            CTN_TRY(
-                ctn__zoo_put_at(m, 2 * i - 1, ctn_activation_new(&c, m->ctx, o->activation), &c));
-        CTN_TRY(ctn__zoo_put_at(m, 2 * i,
+            CTN_TRY(ctn__zoo_put_at(m, at++, ctn_activation_new(&c, m->ctx, o->activation), &c));
+        if (i > 0 && o->dropout > 0)
+            CTN_TRY(ctn__zoo_put_at(m, at++, ctn_dropout_new(&c, m->ctx, o->dropout), &c));
+        CTN_TRY(ctn__zoo_put_at(m, at++,
                                 ctn_linear_new(&c, m->ctx, o->size[i], o->size[i + 1], NULL), &c));
     }
     return CTN_OK;
