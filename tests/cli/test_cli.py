@@ -70,6 +70,14 @@ def test_export():
         return
     found = json.loads(done.stdout)
     assert found["network"] == "mlp" and found["standardised"] is True
+    x, y = np.load("x.npy"), np.load("y.npy")
+    np.save("x3.npy", x.reshape(-1, 3, 2))
+    train("mlp", "--data", "x3.npy", "--target", "y.npy", "--hidden", "16", "--epochs", "1",
+          "--out", "r3")
+    run("export", "./r3", "--to", "m3.onnx", "--input", "3,2")
+    run("predict", "m3.onnx", "--data", "x3.npy", "--out", "a.npy")
+    run("predict", "./r3", "--data", "x3.npy", "--out", "b.npy")
+    assert np.abs(np.load("a.npy") - np.load("b.npy")).max() < 1e-3 * y.std()
     model = Path("m.onnx").read_bytes()
     for name in (b"0.weight", b"target_mean", b"batch", b"output"):
         assert name in model
@@ -174,6 +182,37 @@ def test_metrics():
         assert why in text, text
     text = run("train", "mlp", *two, "--metric", "r2", "--out", "no", code=2).stderr
     assert "numbers, not classes" in text, text
+
+
+def test_choices():
+    """What tables and perceptrons often need: mae selects, another separator, activation, dropout,
+    and a result folder in place of its weights."""
+    make_arrays()
+    arrays = ["--data", "x.npy", "--target", "y.npy"]
+    done = train("mlp", *arrays, "--hidden", "16,8", "--activation", "tanh", "--dropout", "0.1",
+                 "--epochs", "6", "--lr", "0.02", "--val-share", "0.25", "--metric", "mae,rmse",
+                 "--out", "r")
+    assert done["val/rmse"] > done["val/mae"] > 0, done
+    assert set(weights_of("r/best.safetensors")) >= {"0.weight", "3.weight", "6.weight"}
+    found = json.loads(run("eval", "./r", *arrays, "--metric", "mae", "--json").stdout)
+    same_one = json.loads(run("eval", "--weights", "r/best.safetensors", *arrays,
+                              "--json").stdout)
+    assert found == same_one and found["mae"] > 0, (found, same_one)
+    rows = [json.loads(row) for row in Path("r/log.jsonl").read_text().splitlines()]
+    best = min(rows, key=lambda row: row["val/mae"])
+    run("predict", "./r", "--data", "x.npy", "--out", "p.npy")
+    error = np.abs(np.load("p.npy") - np.load("y.npy"))
+    assert np.isclose(error.mean(), found["mae"], rtol=1e-4)
+    assert error.mean() < 3 * best["val/mae"], (error.mean(), best)
+    for wrong in ("--dropout", "1"), ("--activation", "relux"), ("--dropout", "-0.1"):
+        run("train", "mlp", *arrays, *wrong, "--out", "no", code=2)
+    for name, separator in (("a.csv", ";"), ("b.csv", "tab")):
+        cell = "\t" if separator == "tab" else separator
+        lines = [f"{i}{cell}{i % 7}{cell}{2 * i}" for i in range(64)]
+        Path(name).write_text(cell.join("abc") + "\n" + "\n".join(lines) + "\n")
+        train("mlp", "--data", name, "--separator", separator, "--target", "c", "--epochs", "1",
+              "--out", name[0])
+        run("eval", f"./{name[0]}", "--data", name, "--target", "c")
 
 
 def test_segmentation():
@@ -1143,6 +1182,10 @@ def test_lora_best():
         else:
             assert same(f"{name}/best.safetensors", f"{name}/weights.safetensors"), rows
         assert b"lora_A" not in Path(f"{name}/best.safetensors").read_bytes()
+    os.remove("r/weights.safetensors")
+    run("train", "--resume", "--out", "r", "--iterations", "100000", "--epochs", "0", "--hours",
+        "0.0002", code=85)
+    assert Path("r/weights.safetensors").exists() and Path("r/unfinished").exists()
 
 
 def test_force():
@@ -1154,9 +1197,30 @@ def test_force():
               code=2).stderr
     assert "--force would remove r/best.safetensors" in own, own
     Path("r/notes.txt").write_text("mine")
+    [state, *_] = sorted(Path("r/state").iterdir())
+    for obstacle in (state / "mine.txt", Path("r/state/000000999/x"), Path("r/plan.txt")):
+        if obstacle.name == "plan.txt":
+            os.rename(obstacle, "plan")
+            obstacle.mkdir()
+        else:
+            obstacle.parent.mkdir(exist_ok=True)
+            obstacle.write_text("mine")
+        run("train", "mlp", *ARRAYS, "--epochs", "1", "--out", "r", "--force", code=None)
+        assert Path("r/best.safetensors").exists() and obstacle.exists(), obstacle
+        assert (state / "state.safetensors").exists(), obstacle
+        if obstacle.name == "plan.txt":
+            obstacle.rmdir()
+        else:
+            obstacle.unlink()
+        if obstacle.name == "x":
+            obstacle.parent.rmdir()
+    Path("r/average.safetensors").write_bytes(b"old")
     train("mlp", *ARRAYS, "--epochs", "1", "--out", "r", "--force")
     assert not Path("r/best.safetensors").exists() and Path("r/notes.txt").exists()
+    assert not Path("r/average.safetensors").exists()
     assert Path("r/weights.safetensors").exists()
+    same_name = run("predict", "./r", "--data", "x.npy", "--out", "x.npy", code=None).stderr
+    assert "the same file" in same_name and len(np.load("x.npy")) == 256
 
 
 def test_f64():
@@ -1198,12 +1262,16 @@ def test_other_weights():
         Path("w.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(at))
         text = run("eval", "mlp", "--weights", "w.safetensors", "--standardize", "none", *ARRAYS,
                    code=None).stderr
-        command = f"catena weights w.safetensors --to weights.safetensors --only {only}"
+        command = f"catena weights w.safetensors --to NEW.safetensors --only {only}"
         assert command in text, (only, text)
         subprocess.run(f"{CATENA} {command[7:]}", shell=True, check=True, env=ENV,
                        stdout=subprocess.DEVNULL)
-        run("eval", "mlp", "--weights", "weights.safetensors", "--standardize", "none", *ARRAYS)
-        os.remove("weights.safetensors")
+        run("eval", "mlp", "--weights", "NEW.safetensors", "--standardize", "none", *ARRAYS)
+        os.remove("NEW.safetensors")
+        os.rename("w.safetensors", "two words.safetensors")
+        text = run("eval", "mlp", "--weights", "two words.safetensors", "--standardize", "none",
+                   *ARRAYS, code=None).stderr
+        assert "catena weights" not in text and "a file of these alone" in text, text
 
 
 def test_published():

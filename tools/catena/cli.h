@@ -69,6 +69,7 @@ typedef enum {
 } command_ranks;
 
 #define OWN_NETWORK "a network of your own (./mymodel.so), or a model in ONNX format (model.onnx)"
+#define OWN_OR_RESULT "a result folder (./result), " OWN_NETWORK
 
 typedef struct {
     const char *name;
@@ -254,6 +255,7 @@ void remove_tree(const char *path);
  * other files), ENOMEM. */
 ctn_status remove_states(const char *path);
 bool ends_with(const char *s, const char *end);
+bool same_file(const char *a, const char *b); /* false if one of them does not exist */
 /* Whether a file that nobody has named lies here. A pipe would block, and a huge file is no
  * configuration and no list of names. */
 bool is_found(const char *path);

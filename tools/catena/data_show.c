@@ -102,7 +102,8 @@ static ctn_status look(ctn_dataset *ds, int n, part *p)
 static void show_range(const char *name, const char *type, const char *shape, const range *r,
                        const char *means)
 {
-    const int digits = type[0] == 'i' ? 12 : 4; /* of integers all */
+    const bool narrow = r->most - r->least < 0.01 * fmax(fabs(r->most), fabs(r->least));
+    const int digits = type[0] == 'i' || narrow ? 12 : 4; /* of integers all */
     char bad[40] = "";
     if (r->bad > 0) snprintf(bad, sizeof bad, ", %lld not finite", (long long)r->bad);
     log_line("%-12s %-4s %-12s %.*g to %.*g, mean %.*g%s%s%s", name, type, shape, digits, r->least,

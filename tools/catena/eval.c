@@ -18,6 +18,7 @@ typedef struct {
     bool silent; /* another rank prints them */
     bool tokens; /* the loss is one of text */
     bool pixels; /* miou is computed over all samples, not here */
+    bool errors; /* mae and rmse are shown with those of each output */
 } values;
 
 static void value(values *v, const char *name, double x)
@@ -34,6 +35,7 @@ static ctn_status take_value(void *user, const char *name, double x)
     const char *slash = strrchr(name, '/');
     if (slash) name = slash + 1;
     if (v->pixels && strcmp(name, "miou") == 0) return CTN_OK;
+    if (v->errors && (strcmp(name, "mae") == 0 || strcmp(name, "rmse") == 0)) return CTN_OK;
     value(user, name, x);
     if (v->tokens && strcmp(name, "loss") == 0) value(user, "perplexity", exp(x));
     return CTN_OK;
@@ -153,11 +155,12 @@ static ctn_status evaluate_to(task *t, args *a, json *out)
     t->now = DOING_RUN;
     v.tokens = t->net_is == NET_TOKENS;
     v.pixels = t->pixels;
+    v.errors = !t->classify && t->loss == task_loss;
     head(&v, a, ctn_dataset_count(t->set[0]));
     if (c)
         CTN_TRY(ctn_dist_evaluate(c, t->ctx, t->loader[0], t->loss, t->loss_self, take_value, &v));
     else CTN_TRY(ctn_evaluate(t->ctx, t->loader[0], t->loss, t->loss_self, take_value, &v));
-    if (!t->classify && t->loss == task_loss) CTN_TRY(show_errors(&v, t));
+    if (v.errors) CTN_TRY(show_errors(&v, t));
     if (t->pixels && t->loss == task_loss) CTN_TRY(show_iou(&v, t));
     if (v.j && !v.silent) json_close(v.j, '}');
     return CTN_OK;
@@ -187,7 +190,7 @@ static const option options[] = {
      GROUP_DATA},
     {"metric", "NAMES", "",
      "further metrics: f1, precision, recall, auc (two classes); f1_macro, f1_micro and so on; "
-     "miou; r2, relative_l2 (numbers)",
+     "miou; r2, relative_l2 (numbers, whose mae and rmse are always shown)",
      GROUP_COMMON},
     TASK_NET_OPTIONS,
     TASK_RUN_OPTIONS,
@@ -204,11 +207,12 @@ const command cmd_eval = {
     .optional = true, /* config.yaml beside the weights names it */
     .options = options,
     .examples =
-        "  catena eval --weights digits/best.safetensors --data mnist\n"
+        "  catena eval ./digits --data mnist                   the best weights of a training\n"
+        "  catena eval --weights digits/weights.safetensors --data mnist\n"
         "  catena eval resnet20_cifar --weights resnet20.safetensors --data cifar-10-batches-bin "
         "--json\n"
         "  catena eval --weights result/weights.safetensors --data x.npy --target y.npy\n",
     .run = run,
-    .paths = OWN_NETWORK,
+    .paths = OWN_OR_RESULT,
     .ranks = RANKS_JOB,
 };

@@ -6,10 +6,10 @@
  * gives values in their own units.
  */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <catena/onnx_export.h>
 #include <catena/ops.h>
@@ -104,11 +104,14 @@ static ctn_status describe(task *t)
     return st;
 }
 
-/* One number per index of the dimension after the batch, as it broadcasts with x. */
+/* One number per index of the dimension after the batch, or per element of a sample, as it
+ * broadcasts with x. */
 static ctn_tensor *moment(ctn_var *v, ctn_tensor *x)
 {
-    int64_t dims[CTN_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    if (ctn_ndim(x) > 1) dims[1] = ctn_var_desc(v)->dim[0];
+    int64_t dims[CTN_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1}, each = 1;
+    const int64_t n = ctn_var_desc(v)->dim[0];
+    for (int i = 1; i < ctn_ndim(x); i++) each *= ctn_dim(x, i);
+    for (int i = 1; i < ctn_ndim(x); i++) dims[i] = each == n ? ctn_dim(x, i) : i == 1 ? n : 1;
     return ctn_reshape(ctn_cast(ctn_use(v), ctn_dtype_of(x)), ctn_ndim(x), dims);
 }
 
@@ -187,6 +190,26 @@ static void show(const task *t, const char *to, int64_t length)
     json_close(&j, '}');
 }
 
+/* The model takes f32, which rounds values that vary little around a large mean. */
+static ctn_status warn_rounding(const task *t)
+{
+    int64_t n = 0;
+    double *mean = NULL, *std = NULL;
+    if (!t->moment[0][0]) return CTN_OK;
+    CTN_TRY(task_moment_values(t, 0, &n, &mean, &std));
+    for (int64_t k = 0; k < n; k++) {
+        if (fabs(mean[k]) < 1e4 * std[k] || fabs(mean[k]) < 1e4) continue;
+        say(stderr,
+            "warning: the model takes f32, but its input %lld varies by %.3g around %.9g, which "
+            "f32 rounds to %.1g: subtract a constant from the data before the training\n",
+            (long long)k, std[k], mean[k], fabs(mean[k]) * FLT_EPSILON / 2);
+        break;
+    }
+    free(mean);
+    free(std);
+    return CTN_OK;
+}
+
 static ctn_status export(task *t, args *a)
 {
     ctn_module *whole = NULL;
@@ -197,6 +220,7 @@ static ctn_status export(task *t, args *a)
     CTN_TRY(describe(t));
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, weights_of(a)));
+    CTN_TRY(warn_rounding(t));
     t->now = DOING_SETUP;
     CTN_TRY(open_length(t, &length));
     CTN_TRY(ctn_module_new(&whole, t->ctx, forward, t, NULL));
@@ -210,20 +234,8 @@ static ctn_status export(task *t, args *a)
     return st;
 }
 
-/* A result folder stands for the best weights in it. */
 static int run(args *a)
 {
-    static const char *const files[] = {"best.safetensors", "weights.safetensors"};
-    char path[4096];
-    if (a->operand && is_folder(a->operand) && !is_published(a->operand)) {
-        for (int i = 0; i < 2 && !args_given(a, "weights"); i++) {
-            join(path, sizeof path, a->operand, files[i]);
-            if (path[0] == 0 || access(path, R_OK) != 0) continue;
-            args_settle(a, "weights", "%s", path);
-            break;
-        }
-        a->operand = NULL; /* config.yaml names it */
-    }
     return infer_command(a, export);
 }
 
@@ -244,6 +256,9 @@ static const option options[] = {
     {"classes", "N", "0", "number of classes, or vocabulary size; 0: the usual number",
      GROUP_NETWORK},
     {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},
+    {"activation", "relu|gelu|tanh|sigmoid|softplus", "relu", "mlp: function between the layers",
+     GROUP_NETWORK},
+    {"dropout", "X", "0", "mlp: rate of dropout in training", GROUP_NETWORK},
     {"width", "N", "0", "unet, fno, gpt, bert: number of channels; 0: the usual number",
      GROUP_NETWORK},
     {"depth", "N", "0", "unet, fno, gpt, bert: number of levels or layers; 0: the usual number",

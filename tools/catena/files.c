@@ -23,6 +23,12 @@ const char *join(char *buf, size_t n, const char *folder, const char *name)
     return buf;
 }
 
+bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -129,26 +135,50 @@ void remove_tree(const char *path)
 
 static bool is_file_of_state(const char *name)
 {
-    static const char *const ends[] = {".safetensors", ".json", ".txt"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i])) return true;
-    return false;
+    static const char *const names[] = {"manifest.txt", "trainer.txt", "decisions.txt", "test.txt"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return ends_with(name, ".safetensors") || ends_with(name, ".json");
+}
+
+static ctn_status refuse_state(const char *path)
+{
+    return ctn_fail(CTN_EARG,
+                    "cannot remove the saved state %s: expected a folder that contains only the "
+                    "files of a state, and no link; remove it yourself, or use another --out",
+                    path);
+}
+
+static ctn_status check_state(void *unused, const ctn_state_info *s)
+{
+    const int fd = open_folder(AT_FDCWD, s->path);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    bool good = d != NULL;
+    (void)unused;
+    if (!d && fd >= 0) close(fd);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        struct stat info;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        good = good && is_file_of_state(e->d_name) &&
+               fstatat(dirfd(d), e->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+               !S_ISDIR(info.st_mode);
+    }
+    if (d) closedir(d);
+    return good ? CTN_OK : refuse_state(s->path);
 }
 
 static ctn_status remove_state(void *unused, const ctn_state_info *s)
 {
     (void)unused;
     empty(open_folder(AT_FDCWD, s->path), is_file_of_state);
-    if (rmdir(s->path) == 0) return CTN_OK;
-    return ctn_fail(CTN_EARG,
-                    "cannot remove the saved state %s: expected a folder that contains only the "
-                    "files of a state, and no link; remove it yourself, or use another --out",
-                    s->path);
+    return rmdir(s->path) == 0 ? CTN_OK : refuse_state(s->path);
 }
 
+/* All are checked before one is removed. */
 ctn_status remove_states(const char *path)
 {
-    ctn_status st = ctn_states_visit(path, remove_state, NULL);
+    ctn_status st = ctn_states_visit(path, check_state, NULL);
+    if (st == CTN_OK) st = ctn_states_visit(path, remove_state, NULL);
     if (st != CTN_ENOTFOUND) return st;
     ctn_error_clear();
     return CTN_OK;

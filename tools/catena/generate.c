@@ -341,12 +341,19 @@ static int check_args(args *a)
             one ? ", not both" : "");
         return EXIT_USAGE;
     }
+    if (!(args_real(a, "temperature") >= 0) || args_int(a, "top-k") < 0 ||
+        args_int(a, "tokens") < 1 || !(args_real(a, "top-p") >= 0 && args_real(a, "top-p") <= 1)) {
+        say(stderr, "catena generate: expected --tokens of at least 1, --temperature and --top-k "
+                    "of at least 0, and --top-p from 0 to 1\n");
+        return EXIT_USAGE;
+    }
     if ((args_real(a, "top-p") > 0 || args_int(a, "top-k") > 0) &&
         args_real(a, "temperature") <= 0) {
         say(stderr, "catena generate: --top-p and --top-k choose at random: they need a "
                     "--temperature above 0\n");
         return EXIT_USAGE;
     }
+    take_result(a);
     if (weights_of(a)[0]) return task_inherit(a);
     say(stderr, "catena generate: no weights given: use --weights FILE, or name the folder of "
                 "a published model\n");
@@ -415,5 +422,5 @@ const command cmd_generate = {
         "  catena generate ./gpt2 --prompts questions.txt --temperature 0.8 --top-p 0.95\n",
     .run = run,
     .ranks = RANKS_ONE,
-    .paths = OWN_NETWORK,
+    .paths = OWN_OR_RESULT,
 };

@@ -94,8 +94,9 @@ double units_value(const units *u, double y, int64_t i, int64_t per)
 /* On rank 0: settings from the files beside the weights. */
 static int settings(args *a)
 {
+    take_result(a);
     if (weights_of(a)[0]) return task_inherit(a);
-    if (is_onnx(a->operand)) return -1; /* the model contains its weights */
+    if (a->operand && is_onnx(a->operand)) return -1; /* the model contains its weights */
     say(stderr, "catena %s: no weights given: use --weights FILE\n", a->cmd->name);
     return EXIT_USAGE;
 }

@@ -4,6 +4,7 @@
  * beside the weights names the network and has its sizes and the preparation of its data.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "task.h"
 
@@ -58,6 +59,20 @@ static int no_network(const args *a)
         "catena %s resnet50 --weights ...\n",
         a->cmd->name, args_text(a, "weights"), a->cmd->name);
     return EXIT_USAGE;
+}
+
+void take_result(args *a)
+{
+    static const char *const files[] = {"best.safetensors", "weights.safetensors"};
+    char path[4096];
+    if (!a->operand || !is_folder(a->operand) || is_published(a->operand)) return;
+    for (int i = 0; i < 2 && !args_given(a, "weights"); i++) {
+        join(path, sizeof path, a->operand, files[i]);
+        if (path[0] == 0 || access(path, R_OK) != 0) continue;
+        args_settle(a, "weights", "%s", path);
+        break;
+    }
+    a->operand = NULL; /* config.yaml names it */
 }
 
 int task_inherit(args *a)

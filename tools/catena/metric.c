@@ -35,20 +35,25 @@ static bool is_metric(const char *name)
     return false;
 }
 
+static bool is_error(const char *name)
+{
+    return strcmp(name, "relative_l2") == 0 || strcmp(name, "mae") == 0 ||
+           strcmp(name, "rmse") == 0;
+}
+
 int metric_larger(const char *list)
 {
     char name[128];
     const char *end = list + strcspn(list, ","), *how = end - list > 4 ? end - 4 : "";
     metric_first(list, name, sizeof name);
     if (strncmp(how, ":max", 4) == 0) return 1;
-    if (strncmp(how, ":min", 4) == 0 || strstr(name, "loss") || strcmp(name, "relative_l2") == 0)
-        return 0;
+    if (strncmp(how, ":min", 4) == 0 || strstr(name, "loss") || is_error(name)) return 0;
     return is_metric(name) || strstr(name, "accuracy") || strcmp(name, "top5") == 0 ? 1 : -1;
 }
 
 static bool of_numbers(const char *name)
 {
-    return strcmp(name, "r2") == 0 || strcmp(name, "relative_l2") == 0;
+    return strcmp(name, "r2") == 0 || is_error(name);
 }
 
 static bool of_two_classes(const char *name)

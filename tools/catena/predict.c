@@ -49,8 +49,8 @@ static ctn_status predict_numbers(task *t, const char *out)
     }
     if (!ends_with(out, ".npy")) {
         t->now = DOING_SETUP;
-        return ctn_fail(CTN_EARG, "numbers are written as .npy: use --out y.npy instead of '%s'",
-                        out);
+        return ctn_fail(CTN_EARG, "numbers are written as .npy: use --out y.npy%s%s",
+                        out[0] ? " instead of " : "", out);
     }
     CTN_TRY(units_get(&r.u, t));
     r.all = room_for(count, per, ctn_dtype_size(r.field.dtype));
@@ -173,6 +173,8 @@ static ctn_status predict_classes(task *t, const char *out)
 static ctn_status predict(task *t, args *a)
 {
     const char *out = args_text(a, "out");
+    if (out[0] && same_file(out, args_text(a, "data")))
+        return ctn_fail(CTN_EARG, "--out and --data are the same file, %s", out);
     CTN_TRY(task_begin(t, a, FOR_PREDICTION));
     CTN_TRY(task_data(t));
     if (t->kind == DATA_TOKENS)
@@ -224,10 +226,11 @@ const command cmd_predict = {
     .words = ctn_zoo_names,
     .optional = true, /* config.yaml beside the weights names it */
     .options = options,
-    .examples = "  catena predict --weights result/weights.safetensors --data x.npy --out y.npy\n"
+    .examples = "  catena predict ./result --data x.npy --out y.npy\n"
+                "  catena predict --weights result/weights.safetensors --data x.npy --out y.npy\n"
                 "  catena predict --weights result/best.safetensors --data photos "
                 "--out classes.csv\n",
     .run = run,
     .ranks = RANKS_ONE,
-    .paths = OWN_NETWORK,
+    .paths = OWN_OR_RESULT,
 };

@@ -16,17 +16,16 @@
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 /* What a training writes, apart from its log and states. */
-static const char *const results[] = {"best.safetensors",     "weights.safetensors",
-                                      "adapters.safetensors", "best_adapters.safetensors",
-                                      "classes.txt",          "loss.svg",
-                                      "report.html",          "plan.txt",
+static const char *const results[] = {"best.safetensors",
+                                      "weights.safetensors",
+                                      "average.safetensors",
+                                      "adapters.safetensors",
+                                      "best_adapters.safetensors",
+                                      "classes.txt",
+                                      "loss.svg",
+                                      "report.html",
+                                      "plan.txt",
                                       "decisions.txt"};
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 /* --force removes what an earlier training has left, so this training cannot start from it. */
 static int refuse_own_weights(const args *a)
@@ -116,11 +115,16 @@ static ctn_status write_classes(const training *r)
 static ctn_status remove_earlier(const training *r)
 {
     char path[4096];
+    struct stat info;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        if (lstat(join(path, sizeof path, r->out, results[i]), &info) == 0 && S_ISDIR(info.st_mode))
+            return ctn_fail(CTN_EIO, "%s is a folder, expected a file", path);
+    CTN_TRY(remove_states(join(path, sizeof path, r->out, "state"))); /* refuses, or removes all */
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         if (unlink(join(path, sizeof path, r->out, results[i])) != 0 && errno != ENOENT)
             return ctn_fail(CTN_EIO, "cannot remove %s, of an earlier training: %s", path,
                             strerror(errno));
-    return remove_states(join(path, sizeof path, r->out, "state"));
+    return CTN_OK;
 }
 
 ctn_status result_begin(training *r)

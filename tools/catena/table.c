@@ -74,7 +74,10 @@ static ctn_status open_columns(task *t, ctn_dataset **ds, const char *path, cons
                                const name_list *targets)
 {
     const bool plain = args_is(t->a, "standardize", "none");
+    const char *separator = args_text(t->a, "separator");
+    if (strcmp(separator, "tab") == 0) separator = "\t";
     const ctn_csv_opt o = {.struct_size = sizeof o,
+                           .separator = separator[0] ? separator : NULL,
                            .no_header = args_flag(t->a, "no-header"),
                            .ninputs = inputs->n,
                            .inputs = inputs->name,

@@ -104,6 +104,23 @@ static ctn_status settle_target(task *t)
     return CTN_OK;
 }
 
+typedef ctn_tensor *(*activation_fn)(const char *at, ctn_tensor *x);
+
+static activation_fn activation_of(const args *a)
+{
+    static const struct {
+        const char *name;
+        activation_fn fn;
+    } known[] = {{"gelu", ctn_gelu_at},
+                 {"tanh", ctn_tanh_at},
+                 {"sigmoid", ctn_sigmoid_at},
+                 {"softplus", ctn_softplus_at}};
+    if (option_find(a->cmd, "activation", 10) < 0) return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (args_is(a, "activation", known[i].name)) return known[i].fn;
+    return NULL;
+}
+
 static ctn_status make_mlp(task *t, int64_t outputs)
 {
     enum { MOST = 64 };
@@ -116,7 +133,10 @@ static ctn_status make_mlp(task *t, int64_t outputs)
         if (size[i + 1] < 1) return ctn_fail(CTN_EARG, "--hidden: sizes must be at least 1");
     }
     size[n + 1] = outputs;
-    return ctn_zoo_mlp(&t->net, t->ctx, CTN_OPT(ctn_mlp_opt, .n = n + 2, .size = size));
+    return ctn_zoo_mlp(&t->net, t->ctx,
+                       CTN_OPT(ctn_mlp_opt, .n = n + 2, .size = size,
+                               .activation = activation_of(t->a),
+                               .dropout = args_real(t->a, "dropout")));
 }
 
 /* Without --modes, 12 along each dimension, or all that a short one has. */

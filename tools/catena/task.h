@@ -100,6 +100,8 @@ struct task {
      "by commas", GROUP_COMMON},                                                                   \
     {"inputs", "COLUMNS", "",                                                                      \
      "tables: names or numbers of the input columns (default: all but the target)", GROUP_DATA},   \
+    {"separator", "CHAR", "", "tables: what divides cells, such as ; or tab (default: a comma)",   \
+     GROUP_DATA},                                                                                  \
     {"no-header", NULL, NULL, "tables: the first line has no names of columns", GROUP_DATA},       \
     {"fill", "X", "", "number that replaces missing values and NaN in tables and arrays",          \
      GROUP_DATA},                                                                                  \
@@ -130,6 +132,9 @@ struct task {
     {"classes", "N", "0",                                                                          \
      "number of classes, or vocabulary size of gpt and bert; 0: from the data", GROUP_NETWORK},    \
     {"hidden", "N,...", "1000,1000", "mlp: sizes of the hidden layers", GROUP_NETWORK},            \
+    {"activation", "relu|gelu|tanh|sigmoid|softplus", "relu", "mlp: function between the layers",  \
+     GROUP_NETWORK},                                                                               \
+    {"dropout", "X", "0", "mlp: share of the hidden values that training drops", GROUP_NETWORK},   \
     {"width", "N", "0",                                                                            \
      "unet, fno, gpt, bert: number of channels; 0: the usual number", GROUP_NETWORK},              \
     {"depth", "N", "0",                                                                            \
@@ -203,6 +208,8 @@ ctn_status task_moment_values(const task *t, int field, int64_t *n, double **mea
 /* Fill in network options that were not given from config.yaml beside the weights. Returns -1 to
  * continue, else the exit code. */
 int task_inherit(args *a);
+/* If the operand is a result folder, it stands for the best weights in it. On rank 0. */
+void take_result(args *a);
 /* The weights of a command: --weights, else those in the folder of a published model; "": none. */
 const char *weights_of(const args *a);
 /* --lora: add adapters to the network; after training, on rank 0, write them to

@@ -592,6 +592,8 @@ ctn_status task_data(task *t)
     if (t->classes == 0 && t->kind == DATA_CIFAR100) t->classes = 100;
     if (t->classes == 0 && (t->kind == DATA_MNIST || is_small(t->kind))) t->classes = 10;
     if (ctn_dataset_count(t->set[0]) == 0) return ctn_fail(CTN_ENOTFOUND, "%s: no samples", path);
+    if (t->set[1] && ctn_dataset_count(t->set[1]) == 0)
+        return ctn_fail(CTN_ENOTFOUND, "the validation data has no samples");
     return compare_data(t);
 }
 

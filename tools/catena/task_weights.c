@@ -3,6 +3,7 @@
  * Weights of a task from a file. If they do not fit, the message says what the file was made for,
  * or the command that makes a file which fits.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,23 @@ static bool has_all(const ctn_weights *w, const ctn_vars *all, const char *befor
 {
     char name[2 * LONGEST];
     for (int i = 0; i < all->n; i++) {
+        const ctn_desc *d = ctn_var_desc(all->var[i]);
+        ctn_weights_array a;
         snprintf(name, sizeof name, "%s%s", before, all->name[i]);
-        if (ctn_weights_find(w, name) < 0) return false;
+        const int64_t at = ctn_weights_find(w, name);
+        if (at < 0 || ctn_weights_get_array(w, at, &a) < 0 || a.ndim != d->ndim ||
+            memcmp(a.shape, d->dim, (size_t)a.ndim * sizeof *a.shape) != 0)
+            return false;
     }
     return all->n > 0;
+}
+
+/* Whether a text is the same in a shell and in patterns. Names in files are chosen by others. */
+static bool is_plain(const char *s)
+{
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("._-/+:", *s)) return false;
+    return true;
 }
 
 /* Checkpoints of training scripts have other arrays beside the weights, often in an entry of their
@@ -75,28 +89,38 @@ static int64_t elements_in(const char *path, const char *name)
     return !found ? -1 : a.ndim == 1 ? a.shape[0] : 1;
 }
 
-/* The data has another number of channels than that of the training, or the file does not know
- * what it was. CTN_OK: neither. */
-static ctn_status explain_moments(const task *t, const char *path, ctn_status st, const char *first)
+static const char *const means[] = {"input_mean", "target_mean"};
+
+/* The data has another number of channels than that of the training. */
+static ctn_status explain_other_data(const task *t, const char *path)
 {
-    static const char *const names[] = {"input_mean", "target_mean"};
     for (int f = 0; f < 2; f++) {
         if (!t->moment[f][0]) continue;
         const int64_t here = ctn_var_desc(t->moment[f][0])->dim[0];
-        const int64_t there = elements_in(path, names[f]);
+        const int64_t there = elements_in(path, means[f]);
         ctn_error_clear();
-        if (there < 0)
-            return ctn_fail(st,
-                            "weights without the mean and deviation of the data need --standardize "
-                            "none: %s",
-                            first);
-        if (there != here)
+        if (there >= 0 && there != here)
             return ctn_fail(CTN_ESHAPE,
                             "%s was trained on samples with %lld %s, those of %s have %lld", path,
                             (long long)there, f == 0 ? "inputs or channels" : "values to predict",
                             args_text(t->a, f == 0 ? "data" : "target"), (long long)here);
     }
     return CTN_OK;
+}
+
+/* The file does not know the mean and deviation of its data. */
+static ctn_status explain_moments(const task *t, const char *path, ctn_status st, const char *first)
+{
+    for (int f = 0; f < 2; f++) {
+        const bool missing = t->moment[f][0] && elements_in(path, means[f]) < 0;
+        ctn_error_clear();
+        if (missing)
+            return ctn_fail(st,
+                            "weights without the mean and deviation of the data need --standardize "
+                            "none: %s",
+                            first);
+    }
+    return ctn_fail(st, "%s", first);
 }
 
 static ctn_status explain(const task *t, const char *path, ctn_status st)
@@ -107,17 +131,19 @@ static ctn_status explain(const task *t, const char *path, ctn_status st)
     if (task_trained_as(path, name, sizeof name) && strcmp(name, t->a->operand) != 0)
         return ctn_fail(st, "the weights belong to the network %s, not %s: %s", name, t->a->operand,
                         first);
-    CTN_TRY(explain_moments(t, path, st, first));
+    CTN_TRY(explain_other_data(t, path));
     const bool inside = strstr(first, "not in the model") && find_inside(t->net, path, before);
     ctn_error_clear();
-    if (inside && before[0]) snprintf(only, sizeof only, "%s.*' --rename '%s=", before, before);
+    if (!inside) return explain_moments(t, path, st, first);
+    if (!is_plain(path) || !is_plain(before))
+        return ctn_fail(st, "%s has the weights of %s below '%s': make a file of these alone", path,
+                        t->a->operand, before);
+    if (before[0]) snprintf(only, sizeof only, "%s.*' --rename '%s=", before, before);
     else patterns_of(t->net, only, sizeof only);
-    if (inside)
-        return ctn_fail(st,
-                        "%s has other arrays beside the weights of %s; this makes a file of the "
-                        "weights alone: catena weights %s --to weights.safetensors --only '%s'",
-                        path, t->a->operand, path, only);
-    return ctn_fail(st, "%s", first);
+    return ctn_fail(st,
+                    "%s has other names beside or around the weights of %s; this makes a file that "
+                    "fits: catena weights %s --to NEW.safetensors --only '%s'",
+                    path, t->a->operand, path, only);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

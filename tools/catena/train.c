@@ -256,7 +256,7 @@ static int train(args *a)
     ctn_optim_free(r.optim);
     r.trainer = NULL;
     r.optim = NULL;
-    if (code == EXIT_DONE && adapters_write(&r.t, r.out) < 0)
+    if ((code == EXIT_DONE || code == EXIT_REQUEUE) && adapters_write(&r.t, r.out) < 0)
         code = report_failure("train", DOING_RUN);
     free_training(&r);
     ctn_memory_free(r.memory);
@@ -368,6 +368,7 @@ static bool numbers_fit(const args *a)
         {"jitter", AT_LEAST_0},
         {"magnitude", AT_LEAST_0},
         {"mixup", AT_LEAST_0},
+        {"dropout", SHARE},
         {"cutmix", AT_LEAST_0},
         {"ema", SHARE},
         {"spike", AT_LEAST_0},
@@ -446,6 +447,11 @@ static int check(args *a)
     }
     if (args_int(a, "lora") > 0 && (args_flag(a, "shard") || args_real(a, "ema") > 0)) {
         say(stderr, "catena train: --lora cannot be combined with --shard or --ema\n");
+        return EXIT_USAGE;
+    }
+    if (args_is(a, "precision", "f64") && (args_flag(a, "shard") || args_flag(a, "reproducible"))) {
+        say(stderr, "catena train: --precision f64 cannot be combined with --shard or "
+                    "--reproducible\n");
         return EXIT_USAGE;
     }
     if (!finetune_possible(a)) return EXIT_USAGE;
@@ -578,7 +584,7 @@ static const option options[] = {
      GROUP_OPTIMISATION},
     {"metric", "NAMES", "",
      "metrics of the validation data, the first of which selects the best weights: loss, accuracy, "
-     "f1, precision, recall, auc, f1_macro, f1_micro, miou, r2, relative_l2 and so on (default: "
+     "f1, precision, recall, auc, f1_macro, f1_micro, miou, r2, mae, rmse and so on (default: "
      "accuracy or loss); those of your own with :min or :max, which says what is better",
      GROUP_OPTIMISATION},
     {"on-nonfinite", "stop|skip|rewind", "stop",
