@@ -160,8 +160,7 @@ static ctn_status check_state(void *unused, const ctn_state_info *s)
         struct stat info;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         good = good && is_file_of_state(e->d_name) &&
-               fstatat(dirfd(d), e->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-               !S_ISDIR(info.st_mode);
+               fstatat(fd, e->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode);
     }
     if (d) closedir(d);
     return good ? CTN_OK : refuse_state(s->path);
