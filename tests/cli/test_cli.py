@@ -2000,12 +2000,12 @@ def test_own_model():
     assert not Path("x").exists()
 
 
-REPORTS_MAE = """
+REPORTS_OWN = """
 #include <catena/train.h>
 static ctn_tensor *loss(void *net, ctn_step *s)
 {
     ctn_tensor *y = ctn_call(net, ctn_step_input(s, 0)), *t = ctn_step_input(s, 1);
-    ctn_report(s, "mae", ctn_mean_absolute_error(y, t, CTN_MEAN));
+    ctn_report(s, "apart", ctn_mean_absolute_error(y, t, CTN_MEAN));
     return ctn_mean_squared_error(y, t, CTN_MEAN);
 }
 const ctn_model catena_model = {
@@ -2017,20 +2017,20 @@ def test_direction():
     make_arrays()
     os.mkdir("code")
     text = (SOURCE / "examples/own_model/mymodel.c").read_text()
-    Path("code/m.c").write_text(text.replace("const ctn_model catena_model = {", REPORTS_MAE))
+    Path("code/m.c").write_text(text.replace("const ctn_model catena_model = {", REPORTS_OWN))
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{SOURCE}/include", f"-L{LIBRARY}",
                     "code/m.c", "-lcatena", "-o", "code/m.so"], check=True)
     words = ["./code/m.so", "--data", "x.npy", "--target", "y.npy", "--val-share", "0.2",
              "--epochs", "5"]
-    error = run("train", *words, "--metric", "mae", "--out", "r", code=2).stderr
-    assert "mae:min or mae:max" in error, error
-    text = run("train", *words, "--metric", "mae:min", "--out", "s").stderr
-    assert "best weights: smallest val/mae" in text, text
-    log = [json.loads(line)["val/mae"] for line in Path("s/log.jsonl").read_text().splitlines()]
-    run("train", *words, "--metric", "mae:max", "--out", "t", "--quiet")
+    error = run("train", *words, "--metric", "apart", "--out", "r", code=2).stderr
+    assert "apart:min or apart:max" in error, error
+    text = run("train", *words, "--metric", "apart:min", "--out", "s").stderr
+    assert "best weights: smallest val/apart" in text, text
+    log = [json.loads(line)["val/apart"] for line in Path("s/log.jsonl").read_text().splitlines()]
+    run("train", *words, "--metric", "apart:max", "--out", "t", "--quiet")
     assert log[-1] == min(log) and log[0] == max(log), log
     assert Path("s/best.safetensors").read_bytes() != Path("t/best.safetensors").read_bytes()
-    assert resolved("s")["metric"] == '"mae:min"', resolved("s")["metric"]
+    assert resolved("s")["metric"] == '"apart:min"', resolved("s")["metric"]
     run("train", "mlp", *ARRAYS, "--val-share", "0.2", "--metric", "r2:most", "--out", "u", code=2)
 
 

@@ -297,7 +297,7 @@ static void test_categories(void **state)
     (void)state;
     ctn_dataset *ds = NULL, *val = NULL;
     static const char text[] = "c,x\nwest,1\neast,2\nwest,3\n";
-    assert_fails(open_text(&ds, text, NULL), CTN_EFORMAT, "option categories");
+    assert_fails(open_text(&ds, text, NULL), CTN_EFORMAT, "set categories in ctn_csv_opt");
     ctn_csv_opt o = {.struct_size = sizeof o, .categories = 1};
     assert_int_equal(open_text(&ds, text, &o), CTN_OK);
     check_f32(ds, 0, 0, 2, (float[]){1, 1});

@@ -143,7 +143,7 @@ ctn_status setup_metric(training *r)
     snprintf(r->metric, sizeof r->metric, "%s%s", strchr(first, '/') ? "" : "val/", first);
     const int larger = metric_larger(name);
     r->larger = larger > 0;
-    if (metric_larger(first) >= 0 && metric_larger(first) != larger)
+    if (r->t.loss == task_loss && metric_larger(first) >= 0 && metric_larger(first) != larger)
         return ctn_fail(CTN_EARG, "--metric: %s values of %s are better",
                         larger ? "small" : "large", first);
     if (larger >= 0) return CTN_OK;

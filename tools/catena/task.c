@@ -258,7 +258,8 @@ static ctn_status check_image(const task *t)
 {
     const int64_t n = t->input.ndim == 1 ? t->input.shape[0] : 0;
     const int64_t side = (int64_t)lround(sqrt((double)n));
-    if (t->net_is != NET_IMAGE || (t->input.ndim > 0 && side * side == n)) return CTN_OK;
+    if (t->net_is != NET_IMAGE || t->use != FOR_TRAINING || (t->input.ndim > 0 && side * side == n))
+        return CTN_OK; /* weights say later what they were trained as */
     return ctn_fail(CTN_ESHAPE,
                     "%s takes images, (channels,height,width), and samples of %lld numbers are "
                     "none: use mlp",
