@@ -1144,6 +1144,14 @@ def test_begin_and_end():
     Path("m/generation_config.json").write_text(json.dumps({"eos_token_id": [255, end]}))
     assert tokens("abc") == begun[:begun.index(end)], (begun, end)
     assert tokens("abc", "--ignore-end") == begun
+    # Prompts of all lengths, some of which end at once: each gives what it gives alone.
+    Path("m/generation_config.json").write_text(json.dumps({"eos_token_id": ord("h")}))
+    prompts = [("abcdefgh " * 5)[k % 9:k % 9 + k] for k in range(20, 31)]
+    Path("prompts").write_text("\n".join(prompts) + "\n")
+    together = run("generate", "./m", "--prompts", "prompts", "--tokens", "20", "--json").stdout
+    for prompt, found in zip(prompts, json.loads(together)["texts"]):
+        alone = run("generate", "./m", "--prompt", prompt, "--tokens", "20", "--json").stdout
+        assert json.loads(alone)["texts"][0] == found, (prompt, alone, found)
     Path("m/generation_config.json").write_text('{"eos_token_id": [')
     assert "generation_config.json" in run("generate", "./m", "--prompt", "a", code=4).stderr
 

@@ -160,12 +160,13 @@ static bool take_tokens(job *j, int n, sequence *const *s, const int32_t *next)
     return more;
 }
 
-/* The longest sequences have as many tokens as the model takes. */
-static void end_longest(int n, sequence *const *s)
+/* The model takes no more tokens of the sequences that were the longest when it began: it continues
+ * all of them at the same pace, also those that are done. */
+static void end_longest(int n, sequence *const *s, const int64_t *length)
 {
     int64_t most = 0;
-    for (int i = 0; i < n; i++) most = s[i]->n > most ? s[i]->n : most;
-    for (int i = 0; i < n; i++) s[i]->done |= s[i]->n == most;
+    for (int i = 0; i < n; i++) most = length[i] > most ? length[i] : most;
+    for (int i = 0; i < n; i++) s[i]->done |= length[i] == most;
 }
 
 /* Continue sequences together until one of them is as long as the model allows, or all are done. */
@@ -186,7 +187,7 @@ static ctn_status grow(job *j, int n, sequence *const *s)
         if (more) st = ctn_generator_next(j->generator, next, next);
     }
     if (st != CTN_END) return st;
-    end_longest(n, s);
+    end_longest(n, s, length);
     return CTN_OK;
 }
 
