@@ -113,6 +113,8 @@ static ctn_status copy_modules(ctn_module *c, ctn_module *m, pairs *p)
     c->published = m->published;
     c->decoder = m->decoder;
     c->masked = m->masked;
+    memcpy(c->end, m->end, sizeof c->end);
+    c->ends = m->ends;
     c->norms = m->norms;
     c->norm = m->norm;
     for (size_t i = 0; i < m->children.n; i++) {

@@ -245,6 +245,10 @@ static void ends(void **state)
             assert_int_equal(ctn_module_ends(m, ids, 2), cases[i].n);
             assert_int_equal(ids[0], cases[i].first);
             assert_int_equal(ctn_module_ends(m, NULL, 0), cases[i].n);
+            ctn_module *copy = NULL;
+            OK(ctn_module_copy(&copy, m));
+            assert_int_equal(ctn_module_ends(copy, ids, 2), cases[i].n);
+            ctn_module_free(copy);
         }
         ctn_error_clear();
         ctn_module_free(m);

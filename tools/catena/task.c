@@ -300,8 +300,8 @@ static ctn_status explain_value(const task *t, int f)
     char first[2048];
     snprintf(first, sizeof first, "%s", ctn_error_message());
     ctn_error_clear();
-    return ctn_fail(CTN_EFORMAT, "%s: %s; NaN can be replaced with --fill",
-                    args_text(t->a, f == 0 ? "data" : "target"), first);
+    return ctn_fail(CTN_EFORMAT, "%s: %s%s", args_text(t->a, f == 0 ? "data" : "target"), first,
+                    strstr(first, "not finite") ? "; NaN can be replaced with --fill" : "");
 }
 
 /* Rank 0 reads the data and computes them; the other ranks receive the numbers. */

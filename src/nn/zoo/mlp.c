@@ -11,7 +11,7 @@ static ctn_status fill_mlp(ctn_module *m, const ctn_mlp_opt *o)
     for (int i = 0; i + 1 < o->n; i++) {
         if (i > 0)
             CTN_TRY(ctn__zoo_put_at(m, at++, ctn_activation_new(&c, m->ctx, o->activation), &c));
-        if (i > 0 && o->dropout > 0)
+        if (i > 0 && o->dropout != 0)
             CTN_TRY(ctn__zoo_put_at(m, at++, ctn_dropout_new(&c, m->ctx, o->dropout), &c));
         CTN_TRY(ctn__zoo_put_at(m, at++,
                                 ctn_linear_new(&c, m->ctx, o->size[i], o->size[i + 1], NULL), &c));
