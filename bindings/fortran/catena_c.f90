@@ -548,8 +548,9 @@ module catena_c
         type(c_ptr) :: threads_source = c_null_ptr
     end type
     type, bind(C) :: ctn_weights_save_opt
-        integer(c_size_t) :: struct_size = 16
+        integer(c_size_t) :: struct_size = 24
         type(c_ptr) :: only = c_null_ptr
+        integer(c_int) :: no_sync = 0
     end type
     type, bind(C) :: ctn_weights_opt
         integer(c_size_t) :: struct_size = 56
@@ -1168,6 +1169,7 @@ module catena_c
         real(c_double) :: n = 0
         type(c_ptr) :: key = c_null_ptr
         real(c_double) :: at(16) = 0
+        real(c_double) :: apart = 0
     end type
     type, bind(C) :: ctn_show_opt
         integer(c_size_t) :: struct_size = 32
@@ -1404,7 +1406,7 @@ module catena_c
         type(ctn_share) :: share
     end type
     type, bind(C) :: ctn_extension
-        integer(c_size_t) :: struct_size = 232
+        integer(c_size_t) :: struct_size = 240
         type(c_ptr) :: name = c_null_ptr
         integer(c_int) :: priority = 0
         type(ctn_trigger) :: trigger

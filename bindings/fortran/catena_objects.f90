@@ -4163,10 +4163,11 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_weights_save_with(m, path, only, stat, errmsg)
+    recursive subroutine f_weights_save_with(m, path, only, no_sync, stat, errmsg)
         type(ctn_module), intent(in) :: m
         character(*), intent(in) :: path
         character(*), intent(in), optional :: only(:)
+        integer, intent(in), optional :: no_sync
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(ctn_weights_save_opt) :: opt_
@@ -4176,6 +4177,7 @@ contains
             call only_%set(only)
             opt_%only = c_loc(only_%p)
         end if
+        if (present(no_sync)) opt_%no_sync = no_sync
         st_ = c_weights_save_with(c_module(address_of(m)), chars(path), opt_)
         call settle(st_, stat, errmsg)
     end subroutine

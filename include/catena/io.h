@@ -27,6 +27,9 @@ typedef struct {
     /* Endings of the names to save, ended by NULL: {"lora_A.weight", "lora_B.weight", NULL}. An
      * ending consists of whole parts between dots. NULL: all. */
     const char *const *only;
+    /* 1: do not wait until the file is on the disk. Readers still see the old file or the whole new
+     * one, but a power failure may leave neither. */
+    int no_sync;
 } ctn_weights_save_opt;
 /* The same with options. To load a file that has only some of the names, set partial in
  * ctn_weights_opt. Errors: also ENOTFOUND (no name has one of the endings). */

@@ -230,6 +230,9 @@ typedef struct {
     double n;
     const char *key;
     double at[CTN_TRIGGER_AT]; /* ascending, ended by 0 if there are fewer than 16 */
+    /* Every so many epochs or iterations: but not within so many seconds after it last fired,
+     * except after the last step. On several ranks the clock is rank 0's. */
+    double apart;
 } ctn_trigger;
 #define CTN_TRIGGER(k, ...) (&(ctn_trigger){.kind = (k), __VA_ARGS__})
 
@@ -429,7 +432,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_extend_swa(ctn_trainer *tr, int64_t start,
 
 /* Save the weights of net as out/file (every epoch), and once more when a run ends or is
  * stopped. With CTN_WHEN_MAX or CTN_WHEN_MIN, only the best weights are saved; if there is a
- * moving average, these are the averaged ones. file NULL: "weights.safetensors". */
+ * moving average, these are the averaged ones. file NULL: "weights.safetensors". Where
+ * ctn_extend_state saves states too, the file is synced before the next state is. */
 CTN_API CTN_MUST_CHECK ctn_status ctn_extend_weights(ctn_trainer *tr, const ctn_trigger *when,
                                                      const char *file);
 /* Compare the parameters of all ranks, which must be the same bit by bit (every 1000 iterations).

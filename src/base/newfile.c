@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes a file atomically, even across a crash: temporary name, fsync, rename, fsync of the
- * folder. Used for every file that the library writes.
+ * folder. Used for every file that the library writes. What is only displayed is not synced, and
+ * other files may be synced later.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_DIRECT */
@@ -133,15 +134,27 @@ static void sync_folder(const char *path)
 ctn_status ctn__newfile_commit(ctn__newfile *f)
 {
     if (f->staged) CTN_TRY(flush(f));
-    if (fsync(f->fd) != 0)
+    if (!f->quick && fsync(f->fd) != 0)
         return ctn_fail(CTN_EIO, "cannot write %s: %s", f->temporary.s, strerror(errno));
     if (rename(f->temporary.s, f->path) != 0)
         return ctn_fail(CTN_EIO, "cannot rename %s to %s: %s", f->temporary.s, f->path,
                         strerror(errno));
-    close(f->fd); /* everything is on disk already */
+    const bool bad = close(f->fd) != 0 && f->quick; /* otherwise everything is on disk already */
     f->fd = -1;
-    sync_folder(f->path);
+    if (bad) return ctn_fail(CTN_EIO, "cannot write %s: %s", f->path, strerror(errno));
+    if (!f->quick) sync_folder(f->path);
     return CTN_OK;
+}
+
+ctn_status ctn__newfile_sync(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool bad = fd < 0 ? errno != ENOENT : fsync(fd) != 0;
+    const ctn_status st =
+        bad ? ctn_fail(CTN_EIO, "cannot sync %s: %s", path, strerror(errno)) : CTN_OK;
+    if (fd >= 0) close(fd);
+    sync_folder(path);
+    return st;
 }
 
 void ctn__newfile_close(ctn__newfile *f)

@@ -13,6 +13,7 @@ typedef struct {
     const char *path;
     ctn__text temporary;
     uint64_t at; /* where the next write goes */
+    bool quick;  /* commit does not sync it: a power failure may lose or shorten it */
     /* ctn__newfile_direct: what is still to be written. */
     char *staged; /* NULL: writes are not staged */
     size_t held;
@@ -31,5 +32,7 @@ CTN_MUST_CHECK ctn_status ctn__newfile_put(ctn__newfile *f, const void *data, si
 void ctn__newfile_direct(ctn__newfile *f);
 CTN_MUST_CHECK ctn_status ctn__newfile_commit(ctn__newfile *f);
 void ctn__newfile_close(ctn__newfile *f); /* without a commit, deletes the file */
+/* Syncs a file that was committed quickly. One that is gone is not an error. */
+CTN_MUST_CHECK ctn_status ctn__newfile_sync(const char *path);
 
 #endif

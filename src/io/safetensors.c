@@ -412,6 +412,11 @@ void ctn__st_direct(ctn__st_writer *w)
     w->direct = true;
 }
 
+void ctn__st_quick(ctn__st_writer *w)
+{
+    w->file.quick = true;
+}
+
 ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data)
 {
     if (w && !w->finished) CTN_TRY(sort_slots(w));

@@ -57,6 +57,7 @@ CTN_MUST_CHECK ctn_status ctn__st_add_metadata(ctn__st_writer *w, const char *ke
 /* Write past the memory of the system (base/newfile.h). Worth it for large files whose arrays are
  * put in the order in which they are stored. */
 void ctn__st_direct(ctn__st_writer *w);
+void ctn__st_quick(ctn__st_writer *w); /* ctn__st_finish does not sync the file */
 /* Write the bytes of an array that was added. After the first put, nothing can be added. Errors:
  * also EARG (a name was added twice). */
 CTN_MUST_CHECK ctn_status ctn__st_put(ctn__st_writer *w, const char *name, const void *data);

@@ -51,6 +51,7 @@ ctn_status ctn_weights_save_with(ctn_module *m, const char *path, const ctn_weig
     if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: needs a module and a path");
     CTN_TRY(ctn__opt("weights_save", &s.opt, sizeof s.opt, opt));
     CTN_TRY_GOTO(st, done, ctn__st_begin(&s.w, path));
+    if (s.opt.no_sync) ctn__st_quick(s.w);
     /* Names and layouts are PyTorch's, and some of its readers require this entry. */
     CTN_TRY_GOTO(st, done, ctn__st_add_metadata(s.w, "format", "pt"));
     CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, &s));

@@ -101,7 +101,8 @@ static ctn_status call(void *self, ctn_trainer *tr)
     if (ctn__saver_busy(k->saver)) CTN_TRY(vote(tr, k)); /* the one before takes too long */
     k->iteration = tr->iteration;
     k->begun++;
-    ctn_status st = ctn__state_begin(tr, k->saver);
+    CTN_TRY(survive(tr, k, ctn__weights_sync(tr)));
+    const ctn_status st = ctn__state_begin(tr, k->saver);
     count_pause(tr, t0);
     return survive(tr, k, st);
 }

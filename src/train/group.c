@@ -217,6 +217,7 @@ static void add_trigger(const ctn_trigger *g, ctn__text *t)
                       : g->kind == CTN_AT_ITERATIONS ? "iterations"
                                                      : "the end");
     for (int k = 0; k < CTN_TRIGGER_AT && g->at[k] > 0; k++) ctn__text_add(t, " %g", g->at[k]);
+    if (g->apart > 0) ctn__text_add(t, ", at least %g seconds apart", g->apart);
 }
 
 /* Those of the library may be collective when they are called. */

@@ -163,7 +163,7 @@ ctn_status ctn__show_path(ctn__text *path, const char *who, const ctn_trainer *t
 ctn_status ctn__show_file(const char *path, ctn__text *text)
 {
     ctn_status st = CTN_OK;
-    ctn__newfile f = {.fd = -1};
+    ctn__newfile f = {.fd = -1, .quick = true};
     if (text->failed) CTN_TRY_GOTO(st, done, CTN_ENOMEM);
     CTN_TRY_GOTO(st, done, ctn__newfile_open(&f, path));
     CTN_TRY_GOTO(st, done, ctn__newfile_write(&f, text->s, text->n));

@@ -361,6 +361,8 @@ ctn_status ctn__checkpoint_step(ctn_trainer *tr);
 double ctn__checkpoint_cost(const ctn_trainer *tr);
 /* The folder of the states that the extension saves; NULL: there is no such extension. */
 const char *ctn__checkpoint_dir(const ctn_trainer *tr);
+/* Syncs the files of weights that were written since the last state (weights.c). */
+ctn_status ctn__weights_sync(ctn_trainer *tr);
 /* Completes the state in the making, before an older one is loaded. Collective. */
 ctn_status ctn__checkpoint_settle(ctn_trainer *tr);
 
@@ -465,7 +467,8 @@ struct ctn_trainer {
     struct ctn__rounds *rounds; /* rounds.c; NULL: not needed yet */
     int64_t saved;              /* iteration of the last state that the extension saved; -1: none */
     struct ctn__checkpointer *checkpointer; /* of the extension; NULL: none */
-    double pause, pauses; /* seconds that saving held up the training: longest, all */
+    CTN__VEC(const char *) unsynced; /* files that are synced before the next state is saved */
+    double pause, pauses;            /* seconds that saving held up the training: longest, all */
     double slowed;        /* seconds by which it slowed steps down; noise can make it negative */
     int64_t saves;        /* states saved by the extension */
     double was;           /* ctn__trainer_epochs before the step just done */

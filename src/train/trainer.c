@@ -111,6 +111,7 @@ void ctn_trainer_free(ctn_trainer *tr)
     ctn__vec_free(&tr->ext);
     ctn__values_forget(tr);
     ctn__vec_free(&tr->rows);
+    ctn__vec_free(&tr->unsynced);
     ctn__step_free(&tr->step);
     ctn__exact_free(tr);
     ctn__rounds_free(tr);

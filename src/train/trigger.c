@@ -34,6 +34,12 @@ static ctn_status check(const ctn_trigger *t)
         return ctn_fail(CTN_EARG, "trigger: kind %d does not exist", (int)t->kind);
     if (counts && !(t->n > 0 && isfinite(t->n)))
         return ctn_fail(CTN_EARG, "trigger: n is %g, it must be finite and greater than 0", t->n);
+    if (t->apart != 0 && (!(t->apart > 0 && isfinite(t->apart)) ||
+                          (t->kind != CTN_EVERY_EPOCHS && t->kind != CTN_EVERY_ITERATIONS)))
+        return ctn_fail(CTN_EARG,
+                        "trigger: apart is %g, it must be finite, not negative, and 0 except for "
+                        "triggers every so many epochs or iterations",
+                        t->apart);
     if (t->kind == CTN_SHARE_OF_TIME && !(t->n > 0 && t->n < 100))
         return ctn_fail(CTN_EARG, "trigger: n is %g, a share of time must be above 0 and below 100",
                         t->n);
@@ -117,26 +123,33 @@ void ctn__triggers_set(ctn_trainer *tr, double due)
         tr->ext.at[i]->trigger.due = (int64_t)due >> i & 1;
 }
 
-bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
+/* The first time is never too early. */
+static bool too_early(const ctn__trigger *g, const ctn_trainer *tr)
+{
+    return g->t.apart > 0 && g->fired > 0 && !tr->last &&
+           ctn__trainer_clock(tr) - g->fired < g->t.apart;
+}
+
+static bool fires(ctn__trigger *g, const ctn_trainer *tr)
 {
     switch (g->t.kind) {
     case CTN_EVERY_EPOCHS: return tr->last || passed(tr->was, ctn__trainer_epochs(tr), g->t.n);
     case CTN_EVERY_ITERATIONS: return tr->iteration % (int64_t)g->t.n == 0;
-    case CTN_EVERY_SECONDS: {
-        double now = ctn__trainer_clock(tr);
-        if (now - g->fired < g->t.n) return false;
-        g->fired = now;
-        return true;
-    }
+    case CTN_EVERY_SECONDS: return ctn__trainer_clock(tr) - g->fired >= g->t.n;
     case CTN_ONCE: return tr->iteration == (int64_t)g->t.n;
     case CTN_AT_END: return tr->last;
     case CTN_AT_EPOCHS: return reached(&g->t, tr->was, ctn__trainer_epochs(tr));
     case CTN_AT_ITERATIONS: return reached(&g->t, (double)tr->iteration - 1, (double)tr->iteration);
     case CTN_WHEN_MAX:
     case CTN_WHEN_MIN: return is_best(g, tr);
-    case CTN_SHARE_OF_TIME:
-        if (g->due) g->fired = ctn__trainer_clock(tr);
-        return g->due;
+    case CTN_SHARE_OF_TIME: return g->due;
     }
     return false;
+}
+
+bool ctn__trigger_fires(ctn__trigger *g, const ctn_trainer *tr)
+{
+    if (too_early(g, tr) || !fires(g, tr)) return false;
+    g->fired = ctn__trainer_clock(tr);
+    return true;
 }

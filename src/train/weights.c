@@ -3,7 +3,11 @@
  * Saves the weights of the net to a file: the latest ones, including those at the end, or the
  * best ones if the trigger watches a value. Evaluators use the moving average if there is one,
  * so the best weights are then those of the average.
+ *
+ * If states are saved too, a file is synced when the next state is, or at the end: what a resumed
+ * training goes on from is then on the disk, and short epochs do not wait for it.
  */
+#include "base/newfile.h"
 #include "optim/optim.h"
 #include "train/train.h"
 
@@ -13,6 +17,23 @@ typedef struct {
     int64_t saved; /* iteration of the last save; -1: none */
 } keeper;
 
+ctn_status ctn__weights_sync(ctn_trainer *tr)
+{
+    ctn_status st = CTN_OK;
+    for (; tr->unsynced.n > 0 && st == CTN_OK; tr->unsynced.n--)
+        st = ctn__newfile_sync(tr->unsynced.at[tr->unsynced.n - 1]);
+    return st;
+}
+
+/* Is the file of this path synced later? */
+static bool sync_later(ctn_trainer *tr, const char *path)
+{
+    if (!ctn__checkpoint_dir(tr)) return false;
+    for (size_t i = 0; i < tr->unsynced.n; i++)
+        if (tr->unsynced.at[i] == path) return true;
+    return ctn__vec_push(&tr->unsynced, path);
+}
+
 static ctn_status call(void *self, ctn_trainer *tr)
 {
     keeper *k = self;
@@ -20,7 +41,9 @@ static ctn_status call(void *self, ctn_trainer *tr)
     CTN_TRY(ctn__trainer_values(tr));
     if (!ctn__writes(tr)) return CTN_OK;
     if (k->best) CTN_TRY(ctn__average_swap(tr));
-    ctn_status st = ctn_weights_save(tr->o.net, k->path.s);
+    const ctn_status st =
+        ctn_weights_save_with(tr->o.net, k->path.s,
+                              CTN_OPT(ctn_weights_save_opt, .no_sync = sync_later(tr, k->path.s)));
     if (k->best) (void)ctn__average_swap(tr); /* cannot fail: nothing is in flight */
     return st;
 }
@@ -28,8 +51,9 @@ static ctn_status call(void *self, ctn_trainer *tr)
 static ctn_status finish(void *self, ctn_trainer *tr)
 {
     const keeper *k = self;
-    if (k->best || tr->status < 0 || k->saved == tr->iteration) return CTN_OK;
-    return call(self, tr);
+    if (tr->status < 0) return CTN_OK;
+    if (!k->best && k->saved != tr->iteration) CTN_TRY(call(self, tr));
+    return ctn__weights_sync(tr);
 }
 
 static void release(void *self)

@@ -584,6 +584,38 @@ def test_save_share():
     run("train", *base, "--save-share", "100", "--out", "s", code=2)
 
 
+def test_short_epochs():
+    """On a disk that takes 20 ms to sync, short epochs do not wait for it."""
+    if not shutil.which("cc"):
+        print("  no cc: not checked")
+        return
+    Path("slow.c").write_text("""
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static int count(const char *name, int file) {
+            int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+            FILE *f = fopen("synced", "a");
+            fputs("sync\\n", f);
+            fclose(f);
+            usleep(20000);
+            return real(file);
+        }
+        int fsync(int file) { return count("fsync", file); }
+        int fdatasync(int file) { return count("fdatasync", file); }""")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c", "-ldl"], check=True)
+    make_arrays(32)
+    env = {"LD_PRELOAD": f"{os.environ.get('LD_PRELOAD', '')} ./slow.so".strip()}
+    for more in [], ["--val-share", "0.2"]:
+        found = train("mlp", *ARRAYS, *more, "--epochs", "300", "--out", f"r{len(more)}", env=env)
+        n = len(Path("synced").read_text().splitlines())
+        Path("synced").unlink()
+        print(f"  300 epochs: {found['seconds']:.1f} s, {n} times synced")
+        # At the first epoch, at most every 5 seconds, and at the end.
+        assert n <= 60 + 20 * found["seconds"] / 5, (n, found["seconds"])
+
+
 def test_hours():
     """A run that its time limit has ended is not done: a job script continues it."""
     make_arrays()
@@ -1723,7 +1755,8 @@ def test_checkpoint():
     """A result folder, its folder state and one state are all understood."""
     make_arrays()
     for seed in "12":
-        train("mlp", *ARRAYS, "--epochs", "3", "--seed", seed, "--out", "r" + seed)
+        train("mlp", *ARRAYS, "--epochs", "3", "--seed", seed, "--save-iterations", "8", "--out",
+              "r" + seed)
     found = checkpoint("ls", "r1/", "r2/state")["folders"]
     assert [f["folder"] for f in found] == ["r1/state", "r2/state"], found
     assert [s["epoch"] for s in found[0]["states"]] == [2, 3], found

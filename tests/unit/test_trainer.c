@@ -157,7 +157,7 @@ static void test_triggers(void **state)
     (void)state;
     train_case c;
     ctn_trainer *tr = NULL;
-    firings f[11] = {0};
+    firings f[13] = {0};
     int k = 0;
     train_case_new(&c, &(train_opt){0});
     OK(ctn_trainer_new(&tr, c.optim, c.loader, train_loss, &c,
@@ -177,8 +177,13 @@ static void test_triggers(void **state)
     add_note(tr, "often", &f[8], (ctn_trigger){.kind = CTN_EVERY_SECONDS, .n = 1e-9});
     add_note(tr, "steps", &f[9], (ctn_trigger){.kind = CTN_AT_ITERATIONS, .at = {1, 4, 19, 40}});
     add_note(tr, "points", &f[10], (ctn_trigger){.kind = CTN_AT_EPOCHS, .at = {0.5, 1, 2.6}});
+    add_note(tr, "apart", &f[11], (ctn_trigger){.kind = CTN_EVERY_EPOCHS, .n = 1, .apart = 1e6});
+    add_note(tr, "close", &f[12],
+             (ctn_trigger){.kind = CTN_EVERY_ITERATIONS, .n = 7, .apart = 1e-9});
     OK(ctn_trainer_run(tr));
     assert_fired(&f[0], AT(6, 12, 18, 20)); /* the last one too */
+    assert_fired(&f[11], AT(6, 20));
+    assert_fired(&f[12], AT(7, 14));
     /* An epoch has 23 samples in 6 steps: half of it is reached with the third batch (12). */
     assert_fired(&f[1], AT(3, 6, 9, 12, 15, 18, 20));
     assert_fired(&f[2], AT(12, 20));
@@ -762,6 +767,15 @@ static void test_errors(void **state)
     FAILS(ctn_trainer_extend(tr, CTN_OPT(ctn_extension, .name = "f",
                                          .trigger = {.kind = CTN_ONCE, .n = 1.5})),
           CTN_EARG, "whole");
+    static const ctn_trigger apart[] = {
+        {.kind = CTN_EVERY_EPOCHS, .n = 1, .apart = -1},
+        {.kind = CTN_EVERY_EPOCHS, .n = 1, .apart = NAN},
+        {.kind = CTN_WHEN_MIN, .key = "val/x", .apart = 1},
+        {.kind = CTN_AT_END, .apart = 1},
+    };
+    for (int i = 0; i < 4; i++)
+        FAILS(ctn_trainer_extend(tr, CTN_OPT(ctn_extension, .name = "f", .trigger = apart[i])),
+              CTN_EARG, "apart is");
     FAILS(ctn_extend_log(tr, NULL, "log"), CTN_ESTATE, "folder");
     FAILS(ctn_extend_weights(tr, NULL, "w"), CTN_ESTATE, "folder");
     FAILS(ctn_extend_state(tr, NULL), CTN_ESTATE, "folder");

@@ -20,18 +20,18 @@ ctn_status adapters_add(task *t)
     return ctn_lora_add(t->net, CTN_OPT(ctn_lora_opt, .rank = rank, .base = base));
 }
 
-static ctn_status write_adapters(ctn_module *net, const char *out, const char *name)
+static ctn_status write_adapters(ctn_module *net, const char *out, const char *name, bool sync)
 {
     char path[4096];
     return ctn_weights_save_with(net, join(path, sizeof path, out, name),
-                                 CTN_OPT(ctn_weights_save_opt, .only = only));
+                                 CTN_OPT(ctn_weights_save_opt, .only = only, .no_sync = !sync));
 }
 
 static ctn_status keep_best(void *self, ctn_trainer *tr)
 {
     const training *r = self;
     (void)tr;
-    return write_adapters(r->t.net, r->out, BEST_ADAPTERS);
+    return write_adapters(r->t.net, r->out, BEST_ADAPTERS, false);
 }
 
 ctn_status adapters_best(training *r, const ctn_trigger *when)
@@ -64,7 +64,7 @@ ctn_status adapters_write(task *t, const char *out)
 {
     char path[4096];
     if (args_int(t->a, "lora") == 0 || t->a->job->rank != 0) return CTN_OK;
-    CTN_TRY(write_adapters(t->net, out, "adapters.safetensors"));
+    CTN_TRY(write_adapters(t->net, out, "adapters.safetensors", true));
     CTN_TRY(write_best(t, out));
     CTN_TRY(ctn_lora_merge(t->net));
     return ctn_weights_save(t->net, join(path, sizeof path, out, "weights.safetensors"));

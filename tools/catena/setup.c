@@ -203,6 +203,9 @@ static double learning_rate(void *self, ctn_trainer *tr)
     return ctn_optim_lr(ctn_trainer_optim(tr));
 }
 
+/* Seconds between saving at the ends of short epochs. */
+enum { SAVES_APART = 5 };
+
 static ctn_status add_files(training *r, const ctn_trigger *log)
 {
     static const char *const curves[] = {"train/loss", "val/loss", NULL};
@@ -210,6 +213,7 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
     const double share = args_real(a, "save-share");
     const double minutes = args_real(a, "save-minutes");
     const double steps = (double)args_int(a, "save-iterations");
+    const ctn_trigger epochs = {.kind = CTN_EVERY_EPOCHS, .n = 1, .apart = SAVES_APART};
     CTN_TRY(ctn_extend_observe(r->trainer, log, "lr", learning_rate, NULL));
     CTN_TRY(ctn_extend_log(r->trainer, log, "log.jsonl"));
     CTN_TRY(ctn_extend_plot(r->trainer, NULL, curves, "loss.svg"));
@@ -217,13 +221,13 @@ static ctn_status add_files(training *r, const ctn_trigger *log)
         CTN_TRY(ctn_extend_tensorboard(r->trainer, NULL, "tensorboard"));
     CTN_TRY(overview_report(r));
     if (args_int(a, "lora") == 0) /* otherwise adapters_write does it */
-        CTN_TRY(ctn_extend_weights(r->trainer, NULL, "weights.safetensors"));
+        CTN_TRY(ctn_extend_weights(r->trainer, &epochs, "weights.safetensors"));
     if (a->job->size > 1) CTN_TRY(ctn_extend_replicas(r->trainer, NULL));
     return ctn_extend_state(r->trainer, share > 0 ? CTN_TRIGGER(CTN_SHARE_OF_TIME, .n = share)
                                         : minutes > 0
                                             ? CTN_TRIGGER(CTN_EVERY_SECONDS, .n = 60 * minutes)
                                         : steps > 0 ? CTN_TRIGGER(CTN_EVERY_ITERATIONS, .n = steps)
-                                                    : NULL);
+                                                    : &epochs);
 }
 
 static ctn_status look_for_slow(void *self, ctn_trainer *tr)

@@ -567,6 +567,7 @@ struct PackOpt : detail::Sized<ctn_pack_opt> {
 
 struct WeightsSaveOpt : detail::Sized<ctn_weights_save_opt> {
     WeightsSaveOpt &only(const char *const *v) { Struct::only = v; return *this; }
+    WeightsSaveOpt &no_sync(int v) { Struct::no_sync = v; return *this; }
 };
 
 struct WeightsOpt : detail::Sized<ctn_weights_opt> {

@@ -22,7 +22,7 @@ using Loss = std::function<Tensor(StepRef)>;
 // When an extension is called: trigger(CTN_EVERY_EPOCHS, 1).
 inline ctn_trigger trigger(ctn_trigger_kind kind, double n = 1, const char *key = nullptr)
 {
-    return {kind, n, key, {}};
+    return {kind, n, key, {}, 0};
 }
 
 namespace detail
