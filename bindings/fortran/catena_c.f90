@@ -3010,6 +3010,23 @@ module catena_c
         end function
     end interface
 
+    ! ---- io.h: folders of published models
+    interface
+        function ctn_published_write(m, from, folder) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: from(*)
+            character(kind=c_char), intent(in) :: folder(*)
+            integer(c_int) :: res
+        end function
+        function ctn_lora_open(m, folder) bind(C) result(res)
+            import
+            type(ctn_module), value :: m
+            character(kind=c_char), intent(in) :: folder(*)
+            integer(c_int) :: res
+        end function
+    end interface
+
     ! ---- io.h: files of named arrays
     interface
         function ctn_weights_open(w, path) bind(C) result(res)

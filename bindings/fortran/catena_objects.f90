@@ -91,8 +91,9 @@ module catena_objects
         c_augment_new => ctn_augment_new, c_build_count => ctn_build_count, c_build_get => &
         ctn_build_get, c_machine_get => ctn_machine_get, c_weights_save => ctn_weights_save, &
         c_weights_save_with => ctn_weights_save_with, c_weights_load => ctn_weights_load, &
-        c_weights_open => ctn_weights_open, c_weights_free => ctn_weights_free, c_weights_format &
-        => ctn_weights_format, c_weights_arrays => ctn_weights_arrays, c_weights_get_array => &
+        c_published_write => ctn_published_write, c_lora_open => ctn_lora_open, c_weights_open => &
+        ctn_weights_open, c_weights_free => ctn_weights_free, c_weights_format => &
+        ctn_weights_format, c_weights_arrays => ctn_weights_arrays, c_weights_get_array => &
         ctn_weights_get_array, c_weights_find => ctn_weights_find, c_weights_write => &
         ctn_weights_write, c_part_module => ctn_part_module, c_part_optim => ctn_part_optim, &
         c_part_context => ctn_part_context, c_part_loader => ctn_part_loader, c_state_save => &
@@ -256,16 +257,16 @@ module catena_objects
         ctn_generator_sequences, ctn_image_folder_open, ctn_image_list_open, &
         ctn_segmentation_open, ctn_shards_open, ctn_shards_pack, ctn_augment_new, ctn_build_count, &
         ctn_build_get, ctn_machine_get, ctn_weights_save, ctn_weights_save_with, ctn_weights_load, &
-        ctn_weights_open, ctn_weights_format, ctn_weights_arrays, ctn_weights_get_array, &
-        ctn_weights_find, ctn_weights_write, ctn_part_module, ctn_part_optim, ctn_part_context, &
-        ctn_part_loader, ctn_state_save, ctn_state_load, ctn_var_init, ctn_module_new, &
-        ctn_module_new_multi, ctn_module_add, ctn_module_children, ctn_module_child, &
-        ctn_module_context, ctn_module_predicts, ctn_module_ends, ctn_module_param, &
-        ctn_module_state, ctn_module_tie, ctn_call, ctn_call_multi, ctn_module_set_recompute, &
-        ctn_module_source, ctn_params, ctn_module_find, ctn_module_set_trainable, &
-        ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, ctn_sequential_new, &
-        ctn_module_list_new, ctn_linear_new, ctn_conv_new, ctn_conv_transpose_new, &
-        ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
+        ctn_published_write, ctn_lora_open, ctn_weights_open, ctn_weights_format, &
+        ctn_weights_arrays, ctn_weights_get_array, ctn_weights_find, ctn_weights_write, &
+        ctn_part_module, ctn_part_optim, ctn_part_context, ctn_part_loader, ctn_state_save, &
+        ctn_state_load, ctn_var_init, ctn_module_new, ctn_module_new_multi, ctn_module_add, &
+        ctn_module_children, ctn_module_child, ctn_module_context, ctn_module_predicts, &
+        ctn_module_ends, ctn_module_param, ctn_module_state, ctn_module_tie, ctn_call, &
+        ctn_call_multi, ctn_module_set_recompute, ctn_module_source, ctn_params, ctn_module_find, &
+        ctn_module_set_trainable, ctn_module_freeze_statistics, ctn_module_copy, ctn_module_share, &
+        ctn_sequential_new, ctn_module_list_new, ctn_linear_new, ctn_conv_new, &
+        ctn_conv_transpose_new, ctn_deform_conv_new, ctn_spectral_conv_new, ctn_batch_norm_new, &
         ctn_decorrelated_batch_norm_new, ctn_batch_renorm_new, ctn_batch_renorm_set_limits, &
         ctn_group_norm_new, ctn_layer_norm_new, ctn_rms_norm_new, ctn_embedding_new, ctn_lstm_new, &
         ctn_gru_new, ctn_rnn_new, ctn_child_sum_tree_lstm_new, ctn_nary_tree_lstm_new, &
@@ -1105,6 +1106,12 @@ module catena_objects
     end interface
     interface ctn_weights_load
         module procedure f_weights_load
+    end interface
+    interface ctn_published_write
+        module procedure f_published_write
+    end interface
+    interface ctn_lora_open
+        module procedure f_lora_open
     end interface
     interface ctn_weights_open
         module procedure f_weights_open
@@ -4207,6 +4214,27 @@ contains
         if (present(new_head)) opt_%new_head = new_head
         if (present(fresh)) opt_%fresh = fresh
         st_ = c_weights_load(c_module(address_of(m)), chars(path), opt_)
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_published_write(m, from, folder, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        character(*), intent(in) :: from
+        character(*), intent(in) :: folder
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_published_write(c_module(address_of(m)), chars(from), chars(folder))
+        call settle(st_, stat, errmsg)
+    end subroutine
+
+    recursive subroutine f_lora_open(m, folder, stat, errmsg)
+        type(ctn_module), intent(in) :: m
+        character(*), intent(in) :: folder
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        integer(c_int) :: st_
+        st_ = c_lora_open(c_module(address_of(m)), chars(folder))
         call settle(st_, stat, errmsg)
     end subroutine
 

@@ -91,6 +91,25 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_weights_compare(ctn_module *m, const char 
                                                       const ctn_weights_opt *opt,
                                                       ctn_weights_match_fn fn, void *user);
 
+/* ---- folders of published models ------------------------------------------------------------ */
+
+/* Write a network of ctn_zoo_open, with its weights as they are now, as a folder that the Python
+ * package transformers reads. From the folder `from`, which described the network, come config.json
+ * (with the type that the weights have now) and the files of the tokenizer and of generation; the
+ * weights are model.safetensors. If m has adapters (ctn_lora_add), the folder is one of the package
+ * peft instead, with adapter_config.json, which names `from` as the base, and
+ * adapter_model.safetensors. The folder is made if it is not there; files of these names in it are
+ * replaced. Call it between scopes. Local. Errors: EARG (also a network that ctn_zoo_open does not
+ * make, or both folders are the same), EIO, EFORMAT, EUNSUPPORTED (adapters of several ranks, or a
+ * build without yyjson), ESTATE, ENOMEM. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_published_write(ctn_module *m, const char *from,
+                                                      const char *folder);
+/* Give m the adapters in a folder of peft, as ctn_lora_add does, with their values. m is the
+ * network that they were made for. Every setting of adapter_config.json that may change the results
+ * and that Catena does not have is refused. After an error, m may have adapters of zeros. Call it
+ * between scopes. Local. Errors: those of ctn_lora_add and ctn_weights_load, EUNSUPPORTED. */
+CTN_API CTN_MUST_CHECK ctn_status ctn_lora_open(ctn_module *m, const char *folder);
+
 /* ---- files of named arrays ------------------------------------------------------------------ */
 
 /* An open file (or several files with an index), of which any array can be read. */

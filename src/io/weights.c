@@ -9,6 +9,8 @@
 
 typedef struct {
     ctn_weights_save_opt opt;
+    const ctn_module *m;
+    const char *before; /* of published names; NULL: the file is as the module is */
     ctn__st_writer *w;
     int n; /* arrays added */
 } saving;
@@ -18,22 +20,60 @@ static bool is_saved(const saving *s, const char *name)
     return !s->opt.only || ctn__name_ends_in(name, s->opt.only);
 }
 
+ctn_status ctn__published_name(const ctn_module *m, const char *before, const char *name, char *buf,
+                               size_t n)
+{
+    const ctn__published *of = m->published;
+    const bool add = of && of->bare && strncmp(name, of->bare, strlen(of->bare)) != 0;
+    const int used = snprintf(buf, n, "%s%s%s", before, add ? of->prefix : "", name);
+    if (used >= 0 && (size_t)used < n) return CTN_OK;
+    return ctn_fail(CTN_EFORMAT, "the name %.64s... is too long for a file", name);
+}
+
+/* The matrix in the file has its dimensions exchanged. */
+static bool is_turned(const saving *s, const char *name, int ndim)
+{
+    return s->before && ndim == 2 && ctn__name_ends_in(name, s->m->published->turned);
+}
+
 static ctn_status add_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                             const int64_t *dims, void *data)
 {
     saving *s = user;
+    char buf[1024];
     (void)data;
     if (!is_saved(s, name)) return CTN_OK;
     s->n++;
-    return ctn__st_add(s->w, name, dtype, ndim, dims);
+    if (!s->before) return ctn__st_add(s->w, name, dtype, ndim, dims);
+    CTN_TRY(ctn__published_name(s->m, s->before, name, buf, sizeof buf));
+    if (!is_turned(s, name, ndim)) return ctn__st_add(s->w, buf, dtype, ndim, dims);
+    return ctn__st_add(s->w, buf, dtype, CTN_SHAPE(dims[1], dims[0]));
+}
+
+static ctn_status put_turned(ctn__st_writer *w, const char *name, size_t size, const int64_t *dims,
+                             const char *data)
+{
+    const size_t rows = (size_t)dims[0], columns = (size_t)dims[1];
+    char *p = ctn__aligned(rows * columns * size);
+    if (!p) return CTN_ENOMEM;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < columns; k++)
+            memcpy(p + (k * rows + i) * size, data + (i * columns + k) * size, size);
+    const ctn_status st = ctn__st_put(w, name, p);
+    ctn__free(p);
+    return st;
 }
 
 static ctn_status put_array(void *user, const char *name, ctn_dtype dtype, int ndim,
                             const int64_t *dims, void *data)
 {
     const saving *s = user;
-    (void)dtype, (void)ndim, (void)dims;
-    return is_saved(s, name) ? ctn__st_put(s->w, name, data) : CTN_OK;
+    char buf[1024];
+    if (!is_saved(s, name)) return CTN_OK;
+    if (!s->before) return ctn__st_put(s->w, name, data);
+    CTN_TRY(ctn__published_name(s->m, s->before, name, buf, sizeof buf));
+    if (!is_turned(s, name, ndim)) return ctn__st_put(s->w, buf, data);
+    return put_turned(s->w, buf, ctn_dtype_size(dtype), dims, data);
 }
 
 static ctn_status check_endings(const saving *s)
@@ -44,23 +84,35 @@ static ctn_status check_endings(const saving *s)
                     s->opt.only[0] && s->opt.only[1] ? " or another ending in `only`" : "");
 }
 
-ctn_status ctn_weights_save_with(ctn_module *m, const char *path, const ctn_weights_save_opt *opt)
+static ctn_status save(saving *s, ctn_module *m, const char *path)
 {
     ctn_status st = CTN_OK;
+    s->m = m;
+    CTN_TRY_GOTO(st, done, ctn__st_begin(&s->w, path));
+    if (s->opt.no_sync) ctn__st_quick(s->w);
+    /* Names and layouts are PyTorch's, and some of its readers require this entry. */
+    CTN_TRY_GOTO(st, done, ctn__st_add_metadata(s->w, "format", "pt"));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, s));
+    CTN_TRY_GOTO(st, done, check_endings(s));
+    CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, s));
+    CTN_TRY_GOTO(st, done, ctn__st_finish(s->w));
+done:
+    ctn__st_writer_free(s->w);
+    return st;
+}
+
+ctn_status ctn_weights_save_with(ctn_module *m, const char *path, const ctn_weights_save_opt *opt)
+{
     saving s = {0};
     if (!m || !path) return ctn_fail(CTN_EARG, "weights_save: needs a module and a path");
     CTN_TRY(ctn__opt("weights_save", &s.opt, sizeof s.opt, opt));
-    CTN_TRY_GOTO(st, done, ctn__st_begin(&s.w, path));
-    if (s.opt.no_sync) ctn__st_quick(s.w);
-    /* Names and layouts are PyTorch's, and some of its readers require this entry. */
-    CTN_TRY_GOTO(st, done, ctn__st_add_metadata(s.w, "format", "pt"));
-    CTN_TRY_GOTO(st, done, ctn_module_visit(m, add_array, &s));
-    CTN_TRY_GOTO(st, done, check_endings(&s));
-    CTN_TRY_GOTO(st, done, ctn_module_visit(m, put_array, &s));
-    CTN_TRY_GOTO(st, done, ctn__st_finish(s.w));
-done:
-    ctn__st_writer_free(s.w);
-    return st;
+    return save(&s, m, path);
+}
+
+ctn_status ctn__weights_save_published(ctn_module *m, const char *path, const char *before,
+                                       const char *const *only)
+{
+    return save(&(saving){.opt.only = only, .before = before}, m, path);
 }
 
 ctn_status ctn_weights_save(ctn_module *m, const char *path)

@@ -17,6 +17,17 @@ const ctn_weights_array *ctn__weights_at(const ctn_weights *w, int64_t i);
 /* Convert n elements from one type to another; both are float types, or the same. */
 void ctn__convert(void *dst, ctn_dtype to, const void *src, ctn_dtype from, int64_t n);
 
+/* ---- weights.c ------------------------------------------------------------------------------ */
+
+/* The name of a variable or module of m in published files, after `before`. Errors: EFORMAT (it is
+ * too long). */
+CTN_MUST_CHECK ctn_status ctn__published_name(const ctn_module *m, const char *before,
+                                              const char *name, char *buf, size_t n);
+/* Save m as published files are, with these names and with matrices transposed where theirs are.
+ * m->published must not be NULL. only: as in ctn_weights_save_opt. */
+CTN_MUST_CHECK ctn_status ctn__weights_save_published(ctn_module *m, const char *path,
+                                                      const char *before, const char *const *only);
+
 /* ---- key_maps.c ----------------------------------------------------------------------------- */
 
 /* A name in a file, and which part of its rows: files may have several variables in one array. */

@@ -28,6 +28,8 @@ typedef struct {
  * with NULL; NULL: empty. */
 typedef struct {
     const char *prefix;         /* "bert.": files may have it in front of a name, or lack it */
+    const char *bare;           /* the module's own names lack the prefix; those that begin with
+                                   this lack it in files too; NULL: own names have it */
     const char *const *ignored; /* endings of arrays that the network does not need */
     const char *const *turned;  /* endings of matrices that a file may have transposed; all of them
                                    are if the first, which must not be square, is */

@@ -1332,6 +1332,27 @@ def test_published():
     assert names.count(b"lora_A.weight") == names.count(b"lora_B.weight") == 14
     assert b"q_proj.weight" not in names and not Path("adapted/best.safetensors").exists()
     assert b"lora_A" not in Path("adapted/weights.safetensors").read_bytes()
+    # As folders of a published model and of adapters, they are what they were.
+    losses = {}
+    for out in ("whole", "adapted"):
+        run("export", f"./{out}", "--to", f"{out}-model/")
+        losses[out] = json.loads(run("eval", f"./{out}-model", *data, "--json").stdout)["loss"]
+        assert losses[out] == json.loads(run("eval", folder, "--weights", f"{out}/weights."
+                                             "safetensors", *data, "--json").stdout)["loss"]
+    added = json.loads(run("eval", folder, "--adapters", "adapted/adapters", *data,
+                           "--json").stdout)["loss"]
+    assert abs(added - losses["adapted"]) < 1e-5, (added, losses)
+    kept = ["--val-share", "0.2", "--lora", "4"]
+    train(folder, *data, *steps, *kept, "--out", "best")
+    best = json.loads(run("eval", folder, "--weights", "best/best.safetensors", *data,
+                          "--json").stdout)["loss"]
+    added = json.loads(run("eval", folder, "--adapters", "best/adapters", *data,
+                           "--json").stdout)["loss"]
+    assert abs(added - best) < 1e-5, (added, best)
+    assert "itself" in run("export", f"{folder}/", "--to", f"{folder}/", code=2).stderr
+    make_arrays()
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "arrays")
+    assert "ONNX" in run("export", "./arrays", "--to", "arrays-model/", code=2).stderr
     fresh = train(folder / "config.json", *data, "--iterations", "1", "--out", "fresh")
     assert abs(fresh["train/loss"] - np.log(40)) < 0.2, fresh
     assert "--lora" in run("train", folder, *data, "--lora", "4", "--ema", "0.9", "--out", "no",

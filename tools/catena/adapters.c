@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catena train --lora: low-rank adapters are trained instead of the network's own weights.
+ * Low-rank adapters: catena train --lora trains them instead of the network's own weights, and
+ * --adapters of other commands adds those of a folder.
  */
 #include <catena/io.h>
 
@@ -18,6 +19,14 @@ ctn_status adapters_add(task *t)
                                                                : CTN_F32;
     if (rank == 0) return CTN_OK;
     return ctn_lora_add(t->net, CTN_OPT(ctn_lora_opt, .rank = rank, .base = base));
+}
+
+ctn_status adapters_open(const args *a, ctn_module *net)
+{
+    const char *folder = args_text(a, "adapters");
+    if (!folder[0]) return CTN_OK;
+    CTN_TRY(ctn_lora_open(net, folder));
+    return ctn_lora_merge(net);
 }
 
 static ctn_status write_adapters(ctn_module *net, const char *out, const char *name, bool sync)
@@ -45,6 +54,14 @@ ctn_status adapters_best(training *r, const ctn_trigger *when)
                                                            .rank0_only = 1});
 }
 
+/* The folder of adapters that other programs read, if they read the network itself. */
+static ctn_status write_folder(const task *t, ctn_module *net, const char *out)
+{
+    char path[4096];
+    if (!t->published) return CTN_OK;
+    return ctn_published_write(net, t->a->operand, join(path, sizeof path, out, "adapters"));
+}
+
 /* The network with the best adapters merged. They may be those of an earlier run of a resumed
  * training. */
 static ctn_status write_best(const task *t, const char *out)
@@ -54,6 +71,7 @@ static ctn_status write_best(const task *t, const char *out)
     if (!is_found(join(path, sizeof path, out, BEST_ADAPTERS))) return CTN_OK;
     CTN_TRY(ctn_module_copy(&best, t->net));
     ctn_status st = ctn_weights_load(best, path, CTN_OPT(ctn_weights_opt, .partial = 1));
+    if (st == CTN_OK) st = write_folder(t, best, out);
     if (st == CTN_OK) st = ctn_lora_merge(best);
     if (st == CTN_OK) st = ctn_weights_save(best, join(path, sizeof path, out, "best.safetensors"));
     ctn_module_free(best);
@@ -65,6 +83,7 @@ ctn_status adapters_write(task *t, const char *out)
     char path[4096];
     if (args_int(t->a, "lora") == 0 || t->a->job->rank != 0) return CTN_OK;
     CTN_TRY(write_adapters(t->net, out, "adapters.safetensors", true));
+    CTN_TRY(write_folder(t, t->net, out)); /* the best ones replace it */
     CTN_TRY(write_best(t, out));
     CTN_TRY(ctn_lora_merge(t->net));
     return ctn_weights_save(t->net, join(path, sizeof path, out, "weights.safetensors"));

@@ -151,6 +151,7 @@ static ctn_status evaluate_to(task *t, args *a, json *out)
     CTN_TRY(task_data(t));
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, weights_of(a)));
+    CTN_TRY(adapters_open(a, t->net));
     CTN_TRY(task_loaders(t));
     t->now = DOING_RUN;
     v.tokens = t->net_is == NET_TOKENS;
@@ -185,6 +186,8 @@ static const option options[] = {
     {"weights", "FILE", "",
      "weights (safetensors or PyTorch); settings of the network come from config.yaml beside them",
      GROUP_COMMON},
+    {"adapters", "DIR", "", "folder of low-rank adapters (LoRA) for the weights, as peft writes it",
+     GROUP_NETWORK},
     TASK_DATA_OPTIONS,
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",
      GROUP_DATA},

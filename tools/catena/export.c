@@ -4,6 +4,9 @@
  * network looks like follows from config.yaml beside the weights, from the weights and from
  * options. If the data of the training was standardised, the model does that too, so it takes and
  * gives values in their own units.
+ *
+ * A network that began as the folder of a published model is written as such a folder again if --to
+ * ends in a slash.
  */
 #include <errno.h>
 #include <float.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <catena/io.h>
 #include <catena/onnx_export.h>
 #include <catena/ops.h>
 
@@ -210,6 +214,30 @@ static ctn_status warn_rounding(const task *t)
     return CTN_OK;
 }
 
+/* The folder of a published model, with the weights of --weights and the adapters merged. */
+static ctn_status export_folder(task *t, args *a, const char *to)
+{
+    json j = {0};
+    if (!t->published)
+        return ctn_fail(CTN_EARG,
+                        "%s did not begin as the folder of a published model, so it can only be "
+                        "written as an ONNX model: use --to FILE.onnx",
+                        a->operand);
+    CTN_TRY(task_weights(t, weights_of(a)));
+    CTN_TRY(adapters_open(a, t->net));
+    t->now = DOING_SETUP;
+    CTN_TRY(ctn_published_write(t->net, a->operand, to));
+    if (!args_flag(a, "json")) {
+        say(stdout, "%s: a published model like %s\n", to, a->operand);
+        return CTN_OK;
+    }
+    json_open(&j, NULL, '{');
+    json_text(&j, "network", a->operand);
+    json_text(&j, "to", to);
+    json_close(&j, '}');
+    return CTN_OK;
+}
+
 static ctn_status export(task *t, args *a)
 {
     ctn_module *whole = NULL;
@@ -217,9 +245,11 @@ static ctn_status export(task *t, args *a)
     int64_t length;
     CTN_TRY(task_begin(t, a, FOR_PREDICTION));
     if (!to[0]) return ctn_fail(CTN_EARG, "no file to write: use --to FILE.onnx");
+    if (ends_with(to, "/")) return export_folder(t, a, to);
     CTN_TRY(describe(t));
     CTN_TRY(task_net(t));
     CTN_TRY(task_weights(t, weights_of(a)));
+    CTN_TRY(adapters_open(a, t->net));
     CTN_TRY(warn_rounding(t));
     t->now = DOING_SETUP;
     CTN_TRY(open_length(t, &length));
@@ -243,7 +273,11 @@ static const option options[] = {
     {"weights", "FILE", "",
      "weights as a safetensors file; settings of the network come from config.yaml beside it",
      GROUP_COMMON},
-    {"to", "FILE", "", "ONNX file to write", GROUP_COMMON},
+    {"to", "FILE", "",
+     "ONNX file to write; of a published model, also a folder like its own: --to DIR/",
+     GROUP_COMMON},
+    {"adapters", "DIR", "", "folder of low-rank adapters (LoRA) for the weights, as peft writes it",
+     GROUP_NETWORK},
     {"input", "N,...", "",
      "shape of one sample, without the batch (default: from the weights, or the usual one)",
      GROUP_COMMON},
@@ -285,14 +319,15 @@ static const option options[] = {
 const command cmd_export = {
     .name = "export",
     .operands = "[NETWORK]",
-    .summary = "Write a network with given weights as an ONNX model.",
+    .summary = "Write a network as an ONNX model, or as a published model.",
     .words = ctn_zoo_names,
     .optional = true, /* config.yaml beside the weights names it */
     .options = options,
     .examples = "  catena export result/ --to model.onnx\n"
                 "  catena export --weights result/best.safetensors --to model.onnx\n"
                 "  catena export resnet50 --weights resnet50.safetensors --to resnet50.onnx "
-                "--fold\n",
+                "--fold\n"
+                "  catena export ./tuned --to tuned-gpt2/              a folder for transformers\n",
     .run = run,
     .ranks = RANKS_ONE,
     .paths = "a result folder or a network of your own: ./result, ./mymodel.so",

@@ -54,7 +54,8 @@ static ctn_status make_net(job *j)
                         "both sides; use a gpt or llama",
                         j->a->operand);
     CTN_TRY(open_tokenizer(j->a, &j->tokenizer));
-    return ctn_weights_load(j->net, weights_of(j->a), NULL);
+    CTN_TRY(ctn_weights_load(j->net, weights_of(j->a), NULL));
+    return adapters_open(j->a, j->net);
 }
 
 /* ---- prompts --------------------------------------------------------------------------------- */
@@ -381,6 +382,8 @@ static const option options[] = {
      GROUP_NONE},
     {"weights", "FILE", "",
      "weights (safetensors or PyTorch); default: those in the model's folder", GROUP_NONE},
+    {"adapters", "DIR", "", "folder of low-rank adapters (LoRA) for the weights, as peft writes it",
+     GROUP_NONE},
     {"tokenizer", "PATH", "",
      "tokenizer.json, vocab.json beside merges.txt, or a folder with them; default: the model's "
      "folder; without any, tokens are bytes",

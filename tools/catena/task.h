@@ -214,9 +214,11 @@ void take_result(args *a);
 const char *weights_of(const args *a);
 /* --lora: add adapters to the network; after training, on rank 0, write them to
  * out/adapters.safetensors and the network with them merged to out/weights.safetensors, that with
- * the best ones to out/best.safetensors. */
+ * the best ones to out/best.safetensors; of a published model also the folder out/adapters. */
 ctn_status adapters_add(task *t);
 ctn_status adapters_write(task *t, const char *out);
+/* --adapters: merge the adapters of a folder into the network. */
+ctn_status adapters_open(const args *a, ctn_module *net);
 /* The network that weights were trained as, by config.yaml beside them; false: unknown. */
 bool task_trained_as(const char *weights, char *name, size_t n);
 

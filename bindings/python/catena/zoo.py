@@ -22,6 +22,17 @@ def open(path: str | os.PathLike[str]) -> Native:  # noqa: A001
     return Native(_core.zoo_open(str(path)))
 
 
+def save(net: Native, source: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
+    """Write a network of open(source) as a folder of a published model, which transformers reads;
+    with adapters, as a folder of peft."""
+    _core.published_write(net, str(source), str(folder))
+
+
+def open_adapters(net: Native, folder: str | os.PathLike[str]) -> None:
+    """Give a network the adapters in a folder of peft."""
+    _core.lora_open(net, str(folder))
+
+
 def __getattr__(name: str) -> Callable[..., Native]:
     """resnet(depth=50), gpt(vocabulary=50257), ...: functions named zoo_... of the library."""
     function = getattr(_core, "zoo_" + name, None)

@@ -2144,6 +2144,14 @@ inline void weights_compare(ModuleRef m, Text path, Maybe<ctn_weights_opt> opt,
 {
     detail::check(ctn_weights_compare(m.get(), path.get(), opt.get(), fn, user));
 }
+inline void published_write(ModuleRef m, Text from, Text folder)
+{
+    detail::check(ctn_published_write(m.get(), from.get(), folder.get()));
+}
+inline void lora_open(ModuleRef m, Text folder)
+{
+    detail::check(ctn_lora_open(m.get(), folder.get()));
+}
 inline Weights::Weights(Text path)
 {
     ctn_weights *w = nullptr;

@@ -149,6 +149,7 @@ static ctn_status fill_gpt(ctn_module *m, const ctn_gpt_opt *o)
 /* Published files have matrices as (in,out), and a mask of each layer. */
 static const ctn__published published = {
     .prefix = "transformer.",
+    .bare = "lm_head.",
     .ignored = (const char *const[]){".attn.bias", ".attn.masked_bias", NULL},
     .turned = (const char *const[]){".c_fc.weight", ".c_attn.weight", ".c_proj.weight", NULL},
 };
