@@ -350,6 +350,7 @@ static ctn_status show(const model *m, const args *a, const machine_peak *peak)
 /* ---- a model in ONNX format ------------------------------------------------------------------ */
 
 enum { MOST_INPUTS = 256, MOST_BYTES = 1 << 30 }; /* of inputs, whose sizes a file claims */
+enum { ENOUGH = 2 };                              /* seconds of steps, unless --steps is given */
 
 /* Synthetic values of one input: uniform numbers, or zeros for integers. */
 static ctn_status onnx_values(const ctn_onnx_port *p, const args *a, int64_t *left, int64_t *dims,
@@ -419,8 +420,11 @@ static ctn_status explain_onnx(const args *a)
     ctn_context_set_training(ctx, 0);
     ctn_context_set_grad(ctx, 0);
     ctn_context_set_profile(ctx, 1);
-    for (int64_t s = args_int(a, "steps"); s > 0; s--)
+    const double start = now_s();
+    for (int64_t s = args_int(a, "steps"); s > 0; s--) {
         CTN_TRY_GOTO(st, done, onnx_forward(ctx, net, a));
+        if (!args_given(a, "steps") && now_s() - start > ENOUGH) break;
+    }
     CTN_TRY_GOTO(st, done, show(&(model){.ctx = ctx, .net = net}, a, &peak));
     if (trace[0]) CTN_TRY_GOTO(st, done, ctn_context_write_trace(ctx, trace));
 done:
@@ -483,7 +487,9 @@ static const option options[] = {
     FREEZE_OPTIONS(GROUP_NONE),
     {"recompute", NULL, NULL, "recompute blocks in the backward pass: less memory, more time",
      GROUP_NONE},
-    {"steps", "N", "20", "number of profiled steps; the best time of each kernel is shown",
+    {"steps", "N", "20",
+     "number of profiled steps, of which the best time of each kernel is shown (default: 20, or 2 "
+     "seconds of an ONNX model)",
      GROUP_NONE},
     {"json", NULL, NULL, "print one JSON object with the machine, every kernel and totals by op",
      GROUP_NONE},
