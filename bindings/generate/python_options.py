@@ -9,6 +9,8 @@ NUMBER = re.compile(r"-?[0-9][0-9.]*(e-?[0-9]+)?")
 NUMBERS = {"int": "to_int", "int64_t": "to_int64", "double": "to_double", "int32_t": "to_int",
            "uint64_t": "to_uint64"}
 ARRAYS = {"int64_t": ("Shape", "to_array"), "double": ("Numbers", "to_doubles")}
+# In C, a 0 in these arrays stands for another value; in Python it is a 0.
+PADS = ("pad", "pad_end", "out_pad")
 
 
 def add(call, struct, base):
@@ -59,6 +61,8 @@ def number(call, struct, field):
 
 def array(call, struct, field):
     kind, convert = ARRAYS[field["type"]]
+    if field["name"] in PADS and kind == "Shape":
+        convert = "to_pads"
     i = given(call, field, kind)
     to = f"{struct}.{field['name']}"
     call.converted.append(f"{convert}({shown(field['name'])}, {i}, {field['length']}, {to})")

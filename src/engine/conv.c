@@ -184,11 +184,30 @@ static bool strides_far(const ctn__conv_shape *s, const ctn_desc *w)
     return false;
 }
 
-/* Advances pd to its first kernel that does not gather. */
-static dnnl_status_t skip_gathering(dnnl_primitive_desc_t pd)
+/* The kernels of oneDNN 3.7 that are made of small products confuse the steps of a strided
+ * convolution of one channel: wrong results, and writes beyond the end. */
+static bool confuses_steps(const ctn__conv_shape *s, const ctn_desc *x)
+{
+    bool strides = false;
+    for (int i = 2; i < x->ndim; i++) strides |= s->stride[i - 2] > 1;
+    return strides && x->dim[1] == s->groups;
+}
+
+/* oneDNN 3.7 leaves out depths of a three-dimensional kernel's gradient if the last position of the
+ * kernel reaches further beyond the end than a step. */
+static bool loses_depths(const ctn__conv_shape *s, const ctn_desc *x, const ctn_desc *w,
+                         const ctn_desc *y)
+{
+    if (x->ndim != 5) return false;
+    const int64_t last = (y->dim[2] - 1) * s->stride[0] - s->pad[0];
+    return last + (w->dim[2] - 1) * s->dilation[0] + 1 - x->dim[2] > s->stride[0];
+}
+
+/* Advances pd to its first kernel without this in its name, which may be that of several. */
+static dnnl_status_t skip_kernels(dnnl_primitive_desc_t pd, const char *name)
 {
     dnnl_status_t r = dnnl_success;
-    while (r == dnnl_success && strncmp(ctn__dnnl_kernel(pd), "jit_1x1", 7) == 0)
+    while (r == dnnl_success && strstr(ctn__dnnl_kernel(pd), name))
         r = dnnl_primitive_desc_next_impl(pd);
     return r;
 }
@@ -225,9 +244,12 @@ ctn_status ctn__prim_conv(ctn__prim **out, ctn__engine *e, ctn__conv_kind kind,
     if (kind != CTN__CONV_FORWARD) CTN_TRY_GOTO(st, done, make_hint(&t, e, s, w, x));
     CTN__DNNL(st, done, "convolution", create(&pd, &t, e, kind));
     CTN__DNNL(st, done, "convolution", ctn__dnnl_settle(pd));
-    if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_gathering(pd));
+    if (gathers_beyond(s, x, w)) CTN__DNNL(st, done, "convolution", skip_kernels(pd, "jit_1x1"));
+    if (confuses_steps(s, x)) CTN__DNNL(st, done, "convolution", skip_kernels(pd, "brg"));
+    if (kind == CTN__CONV_WEIGHTS && loses_depths(s, x, w, y))
+        CTN__DNNL(st, done, "convolution", skip_kernels(pd, "jit"));
     if (strides_far(s, w)) CTN__DNNL(st, done, "convolution", skip_to_loops(pd));
-    if (second && !next_kernel(pd)) goto done;
+    if (second && (!next_kernel(pd) || confuses_steps(s, x))) goto done;
     if (!strstr(ctn__dnnl_kernel(pd), "dw")) { /* oneDNN's own kernels for groups of one channel */
         CTN_TRY_GOTO(st, done, ctn__depthwise(out, e, kind, s, x, w, bias, y, post));
         if (*out) goto done;

@@ -584,6 +584,34 @@ def test_save_share():
     run("train", *base, "--save-share", "100", "--out", "s", code=2)
 
 
+def test_held_out():
+    """The samples of --val-share can be evaluated again, by the training's own seed."""
+    x, y = make_arrays(120)
+    rows = [",".join(map(str, [*a, *b])) for a, b in zip(x, y)]
+    Path("t.csv").write_text("a,b,c,d,e,f,u,v\n" + "\n".join(rows) + "\n")
+    Path("a.txt").write_text("To be, or not to be, that is the question. " * 30)
+    cases = {"r1": ["mlp", *ARRAYS], "r2": ["mlp", "--data", "t.csv", "--target", "u,v"],
+             "r3": ["gpt", "--data", "a.txt", "--length", "16", "--width", "16", "--depth", "1",
+                    "--heads", "2"]}
+    for out, words in cases.items():
+        found = train(*words, "--epochs", "2", "--val-share", "0.25", "--seed", "5", "--out", out)
+        last = ["--weights", f"{out}/weights.safetensors"]
+        again = json.loads(run("eval", *last, "--held-out", "--json").stdout)
+        assert abs(again["loss"] / found["val/loss"] - 1) < 1e-6, (out, again, found)
+        whole = json.loads(run("eval", f"./{out}", *words[1:5], "--json").stdout)
+        assert 3 <= whole["samples"] / again["samples"] <= 5, (whole, again)
+        assert whole["loss"] != again["loss"], (whole, again)
+    found = train("mlp", *ARRAYS, "--epochs", "2", "--val", "x.npy", "--val-target", "y.npy",
+                  "--out", "r4")
+    again = json.loads(run("eval", "./r4", "--held-out", "--json").stdout)
+    assert abs(again["loss"] / found["val/loss"] - 1) < 1e-6 and again["samples"] == 120, again
+    train("mlp", *ARRAYS, "--epochs", "1", "--out", "r5")
+    assert "neither" in run("eval", "./r5", "--held-out", code=2).stderr
+    assert "neither" in run("eval", "./r5", "--held-out", *ARRAYS[:4], code=2).stderr
+    folder = SOURCE / "tests/golden/published/llama"
+    assert "result folder" in run("eval", f"{folder}/", "--held-out", code=2).stderr
+
+
 def test_short_epochs():
     """On a disk that takes 20 ms to sync, short epochs do not wait for it."""
     if not shutil.which("cc"):

@@ -76,6 +76,19 @@ class Values(unittest.TestCase):
         joined = ct.concat([parts[0], parts[1]])
         np.testing.assert_array_equal(joined.numpy(), np.arange(6))
 
+    def test_padding(self):
+        """A 0 is no padding, and not the number before it."""
+        x, w = np.ones((1, 1, 5, 4), np.float32), np.ones((2, 1, 3, 3), np.float32)
+        for pad, shape in (((1, 0), (5, 2)), ((0, 1), (3, 4)), (1, (5, 4)), (0, (3, 2)),
+                           ((1,), (5, 4))):
+            self.assertEqual(ct.conv(x, w, pad=pad).shape, (1, 2, *shape))
+            self.assertEqual(ct.nn.Conv(1, 2, 3, pad=pad)(x).shape, (1, 2, *shape))
+        self.assertEqual(ct.conv(x, w, pad=1, pad_end=0).shape, (1, 2, 4, 3))
+        self.assertEqual(ct.conv(x, w, pad=1, pad_end=(0, 1)).shape, (1, 2, 4, 4))
+        self.assertEqual(ct.max_pool(x, 3, stride=1, pad=(0, 1)).shape, (1, 1, 3, 4))
+        with self.assertRaises(ValueError):
+            ct.conv(x, w, pad=-1)
+
 
 class Net(ct.nn.Module):
     def __init__(self):

@@ -29,18 +29,18 @@ ctn_status adapters_open(const args *a, ctn_module *net)
     return ctn_lora_merge(net);
 }
 
-static ctn_status write_adapters(ctn_module *net, const char *out, const char *name, bool sync)
+static ctn_status write_adapters(ctn_module *net, const char *out, const char *name)
 {
     char path[4096];
     return ctn_weights_save_with(net, join(path, sizeof path, out, name),
-                                 CTN_OPT(ctn_weights_save_opt, .only = only, .no_sync = !sync));
+                                 CTN_OPT(ctn_weights_save_opt, .only = only));
 }
 
 static ctn_status keep_best(void *self, ctn_trainer *tr)
 {
     const training *r = self;
     (void)tr;
-    return write_adapters(r->t.net, r->out, BEST_ADAPTERS, false);
+    return write_adapters(r->t.net, r->out, BEST_ADAPTERS);
 }
 
 ctn_status adapters_best(training *r, const ctn_trigger *when)
@@ -82,9 +82,10 @@ ctn_status adapters_write(task *t, const char *out)
 {
     char path[4096];
     if (args_int(t->a, "lora") == 0 || t->a->job->rank != 0) return CTN_OK;
-    CTN_TRY(write_adapters(t->net, out, "adapters.safetensors", true));
-    CTN_TRY(write_folder(t, t->net, out)); /* the best ones replace it */
-    CTN_TRY(write_best(t, out));
+    CTN_TRY(write_adapters(t->net, out, "adapters.safetensors"));
+    CTN_TRY(write_folder(t, t->net, out));      /* the best ones replace it */
+    const ctn_status best = write_best(t, out); /* a damaged file of them does not end the rest */
     CTN_TRY(ctn_lora_merge(t->net));
-    return ctn_weights_save(t->net, join(path, sizeof path, out, "weights.safetensors"));
+    CTN_TRY(ctn_weights_save(t->net, join(path, sizeof path, out, "weights.safetensors")));
+    return best;
 }

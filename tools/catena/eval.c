@@ -189,6 +189,13 @@ static const option options[] = {
     {"adapters", "DIR", "", "folder of low-rank adapters (LoRA) for the weights, as peft writes it",
      GROUP_NETWORK},
     TASK_DATA_OPTIONS,
+    {"held-out", NULL, NULL,
+     "evaluate the samples that the training held out with --val-share or --val; --data is then "
+     "that of the training",
+     GROUP_COMMON},
+    {"val-share", "X", "0", "for --held-out: the share (default: that of the training)",
+     GROUP_DATA},
+    {"seed", "N", "0", "for --held-out: the seed of the training (default: its own)", GROUP_DATA},
     {"split", "train|test", "test", "part of MNIST, CIFAR, SVHN or of a folder that has both",
      GROUP_DATA},
     {"metric", "NAMES", "",
@@ -212,6 +219,7 @@ const command cmd_eval = {
     .examples =
         "  catena eval ./digits --data mnist                   the best weights of a training\n"
         "  catena eval --weights digits/weights.safetensors --data mnist\n"
+        "  catena eval ./result --held-out              the samples of --val-share 0.1\n"
         "  catena eval resnet20_cifar --weights resnet20.safetensors --data cifar-10-batches-bin "
         "--json\n"
         "  catena eval --weights result/weights.safetensors --data x.npy --target y.npy\n",

@@ -35,10 +35,39 @@ const char *weights_of(const args *a)
     return is_published(a->operand) ? a->operand : "";
 }
 
+static const char *trained_text(const args *trained, const char *name)
+{
+    const int k = option_find(&cmd_train, name, strlen(name));
+    return k >= 0 && trained->value[k] ? trained->value[k] : "";
+}
+
+static int nothing_held_out(const args *a, const char *why)
+{
+    say(stderr, "catena %s: --held-out: %s\n", a->cmd->name, why);
+    return EXIT_USAGE;
+}
+
+/* With --held-out, the data is that of the training too, or what it was validated on. */
+static int inherit_data(args *a, const args *trained)
+{
+    static const char *const names[] = {"data", "target"}, *const vals[] = {"val", "val-target"};
+    const bool val = trained_text(trained, "val")[0] != 0;
+    if (!args_flag(a, "held-out")) return -1;
+    if (!args_given(a, "seed")) args_settle(a, "seed", "%s", trained_text(trained, "seed"));
+    if (!val && args_real(a, "val-share") <= 0)
+        return nothing_held_out(a, "the training had neither --val-share nor --val");
+    if (args_given(a, "data")) return -1;
+    for (int i = 0; i < 2; i++)
+        if (!args_given(a, names[i]))
+            args_settle(a, names[i], "%s", trained_text(trained, val ? vals[i] : names[i]));
+    args_settle(a, "format", "%s", trained_text(trained, "format"));
+    if (val) args_settle(a, "val-share", "0");
+    return -1;
+}
+
 static const char *network_of(const args *trained)
 {
-    const int k = option_find(&cmd_train, "model", strlen("model"));
-    return k >= 0 && trained->value[k] ? trained->value[k] : "";
+    return trained_text(trained, "model");
 }
 
 bool task_trained_as(const char *weights, char *name, size_t n)
@@ -78,9 +107,12 @@ void take_result(args *a)
 int task_inherit(args *a)
 {
     char path[4096];
-    if (a->operand && is_published(a->operand)) return -1;
-    if (!config_beside(args_text(a, "weights"), path, sizeof path))
+    const bool published = a->operand && is_published(a->operand);
+    if (published || !config_beside(args_text(a, "weights"), path, sizeof path)) {
+        if (args_flag(a, "held-out"))
+            return nothing_held_out(a, "it needs a result folder, such as ./result");
         return a->operand ? -1 : no_network(a);
+    }
     args trained = {.cmd = &cmd_train};
     int code = config_read(&trained, path, FROM_CONFIG);
     if (code < 0 && !a->operand) {
@@ -97,6 +129,7 @@ int task_inherit(args *a)
         a->value[k] = args_own(a, trained.value[from]);
         a->from[k] = FROM_CONFIG;
     }
+    if (code < 0) code = inherit_data(a, &trained);
     args_free(&trained);
     return code;
 }

@@ -28,7 +28,7 @@ net_kind net_kind_of(const char *zoo)
 
 ctn_status task_begin(task *t, args *a, task_use use)
 {
-    *t = (task){.a = a, .use = use, .now = DOING_SETUP};
+    *t = (task){.a = a, .use = use, .now = DOING_SETUP, .held_out = args_flag(a, "held-out")};
     if (is_published(a->operand)) {
         t->published = true;
         t->net_is = NET_TOKENS;

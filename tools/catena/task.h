@@ -61,6 +61,7 @@ struct task {
     const char *zoo; /* name in the zoo; NULL: the user's own network, or a published one */
     bool published;  /* the network is described by the config.json of a published model */
     bool masked;     /* the network predicts hidden words of a text */
+    bool held_out;   /* evaluate what the training held out */
     net_kind net_is;
     data_kind kind;
     ctn_dataset *set[2];  /* training and validation; eval and predict read set[0] */

@@ -398,8 +398,10 @@ static void look_for_parts(const task *t, place *p)
         p->kind = guess_kind(train, "auto");
         snprintf(p->path, sizeof p->path, "%s", train);
         snprintf(p->val, sizeof p->val, "%s", part);
-    } else if (part[0]) {
-        snprintf(p->path, sizeof p->path, "%s", args_is(t->a, "split", "train") ? train : part);
+    } else if (part[0] || t->held_out) {
+        const bool first = !part[0] || args_is(t->a, "split", "train");
+        snprintf(p->path, sizeof p->path, "%s", first ? train : part);
+        if (!first) snprintf(p->val, sizeof p->val, "%s", part);
         if (guess_kind(p->path, "auto") == DATA_MASKS) p->kind = DATA_MASKS;
     }
 }
@@ -515,6 +517,24 @@ static ctn_status open_training(task *t, const place *p, const char *target)
     return CTN_OK;
 }
 
+/* The samples to evaluate: with --held-out, those that split_share took for validation. */
+static ctn_status open_evaluated(task *t, const place *p, const char *target)
+{
+    const bool share = t->held_out && !p->val[0] && args_real(t->a, "val-share") > 0;
+    const bool train = share || args_is(t->a, "split", "train");
+    ctn_dataset *rest = NULL, *val = NULL;
+    CTN_TRY(open_set(t, &t->set[0], p->path, target, train ? CTN_TRAIN : CTN_TEST, false));
+    if (!share) return CTN_OK;
+    keep_base(t, t->set[0]);
+    ctn_dataset *all = t->set[0];
+    t->set[0] = NULL;
+    CTN_TRY(ctn_dataset_split(&rest, &val, all, args_real(t->a, "val-share"),
+                              (uint64_t)args_int(t->a, "seed")));
+    ctn_dataset_free(rest);
+    t->set[0] = val;
+    return CTN_OK;
+}
+
 static void add_field(FILE *f, const ctn_field *field)
 {
     fprintf(f, " (");
@@ -580,9 +600,8 @@ ctn_status task_data(task *t)
                         "%s: found images without classes, expected one folder per class", p.path);
     t->classes = args_int(t->a, "classes");
     t->classify = t->kind != DATA_ARRAYS && t->kind != DATA_TABLE;
-    ctn_split split = args_is(t->a, "split", "train") ? CTN_TRAIN : CTN_TEST;
     if (t->use == FOR_TRAINING) CTN_TRY(open_training(t, &p, target));
-    else CTN_TRY(open_set(t, &t->set[0], p.path, target, split, false));
+    else CTN_TRY(open_evaluated(t, &p, target));
     if (t->use == FOR_EVALUATION) CTN_TRY(number_as_known(t, &t->set[0]));
     CTN_TRY(tokens_mask(t));
     t->input = *ctn_dataset_field(t->set[0], 0);

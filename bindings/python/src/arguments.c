@@ -168,6 +168,21 @@ bool to_array(const char *what, PyObject *o, int n, int64_t *x)
     return true;
 }
 
+bool to_pads(const char *what, PyObject *o, int n, int64_t *x)
+{
+    if (!o) return true;
+    const int found = sequence(what, o, n, x);
+    for (int i = 0; i < found; i++) {
+        if (x[i] < 0) {
+            PyErr_Format(PyExc_ValueError, "%s is %lld, it must not be negative", what,
+                         (long long)x[i]);
+            return false;
+        }
+        if (x[i] == 0) x[i] = CTN_PAD_NONE;
+    }
+    return found >= 0;
+}
+
 static bool doubles(const char *what, PyObject *all, int n, double *x)
 {
     const Py_ssize_t found = PyTuple_Size(all);

@@ -228,6 +228,8 @@ bool to_dtype(const char *what, PyObject *o, ctn_dtype *x);
 bool to_numbers(const char *what, PyObject *o, numbers *x);
 /* One number for all, or as many as there are. */
 bool to_array(const char *what, PyObject *o, int n, int64_t *x);
+/* The same for padding, of which a 0 becomes CTN_PAD_NONE. */
+bool to_pads(const char *what, PyObject *o, int n, int64_t *x);
 bool to_doubles(const char *what, PyObject *o, int n, double *x);
 /* Was one of n arguments given? */
 bool any_given(PyObject *const *in, int n);
