@@ -1129,6 +1129,10 @@ module catena_c
         integer(c_int) :: n = 0
         integer(c_int) :: started = 0
     end type
+    type, bind(C) :: ctn_chat_opt
+        integer(c_size_t) :: struct_size = 16
+        integer(c_int) :: no_prompt = 0
+    end type
     type, bind(C) :: ctn_tokens_pack_opt
         integer(c_size_t) :: struct_size = 48
         integer(c_int) :: threads = 0
@@ -6065,6 +6069,16 @@ module catena_c
             integer(c_int32_t), intent(out) :: ids
             integer(c_int), value :: room
             integer(c_int) :: res
+        end function
+        function ctn_tokenizer_chat(t, messages, bytes, opt, text, room) bind(C) result(res)
+            import
+            type(ctn_tokenizer), value :: t
+            character(kind=c_char), intent(in) :: messages(*)
+            integer(c_size_t), value :: bytes
+            type(ctn_chat_opt), intent(in), optional :: opt
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_size_t), value :: room
+            integer(c_int64_t) :: res
         end function
         function ctn_tokens_pack(t, files, path, out, tokens, opt) bind(C) result(res)
             import

@@ -170,16 +170,16 @@ module catena_objects
         => ctn_tokenizer_decode_next, c_tokenizer_tokens => ctn_tokenizer_tokens, &
         c_tokenizer_token => ctn_tokenizer_token, c_tokenizer_id => ctn_tokenizer_id, &
         c_tokenizer_special => ctn_tokenizer_special, c_tokenizer_end => ctn_tokenizer_end, &
-        c_tokenizer_around => ctn_tokenizer_around, c_tokens_pack => ctn_tokens_pack, &
-        c_step_context => ctn_step_context, c_step_batch => ctn_step_batch, c_step_input => &
-        ctn_step_input_at, c_report => ctn_report, c_report_ratio => ctn_report_ratio, &
-        c_report_weight => ctn_report_weight, c_report_targets => ctn_report_targets, &
-        c_report_metric => ctn_report_metric, c_trainer_new => ctn_trainer_new, &
-        c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => ctn_trainer_free, &
-        c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, c_trainer_stopped => &
-        ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, c_trainer_optim => &
-        ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, c_trainer_net => &
-        ctn_trainer_net, c_trainer_out => ctn_trainer_out, c_trainer_context => &
+        c_tokenizer_around => ctn_tokenizer_around, c_tokenizer_chat => ctn_tokenizer_chat, &
+        c_tokens_pack => ctn_tokens_pack, c_step_context => ctn_step_context, c_step_batch => &
+        ctn_step_batch, c_step_input => ctn_step_input_at, c_report => ctn_report, c_report_ratio &
+        => ctn_report_ratio, c_report_weight => ctn_report_weight, c_report_targets => &
+        ctn_report_targets, c_report_metric => ctn_report_metric, c_trainer_new => &
+        ctn_trainer_new, c_trainer_add_optim => ctn_trainer_add_optim, c_trainer_free => &
+        ctn_trainer_free, c_trainer_run => ctn_trainer_run, c_trainer_stop => ctn_trainer_stop, &
+        c_trainer_stopped => ctn_trainer_stopped, c_trainer_progress => ctn_trainer_progress, &
+        c_trainer_optim => ctn_trainer_optim, c_trainer_loader => ctn_trainer_loader, &
+        c_trainer_net => ctn_trainer_net, c_trainer_out => ctn_trainer_out, c_trainer_context => &
         ctn_trainer_context, c_trainer_observe => ctn_trainer_observe, c_trainer_value => &
         ctn_trainer_value, c_trainer_name => ctn_trainer_name, c_trainer_rows => ctn_trainer_rows, &
         c_trainer_row_value => ctn_trainer_row_value, c_trainer_row_progress => &
@@ -287,16 +287,16 @@ module catena_objects
         ctn_dtype_of, ctn_item, ctn_tensor_text, ctn_tokenizer_open, ctn_tokenizer_encode, &
         ctn_tokenizer_decode, ctn_tokenizer_decode_next, ctn_tokenizer_tokens, &
         ctn_tokenizer_token, ctn_tokenizer_id, ctn_tokenizer_special, ctn_tokenizer_end, &
-        ctn_tokenizer_around, ctn_tokens_pack, ctn_step_context, ctn_step_batch, ctn_step_input, &
-        ctn_report, ctn_report_ratio, ctn_report_weight, ctn_report_targets, ctn_report_metric, &
-        ctn_trainer_new, ctn_trainer_add_optim, ctn_trainer_run, ctn_trainer_stop, &
-        ctn_trainer_stopped, ctn_trainer_progress, ctn_trainer_optim, ctn_trainer_loader, &
-        ctn_trainer_net, ctn_trainer_out, ctn_trainer_context, ctn_trainer_observe, &
-        ctn_trainer_value, ctn_trainer_name, ctn_trainer_rows, ctn_trainer_row_value, &
-        ctn_trainer_row_progress, ctn_extend_evaluator, ctn_evaluate, ctn_extend_log, &
-        ctn_extend_progress, ctn_extend_print, ctn_extend_plot, ctn_extend_tensorboard, &
-        ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, ctn_extend_early_stop, &
-        ctn_extend_observe, ctn_extend_param_stats, ctn_extend_param_plot, &
+        ctn_tokenizer_around, ctn_tokenizer_chat, ctn_tokens_pack, ctn_step_context, &
+        ctn_step_batch, ctn_step_input, ctn_report, ctn_report_ratio, ctn_report_weight, &
+        ctn_report_targets, ctn_report_metric, ctn_trainer_new, ctn_trainer_add_optim, &
+        ctn_trainer_run, ctn_trainer_stop, ctn_trainer_stopped, ctn_trainer_progress, &
+        ctn_trainer_optim, ctn_trainer_loader, ctn_trainer_net, ctn_trainer_out, &
+        ctn_trainer_context, ctn_trainer_observe, ctn_trainer_value, ctn_trainer_name, &
+        ctn_trainer_rows, ctn_trainer_row_value, ctn_trainer_row_progress, ctn_extend_evaluator, &
+        ctn_evaluate, ctn_extend_log, ctn_extend_progress, ctn_extend_print, ctn_extend_plot, &
+        ctn_extend_tensorboard, ctn_extend_html, ctn_extend_schedule, ctn_extend_plateau, &
+        ctn_extend_early_stop, ctn_extend_observe, ctn_extend_param_stats, ctn_extend_param_plot, &
         ctn_extend_fail_on_nonfinite, ctn_extend_on_nonfinite, ctn_extend_spikes, &
         ctn_extend_unfreeze, ctn_extend_average, ctn_extend_swa, ctn_extend_weights, &
         ctn_extend_replicas, ctn_extend_state, ctn_trainer_save, ctn_trainer_load, ctn_memory_new, &
@@ -472,6 +472,7 @@ module catena_objects
         procedure :: special => f_tokenizer_special
         procedure :: end => f_tokenizer_end
         procedure :: around => f_tokenizer_around
+        procedure :: chat => f_tokenizer_chat
         procedure :: free => f_tokenizer_free
     end type
     type, extends(ctn_ref) :: ctn_trainer
@@ -1508,6 +1509,9 @@ module catena_objects
     end interface
     interface ctn_tokenizer_around
         module procedure f_tokenizer_around
+    end interface
+    interface ctn_tokenizer_chat
+        module procedure f_tokenizer_chat
     end interface
     interface ctn_tokens_pack
         module procedure f_tokens_pack
@@ -6948,6 +6952,31 @@ contains
         integer(c_int) :: res
         res = c_tokenizer_around(c_tokenizer(address_of(t)), int(after, c_int), ids, int(room, &
                 c_int))
+    end function
+
+    recursive function f_tokenizer_chat(t, messages, no_prompt, stat, errmsg) result(res)
+        class(ctn_tokenizer), intent(in) :: t
+        character(*), intent(in) :: messages
+        integer, intent(in), optional :: no_prompt
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        character(:), allocatable :: res
+        type(ctn_chat_opt) :: opt_
+        integer(c_int64_t) :: n_
+        character(kind=c_char), allocatable, target :: buf_(:)
+        if (present(no_prompt)) opt_%no_prompt = no_prompt
+        allocate (buf_(1))
+        n_ = c_tokenizer_chat(c_tokenizer(address_of(t)), messages, int(len(messages), c_size_t), &
+                opt_, buf_, ubound(buf_, 1, kind=c_size_t))
+        if (n_ >= 0) then
+            deallocate (buf_)
+            allocate (buf_(n_ + 1))
+            n_ = c_tokenizer_chat(c_tokenizer(address_of(t)), messages, int(len(messages), &
+                c_size_t), opt_, buf_, ubound(buf_, 1, kind=c_size_t))
+        end if
+        res = ''
+        if (n_ >= 0) res = text_of(c_loc(buf_))
+        call settle(merge(c_error_status(), CTN_OK, n_ < 0), stat, errmsg)
     end function
 
     recursive subroutine f_tokens_pack(t, path, out, tokens, threads, end, piece, progress, user, &

@@ -52,12 +52,12 @@ module catena_types
         ctn_radam_opt, ctn_lion_opt, ctn_lamb_opt, ctn_lars_opt, ctn_adabound_opt, &
         ctn_smorms3_opt, ctn_msvag_opt, ctn_adafactor_opt, ctn_lbfgs_opt, ctn_group_opt, &
         ctn_loss_scale_opt, ctn_sched_opt, ctn_desc, ctn_tokenizer_opt, ctn_decode_state, &
-        ctn_tokens_pack_opt, ctn_trainer_opt, ctn_progress, ctn_trigger, ctn_extension, &
-        ctn_show_opt, ctn_patience_opt, ctn_nonfinite_opt, ctn_spike_opt, ctn_state_info, &
-        ctn_state_array, ctn_tune_file, ctn_zoo_opt, ctn_mlp_opt, ctn_lenet5_opt, ctn_resnet_opt, &
-        ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, ctn_vgg_opt, ctn_googlenet_opt, ctn_unet_opt, &
-        ctn_fno_opt, ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, ctn_vit_opt, ctn_seq2seq_opt, &
-        ctn_gcn_opt, ctn_gat_opt, ctn_meshgraphnet_opt, ctn_tensor
+        ctn_chat_opt, ctn_tokens_pack_opt, ctn_trainer_opt, ctn_progress, ctn_trigger, &
+        ctn_extension, ctn_show_opt, ctn_patience_opt, ctn_nonfinite_opt, ctn_spike_opt, &
+        ctn_state_info, ctn_state_array, ctn_tune_file, ctn_zoo_opt, ctn_mlp_opt, ctn_lenet5_opt, &
+        ctn_resnet_opt, ctn_resnet_cifar_opt, ctn_mobilenet_v2_opt, ctn_vgg_opt, &
+        ctn_googlenet_opt, ctn_unet_opt, ctn_fno_opt, ctn_gpt_opt, ctn_llama_opt, ctn_bert_opt, &
+        ctn_vit_opt, ctn_seq2seq_opt, ctn_gcn_opt, ctn_gat_opt, ctn_meshgraphnet_opt, ctn_tensor
     implicit none
     public
 end module

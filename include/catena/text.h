@@ -85,6 +85,26 @@ CTN_API int ctn_tokenizer_around(const ctn_tokenizer *t, int after, int32_t *ids
 
 typedef struct {
     size_t struct_size;
+    /* 1: the text ends with the last message; 0: what begins the answer follows. */
+    int no_prompt;
+} ctn_chat_opt;
+/* The text of a conversation for a model that was trained to chat. `messages` is JSON: a list of
+ * {"role": "user", "content": "..."} objects, or an object whose member "messages" is this list and
+ * whose member "tools", if it has one, is a list of tools. The template of the model makes the
+ * text: chat_template.jinja beside the tokenizer's file, or chat_template in tokenizer_config.json,
+ * in the subset of Jinja that published templates use. Encode the text with ctn_tokenizer_encode
+ * and without the tokens of ctn_tokenizer_around: the template writes them itself. Writes at most
+ * room - 1 bytes and a 0 to text and returns the number of all bytes of the text without the 0, as
+ * snprintf does. Local, thread-safe. Errors, as a negative ctn_status: ENOTFOUND (the model has no
+ * template), EARG (the template refuses the conversation), EFORMAT (what is not JSON or not a valid
+ * template), EUNSUPPORTED (a part of the template, which the message names, or more work than a
+ * template may cause), ENOMEM. */
+CTN_API CTN_MUST_CHECK int64_t ctn_tokenizer_chat(const ctn_tokenizer *t, const char *messages,
+                                                  size_t bytes, const ctn_chat_opt *opt, char *text,
+                                                  size_t room);
+
+typedef struct {
+    size_t struct_size;
     int threads;     /* 0: the default of contexts */
     const char *end; /* text of the token after each file; NULL: ctn_tokenizer_end; "": none */
     int64_t piece;   /* bytes of text that a thread encodes at a time; 0: 256 kB */

@@ -267,6 +267,7 @@ public:
     int special(int64_t id) const;
     int32_t end() const;
     std::optional<int32_t> around(int after, int room) const;
+    std::string chat(std::string_view messages, Maybe<ctn_chat_opt> opt = {}) const;
 };
 
 class TrainerRef : public Ref<ctn_trainer> {
@@ -993,6 +994,10 @@ struct SchedOpt : detail::Sized<ctn_sched_opt> {
 struct TokenizerOpt : detail::Sized<ctn_tokenizer_opt> {
     TokenizerOpt &ignore_special(int v) { Struct::ignore_special = v; return *this; }
     TokenizerOpt &keep_case(int v) { Struct::keep_case = v; return *this; }
+};
+
+struct ChatOpt : detail::Sized<ctn_chat_opt> {
+    ChatOpt &no_prompt(int v) { Struct::no_prompt = v; return *this; }
 };
 
 struct TokensPackOpt : detail::Sized<ctn_tokens_pack_opt> {
@@ -4038,6 +4043,13 @@ inline std::optional<int32_t> TokenizerRef::around(int after, int room) const
     int32_t ids = 0;
     const auto found = ctn_tokenizer_around(get(), after, &ids, room);
     return found ? std::optional<int32_t>(ids) : std::nullopt;
+}
+inline std::string TokenizerRef::chat(std::string_view messages, Maybe<ctn_chat_opt> opt) const
+{
+    std::string text{};
+    detail::grow_text(text, [&] { return ctn_tokenizer_chat(get(), messages.data(),
+            messages.size(), opt.get(), text.data(), text.size()); });
+    return text;
 }
 inline int64_t tokens_pack(TokenizerRef t, Span<const char *const> path, Text out,
         Maybe<ctn_tokens_pack_opt> opt = {})

@@ -31,7 +31,8 @@ bool ctn__is_space(uint32_t c);   /* White_Space */
 bool ctn__is_control(uint32_t c); /* Cc, Cf, Co */
 bool ctn__is_mark(uint32_t c);    /* Mn */
 bool ctn__is_punct(uint32_t c);
-uint32_t ctn__lower(uint32_t c);
+uint32_t ctn__lower(uint32_t c); /* of one character, which is one */
+uint32_t ctn__upper(uint32_t c);
 enum { CTN__DECOMPOSED = 8 };
 /* Canonical decomposition; returns the number of characters. */
 int ctn__decompose(uint32_t c, uint32_t out[CTN__DECOMPOSED]);
@@ -108,7 +109,7 @@ typedef struct {
 
 typedef enum { CTN__SPLIT_GPT2, CTN__SPLIT_LLAMA3, CTN__SPLIT_QWEN2 } ctn__split;
 
-enum { CTN__AROUND = 8 };
+enum { CTN__AROUND = 8, CTN__CHAT_FILES = 3 };
 
 struct ctn_tokenizer {
     ctn__vocab vocab;
@@ -129,6 +130,10 @@ struct ctn_tokenizer {
     size_t pairs;
     uint64_t seed;    /* of ctn__table_mix */
     ctn__words words; /* tokens that merging their own bytes gives */
+
+    /* The bytes of the files that a chat template is in (chat.c); NULL: no such file. */
+    char *chat[CTN__CHAT_FILES];
+    size_t chat_bytes[CTN__CHAT_FILES];
 
     /* WordPiece */
     bool clean, cjk, strip, lower; /* BERT's normaliser */
@@ -182,6 +187,8 @@ ctn_status ctn__bpe_token(ctn_tokenizer *t, int64_t id, const char *text, size_t
 ctn_status ctn__bpe_line(ctn_tokenizer *t, uint32_t rank, const char *line, size_t n);
 /* Makes token id one that is found in the text first. Errors: EFORMAT (too long), ENOMEM. */
 ctn_status ctn__special_add(ctn_tokenizer *t, int32_t id, bool lstrip, bool rstrip);
+/* Reads the files beside `path`, or in it, that a chat template is in. Errors: EIO, ENOMEM. */
+ctn_status ctn__chat_read(ctn_tokenizer *t, const char *path);
 
 /* The last place where a text can be cut without changing its tokens; 0: none. It is before a
  * single space or after a single newline, between two characters that are not white space. */

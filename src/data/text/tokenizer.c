@@ -94,6 +94,7 @@ ctn_status ctn_tokenizer_open(ctn_tokenizer **out, const char *path, const ctn_t
     ctn_tokenizer *t = ctn__calloc(1, sizeof *t);
     if (!t) return CTN_ENOMEM;
     ctn_status st = ctn__tokenizer_read(t, path, &o);
+    if (st == CTN_OK) st = ctn__chat_read(t, path);
     if (st < 0) {
         ctn_tokenizer_free(t);
         return st;
@@ -109,6 +110,7 @@ void ctn_tokenizer_free(ctn_tokenizer *t)
     ctn__vocab_free(&t->vocab);
     ctn__free(t->special.at);
     ctn__free(t->pair);
+    for (int i = 0; i < CTN__CHAT_FILES; i++) ctn__free(t->chat[i]);
     ctn__free(t->words.at);
     ctn__free(t->rest.at);
     ctn__free(t);

@@ -120,6 +120,11 @@ uint32_t ctn__lower(uint32_t c)
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
 }
 
+uint32_t ctn__upper(uint32_t c)
+{
+    return (uint32_t)utf8proc_toupper((utf8proc_int32_t)c);
+}
+
 int ctn__decompose(uint32_t c, uint32_t out[CTN__DECOMPOSED])
 {
     utf8proc_int32_t to[CTN__DECOMPOSED];
@@ -241,6 +246,11 @@ bool ctn__is_punct(uint32_t c)
 }
 
 uint32_t ctn__lower(uint32_t c)
+{
+    return c;
+}
+
+uint32_t ctn__upper(uint32_t c)
 {
     return c;
 }
