@@ -485,12 +485,13 @@ module catena_c
         type(c_ptr) :: source = c_null_ptr
     end type
     type, bind(C) :: ctn_generator_opt
-        integer(c_size_t) :: struct_size = 48
+        integer(c_size_t) :: struct_size = 56
         integer(c_int64_t) :: room = 0
         real(c_double) :: temperature = 0
         integer(c_int64_t) :: top_k = 0
         real(c_double) :: top_p = 0
         integer(c_int64_t) :: seed = 0
+        real(c_double) :: repetition_penalty = 0
     end type
     type, bind(C) :: ctn_image_opt
         integer(c_size_t) :: struct_size = 192

@@ -3826,7 +3826,8 @@ contains
         call settle(st_, stat, errmsg)
     end subroutine
 
-    recursive subroutine f_generator_new(g, m, room, temperature, top_k, top_p, seed, stat, errmsg)
+    recursive subroutine f_generator_new(g, m, room, temperature, top_k, top_p, seed, &
+                repetition_penalty, stat, errmsg)
         type(ctn_generator), intent(inout) :: g
         type(ctn_module), intent(in) :: m
         integer, intent(in), optional :: room
@@ -3834,6 +3835,7 @@ contains
         integer, intent(in), optional :: top_k
         real(c_double), intent(in), optional :: top_p
         integer, intent(in), optional :: seed
+        real(c_double), intent(in), optional :: repetition_penalty
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         type(c_generator) :: g_
@@ -3844,6 +3846,7 @@ contains
         if (present(top_k)) opt_%top_k = top_k
         if (present(top_p)) opt_%top_p = top_p
         if (present(seed)) opt_%seed = seed
+        if (present(repetition_penalty)) opt_%repetition_penalty = repetition_penalty
         st_ = c_generator_new(g_, c_module(address_of(m)), opt_)
         if (st_ >= 0) then
             call own(g, g_%p, c_funloc(c_generator_free))

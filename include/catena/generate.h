@@ -22,6 +22,9 @@ typedef struct {
     int64_t top_k;      /* choose from the k most likely tokens; 0: from all */
     double top_p;       /* choose from the most likely tokens that have this share; 0: from all */
     uint64_t seed;      /* the same seed gives the same tokens */
+    /* The logits of tokens that are in the sequence already, prompt included, are divided by this
+     * if they are positive, and multiplied if not; above 1 avoids repetition. 0: 1. */
+    double repetition_penalty;
 } ctn_generator_opt;
 
 /* Make a generator. The module must be a language model of the zoo (gpt or llama), and must outlive
@@ -46,8 +49,8 @@ CTN_API CTN_MUST_CHECK ctn_status ctn_generator_next(ctn_generator *g, const int
                                                      int32_t *next);
 /* The number n of sequences, 0 before the first ctn_generator_start. Local. */
 CTN_API int64_t ctn_generator_sequences(const ctn_generator *g);
-/* The logits (n,V) from which the last call chose. NULL before the first call. Local. Result:
- * borrowed until the next call. */
+/* The logits (n,V) from which the last call chose, with the repetition penalty. NULL before the
+ * first call. Local. Result: borrowed until the next call. */
 CTN_API const float *ctn_generator_logits(const ctn_generator *g);
 
 #ifdef __cplusplus

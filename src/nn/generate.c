@@ -26,6 +26,7 @@ struct ctn_generator {
     ctn_var **k, **v;   /* caches of the layers, (n,heads,room,width) */
     int64_t *length;    /* (n): tokens in the cache */
     float *logits;      /* (n,V) */
+    bool *seen;         /* (n,V): tokens of the sequences; NULL: there is no penalty for them */
     choice *choices;    /* (V) */
     float *share;       /* (V): probabilities, up to a factor */
     uint64_t drawn;     /* random numbers so far */
@@ -119,10 +120,12 @@ static void drop_sequences(ctn_generator *g)
     ctn__free(g->k);
     ctn__free(g->length);
     ctn__free(g->logits);
+    ctn__free(g->seen);
     ctn__free(g->ids);
     g->k = NULL;
     g->length = NULL;
     g->logits = NULL;
+    g->seen = NULL;
     g->ids = NULL;
     g->n = 0;
 }
@@ -139,6 +142,10 @@ static ctn_status hold_sequences(ctn_generator *g, int64_t n)
     g->logits = ctn__calloc((size_t)(n * s->vocabulary), sizeof *g->logits);
     g->ids = ctn__calloc((size_t)(n * (2 * g->o.room + 2)), sizeof *g->ids);
     if (!g->k || !g->length || !g->logits || !g->ids) return CTN_ENOMEM;
+    if (g->o.repetition_penalty != 1) {
+        g->seen = ctn__calloc((size_t)(n * s->vocabulary), sizeof *g->seen);
+        if (!g->seen) return CTN_ENOMEM;
+    }
     g->v = g->k + s->layers;
     g->pos = g->ids + n * g->o.room;
     g->first = g->pos + n * g->o.room;
@@ -214,8 +221,23 @@ static ctn_status check_prompts(const ctn_generator *g, int64_t n, const int32_t
     return CTN_OK;
 }
 
+/* Note tokens of sequence i. */
+static void see(ctn_generator *g, int64_t i, const int32_t *tokens, int64_t n)
+{
+    for (int64_t t = 0; g->seen && t < n; t++) g->seen[i * g->size.vocabulary + tokens[t]] = true;
+}
+
+static void punish_seen(ctn_generator *g)
+{
+    const float penalty = (float)g->o.repetition_penalty;
+    for (int64_t i = 0; g->seen && i < g->n * g->size.vocabulary; i++)
+        if (g->seen[i])
+            g->logits[i] = g->logits[i] < 0 ? g->logits[i] * penalty : g->logits[i] / penalty;
+}
+
 static ctn_status choose_all(ctn_generator *g, int32_t *next)
 {
+    punish_seen(g);
     for (int64_t i = 0; i < g->n; i++)
         CTN_TRY(choose(g, g->logits + i * g->size.vocabulary, &next[i]));
     return CTN_OK;
@@ -234,6 +256,8 @@ ctn_status ctn_generator_start(ctn_generator *g, int64_t n, const int32_t *const
         drop_sequences(g);
         return st;
     }
+    if (g->seen) memset(g->seen, 0, (size_t)(n * g->size.vocabulary) * sizeof *g->seen);
+    for (int64_t i = 0; i < n; i++) see(g, i, prompt[i], length[i]);
     for (int64_t i = 0; i < n; i++) T = length[i] > T ? length[i] : T;
     T = (T + PAD - 1) / PAD * PAD;
     if (T > g->o.room) T = g->o.room;
@@ -260,6 +284,7 @@ ctn_status ctn_generator_next(ctn_generator *g, const int32_t *tokens, int32_t *
         if (g->length[i] >= g->o.room) return CTN_END;
     }
     for (int64_t i = 0; i < g->n; i++) {
+        see(g, i, &tokens[i], 1);
         g->ids[i] = tokens[i];
         g->pos[i] = g->first[i] = g->length[i];
         g->length[i]++;
@@ -302,6 +327,13 @@ ctn_status ctn_generator_new(ctn_generator **g, ctn_module *m, const ctn_generat
                         "generator_new: temperature is %g, top_k is %lld, top_p is %g, room is "
                         "%lld; none may be negative, and top_p is at most 1",
                         o.temperature, (long long)o.top_k, o.top_p, (long long)o.room);
+    if (!(o.repetition_penalty >= 0) || !isfinite((float)o.repetition_penalty) ||
+        (o.repetition_penalty > 0 && (float)o.repetition_penalty == 0))
+        return ctn_fail(CTN_EARG,
+                        "generator_new: repetition_penalty is %g, expected a number "
+                        "above 0, or 0 for none",
+                        o.repetition_penalty);
+    if (o.repetition_penalty == 0) o.repetition_penalty = 1;
     ctn_generator *made = ctn__calloc(1, sizeof *made);
     if (!made) return CTN_ENOMEM;
     made->m = m;

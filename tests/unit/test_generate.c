@@ -192,6 +192,41 @@ static void test_equal_tokens(void **state)
     ctn_module_free(m);
 }
 
+/* Tokens and logits of RepetitionPenaltyLogitsProcessor(1.5) in the Python package `transformers`,
+ * after the prompts 0 4 and 1 1. The second start forgets the first one. */
+static void test_repetition(void **state)
+{
+    (void)state;
+    const float logit[6] = {2, -1, 0.5f, 1.5f, -0.5f, 1.75f};
+    const float last[2][6] = {{1.3333333730697632f, -1, 0.5f, 1, -0.75f, 1.1666666269302368f},
+                              {1.3333333730697632f, -1.5f, 0.5f, 1, -0.5f, 1.1666666269302368f}};
+    const int32_t want[5][2] = {{5, 0}, {3, 5}, {0, 3}, {0, 0}, {0, 0}};
+    const int32_t prompt[2][2] = {{0, 4}, {1, 1}}, *const prompts[2] = {prompt[0], prompt[1]};
+    const int64_t length[2] = {2, 2};
+    int32_t next[2];
+    ctn_generator *g = NULL;
+    ctn_module *m = model_of(logit, 6);
+    OK(ctn_generator_new(&g, m, CTN_OPT(ctn_generator_opt, .repetition_penalty = 1.5)));
+    for (int again = 0; again < 2; again++) {
+        OK(ctn_generator_start(g, 2, prompts, length, next));
+        assert_memory_equal(next, want[0], sizeof next);
+        for (int i = 1; i < 5; i++) {
+            OK(ctn_generator_next(g, next, next));
+            assert_memory_equal(next, want[i], sizeof next);
+        }
+        assert_memory_equal(ctn_generator_logits(g), last, sizeof last);
+    }
+    ctn_generator_free(g);
+    const double wrong[] = {-1, NAN, INFINITY, 1e-60};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(
+            ctn_generator_new(&g, m, CTN_OPT(ctn_generator_opt, .repetition_penalty = wrong[i])),
+            CTN_EARG);
+        ctn_error_clear();
+    }
+    ctn_module_free(m);
+}
+
 /* ---- logits with a cache --------------------------------------------------------------------- */
 
 enum { BLOCK = 50, WORDS = 11, PROMPTS = 3 };
@@ -467,6 +502,7 @@ int main(void)
         TEST(test_choices),
         TEST(test_many_tokens),
         TEST(test_equal_tokens),
+        TEST(test_repetition),
         TEST(test_not_finite),
         TEST(test_cache),
         TEST(test_f64),

@@ -521,6 +521,7 @@ struct GeneratorOpt : detail::Sized<ctn_generator_opt> {
     GeneratorOpt &top_k(int64_t v) { Struct::top_k = v; return *this; }
     GeneratorOpt &top_p(double v) { Struct::top_p = v; return *this; }
     GeneratorOpt &seed(uint64_t v) { Struct::seed = v; return *this; }
+    GeneratorOpt &repetition_penalty(double v) { Struct::repetition_penalty = v; return *this; }
 };
 
 struct ImageOpt : detail::Sized<ctn_image_opt> {
