@@ -1169,29 +1169,39 @@ def test_generate():
     assert "--prompt" in run(*words, code=2).stderr
 
 
-def test_begin_and_end():
-    """generate puts the tokens of the post-processor around a prompt, and stops where the model's
-    own files say that a text ends."""
-    os.mkdir("m")
-    config = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 258,
-              "n_positions": 32, "eos_token_id": 257}
+def byte_tokenizer(special):
+    """tokenizer.json with the bytes as tokens, and special tokens from 256 on."""
     characters = [chr(b) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174 else None
                   for b in range(256)]
     more = iter(range(256, 400))
     vocabulary = {c or chr(next(more)): i for i, c in enumerate(characters)}
-    tokenizer = {"added_tokens": [{"id": 256 + k, "content": text, "special": True}
-                                  for k, text in enumerate(("<s>", "</s>"))],
-                 "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-                 "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+    return {"added_tokens": [{"id": 256 + k, "content": text, "special": True}
+                             for k, text in enumerate(special)],
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+            "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+
+
+def byte_model(tokenizer, text, length=32, iterations=30, **config):
+    """The folder m: a small GPT with this tokenizer, trained on a text."""
+    os.mkdir("m")
+    config = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2,
+              "vocab_size": 256 + len(tokenizer["added_tokens"]), "n_positions": length, **config}
+    Path("m/config.json").write_text(json.dumps(config))
+    Path("m/tokenizer.json").write_text(json.dumps(tokenizer))
+    Path("a.txt").write_text(text)
+    train("./m/config.json", "--data", "a.txt", "--tokenizer", "m/tokenizer.json", "--length", "16",
+          "--iterations", iterations, "--lr", "0.01", "--out", "r")
+    shutil.copy("r/weights.safetensors", "m/model.safetensors")
+
+
+def test_begin_and_end():
+    """generate puts the tokens of the post-processor around a prompt, and stops where the model's
+    own files say that a text ends."""
+    tokenizer = byte_tokenizer(["<s>", "</s>"])
     template = {"type": "TemplateProcessing",
                 "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
                 "special_tokens": {"<s>": {"ids": [256]}}}
-    Path("m/config.json").write_text(json.dumps(config))
-    Path("m/tokenizer.json").write_text(json.dumps(tokenizer))
-    Path("a.txt").write_text("abcdefgh " * 200)
-    train("./m/config.json", "--data", "a.txt", "--tokenizer", "m/tokenizer.json", "--length", "16",
-          "--iterations", "30", "--lr", "0.01", "--out", "r")
-    shutil.copy("r/weights.safetensors", "m/model.safetensors")
+    byte_model(tokenizer, "abcdefgh " * 200, eos_token_id=257)
 
     def tokens(prompt, *more):
         done = run("generate", "./m", "--prompt", prompt, "--tokens", "6", "--json", *more)
@@ -1214,6 +1224,94 @@ def test_begin_and_end():
         assert json.loads(alone)["texts"][0] == found, (prompt, alone, found)
     Path("m/generation_config.json").write_text('{"eos_token_id": [')
     assert "generation_config.json" in run("generate", "./m", "--prompt", "a", code=4).stderr
+
+
+TEMPLATE = """{% for m in messages %}
+{{ '<u>' if m.role == 'user' else '<a>' }}{{ m.content|trim }}
+{%- endfor %}
+{%- if add_generation_prompt %}<a>{% endif %}
+"""
+
+
+def test_chat():
+    """generate --chat answers what the same text without it is continued with."""
+    tokenizer = byte_tokenizer(["<s>", "<u>", "<a>", "</s>"])
+    around = {"type": "TemplateProcessing",
+              "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+              "special_tokens": {"<s>": {"ids": [256]}}}
+    byte_model(tokenizer, "<u>ab<a>cdef</s>" * 100, length=64, iterations=60, eos_token_id=259)
+    words = ["generate", "./m", "--tokens", "8"]
+
+    def texts(*more):
+        return json.loads(run(*words, *more, "--json").stdout)["texts"]
+    assert "chat_template.jinja" in run(*words, "--chat", "--prompt", "a", code=None).stderr
+    want = texts("--prompt", "<u>ab<a>")[0]
+    system = texts("--prompt", "<a>S<u>ab<a>")[0]
+    turns = texts("--prompt", '<u>ab<a>cd<u>a"\\b<a>')[0]
+    # The template writes the tokens that belong around a text.
+    Path("m/tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": around}))
+    Path("m/tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    found = texts("--chat", "--prompt", " ab ")[0]
+    assert found == want and found["text"].startswith("cdef"), (found, want)
+    assert texts("--chat", "--system", "S", "--prompt", "ab")[0] == system
+    shown = run(*words, "--chat", "--prompt", "ab").stdout
+    assert shown == want["text"] + "\n", (shown, want)
+    answer = run(*words, "--chat", "--ignore-end", "--prompt", "ab").stdout
+    assert answer.startswith("cdef") and "<" not in answer, answer
+    conversation = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": "cd"},
+                    {"role": "user", "content": 'a"\\b'}]
+    Path("prompts.jsonl").write_text(json.dumps({"messages": conversation}) + "\nab\n" +
+                                     json.dumps(conversation) + "\n")
+    assert texts("--chat", "--prompts", "prompts.jsonl") == [turns, want, turns]
+    several = run(*words, "--chat", "--prompts", "prompts.jsonl").stdout
+    assert several == "\n\n".join(t["text"] for t in (turns, want, turns)) + "\n", several
+    Path("prompts.jsonl").write_text("[1]\n")
+    assert "role" in run(*words, "--chat", "--prompts", "prompts.jsonl", code=None).stderr
+    assert "--chat" in run(*words, "--system", "S", "--prompt", "a", code=2).stderr
+    Path("m/tokenizer_config.json").write_text(json.dumps({"chat_template": "a\n{{ x|sort }}"}))
+    assert "line 2" in run(*words, "--chat", "--prompt", "a", code=None).stderr
+    assert texts("--prompt", "<u>ab<a>")  # the template is not in the way of others
+
+
+def test_stop():
+    """generate --stop cuts a text before the first TEXT in what is new, also while it streams."""
+    Path("abc.txt").write_text("abcdefgh " * 400)
+    train("gpt", "--data", "abc.txt", "--length", "48", "--width", "32", "--depth", "1",
+          "--iterations", "150", "--lr", "0.01", "--out", "r")
+    words = ["generate", "--weights", "r/weights.safetensors", "--tokens", "24"]
+    plain = json.loads(run(*words, "--prompt", "abcdefgh ab", "--json").stdout)["texts"][0]["text"]
+    assert plain == "cdefgh abcdefgh abcdefgh", plain
+    Path("prompts").write_text("abcdefgh ab\nefgh abc\n")
+    for stop in ("h", "gh ab", "h a", "b", " ", "ghx", "gh abcdefgh abcdefgh", "c", "zz"):
+        cut = plain.split(stop)[0]
+        words_now = [*words, "--prompt", "abcdefgh ab", "--stop", stop]
+        assert run(*words_now).stdout == f"abcdefgh ab{cut}\n", stop
+        found = json.loads(run(*words_now, "--json").stdout)["texts"][0]
+        assert found["text"] == cut, (stop, found)
+        # The tokens end with the one that completes TEXT, as in transformers.
+        number = len(cut) + len(stop) if stop in plain else len(plain)
+        assert bytes(found["tokens"]) == plain[:number].encode(), (stop, found)
+        both = json.loads(run(*words, "--prompts", "prompts", "--stop", stop, "--json").stdout)
+        other = "defgh abcdefgh abcdefgh "
+        assert [t["text"] for t in both["texts"]] == [cut, other.split(stop)[0]], (stop, both)
+
+
+def test_repetition_penalty():
+    """generate --repetition-penalty takes the tokens of a plain implementation."""
+    tokenizer = byte_tokenizer(["</s>"])
+    byte_model(tokenizer, "abcdefgh abdc " * 100)
+    words = ["generate", "./m", "--prompt", "abab", "--tokens", "6", "--json"]
+
+    def tokens(*more):
+        return json.loads(run(*words, *more).stdout)["texts"][0]["tokens"]
+    plain = tokens()
+    assert tokens("--repetition-penalty", "1") == plain
+    # So large that every token is new, as long as a new one has a positive logit.
+    far = tokens("--repetition-penalty", "1e6")
+    assert len(set(far)) == len(far) and not set(far) & set(b"ab"), far
+    assert tokens("--repetition-penalty", "1e6") == far
+    for wrong in ("0", "-1", "nan"):
+        run(*words, "--repetition-penalty", wrong, code=2)
 
 
 def test_long_prompt():

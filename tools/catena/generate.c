@@ -14,6 +14,7 @@
 #include <catena/text.h>
 #include <catena/zoo.h>
 
+#include "chat.h"
 #include "task.h"
 
 enum { AROUND = 16, ENDS = 16 };
@@ -24,7 +25,12 @@ typedef struct {
     int32_t *tokens; /* of the prompt, then the new ones */
     int64_t begin;   /* of the text of the prompt, after tokens that the tokenizer puts before it */
     int64_t prompt, n, room;
-    bool done; /* its end was reached */
+    bool done;                 /* its end was reached */
+    ctn_decode_state decoding; /* of text */
+    char *text;                /* what is printed: bytes of text_room, and a 0 */
+    size_t bytes, text_room;
+    size_t from;  /* where the new text begins */
+    size_t shown; /* bytes that were printed */
 } sequence;
 
 typedef struct {
@@ -38,7 +44,7 @@ typedef struct {
     bool stream;   /* print while generating */
     bool terminal; /* to a terminal, which the text must not control */
     char part[5];  /* see say_piece */
-    ctn_decode_state decoding;
+    bool chat;     /* prompts are what a user says, and only the answers are printed */
     double seconds;
     int64_t made;
 } job;
@@ -60,7 +66,7 @@ static ctn_status make_net(job *j)
 
 /* ---- prompts --------------------------------------------------------------------------------- */
 
-static ctn_status add_prompt(job *j, const char *text, size_t bytes)
+static ctn_status add_sequence(job *j, size_t bytes)
 {
     const int64_t new = args_int(j->a, "tokens");
     if (j->n == j->room) {
@@ -76,23 +82,45 @@ static ctn_status add_prompt(job *j, const char *text, size_t bytes)
     s->tokens = malloc((size_t)s->room * sizeof *s->tokens);
     if (!s->tokens) return ctn_fail(CTN_ENOMEM, "no memory for a prompt of %zu bytes", bytes);
     j->n++;
-    if (j->tokenizer) {
-        s->begin = ctn_tokenizer_around(j->tokenizer, 0, s->tokens, AROUND);
-        s->prompt =
-            ctn_tokenizer_encode(j->tokenizer, text, bytes, s->tokens + s->begin, bytes + 1);
-        if (s->prompt < 0) return (ctn_status)s->prompt;
-        if (s->prompt > (int64_t)bytes) /* only a tokenizer that makes text longer */
-            return ctn_fail(CTN_EUNSUPPORTED,
-                            "the tokenizer makes the prompt longer than its text");
-        s->prompt += s->begin;
-        s->prompt += ctn_tokenizer_around(j->tokenizer, 1, s->tokens + s->prompt, AROUND);
-    } else {
-        for (size_t i = 0; i < bytes; i++) s->tokens[i] = (unsigned char)text[i];
-        s->prompt = (int64_t)bytes;
-    }
+    return CTN_OK;
+}
+
+/* around: with the tokens that belong before and after a text. */
+static ctn_status encode(const job *j, sequence *s, const char *text, size_t bytes, bool around)
+{
+    if (around) s->begin = ctn_tokenizer_around(j->tokenizer, 0, s->tokens, AROUND);
+    s->prompt = ctn_tokenizer_encode(j->tokenizer, text, bytes, s->tokens + s->begin, bytes + 1);
+    if (s->prompt < 0) return (ctn_status)s->prompt;
+    if (s->prompt > (int64_t)bytes) /* only a tokenizer that makes text longer */
+        return ctn_fail(CTN_EUNSUPPORTED, "the tokenizer makes the prompt longer than its text");
+    s->prompt += s->begin;
+    if (around) s->prompt += ctn_tokenizer_around(j->tokenizer, 1, s->tokens + s->prompt, AROUND);
+    return CTN_OK;
+}
+
+static ctn_status add_text(job *j, const char *text, size_t bytes)
+{
+    CTN_TRY(add_sequence(j, bytes));
+    sequence *s = &j->s[j->n - 1];
+    if (j->tokenizer) CTN_TRY(encode(j, s, text, bytes, !j->chat));
+    for (size_t i = 0; !j->tokenizer && i < bytes; i++) s->tokens[i] = (unsigned char)text[i];
+    if (!j->tokenizer) s->prompt = (int64_t)bytes;
     s->n = s->prompt;
     if (s->prompt == 0) return ctn_fail(CTN_EARG, "a prompt is empty: it needs at least one token");
     return CTN_OK;
+}
+
+/* whole: with --chat, the prompt may be a conversation in JSON. */
+static ctn_status add_prompt(job *j, const char *text, size_t bytes, bool whole)
+{
+    char *made = NULL;
+    size_t n = 0;
+    if (!j->chat) return add_text(j, text, bytes);
+    whole = whole && (text[0] == '[' || text[0] == '{');
+    CTN_TRY(chat_text(j->tokenizer, args_text(j->a, "system"), whole, text, bytes, &made, &n));
+    const ctn_status st = add_text(j, made, n);
+    free(made);
+    return st;
 }
 
 /* One prompt per line of a file. */
@@ -106,7 +134,7 @@ static ctn_status read_prompts(job *j, const char *path)
     if (!f) return ctn_fail(CTN_EIO, "cannot read %s: %s", path, strerror(errno));
     while (st == CTN_OK && (n = getline(&line, &room, f)) >= 0) {
         if (n > 0 && line[n - 1] == '\n') n--;
-        if (n > 0) st = add_prompt(j, line, (size_t)n);
+        if (n > 0) st = add_prompt(j, line, (size_t)n, true);
     }
     free(line);
     fclose(f);
@@ -117,23 +145,107 @@ static ctn_status read_prompts(job *j, const char *path)
 static ctn_status take_prompts(job *j)
 {
     const char *file = args_text(j->a, "prompts"), *text = args_text(j->a, "prompt");
+    j->chat = args_flag(j->a, "chat");
+    if (j->chat && !j->tokenizer)
+        return ctn_fail(CTN_EARG, "--chat needs the tokenizer of a model that was trained to chat: "
+                                  "use --tokenizer PATH");
     if (file[0]) return read_prompts(j, file);
-    return add_prompt(j, text, strlen(text));
+    return add_prompt(j, text, strlen(text), false);
+}
+
+/* ---- the text of a sequence ------------------------------------------------------------------ */
+
+static ctn_status need_room(sequence *s, size_t bytes)
+{
+    if (s->bytes + bytes < s->text_room) return CTN_OK;
+    const size_t room = 2 * s->text_room + bytes + 1;
+    char *more = realloc(s->text, room);
+    if (!more) return ctn_fail(CTN_ENOMEM, "no memory for a text of %zu bytes", room);
+    s->text = more;
+    s->text_room = room;
+    return CTN_OK;
+}
+
+/* Append the text of a token; -1: the end. */
+static ctn_status append(const job *j, sequence *s, int32_t token)
+{
+    if (j->chat && token >= 0 && ctn_tokenizer_special(j->tokenizer, token)) return CTN_OK;
+    for (size_t room = 256;; room *= 2) {
+        CTN_TRY(need_room(s, room));
+        char *to = s->text + s->bytes;
+        int64_t n = token >= 0;
+        if (j->tokenizer)
+            n = ctn_tokenizer_decode_next(j->tokenizer, &s->decoding, token, to, room);
+        else to[0] = (char)token;
+        if (n < 0) return (ctn_status)n;
+        if ((size_t)n >= room) continue;
+        s->bytes += (size_t)n;
+        s->text[s->bytes] = 0;
+        return CTN_OK;
+    }
+}
+
+/* The prompt, if it is printed. */
+static ctn_status begin_text(const job *j, sequence *s)
+{
+    const bool printed = !j->chat && !args_flag(j->a, "json");
+    CTN_TRY(need_room(s, 1));
+    s->text[0] = 0;
+    for (int64_t i = s->begin; printed && i < s->prompt; i++) CTN_TRY(append(j, s, s->tokens[i]));
+    s->from = s->bytes;
+    return CTN_OK;
+}
+
+/* End the sequence at --stop, which may have begun up to its length before the last token. */
+static void find_stop(const job *j, sequence *s, size_t before)
+{
+    const char *stop = args_text(j->a, "stop");
+    const size_t n = strlen(stop);
+    size_t at = before > s->from + n ? before - n : s->from;
+    for (; n > 0 && at + n <= s->bytes; at++) {
+        if (memcmp(s->text + at, stop, n) != 0) continue;
+        s->bytes = at;
+        s->text[at] = 0;
+        s->decoding = (ctn_decode_state){0};
+        s->done = true;
+        return;
+    }
+}
+
+/* Bytes at the end of the new text that may become --stop. */
+static size_t held_back(const job *j, const sequence *s)
+{
+    const char *stop = args_text(j->a, "stop");
+    size_t n = strlen(stop);
+    for (n = n > 0 ? n - 1 : 0; n > 0; n--)
+        if (n <= s->bytes - s->from && memcmp(s->text + s->bytes - n, stop, n) == 0) return n;
+    return 0;
+}
+
+/* Print what is new, up to `to`. */
+static ctn_status show(job *j, sequence *s, size_t to)
+{
+    const char *text = s->text + s->shown;
+    const size_t n = to > s->shown ? to - s->shown : 0;
+    if (!j->terminal) fwrite(text, 1, n, stdout);
+    else if (n > 0) say_piece(j->part, text, n);
+    s->shown += n;
+    return fflush(stdout) == 0 ? CTN_OK : ctn_fail(CTN_EIO, "cannot write: %s", strerror(errno));
+}
+
+static ctn_status end_text(job *j, sequence *s)
+{
+    const size_t before = s->bytes;
+    CTN_TRY(append(j, s, -1));
+    find_stop(j, s, before);
+    if (!j->stream) return CTN_OK;
+    CTN_TRY(show(j, s, s->bytes));
+    if (j->terminal) say_piece(j->part, "", 0);
+    say(stdout, "\n");
+    return CTN_OK;
 }
 
 /* ---- generating ------------------------------------------------------------------------------ */
-
-static ctn_status print_token(job *j, int32_t token)
-{
-    char text[1024] = {(char)token};
-    int64_t n = token >= 0;
-    if (j->tokenizer)
-        n = ctn_tokenizer_decode_next(j->tokenizer, &j->decoding, token, text, sizeof text);
-    if (n < 0) return (ctn_status)n;
-    if (!j->terminal) fwrite(text, 1, (size_t)n, stdout);
-    else say_piece(j->part, text, (size_t)n);
-    return fflush(stdout) == 0 ? CTN_OK : ctn_fail(CTN_EIO, "cannot write: %s", strerror(errno));
-}
 
 /* By the model's own files, or by the name of the token. */
 static bool is_end(const job *j, int32_t token)
@@ -145,20 +257,28 @@ static bool is_end(const job *j, int32_t token)
     return n == 0 && j->tokenizer && ctn_tokenizer_end(j->tokenizer) == token;
 }
 
-/* Add the next tokens to their sequences. Returns whether one of them still grows. */
-static bool take_tokens(job *j, int n, sequence *const *s, const int32_t *next)
+static ctn_status take_token(job *j, sequence *s, int32_t token)
 {
-    bool more = false;
+    const size_t before = s->bytes;
+    s->done = is_end(j, token) && !args_flag(j->a, "ignore-end");
+    if (s->done) return CTN_OK;
+    s->tokens[s->n++] = token;
+    j->made++;
+    s->done = s->n - s->prompt >= args_int(j->a, "tokens");
+    CTN_TRY(append(j, s, token));
+    find_stop(j, s, before);
+    return j->stream ? show(j, s, s->bytes - (s->done ? 0 : held_back(j, s))) : CTN_OK;
+}
+
+/* Add the next tokens to their sequences. *more: one of them still grows. */
+static ctn_status take_tokens(job *j, int n, sequence *const *s, const int32_t *next, bool *more)
+{
+    *more = false;
     for (int i = 0; i < n; i++) {
-        if (s[i]->done) continue;
-        s[i]->done = is_end(j, next[i]) && !args_flag(j->a, "ignore-end");
-        if (s[i]->done) continue;
-        s[i]->tokens[s[i]->n++] = next[i];
-        j->made++;
-        s[i]->done = s[i]->n - s[i]->prompt >= args_int(j->a, "tokens");
-        more |= !s[i]->done;
+        if (!s[i]->done) CTN_TRY(take_token(j, s[i], next[i]));
+        *more |= !s[i]->done;
     }
-    return more;
+    return CTN_OK;
 }
 
 /* The model takes no more tokens of the sequences that were the longest when it began: it continues
@@ -182,9 +302,7 @@ static ctn_status grow(job *j, int n, sequence *const *s)
     }
     ctn_status st = ctn_generator_start(j->generator, n, tokens, length, next);
     for (bool more = true; st == CTN_OK && more;) {
-        const int64_t before = j->made;
-        more = take_tokens(j, n, s, next);
-        if (j->stream && j->made > before) CTN_TRY(print_token(j, next[0]));
+        CTN_TRY(take_tokens(j, n, s, next, &more));
         if (more) st = ctn_generator_next(j->generator, next, next);
     }
     if (st != CTN_END) return st;
@@ -194,8 +312,8 @@ static ctn_status grow(job *j, int n, sequence *const *s)
 
 static ctn_status generate(job *j)
 {
-    for (int64_t i = j->s[0].begin; j->stream && i < j->s[0].prompt; i++)
-        CTN_TRY(print_token(j, j->s[0].tokens[i]));
+    for (int64_t i = 0; i < j->n; i++) CTN_TRY(begin_text(j, &j->s[i]));
+    if (j->stream) CTN_TRY(show(j, &j->s[0], j->s[0].bytes));
     const double start = now_s();
     for (int64_t at = 0; at < j->n;) {
         sequence *s[TOGETHER];
@@ -206,31 +324,11 @@ static ctn_status generate(job *j)
         else at += TOGETHER;
     }
     j->seconds = now_s() - start;
-    if (j->stream) {
-        CTN_TRY(print_token(j, -1));
-        say(stdout, "\n");
-    }
+    for (int64_t i = 0; i < j->n; i++) CTN_TRY(end_text(j, &j->s[i]));
     return CTN_OK;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
-
-/* The text of a sequence from token `first` on. Free *out. */
-static ctn_status text_of(const job *j, const sequence *s, int64_t first, char **out)
-{
-    const int32_t *t = s->tokens + first;
-    const size_t n = (size_t)(s->n - first);
-    int64_t bytes = (int64_t)n;
-    if (j->tokenizer) bytes = ctn_tokenizer_decode(j->tokenizer, t, n, NULL, 0);
-    if (bytes < 0) return (ctn_status)bytes;
-    *out = malloc((size_t)bytes + 1);
-    if (!*out) return ctn_fail(CTN_ENOMEM, "no memory for the text");
-    if (j->tokenizer) bytes = ctn_tokenizer_decode(j->tokenizer, t, n, *out, (size_t)bytes + 1);
-    else
-        for (size_t i = 0; i < n; i++) (*out)[i] = (char)t[i];
-    (*out)[bytes] = 0;
-    return CTN_OK;
-}
 
 /* Bytes of the UTF-8 character at p; 0: it is none. */
 static int character(const unsigned char *p)
@@ -245,20 +343,18 @@ static int character(const unsigned char *p)
     return n;
 }
 
-/* JSON is UTF-8, and a model may produce any bytes: others become U+FFFD. Free *text as before. */
-static ctn_status make_utf8(char **text)
+/* JSON is UTF-8, and a model may produce any bytes: others become U+FFFD. Free *out. */
+static ctn_status make_utf8(const char *text, char **out)
 {
-    char *out = malloc(3 * strlen(*text) + 1), *to = out;
-    if (!out) return ctn_fail(CTN_ENOMEM, "no memory for the text");
-    for (const char *p = *text; *p;) {
+    char *to = *out = malloc(3 * strlen(text) + 1);
+    if (!to) return ctn_fail(CTN_ENOMEM, "no memory for the text");
+    for (const char *p = text; *p;) {
         const int n = character((const unsigned char *)p);
         memcpy(to, n ? p : "\xef\xbf\xbd", n ? (size_t)n : 3);
         to += n ? n : 3;
         p += n ? n : 1;
     }
     *to = 0;
-    free(*text);
-    *text = out;
     return CTN_OK;
 }
 
@@ -270,12 +366,7 @@ static ctn_status print_json(const job *j)
     for (int64_t i = 0; i < j->n; i++) {
         char *text = NULL;
         const sequence *s = &j->s[i];
-        ctn_status st = text_of(j, s, s->prompt, &text);
-        if (st == CTN_OK && text) st = make_utf8(&text);
-        if (st < 0) {
-            free(text);
-            return st;
-        }
+        CTN_TRY(make_utf8(s->text + s->from, &text));
         json_open(&w, NULL, '{');
         json_text(&w, "text", text);
         json_open(&w, "tokens", '[');
@@ -291,15 +382,9 @@ static ctn_status print_json(const job *j)
     return CTN_OK;
 }
 
-static ctn_status print_texts(const job *j)
+static void print_texts(const job *j)
 {
-    for (int64_t i = 0; i < j->n; i++) {
-        char *text = NULL;
-        CTN_TRY(text_of(j, &j->s[i], j->s[i].begin, &text));
-        say_lines(stdout, "%s%s\n", i ? "\n" : "", text);
-        free(text);
-    }
-    return CTN_OK;
+    for (int64_t i = 0; i < j->n; i++) say_lines(stdout, "%s%s\n", i ? "\n" : "", j->s[i].text);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -316,17 +401,22 @@ static ctn_status work(job *j, doing *now)
     CTN_TRY(ctn_generator_new(&j->generator, j->net,
                               CTN_OPT(ctn_generator_opt, .temperature = args_real(a, "temperature"),
                                       .top_k = args_int(a, "top-k"), .top_p = args_real(a, "top-p"),
-                                      .seed = (uint64_t)args_int(a, "seed"))));
+                                      .seed = (uint64_t)args_int(a, "seed"),
+                                      .repetition_penalty = args_real(a, "repetition-penalty"))));
     j->stream = j->n == 1 && !args_flag(a, "json");
     j->terminal = isatty(STDOUT_FILENO);
     CTN_TRY(generate(j));
     if (args_flag(a, "json")) return print_json(j);
-    return j->stream ? CTN_OK : print_texts(j);
+    if (!j->stream) print_texts(j);
+    return CTN_OK;
 }
 
 static void job_free(job *j)
 {
-    for (int64_t i = 0; i < j->n; i++) free(j->s[i].tokens);
+    for (int64_t i = 0; i < j->n; i++) {
+        free(j->s[i].tokens);
+        free(j->s[i].text);
+    }
     free(j->s);
     ctn_generator_free(j->generator);
     ctn_tokenizer_free(j->tokenizer);
@@ -353,6 +443,14 @@ static int check_args(args *a)
         args_real(a, "temperature") <= 0) {
         say(stderr, "catena generate: --top-p and --top-k choose at random: they need a "
                     "--temperature above 0\n");
+        return EXIT_USAGE;
+    }
+    if (!(args_real(a, "repetition-penalty") > 0)) {
+        say(stderr, "catena generate: expected a --repetition-penalty above 0; 1 is none\n");
+        return EXIT_USAGE;
+    }
+    if (args_given(a, "system") && !args_flag(a, "chat")) {
+        say(stderr, "catena generate: --system is for --chat\n");
         return EXIT_USAGE;
     }
     take_result(a);
@@ -395,6 +493,15 @@ static const option options[] = {
     {"top-p", "X", "0", "choose from the most likely tokens that have the share X; 0: from all",
      GROUP_NONE},
     {"seed", "N", "0", "random seed of the choice", GROUP_NONE},
+    {"repetition-penalty", "X", "1",
+     "above 1: avoid tokens that were there already, prompt included; 1: do not", GROUP_NONE},
+    {"stop", "TEXT", "", "end a text before the first TEXT in what is generated", GROUP_NONE},
+    {"chat", NULL, NULL,
+     "prompts are what a user says, put into the model's chat template; prints the answers. In a "
+     "--prompts file, a line in JSON is a whole conversation",
+     GROUP_NONE},
+    {"system", "TEXT", "", "--chat: system message before each prompt that is not a conversation",
+     GROUP_NONE},
     {"ignore-end", NULL, NULL, "go on after the token that ends a text", GROUP_NONE},
     {"classes", "N", "0", "size of the vocabulary; default: as in training", GROUP_NONE},
     {"length", "N", "128", "gpt: maximum length of a sequence; default: as in training",
@@ -423,6 +530,7 @@ const command cmd_generate = {
     .examples =
         "  catena generate ./SmolLM-135M --prompt 'The sea is'       a folder with config.json\n"
         "  catena generate --weights result/weights.safetensors --prompt '1 2 3 '\n"
+        "  catena generate ./SmolLM2-135M-Instruct --chat --prompt 'Why is the sea blue?'\n"
         "  catena generate ./gpt2 --prompts questions.txt --temperature 0.8 --top-p 0.95\n",
     .run = run,
     .ranks = RANKS_ONE,
