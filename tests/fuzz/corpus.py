@@ -162,6 +162,16 @@ def tokenizer():
     put("tokenizer", "merges", b"m#version: 0.2\na b\nab c\n\xc4\xa0 a\n")
 
 
+def template():
+    chat = TOP.parent.parent / "golden" / "chat"
+    for path in sorted(chat.glob("*.jinja")):
+        put("template", path.stem, path.read_bytes())
+    rules = json.loads((chat / "rules.json").read_text())
+    for k in range(8):
+        text = "".join(rules["rules"][k::8])
+        put("template", f"rules{k}", text.encode() + b"\0" + json.dumps(rules["messages"]).encode())
+
+
 def csv():
     put("csv", "classes", b"a,b,t\n1,2.5,red\n-3e2,+.5,blue\n")
     put("csv", "quoted", b'\xef\xbb\xbfa,"b ""c""",t\r\n"1","x\ny",7\r\n\r\n2,z,8\r\n')
@@ -266,6 +276,7 @@ shards()
 safetensors()
 yaml()
 tokenizer()
+template()
 mat()
 put("cifar", "two", bytes([3]) + bytes(3072) + bytes([9]) + bytes(range(256)) * 12)
 hdf5()
