@@ -69,6 +69,7 @@ typedef enum {
     CTN__T_LIST,
     CTN__T_TUPLE,
     CTN__T_DICT,
+    CTN__T_EACH,  /* what map and select give: it can be iterated once, and is always true */
     CTN__T_SPACE, /* namespace() */
     CTN__T_LOOP,
     CTN__T_MACRO,
@@ -96,6 +97,7 @@ struct ctn__tvalue {
         const char *s; /* UTF-8; UNDEFINED: n bytes of the name that was looked up */
         const ctn__tvalue *list;
         const ctn__tpair *dict;
+        struct ctn__teach *each;
         ctn__tspace *space;
         ctn__tloop *loop;
         const ctn__tmacro *macro;
@@ -105,6 +107,10 @@ struct ctn__tvalue {
 };
 struct ctn__tpair {
     ctn__tvalue key, value;
+};
+struct ctn__teach {
+    ctn__tvalue list;
+    bool used;
 };
 struct ctn__tspace {
     ctn__tpair *at;
@@ -184,6 +190,8 @@ ctn_status ctn__t_find(ctn__trun *r, const ctn__tpair *at, size_t n, const ctn__
 /* The elements of what can be iterated, as a list. Errors: EFORMAT. */
 ctn_status ctn__t_items(ctn__trun *r, const ctn__tvalue *v, ctn__tvalue *list);
 ctn_status ctn__t_length(ctn__trun *r, const ctn__tvalue *v, int64_t *n);
+/* Makes a list one that can be iterated once. */
+ctn_status ctn__t_once(ctn__trun *r, ctn__tvalue *list);
 size_t ctn__t_characters(const char *s, size_t n);
 
 /* ---- values as text (template_print.c) ------------------------------------------------------- */

@@ -204,7 +204,8 @@ static ctn_status list(run *r, const value *v, const value *arg, value *out)
 static ctn_status reverse(run *r, const value *v, const value *arg, value *out)
 {
     (void)arg;
-    return ctn__t_reverse(r, v, out);
+    CTN_TRY(ctn__t_reverse(r, v, out));
+    return v->kind == CTN__T_TEXT ? CTN_OK : ctn__t_once(r, out);
 }
 
 /* The attribute of each element, which may have dots, or each element. */
@@ -259,7 +260,7 @@ static ctn_status map(run *r, const value *v, const value *arg, value *out)
         CTN_TRY(filter ? ctn__t_call(r, filter, &from.list[i], &args, &to[i])
                        : attribute(r, &from.list[i], &arg[4], &to[i]));
     *out = (value){.kind = CTN__T_LIST, .n = from.n, .list = to};
-    return CTN_OK;
+    return ctn__t_once(r, out);
 }
 
 /* The elements for which a test of them, or of their attribute arg[0], says `keep`. */
@@ -285,7 +286,7 @@ static ctn_status select_by(run *r, const value *v, const value *arg, bool attr,
         if (ctn__t_true(&yes) == keep) to[n++] = from.list[i];
     }
     *out = (value){.kind = CTN__T_LIST, .n = n, .list = to};
-    return CTN_OK;
+    return ctn__t_once(r, out);
 }
 
 static ctn_status selectattr(run *r, const value *v, const value *arg, value *out)
@@ -315,7 +316,8 @@ static ctn_status items(run *r, const value *v, const value *arg, value *out)
     const ctn__tbuiltin *method = ctn__t_method(&dict, "items", 5);
     if (dict.kind != CTN__T_DICT || !method)
         return ctn__t_fail(r, CTN_EFORMAT, "'items' of a value of type %s", ctn__t_type(v));
-    return method->call(r, &dict, arg, out);
+    CTN_TRY(method->call(r, &dict, arg, out));
+    return ctn__t_once(r, out);
 }
 
 /* The least element, or the greatest. */

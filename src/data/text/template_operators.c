@@ -153,7 +153,12 @@ ctn_status ctn__t_binary(ctn__trun *r, ctn__top op, const ctn__tvalue *a, const 
 static ctn_status contains(ctn__trun *r, const ctn__tvalue *v, const ctn__tvalue *what, bool *yes)
 {
     const ctn__tvalue *found = NULL;
+    ctn__tvalue list = {0};
     *yes = false;
+    if (v->kind == CTN__T_EACH) {
+        CTN_TRY(ctn__t_items(r, v, &list));
+        v = &list;
+    }
     if (v->kind == CTN__T_DICT) {
         CTN_TRY(ctn__t_find(r, v->dict, v->n, what, &found));
         *yes = found != NULL;

@@ -61,6 +61,7 @@ const char *ctn__t_type(const ctn__tvalue *v)
     case CTN__T_LIST: return "list";
     case CTN__T_TUPLE: return "tuple";
     case CTN__T_DICT: return "dict";
+    case CTN__T_EACH: return "generator";
     case CTN__T_SPACE: return "namespace";
     case CTN__T_LOOP: return "loop";
     case CTN__T_MACRO: return "macro";
@@ -145,6 +146,7 @@ ctn_status ctn__t_equal(ctn__trun *r, const ctn__tvalue *a, const ctn__tvalue *b
     else if (a->kind != b->kind) *same = false;
     else if (a->kind == CTN__T_TEXT) *same = a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
     else if (ctn__t_is_list(a) || a->kind == CTN__T_DICT) return equal_deep(r, a, b, same);
+    else if (a->kind == CTN__T_EACH) *same = a->each == b->each;
     else if (a->kind == CTN__T_SPACE) *same = a->space == b->space;
     else *same = a->kind == CTN__T_NONE || a->kind == CTN__T_UNDEFINED;
     return a->kind == CTN__T_TEXT && *same ? ctn__t_work(r, a->n / 64) : CTN_OK;
@@ -202,10 +204,31 @@ static ctn_status characters_of(ctn__trun *r, const ctn__tvalue *v, ctn__tvalue 
     return ctn__t_work(r, k);
 }
 
+static ctn_status use_once(const ctn__trun *r, struct ctn__teach *each, ctn__tvalue *list)
+{
+    if (each->used)
+        return ctn__t_fail(r, CTN_EUNSUPPORTED,
+                           "the result of a filter such as map or select is "
+                           "used twice; make a list of it");
+    each->used = true;
+    *list = each->list;
+    return CTN_OK;
+}
+
+ctn_status ctn__t_once(ctn__trun *r, ctn__tvalue *list)
+{
+    struct ctn__teach *each = ctn__t_take(r, sizeof *each);
+    if (!each) return r->status;
+    *each = (struct ctn__teach){*list, false};
+    *list = (ctn__tvalue){.kind = CTN__T_EACH, .each = each};
+    return CTN_OK;
+}
+
 ctn_status ctn__t_items(ctn__trun *r, const ctn__tvalue *v, ctn__tvalue *list)
 {
     int64_t n = 0;
     *list = *v;
+    if (v->kind == CTN__T_EACH) return use_once(r, v->each, list);
     if (ctn__t_is_list(v)) return CTN_OK;
     if (v->kind != CTN__T_TEXT && v->kind != CTN__T_DICT && v->kind != CTN__T_UNDEFINED)
         return ctn__t_fail(r, CTN_EFORMAT, "a value of type %s has no elements", ctn__t_type(v));
