@@ -300,13 +300,42 @@ static void damaged(void **state)
         }
 }
 
+/* ---- no memory ------------------------------------------------------------------------------- */
+
+/* Each allocation of opening a tokenizer and rendering fails once. */
+static void no_memory(void **state)
+{
+    (void)state;
+    static failing_once memory;
+    ctn_tokenizer_free(open_model(NULL, "{\"bos_token\":\"<s>\",\"chat_template\":\"{% macro f(a) "
+                                        "%}{{ a|tojson }}{% endmacro %}{% set x %}{{ f(messages) }}"
+                                        "{% endset %}{{ x.split(' ')|join('-')|upper|trim }}{{ "
+                                        "messages|map(attribute='role')|list }}\"}"));
+    OK(ctn_set_allocator(&(ctn_allocator){failing_once_alloc, failing_once_release, &memory}));
+    int64_t n = CTN_ENOMEM;
+    for (int failures = 1; n == CTN_ENOMEM; failures++) {
+        ctn_tokenizer *t = NULL;
+        memory.calls = 0;
+        memory.fail_at = failures;
+        n = ctn_tokenizer_open(&t, "m", NULL);
+        if (n == CTN_OK) n = ctn_tokenizer_chat(t, HELLO, strlen(HELLO), NULL, NULL, 0);
+        ctn_tokenizer_free(t);
+        ctn_error_clear();
+        assert_int_equal(memory.live, 0);
+        if (n != CTN_ENOMEM) assert_true(failures > 20);
+    }
+    assert_true(n > 0);
+    OK(ctn_set_allocator(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources),      cmocka_unit_test(special_tokens),
-        cmocka_unit_test(results),      cmocka_unit_test(date),
-        cmocka_unit_test(messages),     cmocka_unit_test(hostile_depth),
-        cmocka_unit_test(hostile_work), cmocka_unit_test(damaged),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(sources),
+        cmocka_unit_test(special_tokens), cmocka_unit_test(results),
+        cmocka_unit_test(date),           cmocka_unit_test(messages),
+        cmocka_unit_test(hostile_depth),  cmocka_unit_test(hostile_work),
+        cmocka_unit_test(damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
