@@ -424,7 +424,7 @@ module catena_c
         real(c_double) :: fill_value = 0
     end type
     type, bind(C) :: ctn_csv_opt
-        integer(c_size_t) :: struct_size = 80
+        integer(c_size_t) :: struct_size = 88
         type(c_ptr) :: separator = c_null_ptr
         integer(c_int) :: no_header = 0
         integer(c_int) :: ninputs = 0
@@ -434,6 +434,7 @@ module catena_c
         integer(c_int) :: keep_f64 = 0
         integer(c_int) :: classes = 0
         integer(c_int) :: categories = 0
+        integer(c_int) :: text_target = 0
         integer(c_int) :: fill = 0
         real(c_double) :: fill_value = 0
         type(ctn_dataset) :: like

@@ -3024,7 +3024,8 @@ contains
     end subroutine
 
     recursive subroutine f_csv_open(ds, path, separator, no_header, ninputs, ntargets, inputs, &
-                targets, keep_f64, classes, categories, fill, fill_value, like, stat, errmsg)
+                targets, keep_f64, classes, categories, text_target, fill, fill_value, like, stat, &
+                errmsg)
         type(ctn_dataset), intent(inout) :: ds
         character(*), intent(in) :: path
         character(*), intent(in), optional :: separator
@@ -3036,6 +3037,7 @@ contains
         integer, intent(in), optional :: keep_f64
         integer, intent(in), optional :: classes
         integer, intent(in), optional :: categories
+        integer, intent(in), optional :: text_target
         integer, intent(in), optional :: fill
         real(c_double), intent(in), optional :: fill_value
         type(ctn_dataset), intent(in), optional :: like
@@ -3065,6 +3067,7 @@ contains
         if (present(keep_f64)) opt_%keep_f64 = keep_f64
         if (present(classes)) opt_%classes = classes
         if (present(categories)) opt_%categories = categories
+        if (present(text_target)) opt_%text_target = text_target
         if (present(fill)) opt_%fill = fill
         if (present(fill_value)) opt_%fill_value = fill_value
         if (present(like)) opt_%like = c_dataset(address_of(like))

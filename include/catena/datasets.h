@@ -57,9 +57,10 @@ typedef struct {
     const char *const *inputs;  /* (ninputs) columns of field 0; ninputs 0: all but the targets */
     const char *const *targets; /* (ntargets) columns of field 1; ntargets 0: no field 1 */
     int keep_f64;               /* 1: fields of numbers are f64; 0: f32 */
-    int classes;    /* 1: the target is a class also if it is a number; it must be an integer */
-    int categories; /* 1: input columns may contain text */
-    int fill;       /* 1: missing numbers become fill_value; 0: a missing number is an error */
+    int classes;     /* 1: the target is a class also if it is a number; it must be an integer */
+    int categories;  /* 1: input columns may contain text */
+    int text_target; /* 1: the target is text also if it looks like a number */
+    int fill;        /* 1: missing numbers become fill_value; 0: a missing number is an error */
     double fill_value;
     /* A dataset of this kind whose categories and classes are used; any other text is an error.
      * Give the training data to open the validation data. Used only during the call; NULL: none. */

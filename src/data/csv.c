@@ -560,6 +560,8 @@ static ctn_status read_table(reader *r, const char *path)
     CTN_TRY(choose_columns(r));
     CTN_TRY(check_rows(r));
     CTN_TRY(r->opt.like ? kinds_like(r, like) : find_kinds(r));
+    for (int j = t->inputs; r->opt.text_target && j < t->inputs + t->targets; j++)
+        t->column[j].text = true;
     t->classify = t->targets == 1 && (r->opt.classes || t->column[t->inputs].text);
     CTN_TRY(make_room(t));
     CTN_TRY(read_values(r));

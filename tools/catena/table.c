@@ -35,17 +35,23 @@ static ctn_status list_split(name_list *l, const char *text)
     return CTN_OK;
 }
 
-/* Names with a comma could not be read back: such a table has numbers in config.yaml. */
+/* Names with a comma, or of several columns, could not be read back: such a table has numbers in
+ * config.yaml. */
 static ctn_status settle_inputs(task *t, const ctn_dataset *ds)
 {
     char *text = NULL;
     size_t n = 0;
     bool plain = true;
     const char *name;
-    for (int64_t k = 0; (name = ctn_csv_column(ds, 0, k)); k++) plain = plain && !strchr(name, ',');
+    for (int64_t k = 0; (name = ctn_csv_column(ds, 0, k)); k++) {
+        plain = plain && !strchr(name, ',');
+        for (int64_t j = 0; j < k; j++)
+            plain = plain && strcmp(name, ctn_csv_column(ds, 0, j)) != 0;
+    }
     if (!plain && !args_text(t->a, "inputs")[0])
-        return ctn_fail(CTN_EARG, "a column has a comma in its name: choose the columns by number "
-                                  "with --inputs, as in --inputs 0,1,3");
+        return ctn_fail(CTN_EARG, "a column has a comma in its name, or two have the same name: "
+                                  "choose the columns by number with --inputs, as in --inputs "
+                                  "0,1,3");
     FILE *f = plain ? open_memstream(&text, &n) : NULL;
     for (int64_t k = 0; f && (name = ctn_csv_column(ds, 0, k)); k++)
         fprintf(f, "%s%s", k ? "," : "", name);
@@ -75,6 +81,11 @@ static ctn_status open_columns(task *t, ctn_dataset **ds, const char *path, cons
 {
     const bool plain = args_is(t->a, "standardize", "none");
     const char *separator = args_text(t->a, "separator");
+    class_names known = {0};
+    if (t->use == FOR_EVALUATION)
+        CTN_TRY(class_names_read(&known, t->a->job, args_text(t->a, "weights")));
+    const bool named = known.n > 0; /* then classes are texts, also those that look like numbers */
+    class_names_free(&known);
     if (strcmp(separator, "tab") == 0) separator = "\t";
     const ctn_csv_opt o = {.struct_size = sizeof o,
                            .separator = separator[0] ? separator : NULL,
@@ -84,7 +95,9 @@ static ctn_status open_columns(task *t, ctn_dataset **ds, const char *path, cons
                            .ntargets = targets->n,
                            .targets = targets->name,
                            .keep_f64 = !plain,
-                           .classes = targets->n == 1 && args_is(t->a, "loss", "cross-entropy"),
+                           .text_target = named && targets->n == 1,
+                           .classes =
+                               !named && targets->n == 1 && args_is(t->a, "loss", "cross-entropy"),
                            .fill = args_text(t->a, "fill")[0] != 0,
                            .fill_value = args_real(t->a, "fill"),
                            .like = t->set[0]};

@@ -481,6 +481,7 @@ struct CsvOpt : detail::Sized<ctn_csv_opt> {
     CsvOpt &keep_f64(int v) { Struct::keep_f64 = v; return *this; }
     CsvOpt &classes(int v) { Struct::classes = v; return *this; }
     CsvOpt &categories(int v) { Struct::categories = v; return *this; }
+    CsvOpt &text_target(int v) { Struct::text_target = v; return *this; }
     CsvOpt &fill(int v) { Struct::fill = v; return *this; }
     CsvOpt &fill_value(double v) { Struct::fill_value = v; return *this; }
     CsvOpt &like(DatasetRef v) { Struct::like = v.get(); return *this; }
