@@ -280,9 +280,13 @@ ctn_status ctn__onnx_do_resize(ctn__onnx_call *c)
                           ndim - 2, size);
         return ctn__onnx_set(c, 0, x ? ctn_cast_at(c->at, x, given->d.dtype) : NULL);
     }
-    for (int i = 0; i < ndim; i++)
-        if (j[i].m != j[i].n || j[i].scale != 1 || j[i].start != 0 || j[i].end != 1)
-            x = resample(c, &h, &j[i], i, x);
+    for (int i = 0; i < 2 * ndim;
+         i++) { /* those that grow last: nothing is larger than the result */
+        const axis_job *a = &j[i % ndim];
+        if ((a->m > a->n) != (i >= ndim)) continue;
+        if (a->m != a->n || a->scale != 1 || a->start != 0 || a->end != 1)
+            x = resample(c, &h, a, i % ndim, x);
+    }
     return ctn__onnx_set(c, 0, x ? ctn_cast_at(c->at, x, given->d.dtype) : NULL);
 }
 
