@@ -312,7 +312,8 @@ static ctn_status reject(run *r, const value *v, const value *arg, value *out)
 static ctn_status items(run *r, const value *v, const value *arg, value *out)
 {
     (void)arg;
-    const value dict = v->kind == CTN__T_UNDEFINED ? (value){.kind = CTN__T_DICT} : *v;
+    value dict = *v;
+    if (v->kind == CTN__T_UNDEFINED) dict = (value){.kind = CTN__T_DICT};
     const ctn__tbuiltin *method = ctn__t_method(&dict, "items", 5);
     if (dict.kind != CTN__T_DICT || !method)
         return ctn__t_fail(r, CTN_EFORMAT, "'items' of a value of type %s", ctn__t_type(v));

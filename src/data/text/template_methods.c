@@ -196,8 +196,8 @@ static ctn_status get(run *r, const value *v, const value *arg, value *out)
 {
     const value *found = NULL;
     CTN_TRY(ctn__t_find(r, v->dict, v->n, &arg[0], &found));
-    if (found) *out = *found;
-    else *out = arg[1].kind == CTN__T_ABSENT ? (value){.kind = CTN__T_NONE} : arg[1];
+    *out = found ? *found : arg[1];
+    if (out->kind == CTN__T_ABSENT) out->kind = CTN__T_NONE;
     return CTN_OK;
 }
 
