@@ -267,7 +267,7 @@ static ctn_status axis_jobs(ctn__onnx_call *c, const ctn_desc *x, axis_job *j)
 ctn_status ctn__onnx_do_resize(ctn__onnx_call *c)
 {
     const method h = method_of(c);
-    axis_job j[CTN_MAX_DIMS];
+    axis_job j[CTN_MAX_DIMS] = {{0}};
     ctn_tensor *given = ctn__onnx_in(c, 0), *x = given;
     if (!x) return ctn_error_status();
     CTN_TRY(axis_jobs(c, &x->d, j));

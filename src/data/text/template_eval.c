@@ -195,11 +195,12 @@ static ctn_status eval_arguments(ctn__trun *r, const ctn__tnode *first, ctn__tar
     CTN_TRY(eval_list(r, first, &list));
     *args = (ctn__targs){.at = list.list, .n = list.n};
     for (size_t i = 0; i < list.n; i++) first = first->next;
-    for (const ctn__tnode *e = first; e; e = e->next) args->names++;
-    if (args->names == 0) return CTN_OK;
-    ctn__tpair *named = ctn__t_take(r, args->names * sizeof *named);
-    if (!named) return r->status;
+    size_t names = 0;
+    for (const ctn__tnode *e = first; e; e = e->next) names++;
+    ctn__tpair *named = names ? ctn__t_take(r, names * sizeof *named) : NULL;
+    if (!named) return names ? r->status : CTN_OK;
     args->named = named;
+    args->names = names;
     for (const ctn__tnode *e = first; e; e = e->next, named++) {
         named->key = ctn__t_text(e->name, e->n);
         CTN_TRY(ctn__t_eval(r, e->a, &named->value));

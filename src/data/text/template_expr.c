@@ -527,6 +527,7 @@ ctn_status ctn__t_target(ctn__tparser *p, bool attributes, ctn__tnode **out)
     ctn__tnode *first = NULL;
     const bool closed = ctn__t_skip_op(p, "(");
     CTN_TRY(one_target(p, attributes, &first));
+    if (!first) return CTN_ENOMEM; /* cannot happen */
     *out = first;
     if (ctn__t_is_op(p, ",")) {
         *out = ctn__t_node(p, CTN__TN_TUPLE);

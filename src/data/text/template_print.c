@@ -12,7 +12,7 @@ ctn_status ctn__t_put(ctn__trun *r, ctn__tout *out, const char *s, size_t n)
         return ctn__t_fail(r, CTN_EUNSUPPORTED, "its text is longer than %d MB",
                            CTN__T_OUTPUT >> 20);
     if (n == 0) return CTN_OK;
-    if (!ctn__vec_reserve(out, out->n + n)) return CTN_ENOMEM;
+    if (!ctn__vec_reserve(out, out->n + n) || !out->at) return CTN_ENOMEM;
     memcpy(out->at + out->n, s, n);
     out->n += n;
     return ctn__t_work(r, n / 16);
