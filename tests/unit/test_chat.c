@@ -281,7 +281,7 @@ static void damaged(void **state)
         "x %}{% break %}{% else %}{% set ns.x = ns.x + 1 // 2 %}{% endif %}{% endfor %}{% raw %}{{"
         "{% endraw %}{% generation %}{{ ns.x is odd }}{% endgeneration %}";
     static const char bytes[] = "{}%'\"|.(\\\n\xC3";
-    char text[sizeof whole];
+    char text[sizeof whole + 1] = {0}; /* a damaged end is not the last byte */
     for (size_t i = 0; i < sizeof whole; i++)
         for (size_t k = 0; k < sizeof bytes; k++) {
             memcpy(text, whole, sizeof whole);
